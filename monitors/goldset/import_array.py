@@ -1,6 +1,7 @@
-"""Cases from a JSON array of another project: questions with answers, or issues with what is known about them.
+"""Cases from elsewhere: a table of questions and golds, or a JSON array of another project.
 
-Such rows have no severity, and ids that may repeat.
+A row of an array is a question with its answer, or an issue with what is known about it. Such rows have no
+severity, and ids that may repeat. A table (CSV, also with semicolons or tabs) has a suite's keys as its header.
 
 The rule: severity is never guessed, so the caller gives it row by row; an id that comes again gets a suffix
 (``::2``, ``::3`` …) in the order of the file, and each renaming is returned so that it can be shown.
@@ -8,7 +9,9 @@ The rule: severity is never guessed, so the caller gives it row by row; an id th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+import io
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from monitors.errors import GoldSetError
 from monitors.goldset.issues import foreign_issue_row, is_issue
 from monitors.goldset.lines import Unusable, case_from_object, of_validation, read_json, shown
-from monitors.goldset.load import BadLine, describe, read_text, suite_of
+from monitors.goldset.load import TEXT_TABLES, BadLine, describe, read_text, suite_of
 from monitors.records.base import Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Suite
 
@@ -57,7 +60,7 @@ class ImportedSuite(Record):
 def import_gold_array(
     path: Path, *, severity_for: Callable[[str, str], Severity], name: str | None = None
 ) -> ImportedSuite:
-    """Read a JSON array; ``severity_for`` says how severe a failure is, from a row's type and id.
+    """Read a JSON array or a table; ``severity_for`` gives the severity of a row that has none, by its type and id.
 
     Raises `GoldSetError` naming file, row (from 1), key, value and what is accepted.
     """
@@ -66,7 +69,7 @@ def import_gold_array(
     bad: list[BadLine] = []
     taken: set[str] = set()
     for row, value in enumerate(_rows(path), start=1):
-        fields = foreign_issue_row(value) if is_issue(value) else _question_fields(value)
+        fields = _fields(value, row)
         case = fields if isinstance(fields, Unusable) else _case(fields, severity_for, taken)
         if isinstance(case, Unusable):
             bad.append(BadLine(row, case.problems))
@@ -82,9 +85,11 @@ def import_gold_array(
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of an array, or of JSON lines."""
+    """The rows of a table, an array, or JSON lines."""
     text = read_text(path)
     try:
+        if path.suffix.lower() in TEXT_TABLES:
+            return list(_table_rows(text))
         rows = _lines(text) if _is_lines(text) else read_json(text)
     except ValueError as error:
         raise GoldSetError(f"{path}: {error}") from error
@@ -105,6 +110,50 @@ def _is_lines(text: str) -> bool:
 
 def _lines(text: str) -> list[object]:
     return [read_json(line) for line in text.split("\n") if line.strip()]
+
+
+def _table_rows(text: str) -> Iterator[dict[str, Any]]:
+    """Each row by the names of the header; an empty cell is left out. Raises ``ValueError`` naming the row."""
+    header = text.lstrip().partition("\n")[0]
+    delimiter = max(",;\t", key=header.count)
+    table = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), delimiter=delimiter, strict=True)
+    names = [name.strip().lower() for name in next(table, [])]
+    if missing := [name for name in ("question", "gold") if name not in names]:
+        raise ValueError(
+            f"the header has no column {' and no '.join(missing)}; question and gold are needed, and id, severity, "
+            f"expected_refusal and alternatives (a | b) are read. It has: {', '.join(names) or 'none'}"
+        )
+    try:
+        for number, cells in enumerate(table, start=1):
+            if len(cells) > len(names):
+                raise ValueError(f"row {number} has {len(cells)} cells, the header {len(names)}")
+            row = {name: cell.strip() for name, cell in zip(names, cells, strict=False) if name and cell.strip()}
+            if row.get("severity", "2") not in {"1", "2", "3"}:
+                raise ValueError(f"row {number}: severity {row['severity']!r}; 1, 2 or 3 is accepted")
+            if row:
+                yield {name: _CELLS.get(name, str)(cell) for name, cell in row.items()}
+    except csv.Error as error:
+        raise ValueError(f"row {table.line_num}: {error}") from error
+
+
+def _is_true(cell: str) -> bool | str:
+    lowered = cell.lower()
+    return lowered in _TRUE if lowered in _TRUE | _FALSE else cell
+
+
+_TRUE, _FALSE = frozenset({"true", "yes", "1", "x"}), frozenset({"false", "no", "0"})
+_CELLS: dict[str, Callable[[str], object]] = {
+    "expected_refusal": _is_true,
+    "alternatives": lambda cell: [one.strip() for one in cell.split("|") if one.strip()],
+}
+
+
+def _fields(value: dict[str, Any], row: int) -> dict[str, Any] | Unusable:
+    if is_issue(value):
+        return foreign_issue_row(value)
+    if "gold" in value and "expected_answer" not in value:
+        return {"id": f"row-{row}", **value}
+    return _question_fields(value)
 
 
 def _question_fields(value: dict[str, Any]) -> dict[str, Any] | Unusable:
@@ -137,7 +186,7 @@ def _case(
     if isinstance(severity, str) and severity.strip().isdecimal():
         severity = int(severity)
     if not isinstance(severity, int):
-        severity = int(severity_for(str(fields["type"]), given))
+        severity = int(severity_for(str(fields.get("type", "")), given))
     return case_from_object({**fields, "id": _free(given, taken), "severity": severity})
 
 

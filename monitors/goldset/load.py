@@ -60,14 +60,19 @@ def load_suite(path: Path, name: str | None = None) -> Suite:
     return parse_suite_lines(suite_text(path).split("\n"), name=name or path.stem, source=str(path))
 
 
-TABLES: Final = (".csv", ".tsv", ".xlsx", ".xls", ".ods")
-FIRST_LINE: Final = '{"id": "price", "question": "…", "gold": "…", "severity": 2}'
+TEXT_TABLES: Final = (".csv", ".tsv")
+TABLES: Final = (*TEXT_TABLES, ".xlsx", ".xls", ".ods")
 
 
 def suite_text(path: Path) -> str:
     """The text of a suite's file. Raises `GoldSetError` as `read_text` does, and for a file of another kind."""
     if path.suffix.lower() in TABLES and path.exists():
-        raise GoldSetError(f"{path} is a table; a suite is JSON lines, one object a line, as {FIRST_LINE}")
+        table = path if path.suffix.lower() in TEXT_TABLES else f"{path.stem}.csv"
+        saved = "" if table is path else "save it as CSV, then "
+        raise GoldSetError(
+            f"{path} is a table, and a suite is JSON lines: {saved}`lookout gold import {table} --out "
+            f"{path.stem}.jsonl` writes them from its columns question, gold, id and severity"
+        )
     text = read_text(path)
     if text.lstrip().startswith("["):
         raise GoldSetError(

@@ -1,4 +1,4 @@
-"""``lookout gold import``: another project's JSON array as a suite, with severities by question type."""
+"""``lookout gold import``: a table, or another project's JSON array, as a suite."""
 
 from __future__ import annotations
 
@@ -24,18 +24,25 @@ OTHERS = ""
 
 
 def import_command(
-    array: Annotated[Path, typer.Argument(help="a JSON array of another project: question, expected_answer, …")],
+    array: Annotated[
+        Path,
+        typer.Argument(
+            help="a table (CSV) with the columns question, gold, id, severity; or a JSON array of another project"
+        ),
+    ],
     *,
     out: Annotated[Path, typer.Option("--out", help="the suite to write; it must not be there yet")],
     severity: Annotated[
-        list[str],
-        typer.Option(help="TYPE=1, 2 or 3 for each question_type, or a bare number for all others; never guessed"),
-    ],
+        list[str] | None,
+        typer.Option(
+            help="for rows without one: TYPE=1, 2 or 3 for each question_type, or a bare number; never guessed"
+        ),
+    ] = None,
 ) -> ExitCode:
-    """Take over a suite of another project; it has no severities, so they are given here by type."""
+    """Take over questions from a table, or a suite of another project; severities that it lacks are given here."""
     if out.exists():
         raise GoldSetError(f"{out} is there already; name a new file, or remove it first")
-    severities = _severities(severity)
+    severities = _severities(severity or ())
     imported = import_gold_array(array, severity_for=lambda kind, case_id: _severity(kind, case_id, severities))
     with alone_with(out):
         replace_text(out, "".join(f"{line_of(case)}\n" for case in imported.suite.cases))
@@ -62,8 +69,8 @@ def _severities(given: Sequence[str]) -> dict[str, Severity]:
 def _severity(kind: str, case_id: str, severities: dict[str, Severity]) -> Severity:
     found = severities.get(kind, severities.get(OTHERS))
     if found is None:
-        raise GoldSetError(
-            f"no severity for the type {kind!r} ({case_id}); add --severity {kind}=2, or a bare number for "
-            "all types that are not named"
+        by_type = (
+            f"--severity {kind}=2, or a bare number for all types that are not named" if kind else "--severity 2"
         )
+        raise GoldSetError(f"{case_id} has no severity{f' for the type {kind!r}' if kind else ''}; add {by_type}")
     return found

@@ -224,10 +224,10 @@ lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
             title="The suite is a table",
             typed=f"lookout verify http://{PAGE}/docs --suite mine.csv",
             seen="""\
-lookout: {folder}/mine.csv is a table; a suite is JSON lines, one object a line, as
-  {"id": "price", "question": "…", "gold": "…", "severity": 2}""",
+lookout: {folder}/mine.csv is a table, and a suite is JSON lines: `lookout gold import
+  {folder}/mine.csv --out mine.jsonl` writes them from its columns question, gold, id and severity""",
             code=2,
-            to_do="Write one object a line for each row; `lookout gold check` says what is still missing.",
+            to_do="Run that command; `--severity 2` stands for rows that have none.",
             files={"mine.csv": "question,gold\nHow long is it?,30 days\n"},
         ),
         Mistake(

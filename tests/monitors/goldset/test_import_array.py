@@ -85,3 +85,53 @@ def test_broken_json_is_named_by_its_place(tmp_path: Path):
     path.write_text('[\n{"id": ]', encoding="utf-8")
     with pytest.raises(GoldSetError, match=r"gold_qa\.json: broken JSON at line 2, column 8"):
         import_gold_array(path, severity_for=refusals_page)
+
+
+def table(tmp_path: Path, text: str, name: str = "mine.csv") -> Path:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mine.csv", 'ID,Question,Gold,Severity\nfee,"How much, all in?",5 euros,2\n\nid,Whose?,Ours,3\n'),
+        ("mine.csv", "\ufeffid;question;gold;severity;note\nfee;How much, all in?;5 euros;2;\nid;Whose?;Ours;3;\n"),
+        (
+            "mine.tsv",
+            "id\tquestion\tgold\tseverity\r\nfee\tHow much, all in?\t5 euros\t2\r\nid\tWhose?\tOurs\t3\r\n",
+        ),
+    ],
+)
+def test_a_table_is_a_suite(name: str, text: str, tmp_path: Path):
+    cases = import_gold_array(table(tmp_path, text, name), severity_for=refusals_page).suite.cases
+    assert [(case.id, case.question, case.gold, int(case.severity)) for case in cases] == [
+        ("fee", "How much, all in?", "5 euros", 2),
+        ("id", "Whose?", "Ours", 3),
+    ]
+
+
+def test_a_table_may_leave_out_ids_and_severities_and_say_more(tmp_path: Path):
+    text = "question,gold,expected_refusal,alternatives\nWho?,A,no,B | C\nWhose number?,None of ours,yes,\n"
+    cases = import_gold_array(table(tmp_path, text), severity_for=refusals_page).suite.cases
+    assert [(case.id, case.alternatives, case.expected_refusal) for case in cases] == [
+        ("row-1", ("B", "C"), False),
+        ("row-2", (), True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("id,answer\na,b\n", "the header has no column question and no gold"),
+        ("question,gold\na,b,c\n", "row 1 has 3 cells, the header 2"),
+        ('question,gold\na,"b\n', "row 2"),
+        ("question,gold,expected_refusal\na,b,perhaps\n", 'row 1: "expected_refusal" cannot be "perhaps"'),
+        ("question,gold,severity\na,b,high\n", "row 1: severity 'high'; 1, 2 or 3"),
+        ("question,gold\n", "no case"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_named(text: str, told: str, tmp_path: Path):
+    with pytest.raises(GoldSetError, match=told):
+        import_gold_array(table(tmp_path, text), severity_for=refusals_page)
