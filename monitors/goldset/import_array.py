@@ -117,7 +117,7 @@ def _table_rows(text: str) -> Iterator[dict[str, Any]]:
     header = text.lstrip().partition("\n")[0]
     delimiter = max(",;\t", key=header.count)
     table = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), delimiter=delimiter, strict=True)
-    names = [name.strip().lower() for name in next(table, [])]
+    names = [name.strip().lower() for name in next(table, list[str]())]
     if missing := [name for name in ("question", "gold") if name not in names]:
         raise ValueError(
             f"the header has no column {' and no '.join(missing)}; question and gold are needed, and id, severity, "
