@@ -57,6 +57,7 @@ bench: setup-dev browser
 
 soak: setup-dev browser renderers
 	$(MAKE) --no-print-directory demo
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --all-rows -m a_slice
 	$(BIN)/python -m tests.soak
 
 # Frameworks that clash with each other live in environments of their own, from locks of their own.

@@ -20,7 +20,7 @@ import pytest
 from flows.server import prefect_server
 from tests import fork_server
 from tests.prefect_home import with_tables
-from tests.shares import in_shares
+from tests.shares import beyond_the_slice, in_shares
 
 hypothesis.settings.register_profile("lookout", deadline=None)  # a busy machine is not a wrong answer
 hypothesis.settings.load_profile("lookout")
@@ -46,14 +46,37 @@ os.environ["DO_NOT_TRACK"] = "1"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with browsers and servers first in each worker's share, random otherwise (see `in_shares`)."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-rows", action="store_true", help="every row of the tests of which a run takes a slice")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests with browsers and servers first in each worker's share, random otherwise (see `in_shares`).
+
+    A run of all tests takes a slice of those that are marked so; files that somebody names run whole.
+    """
+    whole = {(config.invocation_params.dir / named).resolve() for named in config.args} == {ROOT / "tests"}
+    if whole and not config.getoption("all_rows"):
+        seed = config.getoption("randomly_seed", 0)
+        left_out = beyond_the_slice(items, seed, family=_function, most=_slice_of)
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
     items[:] = in_shares(
         items,
         int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
         module=lambda item: item.path,
         slow=lambda item: any(item.get_closest_marker(name) for name in ("browser", "prefect")),
     )
+
+
+def _function(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+def _slice_of(item: pytest.Item) -> int | None:
+    marker = item.get_closest_marker("a_slice")
+    return marker.args[0] if marker else None
 
 
 @pytest.fixture(scope="session")

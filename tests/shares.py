@@ -1,12 +1,32 @@
-"""The order of the tests when several workers share them: in each share slow tests come first, random otherwise."""
+"""Which tests a run takes, and their order when several workers share them.
+
+In each share slow tests come first, random otherwise. Of a test with many rows that each need a browser or a server, a
+run of all tests takes some, others every time; `make soak` takes all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Hashable, Sequence
 from itertools import groupby
 from typing import TypeVar
 
 Test = TypeVar("Test")
+
+
+def beyond_the_slice(
+    tests: Sequence[Test], seed: int, *, family: Callable[[Test], Hashable], most: Callable[[Test], int | None]
+) -> list[Test]:
+    """The rows that a run with this seed leaves out: of each family all but ``most``, in any order of ``tests``."""
+    families: dict[Hashable, list[Test]] = {}
+    for test in tests:
+        if most(test) is not None:
+            families.setdefault(family(test), []).append(test)
+    left_out: list[Test] = []
+    for name, rows in families.items():
+        shuffled = random.Random(f"{seed} {name}").sample(sorted(rows, key=str), len(rows))
+        left_out += shuffled[most(rows[0]) :]
+    return left_out
 
 
 def in_shares(

@@ -77,6 +77,8 @@ def test_the_first_minutes_show_what_the_demo_says(tmp_path: Path) -> None:
         check=False,
     )
     assert shown.returncode == 1, shown.stdout
+    assert list(tmp_path.glob(".prefect*")) == []
+    assert prefect_server.running_server(tmp_path / ".lookout-demo" / "prefect") is None
     (commands, texts) = next((block, found) for block, found in steps() if "make demo" in block)
     assert "\ndemo: " in (ROOT / "Makefile").read_text(encoding="utf-8")
     assert commands == ["make demo"]

@@ -58,6 +58,7 @@ def printed_tables(said: str, wanted: str) -> str:
 
 
 @pytest.mark.parametrize(("page", "questions"), [("advisor.html", QUESTIONS), ("advisor.html?json", FEWER)])
+@pytest.mark.a_slice(1)
 def test_the_proposal_pasted_as_it_is_printed_gives_a_right_run(
     tmp_path: Path, zoo: str, prefect_environment: dict[str, str], page: str, questions: int
 ) -> None:

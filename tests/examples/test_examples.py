@@ -38,6 +38,7 @@ def rows() -> list[pytest.param]:
 
 @pytest.mark.prefect
 @pytest.mark.parametrize("name", rows())
+@pytest.mark.a_slice(4)
 def test_an_example_does_what_its_page_says(name: str, tmp_path: Path, prefect_environment: dict[str, str]) -> None:
     example = EXAMPLES[name]
     variables = prefect_environment | fork_server.WARM | dict(example.variables)

@@ -107,6 +107,7 @@ def test_a_clean_page_passes_and_prefect_shows_the_run(tmp_path, lookout, prefec
         ),
     ],
 )
+@pytest.mark.a_slice(2)
 def test_a_page_that_cannot_be_asked_is_no_answer_and_never_wrong(tmp_path, lookout, page, status, body, reason):  # noqa: PLR0917 - a table's columns
     configured(tmp_path, page(status, body), few_cases(tmp_path, severe=2, others=1))
     done = lookout("verify", "demo", "--json", cwd=tmp_path)

@@ -28,7 +28,6 @@ from tests import fork_server
 from tests.conftest import ROOT
 from tests.deployments.gold_process import DOCUMENT
 from tests.deployments.triggers.senders import GITHUB_SECRET
-from tests.flows.few_cases import few_cases
 from tests.lookout_commands import every_command
 from tests.monitors.goldset.fact_examples import SHEET
 from tests.prefect_home import with_tables
@@ -234,6 +233,7 @@ ON_THEIR_OWN = {
 
 @pytest.mark.prefect
 @pytest.mark.parametrize("command", ONCE)
+@pytest.mark.a_slice(16)
 def test_a_command_does_its_work(installation, command):
     arguments, code, said = ONCE[command]
     done = installation.run(*command.split(), *arguments)
@@ -322,28 +322,6 @@ def test_the_whole_monitor_stands_until_it_is_stopped(tmp_path):
         process.terminate()
         assert process.wait(COMMAND_S) == 0
     assert "Traceback" not in said()
-
-
-@pytest.mark.prefect
-@pytest.mark.browser
-def test_the_demo_finds_what_was_planted(tmp_path):
-    """Over a slice of its suite; `make demo`, and so `make soak`, asks all of its questions."""
-    suite = few_cases(tmp_path, severe=2, others=4)
-    done = subprocess.run(
-        [sys.executable, "-c", DEMO_OF, str(suite), "demo", "--json"],
-        cwd=tmp_path,
-        env=fork_server.bare(HOME=str(tmp_path)),
-        capture_output=True,
-        text=True,
-        timeout=COMMAND_S,
-        check=False,
-    )
-    assert done.returncode == 1, done.stderr
-    assert list(tmp_path.glob(".prefect*")) == []
-    report = json.loads(done.stdout)
-    assert report["verdict"] == "FAIL"
-    assert report["coverage"]["graded"] == report["coverage"]["asked"] == 6
-    assert prefect_server.running_server(tmp_path / ".lookout-demo" / "prefect") is None
 
 
 WRONG_FAMILY = ('model_family = "llama"', 'model_family = "claude"')

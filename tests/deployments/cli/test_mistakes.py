@@ -99,6 +99,7 @@ def around() -> Iterator[Surroundings]:
 @pytest.mark.prefect
 @pytest.mark.browser
 @pytest.mark.parametrize("row", ROWS)
+@pytest.mark.a_slice(15)
 def test_a_mistake_is_answered_as_the_page_says(row: Mistake, around, tmp_path, request):
     """The words, the exit code, and no traceback."""
     for name, text in {"suite.jsonl": SUITE, **row.files}.items():

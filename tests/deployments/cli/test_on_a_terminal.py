@@ -98,6 +98,7 @@ def rows(said: str) -> list[str]:
 @pytest.mark.prefect
 @pytest.mark.parametrize("columns", [80, 60])
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.a_slice(8)
 def test_a_command_fits_its_terminal(installation, command, columns):
     """No row is wider than the terminal, but one that a path or an address makes so."""
     said = on_terminal(installation.folder, columns, *COMMANDS[command])

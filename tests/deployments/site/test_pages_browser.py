@@ -81,6 +81,7 @@ async def opened(
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [NARROW, PHONE, DESK])
 @pytest.mark.parametrize("path", ADDRESSES)
+@pytest.mark.a_slice(36)
 async def test_a_page_can_be_read_and_used(chromium, site, path, width, dark):
     """By our own rules for accessibility (fewer than axe-core's), in both colours, without a bar to scroll sideways."""
     async with opened(chromium, site.address + path.format(**EXAMPLES), width=width, dark=dark) as (page, heard):

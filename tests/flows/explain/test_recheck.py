@@ -215,6 +215,7 @@ ENDINGS = [
 
 
 @pytest.mark.parametrize(("answers", "more", "count", "remark"), ENDINGS)
+@pytest.mark.a_slice(3)
 def test_no_more_is_said_than_came_back(tmp_path, lookout, slack, answers, more, count, remark):  # noqa: PLR0917 - a table's columns
     """No answer and no grade are counted apart; what ends the asking early is said; 0 asks nothing."""
     with Chat(*answers, *answers[-1:] * 9) as chat:
@@ -325,6 +326,7 @@ BUILDS = [
 
 
 @pytest.mark.parametrize(("answers", "said", "proof"), BUILDS)
+@pytest.mark.a_slice(2)
 def test_which_build_answered_is_said_only_as_far_as_it_is_proved(  # noqa: PLR0917 - a table's columns
     tmp_path, lookout, slack, passed, answers, said, proof
 ):

@@ -50,6 +50,7 @@ COURSES = {
 
 
 @pytest.mark.parametrize("course", COURSES.values(), ids=COURSES)
+@pytest.mark.a_slice(4)
 async def test_each_conversation_is_graded_once_whatever_the_clock_did(nights, course):
     """Ten come each day. Once the clock was right for two nights, all but those of the last hours are in a report."""
     for day, wrong in enumerate(course):

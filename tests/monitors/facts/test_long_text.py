@@ -116,8 +116,10 @@ PATTERNS = (
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("reader", READERS)
+@pytest.mark.a_slice(9)
 def test_five_times_the_text_is_at_most_six_times_the_work(reader, pattern):
     work = READERS[reader]
     work(pattern * 20)  # tables are built once
-    few, many = (calls(work, (pattern * n)[:n]) for n in (3_000, 15_000))
+    # The least of two: patterns that others pushed out of Python's cache are compiled once more.
+    few, many = (min(calls(work, (pattern * n)[:n]) for _ in range(2)) for n in (3_000, 15_000))
     assert many <= 6 * few

@@ -186,6 +186,7 @@ SCHEDULES = 60
 
 
 @pytest.mark.parametrize("part", range(4))
+@pytest.mark.a_slice(4)
 def test_kills_and_retries_leave_each_thing_once(backend: Backend, part: int) -> None:
     """Whatever is lost, refused or killed on the way: in the end each example, row and score is there exactly once."""
     for seed in range(part, SCHEDULES, 4):

@@ -24,6 +24,7 @@ def inside() -> Iterator[Inside]:
 
 
 @pytest.mark.parametrize("way", LEAVING)
+@pytest.mark.a_slice(4)
 async def test_f38_a_page_leads_nowhere_inside(inside: Inside, driver_for: MakeDriver, way: str) -> None:
     """Neither is the question typed there, nor does anything of it come back as the app's answer."""
     with hostile(LEAVING[way], inside) as address:

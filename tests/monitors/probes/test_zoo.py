@@ -19,6 +19,7 @@ PATIENT = dict.fromkeys(("socket.html", "pushed.html", "greeting.html"), 3)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.a_slice(16)
 async def test_a_conversation_of_two_turns_comes_back_whole(zoo: str, driver_for: MakeDriver, page: Page) -> None:
     async with driver_for(f"{zoo}/{page.name}", patience_s=PATIENT.get(page.name, 12)) as driver:
         answer = await driver.ask((FIRST, SECOND))

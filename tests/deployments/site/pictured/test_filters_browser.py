@@ -116,6 +116,7 @@ async def test_every_page_is_in_the_table():
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
 @pytest.mark.parametrize("width", [PHONE, DESK])
 @pytest.mark.parametrize("path", FILTERS)
+@pytest.mark.a_slice(20)
 async def test_every_filter_of_a_page_works(chromium, site, path, width, script):
     """Chosen in the form it is in the address, the form shows it, and the page has what it asks for and nothing else."""
     address = site.address + PLACES.get(path, path)

@@ -52,6 +52,7 @@ def both(tmp_path_factory):
 @IN_ONE_LOOP
 @pytest.mark.parametrize("with_policy", [True, False], ids=["as served", "without the policy"])
 @pytest.mark.parametrize("path", ADDRESSES)
+@pytest.mark.a_slice(20)
 async def test_nothing_runs_nothing_is_asked_for_and_the_page_stays_itself(chromium, both, path, with_policy):
     """No script ran, no dialog, no request elsewhere, nothing that the policy had to stop; also where there is none."""
     hostile, _ = both
@@ -69,6 +70,7 @@ async def test_nothing_runs_nothing_is_asked_for_and_the_page_stays_itself(chrom
 
 @IN_ONE_LOOP
 @pytest.mark.parametrize("path", ADDRESSES)
+@pytest.mark.a_slice(12)
 async def test_a_page_is_made_of_the_same_parts_whatever_it_shows(chromium, both, path):
     """Element by element and attribute by attribute it is the page of plain texts."""
     found = []

@@ -106,6 +106,7 @@ def memory_mb() -> float:
 @pytest.mark.browser
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read in Linux's /proc")
 @pytest.mark.parametrize("word", ["PAGE", "SERVICE", "NETWORK", "SHARED", "POSTED", "PORT", "POST-ENDLESS"])
+@pytest.mark.a_slice(3)
 async def test_a_flood_costs_no_answer_and_little_memory(driver_for: MakeDriver, word):
     """Of a console, messages between threads, and what is loaded; the next question is answered too."""
     with site() as address:
@@ -121,6 +122,7 @@ async def test_a_flood_costs_no_answer_and_little_memory(driver_for: MakeDriver,
 @pytest.mark.browser
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read in Linux's /proc")
 @pytest.mark.parametrize("word", ["WORKER", "INNER", "AT-ONCE"])
+@pytest.mark.a_slice(1)
 async def test_a_workers_console_costs_its_own_question_at_most(driver_for: MakeDriver, word):
     """Nothing can be put before its script: where it gives way too late, its page is ended, with the figure."""
     with site() as address:

@@ -23,6 +23,7 @@ QUESTIONS = ("what of eyes?", "what of ears?")
 
 
 @pytest.mark.parametrize("page", ["launcher.html", "topics.html", "launcher_frame.html", "tools.html"])
+@pytest.mark.a_slice(2)
 async def test_a_chat_that_must_be_opened_is_opened_for_each_question(
     zoo: str, driver_for: MakeDriver, page: str
 ) -> None:

@@ -82,6 +82,7 @@ def bots() -> Iterator[str]:
     ("bot", "forgotten"),
     [("begins_anew", True), ("keeps", False), ("recalls_nothing", None)],
 )
+@pytest.mark.a_slice(2)
 async def test_a_bot_s_memory_shows_what_the_button_does(
     bots: str, settings: ProbeSettings, bot: str, forgotten: bool | None
 ) -> None:
