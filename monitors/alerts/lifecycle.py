@@ -141,6 +141,7 @@ def _opened(seen: Observation) -> Incident:
         owner=seen.owner,
         failed_cases=seen.failed_cases,
         verdict_reasons=seen.verdict_reasons,
+        right_answers=seen.right_answers,
     )
 
 
@@ -164,6 +165,7 @@ def _continued(before: Incident, seen: Observation) -> Incident:
             "last_run_id": seen.run_id,
             "failed_cases": seen.failed_cases,
             "verdict_reasons": seen.verdict_reasons,
+            "right_answers": tuple({**dict(before.right_answers), **dict(seen.right_answers)}.items()),
         }
     )
 
@@ -277,14 +279,34 @@ def _ending(incident: Incident, scope: ResolutionScope) -> str:
         failed = dict.fromkeys((*incident.notified_cases, *incident.failed_cases))
         right = [case for case in failed if case in scope.passed]
         which = f" ({some_of(right)} {'is' if len(right) == 1 else 'are'} right now)" if right else ""
-        return f"The gate passes again{which}."
+        edited = [case for case in right if _has_another_gold(incident, case, scope)]
+        return f"The gate passes again{which}.{_by_another_gold(edited)}"
     if incident.kind in TITLED and incident.title != KIND_WORDS[incident.kind]:
         return ANSWERS_AGAIN
     if incident.kind is not IncidentKind.CASE_FAILURE:
         return CLEARED_WORDS[incident.kind]
     if incident.case_id in scope.passed:
+        if _has_another_gold(incident, incident.case_id, scope):
+            return ANOTHER_GOLD
         return "Asked again, and the answer is right now."
     return CLEARED_WORDS[incident.kind] + " The case still fails in another way."
+
+
+ANOTHER_GOLD: Final = (
+    "Asked again, and the answer is right by another gold: the suite changed, so the bot may say "
+    "the same as before."
+)
+
+
+def _has_another_gold(incident: Incident, case_id: str, scope: ResolutionScope) -> bool:
+    before, now = dict(incident.right_answers).get(case_id), dict(scope.right_answers).get(case_id)
+    return before is not None and now is not None and before != now
+
+
+def _by_another_gold(cases: Sequence[str]) -> str:
+    if not cases:
+        return ""
+    return f" The suite has another gold now for {some_of(cases)}, so the bot may say the same as before."
 
 
 class PrintRecord(Record):

@@ -68,6 +68,8 @@ class ResolutionScope(Record):
     commit: Identifier | None = None
     graded: frozenset[str] = frozenset()
     passed: frozenset[str] = frozenset()
+    right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
+    """What the cases that passed were held against (`GoldCase.right_answer_sha256`)."""
     cleared: frozenset[IncidentKind] = frozenset()
     owner: Capability = Capability.VERIFY
     """Faults of the monitor that another part of it opened are none of this run's business."""
@@ -116,8 +118,13 @@ def scope_of(
         commit=commit,
         graded=frozenset(graded),
         passed=frozenset(graded - failed),
+        right_answers=_right_answers(r for r in results if r.case.id in graded - failed),
         cleared=frozenset(cleared) | by_answer,
     )
+
+
+def _right_answers(results: Iterable[CaseResult]) -> tuple[tuple[Identifier, Sha256], ...]:
+    return tuple({result.case.id: result.case.right_answer_sha256 for result in results}.items())
 
 
 LOG_REASON_CHARACTERS: Final = 500
@@ -155,6 +162,7 @@ class FailedCases(Record):
     examples: tuple[FailedCase, ...] = ()
     others: str = ""
     failed_cases: tuple[Identifier, ...] = ()
+    right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
     cases_with_alerts: tuple[Identifier, ...] = ()
 
 
@@ -356,6 +364,7 @@ def gate_examples(
         examples=tuple(_named(result, settings, account_patterns) for result in shown),
         others=_others([r.case.id for r in rest], known),
         failed_cases=tuple(result.case.id for result in worst),
+        right_answers=_right_answers(worst),
         cases_with_alerts=alone,
     )
 
@@ -426,6 +435,7 @@ def _observe(
         blame=Blame.APP,
         failure_kind=kind,
         case_id=case.id,
+        right_answers=_right_answers([result]),
         policy_row=assessment.policy_row,
         commit=commit,
         title=short(FAILURE_TITLES[kind]),

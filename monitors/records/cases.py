@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
@@ -148,6 +149,12 @@ class GoldCase(Record):
         description="An issue that an agent writes a report about, see [agents that triage issues](triage.md): the "
         "reply is graded as a report, and not as an answer.",
     )
+
+    @property
+    def right_answer_sha256(self) -> str:
+        """What is asked and what is right, in one hash: another one holds an answer against something else."""
+        said = (self.turns, self.gold, self.alternatives, self.expected_refusal, self.expected_citation)
+        return hashlib.sha256(repr(said).encode()).hexdigest()
 
     @property
     def related(self) -> str | None:

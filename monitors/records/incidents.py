@@ -153,6 +153,8 @@ class Observation(Record):
     verdict_reasons: tuple[str, ...] = ()
     owner: Capability = Capability.VERIFY
     is_report: bool = False
+    right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
+    """Of each failed case `GoldCase.right_answer_sha256`."""
     address: str = ""
     """The target's configured address, which stays readable in ``reason``: it is not the application's text."""
 
@@ -187,6 +189,8 @@ class Incident(Record):
     failed_cases: tuple[Identifier, ...] = ()
     notified_cases: tuple[Identifier, ...] = ()
     verdict_reasons: tuple[str, ...] = ()
+    right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
+    """What its failed cases were held against when they last failed (`GoldCase.right_answer_sha256`)."""
 
 
 class Link(Record):

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from flows.alerting.notify import MessageContext, notify
+from monitors.alerts.lifecycle import ANOTHER_GOLD
 from monitors.alerts.redact import redact
 from monitors.records.base import Severity
 from monitors.records.incidents import FailedCase, IncidentKind, Link, NotifyReason
@@ -103,6 +104,23 @@ def test_a_new_wrong_price_reaches_slack_while_the_gate_fails_already(tmp_path, 
     assert "1 more case fails: waiting-1" in more.text
     assert blocks(more).index("`waiting-1`") < blocks(more).index("`waiting-0`")
     assert "The gate passes again (waiting-0, waiting-1 are right now)." in blocks(over)
+
+
+@pytest.mark.prefect
+def test_a_recovery_by_an_edited_gold_says_so(tmp_path, lookout, slack):
+    """One case of severity 3 and one of severity 2 are wrong until their golds are written as the bot answers."""
+    with Chat(WRONG) as chat:
+        gold = "The premium is ₹8,400 a year."
+        watched(tmp_path, chat, cases=2, gold=gold, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')
+        suite = tmp_path / "suite.jsonl"
+        priced = suite.read_text(encoding="utf-8").replace("waiting period", "premium")
+        mild = priced.replace('"severity": 3', '"severity": 2', 1)
+        for golds in (mild, mild.replace("8,400", "4,800")):
+            suite.write_text(golds, encoding="utf-8")
+            lookout("verify", "demo", "--fresh", cwd=tmp_path, SLACK_WEBHOOK_URL=slack.webhook_url)
+    over = "\n".join(blocks(message) for message in slack.messages if "Recovered" in message.text)
+    assert ANOTHER_GOLD in over
+    assert re.search("The suite has another gold now for .*waiting-0", over)
 
 
 async def test_a_case_is_news_once_until_the_gate_has_passed(night, slack):
