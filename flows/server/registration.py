@@ -64,6 +64,14 @@ NOT_STARTED: Final = (
 """What Prefect says of such a run's state."""
 CRASHED_AFTER_S: Final = 95.0
 """Three heartbeats at the 30 s that `prefect_server.settings_for` sets, and a little."""
+STOPPED: Final = [
+    "Execution was cancelled by the runtime environment.",
+    "Execution was aborted by an interrupt signal.",
+    "Execution was aborted by a termination signal.",
+]
+"""What Prefect says of a run that a signal ended (`prefect.states`)."""
+ONCE_WITHIN: Final = timedelta(hours=1)
+"""An event may reach Prefect's triggers twice, from the run's process and from the server: one message for both."""
 RUN_EVENTS: Final = "prefect.flow-run.*"
 
 
@@ -135,11 +143,16 @@ def missing_run(expectation: Expectation, block: UUID, channel: str | None) -> A
 
 
 def crashed_run(flows: Sequence[str], block: UUID, channel: str | None) -> AutomationCore:
-    """A message for every run that crashed: its process is gone, so it cannot report it itself."""
+    """A message for every run that crashed: its process is gone, so it cannot report it itself.
+
+    One that was stopped (Ctrl-C, or SIGTERM at a shutdown) is Crashed for Prefect too, and no trouble of Lookout's.
+    """
     text = (
-        '("🛠️ Lookout itself is in trouble · run " ~ flow_run.name ~ " of " ~ flow.name ~ " crashed: '
-        'its process is gone. What was answered is kept, and the next run within the hour goes on from there. " '
-        "~ (flow_run | ui_url))"
+        f'(("🛠️ A run was stopped · run " if flow_run.state.message in {STOPPED} else '
+        '"🛠️ Lookout itself is in trouble · run ") ~ flow_run.name ~ " of " ~ flow.name ~ '
+        f'(" was ended from outside: by Ctrl-C, or as its machine was shut down. " if flow_run.state.message in '
+        f'{STOPPED} else " crashed: its process is gone. ") ~ '
+        '"What was answered is kept, and the next run within the hour goes on from there. " ~ (flow_run | ui_url))'
     )
     return AutomationCore(
         name=f"{PREFIX}a run crashed",
@@ -151,6 +164,7 @@ def crashed_run(flows: Sequence[str], block: UUID, channel: str | None) -> Autom
             for_each={"prefect.resource.id"},
             posture=Posture.Reactive,
             threshold=1,
+            within=ONCE_WITHIN,
         ),
         actions=[CallWebhook(block_document_id=block, payload=_payload(f"{{{{ {text} | tojson }}}}", channel))],
     )
@@ -184,6 +198,7 @@ def unstarted_run(flows: Sequence[str], block: UUID, channel: str | None) -> Aut
             for_each={"prefect.resource.id"},
             posture=Posture.Reactive,
             threshold=1,
+            within=ONCE_WITHIN,
         ),
         actions=[CallWebhook(block_document_id=block, payload=_payload(f"{{{{ {text} | tojson }}}}", channel))],
     )

@@ -150,3 +150,33 @@ async def test_a_run_that_could_not_begin_is_told_by_the_server_and_others_that_
     assert await asyncio.to_thread(slack.wait_until, lambda: len(told()) == 2, 120.0), runs
     assert told() == {"1", "many"}
     assert all("could not begin" in message.text for message in slack.messages)
+
+
+INTERRUPTED = """
+import os, signal, sys, time
+from prefect import flow
+
+@flow(name=sys.argv[1])
+def interrupted() -> None:
+    os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+    time.sleep(60)
+
+interrupted()
+"""
+
+
+@pytest.mark.parametrize("ended_by", ["SIGINT", "SIGTERM"])
+async def test_a_run_that_a_person_stops_is_said_once_and_as_no_trouble(
+    client, slack, prefect_environment, ended_by
+):
+    flow = f"interrupted-{uuid.uuid4().hex[:8]}"
+    await ensure_automations(client, by_bot(slack), expected=[], flows=[flow])
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", INTERRUPTED, flow, ended_by, env=prefect_environment | {"PYTHONPATH": str(ROOT)}
+    )
+    assert await process.wait() != 0
+    assert await asyncio.to_thread(slack.wait_until, lambda: bool(slack.messages), 120.0)
+    await asyncio.sleep(3)  # the event comes a second time by another way, within a second
+    (message,) = slack.messages
+    assert message.text.startswith("🛠️ A run was stopped · run ")
+    assert f" of {flow} was ended from outside: by Ctrl-C, or as its machine was shut down. What" in message.text
