@@ -7,8 +7,8 @@ import socket
 from monitors.errors import ConfigError
 
 
-def check_free(host: str, port: int, what: str) -> None:
-    """Raise `ConfigError` when ``what`` cannot listen there, with who may hold it and what to do."""
+def check_free(host: str, port: int, what: str, option: str = "--port") -> None:
+    """Raise `ConfigError` when ``what`` cannot listen there; ``option`` is how another port is named."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -18,5 +18,5 @@ def check_free(host: str, port: int, what: str) -> None:
             why = (error.strerror if isinstance(error, OSError) else None) or str(error)
             raise ConfigError(
                 f"{what} cannot listen on port {port} ({why.lower()}); stop what holds it, or name another one: "
-                "--port"
+                f"{option}"
             ) from None

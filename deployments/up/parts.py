@@ -132,10 +132,17 @@ def _checks(config: Config, host: str, port: int, environment: Mapping[str, str]
         yield lambda: check_set(
             TOKEN_VARIABLE, environment, "alerts.slack_buttons needs a bot: a webhook has no buttons"
         )
-        yield lambda: check_free(host, port + 1, "the receiver of Slack's buttons")
+        yield lambda: check_free(host, port + 1, "the receiver of Slack's buttons", f"--port {port + 100}")
     if config.site.enabled:
         yield lambda: check_tokens(config.site, config.site.host, TokenStore(config.data_folder, fresh_key))
-        yield lambda: check_free(config.site.host, site_port(config, port), "the site")
+        yield lambda: check_free(config.site.host, site_port(config, port), "the site", _another(config, port))
+
+
+def _another(config: Config, port: int) -> str:
+    """How the site gets another port: its own, or two above the receiver's."""
+    if config.site.port:
+        return "port under [site]"
+    return f"--port {port + 100}, and the site has {port + 102}"
 
 
 def check_port(host: str, port: int) -> None:

@@ -146,12 +146,15 @@ def is_worked_on(folder: Path) -> bool:
 def unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
     """The newest stopped run that asked the same questions lately, if it can be finished now.
 
-    A run that another living process works on is not stopped.
+    A run that another living process works on is not stopped, and one that a later run of the target has overtaken
+    is not taken up: what it was answered is older than what is known.
     """
     for note in sorted(runs.glob(f"*/{START_FILE}"), reverse=True):
         start = start_of(note.parent)
         if start is None or abs(wanted.started_at - start.started_at) > RESUME_WITHIN:
             continue
+        if start.target.name == wanted.target.name and is_finished(note.parent):
+            return None
         if not start.same_question(wanted):
             continue
         lock = _locked(note.parent, runs.parent)

@@ -15,6 +15,7 @@ from monitors.alerts.redact import redact
 from monitors.config.file import TargetConfig
 from monitors.errors import WarehouseError
 from monitors.explain.run_snapshot import snapshot_of
+from monitors.explain.what_changed import ADDRESS
 from monitors.records.runs import Baseline, RunReport, Verdict
 from monitors.records.snapshots import RunSnapshot
 from warehouse.queries.runs import deployed_at, last_accepted
@@ -45,9 +46,10 @@ def snapshot_of_run(run: LiveRun) -> RunSnapshot:
 
 def setting_hashes(context: RunContext) -> Mapping[str, str]:
     """A hash of each part of the configuration that bears on a verdict, by its name in lookout.toml."""
-    parts: Mapping[str, BaseModel] = {
+    parts: Mapping[str, BaseModel | str] = {
         "gate": context.config.gate,
         "target": context.target,
+        ADDRESS: context.target.address,
         "probe": context.configured.probe,
     }
     hashes = {name: _hash(part) for name, part in parts.items()}

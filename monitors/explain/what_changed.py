@@ -37,6 +37,9 @@ _SHOWN: Final = 12
 _PAIRED: Final = frozenset({"target", "probe", "graders"})
 """Parts of the configuration by which answers are got and read."""
 
+ADDRESS: Final = "address"
+"""The part of the target's settings that says where it is asked; the whole has what it is called, too."""
+
 _SIDES: Final = ("deploy", "model", "document versions", "page")
 
 
@@ -56,16 +59,18 @@ def what_changed(now: RunSnapshot, since: RunReport | None) -> WhatChanged:
 
 
 def our_settings_alone(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
-    """The target's settings in lookout.toml that differ from run ``since``, where nothing of the app's is known to.
+    """What of where and how the target is asked (`ADDRESS`, ``probe``) differs from run ``since``.
 
-    Empty too where another version of Lookout ran: it may have settings of its own that nobody wrote.
+    Empty where something of the application is known to differ, and where another version of Lookout ran: it may
+    have settings of its own that nobody wrote.
     """
     before = since.snapshot
     if before is None or before.lookout != now.lookout:
         return ()
     if not what_changed(now, since).claimed <= OURS:
         return ()
-    return tuple(name for name in ("target", "probe") if before.settings.get(name) != now.settings.get(name))
+    known = before.settings.keys() & now.settings.keys() & {ADDRESS, "probe"}
+    return tuple(name for name in sorted(known) if before.settings[name] != now.settings[name])
 
 
 # --- Lookout's own side ----------------------------------------------------------------------------------------
@@ -82,7 +87,7 @@ def _ours(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
             yield _change(ChangeKind.MONITOR, f"the grader {name} was {was}, is {is_now}")
     if before.judges and now.judges and set(before.judges) != set(now.judges):
         yield _change(ChangeKind.MONITOR, f"the judge was {_judges(before.judges)}, is {_judges(now.judges)}")
-    for name in sorted(before.settings.keys() & now.settings.keys()):
+    for name in sorted(before.settings.keys() & now.settings.keys() - {ADDRESS}):
         if before.settings[name] != now.settings[name]:
             yield _change(ChangeKind.MONITOR, f"lookout.toml has other settings for {name}")
 

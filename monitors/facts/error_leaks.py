@@ -245,7 +245,7 @@ COMPONENT = re.compile(
     r"|host|endpoints?"
     r"|(?:api|secret|access|subscription|authentication)[ _-]?keys?|api[ _-]?tokens?|tokens?|credentials?"
     r"|authenticat\w{2,4}|authoriz\w{3,5}|quota|rate[ _-]?limit\w{0,4}|call rate|capacity|credits?"
-    r"|credit balance|balance"
+    r"|credit balance|insufficient (?:account )?balance|balance (?:is )?(?:insufficient|too low|exhausted)"
     r"|prompt|inputs?|outputs?|context|completion|deployments?|resource|engine|workers?|queue|runner|memory"
     r"|database|db"
     r"|collection|vector ?store|cluster|session|stream(?:ing)?|pars(?:e|er|ing)|validation|payload|function"

@@ -66,7 +66,8 @@ _VALUES: Final = {
     for value, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), 1)
 }
 _COUNT: Final = re.compile(
-    rf"(?<![\w.,:/$€£₹-])(\d{{1,5}}|{'|'.join(_VALUES)}) ([^\W\d_]{{3,}})(?: ([^\W\d_]{{3,}}))?(?!\w)"
+    rf"(?<![\w.,:/$€£₹-])(\d{{1,5}}|{'|'.join(_VALUES)}) ([^\W\d_]{{3,}})(?: ([^\W\d_]{{3,}}))?"
+    r"(?: ([^\W\d_]{3,}))?(?!\w)"
 )
 _SMALL: Final = FUNCTION_WORDS | STOP_WORDS | keys_of("am pm percent per each more less")
 _FOR_ALL: Final = re.compile(
@@ -154,7 +155,9 @@ def _turned_figure(case: GoldCase, golds: Sequence[str], reply: str, span: Span)
         return None
     if said.kind is not FactKind.NUMBER and _is_earlier(known, _piece_at(sentence, said.start), reply[span.end :]):
         return EARLIER
-    return FOR_ANOTHER if _is_beside_another(case.question, golds, sentence, said, readings) else None
+    if _is_beside_another(case.question, golds, sentence, said, readings):
+        return FOR_ANOTHER
+    return FOR_ANOTHER if _is_of_another_sentence(case.question, golds, reply, sentence, said) else None
 
 
 def _sentence_at(text: str, span: Span) -> tuple[str, int]:
@@ -243,6 +246,26 @@ def _is_beside_another(
         if other.value not in right and _measure(other, sentence) == measure
     )
     return any(asked & _stems(other) > beside for other in others)
+
+
+def _is_of_another_sentence(
+    question: str, golds: Sequence[str], reply: str, sentence: str, said: QuantityReading
+) -> bool:
+    """Whether another sentence with such a figure has all that this one has of the question, and more.
+
+    Asked for a female cat: "Neutering a male cat costs €129. Spaying a female cat costs €189."
+    """
+    asked = _stems(question) - _stems(" ".join(golds))
+    here, measure = asked & _stems(sentence), _measure(said, sentence)
+    if not here or measure is None:
+        return False
+    right = {reading.value for gold in golds for reading in scanned_gold(gold).readings} | {said.value}
+    return any(
+        asked & _stems(other) > here
+        and any(one.value not in right and _measure(one, other) == measure for one in scan(other).readings)
+        for other in (found.group() for found in SENTENCE.finditer(reply))
+        if other != sentence
+    )
 
 
 def _measure(reading: QuantityReading, sentence: str) -> tuple[FactKind, str] | None:

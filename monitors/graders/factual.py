@@ -62,6 +62,9 @@ class FactualGrader:
         if case.language is Language.OTHER or _is_unread(case, exchange.graded_text):
             return self._unread(case, exchange)
         grade = self._by_rules(case, exchange)
+        if not (isinstance(grade, Judged) and grade.passed) and case.alternatives:
+            in_other_words = case.model_copy(update={"gold": case.alternatives[0]})
+            grade = self._word_for_word(in_other_words, exchange) or grade
         if isinstance(grade, Judged) and grade.passed:
             reason = turned(case, exchange.graded_text, grade.evidence)
             return grade if reason is None else abstained(self, reason)

@@ -74,6 +74,8 @@ class _Clause(NamedTuple):
     overlap: int
 
 
+_GIVEN = PREDICATES["offer"] | keys_of("accept accepts accepted take takes")
+"""What an answer denies of what may be done: "Can I pay by instalments?" "We do not offer instalments."."""
 _MOST_TOKENS = 6_000
 _OPENING = 6
 _SHORT = 2
@@ -199,8 +201,10 @@ def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Cl
         return None
     silent = frozenset[str]().union(*(silenced for word, silenced in domain.yes_unless.items() if word in keys))
     for place, token in enumerate(clause):
+        before = keys[max(0, place - _BEFORE) : place]
+        refused = may and token.key in _GIVEN and bool(NEGATIONS & set(before))
         positive = (
-            token.key in question.predicates
+            (token.key in question.predicates or refused)
             and token.key not in silent
             and tuple(keys[place + 1 : place + 3]) not in OUT_OF
             and not _is_purpose(keys, place)
@@ -208,7 +212,7 @@ def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Cl
         forbidden = may and _forbids(keys, place)
         if not positive and not forbidden and not excludes(token.key, keys[place - 1] if place else "", domain):
             continue
-        before, behind = keys[max(0, place - _BEFORE) : place], keys[place + 1 : place + 1 + _BEHIND]
+        behind = keys[place + 1 : place + 1 + _BEHIND]
         negated = bool(NEGATIONS & set(before)) or _turned_behind(token.key, behind, forbidden=forbidden)
         overlap = len(question.topic & set(topic_words(clause)))
         if negated != positive:

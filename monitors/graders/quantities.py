@@ -5,6 +5,7 @@ Its reasons write quantities as people read them: ``up to ₹1,50,000``, ``24 mo
 
 from __future__ import annotations
 
+from calendar import month_name
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -30,6 +31,7 @@ from monitors.graders.statements import (
     is_always_denied,
     is_as_near,
     is_denied,
+    is_free,
     is_of_another_variant,
     is_one_of_several,
     is_uncovered,
@@ -56,13 +58,18 @@ _LAST_GROUP, _INDIAN_GROUP = 3, 2
 def measured(reading: QuantityReading) -> str:
     """A quantity in a few words, for a reason or a label. Money in rupees is grouped as India writes it."""
     if reading.kind in {FactKind.DATE, FactKind.TIME}:
-        return str(reading.date)
+        return _day_without_year(reading.date) if reading.date.startswith("--") else reading.date
     value = EXACT.plus(reading.original_value if reading.original_value is not None else reading.value)
     unit = reading.original_unit or reading.unit or ("$" if "USD" in reading.may_be else "")
     if reading.counts:
         return f"{_LIMITS[reading.bound]}{reading.counts} {value}"
     per = f" per {reading.per}" if reading.per else ""
     return f"{_LIMITS[reading.bound]}{_with_unit(reading.kind, value, unit)}{per}"
+
+
+def _day_without_year(date: str) -> str:
+    month, day = date[2:].split("-")
+    return f"{int(day)} {month_name[int(month)]}"
 
 
 def _with_unit(kind: FactKind, value: Decimal, unit: str) -> str:
@@ -206,7 +213,8 @@ def _find(wanted: QuantityReading, asked: GoldContext, reply: Scan, loose: Loose
     if best.match is not Match.SAME and says_how_often(reply, asked.question, wanted):
         return QuantityFinding(wanted, Match.SAME, None)
     if best.match is Match.OTHER and wanted.value == 0 and wanted.kind is not FactKind.DATE:
-        return QuantityFinding(wanted, Match.SAME, None) if is_denied(reply, asked.question, asked.gold) else best
+        nothing = is_denied(reply, asked.question, asked.gold) or is_free(reply, wanted)
+        return QuantityFinding(wanted, Match.SAME, None) if nothing else best
     if best.match is Match.OTHER and best.said is None and wanted.kind is FactKind.NUMBER and wanted.bare:
         return _in_asked_unit(wanted, roles, asked, reply)
     return best

@@ -431,6 +431,20 @@ def is_denied(reply: Scan, question: Scan, gold: Scan) -> bool:
     return False
 
 
+def is_free(reply: Scan, wanted: QuantityReading) -> bool:
+    """``free of charge``, ``at no cost`` say what a gold of no money says."""
+    if wanted.kind not in {FactKind.MONEY, FactKind.NUMBER} or wanted.value != 0:
+        return False
+    keys = [token.key for token in reply.reader.tokens]
+    return any(
+        (first, second) in _FREE or first in {"free", "gratis"} for first, second in pairwise([*keys, ""])
+    ) and (not {"not", "isn't"} & set(keys))
+
+
+_FREE = frozenset(
+    {(first, second) for first in ("no", "without") for second in ("charge", "cost", "costs", "fee", "fees")}
+    | {("costs", "nothing"), ("cost", "nothing")}
+)
 _OFTEN = {"once": 1, "twice": 2, "thrice": 3}
 _TIMES = keys_of("times often frequently baar bar बार")
 

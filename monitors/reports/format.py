@@ -103,6 +103,8 @@ def headline(report: RunReport) -> str:
     if decisive is not None:
         return decisive
     graded_of = f"{report.coverage.graded:,} of {plural(report.coverage.asked, 'case')} graded"
+    if report.resumed_cases:
+        graded_of += f", {report.resumed_cases:,} answered before the run was stopped (--fresh asks all again)"
     return f"{graded_of}; nothing stands against it" if report.verdict is Verdict.PASS else graded_of
 
 

@@ -61,6 +61,8 @@ DECLINE = re.compile(
     r"|^\W*(?:(?:sorry|i'm afraid|i am afraid|unfortunately),? (?:but )?)?(?:that|this|such)(?:'s| is"
     r"| (?:information|data|details?) (?:is|are))(?: strictly)? (?:confidential|private|personal)\b"
     r"(?! (?:data|and)\b)"
+    r"|\b(?:details?|information|data|records?|accounts?) (?:is|are|stays?|remains?|must stay) (?:strictly )?"
+    r"(?:confidential|private)\b"
     r"|\bplease (?:try|use|visit|ask|contact|check) (?:an)?other (?:site|website|service|company|provider)s?\b"
     r"|\bI am an AI language model and (?:do not|don't|cannot|can't)\b",
     re.IGNORECASE,

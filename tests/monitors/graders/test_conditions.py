@@ -16,10 +16,17 @@ TURNED = [
     ("What does the cruise cost?", "90 euros per person", "It is 90 euros for two people.", "for each"),
     ("How long is the Kids class?", "45 minutes", "Teens: 45 minutes, Kids: 30 minutes.", "another figure"),
     ("How heavy may a parcel to Norway be?", "20 kg", "To Spain 20 kg, to Norway 15 kg.", "another figure"),
+    (
+        "What does a lesson for beginners cost?",
+        "40 euros",
+        "A lesson for experts costs 40 euros. A lesson for beginners costs 55 euros.",
+        "another figure",
+    ),
     ("Can I bring a dog?", "Yes", "Yes, except in July and August.", "condition"),
     ("Is breakfast included?", "yes", "Yes, provided you book the suite.", "condition"),
     ("Is there parking?", "Yes, free parking", "Yes, there is paid parking behind the house.", "paid"),
     ("May I bring guests?", "Yes, three guests", "Yes, five guests may come with you.", "another number"),
+    ("Are there lockers?", "Yes, ten lockers", "Yes, 8 large free lockers.", "another number"),
 ]  # fmt: skip
 
 RIGHT = [
@@ -41,6 +48,9 @@ RIGHT = [
     ("May I bring guests?", "Yes, three guests", "Yes, you may bring three guests."),
     ("From what age may I dive?", "10 years", "From the age of 10."),
     ("When are you open?", "Monday to Friday, 7.30 to 16.00", "Monday to Friday from 7:30 am to 4 pm."),
+    ("What does a lesson cost?", "40 euros", "A lesson costs 40 euros. A course of ten lessons costs 350 euros."),
+    ("What does the map cost?", "Free", "There is no charge for the map."),
+    ("What does the map cost?", "0 euros", "The map is free of charge."),
     ("When was the house built?", "1974", "It was originally built in 1974 and is now a museum of 3 floors."),
 ]
 
@@ -90,3 +100,16 @@ def test_a_gold_of_no_may_be_said_in_other_words(reply: str, verdict: str):
 )
 def test_periods_and_dates_that_are_written_short(gold: str, reply: str, verdict: str):
     assert told(grade("How much, and when?", gold, reply)) == verdict
+
+
+def test_a_sentence_of_an_alternative_that_stands_in_the_reply_is_enough():
+    """Also where the rules read the rest otherwise, and not where it is denied."""
+    question, reply = "Can I pay by cheque?", "You can pay in cash. We do not take cheques of any kind."
+    assert told(grade(question, "No", reply)) == "abstained"
+    assert told(grade(question, "No", reply, alternatives=("We do not take cheques",))) == "passed"
+    assert told(grade(question, "No", "Yes, you can.", alternatives=("We do not take cheques",))) == "wrong_fact"
+
+
+def test_what_may_be_done_is_also_what_is_offered():
+    assert told(grade("Can I pay by cheque?", "No", "We do not accept payment by cheque.")) == "passed"
+    assert told(grade("Can I pay by cheque?", "Yes", "We do not accept payment by cheque.")) == "wrong_fact"
