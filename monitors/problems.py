@@ -50,7 +50,15 @@ def explained(root: type[BaseModel], detail: Mapping[str, Any]) -> str:
     if isinstance(detail["input"], Mapping):
         return f"{key}: {message}" if key else message
     shown = "what stands there" if "headers" in place else USER.sub("[secret]@", repr(detail["input"]))
-    return f"{key}: {shown} is not accepted; expected {message}"
+    return f"{key}: {shown} is not accepted; expected {message}{_as_a_share(detail)}"
+
+
+def _as_a_share(detail: Mapping[str, Any]) -> str:
+    """What somebody meant who wrote percent where a share is expected."""
+    given, limits = detail["input"], detail.get("ctx", {})
+    if detail["type"] != "less_than_equal" or limits.get("le") != 1 or not isinstance(given, int | float):
+        return ""
+    return f" ({given / 100:g} for {given:g} %)" if 1 < given <= 100 else ""  # noqa: PLR2004 - percent
 
 
 def nearest(name: str, known: Sequence[str] | Mapping[str, object]) -> str:

@@ -44,7 +44,7 @@ from flows.terminal_console import print_wrapped, terminal_console
 from flows.verify.progress import listener
 from flows.verify.run_folder import VerifyRequest
 from flows.waiting import doing, waiting
-from monitors.alerts.redact import redact
+from monitors.alerts.redact import redact, redact_but
 from monitors.config.file import Config, TargetConfig, load_config, target_record
 from monitors.errors import ConfigError
 from monitors.github.actions import is_ci
@@ -119,8 +119,10 @@ MOST_LINES = 40
 class TerminalProgress:
     """A `ProgressListener` on ``console``. Use as a context manager."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, address: str = "") -> None:
+        """``address`` of the target stays readable: it is no person's."""
         self._console = console
+        self._address = address
         self._bar = Progress(
             TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
             BarColumn(bar_width=max(5, min(30, console.width - 60))),  # what stands beside it takes up to 58
@@ -190,7 +192,11 @@ class TerminalProgress:
         """One line for each cause, with how many questions it took the answer of; the commonest first."""
         found, self._unanswered = self._unanswered, []
         for line in unanswered_lines(found):
-            print_wrapped(self._console, escape(redact(line)), Text.assemble(" ", Text.from_markup(NO_ANSWER), " "))
+            print_wrapped(
+                self._console,
+                escape(redact_but(line, [self._address])),
+                Text.assemble(" ", Text.from_markup(NO_ANSWER), " "),
+            )
 
     def _say(self, result: CaseResult) -> None:
         if self._wrong > MOST_LINES:
@@ -313,7 +319,8 @@ def verified(request: VerifyRequest, *, check_address: bool = False) -> RunRepor
         check_request(request)
         if check_address and _is_nobody_there(request):
             return None
-    with TerminalProgress(console) as progress:
+    address = target_record(request.target, config.target(request.target)).address
+    with TerminalProgress(console, address) as progress:
         listener.set(progress)
         try:
             return asyncio.run(verify(request))

@@ -261,13 +261,18 @@ def load_config(path: Path) -> Config:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(
-            f"{path}: not valid TOML: {error}; mend that line, or see docs/configuration.md"
-        ) from error
+        raise ConfigError(f"{path}: not valid TOML: {error}; {_to_mend(text)}") from error
     config = _resolved(parse_config(values, str(path)), path.resolve().parent)
     for name, target in config.targets.items():
         _check_domains(target, f"{path}: targets.{name}.domains")
     return config
+
+
+def _to_mend(text: str) -> str:
+    first = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
+    if re.match(r"\s*(?:---|[\w-]+:(?:\s|$))", first):
+        return "it looks like YAML, and TOML writes [targets.bot] and key = value: `lookout init` makes such a file"
+    return "mend that line, or see docs/configuration.md"
 
 
 def _check_domains(target: TargetConfig, place: str) -> None:

@@ -209,7 +209,8 @@ def _outcome(
         return CaseOutcome.CORRECT, None, _why_correct(case)
     abstained = [g for g in grades if isinstance(g, Abstained)]
     blame = next((g.blame for g in abstained if g.blame is Blame.PROVIDER), Blame.MONITOR)
-    return CaseOutcome.UNGRADED, blame, "; ".join(g.reason for g in abstained) or "no grader could tell"
+    decisive = [g for g in abstained if g.needed] or abstained
+    return CaseOutcome.UNGRADED, blame, "; ".join(g.reason for g in decisive) or "no grader could tell"
 
 
 def _why_correct(case: GoldCase) -> str:

@@ -42,6 +42,7 @@ from monitors.goldset.checks import (
 from monitors.goldset.issue_checks import issues
 from monitors.graders.base import CONDITION, SAYS_MORE, UNCLEAR, Grader, GraderSettings
 from monitors.graders.panel import default_panel
+from monitors.graders.statements import NO_WORDS, YES_WORDS
 from monitors.plural import plural
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase
@@ -112,6 +113,7 @@ def _conclusion(must: int, should: int) -> str:
 
 
 _BEGIN = "begin the gold with yes or no, a figure or a short name; or leave it to the judge"
+_SAY_MORE = "say in the gold what is so (No, we are closed on Mondays), or leave it to the judge"
 _TO_DO = {
     SAYS_MORE: "leave out of the gold what a right reply need not say; or leave it to the judge",
     UNCLEAR: "leave replies without a yes or no to the judge; without one they stay ungraded",
@@ -138,7 +140,7 @@ def fails_itself(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iter
                 what=f"said word for word it would be called wrong: {graded.wrong}",
                 do="correct its reference" if one.case.triage else _CONTRADICTS_ITSELF,
             )
-        elif (left := _left_to_judge(graded)) and one.case.triage is None:
+        elif (left := _left_to_judge(graded) or _bare(one.case)) and one.case.triage is None:
             yield GoldFinding(
                 check=SuiteCheck.SELF,
                 weight=Weight.SHOULD,
@@ -146,8 +148,17 @@ def fails_itself(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iter
                 what=left,
                 do=_SAY_IN_ANOTHER_LANGUAGE
                 if one.case.language is Language.OTHER
-                else _TO_DO.get(graded.open_otherwise, _BEGIN),
+                else _TO_DO.get(graded.open_otherwise, _SAY_MORE if _bare(one.case) else _BEGIN),
             )
+
+
+def _bare(case: GoldCase) -> str:
+    """Of a yes or no and nothing else: rules read few other ways to say it."""
+    alone = len(case.gold.split()) == 1 and not case.alternatives and not case.expected_refusal
+    if not alone or case.gold.strip(" .!").lower() not in YES_WORDS | NO_WORDS:
+        return ""
+    bare = case.gold.strip(" .!").lower()
+    return f"a bare {bare}: a right reply that says it in other words may stay open without a judge"
 
 
 def _left_to_judge(graded: RightReply) -> str:
@@ -155,7 +166,7 @@ def _left_to_judge(graded: RightReply) -> str:
     if graded.open:
         return f"only a judge can pass it: {graded.open}"
     if graded.open_otherwise:
-        return f"it passes word for word; else only a judge can tell: {graded.open_otherwise}"
+        return f"it passes word for word; in other words it may stay open without a judge: {graded.open_otherwise}"
     return ""
 
 

@@ -43,6 +43,20 @@ def test_a_finished_run_is_left_alone(tmp_path):
     assert unfinished(tmp_path, start("run-2")) is None
 
 
+def test_a_run_that_a_later_one_of_the_target_has_overtaken_is_not_taken_up(tmp_path):
+    """The bot may have changed since; a run of another target says nothing about that."""
+    stopped(tmp_path, start())
+    other = TARGET.model_copy(update={"name": "other"})
+    for number, (target, found) in enumerate([(other, True), (TARGET, False)], start=2):
+        with begin(tmp_path, start(f"run-{number}", target=target, suite_sha256="b" * 64)) as begun:
+            begun.finish()
+        taken = unfinished(tmp_path, start("run-9"))
+        assert (taken is not None) is found
+        if taken is not None:
+            with taken:
+                assert taken.start.run_id == "run-1"
+
+
 def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
     """Its results stand, but nobody was told of them."""
     (stopped(tmp_path, start()) / "results.json").write_text("{}", encoding="utf-8")

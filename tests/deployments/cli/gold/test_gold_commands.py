@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from deployments.cli.gold.build import build_command
+from deployments.cli.gold.check import check_command
 from deployments.cli.gold.freeze import diff_command, freeze_command
 from deployments.cli.gold.import_array import import_command
 from deployments.cli.gold.mutants import graders_of, mutants_command
@@ -112,6 +113,17 @@ def test_two_versions_are_compared_in_words(tmp_path, capsys):
     assert 'a: gold from "24 months" to "36 months"' in capsys.readouterr().out
     diff_command(str(path), str(path), most=5, as_json=True)
     assert json.loads(capsys.readouterr().out)["same"] == 1
+
+
+def test_a_bare_no_is_for_a_person_to_look_at(tmp_path, capsys):
+    path = suite_file(tmp_path / "core.jsonl", {"id": "a", "question": "Are you open on Mondays?", "gold": "No."})
+    check_command(path)
+    assert "a bare no: a right reply that says it in other words may stay open" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    suite_file(path, {"id": "a", "question": "Are you open on Mondays?", "gold": "No, we are closed on Mondays"})
+    check_command(path)
+    assert "a bare no" not in capsys.readouterr().out
 
 
 def test_biting_tells_a_table_and_what_is_missed(tmp_path, capsys):
