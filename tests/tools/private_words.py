@@ -40,7 +40,6 @@ WORDS = {
     "sightings": "observations",
     "notice": "message context",
     "desk": "notifier; review session",
-    "wire": "build context",
     "wired": "run context",
     "wiring": "composition root",
     "begun": "run folder",
@@ -50,7 +49,13 @@ WORDS = {
     "weighing": "gate inputs",
     "words": "lexicon (data); format_* (text)",
 }
-"""Private word -> the field's word, as parts of identifiers."""
+"""Private word -> the field's word, as parts of identifiers.
+
+"Wire" was one for the build context. It is not counted any more: all that is left is what came over the wire, the
+field's own word for the payload beside what a page shows.
+"""
+_ONLY_BEHIND: frozenset[str] = frozenset({"words"})
+"""Private as a part of a longer name (``role_words``); a variable of that name alone holds words."""
 
 IN_TEXT = ("told", "untold", "twin", "twins", "bite", "bites", "riders", "rivals", "sighting", "sightings", "desk", "wired",
            "begun", "drawn")  # fmt: skip
@@ -68,7 +73,8 @@ _WORD = re.compile(rf"\b({'|'.join(IN_TEXT)})\b", re.IGNORECASE)
 
 def private_parts(identifier: str) -> Iterator[str]:
     """The private words that an identifier is made of: ``case_told`` and ``CaseTold`` give ``told``."""
-    return (part.lower() for part in _PART.findall(_FIRST_LOOK.sub("", identifier)) if part.lower() in WORDS)
+    parts = [part.lower() for part in _PART.findall(_FIRST_LOOK.sub("", identifier))]
+    return (part for part in parts if part in WORDS and not (part in _ONLY_BEHIND and len(parts) == 1))
 
 
 def identifier_counts(root: Path = ROOT) -> Counter[str]:
