@@ -14,12 +14,13 @@ from itertools import chain
 from typing import Final
 
 from monitors.facts.quantities.fact import FactKind, QuantityReading
-from monitors.facts.quantities.scan import scan
+from monitors.facts.quantities.locales import PLAIN
+from monitors.facts.quantities.scan import Scan
 from monitors.facts.quantities.units import UNIT_KEYS
 from monitors.facts.refusals.lexicon import SENTENCE
 from monitors.facts.text import keys_of, normalise, tokenise
 from monitors.facts.weekdays import stretches_of_days
-from monitors.graders.golds import scanned_gold, stems_of
+from monitors.graders.golds import scanned_gold, scanned_reply, stems_of
 from monitors.graders.statements import FUNCTION_WORDS, LIMITS, NO_WORDS, STOP_WORDS, YES_WORDS
 from monitors.records.cases import GoldCase
 from monitors.records.grades import Span
@@ -96,8 +97,9 @@ def turned(case: GoldCase, reply: str, evidence: Sequence[Span]) -> str | None:
         return OTHER_COUNT
     said = [span for span in evidence if span.where != "gold"]
     figures = [span for span in said if _NUMERAL.search(reply[span.start : span.end])]
+    scanned = scanned_reply(reply, PLAIN)
     for span in figures:
-        reason = _turned_figure(case, golds, reply, span)
+        reason = _turned_figure(case, golds, scanned, span)
         if reason is not None:
             return reason
     if figures:
@@ -105,7 +107,7 @@ def turned(case: GoldCase, reply: str, evidence: Sequence[Span]) -> str | None:
     if _is_limited(golds, case.question, reply):
         return LIMITED
     known = " ".join(golds)
-    opposites = (_opposite(known, _sentence_at(reply, span)[0]) for span in said)
+    opposites = (_opposite(known, reply[slice(*_sentence_around(reply, span.start))]) for span in said)
     return next((_is_opposite(*found) for found in opposites if found), None)
 
 
@@ -139,9 +141,11 @@ def _names_other_days(golds: Sequence[str], reply: str) -> bool:
     return bool(said and wanted) and said.isdisjoint(wanted)
 
 
-def _turned_figure(case: GoldCase, golds: Sequence[str], reply: str, span: Span) -> str | None:
-    sentence, start = _sentence_at(reply, span)
-    known = " ".join((*golds, case.question))
+def _turned_figure(case: GoldCase, golds: Sequence[str], reply: Scan, span: Span) -> str | None:
+    said = next((one for one in reply.readings if _is_at(reply, one, span)), None)
+    text = reply.normalised.text
+    start, end = _sentence_around(text, span.start if said is None else said.start)
+    sentence, known = text[start:end], " ".join((*golds, case.question))
     opposite = _opposite(known, sentence)
     if opposite is not None:
         return _is_opposite(*opposite)
@@ -149,22 +153,22 @@ def _turned_figure(case: GoldCase, golds: Sequence[str], reply: str, span: Span)
         return "the figures agree, but of working days and calendar days the reply names the other"
     if _is_for_each_or_all(golds, sentence):
         return "the figures agree, but one is for each and the other for all of them"
-    readings = scan(sentence).readings
-    said = next((reading for reading in readings if reading.start <= span.start - start < reading.end), None)
     if said is None or said.kind is FactKind.DATE:
         return None
-    if said.kind is not FactKind.NUMBER and _is_earlier(known, _piece_at(sentence, said.start), reply[span.end :]):
+    if said.kind is not FactKind.NUMBER and _is_earlier(
+        known, _piece_at(sentence, said.start - start), text[said.end :]
+    ):
         return EARLIER
-    if _is_beside_another(case.question, golds, sentence, said, readings):
-        return FOR_ANOTHER
-    return FOR_ANOTHER if _is_of_another_sentence(case.question, golds, reply, sentence, said) else None
+    return FOR_ANOTHER if _is_beside_another(case.question, golds, reply, said, (start, end)) else None
 
 
-def _sentence_at(text: str, span: Span) -> tuple[str, int]:
-    for found in SENTENCE.finditer(text):
-        if found.end() > span.start:
-            return found.group(), found.start()
-    return text, 0
+def _is_at(reply: Scan, reading: QuantityReading, span: Span) -> bool:
+    start, end = reply.normalised.original_span(reading.start, reading.end)
+    return start <= span.start < end
+
+
+def _sentence_around(text: str, at: int) -> tuple[int, int]:
+    return next((found.span() for found in SENTENCE.finditer(text) if found.end() > at), (0, len(text)))
 
 
 def _piece_at(sentence: str, at: int) -> str:
@@ -228,51 +232,38 @@ def _nouns(counted: re.Pattern[str], text: str) -> frozenset[str]:
 
 
 def _is_beside_another(
-    question: str, golds: Sequence[str], sentence: str, said: QuantityReading, readings: Sequence[QuantityReading]
+    question: str, golds: Sequence[str], reply: Scan, said: QuantityReading, sentence: tuple[int, int]
 ) -> bool:
-    """Whether words of the question stand beside another figure of the same unit, and none beside the right one.
+    """Whether words of the question stand beside another figure in that measure, and fewer beside the right one.
 
-    Asked for Economy: "in Business 23 kg, in Economy 20 kg".
+    In one sentence, asked for Economy: "in Business 23 kg, in Economy 20 kg". In two, asked for a female cat:
+    "Neutering a male cat costs €129. Spaying a female cat costs €189."; a sentence that has nothing of the question
+    goes on from the one before it.
     """
-    measure = _measure(said, sentence)
+    text, measure = reply.normalised.text, _measure(said, reply.normalised.text)
     if measure is None:
         return False
-    right = {reading.value for gold in golds for reading in scanned_gold(gold).readings} | {said.value}
-    asked = _stems(question) - _stems(" ".join(golds))
-    beside = asked & _stems(_piece_at(sentence, said.start))
-    others = (
-        _piece_at(sentence, other.start)
-        for other in readings
-        if other.value not in right and _measure(other, sentence) == measure
-    )
-    return any(asked & _stems(other) > beside for other in others)
-
-
-def _is_of_another_sentence(
-    question: str, golds: Sequence[str], reply: str, sentence: str, said: QuantityReading
-) -> bool:
-    """Whether another sentence with such a figure has all that this one has of the question, and more.
-
-    Asked for a female cat: "Neutering a male cat costs €129. Spaying a female cat costs €189."
-    """
-    asked = _stems(question) - _stems(" ".join(golds))
-    here, measure = asked & _stems(sentence), _measure(said, sentence)
-    if not here or measure is None:
+    right = {one.value for gold in golds for one in scanned_gold(gold).readings} | {said.value}
+    others = [one for one in reply.readings if one.value not in right and _measure(one, text) == measure]
+    if not others:
         return False
-    right = {reading.value for gold in golds for reading in scanned_gold(gold).readings} | {said.value}
-    return any(
-        asked & _stems(other) > here
-        and any(one.value not in right and _measure(one, other) == measure for one in scan(other).readings)
-        for other in (found.group() for found in SENTENCE.finditer(reply))
-        if other != sentence
-    )
+    (start, end), asked = sentence, _stems(question) - _stems(" ".join(golds))
+    here, whole = text[start:end], asked & _stems(text[start:end])
+    beside = asked & _stems(_piece_at(here, said.start - start))
+    for other in others:
+        if start <= other.start < end:
+            if asked & _stems(_piece_at(here, other.start - start)) > beside:
+                return True
+        elif whole and asked & _stems(text[slice(*_sentence_around(text, other.start))]) > whole:
+            return True
+    return False
 
 
-def _measure(reading: QuantityReading, sentence: str) -> tuple[FactKind, str] | None:
+def _measure(reading: QuantityReading, text: str) -> tuple[FactKind, str] | None:
     """What a figure counts in: its unit, or the word behind a bare number (kg, episodes)."""
     if reading.kind is not FactKind.NUMBER:
         return reading.kind, reading.unit or ""
-    behind = _NEXT_WORD.match(sentence, reading.end)
+    behind = _NEXT_WORD.match(text, reading.end)
     return (reading.kind, behind[1].lower()) if behind and behind[1].lower() not in _SMALL else None
 
 
