@@ -137,7 +137,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "pull": ("cli.gold.datasets",
             "Bring what people changed in a dataset into the suite; what they added there becomes drafts for gold grow."),
         "import": ("cli.gold.import_array",
-            "Take over a suite of another project; it has no severities, so they are given here by type."),
+            "Take over questions from a table, or a suite of another project; severities that it lacks are given here."),
         "draft": ("cli.gold.draft",
             "Let a model draft buyers' questions over a document. A draft is gold only after `lookout gold review`."),
         "review": ("cli.gold.review",

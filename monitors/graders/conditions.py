@@ -238,7 +238,7 @@ def _is_beside_another(
 
     In one sentence, asked for Economy: "in Business 23 kg, in Economy 20 kg". In two, asked for a female cat:
     "Neutering a male cat costs €129. Spaying a female cat costs €189."; a sentence that has nothing of the question
-    goes on from the one before it.
+    goes on from the one before it, and of a gold with several figures each sentence may have one.
     """
     text, measure = reply.normalised.text, _measure(said, reply.normalised.text)
     if measure is None:
@@ -250,11 +250,12 @@ def _is_beside_another(
     (start, end), asked = sentence, _stems(question) - _stems(" ".join(golds))
     here, whole = text[start:end], asked & _stems(text[start:end])
     beside = asked & _stems(_piece_at(here, said.start - start))
+    several = all(len({one.value for one in scanned_gold(gold).readings}) > 1 for gold in golds)
     for other in others:
         if start <= other.start < end:
             if asked & _stems(_piece_at(here, other.start - start)) > beside:
                 return True
-        elif whole and asked & _stems(text[slice(*_sentence_around(text, other.start))]) > whole:
+        elif whole and not several and asked & _stems(text[slice(*_sentence_around(text, other.start))]) > whole:
             return True
     return False
 

@@ -225,7 +225,8 @@ lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
             typed=f"lookout verify http://{PAGE}/docs --suite mine.csv",
             seen="""\
 lookout: {folder}/mine.csv is a table, and a suite is JSON lines: `lookout gold import
-  {folder}/mine.csv --out mine.jsonl` writes them from its columns question, gold, id and severity""",
+  {folder}/mine.csv --out mine.jsonl` writes them from its columns question,
+  gold, id and severity""",
             code=2,
             to_do="Run that command; `--severity 2` stands for rows that have none.",
             files={"mine.csv": "question,gold\nHow long is it?,30 days\n"},
