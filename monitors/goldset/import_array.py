@@ -128,8 +128,6 @@ def _table_rows(text: str) -> Iterator[dict[str, Any]]:
             if len(cells) > len(names):
                 raise ValueError(f"row {number} has {len(cells)} cells, the header {len(names)}")
             row = {name: cell.strip() for name, cell in zip(names, cells, strict=False) if name and cell.strip()}
-            if row.get("severity", "2") not in {"1", "2", "3"}:
-                raise ValueError(f"row {number}: severity {row['severity']!r}; 1, 2 or 3 is accepted")
             if row:
                 yield {name: _CELLS.get(name, str)(cell) for name, cell in row.items()}
     except csv.Error as error:
@@ -152,6 +150,8 @@ def _fields(value: dict[str, Any], row: int) -> dict[str, Any] | Unusable:
     if is_issue(value):
         return foreign_issue_row(value)
     if "gold" in value and "expected_answer" not in value:
+        if str(value.get("severity", 2)).strip() not in {"1", "2", "3"}:
+            return Unusable((f"severity cannot be {shown(value['severity'])}; accepted: 1, 2 or 3",))
         return {"id": f"row-{row}", **value}
     return _question_fields(value)
 

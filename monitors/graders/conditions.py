@@ -61,7 +61,6 @@ _ONCE: Final = re.compile(
 )
 _WAS: Final = re.compile(r"\b(?:was|were|had been)\b", re.IGNORECASE)
 _NOW: Final = re.compile(r"\b(?:now|currently|today|nowadays|meanwhile)\b[^.!?\n]{0,60}\d", re.IGNORECASE)
-_NUMBER: Final = r"\d{1,4}|two|three|four|five|six|seven|eight|nine|ten|twelve"
 _VALUES: Final = {
     word: value
     for value, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), 1)
@@ -72,7 +71,8 @@ _COUNT: Final = re.compile(
 )
 _SMALL: Final = FUNCTION_WORDS | STOP_WORDS | keys_of("am pm percent per each more less")
 _FOR_ALL: Final = re.compile(
-    rf"\bfor (?:all |the )?(?:{_NUMBER}) (?:[^\W\d_]+ )??([^\W\d_]{{3,}}?)s?\b", re.IGNORECASE
+    rf"\bfor (?:all |the )?(?:\d{{1,4}}|{'|'.join(list(_VALUES)[1:])}) (?:[^\W\d_]+ )??([^\W\d_]{{3,}}?)s?\b",
+    re.IGNORECASE,
 )
 _FOR_EACH: Final = re.compile(r"\b(?:per|each|every|an?) ([^\W\d_]{3,}?)s?\b", re.IGNORECASE)
 _IRREGULAR: Final = {"people": "person", "children": "child", "kid": "child", "adults": "adult"}
@@ -85,7 +85,7 @@ _NEXT_WORD: Final = re.compile(r" ?([^\W\d_]+)")
 _NUMERAL: Final = re.compile(r"\d")
 
 
-def turned(case: GoldCase, reply: str, evidence: Sequence[Span]) -> str | None:
+def why_unsettled(case: GoldCase, reply: str, evidence: Sequence[Span]) -> str | None:
     """Why a reply that has the gold's figure, or its yes or no, is not settled by it; ``None`` where it is.
 
     ``evidence`` are the spans of the grade that passed: where in ``reply`` the figure stands.
@@ -108,10 +108,10 @@ def turned(case: GoldCase, reply: str, evidence: Sequence[Span]) -> str | None:
         return LIMITED
     known = " ".join(golds)
     opposites = (_opposite(known, reply[slice(*_sentence_around(reply, span.start))]) for span in said)
-    return next((_is_opposite(*found) for found in opposites if found), None)
+    return next((_said_opposite(*found) for found in opposites if found), None)
 
 
-def _is_opposite(known: str, said: str) -> str:
+def _said_opposite(known: str, said: str) -> str:
     return f"the answer agrees, but the reply says “{said}” where “{known}” was asked or is right"
 
 
@@ -148,7 +148,7 @@ def _turned_figure(case: GoldCase, golds: Sequence[str], reply: Scan, span: Span
     sentence, known = text[start:end], " ".join((*golds, case.question))
     opposite = _opposite(known, sentence)
     if opposite is not None:
-        return _is_opposite(*opposite)
+        return _said_opposite(*opposite)
     if _counts_other_days(known, sentence):
         return "the figures agree, but of working days and calendar days the reply names the other"
     if _is_for_each_or_all(golds, sentence):

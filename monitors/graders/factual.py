@@ -9,7 +9,7 @@ from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
 from monitors.facts.quantities.scan import Scan
 from monitors.facts.text import WORD
 from monitors.graders.base import SAYS_MORE, GraderSettings, abstained, judged
-from monitors.graders.conditions import turned
+from monitors.graders.conditions import why_unsettled
 from monitors.graders.conduct import says_enough
 from monitors.graders.golds import (
     FLOOD,
@@ -62,11 +62,10 @@ class FactualGrader:
         if case.language is Language.OTHER or _is_unread(case, exchange.graded_text):
             return self._unread(case, exchange)
         grade = self._by_rules(case, exchange)
-        if not (isinstance(grade, Judged) and grade.passed) and case.alternatives:
-            in_other_words = case.model_copy(update={"gold": case.alternatives[0]})
-            grade = self._word_for_word(in_other_words, exchange) or grade
+        if not (isinstance(grade, Judged) and grade.passed):
+            grade = self._by_alternative(case, exchange) or grade
         if isinstance(grade, Judged) and grade.passed:
-            reason = turned(case, exchange.graded_text, grade.evidence)
+            reason = why_unsettled(case, exchange.graded_text, grade.evidence)
             return grade if reason is None else abstained(self, reason)
         failed = isinstance(grade, Judged) and not grade.passed
         if (
@@ -82,6 +81,12 @@ class FactualGrader:
         """A case, or a reply, in a language whose words are not read."""
         stated = self._word_for_word(case, exchange)
         return stated or self._by_rules(case.model_copy(update={"language": Language.OTHER}), exchange)
+
+    def _by_alternative(self, case: GoldCase, exchange: Exchange) -> Judged | None:
+        """A reply that states an alternative word for word is right, whatever the rules make of the rest."""
+        if not case.alternatives:
+            return None
+        return self._word_for_word(case.model_copy(update={"gold": case.alternatives[0]}), exchange)
 
     def _word_for_word(self, case: GoldCase, exchange: Exchange) -> Judged | None:
         place = find_word_for_word((case.gold, *case.alternatives), exchange.graded_text, case.question)

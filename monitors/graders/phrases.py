@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from monitors.facts.text import keys_of, normalise
 from monitors.graders.base import SENTENCE, STATEMENT, UNREAD_GOLD, abstained, judged, unread
+from monitors.graders.statements import NO_CHARGE
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -24,8 +25,6 @@ _DENIALS = frozenset({"not", "isn", "wasn", "never", "except", "excluding"})
 _NONE = frozenset({"no", "none", "not", "never", "without"})
 _DENYING = _NONE | {"don", "doesn", "isn", "aren", "can", "cannot", "won", "neither", "nor", "nothing", "nobody"}
 """A gold of "No checks" may be said in other words: "we don't accept them". Words end at an apostrophe."""
-_FREE = re.compile(r"\b(?:(?:at )?no (?:charge|cost|fee)|without (?:charge|cost)|costs? nothing)\b", re.IGNORECASE)
-"""Other words for a gold of "Free"."""
 _DENIALS_BEHIND = frozenset({"नहीं", "nahi", "nahin"})
 _ARTICLES = keys_of("the a an of and & in on at to for by")
 _LONGEST_GOLD = 8
@@ -114,7 +113,7 @@ class PhrasesGrader:
     """Containment of whole phrases; it passes what stands there, fails what shares nothing, abstains in between."""
 
     name = "phrases"
-    version = "3"
+    version = "4"
     aspect = Aspect.FACTUAL_MATCH
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
@@ -135,7 +134,7 @@ class PhrasesGrader:
             if reply.is_denied(found):
                 return abstained(self, "the reply denies the gold phrase, or something near it")
             return self._passed(reply.span(found), exchange)
-        if ("free",) in short and (free := _FREE.search(exchange.graded_text)) is not None:
+        if ("free",) in short and (free := NO_CHARGE.search(exchange.graded_text)) is not None:
             return self._passed(free.span(), exchange)
         said, stems = frozenset(reply.words), frozenset(word[:_SHORT_STEM] for word in reply.words)
         if any(_shares(words, said, stems, asked) for words in golds):

@@ -267,7 +267,7 @@ class PolarityGrader:
     """Yes/no golds are compared by polarity. It abstains when the gold is neither, or the reply leaves it open."""
 
     name = "polarity"
-    version = "5"
+    version = "6"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, domain: Domain) -> None:

@@ -371,7 +371,7 @@ class QuantitiesGrader:
     """
 
     name = "quantities"
-    version = "6"
+    version = "7"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:

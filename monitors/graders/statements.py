@@ -7,6 +7,7 @@ both have one and they share none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -435,16 +436,13 @@ def is_free(reply: Scan, wanted: QuantityReading) -> bool:
     """``free of charge``, ``at no cost`` say what a gold of no money says."""
     if wanted.kind not in {FactKind.MONEY, FactKind.NUMBER} or wanted.value != 0:
         return False
-    keys = [token.key for token in reply.reader.tokens]
-    return any(
-        (first, second) in _FREE or first in {"free", "gratis"} for first, second in pairwise([*keys, ""])
-    ) and (not {"not", "isn't"} & set(keys))
+    keys = {token.key for token in reply.reader.tokens}
+    free = bool({"free", "gratis"} & keys) or NO_CHARGE.search(reply.normalised.text) is not None
+    return free and not {"not", "isn't"} & keys
 
 
-_FREE = frozenset(
-    {(first, second) for first in ("no", "without") for second in ("charge", "cost", "costs", "fee", "fees")}
-    | {("costs", "nothing"), ("cost", "nothing")}
-)
+NO_CHARGE = re.compile(r"\b(?:(?:no|without) (?:charge|costs?|fees?)|costs? nothing)\b", re.IGNORECASE)
+"""Other words for "free"."""
 _OFTEN = {"once": 1, "twice": 2, "thrice": 3}
 _TIMES = keys_of("times often frequently baar bar बार")
 

@@ -154,10 +154,9 @@ def fails_itself(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iter
 
 def _bare(case: GoldCase) -> str:
     """Of a yes or no and nothing else: rules read few other ways to say it."""
-    alone = len(case.gold.split()) == 1 and not case.alternatives and not case.expected_refusal
-    if not alone or case.gold.strip(" .!").lower() not in YES_WORDS | NO_WORDS:
-        return ""
     bare = case.gold.strip(" .!").lower()
+    if case.alternatives or case.expected_refusal or bare not in YES_WORDS | NO_WORDS:
+        return ""
     return f"a bare {bare}: a right reply that says it in other words may stay open without a judge"
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from monitors.facts.quantities.fact import FactKind, QuantityReading
-from monitors.facts.quantities.lexicon import NUMBER_WORDS
 from monitors.facts.quantities.number_reader import NumberReader
+from monitors.facts.quantities.numerals import is_multiple
 from monitors.facts.quantities.other_languages import as_written
 from monitors.facts.quantities.units import BETWEEN, TIME_UNITS
 from monitors.facts.text import keys_of
@@ -19,7 +19,13 @@ _EACH: Final = keys_of("per a an each every / प्रति हर prati har")
 _OF_PEOPLE: Final = keys_of(
     "person people head adult child traveller traveler passenger guest member user seat life family व्यक्ति vyakti"
 )
-_FEW: Final = {"other": "2", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "ten": "10"}
+_SAME_PERIOD: Final = {
+    (12, "month"): "year",
+    (4, "quarter"): "year",
+    (3, "month"): "quarter",
+    (7, "day"): "week",
+    (24, "hour"): "day",
+}
 _LONG_AGO: Final = keys_of("ago later earlier before after back old")
 """Behind a period these say when: "He paid €50 a year ago"."""
 
@@ -78,11 +84,27 @@ def _period_at(reader: NumberReader, at: int) -> str:
     return ""
 
 
+def _several_at(reader: NumberReader, at: int) -> str | None:
+    """``2 years`` of "every two years" and "every other year"; 12 months are a year. ``None`` without a number."""
+    if reader.token(at).key == "other":
+        count, unit_at = 2, at + 1
+    else:
+        spans = reader.read(at)
+        if len(spans) != 1 or spans[0].ordinal or not is_multiple(spans[0].value, 1):
+            return None
+        count, unit_at = int(spans[0].value), spans[0].last + 1
+    unit = TIME_UNITS.get(reader.token(unit_at).key)
+    if unit is None:
+        return ""
+    if count == 1:
+        return unit.name
+    return _SAME_PERIOD.get((count, unit.name), f"{count} {unit.name}s")
+
+
 def _named_at(reader: NumberReader, at: int, *, elsewhere: bool) -> str:
-    number = reader.token(at).key
-    if number == "other" or number.isdecimal() or number in NUMBER_WORDS:
-        unit = TIME_UNITS.get(reader.token(at + 1).key)
-        return f"{_FEW.get(number, number)} {unit.name}s" if unit is not None else ""
+    several = _several_at(reader, at)
+    if several is not None:
+        return several
     if reader.token(at).key in _SORTS:
         at += 1
     key = as_written(reader.token(at).key)

@@ -48,12 +48,12 @@ class Desk:
     def __init__(self, folder: Path, slack: SlackServer, lookout: Callable[..., CompletedProcess[str]]) -> None:
         self._folder, self._slack, self._lookout = folder, slack, lookout
 
-    def verify(self, url: str, probe: str = RIGHT_PROBE) -> Said:
-        """One run with these settings."""
+    def verify(self, url: str, probe: str = RIGHT_PROBE, target: str = "") -> Said:
+        """One run with these settings; ``target`` are further lines of its table."""
         with Chat(RIGHT) as unused:
             path = watched(self._folder, unused, cases=2)
         path.write_text(
-            f'data_folder = "data"\n[targets.demo]\nurl = "{url}"\nsuite = "suite.jsonl"\n[targets.demo.probe]\n'
+            f'data_folder = "data"\n[targets.demo]\nurl = "{url}"\nsuite = "suite.jsonl"\n{target}[targets.demo.probe]\n'
             f'driver = "sse"\nconcurrency = 1\nattempts = 1\nanswer_deadline_s = 20\noutage_patience_s = 0\n{probe}'
             f'{ASKED_ONCE}[gate]\nmin_severity_3_cases = 0\n[alerts]\nslack_api_url = "{self._slack.api_url}"\n'
             'slack_channel = "C0ALERTS"\nslack_monitor_channel = "C0MONITOR"\n',
@@ -112,6 +112,17 @@ def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(
         assert "No answers since lookout.toml changed · demo: lookout.toml changed, which" in phone
         assert f"got no answer from `http://127.0.0.1:9`{PATH}" in away.text
         assert "Next: ˋlookout doctor demoˋ" in away.text
+
+
+def test_what_has_nothing_to_do_with_asking_is_not_blamed(desk):
+    """Red before: "No answers since lookout.toml changed … the likely cause", where only `environment` did."""
+    with EventChat(RIGHT) as app:
+        assert desk.verify(f"{app.url}{PATH}").code == 0
+        app.gone = True
+        gone = desk.verify(f"{app.url}{PATH}", target='environment = "production"\n')
+    (phone,) = gone.phone
+    assert "HTTP 404" in phone
+    assert "lookout.toml changed" not in gone.text + phone
 
 
 WRONG_PROBES = {

@@ -40,6 +40,7 @@ LONG = "The gateway of the clinic is described in this brochure. " * 30
         ("TypeError: oh\n    at answer (/srv/bot.js:12:7)", K.STACK_TRACE),
         ("KeyError: 'policy'", K.STACK_TRACE),
         (LONG + "Rate limit exceeded", K.PROVIDER_ERROR),
+        ("Error: insufficient balance", K.PROVIDER_ERROR),
     ],
 )
 def test_an_error_in_place_of_an_answer(text: str, kind: ErrorLeakKind) -> None:
@@ -61,6 +62,7 @@ def test_an_error_in_place_of_an_answer(text: str, kind: ErrorLeakKind) -> None:
         "Steps: {name}, {date} and the details: none.",
         "A doctor's certificate is required from the third day.",
         "Our service is not available on Sundays.",
+        "I can't open it from here, but your balance is in the app.",
     ],
 )
 def test_an_answer_is_no_error(text: str) -> None:

@@ -128,7 +128,7 @@ def test_a_table_may_leave_out_ids_and_severities_and_say_more(tmp_path: Path):
         ("question,gold\na,b,c\n", "row 1 has 3 cells, the header 2"),
         ('question,gold\na,"b\n', "row 2"),
         ("question,gold,expected_refusal\na,b,perhaps\n", 'row 1: "expected_refusal" cannot be "perhaps"'),
-        ("question,gold,severity\na,b,high\n", "row 1: severity 'high'; 1, 2 or 3"),
+        ("question,gold,severity\na,b,high\n", 'row 1: severity cannot be "high"; accepted: 1, 2 or 3'),
         ("question,gold\n", "no case"),
     ],
 )

@@ -93,6 +93,9 @@ def test_a_gold_of_no_may_be_said_in_other_words(reply: str, verdict: str):
     ("gold", "reply", "verdict"),
     [
         ("80 euros per year", "You get 80 euros every two years.", "wrong_fact"),
+        ("80 euros per year", "It is 80 euros every 12 months.", "passed"),
+        ("80 euros per month", "It is 80 euros per 1 month.", "passed"),
+        ("80 euros per year", "It is 80 euros every twelve years.", "wrong_fact"),
         ("03.02. - 28.02.2027", "From 3 February 2027 to 28 February 2027.", "passed"),
         ("03.02. - 28.02.2027", "From 4 February 2027 to 28 February 2027.", "wrong_fact"),
         ("from 8.30 to 15.30 euros", "8:30 am to 3:30 pm", "missing_fact"),

@@ -53,6 +53,7 @@ def test_an_empty_reply_is_neither() -> None:
         ("I cannot share that, but our team can help you.", True),
         ("I cannot share that, but Per can ask us himself.", True),
         ("I cannot share that. Her doctor may tell you.", True),
+        ("Sorry. She is a client, so I cannot share that.", True),
     ],
 )
 def test_a_refusal_that_goes_on_to_tell_is_not_settled(text: str, settled: bool) -> None:

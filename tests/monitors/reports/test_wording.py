@@ -65,6 +65,12 @@ def test_a_pass_says_how_much_was_told():
     assert wording.headline(report_of(CASES, ())) == "6 of 6 cases graded; nothing stands against it"
 
 
+def test_a_pass_that_was_gone_on_with_says_how_much_is_from_before():
+    report = report_of(CASES, ()).model_copy(update={"resumed_cases": 2})
+    said = "6 of 6 cases graded, 2 answered before the run was stopped (--fresh asks all again); nothing stands against it"
+    assert wording.headline(report) == said
+
+
 def test_an_open_verdict_without_reasons_claims_nothing():
     report = report_of(CASES, ()).model_copy(update={"verdict": Verdict.INCONCLUSIVE})
     assert wording.headline(report) == "6 of 6 cases graded"
