@@ -271,7 +271,8 @@ async def outbox(drill: DrillContext, answer: WrongAnswer) -> str:
     after_s = drill.monotonic() - (answer.answered_s or drill.monotonic())
     at = ObservationContext(target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL)
     title = f"Drill, no action needed: a planted wrong answer was reported here {after_s:.0f} s after it was given"
-    seen = drill_observation(at, title=title, detail=PASSED_TEXT.format(fault=answer.shadow.fault), failed=False)
+    detail = passed_text(answer.shadow.fault, judged=drill.config.judge is not None)
+    seen = drill_observation(at, title=title, detail=detail, failed=False)
     alerts = await notify(notifier, [seen], context=MessageContext())
     mine = next((one for one in alerts if one.target == DRILL_TARGET), None)
     if mine is None:
@@ -290,11 +291,14 @@ async def outbox(drill: DrillContext, answer: WrongAnswer) -> str:
     return "the message was stored and taken out"
 
 
-PASSED_TEXT: Final = (
-    "Lookout planted a wrong answer on a page of its own ({fault}) and sent it the whole way to you: browser, "
-    "graders, judge, gate, journal, warehouse, outbox, Slack. Nothing is wrong with your application, and the "
-    "drill closes by itself."
-)
+def passed_text(fault: str, *, judged: bool) -> str:
+    """What the message of a drill says that found nothing broken. ``judged``: a judge is configured."""
+    judge = "judge, " if judged else ""
+    return (
+        f"Lookout planted a wrong answer on a page of its own ({fault}) and sent it the whole way to you: browser, "
+        f"graders, {judge}gate, journal, warehouse, outbox, Slack. Nothing is wrong with your application, and "
+        "the drill closes by itself."
+    )
 
 
 async def slack(answer: WrongAnswer) -> str:

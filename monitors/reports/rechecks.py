@@ -55,7 +55,7 @@ def format_recheck_briefly(found: Recheck | None, case_ids: Sequence[str] | None
     here = _all_of({one.case_id: one.here for one in cases})
     there = {one.case_id: one.previous for one in cases if one.previous and one.previous.asked}
     previous = f" {_on_previous(found.previous)}: {_all_of(there)}." if there and found.previous else ""
-    stopped = f" Not all was asked: {found.problem}." if found.problem else ""
+    stopped = f" The rest was not asked again: {found.problem}." if found.problem else ""
     return f"{ASKED_AGAIN} {here}.{previous}{stopped}"
 
 
@@ -84,7 +84,7 @@ def _remarks(found: Recheck) -> list[str]:
     """What was not asked, and why."""
     remarks: list[str] = []
     if found.problem:
-        remarks.append(f"{'Not all was asked again' if found.cases else 'Not asked again'}: {found.problem}")
+        remarks.append(f"{'The rest was not asked again' if found.cases else 'Not asked again'}: {found.problem}")
     elif found.left_out:
         cases = plural(found.left_out, "more severe case")
         remarks.append(f"{cases} failed and {_were(found.left_out)} not asked again (recheck.max_questions)")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from flows.drill.wrong_answer import PASSED_TEXT
+from flows.drill.wrong_answer import passed_text
 from monitors.alerts.grouping import Digest, DigestFigure, compose
 from monitors.alerts.lifecycle import PrintRecord, decide
 from monitors.alerts.observations import (
@@ -213,7 +213,7 @@ DRILL_AT: Final = ObservationContext(target=DRILL_TARGET, run_id="drill-0301", s
 DRILL: Final = drill(
     DRILL_AT,
     title="Drill, no action needed: a planted wrong answer was reported here 11 s after it was given",
-    detail=PASSED_TEXT.format(fault="a limit from an outdated index, twice what it should be"),
+    detail=passed_text("a limit from an outdated index, twice what it should be", judged=True),
     failed=False,
 )
 BLOCKED: Final = drill(

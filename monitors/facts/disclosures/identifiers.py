@@ -51,7 +51,7 @@ _BROKEN_SSN = re.compile(
 _CARD_DIGITS, _SPACED_DIGITS, _AADHAAR_DIGITS, _IBAN_DIGITS, _SSN_DIGITS = 13, 12, 12, 2, 9
 
 # Lengths of the national forms in the IBAN registry of SWIFT (release 99).
-_IBAN_LENGTHS = {
+IBAN_LENGTHS = {
     "AD": 24, "AE": 23, "AL": 28, "AT": 20, "AZ": 28, "BA": 20, "BE": 16, "BG": 22, "BH": 22, "BI": 27, "BR": 29,
     "BY": 28, "CH": 21, "CR": 22, "CY": 28, "CZ": 24, "DE": 22, "DJ": 27, "DK": 18, "DO": 28, "EE": 20, "EG": 29,
     "ES": 24, "FI": 18, "FK": 18, "FO": 18, "FR": 27, "GB": 22, "GE": 22, "GI": 23, "GL": 18, "GR": 27, "GT": 28,
@@ -132,7 +132,7 @@ def _is_inside(reading: DisclosureText, match: re.Match[str]) -> bool:
 def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """IBANs of every registered country by its length and the two check digits; behind the word, by length."""
     for match in reading.near_digits(_IBAN, _IBAN_DIGITS) if _IBAN_START.search(reading.text) else ():
-        length = _IBAN_LENGTHS.get(match[1][:2].upper())
+        length = IBAN_LENGTHS.get(match[1][:2].upper())
         end = _end_after(match[1], length) if length else None
         if end is None or reading.around(0, match.start() + end)[1].isalnum():
             continue

@@ -1,4 +1,4 @@
-"""A sieve before the disclosure rules: one pass in native code says of most texts that the rules find nothing.
+"""A sieve before the disclosure rules: a few passes in native code say of most texts that the rules find nothing.
 
 The rules take some hundred microseconds for a reply, which is too much for each entry of a log of a gigabyte. The
 sieve never says no where `find_disclosures` finds something: each rule's own pattern is in it, without what only
@@ -17,6 +17,7 @@ from typing import Final
 from pydantic_core import SchemaValidator, core_schema
 
 from monitors.facts.disclosures.candidates import view_of
+from monitors.facts.disclosures.identifiers import IBAN_LENGTHS
 from monitors.facts.disclosures.masking import LABELS
 from monitors.facts.text import LONGEST
 
@@ -40,6 +41,7 @@ _MARKS = r"\*\*|`"
 _LABELS = "|".join(map(re.escape, LABELS.values()))
 
 _EDGE = "(?:^|(?-i:[^A-Za-z0-9]))"
+_END = "(?:$|(?-i:[^A-Za-z0-9]))"
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _DATE = (
@@ -90,15 +92,15 @@ _PERSONAL = (
 _CODES = (
     r"(?i)[A-Z]{5}\d{4}[A-Z]",
     r"[A-Z]{5}[ -]\d{4}[ -][A-Z]",  # PAN, GSTIN
-    rf"(?i){_EDGE}(?:[A-Z][1-9]\d ?\d{{5}}|[A-Z]{{3}}[ /-]?\d{{7}})",  # passport, voter
-    rf"(?i){_EDGE}[A-Z]{{2}}\d{{2}}(?:[ -]?[A-Z0-9]){{11}}",  # IBAN
-    rf"(?i){_EDGE}(?:{_STATES})[ -]?\d{{1,2}}[ -]?[A-Z]{{1,3}}[ -]?\d{{4}}",
+    rf"(?i){_EDGE}(?:[A-Z][1-9]\d ?\d{{5}}|[A-Z]{{3}}[ /-]?\d{{7}}){_END}",  # passport, voter
+    rf"(?i){_EDGE}(?:{'|'.join(IBAN_LENGTHS)})\d{{2}}(?:[ -]?[A-Z0-9]){{11}}",
+    rf"(?i){_EDGE}(?:{_STATES})[ -]?\d{{1,2}}[ -]?[A-Z]{{1,3}}[ -]?\d{{4}}{_END}",
     r"(?i)\d{2}[ -]?BH[ -]?\d{4}[ -]?[A-Z]",  # vehicles
     rf"(?im)^[ \t\r.,;:\"']*(?:{_STATES})[ -]?\d{{4}}[ \t\r.,;:\"']*$",
 )
 _NUMBERS = (
     r"\d(?:[ .\-/]?\d){12}",  # cards, driving licences
-    r"[2-9]\d{3}(?:[ .\-/:]\d{4}[ .\-/:]\d{4}|\d{8})",  # Aadhaar
+    r"(?:^|\D)[2-9]\d{3}(?:[ .\-/:]\d{4}[ .\-/:]\d{4}|\d{8})(?:\D|$)",  # Aadhaar
     r"\d{3}[ .-]\d{2}[ .-]\d{4}|\d{3}-\d{6}|\d{5}-\d{4}",  # SSN
     # telephones: international, European, American, Indian
     r"(?:^|\D)00 ?[1-9](?:[ .\-/()]{0,3}\d){7}|0[1-9]\d{1,3}\)?(?: ?[/\-] ?| )\d{5}|0[1-9](?:[ .]\d\d){4}",
@@ -127,12 +129,14 @@ _SAYING_BEYOND_ASCII = (
     "|आधार|कार्ड|लाइसेंस|पासपोर्ट|गाड़ी|वाहन|पॉलिसी|पालिसी|खाता|खाते|फ़ोन|फोन|मोबाइल|मोबाईल|संपर्क|सम्पर्क|कॉल|व्हाट्सएप|मे"
 )
 
-_ALONE: Final = (*_SECRETS, *_ADDRESSES_OF_NETWORKS, *_PERSONAL, *_CODES, *_NUMBERS, _LABELS)
 _is_unicode = _matcher("")
-_suspect = _matcher(*_ALONE, *_SAID_NUMBER, _FOLDED, _CONTROLS, _MARKS)
-_unusual = _matcher(_FOLDED)
-_unreadable = _matcher(_CONTROLS, r"\*\*\*")
-_shows = _matcher(*_ALONE)
+_is_unusual = _matcher(_FOLDED)
+_is_unreadable = _matcher(_CONTROLS, r"\*\*\*")
+_is_marked = _matcher(_FOLDED, _CONTROLS, _MARKS)
+_shown: Final = (
+    _matcher(*_SECRETS, *_ADDRESSES_OF_NETWORKS, *_PERSONAL, _LABELS), _matcher(*_CODES), _matcher(*_NUMBERS),
+)  # fmt: skip
+"""Together they are slower than one after the other: the engine's table of states has a limit."""
 _counts = _matcher(*_SAID_NUMBER)
 _says = _matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS})", _SAYING_BEYOND_ASCII)
 
@@ -142,13 +146,9 @@ def may_disclose(text: str, account_patterns: Sequence[str] = ()) -> bool:
 
     ``account_patterns`` are the target's own, as `find_disclosures` takes them.
     """
-    if len(text) > LONGEST or not (text.isascii() or _is_unicode(text)):
-        return True  # the engine takes no half of a surrogate pair
-    if not account_patterns and not _suspect(text):
-        return False
-    if _unreadable(text):
+    if not _is_readable(text) or _is_unreadable(text):
         return True
-    plain = view_of(text).text if _unusual(text) else text.replace("**", "").replace("`", "")
+    plain = view_of(text).text if _is_unusual(text) else text.replace("**", "").replace("`", "")
     if _shows(plain) or (_counts(plain) and _says(plain)):
         return True
     return any(pattern.search(plain) for pattern in _compiled(tuple(account_patterns)))
@@ -156,11 +156,20 @@ def may_disclose(text: str, account_patterns: Sequence[str] = ()) -> bool:
 
 def any_may_disclose(texts: Sequence[str], account_patterns: Sequence[str] = ()) -> bool:
     """Whether one of the texts may disclose something: of all together it is asked at the price of one."""
-    if not account_patterns and not may_disclose("\n".join(texts)):
-        return False
-    return any(
-        may_disclose(text, account_patterns) for text in texts
-    )  # digits of one are no number for words of another
+    whole = "\n".join(texts)
+    if account_patterns or not _is_readable(whole) or _is_marked(whole) or _shows(whole):
+        return any(may_disclose(text, account_patterns) for text in texts)
+    # Digits of one are no number for words of another.
+    return _counts(whole) and _says(whole) and any(_counts(text) and _says(text) for text in texts)
+
+
+def _is_readable(text: str) -> bool:
+    """Whether the engine takes it: no half of a surrogate pair, and not too long."""
+    return len(text) <= LONGEST and (text.isascii() or _is_unicode(text))
+
+
+def _shows(plain: str) -> bool:
+    return any(shows(plain) for shows in _shown)
 
 
 @lru_cache(maxsize=64)

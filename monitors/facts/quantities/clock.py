@@ -4,6 +4,8 @@ Bare hours are times where a range or a word makes them so (``9 to 6pm``). A pai
 score, a ratio or a verse; it is a time on the full or half hour, with a leading zero, in a range, or behind a word
 such as "at". Of an hour up to twelve that names no half of the day, both stay possible.
 
+Hours are spoken too: ``half past one``, ``quarter to six``, and the hour before them, as in ``9 to half past one``.
+
 Always open is a time too, whatever it is called: ``24/7``, ``24 hours a day``, ``around the clock``.
 """
 
@@ -28,7 +30,8 @@ _TIME: Final = re.compile(
     (?: (?P<part>{_PARTS})\s(?:(?:के|ke)\s)? )?
     (?P<hour>\d{{1,2}}) (?:[:.](?P<minute>[0-5]\d)(?![\d:]))?
     (?: \s?(?P<half>[ap])(?:\.\s?m\b\.?|\s?m\b) | \s?(?P<named>noon|midnight)\b | \s?(?P<hours>{_HOURS})
-      | (?P<range>(?={_TO}(?:(?:{_PARTS})\s)?\d{{1,2}}(?:[:.][0-5]\d)?(?:\s?[ap]\.?\s?m\b|\s?noon|\s?(?:{_HOURS}))))
+      | (?P<range>(?={_TO}(?:(?:{_PARTS})\s)?\d{{1,2}}(?:[:.][0-5]\d)?(?:\s?[ap]\.?\s?m\b|\s?noon|\s?(?:{_HOURS})))
+        | (?=\s(?:to|until|till)\s\d{{1,2}}:[0-5]\d(?![\d:])))
       | (?P<alone>(?![\w:/%]|[.,]\d|\s?(?:min|sec|hour|hr|मिनट|घंट|ghant)))
     )""",
     re.IGNORECASE | re.VERBOSE,
@@ -61,6 +64,20 @@ _ALWAYS: Final = re.compile(
 )
 # "Rock Around the Clock" is a song.
 _ALWAYS_HINT: Final = re.compile(r"24|the.clock|die.uhr|twenty.four", re.IGNORECASE)
+_HOUR_WORDS: Final = {
+    word: hour
+    for hour, word in enumerate(
+        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), 1
+    )
+}
+_SPOKEN: Final = re.compile(
+    rf"""\b(?: (?P<from>\d{{1,2}}){_TO} )?
+    (?: (?P<shift>half\spast|quarter\spast|quarter\sto) \s (?P<hour>\d{{1,2}}|{"|".join(_HOUR_WORDS)})\b (?![:.]\d)
+        (?: \s?(?P<half>[ap])(?:\.\s?m\b\.?|\s?m\b) )? )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SPOKEN_HINT: Final = re.compile(r"half past|quarter (?:past|to)", re.IGNORECASE)
+_SHIFTS: Final = {"half past": 30, "quarter past": 15, "quarter to": -15}
 _LOOKED_BACK: Final = 12
 _NOON, _DAY = 12, 24
 _EVENING: Final = frozenset({"शाम", "shaam", "sham"})
@@ -87,11 +104,12 @@ def with_times(reader: NumberReader, text: str, readings: list[QuantityReading])
     """The readings with times of day in place of the bare numbers that they are made of."""
     if _ALWAYS_HINT.search(text) is not None:
         readings = _with_always(reader, text, readings)
-    dotted = list(_dotted(text)) if any(_is_dotted(reader, each) for each in readings) else []
-    if not dotted and not any(_may_be_time(reader, each.last + 1) for each in readings):
+    others = list(_dotted(text)) if any(_is_dotted(reader, each) for each in readings) else []
+    others += _spoken(text) if _SPOKEN_HINT.search(text) is not None else ()
+    if not others and not any(_may_be_time(reader, each.last + 1) for each in readings):
         return readings
     starts = [token.start for token in reader.tokens]
-    for time in (*dotted, *_times(text)):
+    for time in (*others, *_times(text)):
         inside = [each for each in readings if each.start < time.end and time.start < each.end]
         if any(each.kind is not FactKind.NUMBER for each in inside):
             continue
@@ -133,6 +151,18 @@ def _dotted(text: str) -> Iterator[_ClockTime]:
             continue
         for hour, end in ((first, "first"), (last, "last")):
             yield _ClockTime(found.start(end), found.end(end), hour, int(found[end][-2:]), last <= _NOON)
+
+
+def _spoken(text: str) -> Iterator[_ClockTime]:
+    for found in _SPOKEN.finditer(text):
+        word = found["hour"].lower()
+        in_day = _in_day(_HOUR_WORDS[word] if word in _HOUR_WORDS else int(word), (found["half"] or "").lower())
+        if in_day is None or in_day >= _DAY:
+            continue
+        if found["from"] is not None and int(found["from"]) < _DAY:
+            yield _ClockTime(found.start("from"), found.end("from"), int(found["from"]), 0, is_open=True)
+        minutes = (60 * in_day + _SHIFTS[found["shift"].lower()]) % (60 * _DAY)
+        yield _ClockTime(found.start("shift"), found.end(), *divmod(minutes, 60), is_open=not found["half"])
 
 
 _OPENING_WORDS: Final = 60

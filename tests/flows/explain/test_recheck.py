@@ -210,7 +210,7 @@ ENDINGS = [
     ([WRONG, RIGHT], "", "right 5 of 5", ""),
     ([WRONG, WRONG, LOOSE], "", "fails 1 of 5, 4 could not be graded", ""),
     ([WRONG, WRONG, "Please ask your agent."], "", "fails 5 of 5, 4 in another way than before", ""),
-    ([WRONG, FAULT], "", "asked 3 times, 3 without an answer", "Not all was asked again"),
+    ([WRONG, FAULT], "", "asked 3 times, 3 without an answer", "The rest was not asked again"),
 ]
 
 
@@ -253,9 +253,9 @@ def test_what_came_before_its_time_was_up_is_counted_and_said_to_be_a_part(tmp_p
         assert chat.asked == 1 + 2 + 1
     assert done.returncode == 1, done.stderr
     assert "waiting-0 (severity 3): fails 1 of 2\n" in done.stdout
-    why = f"Not all was asked again: {TIME_UP.format(20)}"
+    why = f"The rest was not asked again: {TIME_UP.format(20)}"
     assert why in done.stdout
-    assert f"Asked again: fails 1 of 2. Not all was asked: {TIME_UP.format(20)}." in shown(slack)
+    assert f"Asked again: fails 1 of 2. The rest was not asked again: {TIME_UP.format(20)}." in shown(slack)
     assert why in told(tmp_path, "report.html")
     assert why.replace("_", "\\_") in told(tmp_path, "results.md")
     (case,) = results(tmp_path)["report"]["recheck"]["cases"]

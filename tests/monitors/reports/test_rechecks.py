@@ -89,4 +89,4 @@ def test_what_was_not_asked_is_said_with_the_reason():
         "The previous build: no accepted run names a commit",
     )
     assert format_recheck(rechecked(problem="away")) == ("Not asked again: away",)
-    assert format_recheck(rechecked(FAILS, problem="time is up"))[-1] == "Not all was asked again: time is up"
+    assert format_recheck(rechecked(FAILS, problem="time is up"))[-1] == "The rest was not asked again: time is up"
