@@ -35,7 +35,7 @@ from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.exchanges import NOT_LET_IN, NOT_READ, NoAnswer, NoAnswerReason
 from monitors.records.incidents import IncidentKind, NotifyReason, Observation
-from monitors.records.runs import CaseResult, RunReport, Verdict
+from monitors.records.runs import CaseResult, ReasonKind, RunReport, Verdict
 from monitors.reports.format import shortened
 from warehouse.queries.incidents import RunMessage, messages_of
 from warehouse.queries.runs import last_answered
@@ -113,6 +113,7 @@ class EarlyAlerts:
 
 
 NOTHING_GRADED = "NothingGraded"
+TOO_LITTLE_GRADED = "TooLittleGraded"
 SAYS_WHY_NOTHING = frozenset(
     {IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE, IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID}
 )
@@ -145,6 +146,8 @@ def observed(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
     seen.extend(monitor_fault(at, what=what, detail=detail) for what, detail in _one_of_each(run.faults))
     if not run.graded and not any(one.kind in SAYS_WHY_NOTHING for one in seen):
         seen.append(monitor_fault(at, what=NOTHING_GRADED, detail=_nothing_graded(run)))
+    elif not any(one.kind in SAYS_WHY_NOTHING for one in seen) and (detail := _too_little_graded(run, report)):
+        seen.append(monitor_fault(at, what=TOO_LITTLE_GRADED, detail=detail, title=CANNOT_GRADE))
     return tuple(seen)
 
 
@@ -173,6 +176,19 @@ def _nothing_graded(run: LiveRun) -> str:
     return (
         f"The run ended without grading a single answer: {plural(len(run.results), 'result')}, and none "
         f"could be graded ({why}). Nobody is watching this target until that is mended."
+    )
+
+
+def _too_little_graded(run: LiveRun, report: RunReport) -> str:
+    """Of a whole run that is INCONCLUSIVE because too few of its answers were graded: which, and why the first."""
+    reason = next((one for one in report.reasons if one.kind is ReasonKind.COVERAGE and one.case_ids), None)
+    left = [one for one in run.results if reason and one.case.id in reason.case_ids]
+    if reason is None or not left or run.interrupted or report.verdict is not Verdict.INCONCLUSIVE:
+        return ""
+    why = shortened(f"{left[0].case.id}: {left[0].assessment.reason}", _DETAIL_CHARACTERS).rstrip(".")
+    return (
+        f"Neither PASS nor FAIL: {reason.text}. Nobody knows whether the others are right ({why}). "
+        f"Next: `lookout report {run.context.run_id}`."
     )
 
 
@@ -213,6 +229,7 @@ def _outages(run: LiveRun, report: RunReport, at: ObservationContext) -> list[Ob
 
 
 CANNOT_ASK: Final = "Lookout cannot ask"
+CANNOT_GRADE: Final = "Lookout cannot grade enough answers"
 CANNOT_READ: Final = "Lookout cannot read the answers"
 NO_ANSWERS_SINCE: Final = "No answers since lookout.toml changed"
 NO_ANSWERS_THOUGH: Final = "No answers, though lookout.toml is unchanged"
