@@ -287,7 +287,7 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool, verbose: bool = F
     """Verify, print the verdict, and return its exit code."""
     from flows.context import configuration  # as below
     from flows.data_folder import runs_folder  # as below
-    from monitors.reports.results_json import read_results
+    from monitors.reports.results_json import read_not_correct
 
     report = verified(request, check_address=not as_json)
     if report is None:
@@ -296,7 +296,7 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool, verbose: bool = F
         write_json(report.model_dump_json(indent=2) + "\n")
     else:
         folder = runs_folder(configuration(request)) / report.run_id
-        cases = read_results(folder / "results.json")[1]
+        cases = read_not_correct(folder / "results.json")
         print_verdict(terminal_console(), report, cases=cases, report_page=folder / "report.html", verbose=verbose)
     return of_verdict(report.verdict)
 

@@ -26,7 +26,7 @@ from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
-from monitors.records.grades import Abstained, Assessment, CaseOutcome, Grade, Judged
+from monitors.records.grades import Abstained, Assessment, CaseOutcome, Grade, Judged, JudgeLineage
 from monitors.records.runs import CaseResult, JudgeState, Judging
 
 
@@ -251,24 +251,28 @@ def with_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grad
 
 def summary(results: Sequence[CaseResult]) -> Judging:
     """How many answers needed a judge and what became of them, counted from their grades."""
-    answers = [one for one in results if isinstance(one.result, Exchange)]
-    spoken = [grade for one in answers for grade in one.assessment.grades if grade.grader == JUDGE]
-    by_rule = sum(grade.grader == PRECHECK for one in answers for grade in one.assessment.grades)
-    judged = sum(isinstance(grade, Judged) for grade in spoken)
-    waiting = sum(
-        is_open(one.assessment) and not any(grade.grader == JUDGE for grade in one.assessment.grades)
-        for one in answers
-    )
-    graded_by = [grade.lineage for grade in spoken if isinstance(grade, Judged) and grade.lineage]
-    why = Counter(grade.reason for grade in spoken if isinstance(grade, Abstained))
+    answers = by_rule = spoken = judged = waiting = 0
+    graded_by = set[JudgeLineage]()
+    why = Counter[str]()
+    for one in results:
+        if not isinstance(one.result, Exchange):
+            continue
+        said = [grade for grade in one.assessment.grades if grade.grader == JUDGE]
+        answers += 1
+        by_rule += sum(grade.grader == PRECHECK for grade in one.assessment.grades)
+        spoken += len(said)
+        judged += sum(isinstance(grade, Judged) for grade in said)
+        waiting += is_open(one.assessment) and not said
+        graded_by.update(grade.lineage for grade in said if isinstance(grade, Judged) and grade.lineage)
+        why.update(grade.reason for grade in said if isinstance(grade, Abstained))
     return Judging(
         state=JudgeState.OFF,
-        answers=len(answers),
-        left_open=len(spoken) + by_rule + waiting,
+        answers=answers,
+        left_open=spoken + by_rule + waiting,
         by_rule=by_rule,
         judged=judged,
         ungraded_because=tuple(reason for reason, _ in why.most_common(MOST_REASONS)),
-        lineages=tuple(sorted(set(graded_by), key=lambda one: (one.model, one.prompt_sha256))),
+        lineages=tuple(sorted(graded_by, key=lambda one: (one.model, one.prompt_sha256))),
     )
 
 

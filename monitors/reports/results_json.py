@@ -135,6 +135,18 @@ def read_results(path: Path) -> tuple[RunReport, tuple[CaseResult, ...]]:
     return results.report, results.cases
 
 
+def read_not_correct(path: Path) -> Sequence[CaseResult]:
+    """The cases of the file that did not come out correct, a line at a time: a long run is not held whole.
+
+    For a file of this very version. Raises `OSError` and `ValidationError` for what is none.
+    """
+    with path.open("rb") as lines:
+        cases = (
+            CaseResult.model_validate_json(line.rstrip(b",\n")) for line in lines if line.startswith(b'{"case"')
+        )
+        return [one for one in cases if one.assessment.outcome is not CaseOutcome.CORRECT]
+
+
 def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flows.verify.run_state import PackedResults
-from monitors.records.exchanges import Exchange
+from monitors.records.exchanges import Exchange, NoAnswer
 from monitors.records.runs import CaseResult
 from tests.builders import assessment, case_result, gold_case, no_answer
 
@@ -27,6 +27,7 @@ def test_a_later_result_takes_the_place_of_the_one_before_it():
     kept = PackedResults()
     kept.put(unanswered("a"))
     assert not kept.has_answers
+    assert [type(one.result) for one in kept] == [NoAnswer]
     kept.put(case_result(gold_case("a")))
     assert kept.has_answers
     assert [type(one.result) for one in kept] == [Exchange]

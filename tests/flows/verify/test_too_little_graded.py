@@ -35,7 +35,9 @@ def test_answers_that_no_rule_can_settle_are_the_monitors_matter_until_they_are_
         chat.by_question["What is the waiting period of plan 2?"] = OPEN
         code, (phone,) = told(chat)
         assert code == 3
-        assert phone.startswith("🛠️ SEV 2 · Lookout cannot grade enough answers · demo: Neither PASS nor FAIL: only 3 of 4")
+        assert phone.startswith(
+            "🛠️ SEV 2 · Lookout cannot grade enough answers · demo: Neither PASS nor FAIL: only 3 of 4"
+        )
         assert told(chat) == (3, [])
         chat.by_question.clear()
         code, (phone,) = told(chat)

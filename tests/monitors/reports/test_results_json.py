@@ -3,7 +3,8 @@ import json
 import pytest
 
 from monitors.errors import ConfigError
-from monitors.reports.results_json import read_results, results_json
+from monitors.records.grades import CaseOutcome
+from monitors.reports.results_json import read_not_correct, read_results, results_json
 from tests.monitors.reports.example_run import example_run
 
 RUN = example_run(correct=3)
@@ -118,3 +119,11 @@ def test_an_error_never_quotes_a_users_text(path):
     with pytest.raises(ConfigError) as caught:
         read_results(written(path, change))
     assert "ABCDE1234F" not in str(caught.value)
+
+
+def test_what_was_not_correct_is_read_a_line_at_a_time(path):
+    path.write_text("".join(results_json(RUN.report, RUN.cases)), encoding="utf-8")
+    wanted = [case for case in RUN.cases if case.assessment.outcome is not CaseOutcome.CORRECT]
+    assert wanted
+    assert len(wanted) < len(RUN.cases)
+    assert read_not_correct(path) == wanted
