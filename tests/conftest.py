@@ -20,7 +20,7 @@ import pytest
 from flows.server import prefect_server
 from tests import fork_server
 from tests.prefect_home import with_tables
-from tests.shares import beyond_the_slice, in_shares
+from tests.shares import LONG_FILES, beyond_the_slice, in_shares
 
 hypothesis.settings.register_profile("lookout", deadline=None)  # a busy machine is not a wrong answer
 hypothesis.settings.load_profile("lookout")
@@ -50,6 +50,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all-rows", action="store_true", help="every row of the tests of which a run takes a slice")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    most = (
+        LONG_FILES.get(item.path.relative_to(ROOT / "tests").as_posix()) if item.path.is_relative_to(ROOT) else None
+    )
+    if most is not None and item.get_closest_marker("a_slice") is None:
+        item.add_marker(pytest.mark.a_slice(most, of="file"))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests with browsers and servers first in each worker's share, random otherwise (see `in_shares`).
 
@@ -58,7 +66,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     whole = {(config.invocation_params.dir / named).resolve() for named in config.args} == {ROOT / "tests"}
     if whole and not config.getoption("all_rows"):
         seed = config.getoption("randomly_seed", 0)
-        left_out = beyond_the_slice(items, seed, family=_function, most=_slice_of)
+        left_out = beyond_the_slice(items, seed, family=_family, most=_slice_of)
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
@@ -70,8 +78,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     )
 
 
-def _function(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0]
+def _family(item: pytest.Item) -> str:
+    """The rows of one test function; the tests of a file of which a run takes a slice."""
+    marker = item.get_closest_marker("a_slice")
+    return str(item.path) if marker and marker.kwargs else item.nodeid.partition("[")[0]
 
 
 def _slice_of(item: pytest.Item) -> int | None:

@@ -1,17 +1,59 @@
 """Which tests a run takes, and their order when several workers share them.
 
 In each share slow tests come first, random otherwise. Of a test with many rows that each need a browser or a server, a
-run of all tests takes some, others every time; `make soak` takes all.
+run of all tests takes some, others every time; so it does with the tests of `LONG_FILES`. `make soak` takes all, and a
+file that is named runs whole.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import groupby
-from typing import TypeVar
+from typing import Final, TypeVar
 
 Test = TypeVar("Test")
+
+LONG_FILES: Final[Mapping[str, int]] = {
+    "deployments/cli/explain/test_bisect_command.py": 5,
+    "deployments/cli/explain/test_shrink_command.py": 3,
+    "deployments/cli/gate/test_triage_gate.py": 2,
+    "deployments/cli/gold/test_gold_datasets.py": 6,
+    "deployments/cli/test_browser_command.py": 2,
+    "deployments/cli/test_first_obstacles.py": 2,
+    "deployments/cli/test_login.py": 3,
+    "deployments/cli/test_triage_staging.py": 2,
+    "deployments/site/safety/test_export_browser.py": 12,
+    "deployments/site/test_people_browser.py": 24,
+    "flows/alerting/test_gate_cases.py": 4,
+    "flows/alerting/test_open_before.py": 3,
+    "flows/alerting/test_people.py": 7,
+    "flows/alerting/test_slack_outage.py": 2,
+    "flows/deploys/test_runs.py": 3,
+    "flows/digest/test_night_digest.py": 5,
+    "flows/explain/test_recheck.py": 4,
+    "flows/hallucination_log/test_flow.py": 2,
+    "flows/hallucination_log/test_log_follower.py": 8,
+    "flows/nightly/test_night_census.py": 3,
+    "flows/nightly/test_night_rates.py": 3,
+    "flows/nightly/test_run.py": 8,
+    "flows/server/test_prefect_server.py": 4,
+    "flows/test_disk_faults.py": 2,
+    "flows/test_prefect_lost.py": 1,
+    "flows/test_three_runs.py": 1,
+    "flows/test_verify.py": 4,
+    "flows/test_watchdog_faults.py": 3,
+    "monitors/platforms/test_contract.py": 8,
+    "monitors/probes/browser/test_doubts.py": 4,
+    "monitors/probes/browser/test_greetings.py": 2,
+    "monitors/probes/browser/test_login.py": 4,
+    "monitors/probes/browser/test_rendered.py": 5,
+    "monitors/probes/inspect/test_look.py": 5,
+    "monitors/probes/test_gradio.py": 6,
+    "monitors/probes/test_walls.py": 9,
+    "warehouse/database/test_faults.py": 8,
+}
+"""Files of whole ways, each of which takes ten seconds to a minute: so many of their tests are taken by a run of all."""
 
 
 def beyond_the_slice(

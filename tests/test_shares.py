@@ -5,7 +5,8 @@ from __future__ import annotations
 import hypothesis.strategies as st
 from hypothesis import given
 
-from tests.shares import beyond_the_slice, in_shares
+from tests.conftest import ROOT
+from tests.shares import LONG_FILES, beyond_the_slice, in_shares
 
 MODULES = st.lists(st.tuples(st.booleans(), st.integers(1, 9)), max_size=30)
 
@@ -57,3 +58,7 @@ def test_each_row_has_its_turn():
         for row in set(rows) - set(beyond_the_slice(rows, seed, family=lambda row: row[0], most=lambda _: 3))
     }
     assert taken == set(rows)
+
+
+def test_each_long_file_is_there():
+    assert [name for name in LONG_FILES if not (ROOT / "tests" / name).is_file()] == []
