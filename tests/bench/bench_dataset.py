@@ -1,6 +1,6 @@
-"""A dataset of 20,000 examples is pushed, compared and pulled in pages: time, and memory beside a small one.
+"""A dataset of 10,000 examples is pushed, compared and pulled in pages: time, and memory beside a small one.
 
-    python -m tests.bench.bench_dataset [--small 1000] [--large 20000]
+    python -m tests.bench.bench_dataset [--small 1000] [--large 10000]
 
 The real commands against a local server of LangSmith's API, each large one beside the small one, as microseconds of
 CPU per case. A command holds its suite; what the platform's pages add must not grow: reading alone is measured too, by
@@ -41,7 +41,7 @@ def main() -> int:
     """Print times and peaks; exit code 1 when reading takes more memory for a larger dataset."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--small", type=int, default=1_000)
-    options.add_argument("--large", type=int, default=20_000)
+    options.add_argument("--large", type=int, default=10_000)
     given = options.parse_args()
     (small, small_costs), (large, large_costs) = (one(count) for count in (given.small, given.large))
     for step, cost in large_costs.items():

@@ -1,8 +1,8 @@
 """How long a deploy takes to a page: each leg of a signed delivery's way to a verdict in Slack.
 
-    python -m tests.bench.bench_deploy_to_page [--delay-s 0.2] [--cases 48]
+    python -m tests.bench.bench_deploy_to_page [--delay-s 0.2] [--cases 32]
 
-The demo with its faults and 48 cases of its suite, a quarter of them severe, under `lookout up`, every part a process of its own; see
+The demo with its faults and 32 cases of its suite, a quarter of them severe, under `lookout up`, every part a process of its own; see
 `tests.deployments.deploy_to_page`. One deploy is one sample. There is no number to reach and no baseline: how long the
 suite takes is the application's own matter, and how fast an alert follows an answer is measured by `bench_run`.
 """
@@ -34,7 +34,7 @@ def main() -> int:
     """Print each leg, and report those that people wait for."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--delay-s", type=float, default=0.2, help="how long the demo's bot takes for an answer")
-    options.add_argument("--cases", type=int, default=48, help="a quarter of them of severity 3")
+    options.add_argument("--cases", type=int, default=32, help="a quarter of them of severity 3")
     chosen = options.parse_args()
     for name in [name for name in os.environ if name.startswith(("PREFECT_", "SLACK_", "LOOKOUT_"))]:
         if name != FIGURES_VARIABLE:

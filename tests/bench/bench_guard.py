@@ -1,6 +1,6 @@
 """P1: what the guarded way out and the silent page cost a question, pair by pair with and without.
 
-    python -m tests.bench.bench_guard [--pairs 7] [--bot-s 1] [--run 8]
+    python -m tests.bench.bench_guard [--pairs 5] [--bot-s 1] [--run 8]
 
 Two browsers ask a Gradio page in turn, one question at a time, in an order that changes from pair to pair: other work
 on the machine weighs on both alike. One connects through a guarded proxy for each page, as every run does; the other
@@ -154,7 +154,7 @@ async def compare(address: str, pairs: int, bot_s: float, count: int) -> None:
 def main() -> None:
     """Run both and print a line for each."""
     options = argparse.ArgumentParser()
-    options.add_argument("--pairs", type=int, default=7)
+    options.add_argument("--pairs", type=int, default=5)
     options.add_argument("--bot-s", type=float, default=1.0)
     options.add_argument("--run", type=int, default=8)
     given = options.parse_args()

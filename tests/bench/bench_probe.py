@@ -1,6 +1,6 @@
 """P1: a live run on a Gradio page whose bot takes 1 s, beside plain loops in a browser and over HTTP.
 
-    python -m tests.bench.bench_probe [--cases 16] [--rounds 5] [--pages 4] [--bot-s 1]
+    python -m tests.bench.bench_probe [--cases 12] [--rounds 5] [--pages 4] [--bot-s 1]
 
 Each loop asks the same questions, in a new context each, as many at once. CPU seconds are those of this process, the
 Playwright driver and the browser together, by what they are; the app is counted apart.
@@ -57,9 +57,9 @@ HTTP_MOST = 1.1
 def main() -> int:
     """Print the figures; the exit code is the number of goals missed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--cases", type=int, default=16, help="questions of each loop in a browser")
+    options.add_argument("--cases", type=int, default=12, help="questions of each loop in a browser")
     options.add_argument("--rounds", type=int, default=5, help="so often all loops, one after the other")
-    options.add_argument("--http-cases", type=int, default=192, help="questions of each loop over HTTP")
+    options.add_argument("--http-cases", type=int, default=128, help="questions of each loop over HTTP")
     options.add_argument("--pages", type=int, default=4)
     options.add_argument("--bot-s", type=float, default=1.0)
     given = options.parse_args()

@@ -1,11 +1,11 @@
 """P2, P5 and P12: how soon a run asks, how soon a severe failure is told, and what a run costs beyond its probes.
 
-    python -m tests.bench.bench_run [--cases 60] [--pairs 2] [--suite 300] [--samples 3]
+    python -m tests.bench.bench_run [--cases 40] [--pairs 5] [--suite 200] [--samples 3]
 
 P12: from the command to its first question, on a page whose bot takes a second; once in a data folder where no Prefect
 server runs, which has to make its database and start, and once with a server up.
 
-P2: `lookout verify` on a suite of 1,000 cases, of which one of severity 3 is answered wrong, some dozen questions
+P2: `lookout verify` on a suite of 200 cases, of which one of severity 3 is answered wrong, some dozen questions
 after the start. From the moment the app sends that answer's last word to the moment the local Slack server has the
 request. The run is stopped then.
 
@@ -61,9 +61,9 @@ WRONG_RANK = 3
 def main() -> int:
     """Print the figures; the exit code is the number of goals missed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--cases", type=int, default=60, help="of P5's runs")
-    options.add_argument("--pairs", type=int, default=2, help="of P5")
-    options.add_argument("--suite", type=int, default=300, help="cases of P2's suite")
+    options.add_argument("--cases", type=int, default=40, help="of P5's runs")
+    options.add_argument("--pairs", type=int, default=5, help="of P5")
+    options.add_argument("--suite", type=int, default=200, help="cases of P2's suite")
     options.add_argument("--samples", type=int, default=3, help="of P2 and P12")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary:

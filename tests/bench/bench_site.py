@@ -53,7 +53,7 @@ from warehouse.journal.rows import (
 )
 
 ROUNDS = 5
-REQUESTS = 40
+REQUESTS = 20
 """To each page in each round."""
 MOST_MS = 200.0
 MOST_SCRIPT_BYTES = 60_000
