@@ -180,7 +180,7 @@ def failure_text(report: DrillReport) -> str:
     if failed is None:
         raise AssertionError("only of a drill that failed")
     worked = ", ".join(one.station.value for one in report.stations if one.state is StationState.PASSED)
-    before = f" Before it worked: {worked}." if worked else ""
+    before = f" What worked before that: {worked}." if worked else ""
     to_do = f" To do: {failed.to_do}." if failed.to_do else ""
     found = _as_sentence(failed.found)
     return f"{found}.{to_do}{before} To try again: lookout drill.".replace("`", "")

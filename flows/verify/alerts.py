@@ -35,7 +35,7 @@ from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.exchanges import NOT_LET_IN, NOT_READ, NoAnswer, NoAnswerReason
 from monitors.records.incidents import IncidentKind, NotifyReason, Observation
-from monitors.records.runs import CaseResult, ReasonKind, RunReport, Verdict
+from monitors.records.runs import CaseResult, JudgeState, ReasonKind, RunReport, Verdict
 from monitors.reports.format import shortened
 from warehouse.queries.incidents import RunMessage, messages_of
 from warehouse.queries.runs import last_answered
@@ -185,10 +185,14 @@ def _too_little_graded(run: LiveRun, report: RunReport) -> str:
     left = [one for one in run.results if reason and one.case.id in reason.case_ids]
     if reason is None or not left or run.interrupted or report.verdict is not Verdict.INCONCLUSIVE:
         return ""
+    judging = run.judging
+    judge = (
+        f" The judge is off: {judging.why}." if judging and judging.state is JudgeState.OFF and judging.why else ""
+    )
     why = shortened(f"{left[0].case.id}: {left[0].assessment.reason}", _DETAIL_CHARACTERS).rstrip(".")
     return (
-        f"Neither PASS nor FAIL: {reason.text}. Nobody knows whether the others are right ({why}). "
-        f"Next: `lookout report {run.context.run_id}`."
+        f"Neither PASS nor FAIL: {reason.text}. The others may be right or wrong.{judge} "
+        f"The first of them is {why}. All of them: `lookout report {run.context.run_id}`."
     )
 
 

@@ -429,7 +429,8 @@ def _item(
     fresh = new_cases(known, seen) if known and reason is NotifyReason.WORSE else ()
     cases = tuple(dict.fromkeys((*incident.notified_cases, *seen.failed_cases)))
     notified = _notified(incident, now).model_copy(update={"notified_cases": cases})
-    item = AlertItem(incident=notified, observation=seen, reason=reason, new_cases=fresh)
+    milder = known.severity if known and reason is NotifyReason.WORSE and known.severity < seen.severity else None
+    item = AlertItem(incident=notified, observation=seen, reason=reason, new_cases=fresh, severity_before=milder)
     return item if reason is NotifyReason.OPEN_BEFORE else below_the_first_alert(item, previous.values())
 
 

@@ -28,7 +28,7 @@ REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.REGRESSED: "back again after it was resolved",
     NotifyReason.REMINDER: "reminder: still failing",
     NotifyReason.RECOVERED: "recovered",
-    NotifyReason.OPEN_BEFORE: "open before Slack could be reached, and never sent to anybody",
+    NotifyReason.OPEN_BEFORE: "found when Slack was not set up or not reachable, so nobody was notified",
 }
 
 SEVERITY_MARKS: dict[Severity, str] = {

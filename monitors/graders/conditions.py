@@ -112,7 +112,7 @@ def why_unsettled(case: GoldCase, reply: str, evidence: Sequence[Span]) -> str |
 
 
 def _said_opposite(known: str, said: str) -> str:
-    return f"the answer agrees, but the reply says “{said}” where “{known}” was asked or is right"
+    return f"the answer agrees, but the reply says “{said}” instead of “{known}”"
 
 
 def _counts_otherwise(golds: Sequence[str], reply: str) -> bool:

@@ -94,14 +94,11 @@ class DriftReading(Record):
         """One line as people read it."""
         if not self.drifted or self.since is None:
             return f"no change found; {self.reason}"
-        sides = (
-            f"{100 * rate:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
-            for rate, low, high in (
-                (self.before, self.before_low, self.before_high),
-                (self.after, self.after_low, self.after_high),
-            )
+        return (
+            f"{'worse' if self.worse else 'better'} since {self.since:%Y-%m-%d}: {100 * self.before:.1f} % of "
+            f"conversations failed before (95 % CI {100 * self.before_low:.1f} to {100 * self.before_high:.1f}), "
+            f"{100 * self.after:.1f} % since ({100 * self.after_low:.1f} to {100 * self.after_high:.1f})"
         )
-        return f"{'worse' if self.worse else 'better'} since {self.since:%Y-%m-%d}: {' → '.join(sides)}"
 
 
 Count = Annotated[int, Field(ge=0)]

@@ -203,13 +203,15 @@ class Link(Record):
 class AlertItem(Record):
     """One incident inside an alert, with what a person needs to judge it.
 
-    ``new_cases`` are the failed cases that no earlier message about the open incident has reported.
+    ``new_cases`` are the failed cases that no earlier message about the open incident has reported, and
+    ``severity_before`` what it had before it got more severe.
     """
 
     incident: Incident
     observation: Observation
     reason: NotifyReason
     new_cases: tuple[Identifier, ...] = ()
+    severity_before: Severity | None = None
 
 
 class CaseAlert(Record):

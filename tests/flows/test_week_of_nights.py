@@ -104,7 +104,10 @@ def test_what_the_messages_say_is_true(week):
         assert "*any failure* unknown" in texts(digest)[0]
         assert "*drift*" not in texts(digest)[0]
     drift = texts(nights[DRIFT])[0]
-    assert "worse since 2026-03-06: 1.0 % [0.1, 3.7] → 41.0 % [31.3, 51.3]" in drift
+    assert (
+        "worse since 2026-03-06: 1.0 % of conversations failed before (95 % CI 0.1 to 3.7), 41.0 % since (31.3 to 51.3)"
+        in drift
+    )
     assert "*Asked*" in drift, "an example says what is meant"
     assert "*Got*" in drift
     assert "back at 2.0 % since 2026-03-07" in texts(nights[BACK])[0]

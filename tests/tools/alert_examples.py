@@ -50,11 +50,7 @@ NIGHT: Final = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 TARGET: Final = "suraksha-demo"
 SETTINGS: Final = AlertSettings(slack_buttons=True)
 ACCOUNTS: Final = (r"SRK-\d{6}",)
-LINKS: Final = (
-    Link(label="report", href="https://lookout.example/runs/2026-03-01T0200/report.html"),
-    Link(label="trace", href="https://lookout.example/runs/2026-03-01T0200/traces/leak-07.zip"),
-    Link(label="run", href="https://lookout.example/runs/2026-03-01T0200"),
-)
+LINKS: Final = (Link(label="report", href="https://lookout.example/runs/2026-03-01T0200/report.html"),)
 
 
 class Example(NamedTuple):
@@ -124,13 +120,13 @@ def digest_example() -> Digest:
         made_at=NIGHT + timedelta(days=1, hours=1),
         figures=(
             DigestFigure(label="conversations judged", value="120 of 3,412, 4 of them ungraded"),
-            DigestFigure(label="severity-3 rate", value="0.3 % [0.1, 0.8]"),
+            DigestFigure(label="severity-3 rate", value="0.9 % [0.2, 2.5] of 3,412, graded 116 of 120 sampled"),
             DigestFigure(label="factual accuracy", value="96.1 % [94.8, 97.1], target 95 %"),
             DigestFigure(label="cost", value="$1.84 of $5.00"),
         ),
         incidents=known,
         recovered=2,
-        links=LINKS[:1],
+        links=LINKS,
     )
 
 
@@ -200,14 +196,20 @@ TRAFFIC: Final = _leak(
     answered=excerpt("Yes, every bill is paid in full, there is no limit at all.", limit=200),
     reason=excerpt("judge: no document promises payment without a limit", limit=200),
 )
+AT_NIGHT: Final = ObservationContext(target=TARGET, run_id="night-0301", seen_at=NIGHT)
 DOWN: Final = app_down(AT, detail="no answer to 5 questions in a row (unreachable); 139 cases were not asked")
-DEPLOY: Final = deploy_failed(AT, detail="BUILD_ERROR after 94 s; the older commit 9b00d5aa12 still serves")
+DEPLOY: Final = deploy_failed(AT, detail="the deploy failed: stage BUILD_ERROR (error: no matching distribution)")
 DRIFT: Final = drift(
-    AT, metric="citation", detail="citation accuracy 0.91 against 0.97 over the last 28 nights; since 26 February"
+    AT_NIGHT,
+    metric="failures",
+    detail="Failures in live traffic: worse since 2026-02-26: 1.9 % of conversations failed before (95 % CI 1.2 to 2.9), "
+    "6.4 % since (4.4 to 8.9). Found in this night: Source not cited (7 of 120 sampled).",
 )
 VOID: Final = judge_void(AT, detail="the judge passed 2 of 4 known-wrong answers; 37 grades of this batch are void")
 FAULT: Final = monitor_fault(
-    AT, what="disk_full", detail="the data folder has 12 MB left: the run stopped after 81 of 144 cases"
+    AT,
+    what="disk_full",
+    detail="/srv/lookout/data: the disk is full: free some space. The run stopped after 81 of 144 cases",
 )
 DRILL_AT: Final = ObservationContext(target=DRILL_TARGET, run_id="drill-0301", seen_at=NIGHT)
 DRILL: Final = drill(
@@ -220,7 +222,7 @@ BLOCKED: Final = drill(
     DRILL_AT,
     title="Drill failed at the browser: a real fault might go unreported",
     detail="No answer came back: CHROMIUM_PATH leads nowhere. To do: lookout browser install; lookout doctor tells more. "
-    "Before it worked: data folder, suite, schedule, network, clock, shadow page. To try again: lookout drill.",
+    "What worked before that: data folder, suite, schedule, network, clock, shadow page. To try again: lookout drill.",
     failed=True,
 )
 GATE: Final = Observation(
@@ -388,14 +390,19 @@ def _items(
 def _composed(
     items: Sequence[AlertItem], at: datetime, *, run_id: str, commit: str | None, scored: bool = True
 ) -> Alert:
+    """With the links of its run, and the trace of the case that it is about."""
     scores: dict[str, Any] = {"flat": "0.924", "weighted": "0.871"} if scored else {}
-    (alert,) = compose(items, target=TARGET, run_id=run_id, now=at, commit=commit, links=LINKS, **scores)
+    place = f"https://lookout.example/runs/{at:%Y-%m-%dT%H%M}"
+    links = [Link(label="report", href=f"{place}/report.html"), Link(label="run", href=place)]
+    if any(item.incident.case_id == "leak-07" for item in items):
+        links.insert(1, Link(label="trace", href=f"{place}/traces/leak-07.zip"))
+    (alert,) = compose(items, target=TARGET, run_id=run_id, now=at, commit=commit, links=tuple(links), **scores)
     return alert
 
 
 def _told(*seen: Observation, scored: bool = False) -> Alert:
     _, items = _items((), seen, NIGHT)
-    return _composed(items, NIGHT, run_id="run-0301", commit=AT.commit, scored=scored)
+    return _composed(items, NIGHT, run_id=seen[0].run_id, commit=seen[0].commit, scored=scored)
 
 
 def _early(alert: Alert) -> Alert:
@@ -424,9 +431,7 @@ def _on_issues(*seen: Observation, dimensions: str | None = None) -> Alert:
     """A message about the agent; of a finished run where it says how the dimensions moved."""
     _, items = _items((), seen, NIGHT)
     scores: dict[str, Any] = {"flat": "0.833", "weighted": "0.833", "dimensions": dimensions} if dimensions else {}
-    (alert,) = compose(
-        items, target=AGENT, run_id="run-0301", now=NIGHT, commit=AT.commit, links=LINKS[:1], **scores
-    )
+    (alert,) = compose(items, target=AGENT, run_id="run-0301", now=NIGHT, commit=AT.commit, links=LINKS, **scores)
     return alert
 
 
