@@ -292,11 +292,11 @@ def _why_sent(alert: Alert) -> str:
         return "asked for by a person: nothing is to be done"
     more = [case for item in alert.items for case in item.new_cases]
     if not more:
-        return _reason_words(alert.items[0]) if len(alert.items) == 1 else REASON_WORDS[alert.reason]
+        return _format_reason(alert.items[0]) if len(alert.items) == 1 else REASON_WORDS[alert.reason]
     return visible(f"{plural(len(more), 'more case fails', 'more cases fail')}: {some_of(more)}")
 
 
-def _reason_words(item: AlertItem) -> str:
+def _format_reason(item: AlertItem) -> str:
     before = item.severity_before
     return REASON_WORDS[item.reason] if before is None else f"severity {int(before)} until now"
 
@@ -407,7 +407,7 @@ def _history(item: AlertItem, alert: Alert) -> str:
     """What the message's head leaves out of this one: another reason, an older deploy, more runs."""
     shared = len({other.incident.first_commit for other in alert.items}) == 1
     pieces = [
-        _reason_words(item) if item.reason is not alert.reason or item.severity_before else "",
+        _format_reason(item) if item.reason is not alert.reason or item.severity_before else "",
         "" if shared else f"since {_deploy(item.incident.first_commit)}",
         f"open since {utc(item.incident.opened_at)}" if item.reason is NotifyReason.OPEN_BEFORE else "",
         f"seen in {item.incident.occurrences:,} runs" if item.incident.occurrences > 1 else "",
