@@ -14,7 +14,7 @@ from tests.figures import table
 
 BENCHES: Final[dict[str, tuple[str, ...]]] = {
     "bench_probe": ("P1",),
-    "bench_guard": ("P1",),
+    "bench_guard": ("P1 guard",),
     "bench_run": ("P2", "P5", "P12"),
     "bench_grading": ("P3",),
     "bench_warehouse": ("P4",),
