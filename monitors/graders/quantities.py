@@ -371,7 +371,7 @@ class QuantitiesGrader:
     """
 
     name = "quantities"
-    version = "7"
+    version = "8"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:

@@ -21,12 +21,11 @@ import tracemalloc
 from pathlib import Path
 
 from tests.bench.measured import Figure, report
+from tests.conftest import ROOT
 from tests.monitors.platforms.langsmith.pushes import KEY, NAME, opened
 from tests.servers.langsmith_datasets import LangSmithDatasetServer
 from tests.soak.plans import write_suite
 
-ROOT = Path(__file__).parents[2]
-"""Not that of the tests' conftest, which takes the variable away that figures are reported by."""
 MOST = 1.5
 CONFIG = """
 [langsmith]

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench.measured import FIGURES_VARIABLE, Figure, report
+from tests.bench.measured import Figure, report
 from tests.deployments.deploy_to_page import Way, followed
 from tests.flows.few_cases import few_cases
 
@@ -37,8 +37,7 @@ def main() -> int:
     options.add_argument("--cases", type=int, default=32, help="a quarter of them of severity 3")
     chosen = options.parse_args()
     for name in [name for name in os.environ if name.startswith(("PREFECT_", "SLACK_", "LOOKOUT_"))]:
-        if name != FIGURES_VARIABLE:
-            del os.environ[name]
+        del os.environ[name]
     with tempfile.TemporaryDirectory() as folder:
         severe = max(1, chosen.cases // 4)
         suite = few_cases(Path(folder), severe=severe, others=chosen.cases - severe)

@@ -34,9 +34,8 @@ from monitors.sources.logs.entries import is_whole_entry
 from monitors.sources.logs.files import LocalLog
 from monitors.sources.logs.tail import follow
 from tests.bench.measured import Figure, report
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
-"""Not that of the tests' conftest, which takes the variable away that figures are reported by."""
 MB = 1_000_000
 LEAST_MB_S = 50.0
 MOST_GROWTH = 1.15

@@ -16,7 +16,7 @@ from pydantic import model_validator
 
 from monitors.records.base import Record
 
-FIGURES_VARIABLE = "LOOKOUT_BENCH_FIGURES"
+FIGURES_VARIABLE = "BENCH_FIGURES"
 
 
 class Figure(Record):

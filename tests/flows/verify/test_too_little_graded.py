@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.flows.chat import RIGHT, Chat, watched
@@ -25,7 +27,8 @@ def told(tmp_path, lookout):
             watched(tmp_path, chat, cases=4, more=more)
             before = len(slack.messages)
             done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
-            return done.returncode, [message.text for message in slack.messages[before:]]
+            messages = slack.messages[before:]
+            return done.returncode, [f"{message.text} {json.dumps(message.blocks)}" for message in messages]
 
         yield run
 
@@ -38,6 +41,8 @@ def test_answers_that_no_rule_can_settle_are_the_monitors_matter_until_they_are_
         assert phone.startswith(
             "🛠️ SEV 2 · Lookout cannot grade enough answers · demo: Neither PASS nor FAIL: only 3 of 4"
         )
+        assert "The judge is off: no [judge] is configured." in phone
+        assert "The first of them is waiting-2: " in phone
         assert told(chat) == (3, [])
         chat.by_question.clear()
         code, (phone,) = told(chat)

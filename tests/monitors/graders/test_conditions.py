@@ -116,3 +116,11 @@ def test_a_sentence_of_an_alternative_that_stands_in_the_reply_is_enough():
 def test_what_may_be_done_is_also_what_is_offered():
     assert told(grade("Can I pay by cheque?", "No", "We do not accept payment by cheque.")) == "passed"
     assert told(grade("Can I pay by cheque?", "Yes", "We do not accept payment by cheque.")) == "wrong_fact"
+
+
+def test_a_spoken_hour_is_compared():
+    """It names no half of the day, so that 13:30 may be it and is not surely."""
+    question, gold = "When is the desk open?", "From 9 to half past one"
+    assert told(grade(question, gold, "It is open from 9:00 to 13:30.")) == "abstained"
+    assert told(grade(question, gold, "It is open from 9 to 1:30.")) == "passed"
+    assert told(grade(question, gold, "It is open from 9 to 12:30.")) == "wrong_fact"

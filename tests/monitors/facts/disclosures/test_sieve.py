@@ -24,6 +24,7 @@ ORDINARY = (
     "मोतियाबिंद के लिए चौबीस महीने की प्रतीक्षा अवधि है।",
     "2026-03-01T10:00:00.123456+05:30",
     "3f2a9c1e-77d0-4b1c-9a55-0c8b1e6f2d31",
+    "session 8e12c4d90ab37f65, be3f90d1c2a4e7b8, trace aa12b34c5d6e7f80",
     "unsupported_number: 1,00,000 stands in no retrieved clause",
     "The policy year 2024 ends in 2025.",
 )
