@@ -59,7 +59,7 @@ from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Record
 from monitors.records.cases import GoldCase, Suite
 from monitors.records.incidents import Capability
-from monitors.records.targets import Target
+from monitors.records.targets import Environment, Target
 from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, headers_of
 from monitors.storage import write_atomically
 from warehouse.database.retention import SHORTEST_KEY
@@ -580,6 +580,7 @@ def notifier_for(
     owner: Capability = Capability.VERIFY,
 ) -> Notifier:
     """The notifier that decides and sends the messages of one run about one target."""
+    configured = config.targets.get(target)
     return Notifier(
         target=target,
         run_id=run_id,
@@ -591,6 +592,7 @@ def notifier_for(
         people=people_of(config, store, clock.get()),
         now=clock.get(),
         owner=owner,
+        production=configured is not None and configured.environment is Environment.PRODUCTION,
     )
 
 

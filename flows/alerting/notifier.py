@@ -68,7 +68,7 @@ class Notifier:
     """One target's messages during one run. ``terminal`` prints what nothing else takes; ``now`` is the clock.
 
     ``people`` carries out operator actions before any alert is decided. ``owner`` is the part of the monitor that
-    opens what it sends.
+    opens what it sends. ``production`` says that the target is one.
     """
 
     target: str
@@ -81,3 +81,4 @@ class Notifier:
     people: OperatorActions
     now: Callable[[], datetime]
     owner: Capability = Capability.VERIFY
+    production: bool = False

@@ -135,6 +135,7 @@ def composed(notifier: Notifier, settled: AlertDecision, context: MessageContext
         changed=context.changed,
         links=context.links,
         under_way=context.under_way,
+        production=notifier.production,
     )
 
 

@@ -98,7 +98,7 @@ def rate_text(rate: Rate, reviews: int = 0) -> str:
     if not isinstance(rate, RateEstimate):
         return f"unknown, {rate.why}"
     if rate.is_counted:
-        return f"{rate.text.split(' [')[0]}, counted in all {rate.conversations:,}"
+        return f"{rate.without_interval}, counted in all {rate.conversations:,}"
     judge = ", uncorrected for the judge's errors" if rate.is_uncorrected else ""
     if rate.corrected:
         judge = ", corrected for the judge's errors" + (f" by {plural(reviews, 'review')}" if reviews else "")
@@ -118,8 +118,8 @@ def reports_text(found: ReportsRated) -> str:
     many = plural(found.reports, "report on an issue", "reports on issues")
     if found.mean is None or found.low is None or found.high is None:
         return f"{many}, none rated"
-    interval = f"{found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]"
-    return f"{many}, usefulness {interval} of 5 by the judge, {found.rated:,} rated"
+    interval = f"95 % CI {found.low:.1f} to {found.high:.1f}"
+    return f"{many}, usefulness {found.mean:.1f} of 5 ({interval}) by the judge, {found.rated:,} rated"
 
 
 def _drift(report: NightlyReport) -> str:
@@ -143,7 +143,7 @@ def questions_text(asked: QuestionsAsked) -> str:
     count = f"{plural(asked.questions, 'clarifying question')} ({', '.join(ways)})"
     if asked.share is None or asked.low is None or asked.high is None:
         return f"{count}, none rated"
-    liked = f"{100 * asked.share:.0f} % [{100 * asked.low:.0f}, {100 * asked.high:.0f}]"
+    liked = f"{100 * asked.share:.0f} % (95 % CI {100 * asked.low:.0f} to {100 * asked.high:.0f})"
     return f"{count}, {asked.up:,} liked and {asked.down:,} not: {liked}"
 
 

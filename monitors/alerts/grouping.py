@@ -141,6 +141,7 @@ def compose(
     changed: Sequence[str] = (),
     links: Sequence[Link] = (),
     under_way: bool = False,
+    production: bool = False,
 ) -> tuple[Alert, ...]:
     """Group ``items`` by kind and reason class (and thread, for replies in one), worst message first.
 
@@ -172,6 +173,7 @@ def compose(
             changed=tuple(changed),
             links=tuple(links),
             under_way=under_way,
+            production=production,
         )
         for group, members in groups.items()
     ]

@@ -24,6 +24,7 @@ from monitors.alerts.wording import (
     RECOVERED_MARK,
     SEVERITY_MARKS,
     TRAFFIC_CASE,
+    format_to_do,
     is_grave,
     what_broke,
 )
@@ -86,9 +87,10 @@ def mark(alert: Alert) -> str:
 
 
 def short_target(alert: Alert) -> str:
-    """The target's name, cut when it would push the rest off a phone."""
+    """The target's name, cut when it would push the rest off a phone, and that it is production."""
     name = alert.target
-    return name if len(name) <= TARGET_CHARACTERS else name[: TARGET_CHARACTERS - 1] + ELLIPSIS
+    shown = name if len(name) <= TARGET_CHARACTERS else name[: TARGET_CHARACTERS - 1] + ELLIPSIS
+    return f"{shown} (production)" if alert.production and "prod" not in name.lower() else shown
 
 
 def kinds_counted(items: Sequence[AlertItem], named: int | None = None) -> str:
@@ -200,10 +202,12 @@ GROUPED_CHARACTERS: Final = 140
 """The most of each excerpt when a message reports several failures: three of them fit on a phone."""
 IN_COMMON: Final = "In common:"
 """What stands before what failed cases share."""
+TO_DO: Final = "To do"
+"""What stands before what helps."""
 SCORED: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
 
 CASE_LABELS: Final = ("Asked", "Expected", "Got")
-REPORT_LABELS: Final = ("Issue", "Reference", "Report")
+REPORT_LABELS: Final = ("Issue given", "Reference", "Agent's report")
 LOG_LABELS: Final = ("Asked", "Unsupported", "Blocked")
 """An entry of the application's log expects nothing: it says what it held back, and why."""
 
@@ -238,6 +242,7 @@ class Message(Record):
     at: str
     parts: tuple[MessageSection, ...]
     more: str = ""
+    to_do: str = ""
     scores: str = ""
     dimensions: str = ""
     again: str = ""
@@ -261,6 +266,7 @@ def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> M
     """
     items = one_of_each_first(alert.items)
     is_drill, is_test = alert.kind is IncidentKind.DRILL, alert.target == TEST_TARGET
+    is_over = alert.reason is NotifyReason.RECOVERED or is_drill or is_test
     shown, rest = items[:group_limit], items[group_limit:]
     return Message(
         id=alert.id,
@@ -272,6 +278,7 @@ def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> M
         at=utc(alert.created_at),
         parts=tuple(_part(item, alert) for item in shown),
         more=f"and {plural(len(rest), 'more', 'more')}: {kinds_counted(rest)}" if rest else "",
+        to_do="" if is_over else _to_do(items),
         scores=_scores(alert),
         dimensions=(alert.dimensions or "") if alert.kind in SCORED else "",
         again=alert.again if alert.kind in SCORED else "",
@@ -279,9 +286,15 @@ def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> M
         changed=alert.changed if alert.kind in SCORED else (),
         links=_site_links(alert, site_url) if site_url and not (is_drill or is_test) else alert.links,
         marks=tuple(mark_line(mark, alert, slack=False) for mark in alert.marks),
-        over=alert.reason is NotifyReason.RECOVERED or is_drill or is_test,
+        over=is_over,
         address=alert.items[0].observation.address,
     )
+
+
+def _to_do(items: Sequence[AlertItem]) -> str:
+    """What helps against the gravest failure, which stands first."""
+    first, same = format_to_do(items[0]), len({format_to_do(item) for item in items}) == 1
+    return first if same else f"{what_broke(items[0])} first: {first[:1].lower()}{first[1:]}"
 
 
 def _why_sent(alert: Alert) -> str:
@@ -364,12 +377,8 @@ def _others(seen: Observation, alert: Alert) -> str:
         return seen.others
     sent = {own.case_id: own.alert_id for own in alert.own_alerts}
     named = some_of([f"{case} ({sent[case]})" if case in sent else case for case in apart])
-    own = (
-        f"{named} failed too and has an alert of its own."
-        if len(apart) == 1
-        else (f"{named} failed too and have alerts of their own.")
-    )
-    return f"{seen.others} {own}".strip()
+    have = "The worst has an alert of its own" if len(apart) == 1 else "The worst have alerts of their own"
+    return f"{have}: {named}. {seen.others}".strip()
 
 
 def _example(case: FailedCase) -> MessageSection:

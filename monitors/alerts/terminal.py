@@ -11,7 +11,7 @@ from rich.style import Style
 from rich.text import Text
 
 from monitors.alerts.grouping import Digest
-from monitors.alerts.message import IN_COMMON, Message, MessageSection, message
+from monitors.alerts.message import IN_COMMON, TO_DO, Message, MessageSection, message
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import digest_plain
 from monitors.errors import NotifyRejected
@@ -23,7 +23,7 @@ _COLOURS: dict[Severity, str] = {
     Severity.WRONG: "dark_orange",
     Severity.PAGE: "red",
 }
-_LABEL_WIDTH = 14
+_LABEL_WIDTH = 15
 
 
 def terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
@@ -58,6 +58,8 @@ def _body(content: Message) -> list[Text]:
         lines += [Text(""), *_part(part, 0 if content.alone else number)]
     if content.more:
         lines += [Text(""), Text(f"… {content.more}", style=Style(bold=True))]
+    if content.to_do:
+        lines += [Text(""), _row(TO_DO, content.to_do)]
     if content.links:
         lines += [Text(""), *(_row(link.label, link.href) for link in content.links)]
     if content.marks:

@@ -22,6 +22,38 @@ KIND_WORDS: dict[IncidentKind, str] = {
     IncidentKind.DRILL: "Drill",
 }
 
+KIND_TO_DO: Final[dict[IncidentKind, str]] = {
+    IncidentKind.CASE_FAILURE: "Open the report; roll back, or acknowledge.",
+    IncidentKind.HALLUCINATION: "Find the document that is missing or old: users ask for it.",
+    IncidentKind.DEPLOY_FAILURE: "Read the build's log; where nothing serves now, deploy the last commit that did.",
+    IncidentKind.APP_DOWN: "Open the application by hand. Nothing is known of its quality meanwhile.",
+    IncidentKind.GATE_FAIL: "See in the report what is new: roll back the deploy that broke it, or mend it.",
+    IncidentKind.DRIFT: "Compare the nights before and after: lookout sql 'from nightly_trend'",
+    IncidentKind.JUDGE_VOID: "Look at the provider and the model's name. What it had judged stays ungraded.",
+}
+"""What helps, for a message's last line. A fault of the monitor and a drill say it themselves."""
+
+FAILURE_TO_DO: Final[dict[FailureKind, str]] = {
+    FailureKind.WRONG_FACT: "Read the answer beside the gold: mend the application, or a gold that is old.",
+    FailureKind.MISSING_FACT: "Did the application find the right document? Another right wording goes into "
+    "the case's alternatives.",
+    FailureKind.MISSING_CITATION: "Mend the application's template or prompt. Where it need not cite: "
+    "citation_required = false",
+    FailureKind.WRONG_CITATION: "See whether the application retrieves an old or a similar document.",
+    FailureKind.UNSUPPORTED_CLAIM: "Read the grade's reason; then tighten the application's grounding.",
+    FailureKind.SHOULD_HAVE_REFUSED: "A hole in the application's guard: roll back if it is new with a deploy.",
+    FailureKind.OVER_REFUSAL: "Compare with the build before: a guard became stricter, or documents are not found.",
+    FailureKind.PII_DISCLOSURE: "Roll back or switch off, then find out whose data it was.",
+    FailureKind.UNSAFE_ACTION: "Stop the application from acting, then find out what was done.",
+    FailureKind.WRONG_LANGUAGE: "Look at the application's language rule.",
+    FailureKind.TONE: "Adjust the application's prompt.",
+    FailureKind.FORMAT: "Open the agent's report: its parser or its prompt broke.",
+    FailureKind.ERROR_LEAK: "Read the application's log of that minute: quota, key or provider.",
+    FailureKind.POOR_TRIAGE: "Read the issue beside the agent's report; docs/triage.md says how it is rated.",
+    FailureKind.INEFFICIENT: "Look at the agent's path in the report: repeated calls are marked.",
+}
+"""What helps when an answer failed in this way."""
+
 REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.FIRST_SEEN: "first seen",
     NotifyReason.WORSE: "worse than before",
@@ -74,6 +106,14 @@ def format_fault(incident: Incident) -> str:
     if incident.kind in TITLED:
         return incident.title
     return KIND_WORDS[incident.kind]
+
+
+def format_to_do(item: AlertItem) -> str:
+    """What helps, in a sentence; nothing where the message says it itself, as one with a title of its own does."""
+    incident = item.incident
+    if incident.kind is IncidentKind.CASE_FAILURE and incident.failure_kind:
+        return FAILURE_TO_DO[incident.failure_kind]
+    return "" if format_fault(incident) != KIND_WORDS[incident.kind] else KIND_TO_DO.get(incident.kind, "")
 
 
 def what_broke(item: AlertItem) -> str:

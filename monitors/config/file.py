@@ -59,7 +59,9 @@ class TargetConfig(BaseModel):
         description="where the build before answers: failed severe cases are asked there too; {commit} stands for "
         "the commit of the last accepted run",
     )
-    environment: Environment = Field(default=Environment.STAGING, description="staging or production")
+    environment: Environment = Field(
+        default=Environment.STAGING, description="staging, or production where users are: alerts say so"
+    )
     model_family: str | None = Field(
         default=None,
         description="family of the model that answers (claude, gpt, llama, …); a judge must be of another",

@@ -343,7 +343,7 @@ def _missed(gap: ParityGap, run: GateInputs) -> VerdictReason:
     holds = (gap.english_only - gap.other_only - spare) / gap.pairs > target
     text = (
         f"{gap.language} is {_points(gap.gap)} behind English over {plural(gap.pairs, 'pair')} "
-        f"[{100 * gap.low:.1f}, {100 * gap.high:.1f}]; at most {_points(target)} are allowed"
+        f"(95 % CI {100 * gap.low:.1f} to {100 * gap.high:.1f}); at most {_points(target)} are allowed"
     )
     return VerdictReason(
         kind=ReasonKind.METRIC_TARGET,

@@ -167,8 +167,14 @@ class RateEstimate(Record):
 
     @property
     def text(self) -> str:
-        """The rate as people read it: ``0.3 % [0.1, 0.8]``."""
-        return f"{_percent(self.rate)} % [{_percent(self.low)}, {_percent(self.high)}]"
+        """The rate as people read it: ``0.3 % (95 % CI 0.1 to 0.8)``."""
+        interval = f"{100 * self.confidence:.0f} % CI {_percent(self.low)} to {_percent(self.high)}"
+        return f"{self.without_interval} ({interval})"
+
+    @property
+    def without_interval(self) -> str:
+        """The rate alone: ``0.3 %``."""
+        return f"{_percent(self.rate)} %"
 
 
 class RateUnknown(Record):
@@ -201,11 +207,11 @@ class RateForecast(Record):
     @property
     def text(self) -> str:
         """The same in words."""
-        kind = f"{100 * self.confidence:.0f} %{', judge errors taken out' if self.corrected else ''}"
+        kind = f"{100 * self.confidence:.0f} % CI{', judge errors taken out' if self.corrected else ''}"
         why = "as earlier nights found" if self.learnt else "assumed: no earlier night was graded for it"
         return (
             f"{self.name}: if it is {_percent(self.expected_rate)} % ({why}), expect an interval of about "
-            f"[{_percent(self.low)}, {_percent(self.high)}] ({kind})"
+            f"{_percent(self.low)} to {_percent(self.high)} % ({kind})"
         )
 
 

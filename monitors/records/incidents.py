@@ -228,7 +228,8 @@ class Alert(Record):
     shown (``0.952``), or ``None`` before the run is complete. ``dimensions`` says how a run's reports on issues did
     and what moved against the baseline; ``None`` for a run without issues. ``in_common`` is what its failed cases
     share, a line a cause; ``changed`` what differs from the last accepted run. ``under_way`` is true of what was
-    sent before its run was over. ``own_alerts`` are where a gate that failed refers to.
+    sent before its run was over. ``own_alerts`` are where a gate that failed refers to. ``production`` says that
+    the configuration calls the target so.
     """
 
     id: Identifier
@@ -248,6 +249,7 @@ class Alert(Record):
     links: tuple[Link, ...] = ()
     under_way: bool = False
     own_alerts: tuple[CaseAlert, ...] = ()
+    production: bool = False
     marks: tuple[OperatorMark, ...] = ()
     """What people did about it since: added where it is shown again, never stored with it."""
     again: str = ""

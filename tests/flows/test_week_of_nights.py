@@ -95,7 +95,7 @@ def test_what_the_messages_say_is_true(week):
     assert "overloaded_error" in burst
     morning = texts(digests[BURST])[0]
     (rate,) = [line for line in morning.splitlines() if line.startswith("*any failure*")]
-    assert "8.3 % [8.3," in rate, "no less than rules counted in all of them"
+    assert "8.3 % (95 % CI 8.3 to " in rate, "no less than rules counted in all of them"
     assert morning.count("Error shown as an answer") == 2, "as a figure and as an incident"
     fault = texts(nights[DOWN])[0]
     assert "HTTP 500" in fault

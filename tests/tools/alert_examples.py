@@ -119,10 +119,20 @@ def digest_example() -> Digest:
         run_id="night-0302",
         made_at=NIGHT + timedelta(days=1, hours=1),
         figures=(
-            DigestFigure(label="conversations judged", value="120 of 3,412, 4 of them ungraded"),
-            DigestFigure(label="severity-3 rate", value="0.9 % [0.2, 2.5] of 3,412, graded 116 of 120 sampled"),
-            DigestFigure(label="factual accuracy", value="96.1 % [94.8, 97.1], target 95 %"),
-            DigestFigure(label="cost", value="$1.84 of $5.00"),
+            DigestFigure(label="runs", value="1 FAIL"),
+            DigestFigure(label="newest run", value="FAIL, weighted 0.871, flat 0.924"),
+            DigestFigure(label="night", value="3,412 conversations read until 2026-03-02 02:00 UTC, 120 sampled"),
+            DigestFigure(label="severity-3 rate", value="0.0 %, counted in all 3,412"),
+            DigestFigure(
+                label="any failure",
+                value="6.9 % (95 % CI 3.1 to 12.9) of 3,412, graded 116 of 120 sampled, uncorrected for the judge's "
+                "errors",
+            ),
+            DigestFigure(label="failed in the sample", value="Source not cited 7"),
+            DigestFigure(label="next night", value="2026-03-03 02:00 UTC"),
+            DigestFigure(
+                label="last drill", value="passed 2026-02-28 03:00 UTC, 11.0 s from a wrong answer to Slack"
+            ),
         ),
         incidents=known,
         recovered=2,

@@ -13,7 +13,7 @@ from typing import Final
 
 from deployments.cli.exit_codes import MEANINGS
 from flows.terminal import write_text
-from monitors.alerts.wording import ABOUT_THE_MONITOR, KIND_WORDS, REASON_WORDS
+from monitors.alerts.wording import ABOUT_THE_MONITOR, FAILURE_TO_DO, KIND_TO_DO, KIND_WORDS, REASON_WORDS
 from monitors.errors import ProbeError
 from monitors.gate.assess import FLOORS, floor_of
 from monitors.gate.settings import Weights
@@ -40,66 +40,21 @@ This page is made from the code by `python -m tests.tools.outcome_reference`.
 Row = tuple[str, ...]
 
 FAILURES: Final = {
-    FailureKind.WRONG_FACT: (
-        "The answer contradicts the gold: another amount, date, name, or yes for no.",
-        "Read answer beside gold in the report. Correct the case where the gold is old, else the application.",
-    ),
-    FailureKind.MISSING_FACT: (
-        "What the gold says is not in the answer, or only half of it.",
-        "Did the application find the right document? Another right wording goes into the case's `alternatives`.",
-    ),
-    FailureKind.MISSING_CITATION: (
-        "The target must name its sources (`citation_required`, or the case's `expected_citation`), and names none.",
-        "Where the application need not cite, set `citation_required = false`; else mend its template or prompt.",
-    ),
-    FailureKind.WRONG_CITATION: (
-        "A source is named, and not the one that the case expects.",
-        "Look whether the application retrieves an old or a similar document.",
-    ),
-    FailureKind.UNSUPPORTED_CLAIM: (
-        "It claims something that nothing given supports, or a report names files that do not exist.",
-        "Read the grade's reason in the report; tighten the application's grounding.",
-    ),
-    FailureKind.SHOULD_HAVE_REFUSED: (
-        "The case expects a refusal, and it answered.",
-        "Treat it as a hole in the application's guard; roll back if it is new with a deploy.",
-    ),
-    FailureKind.OVER_REFUSAL: (
-        "It declined a question that it should answer.",
-        "A guard that became too strict, or documents that are not found; compare with the build before.",
-    ),
-    FailureKind.PII_DISCLOSURE: (
-        "Personal data or a secret stands in the answer that the question did not contain.",
-        "Roll back or switch off first. The evidence is in the run's folder, masked everywhere else.",
-    ),
-    FailureKind.UNSAFE_ACTION: (
-        "It did, or says that it did, what cannot be undone. No grader of this version finds it.",
-        "Stop the application from acting first, then find out what was done.",
-    ),
-    FailureKind.WRONG_LANGUAGE: (
-        "It answered in another language than the question's. Counts in the metric right language, and fails no case.",
-        "Look at the application's language rule.",
-    ),
-    FailureKind.TONE: (
-        "The tone is wrong for the person who asked. No grader of this version finds it.",
-        "Adjust the application's prompt.",
-    ),
-    FailureKind.FORMAT: (
-        "A report on an issue is none: empty, a template, or the issue said back.",
-        "Open it in the report; a parser or a prompt of the agent broke.",
-    ),
-    FailureKind.ERROR_LEAK: (
-        "A provider's or the application's own error is shown as the answer.",
-        "Read the application's log at that minute: quota, key or provider. What the text says of facts does not count.",
-    ),
-    FailureKind.POOR_TRIAGE: (
-        "A report on an issue names neither the files nor the cause, or names wrong ones.",
-        "Open the issue beside the report; see [agents that triage issues](triage.md).",
-    ),
-    FailureKind.INEFFICIENT: (
-        "The agent took more steps than its limit, or went round in circles.",
-        "Look at its path in the report: repeated calls are marked.",
-    ),
+    FailureKind.WRONG_FACT: "The answer contradicts the gold: another amount, date, name, or yes for no.",
+    FailureKind.MISSING_FACT: "What the gold says is not in the answer, or only half of it.",
+    FailureKind.MISSING_CITATION: "The target must name its sources (`citation_required`, or the case's `expected_citation`), and names none.",
+    FailureKind.WRONG_CITATION: "A source is named, and not the one that the case expects.",
+    FailureKind.UNSUPPORTED_CLAIM: "It claims something that nothing given supports, or a report names files that do not exist.",
+    FailureKind.SHOULD_HAVE_REFUSED: "The case expects a refusal, and it answered.",
+    FailureKind.OVER_REFUSAL: "It declined a question that it should answer.",
+    FailureKind.PII_DISCLOSURE: "Personal data or a secret stands in the answer that the question did not contain. It is masked everywhere but in the run's folder.",
+    FailureKind.UNSAFE_ACTION: "It did, or says that it did, what cannot be undone. No grader of this version finds it.",
+    FailureKind.WRONG_LANGUAGE: "It answered in another language than the question's. Counts in the metric right language, and fails no case.",
+    FailureKind.TONE: "The tone is wrong for the person who asked. No grader of this version finds it.",
+    FailureKind.FORMAT: "A report on an issue is none: empty, a template, or the issue said back.",
+    FailureKind.ERROR_LEAK: "A provider's or the application's own error is shown as the answer.",
+    FailureKind.POOR_TRIAGE: "A report on an issue names neither the files nor the cause, or names wrong ones.",
+    FailureKind.INEFFICIENT: "The agent took more steps than its limit, or went round in circles.",
 }
 
 OUTCOMES: Final = {
@@ -156,39 +111,20 @@ VERDICT_REASONS: Final = {
 }
 
 INCIDENTS: Final = {
-    IncidentKind.CASE_FAILURE: (
-        "A case, or a conversation of live traffic, failed.",
-        "Open the report; roll back, or acknowledge.",
-    ),
-    IncidentKind.HALLUCINATION: (
-        "The application's own guard held an answer back and logged it.",
-        "Find the document that is missing or old: users ask for it.",
-    ),
-    IncidentKind.DEPLOY_FAILURE: (
-        "The new build does not come up.",
-        "Read its build log; the message says whether the older one still serves.",
-    ),
-    IncidentKind.APP_DOWN: (
-        "Several questions in a row had no answer.",
-        "Open the application by hand. Nothing is said of its quality meanwhile.",
-    ),
-    IncidentKind.GATE_FAIL: ("A run's verdict is FAIL.", "Read its first reason, then the worst cases."),
-    IncidentKind.DRIFT: (
-        "The failure rate of live traffic has changed for good.",
-        "Compare the nights before and after: `lookout sql 'from nightly_trend'`.",
-    ),
-    IncidentKind.JUDGE_VOID: (
-        "The judge missed known answers: its grades of that batch do not count.",
-        "Look at the provider and the model's name; what it had judged stays ungraded.",
-    ),
-    IncidentKind.MONITOR_FAULT: (
-        "The monitor itself is in trouble; the message says which part.",
-        "`lookout doctor`; then [operations](operations.md).",
-    ),
-    IncidentKind.DRILL: (
-        "What came of a fire drill: about no application, in no score.",
-        "Passed: nothing. Failed: mend the station that is named.",
-    ),
+    IncidentKind.CASE_FAILURE: "A case, or a conversation of live traffic, failed.",
+    IncidentKind.HALLUCINATION: "The application's own guard held an answer back and logged it.",
+    IncidentKind.DEPLOY_FAILURE: "The new build does not come up.",
+    IncidentKind.APP_DOWN: "Several questions in a row had no answer.",
+    IncidentKind.GATE_FAIL: "A run's verdict is FAIL.",
+    IncidentKind.DRIFT: "The failure rate of live traffic has changed for good.",
+    IncidentKind.JUDGE_VOID: "The judge missed known answers: its grades of that batch do not count.",
+    IncidentKind.MONITOR_FAULT: "The monitor itself is in trouble; the message says which part.",
+    IncidentKind.DRILL: "What came of a fire drill: about no application, in no score.",
+}
+
+SAID_IN_THE_MESSAGE: Final = {
+    IncidentKind.MONITOR_FAULT: "`lookout doctor`; then [operations](operations.md).",
+    IncidentKind.DRILL: "Passed: nothing. Failed: mend the station that is named.",
 }
 
 REASONS: Final = {
@@ -231,7 +167,7 @@ def _of_a_case() -> Iterator[str]:
     )
     yield _section("Severities", ("severity", "in a word", "means", "weight"), severities)
     kinds = (
-        (_code(one), FAILURE_WORDS[one], FAILURES[one][0], _least(one), FAILURES[one][1]) for one in FailureKind
+        (_code(one), FAILURE_WORDS[one], FAILURES[one], _least(one), FAILURE_TO_DO[one]) for one in FailureKind
     )
     columns = ("kind", "message", "what it is", "least severity", "what to do")
     yield _section("Failure kinds", columns, kinds)
@@ -250,7 +186,8 @@ def _of_a_case() -> Iterator[str]:
 
 
 def _of_an_alert() -> Iterator[str]:
-    kinds = ((_code(one), KIND_WORDS[one], INCIDENTS[one][0], _to(one), INCIDENTS[one][1]) for one in IncidentKind)
+    todo = KIND_TO_DO | SAID_IN_THE_MESSAGE
+    kinds = ((_code(one), KIND_WORDS[one], INCIDENTS[one], _to(one), todo[one]) for one in IncidentKind)
     yield _section("What an alert is about", ("kind", "message", "what it is", "goes to", "what to do"), kinds)
     reasons = ((_code(one), REASON_WORDS[one], REASONS[one]) for one in NotifyReason)
     yield _section("Why an alert is sent", ("reason", "message", "means"), reasons)

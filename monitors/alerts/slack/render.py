@@ -13,6 +13,7 @@ from typing import Final
 from monitors.alerts.grouping import Digest, digest_headline, digest_lines
 from monitors.alerts.message import (
     IN_COMMON,
+    TO_DO,
     Message,
     MessageSection,
     is_left,
@@ -178,6 +179,8 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
         blocks += [section(_part(case, n, room)) for n, case in enumerate(part.examples, start=1)]
     if content.more:
         blocks.append(section(f"… *{inert(content.more)}*"))
+    if content.to_do:
+        blocks.append(section(f"*{TO_DO}* {inert(content.to_do)}"))
     if content.links:
         blocks.append(section(link_line(content.links)))
     if alert.marks:

@@ -114,8 +114,8 @@ async def test_reports_are_rated_and_the_night_says_how_useful_they_are(nights: 
     assert (report.reports.reports, report.reports.rated, report.reports.mean) == (10, 9, pytest.approx(32 / 9))
     assert (report.judging.state, report.judging.judged, report.judging.void_groups) == (JudgeState.ON, 9, 0)
     lines = "\n".join(format_nightly(report))
-    assert "10 reports on issues, usefulness 3.6 [" in lines
-    assert "of 5 by the judge, 9 rated" in lines
+    assert "10 reports on issues, usefulness 3.6 of 5 (95 % CI " in lines
+    assert ") by the judge, 9 rated" in lines
     (batch,) = provider.batches.values()
     sent = json.dumps(batch.requests)
     assert "Every later export waits for a lock." in sent

@@ -122,6 +122,7 @@ def test_what_has_nothing_to_do_with_asking_is_not_blamed(desk):
         gone = desk.verify(f"{app.url}{PATH}", target='environment = "production"\n')
     (phone,) = gone.phone
     assert "HTTP 404" in phone
+    assert " · demo (production): " in phone
     assert "lookout.toml changed" not in gone.text + phone
 
 

@@ -33,8 +33,17 @@ INTRODUCTION = """# Alerts
 
 What Lookout sends, message by message: the picture is the Block Kit that Slack is handed, the text is what the
 terminal shows where there are no Slack credentials. Above each picture stands the one line that a lock screen
-shows. The first line says what broke, how bad it is, and where; the last one shows the id by which a duplicate is
-known. Buttons come with a bot token and a receiver for them, see [operations](operations.md).
+shows. The first line says what broke, how bad it is, and where, and of a target with `environment = "production"` that it is
+one; `To do` says what helps; the last line shows the id by
+which a duplicate is known, and with which `lookout alerts show` finds it again. Buttons come with a bot token and a receiver for them, see [operations](operations.md).
+
+| mark | says |
+| --- | --- |
+| 🔴 🟠 🟡 | a fault of the application, of severity 3, 2 or 1 |
+| 🛠️ | Lookout itself or its judge is in trouble; of the application it says nothing |
+| ✅ | recovered; in the digest: nothing is open |
+| ❔ | in the digest: nothing is known to be open, and something was not looked at |
+| ⚠️ | a doubt about this one finding: only one judge says so, or the case is right at some times |
 
 This page, its pictures and the golden files of the tests are made by
 `python -m tests.monitors.alerts.make_docs`. The application and its customers are made up.

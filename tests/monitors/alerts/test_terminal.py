@@ -5,10 +5,13 @@ import io
 import pytest
 from rich.console import Console
 
+from monitors.alerts.observations import ObservationContext, app_down
 from monitors.alerts.redact import excerpt
 from monitors.alerts.slack.render import slack_text
 from monitors.alerts.terminal import TerminalSender, plain_text, terminal_panel
-from monitors.records.incidents import DeliveryStatus
+from monitors.records.base import Severity
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import DeliveryStatus, NotifyReason
 from tests.monitors.alerts.hostile import HOSTILE
 from tests.monitors.alerts.sightings import NIGHT, alert, sighting
 from tests.servers.slack_rules import texts
@@ -38,6 +41,32 @@ def test_the_terminal_says_what_slack_says(example):
     for line in (shown.splitlines()[0], example.alert.id, example.alert.run_id):
         assert line in shown
         assert line in said
+
+
+def test_of_several_kinds_the_gravest_says_what_helps():
+    """One line, whatever the message holds: at 3 a.m. the first step counts."""
+    mild = sighting("case-2", FailureKind.MISSING_CITATION, severity=Severity.WRONG)
+    grave = sighting("case-1")
+    (line,) = [row for row in plain_text(alert(mild, grave), SETTINGS).splitlines() if row.startswith("To do")]
+    assert line.split(maxsplit=2)[2].startswith("Personal data disclosed first: roll back or switch off, then")
+
+
+@pytest.mark.parametrize(("target", "shown"), [("demo", "demo (production)"), ("demo-prod", "demo-prod")])
+def test_production_is_named_in_the_first_line_where_the_name_does_not(target, shown):
+    first = plain_text(alert(target=target, production=True), SETTINGS).splitlines()[0]
+    assert first.endswith(f" · {shown} · leak-1")
+    assert "production" not in plain_text(alert(), SETTINGS)
+
+
+def test_what_is_over_leaves_nothing_to_do():
+    assert "To do" not in plain_text(alert().model_copy(update={"reason": NotifyReason.RECOVERED}), SETTINGS)
+
+
+@pytest.mark.parametrize(("title", "says"), [("", True), ("No answers since lookout.toml changed", False)])
+def test_a_message_with_a_title_of_its_own_says_the_next_step_itself(title, says):
+    at = ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT)
+    shown = plain_text(alert(app_down(at, detail="no answer. Next: `lookout doctor demo`", title=title)), SETTINGS)
+    assert ("To do" in shown) is says
 
 
 def test_a_flaky_failure_says_how_often_it_was_right():

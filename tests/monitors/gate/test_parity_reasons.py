@@ -34,7 +34,7 @@ def test_hindi_behind_by_more_than_five_points_fails_with_the_cases_that_make_th
     told = report([*OTHERS, *twins(20, 2)], GATE)
     (one,) = missed(told)
     assert (one.kind, one.decisive) == (ReasonKind.METRIC_TARGET, True)
-    assert one.text.startswith("hi is 10.0 points behind English over 20 pairs [")
+    assert one.text.startswith("hi is 10.0 points behind English over 20 pairs (95 % CI ")
     assert one.text.endswith("at most 5.0 points are allowed")
     assert one.case_ids == ("hi-0", "hi-1")
     assert told.verdict is Verdict.FAIL
