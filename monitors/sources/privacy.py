@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from typing import Final, assert_never
 
 from monitors.errors import ConfigError
@@ -167,17 +168,31 @@ class _Masking:
 
     def _masked(self, text: str, known: Mapping[str, DisclosureKind]) -> MaskedText:
         safe = self._pseudonyms.stretches(text) if self._pseudonyms is not None else ()
-        also = list(_again(text, known))
+        here = sorted((said for said in known if said in text), key=len, reverse=True)
+        also = partial(_again, [(_pattern_of(said), known[said]) for said in here])
         return mask(text, self._instead, account_patterns=self._patterns, safe=safe, also=also)
 
 
-def _again(text: str, known: Mapping[str, DisclosureKind]) -> Iterator[Disclosure]:
-    """Where what is known to be personal from one place stands elsewhere, the longest first."""
-    for said in sorted((said for said in known if said in text), key=len, reverse=True):
-        pattern = re.escape(said) if _TELLING.search(said) else rf"(?<!\w){re.escape(said)}(?!\w)"
-        for match in re.finditer(pattern, text):
-            start, end = match.span()
-            yield Disclosure(kind=known[said], start=start, end=end, strength=Strength.LIKELY)
+def _pattern_of(said: str) -> re.Pattern[str]:
+    return re.compile(re.escape(said) if _TELLING.search(said) else rf"(?<!\w){re.escape(said)}(?!\w)")
+
+
+def _again(
+    known: Sequence[tuple[re.Pattern[str], DisclosureKind]], text: str, start: int, end: int
+) -> Iterator[Disclosure]:
+    """Where in a stretch of ``text`` what is ``known`` stands, each in what those before it left."""
+    gaps = [(start, end)]
+    for pattern, kind in known:
+        left: list[tuple[int, int]] = []
+        for begin, until in gaps:
+            at = begin
+            for match in pattern.finditer(text[begin:until]):  # cut, as a mask beside it is no part of a word
+                place = begin + match.start(), begin + match.end()
+                yield Disclosure(kind=kind, start=place[0], end=place[1], strength=Strength.LIKELY)
+                left.append((at, place[0]))
+                at = place[1]
+            left.append((at, until))
+        gaps = left
 
 
 def _found(text: str, result: MaskedText) -> Iterator[tuple[str, DisclosureKind]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind
@@ -41,6 +41,10 @@ _LABEL: Final = re.compile("|".join(re.escape(label) for label in LABELS.values(
 _PASSES: Final = 12
 
 
+FindsInStretch = Callable[[str, int, int], Iterable[Disclosure]]
+"""What else is personal in a text from one place to another; its finds do not overlap."""
+
+
 class MaskedText(NamedTuple):
     """A masked text, and what was masked: places are in the text as it was given.
 
@@ -63,23 +67,24 @@ def mask(
     *,
     account_patterns: Sequence[str] = (),
     safe: Iterable[tuple[int, int]] = (),
-    also: Iterable[Disclosure] = (),
+    also: FindsInStretch | None = None,
 ) -> MaskedText:
     """The text with all personal data and secrets replaced, weak finds too, and what was replaced.
 
     ``instead`` makes the replacement of a find out of its kind and its text. A masked text is read again until
     nothing more is found in it, because a mask can free what stood beside it. A text that would need more than
     twelve rounds (made to attack, two are usual) is `WITHHELD` whole. Labels that stand in the text already stay
-    as they are, and so do ``safe`` stretches: those that an earlier masking left. ``also`` are finds that the text
-    alone would not show; where they overlap one that it does, that one counts. Of a text beyond `LONGEST` the two
+    as they are, and so do ``safe`` stretches: those that an earlier masking left. ``also`` finds what the text
+    alone would not show, in a stretch between those that it does. Of a text beyond `LONGEST` the two
     ends are masked and the middle is withheld.
     """
     unread = unread_of(text)
     if unread is not None:
-        return _masked_ends(text, unread, instead, account_patterns=account_patterns, safe=[*safe], also=[*also])
+        return _masked_ends(text, unread, instead, account_patterns=account_patterns, safe=[*safe], also=also)
     masks = _apart([*safe, *(match.span() for match in _LABEL.finditer(text))])
     found = list(find_disclosures(text, account_patterns=account_patterns, hidden=masks))
-    found += _beside([*masks, *_places(found)], also)
+    if also is not None:
+        found += [one for gap in _gaps(len(text), [*masks, *_places(found)]) for one in also(text, *gap)]
     for _ in range(_PASSES):
         hidden = sorted(masks + _places(found))
         more = find_disclosures(text, account_patterns=account_patterns, hidden=hidden)
@@ -97,7 +102,7 @@ def _masked_ends(
     *,
     account_patterns: Sequence[str],
     safe: Sequence[tuple[int, int]],
-    also: Sequence[Disclosure],
+    also: FindsInStretch | None,
 ) -> MaskedText:
     """Both ends, each read with a margin; a find on the border is withheld whole."""
     head, tail, behind = parts_of(text, unread)
@@ -108,7 +113,7 @@ def _masked_ends(
             instead,
             account_patterns=account_patterns,
             safe=[(start - at, end - at) for start, end in safe if start >= at and end <= at + len(part)],
-            also=[_moved(one, -at) for one in also if one.start >= at and one.end <= at + len(part)],
+            also=also,
         )
         return [_moved(one, at) for one in masked.found]
 
@@ -128,14 +133,15 @@ def _places(found: Iterable[Disclosure]) -> list[tuple[int, int]]:
     return [(one.start, one.end) for one in found]
 
 
-def _beside(taken: Iterable[tuple[int, int]], also: Iterable[Disclosure]) -> list[Disclosure]:
-    """The finds that overlap nothing that is taken, nor each other."""
-    places, beside = list(taken), list[Disclosure]()
-    for one in also:
-        if all(one.end <= start or end <= one.start for start, end in places):
-            places.append((one.start, one.end))
-            beside.append(one)
-    return beside
+def _gaps(length: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """What is left of a text between the stretches that are taken."""
+    at = 0
+    for start, end in sorted(taken):
+        if at < start:
+            yield at, start
+        at = max(at, end)
+    if at < length:
+        yield at, length
 
 
 def _apart(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

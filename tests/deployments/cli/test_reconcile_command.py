@@ -73,7 +73,7 @@ def test_it_says_what_was_found_and_what_is_unknown(config, capsys, monkeypatch)
     said = printed(config, capsys, monkeypatch)
     assert "helpdesk, 2026-02-28 12:00 to 2026-03-01 12:00 UTC" in said
     assert "held back 41 replies; people called 3 of 20 false alarms → precision 85 % [64, 95]: about 35 [" in said
-    assert "Of 200 conversations in 1 night the judge graded 100 and failed 10 → 10.0 % [" in said
+    assert "Of 200 conversations in 1 night the judge graded 100 and failed 10 → 10.0 % (95 % CI " in said
     assert "by the judge's word alone" in said
     assert "What neither saw: unknown, because the judge was not calibrated" in said
     assert "Two detectors on the same replies: unknown, because both found only 0" in said

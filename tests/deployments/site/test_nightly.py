@@ -82,7 +82,7 @@ def test_a_night_says_what_was_sampled_and_how_its_rates_were_corrected(site):
         ("rest", 900, 50),
     ]
     assert "corrected for the judge's errors by 45 reviews" in night["rates"][0]["text"]
-    assert "[0.2, 0.8]" in night["rates"][0]["text"]
+    assert "0.4 % (95 % CI 0.2 to 0.8)" in night["rates"][0]["text"]
     assert night["rates"][0]["method"] == "stratified"
 
 
