@@ -207,7 +207,10 @@ TRAFFIC: Final = _leak(
     reason=excerpt("judge: no document promises payment without a limit", limit=200),
 )
 AT_NIGHT: Final = ObservationContext(target=TARGET, run_id="night-0301", seen_at=NIGHT)
-DOWN: Final = app_down(AT, detail="no answer to 5 questions in a row (unreachable); 139 cases were not asked")
+DOWN: Final = app_down(
+    AT.model_copy(update={"address": "https://suraksha.example"}),
+    detail="5 questions got no answer from https://suraksha.example, 139 were not asked: the connection was refused",
+)
 DEPLOY: Final = deploy_failed(AT, detail="the deploy failed: stage BUILD_ERROR (error: no matching distribution)")
 DRIFT: Final = drift(
     AT_NIGHT,
