@@ -152,9 +152,6 @@ def compose(
     workers with the same news compose the same message. Within a message the worst comes first, then what is new,
     then by case.
     """
-    groups: dict[_Group, list[AlertItem]] = {}
-    for item in items:
-        groups.setdefault(_group_of(item, run_id), []).append(item)
     alerts = [
         Alert(
             id=_alert_id(target, run_id, group, members),
@@ -175,9 +172,16 @@ def compose(
             under_way=under_way,
             production=production,
         )
-        for group, members in groups.items()
+        for group, members in _grouped(items, run_id).items()
     ]
     return tuple(sorted(alerts, key=lambda alert: (-alert.severity, alert.kind.value, alert.id)))
+
+
+def _grouped(items: Sequence[AlertItem], run_id: str) -> dict[_Group, list[AlertItem]]:
+    groups: dict[_Group, list[AlertItem]] = {}
+    for item in items:
+        groups.setdefault(_group_of(item, run_id), []).append(item)
+    return groups
 
 
 def thread_of(alert: Alert) -> str | None:

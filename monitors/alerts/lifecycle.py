@@ -351,12 +351,7 @@ def decide(
     }
     endings = _endings(previous, seen, scope)
     after = _after(previous, seen, endings)
-    interval = timedelta(hours=settings.reminder_interval_h)
-    news = {
-        key: reason
-        for key, one in seen.items()
-        if (reason := reason_to_notify(previous.get(key), after[key], one, now=now, reminder_interval=interval))
-    }
+    news = _reasons(previous, after, seen, now=now, settings=settings)
     news |= dict.fromkeys(debts.keys() & seen.keys(), NotifyReason.OPEN_BEFORE)
     quiet = _muted(after, silences, now)
     items = [
@@ -377,6 +372,23 @@ def decide(
     after |= {item.incident.fingerprint: item.incident for item in items}
     changed = tuple(incident for key, incident in after.items() if previous.get(key) != incident)
     return AlertDecision(changed=changed, items=tuple(items))
+
+
+def _reasons(
+    previous: Mapping[str, Incident],
+    after: Mapping[str, Incident],
+    seen: Mapping[str, Observation],
+    *,
+    now: datetime,
+    settings: AlertSettings,
+) -> dict[str, NotifyReason]:
+    """Why to notify about what was seen, by fingerprint; nothing where somebody knows it already."""
+    interval = timedelta(hours=settings.reminder_interval_h)
+    return {
+        key: reason
+        for key, one in seen.items()
+        if (reason := reason_to_notify(previous.get(key), after[key], one, now=now, reminder_interval=interval))
+    }
 
 
 def _muted(after: Mapping[str, Incident], silences: Sequence[Silence], now: datetime) -> set[str]:

@@ -128,6 +128,19 @@ AskOption = Annotated[
         help="ask each API one harmless question, and a page three of the suite's; --no-ask asks nothing",
     ),
 ]
+AlertOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--alert/--no-alert",
+        help="send a test message by every way; when left out, by those that took none for a day",
+    ),
+]
+JudgeOption = Annotated[
+    bool, typer.Option("--judge/--no-judge", help="have each judge grade two known answers, for about a cent")
+]
+FixOption = Annotated[
+    bool, typer.Option("--fix", help="first do what is safe: install a missing browser, load what runs wrote")
+]
 
 
 def doctor_command(
@@ -140,64 +153,60 @@ def doctor_command(
     picture: Annotated[
         Path | None, typer.Option(help="where the picture goes; the data folder when left out")
     ] = None,
-    alert: Annotated[
-        bool | None,
-        typer.Option(
-            "--alert/--no-alert",
-            help="send a test message by every way; when left out, by those that took none for a day",
-        ),
-    ] = None,
-    judge: Annotated[
-        bool, typer.Option("--judge/--no-judge", help="have each judge grade two known answers, for about a cent")
-    ] = True,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="first do what is safe: install a missing browser, load what runs wrote")
-    ] = False,
+    alert: AlertOption = None,
+    judge: JudgeOption = True,
+    fix: FixOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Show what is seen on a chat page, with a picture and the lines that pin it; or check what runs need."""
+    if target is not None:
+        if fix:
+            raise ConfigError("--fix is about this machine: leave the target out (`lookout doctor --fix`)")
+        return _inspect_target(target, config, ask, picture, as_json=as_json)
     from flows.clock import utc_now  # duckdb
     from flows.context import environment  # duckdb
 
-    ask_apis, now = ask is not False, utc_now()
-    if target is None:
-        with waiting("Mending what is safe" if fix else "Checking"):
-            fixes = mend(DoctorContext(config, read_configuration(config)[0], environment(), now)) if fix else None
-            asked = {
-                "send_alerts": alert is not False,
-                "alert_now": alert is True,
-                "ask_judges": judge,
-                "ask_apis": ask_apis,
-            }
-            found = checks(config, environment=environment(), now=now, **asked)
-        return _print_summary(found, fixes, as_json=as_json)
-    if fix:
-        raise ConfigError("--fix is about this machine: leave the target out (`lookout doctor --fix`)")
+    variables, now = environment(), utc_now()
+    with waiting("Mending what is safe" if fix else "Checking"):
+        fixes = mend(DoctorContext(config, read_configuration(config)[0], variables, now)) if fix else None
+        asked = {
+            "send_alerts": alert is not False,
+            "alert_now": alert is True,
+            "ask_judges": judge,
+            "ask_apis": ask is not False,
+        }
+        found = checks(config, environment=variables, now=now, **asked)
+    return _print_summary(found, fixes, as_json=as_json)
+
+
+def _inspect_target(
+    target: str, config: Path, ask: bool | None, picture: Path | None, *, as_json: bool
+) -> ExitCode:
+    """Inspect one page or API, whether the configuration has it or not."""
+    from flows.clock import utc_now  # duckdb
+    from flows.context import environment  # duckdb
+
+    ask_apis, variables = ask is not False, environment()
     loaded = load_config(config) if config.exists() or not is_address(target) else None
     api = _api_of(target, loaded)
     if api is not None:
         with waiting("Asking the API one question" if ask_apis else "Checking the API"):
-            check = check_api(*api, environment(), ask=ask_apis)
+            check = check_api(*api, variables, ask=ask_apis)
         _print_summary([check], as_json=as_json)
         return code_of_api(check)
-    name, address, settings = _what(target, loaded, environment())
-    if (
-        name not in (loaded.targets if loaded else {})
-        and not as_json
-        and (said := api_in_place(address, environment(), ask=ask_apis))
-    ):
-        return _print_api(address, said)
+    name, address, settings = _what(target, loaded, variables)
     configured = loaded.targets.get(name) if loaded else None
-    login = _login(loaded, name, environment())
+    if configured is None and not as_json and (said := api_in_place(address, variables, ask=ask_apis)):
+        return _print_api(address, said)
+    login = _login(loaded, name, variables)
     asking = AskPermission.IF_NEEDED if ask is None else AskPermission.ALWAYS if ask else AskPermission.NEVER
-    goal = picture or _picture_path(loaded, name, now)
+    goal = picture or _picture_path(loaded, name, utc_now())
     with waiting(f"Looking at {address}"):
         inspection = asyncio.run(_inspect(address, settings, goal, asking, login))
         if inspection.trouble is None and ask_apis:
             doing(f"Asking {address} {TRIALS} questions")
             inspection = with_trials(inspection, address, settings, configured, login)
-    written = _name_to_write(name, address, loaded)
-    _print_inspection(inspection, written, settings, configured, as_json=as_json)
+    _print_inspection(inspection, _name_to_write(name, address, loaded), settings, configured, as_json=as_json)
     return exit_code_of(inspection)
 
 

@@ -48,6 +48,12 @@ class InitReport(Record):
     next: tuple[NextStep, ...]
 
 
+DriverOption = Annotated[
+    str | None,
+    typer.Option(help="what the address is: browser (a page), json or sse (a chat API); left out: found out"),
+]
+
+
 def init_command(
     *,
     config: Annotated[
@@ -63,10 +69,7 @@ def init_command(
     slack_channel: Annotated[
         str | None, typer.Option(help="where alerts go: #name, a channel's id, webhook, or none")
     ] = None,
-    driver: Annotated[
-        str | None,
-        typer.Option(help="what the address is: browser (a page), json or sse (a chat API); left out: found out"),
-    ] = None,
+    driver: DriverOption = None,
     ask: Annotated[
         bool, typer.Option("--ask/--no-ask", help="ask a chat API a harmless question, to find out how it is asked")
     ] = True,
@@ -89,12 +92,8 @@ def init_command(
         "--slack-channel": slack_channel,
     }
     options = {flag: answer for flag, answer in given.items() if answer is not None}
-    if force and target is not None:
-        known = known_answers(config, target)
-        if taken := [f"{flag} {answer}" for flag, answer in known.items() if flag not in options]:
-            write_note(f"Taken from {config}: {', '.join(taken)}\n")
-        given = known | options
-    answers = _prompter(given, take_defaults=yes).answers()
+    known = _with_known(config, target, options) if force and target is not None else options
+    answers = _prompter(known, take_defaults=yes).answers()
     with waiting(f"Looking at {answers.target.address}"):
         probe = probe_of(answers.target, variables(), driver=driver, may_ask=ask, say=write_note)
     moved = write(config, answers, force=force, probe=probe.table)
@@ -107,8 +106,15 @@ def init_command(
     return ExitCode.PASS
 
 
-def _prompter(given: Mapping[str, str | None], *, take_defaults: bool) -> Prompter:
-    answers = {flag: answer for flag, answer in given.items() if answer is not None}
+def _with_known(config: Path, address: str, options: dict[str, str]) -> dict[str, str]:
+    """The options, and for what they leave out the answers of the file that is there, which is said."""
+    known = known_answers(config, address)
+    if taken := [f"{flag} {answer}" for flag, answer in known.items() if flag not in options]:
+        write_note(f"Taken from {config}: {', '.join(taken)}\n")
+    return known | options
+
+
+def _prompter(answers: Mapping[str, str], *, take_defaults: bool) -> Prompter:
     line, is_typed = sys.stdin.readline, sys.stdin.isatty()
     return Prompter(answers, take_defaults=take_defaults, say=write_note, line=line, is_typed=is_typed)
 
