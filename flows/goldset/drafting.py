@@ -371,7 +371,7 @@ def _proposed(found: GradedConversation) -> tuple[Severity, str]:
     if found.failed and found.severity:
         return Severity(
             found.severity
-        ), f"the finding was severity {found.severity}: {format_policy_row(found.policy_row, found.origin)}"
+        ), f"the finding was severity {found.severity}: {format_policy_row(found.policy_row)}"
     return (
         Severity.WRONG,
         "nothing failed here: 2, wrong, as for any plain fact; say what it would be",

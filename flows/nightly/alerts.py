@@ -33,7 +33,7 @@ from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.estimates import RateEstimate
 from monitors.records.exchanges import Exchange
-from monitors.records.grades import FailureKind
+from monitors.records.grades import TRAFFIC_ROW, FailureKind
 from monitors.records.incidents import Incident, IncidentKind, Observation
 from monitors.records.nightly import CensusExample, CensusKind, NightlyReport
 from monitors.records.runs import CaseResult, Judging
@@ -203,7 +203,7 @@ def _grade(kind: CensusKind, severity: Severity) -> CensusSeverity:
         return CensusSeverity(Severity.WRONG, None)
     if kind.failure_kind is None:
         return CensusSeverity(severity, None)
-    return CensusSeverity(*severity_of(severity, [kind.failure_kind]))
+    return CensusSeverity(*severity_of(severity, [kind.failure_kind], case_row=TRAFFIC_ROW))
 
 
 def drift_ended(report: NightlyReport) -> str:

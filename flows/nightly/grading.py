@@ -30,7 +30,17 @@ from monitors.judge.settings import JudgeSettings
 from monitors.records.base import Identifier, Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Evidence, Exchange, Origin, Timings, WirePayload
-from monitors.records.grades import Abstained, Aspect, Assessment, CaseOutcome, Grade, Judged, JudgeLineage
+from monitors.records.grades import (
+    CASE_ROW,
+    TRAFFIC_ROW,
+    Abstained,
+    Aspect,
+    Assessment,
+    CaseOutcome,
+    Grade,
+    Judged,
+    JudgeLineage,
+)
 from monitors.records.runs import CaseResult, JudgeState, Judging
 from monitors.records.traffic import Conversation, Turn
 from monitors.records.triage import Issue, TriageReference, TriageTask
@@ -56,7 +66,7 @@ class GradedTurn(Record):
     @property
     def has_gold(self) -> bool:
         """Whether somebody wrote down what is right."""
-        return self.result.case.gold != NO_GOLD
+        return _has_gold(self.result.case)
 
 
 class TrafficGrader:
@@ -92,7 +102,7 @@ class TrafficGrader:
             grades = _without_places(grade_exchange(panel, case, said))
             stored_case = self._case(stored, number, known)
             stored_exchange = _turn_exchange(stored, number, run_id, known)
-            assessment = assess(stored_case, stored_exchange, grades)
+            assessment = assess(stored_case, stored_exchange, grades, case_row=_case_row(stored_case))
             result = CaseResult(case=stored_case, result=stored_exchange, assessment=assessment)
             graded.append(GradedTurn(result=result, passages=stored.turns[number].context))
         return tuple(graded)
@@ -128,6 +138,15 @@ class TrafficGrader:
 def _of_traffic(known: GoldCase, case_id: Identifier, conversation_id: str | None) -> GoldCase:
     """A gold case as a real user asked it: its id comes from the conversation, and so does its cluster."""
     return known.model_copy(update={"id": case_id, "cluster": conversation_id, "pair": None})
+
+
+def _case_row(case: GoldCase) -> str:
+    """Where the case's severity comes from: the suite, or the setting for questions that it does not have."""
+    return CASE_ROW if _has_gold(case) else TRAFFIC_ROW
+
+
+def _has_gold(case: GoldCase) -> bool:
+    return case.gold != NO_GOLD
 
 
 def is_safely_graded(assessment: Assessment) -> bool:
@@ -364,7 +383,7 @@ def _with(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
     trivial = fails_by_rule(case, exchange) if isinstance(added, Judged) and added.passed else None
     if trivial is not None:
         grades = (*grades, trivial)
-    return turn.result.model_copy(update={"assessment": assess(case, exchange, grades)})
+    return turn.result.model_copy(update={"assessment": assess(case, exchange, grades, case_row=_case_row(case))})
 
 
 def _account_of(

@@ -353,7 +353,7 @@ def _part(item: AlertItem, alert: Alert) -> MessageSection:
         finding=visible(f"{seen.reason}{_of_contacts(seen)}"),
         finding_label=_finding_label(item),
         severity=f"Severity {int(item.incident.severity)}",
-        row=visible(format_policy_row(seen.policy_row or "", seen.origin)),
+        row=visible(format_policy_row(seen.policy_row or "")),
         history="" if alone else _history(item, alert),
         unconfirmed=seen.unconfirmed,
         flaky=seen.flaky,

@@ -114,7 +114,7 @@ def draft_of(
 def _proposed(item: AlertItem) -> tuple[Severity, str]:
     """The severity that the finding had, and the policy row that set it."""
     seen = item.observation
-    row = f": {format_policy_row(seen.policy_row, seen.origin)}" if seen.policy_row else ""
+    row = f": {format_policy_row(seen.policy_row)}" if seen.policy_row else ""
     doubt = "; not confirmed: only one judge says so" if seen.unconfirmed else ""
     return seen.severity, f"the finding was severity {int(seen.severity)}{row}{doubt}"
 

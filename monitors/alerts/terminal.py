@@ -55,7 +55,7 @@ def _body(content: Message) -> list[Text]:
     lines += [Text(f"{IN_COMMON} {cause}") for cause in content.in_common]
     lines += [Text(change) for change in content.changed]
     for number, part in enumerate(content.parts, start=1):
-        lines += [Text(""), *_part(part, 0 if content.alone else number)]
+        lines += [Text(""), *_part(part, "" if content.alone else f"{number}.")]
     if content.more:
         lines += [Text(""), Text(f"… {content.more}", style=Style(bold=True))]
     if content.to_do:
@@ -67,8 +67,8 @@ def _body(content: Message) -> list[Text]:
     return lines
 
 
-def _part(part: MessageSection, number: int) -> list[Text]:
-    """One failure; ``number`` 0 is an only one, whose name is the headline."""
+def _part(part: MessageSection, number: str) -> list[Text]:
+    """One failure; without ``number`` an only one, whose name is the headline. Its examples count below it."""
     rows = [_row(label, text) for label, text in part.excerpts]
     if part.finding:
         rows.append(_row(part.finding_label, part.finding) if part.finding_label else Text(part.finding))
@@ -83,13 +83,13 @@ def _part(part: MessageSection, number: int) -> list[Text]:
     if part.flaky:
         rows.append(_row("Note", f"flaky: {part.flaky}; it does not decide the verdict alone"))
     for n, case in enumerate(part.examples, start=1):
-        rows += [Text(""), *_part(case, n)]
+        rows += [Text(""), *_part(case, f"{number}{n}.")]
     return [*_title(part, number), *rows]
 
 
-def _title(part: MessageSection, number: int) -> list[Text]:
+def _title(part: MessageSection, number: str) -> list[Text]:
     if number:
-        title = Text(f"{number}. {part.heading}", style=Style(bold=True))
+        title = Text(f"{number} {part.heading}", style=Style(bold=True))
         bad = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst of all cases
         return [Text.assemble(title, f" · {part.case_id}" if part.case_id else "", bad)]
     return [_row("Case", part.case_id)] if part.case_id else []

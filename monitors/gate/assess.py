@@ -64,8 +64,10 @@ def worst_first(kinds: Iterable[FailureKind]) -> tuple[FailureKind, ...]:
     return tuple(sorted(set(kinds), key=lambda kind: (-floor_of(kind), order.index(kind))))
 
 
-def severity_of(case_severity: Severity, kinds: Iterable[FailureKind]) -> tuple[Severity, str]:
-    """A failure's severity and the id of the row that set it.
+def severity_of(
+    case_severity: Severity, kinds: Iterable[FailureKind], *, case_row: str = CASE_ROW
+) -> tuple[Severity, str]:
+    """A failure's severity and the id of the row that set it; ``case_row`` says where the case's own comes from.
 
     The larger of the case's severity and the highest floor; where both say the same, the floor's row is named,
     because it says more.
@@ -73,7 +75,7 @@ def severity_of(case_severity: Severity, kinds: Iterable[FailureKind]) -> tuple[
     rows = [_FLOOR_OF[kind] for kind in worst_first(kinds) if kind in _FLOOR_OF]
     if rows and rows[0].floor >= case_severity:
         return rows[0].floor, rows[0].id
-    return case_severity, CASE_ROW
+    return case_severity, case_row
 
 
 _FINDINGS = (Aspect.RELEVANT_FILES, Aspect.ROOT_CAUSE, Aspect.ISSUE_SEVERITY)
@@ -81,16 +83,21 @@ _FINDINGS = (Aspect.RELEVANT_FILES, Aspect.ROOT_CAUSE, Aspect.ISSUE_SEVERITY)
 _REPORT = (Aspect.REPORT_FORM, *_FINDINGS, Aspect.EFFICIENCY)
 
 
-def assess(case: GoldCase, result: Exchange | NoAnswer, grades: Sequence[Grade]) -> Assessment:
-    """What ``case`` came to, with its severity and the policy row that set it. Pure."""
+def assess(
+    case: GoldCase, result: Exchange | NoAnswer, grades: Sequence[Grade], *, case_row: str = CASE_ROW
+) -> Assessment:
+    """What ``case`` came to, with its severity and the policy row that set it. Pure.
+
+    ``case_row`` is the row of a severity that no failure raised: where the case's own comes from.
+    """
     match result:
         case NoAnswer():
-            return _no_answer(case, result)
+            return _no_answer(case, result, case_row)
         case Exchange():
-            return _answered(case, result, tuple(grades))
+            return _answered(case, result, tuple(grades), case_row)
 
 
-def _no_answer(case: GoldCase, result: NoAnswer) -> Assessment:
+def _no_answer(case: GoldCase, result: NoAnswer, case_row: str) -> Assessment:
     """A question that was never asked, because the app was known to be down, is ungraded and not unanswered."""
     asked = result.reason is not NoAnswerReason.CIRCUIT_OPEN
     return Assessment(
@@ -100,7 +107,7 @@ def _no_answer(case: GoldCase, result: NoAnswer) -> Assessment:
         outcome=CaseOutcome.NO_ANSWER if asked else CaseOutcome.UNGRADED,
         case_severity=case.severity,
         severity=case.severity,
-        policy_row=CASE_ROW,
+        policy_row=case_row,
         blame=result.blame,
         reason=f"{result.reason}: {result.detail}",
         expected_refusal=case.expected_refusal,
@@ -111,14 +118,14 @@ def _no_answer(case: GoldCase, result: NoAnswer) -> Assessment:
     )
 
 
-def _answered(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...]) -> Assessment:
+def _answered(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...], case_row: str) -> Assessment:
     failures = _failures(case, grades)
     kinds = worst_first(failure.failure_kind for failure in failures if failure.failure_kind)
     leaked = FailureKind.ERROR_LEAK in kinds
     factual = Finding.UNGRADED if leaked else _factual(case, grades)
     citation = Finding.UNGRADED if leaked else _finding(grades, Aspect.CITATION)
     outcome, blame, reason = _outcome(case, factual, citation, failures, grades)
-    severity, row = severity_of(case.severity, kinds)
+    severity, row = severity_of(case.severity, kinds, case_row=case_row)
     return Assessment(
         run_id=exchange.run_id,
         case_id=case.id,

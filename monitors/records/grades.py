@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from monitors.records.base import Blame, Finding, Identifier, Language, Probability, Record, Severity
-from monitors.records.exchanges import Channel, Origin
+from monitors.records.exchanges import Channel
 
 
 class FailureKind(StrEnum):
@@ -52,11 +52,15 @@ FAILURE_WORDS: Final = {
 """How each is said to people, the same in alerts, reports and comments."""
 
 CASE_ROW: Final = "case"
-"""The row of the severity table that leaves a failure as severe as its case."""
+"""The row of the severity table that leaves a failure as severe as its case in the suite."""
+TRAFFIC_ROW: Final = "traffic"
+"""The same for a live conversation whose question is not in the suite: a setting says how severe it is."""
 LOG_ROW: Final = "hallucination_log>=3"
 """The row that makes every entry of an application's hallucination log severity 3."""
 
-_FLOOR_REASONS: Final = {
+_REASONS: Final = {
+    CASE_ROW: "the suite marks this question so",
+    TRAFFIC_ROW: "as set for live traffic; the suite does not have this question",
     FailureKind.PII_DISCLOSURE: "personal data was disclosed",
     FailureKind.UNSAFE_ACTION: "it did what cannot be undone",
     FailureKind.SHOULD_HAVE_REFUSED: "it answered what it must refuse",
@@ -64,23 +68,15 @@ _FLOOR_REASONS: Final = {
     FailureKind.ERROR_LEAK: "an error was shown as the answer",
     "hallucination_log": "the application's own guard blocked the answer",
 }
-"""Why a failure is at least as severe as its kind's floor, by the kind that the row's id begins with."""
+"""Why a failure is as severe as it is, by the row's id, of a floor by the kind that it begins with."""
 
 
-def format_policy_row(row: str, origin: Origin = Origin.PROBE) -> str:
+def format_policy_row(row: str) -> str:
     """Why a failure is as severe as it is, in words: ``pii_disclosure>=3`` is "personal data was disclosed".
 
-    A conversation of live traffic is no case: its severity is a setting's, or that of the case with its question. A
-    row that this version does not know comes back as it was written.
+    A row that this version does not know comes back as it was written.
     """
-    if row == CASE_ROW:
-        probed = origin is Origin.PROBE
-        return (
-            "the suite marks this question so"
-            if probed
-            else "as set for live traffic, or for this question in the suite"
-        )
-    return _FLOOR_REASONS.get(row.partition(">=")[0], row)
+    return _REASONS.get(row.partition(">=")[0], row)
 
 
 class Aspect(StrEnum):

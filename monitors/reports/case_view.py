@@ -259,7 +259,7 @@ class CaseViewer:
             id=case.id,
             severity=found.severity,
             raised_from=found.case_severity if found.case_severity != found.severity else None,
-            severity_reason=format_policy_row(found.policy_row, came.origin),
+            severity_reason=format_policy_row(found.policy_row),
             kinds=tuple(FAILURE_WORDS[kind] for kind in found.failure_kinds),
             type=found.type,
             language=found.language,

@@ -198,7 +198,7 @@ TRAFFIC: Final = _leak(
     fingerprint=fingerprint(TARGET, IncidentKind.CASE_FAILURE, "traffic", "unsupported_claim"),
     case_id="conversation-5e1f",
     failure_kind=FailureKind.UNSUPPORTED_CLAIM,
-    policy_row="case",
+    policy_row="traffic",
     unconfirmed=True,
     origin=Origin.TRAFFIC,
     asked=excerpt("Will you pay the whole hospital bill?", limit=200),

@@ -173,10 +173,9 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
         blocks.append(section("\n".join(explained)))
     shown = zip(content.parts, one_of_each_first(alert.items), strict=False)  # what is beyond the parts is counted
     for number, (part, item) in enumerate(shown, start=1):
-        blocks.append(
-            section(_part(part, 0 if content.alone else number, room)) | _menu(alert, item, content, settings)
-        )
-        blocks += [section(_part(case, n, room)) for n, case in enumerate(part.examples, start=1)]
+        name = "" if content.alone else f"{number}."
+        blocks.append(section(_part(part, name, room)) | _menu(alert, item, content, settings))
+        blocks += [section(_part(case, f"{name}{n}.", room)) for n, case in enumerate(part.examples, start=1)]
     if content.more:
         blocks.append(section(f"… *{inert(content.more)}*"))
     if content.to_do:
@@ -217,8 +216,8 @@ def _where(content: Message) -> str:
     return " · ".join(piece for piece in pieces if piece)
 
 
-def _part(part: MessageSection, number: int, room: int) -> str:
-    """One failure in at most ``room`` characters; ``number`` 0 is an only one, whose name is the headline."""
+def _part(part: MessageSection, number: str, room: int) -> str:
+    """One failure in at most ``room`` characters; without ``number`` an only one, whose name is the headline."""
     frame = [_title(part, number), *_findings(part, room // 4)]
     quotes = [(label, inert(text)) for label, text in part.excerpts]
     left = room - sum(len(line) + 1 for line in frame) - sum(len(label) + 6 for label, _ in quotes)
@@ -227,11 +226,11 @@ def _part(part: MessageSection, number: int, room: int) -> str:
     return "\n".join(line for line in (frame[0], *shown, *frame[1:]) if line)
 
 
-def _title(part: MessageSection, number: int) -> str:
+def _title(part: MessageSection, number: str) -> str:
     case = f"`{inert(part.case_id)}`" if part.case_id else ""
     if number:
         bad = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst of all cases
-        return f"*{number}. {inert(part.heading)}* {case}".rstrip() + bad
+        return f"*{number} {inert(part.heading)}* {case}".rstrip() + bad
     return f"*Case* {case}" if case else ""
 
 

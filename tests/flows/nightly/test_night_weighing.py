@@ -69,20 +69,32 @@ GOLD = GoldCase(
 )
 
 
-def severe_of(*replies: str, severity: Severity = Severity.WRONG, gold: tuple[GoldCase, ...] = ()) -> Rate:
-    """Of a night of 1,000 conversations, 30 of which disclose something; each reply is a sampled conversation."""
+def grader_of(severity: Severity, gold: tuple[GoldCase, ...] = ()) -> TrafficGrader:
     settings = GraderSettings(citation_required=False)
-    grader = TrafficGrader(
+    return TrafficGrader(
         TrafficPanel(settings),
         severity=severity,
         gold=AskedQuestions(gold),
         gold_panel=default_panel(settings, load_domain()),
     )
+
+
+def severe_of(*replies: str, severity: Severity = Severity.WRONG, gold: tuple[GoldCase, ...] = ()) -> Rate:
+    """Of a night of 1,000 conversations, 30 of which disclose something; each reply is a sampled conversation."""
+    grader = grader_of(severity, gold)
     talks = [conversation(reply).model_copy(update={"id": f"t{number}"}) for number, reply in enumerate(replies)]
     said = {one.id: [turn.result.assessment for turn in grader.turns(one, one, "night-1")] for one in talks}
     strata = (StratumCount(stratum="all", conversations=1_000, sampled=len(talks)),)
     drawn = [SampledConversation(conversation=one, stratum="all", inclusion_probability=0.01) for one in talks]
     return NightlyEstimates(strata, drawn, said, disclosing=(30, 1_000)).severe()
+
+
+@pytest.mark.parametrize(("gold", "row"), [((), "traffic"), ((GOLD,), "case")], ids=["unknown", "of the suite"])
+def test_a_live_reply_says_whether_the_suite_or_a_setting_made_it_so_severe(gold, row):
+    """What raised nothing has its severity from somewhere, and people are told from where."""
+    talk = conversation("You have 45 days.")
+    [turn] = grader_of(Severity.PAGE, gold).turns(talk, talk, "night-1")
+    assert (turn.result.assessment.severity, turn.result.assessment.policy_row) == (3, row)
 
 
 def test_what_was_counted_in_every_conversation_is_not_estimated_from_the_sample():
