@@ -17,6 +17,7 @@ from flows.alerting.delivery import LOCK_WAIT_S, deliver
 from flows.alerting.notifier import Notifier, catch_up
 from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import AlertDecision, PrintRecord, close, decide
+from monitors.alerts.message import short_commit, utc
 from monitors.alerts.observations import ObservationContext, ResolutionScope, fingerprint, monitor_fault
 from monitors.alerts.redact import redact
 from monitors.errors import MonitorError, NotifyError, WarehouseError
@@ -42,7 +43,10 @@ from warehouse.queries import outbox
 from warehouse.queries.incidents import latest_alerts, only_printed
 
 EXPLAINING_LINES = 3
-"""The most lines of a message about why: what came of asking again, what failures have in common, what changed."""
+"""The most lines of a message about why: what came of asking again, what failures have in common, what changed.
+
+Which deploy passed last is one more.
+"""
 ALERT_REFUSED = "AlertRefused"
 REFUSED_AGAIN_AFTER: Final = timedelta(seconds=10)
 """What was refused is tried again by the next run, not once more by the one that it was refused to."""
@@ -69,7 +73,7 @@ def message_context(
     flat, weighted = report.scores.flat.value, report.scores.weighted.value
     lines = EXPLAINING_LINES - bool(format_recheck_briefly(report.recheck))
     in_common = _in_common(report, account_patterns)[: lines - 1]
-    changed = format_changes_briefly(report.what_changed, most=lines - len(in_common))
+    changed = format_changes_briefly(report.what_changed, most=lines - len(in_common)) + _last_pass(report)
     return MessageContext(
         commit=report.commit,
         flat=None if flat is None else f"{flat:.3f}",
@@ -79,6 +83,16 @@ def message_context(
         changed=tuple(redact(change, account_patterns=account_patterns) for change in changed),
         links=tuple(links),
     )
+
+
+def _last_pass(report: RunReport) -> tuple[str, ...]:
+    """Which deploy passed last: what a person rolls back to, unless it is the one that fails now."""
+    found = report.what_changed
+    if found is None or found.since is None or found.since_commit is None:
+        return ()
+    same = found.since_commit == report.commit
+    which = "this same deploy" if same else f"deploy {short_commit(found.since_commit)}"
+    return (f"Last PASS: {which}, {utc(found.since)}",)
 
 
 def asked_again(alert: Alert, found: Recheck, *, account_patterns: Sequence[str] = ()) -> str:

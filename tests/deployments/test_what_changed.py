@@ -55,11 +55,12 @@ def test_a_change_of_ours_is_not_blamed_on_the_application(tmp_path, lookout):
         config.write_text(
             strict + "min_weighted_score = 0.5\n[gate.targets]\nfactual_accuracy = 0.5\n", encoding="utf-8"
         )
-        first = lookout("verify", "demo", cwd=tmp_path)
+        first = lookout("verify", "demo", "--commit", "aaa1111", cwd=tmp_path)
         assert first.returncode == 0, first.stdout + first.stderr
         config.write_text(strict, encoding="utf-8")
-        second = lookout("verify", "demo", "--fresh", cwd=tmp_path)
+        second = lookout("verify", "demo", "--fresh", "--commit", "aaa1111", cwd=tmp_path)
     assert second.returncode == 1, second.stdout + second.stderr
+    assert "Last PASS: this same deploy, 20" in second.stdout + second.stderr
     text, report = results(tmp_path)
     assert "- Only Lookout's side changed: nothing that is recorded says that the application did." in text
     assert "- Monitor (our side): lookout.toml has other settings for gate" in text

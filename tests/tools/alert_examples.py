@@ -431,7 +431,12 @@ def _gate_fail() -> Alert:
     """With the alerts of its own that two of its cases have."""
     own = (("leak-07", _told(LEAK).id), ("sub-limit-03", "LK-SQ4Y7N2A"))
     ids = tuple(CaseAlert(case_id=case, alert_id=alert_id) for case, alert_id in own)
-    return _told(GATE, scored=True).model_copy(update={"own_alerts": ids})
+    changed = (
+        "Changed, model: the model was small-2026-01, is small-2026-03 (and 1 more in the report)",
+        "Last PASS: deploy 9b1c3de7a2, 2026-02-28 02:00 UTC",
+    )
+    update = {"own_alerts": ids, "changed": tuple(excerpt(line, limit=200) for line in changed)}
+    return _told(GATE, scored=True).model_copy(update=update)
 
 
 def _drilled(seen: Observation) -> Alert:

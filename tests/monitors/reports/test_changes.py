@@ -100,10 +100,28 @@ def test_a_message_explains_in_three_lines_and_a_hostile_value_rings_nobody():
     look = FirstLook(cases=60, failed=30, causes=causes, covered=24, groups=40)
     report = RUN.report.model_copy(update={"first_look": look, "what_changed": found(MODEL, DEPLOY)})
     context = message_context(report, [])
-    assert (len(context.in_common), len(context.changed)) == (2, 1)
+    assert (len(context.in_common), len(context.changed)) == (2, 2)
     assert "a@b.in" not in context.changed[0]
     sent = alert(sighting()).model_copy(update={"changed": context.changed})
     assert "Changed, model: the model was" in plain_text(sent, AlertSettings())
     shown = str(slack_text(sent, AlertSettings()).blocks)
     assert "Changed, model: the model was" in shown
     assert "<!channel>" not in shown
+    assert "Last PASS: deploy aaa, 2026-03-01 12:00 UTC" in plain_text(sent, AlertSettings())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"since_commit": "4f2a91c07be1"}, ["Last PASS: deploy 4f2a91c07b, 2026-03-01 12:00 UTC"]),
+        ({"since_commit": "bbb"}, ["Last PASS: this same deploy, 2026-03-01 12:00 UTC"]),
+        ({"since_commit": None}, []),
+        ({"since_run_id": None, "since_commit": None, "since": None, "missing": "no earlier PASS is recorded"}, []),
+    ],
+    ids=["another", "the same", "a run of no deploy", "none"],
+)
+def test_a_message_names_the_deploy_to_roll_back_to(changes, said):
+    """The last that passed; where that is the deploy that fails now, it says so: going back to it changes nothing."""
+    what = found(DEPLOY).model_copy(update=changes)
+    report = RUN.report.model_copy(update={"what_changed": what, "commit": "bbb"})
+    assert [line for line in message_context(report, []).changed if line.startswith("Last PASS")] == said
