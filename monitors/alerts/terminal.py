@@ -48,7 +48,7 @@ def plain_text(alert: Alert, settings: AlertSettings) -> str:
 
 def _body(content: Message) -> list[Text]:
     where = " · ".join(piece for piece in (content.why_sent, content.since, content.scores) if piece)
-    lines = [Text(where, style=Style(italic=True))]
+    lines = [Text(where, style=Style(italic=True)), *(Text(mark, style=Style(bold=True)) for mark in content.marks)]
     if content.dimensions:
         lines.append(Text(content.dimensions))
     lines += [Text(content.again)] if content.again else []
@@ -62,8 +62,6 @@ def _body(content: Message) -> list[Text]:
         lines += [Text(""), _row(TO_DO, content.to_do)]
     if content.links:
         lines += [Text(""), *(_row(link.label, link.href) for link in content.links)]
-    if content.marks:
-        lines += [Text(""), *(Text(mark, style=Style(bold=True)) for mark in content.marks)]
     return lines
 
 

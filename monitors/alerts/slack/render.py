@@ -165,6 +165,8 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
     texts = sum(1 + len(part.examples) for part in content.parts)
     room = min(SECTION_CHARACTERS, PARTS_CHARACTERS // texts)
     blocks = [header(content.headline), context(_where(content))]
+    if alert.marks:  # before all else: whoever opens the channel sees that somebody has it
+        blocks.append(section(_marks(alert)))
     if content.dimensions:
         blocks.append(section(inert(content.dimensions)))
     shared = [f"{IN_COMMON} {inert(cause)}" for cause in content.in_common]
@@ -182,8 +184,6 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
         blocks.append(section(f"*{TO_DO}* {inert(content.to_do)}"))
     if content.links:
         blocks.append(section(link_line(content.links)))
-    if alert.marks:
-        blocks.append(section(_marks(alert)))
     if settings.slack_buttons and not content.over and (left := buttons(alert)):
         blocks.append(left)
     blocks.append(context(f"`{content.id}` · run `{inert(content.run_id)}` · {content.at}"))
