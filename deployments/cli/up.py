@@ -20,7 +20,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
 from deployments.up.one_installation import LOCK_NAME, is_held, only_one
-from deployments.up.parts import check_deploys, check_whole, parts_of, site_port
+from deployments.up.parts import LAST_PORT, check_deploys, check_whole, parts_of, site_port
 from deployments.up.supervisor import OWN_NAME, RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
 from flows.alerting.notify import Fault, fault_over, notify_fault
 from flows.clock import utc_now
@@ -48,7 +48,7 @@ def up_command(
     port: Annotated[
         int,
         typer.Option(
-            min=1, max=65_533, help="port for deploys; Slack's buttons have the next, the site the one after"
+            min=1, max=LAST_PORT, help="port for deploys; Slack's buttons have the next, the site the one after"
         ),
     ] = 8066,
 ) -> ExitCode:

@@ -84,6 +84,10 @@ def _reached_at(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+LAST_PORT: Final = 65_533
+"""The receiver's: Slack's buttons and the site have the two after it, and 65,535 is the last of all."""
+
+
 def site_port(config: Config, port: int) -> int:
     """Where the site listens when deploys are received at ``port``."""
     return config.site.port or port + 2
@@ -132,7 +136,7 @@ def _checks(config: Config, host: str, port: int, environment: Mapping[str, str]
         yield lambda: check_set(
             TOKEN_VARIABLE, environment, "alerts.slack_buttons needs a bot: a webhook has no buttons"
         )
-        yield lambda: check_free(host, port + 1, "the receiver of Slack's buttons", f"--port {port + 100}")
+        yield lambda: check_free(host, port + 1, "the receiver of Slack's buttons", f"--port {another_port(port)}")
     if config.site.enabled:
         yield lambda: check_tokens(config.site, config.site.host, TokenStore(config.data_folder, fresh_key))
         yield lambda: check_free(config.site.host, site_port(config, port), "the site", _another(config, port))
@@ -142,7 +146,13 @@ def _another(config: Config, port: int) -> str:
     """How the site gets another port: its own, or two above the receiver's."""
     if config.site.port:
         return "port under [site]"
-    return f"--port {port + 100}, and the site has {port + 102}"
+    other = another_port(port)
+    return f"--port {other}, and the site has {other + 2}"
+
+
+def another_port(port: int) -> int:
+    """One worth trying where ``port`` or one of the two above it is taken: a hundred on, or back."""
+    return port + 100 if port + 100 <= LAST_PORT else port - 100
 
 
 def check_port(host: str, port: int) -> None:

@@ -1,0 +1,54 @@
+"""A port that something else holds is refused before anything starts, with a command that gets by."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+
+from deployments.up.parts import another_port, check_whole
+from monitors.config.file import parse_config
+from monitors.errors import ConfigError
+
+HOST = "127.0.0.1"
+
+
+def taken() -> socket.socket:
+    held = socket.socket()
+    held.bind((HOST, 0))
+    held.listen()
+    return held
+
+
+def suite_of(folder: Path) -> Path:
+    file = folder / "suite.jsonl"
+    file.write_text('{"id": "c-1", "question": "Is it covered?", "gold": "Yes", "severity": 2}\n', encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["two above the receiver's", "a port of its own"])
+def test_the_sites_port_is_refused_with_the_option_or_the_key_that_moves_it(tmp_path, own):
+    """Where the site has no port of its own, it moves with the receiver's, and the message says where to."""
+    with taken() as held:
+        number = held.getsockname()[1]
+        site = {"enabled": True, **({"port": number} if own else {})}
+        target = {"url": "https://chat.example", "environment": "staging", "suite": str(suite_of(tmp_path))}
+        values = {"data_folder": str(tmp_path / "data"), "targets": {"bot": target}, "site": site}
+        config = parse_config(values, "lookout.toml")
+        port = 4300 if own else number - 2
+        with pytest.raises(ConfigError) as refused:
+            check_whole(config, host=HOST, port=port, environment={})
+    says = "port under [site]" if own else f"--port {another_port(port)}, and the site has {another_port(port) + 2}"
+    assert re.search(
+        rf"the site cannot listen on port {number} \(.*\); .*name another one: {re.escape(says)}",
+        str(refused.value),
+    )
+
+
+@pytest.mark.parametrize("port", [1, 4300, 65_433, 65_434, 65_533])
+def test_the_port_that_is_proposed_is_one(port):
+    """Three ports in a row, all below the end of the range, none of them those that are taken."""
+    assert 1 <= another_port(port) <= 65_533
+    assert abs(another_port(port) - port) > 2
