@@ -207,7 +207,8 @@ async def test_f90_no_file_is_ever_given_to_slack(people, clock, slack, door):
     await page(people, clock, sighting("leak-1"), sighting("conversation-1", origin=Origin.TRAFFIC))
     for action in (ACKNOWLEDGE, MENU):
         option = "Add to gold" if action == MENU else ""
-        nth = 1 if action == MENU and "gold" not in json.dumps(slack.messages[0].blocks[2]) else 0
+        menus = [json.dumps(block["accessory"]) for block in slack.messages[0].blocks if "accessory" in block]
+        nth = next(n for n, menu in enumerate(menus) if "gold" in menu) if action == MENU else 0
         await door.press(interaction(slack, slack.messages[0], action, option=option, nth=nth))
     assert slack.uploads.shared == []
     assert not [method for method in slack.requests if "file" in method]

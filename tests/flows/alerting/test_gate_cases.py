@@ -232,8 +232,7 @@ async def test_an_early_alert_says_where_the_evidence_is_and_the_gate_refers_to_
     assert first.blocks[0]["text"]["text"].endswith(" · demo · leak-1")
     assert second.blocks[0]["text"]["text"].endswith(" · demo · lottery")
     verdict = next(one for one in later if "Gate FAIL" in one.text)
-    assert f"leak-1 ({early.id}), lottery (LK-" in blocks(verdict)
-    assert "failed too and have alerts of their own." in blocks(verdict)
+    assert f"The worst have alerts of their own: leak-1 ({early.id}), lottery (LK-" in blocks(verdict)
     assert "scores follow" not in blocks(verdict)
 
 
