@@ -139,10 +139,12 @@ def _checks(config: Config, host: str, port: int, environment: Mapping[str, str]
         yield lambda: check_free(host, port + 1, "the receiver of Slack's buttons", f"--port {another_port(port)}")
     if config.site.enabled:
         yield lambda: check_tokens(config.site, config.site.host, TokenStore(config.data_folder, fresh_key))
-        yield lambda: check_free(config.site.host, site_port(config, port), "the site", _another(config, port))
+        yield lambda: check_free(
+            config.site.host, site_port(config, port), "the site", _format_another_port(config, port)
+        )
 
 
-def _another(config: Config, port: int) -> str:
+def _format_another_port(config: Config, port: int) -> str:
     """How the site gets another port: its own, or two above the receiver's."""
     if config.site.port:
         return "port under [site]"

@@ -34,7 +34,7 @@ INTRODUCTION = """# Alerts
 What Lookout sends, message by message: the picture is the Block Kit that Slack is handed, the text is what the
 terminal shows where there are no Slack credentials. Above each picture stands the one line that a lock screen
 shows. The first line says what broke, how bad it is, and where, and of a target with `environment = "production"` that it is
-one. Severity 3 (SEV 3) is the highest: it wakes people and fails a run; 2 is wrong and can wait for the morning, 1 is annoying.
+one. Severity 3 (SEV 3) is the highest: one such failure alerts at once, and fails the run unless its case is flaky.
 `To do` says what helps; the last line shows the id by
 which a duplicate is known, and with which `lookout alerts show` finds it again. Buttons come with a bot token and a receiver for them, see [operations](operations.md).
 
