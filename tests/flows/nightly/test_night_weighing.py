@@ -6,13 +6,15 @@ from datetime import timedelta
 
 import pytest
 
+from flows.context import JudgePlan
 from flows.nightly.estimate import NightlyEstimates, drift_after
-from flows.nightly.grading import TrafficGrader, turn_id
+from flows.nightly.grading import TrafficGrader, judge_traffic, turn_id
 from monitors.domains.pack import load_domain
 from monitors.goldset.load import AskedQuestions
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.graders.traffic_panel import TrafficPanel
+from monitors.judge.judge import FamilyPolicy
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.estimates import GradedStratum, RateEstimate
@@ -95,6 +97,16 @@ def test_a_live_reply_says_whether_the_suite_or_a_setting_made_it_so_severe(gold
     talk = conversation("You have 45 days.")
     [turn] = grader_of(Severity.PAGE, gold).turns(talk, talk, "night-1")
     assert (turn.result.assessment.severity, turn.result.assessment.policy_row) == (3, row)
+
+
+async def test_what_the_judge_adds_leaves_where_the_severity_comes_from():
+    """A reply that rules leave open is assessed once more, here with the reason why no judge was asked."""
+    talk = conversation("You have 45 days.")
+    [turn] = grader_of(Severity.PAGE).turns(talk, talk, "night-1")
+    plan = JudgePlan(family_policy=FamilyPolicy(target="demo"), why_off="no key")
+    _, [settled] = await judge_traffic(plan, [turn], (), seed="s", environment={}, nonce=lambda: "n")
+    assert len(settled.assessment.grades) > len(turn.result.assessment.grades)
+    assert (settled.assessment.severity, settled.assessment.policy_row) == (3, "traffic")
 
 
 def test_what_was_counted_in_every_conversation_is_not_estimated_from_the_sample():
