@@ -7,13 +7,14 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help demo test unsteady check lint types shape bench soak zoo accuracy docs lock clean setup-demo setup-dev browser
+.PHONY: help demo test unsteady snapshots check lint types shape bench soak zoo accuracy docs lock clean setup-demo setup-dev browser
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo      a real page is driven, graded, gated, stored and alerted, in about two minutes"
 	@echo "make test      all tests"
 	@echo "make unsteady  what failed in make test once more, alone: it is named if it passes, and counts if not"
+	@echo "make snapshots renew the snapshots of what people read, and show the diff; ONLY=tests/monitors/alerts renews some"
 	@echo "make check     lint, types and tests of what a change touches, without browsers and Prefect"
 	@echo "make lint      ruff and pyright"
 	@echo "make shape     how many files, lines, full folders, repeated names and private words there are"
@@ -38,6 +39,11 @@ test: setup-dev browser renderers
 # After `make test`: what failed, once more and alone.
 unsteady: setup-dev
 	@$(BIN)/python -m tests.tools.unsteady
+
+# Only tests that compare with a snapshot run. CI never renews one.
+snapshots: setup-dev browser
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --snapshots-only --snapshot-update $(ONLY)
+	@git --no-pager diff --stat -- '*.ambr'; git --no-pager diff -- '*.ambr'
 
 check: setup-dev
 	@$(BIN)/python -m tests.tools.check

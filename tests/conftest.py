@@ -48,6 +48,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all-rows", action="store_true", help="every row of the tests of which a run takes a slice")
+    parser.addoption("--snapshots-only", action="store_true", help="only tests that compare with a snapshot")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -63,6 +64,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     A run of all tests takes a slice of those that are marked so; files that somebody names run whole.
     """
+    if config.getoption("snapshots_only"):
+        plain = [item for item in items if "snapshot" not in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=plain)
+        items[:] = [item for item in items if "snapshot" in getattr(item, "fixturenames", ())]
     whole = {(config.invocation_params.dir / named).resolve() for named in config.args} == {ROOT / "tests"}
     if whole and not config.getoption("all_rows"):
         seed = config.getoption("randomly_seed", 0)

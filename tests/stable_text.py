@@ -1,0 +1,29 @@
+"""Replace what differs from run to run in a text, so that the rest can be compared with a snapshot."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+VOLATILE = (
+    (re.compile(r"\b(127\.0\.0\.1|localhost):\d{2,5}\b"), r"\1:PORT"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?"), "TIME"),
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "UUID"),
+    (re.compile(r"\b[0-9a-f]{32,64}\b"), "HASH"),
+)
+
+
+def replace_volatile(text: str, *folders: Path, **values: str) -> str:
+    """Return ``text`` with ports, times, UUIDs and hashes replaced by their names.
+
+    Each of ``folders`` becomes ``FOLDER``; each value of ``values`` becomes its name in capitals, for example
+    ``replace_volatile(text, run_id=report.run_id)`` writes ``RUN_ID``. Only what really varies is replaced: a text
+    whose times are given by the test is compared as it is.
+    """
+    for folder in sorted(map(str, folders), key=len, reverse=True):
+        text = text.replace(folder, "FOLDER")
+    for name, value in sorted(values.items(), key=lambda pair: len(pair[1]), reverse=True):
+        text = text.replace(value, name.upper())
+    for pattern, placeholder in VOLATILE:
+        text = pattern.sub(placeholder, text)
+    return text
