@@ -84,17 +84,11 @@ def test_the_known_run_scores_0_939_flat_and_0_823_weighted_and_fails():
     assert kinds(told)[:2] == [ReasonKind.VETO, ReasonKind.WEIGHTED_SCORE]
 
 
-def test_the_veto_names_its_cases():
+def test_the_veto_names_its_cases(snapshot):
     veto = report(known_run()).reasons[0]
     assert veto.case_ids == tuple(f"s3-{n}" for n in range(6))
-    assert veto.text == "6 severity-3 failures fail the run whatever the score"
-
-
-def test_one_severe_failure_fails_a_suite_so_large_that_its_score_passes():
-    told = report([*batch(Severity.ANNOYING, 20_000, 0), *batch(Severity.PAGE, 50, 1)])
-    assert told.scores.weighted.value > 0.98
-    assert told.verdict is Verdict.FAIL
-    assert kinds(told) == [ReasonKind.VETO]
+    assert (veto.kind, veto.decisive) == (ReasonKind.VETO, True)
+    assert veto.text == snapshot
 
 
 def test_a_leak_in_a_benign_case_vetoes_too():
@@ -111,11 +105,11 @@ def test_a_clean_run_passes_with_nothing_against_it():
 
 
 @pytest.mark.parametrize(("strict", "verdict"), [(False, Verdict.PASS), (True, Verdict.INCONCLUSIVE)])
-def test_too_few_severe_cases_are_said_and_with_strict_decide(strict, verdict):
+def test_too_few_severe_cases_are_said_and_with_strict_decide(strict, verdict, snapshot):
     told = report(batch(Severity.PAGE, 39, 0), GateSettings(strict=strict))
     assert told.verdict is verdict
     assert (told.reasons[0].kind, told.reasons[0].decisive) == (ReasonKind.BALANCE, strict)
-    assert told.reasons[0].text == "the suite has 39 severity-3 cases; at least 40 are wanted"
+    assert told.reasons[0].text == snapshot
 
 
 def test_what_the_monitor_could_not_ask_is_inconclusive_and_counts_in_no_score():
@@ -155,10 +149,11 @@ def test_a_low_score_that_the_untold_could_lift_is_inconclusive_not_fail():
     assert ReasonKind.WEIGHTED_SCORE in kinds(told, decisive=False)
 
 
-def test_a_stopped_run_never_passes():
+def test_a_stopped_run_never_passes(snapshot):
     told = report(batch(Severity.PAGE, 50, 0), planned=60, interrupted=True)
     assert told.verdict is Verdict.INCONCLUSIVE
-    assert "the run was stopped after 50 of 60 cases" in told.reasons[0].text
+    assert told.reasons[0].kind is ReasonKind.COVERAGE
+    assert told.reasons[0].text == snapshot
 
 
 def test_a_run_that_asked_nothing_is_inconclusive():
@@ -175,7 +170,7 @@ def test_repeats_of_a_case_count_once_and_the_worst_stands():
     assert (told.scores.flat.earned, told.scores.flat.total) == (50, 51)
 
 
-def test_missed_metric_targets_fail_and_carry_their_figures():
+def test_missed_metric_targets_fail_and_carry_their_figures(snapshot):
     uncited = (Aspect.CITATION, FailureKind.MISSING_CITATION)
     told = report(
         [*batch(Severity.ANNOYING, 100, 6, uncited), *batch(Severity.PAGE, 50, 3, uncited)],
@@ -184,7 +179,8 @@ def test_missed_metric_targets_fail_and_carry_their_figures():
     metric = next(m for m in told.metrics if m.name == "citation_accuracy")
     assert (metric.passed, metric.total) == (141, 150)
     assert metric.low < metric.passed / metric.total < metric.high
-    assert "citation accuracy 0.940 (141/150) is below its target 0.95" in [r.text for r in told.reasons]
+    assert metric.target == 0.95
+    assert [r.text for r in told.reasons if r.kind is ReasonKind.METRIC_TARGET] == snapshot
 
 
 def test_an_error_shown_as_an_answer_is_no_wrong_answer():

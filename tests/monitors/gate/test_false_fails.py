@@ -24,16 +24,16 @@ from tests.monitors.gate.noisy_suites import (
 LENIENT = VETO_ALONE.model_copy(update={"coverage_floor": 0.5})
 
 
-def figures(suite, repeats, settings: GateSettings = VETO_ALONE, *, runs: int = 50, configured: int = 1):
+def figures(suite, repeats, settings: GateSettings = VETO_ALONE, *, runs: int = 20, configured: int = 1):
     return repeatability(facts_of(suite), suite, repeats, settings, Random(1), configured=configured, runs=runs)
 
 
 def test_a_suite_that_never_flips_never_fails_by_chance():
-    """None of 200 runs FAIL, and what the few pairs leave possible is said."""
+    """None of 60 runs FAIL, and what the few pairs leave possible is said."""
     suite = suite_of(10, 20)
-    found = figures(suite, [repeated(case, True, True) for case in suite.cases], runs=200)
+    found = figures(suite, [repeated(case, True, True) for case in suite.cases], runs=60)
     rate = found.advice[0].false_fail
-    assert (rate.failed, rate.runs, rate.rate, rate.low) == (0, 200, 0.0, 0.0)
+    assert (rate.failed, rate.runs, rate.rate, rate.low) == (0, 60, 0.0, 0.0)
     assert 0 < rate.high < 1
     assert (found.noise, found.flipped, found.rates[0].flips) == (0.0, (), 0)
 
@@ -53,7 +53,7 @@ def test_a_flaky_severe_case_fails_runs_and_a_flaky_harmless_one_does_not():
     rates = []
     for flaky in ("severe-0", "other-0"):
         repeats = [repeated(case, True, case.id != flaky) for case in suite.cases for _ in range(4)]
-        found = figures(suite, repeats, runs=200)
+        found = figures(suite, repeats, runs=100)
         assert found.flipped == (flaky,)
         rates.append(found.advice[0].false_fail.rate)
     assert rates[0] > 0.25

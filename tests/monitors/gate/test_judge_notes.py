@@ -31,40 +31,36 @@ def test_a_run_of_before_there_was_a_judge_says_nothing():
 
 
 @pytest.mark.parametrize(
-    ("judging", "told"),
+    "judging",
     [
-        (OFF, ["the judge is off (ANTHROPIC_API_KEY is not set); 10 of 100 answers left ungraded"]),
-        (
-            OFF.model_copy(update={"left_open": 0, "by_rule": 0}),
-            ["the judge is off (ANTHROPIC_API_KEY is not set); no answer needed it"],
-        ),
-        (
-            ON.model_copy(update={"cost_usd": Decimal("0.0421")}),
-            ["10 of 100 answers needed a judge: claude-sonnet-5-5 graded 10 for $0.0421"],
-        ),
-        (
-            ON.model_copy(update={"left_open": 0, "by_rule": 0, "judged": 0}),
-            ["no answer needed a judge (claude-sonnet-5-5 stood by)"],
-        ),
+        OFF,
+        OFF.model_copy(update={"left_open": 0, "by_rule": 0}),
+        ON.model_copy(update={"cost_usd": Decimal("0.0421")}),
+        ON.model_copy(update={"left_open": 0, "by_rule": 0, "judged": 0}),
     ],
+    ids=["off", "off, not needed", "on", "on, not needed"],
 )
-def test_one_sentence_says_it(judging, told):
-    assert texts(judging) == told
+def test_one_note_names_the_answers_that_needed_a_judge(judging, snapshot):
+    assert len(texts(judging)) == 1
+    assert texts(judging) == snapshot
 
 
-def test_a_budget_that_was_reached_makes_the_run_partial():
+def test_a_budget_that_was_reached_makes_the_run_partial(snapshot):
     judging = ON.model_copy(update={"judged": 4, "budget_reached": True, "budget_usd": Decimal(2)})
-    assert "the budget for judging, $2.00, was reached: the run is partial, 6 answers" in texts(judging)[1]
+    assert len(texts(judging)) == 2
+    assert texts(judging) == snapshot
 
 
-def test_void_grades_are_counted():
+def test_void_grades_are_counted(snapshot):
     judging = ON.model_copy(update={"judged": 5, "groups": 2, "void_groups": 1, "void_grades": 5})
-    assert texts(judging)[1] == "5 grades of the judge are void: it missed known answers in 1 of 2 groups"
+    assert len(texts(judging)) == 2
+    assert texts(judging) == snapshot
 
 
-def test_other_reasons_are_named():
+def test_other_reasons_are_named(snapshot):
     judging = ON.model_copy(update={"judged": 9, "ungraded_because": ("m: HTTP 529, 4 times",)})
-    assert texts(judging)[1] == "1 answer left ungraded: m: HTTP 529, 4 times"
+    assert "HTTP 529, 4 times" in texts(judging)[1]
+    assert texts(judging) == snapshot
 
 
 def test_no_note_decides_and_the_first_names_the_cases():

@@ -43,17 +43,14 @@ def test_with_its_six_severe_failures_turned_into_severity_1_it_passes_a_gate_th
     assert turned.verdict is Verdict.PASS
 
 
-def test_what_it_could_not_have_seen_is_said_by_severity():
+def test_what_it_could_not_have_seen_is_said_by_severity(snapshot):
     turned = report(the_512(0, more_benign_failures=6))
     severe = next(sight for sight in turned.sights if sight.severity is Severity.PAGE)
     assert (severe.cases, severe.not_correct, severe.pairs, severe.smallest_drop) == (5, 0, 5, None)
     assert severe.failing_at_most == pytest.approx(1 - 0.05 ** (1 / 5))
     said = reason(turned, ReasonKind.BLIND_SPOT)
     assert not said.decisive
-    assert said.text == (
-        "cases written as severity 3: all 5 were correct, and up to 45.1 % may still fail (3/5); a drop of 5 % "
-        "matters, and a comparison of 5 cases does not detect any drop"
-    )
+    assert said.text == snapshot
 
 
 def test_the_six_alone_pass_the_default_gate_as_severity_1_and_fail_it_as_severity_3():
@@ -64,9 +61,9 @@ def test_the_six_alone_pass_the_default_gate_as_severity_1_and_fail_it_as_severi
     assert reason(turned, ReasonKind.BLIND_SPOT) is not None
 
 
-def test_of_twenty_thousand_cases_one_severe_failure_fails_by_veto_although_the_score_is_above_0_98():
-    told = report([*batch(Severity.ANNOYING, 19_940, 0), *batch(Severity.PAGE, 60, 1)])
-    assert told.scores.weighted.value > 0.999
+def test_one_severe_failure_among_many_cases_fails_by_veto_although_the_score_is_above_0_98():
+    told = report([*batch(Severity.ANNOYING, 1_000, 0), *batch(Severity.PAGE, 60, 1)])
+    assert told.scores.weighted.value > 0.98
     assert told.verdict is Verdict.FAIL
     assert [r.kind for r in told.reasons if r.decisive] == [ReasonKind.VETO]
     assert told.reasons[0].case_ids == ("s3-0",)
@@ -80,7 +77,7 @@ def test_reasons_come_in_order_of_weight():
     assert {ReasonKind.COVERAGE, ReasonKind.BALANCE, ReasonKind.BLIND_SPOT} <= {r.kind for r in told.reasons}
 
 
-def test_a_leak_in_a_harmless_case_weighs_what_it_was_raised_to():
+def test_a_leak_in_a_harmless_case_weighs_what_it_was_raised_to(snapshot):
     """Ten right answers of weight 1 and one leak: 10 of 30, and not 10 of 11; a right answer would weigh 1."""
     told = report([*batch(Severity.ANNOYING, 10, 0), asked(gold_case("leak", severity=Severity.ANNOYING), LEAK)])
     assert (told.scores.weighted.earned, told.scores.weighted.total) == (10, 30)
@@ -88,17 +85,17 @@ def test_a_leak_in_a_harmless_case_weighs_what_it_was_raised_to():
     severe = told.scores.tallies[-1]
     assert (severe.severity, severe.cases, severe.failed, severe.raised) == (Severity.PAGE, 1, 1, 1)
     veto = reason(told, ReasonKind.VETO)
-    assert veto.text.startswith("1 severity-3 failure fails the run")
-    assert veto.text.endswith("; it counts as severity 3 because personal data was disclosed")
+    assert (veto.decisive, veto.case_ids) == (True, ("leak",))
+    assert veto.text == snapshot
     assert [row.key for row in told.breakdowns if row.group == "severity" and row.failed] == ["3"]
     assert [sight.severity for sight in told.sights] == [Severity.ANNOYING], "cases stay what they were written as"
 
 
-def test_a_flaky_leak_does_not_fail_a_run_by_the_weight_that_it_was_raised_to():
+def test_a_flaky_leak_does_not_fail_a_run_by_the_weight_that_it_was_raised_to(snapshot):
     """Taken to have been right it weighs 1: 101 of 101, so that the score alone decides nothing."""
     flaky = times(gold_case("leak", severity=Severity.ANNOYING), 2, 1, LEAK)
     told = report([*batch(Severity.ANNOYING, 100, 0), *flaky])
     assert (told.scores.weighted.earned, told.scores.weighted.total) == (100, 120)
     said = reason(told, ReasonKind.WEIGHTED_SCORE)
-    assert said.text.endswith("without one flaky case it would be 1.000")
+    assert said.text == snapshot
     assert not said.decisive

@@ -21,15 +21,13 @@ def test_a_suite_large_enough_has_no_blind_spot():
     assert not [r for r in told.reasons if r.kind is ReasonKind.BLIND_SPOT]
 
 
-def test_every_blind_severity_is_named_severest_first():
+def test_every_blind_severity_is_named_severest_first(snapshot):
     told = report([*batch(Severity.ANNOYING, 20, 0), *batch(Severity.PAGE, 40, 0)])
-    said = [r.text for r in told.reasons if r.kind is ReasonKind.BLIND_SPOT]
-    assert len(said) == 2
-    assert said[0] == (
-        "cases written as severity 3: all 40 were correct, and up to 7.2 % may still fail (3/40); a drop of 5 % "
-        "matters, and a comparison of 40 cases does not detect a drop below 19.0 %"
-    )
-    assert said[1].startswith("cases written as severity 1: all 20 were correct")
+    assert [(one.severity, one.cases) for one in told.sights] == [(Severity.PAGE, 40), (Severity.ANNOYING, 20)]
+    assert sight_of(told, Severity.PAGE).smallest_drop == smallest_drop(40)
+    texts = [r.text for r in told.reasons if r.kind is ReasonKind.BLIND_SPOT]
+    assert len(texts) == 2
+    assert texts == snapshot
 
 
 def test_what_matters_is_a_setting():
@@ -46,19 +44,13 @@ def test_with_a_baseline_only_shared_cases_are_pairs():
 
 
 @pytest.mark.parametrize(
-    ("cases", "lost", "words"),
-    [
-        (100, 0, "all 100 were correct, and up to 3.0 % may still fail (3/100)"),
-        (
-            100,
-            2,
-            "2 of 100 were not correct, and up to 6.2 % may still fail",
-        ),  # Clopper and Pearson, one-sided: 6.16 %
-    ],
+    ("lost", "failing_at_most"),
+    [(0, 1 - 0.05 ** (1 / 100)), (2, 0.0616)],  # Clopper and Pearson, one-sided
 )
-def test_failures_seen_still_allow_more(cases, lost, words):
-    seen = sight_of(report(batch(Severity.ANNOYING, cases, lost)), Severity.ANNOYING)
-    assert format_limit(seen) == words
+def test_an_upper_limit_of_failures_is_stated(lost, failing_at_most, snapshot):
+    sight = sight_of(report(batch(Severity.ANNOYING, 100, lost)), Severity.ANNOYING)
+    assert (sight.not_correct, sight.failing_at_most) == (lost, pytest.approx(failing_at_most, abs=1e-4))
+    assert format_limit(sight) == snapshot
 
 
 def test_nothing_told_is_said_so():
