@@ -7,13 +7,13 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help demo test unsteady snapshots check lint types shape bench soak zoo accuracy docs lock clean setup-demo setup-dev browser
+.PHONY: help demo test test-all snapshots check lint types shape bench soak zoo accuracy docs lock clean setup-demo setup-dev browser
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo      a real page is driven, graded, gated, stored and alerted, in about two minutes"
-	@echo "make test      all tests"
-	@echo "make unsteady  what failed in make test once more, alone: it is named if it passes, and counts if not"
+	@echo "make test      the quick tier: every capability once, in at most ten minutes on two cores"
+	@echo "make test-all  every test and every row, in at most 25 minutes on two cores"
 	@echo "make snapshots renew the snapshots of what people read, and show the diff; ONLY=tests/monitors/alerts renews some"
 	@echo "make check     lint, types and tests of what a change touches, without browsers and Prefect"
 	@echo "make lint      ruff and pyright"
@@ -33,16 +33,17 @@ demo: setup-demo browser
 
 # Two tests more at once than there are cores: those with a browser or a server wait most of their time.
 JOBS ?= $(shell expr 2 + $$(getconf _NPROCESSORS_ONLN))
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 test: setup-dev browser renderers
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 60 --durations-min 4
+	$(PYTEST) --tier quick --durations 20 --durations-min 4
 
-# After `make test`: what failed, once more and alone.
-unsteady: setup-dev
-	@$(BIN)/python -m tests.tools.unsteady
+# SHARD=2/3 runs the second third of the files: the workflow runs one on each machine.
+test-all: setup-dev browser renderers
+	$(PYTEST) --tier whole $(if $(SHARD),--shard $(SHARD)) --durations 40 --durations-min 4
 
 # Only tests that compare with a snapshot run. CI never renews one.
 snapshots: setup-dev browser
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --snapshots-only --snapshot-update $(ONLY)
+	$(PYTEST) --snapshots-only --snapshot-update $(ONLY)
 	@git --no-pager diff --stat -- '*.ambr'; git --no-pager diff -- '*.ambr'
 
 check: setup-dev
@@ -63,7 +64,7 @@ bench: setup-dev browser
 
 soak: setup-dev browser renderers
 	$(MAKE) --no-print-directory demo
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --all-rows -m a_slice
+	$(PYTEST) --tier whole --hypothesis-profile night
 	$(BIN)/python -m tests.soak
 
 # Frameworks that clash with each other live in environments of their own, from locks of their own.

@@ -20,14 +20,26 @@ import pytest
 from flows.server import prefect_server
 from tests import fork_server
 from tests.prefect_home import with_tables
-from tests.shares import LONG_FILES, beyond_the_slice, in_shares
+from tests.tiers import (
+    EXAMPLES,
+    SLICES,
+    WHOLE_ONLY,
+    is_in_shard,
+    order_for_workers,
+    read_quarantine,
+    rows_beyond_slice,
+)
 
-hypothesis.settings.register_profile("lookout", deadline=None)  # a busy machine is not a wrong answer
-hypothesis.settings.load_profile("lookout")
+for profile, count in EXAMPLES.items():
+    hypothesis.settings.register_profile(
+        profile, max_examples=count, deadline=None
+    )  # a busy machine is not an error
 
 ROOT = Path(__file__).parent.parent
 SPACE_START_S = 120
 COMMAND_S = 240
+LOAD_AT_START = pytest.StashKey[tuple[float, float, float]]()
+read_quarantine_once = cache(read_quarantine)
 
 OUTSIDE = ("PREFECT_", "SLACK_", "ANTHROPIC_", "LOOKOUT_", "GITHUB_")
 for name in [n for n in os.environ if n.startswith(OUTSIDE) or n == "CI"]:  # in CI other rules hold, and are tested
@@ -47,49 +59,74 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all-rows", action="store_true", help="every row of the tests of which a run takes a slice")
+    parser.addoption("--tier", choices=["quick", "whole"], default="whole", help="quick: what make test runs")
+    parser.addoption("--shard", default="1/1", help="2/3 runs the second third of the files, by name")
     parser.addoption("--snapshots-only", action="store_true", help="only tests that compare with a snapshot")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("hypothesis_profile", None):
+        hypothesis.settings.load_profile(config.getoption("tier"))
+    config.stash[LOAD_AT_START] = os.getloadavg()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Skip the import of files that only the whole tier runs, and of files of another shard."""
+    name = _name_below_tests(collection_path)
+    is_skipped = config.getoption("tier") == "quick" and name in WHOLE_ONLY
+    if collection_path.suffix == ".py":
+        is_skipped |= not is_in_shard(name, config.getoption("shard"))
+    return True if is_skipped else None
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    most = (
-        LONG_FILES.get(item.path.relative_to(ROOT / "tests").as_posix()) if item.path.is_relative_to(ROOT) else None
-    )
-    if most is not None and item.get_closest_marker("a_slice") is None:
-        item.add_marker(pytest.mark.a_slice(most, of="file"))
+    name = _name_below_tests(item.path)
+    if name in SLICES and item.get_closest_marker("a_slice") is None:
+        item.add_marker(pytest.mark.a_slice(SLICES[name], of="file"))
+    reason = read_quarantine_once().get(item.nodeid)
+    if reason is not None:
+        item.add_marker(pytest.mark.xfail(strict=False, reason=f"quarantine: {reason}"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests with browsers and servers first in each worker's share, random otherwise (see `in_shares`).
-
-    A run of all tests takes a slice of those that are marked so; files that somebody names run whole.
-    """
+    """Select the tier's tests; order them so that each worker starts with browsers and servers (`order_for_workers`)."""
+    skipped: set[pytest.Item] = set()
     if config.getoption("snapshots_only"):
-        plain = [item for item in items if "snapshot" not in getattr(item, "fixturenames", ())]
-        config.hook.pytest_deselected(items=plain)
-        items[:] = [item for item in items if "snapshot" in getattr(item, "fixturenames", ())]
-    whole = {(config.invocation_params.dir / named).resolve() for named in config.args} == {ROOT / "tests"}
-    if whole and not config.getoption("all_rows"):
+        skipped |= {item for item in items if "snapshot" not in getattr(item, "fixturenames", ())}
+    if config.getoption("tier") == "quick":
         seed = config.getoption("randomly_seed", 0)
-        left_out = beyond_the_slice(items, seed, family=_family, most=_slice_of)
-        config.hook.pytest_deselected(items=left_out)
-        gone = set(left_out)
-        items[:] = [item for item in items if item not in gone]
-    items[:] = in_shares(
-        items,
+        skipped |= {item for item in items if item.get_closest_marker("whole_only")}
+        skipped |= set(rows_beyond_slice(items, seed, family=_family, limit=_slice_size))
+    config.hook.pytest_deselected(items=[item for item in items if item in skipped])
+    items[:] = order_for_workers(
+        [item for item in items if item not in skipped],
         int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
         module=lambda item: item.path,
         slow=lambda item: any(item.get_closest_marker(name) for name in ("browser", "prefect")),
     )
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print the load of the machine, without which the run's time says nothing."""
+    spent = os.times()
+    terminalreporter.write_line(
+        f"Tier {config.getoption('tier')}: load {config.stash[LOAD_AT_START][0]:.1f} at the start, "
+        f"{os.getloadavg()[0]:.1f} at the end, {os.cpu_count()} cores, "
+        f"{spent.user + spent.system + spent.children_user + spent.children_system:.0f} s of CPU"
+    )
+
+
+def _name_below_tests(path: Path) -> str:
+    return path.relative_to(ROOT / "tests").as_posix() if path.is_relative_to(ROOT / "tests") else ""
+
+
 def _family(item: pytest.Item) -> str:
-    """The rows of one test function; the tests of a file of which a run takes a slice."""
+    """The rows of one test function; the tests of a file of which the quick tier takes a slice."""
     marker = item.get_closest_marker("a_slice")
     return str(item.path) if marker and marker.kwargs else item.nodeid.partition("[")[0]
 
 
-def _slice_of(item: pytest.Item) -> int | None:
+def _slice_size(item: pytest.Item) -> int | None:
     marker = item.get_closest_marker("a_slice")
     return marker.args[0] if marker else None
 

@@ -2,7 +2,7 @@
 
 A change is everything since the branch left ``main``, committed or not; on ``main`` itself, since what was last pushed,
 or else the last commit. Its Python files are linted, formatted and typed, and the tests of its folders run, except those
-that start a browser or Prefect: these are counted, and left to ``make test``.
+that start a browser or Prefect: these are counted, and left to ``make test-all``.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def main() -> int:
         ]
         tested = subprocess.run([*selected, *tests], cwd=ROOT, check=False).returncode
         done.append(0 if tested == NO_TESTS else tested)
-        print(f"Tests that start a browser or Prefect were left out ({SLOW}): make test runs them.")
+        print(f"Tests that start a browser or Prefect were left out ({SLOW}): make test-all runs them.")
     return int(any(done))
 
 

@@ -1,20 +1,32 @@
-"""Which tests a run takes, and their order when several workers share them.
+"""Which tests a tier takes, and their order when several workers share them.
 
-In each share slow tests come first, random otherwise. Of a test with many rows that each need a browser or a server, a
-run of all tests takes some, others every time; so it does with the tests of `LONG_FILES`. `make soak` takes all, and a
-file that is named runs whole.
+`make test` is the quick tier: pure tests, DuckDB, local servers, and at least one whole way for each capability. What
+does not fit into its ten minutes is named here (`WHOLE_ONLY`, or the marker ``whole_only`` at a test). Of long tables
+whose rows each need a browser or a server (the marker ``a_slice``, `SLICES`) it takes some, others with each seed.
+`make test-all` takes every test and every row, and so does a run of pytest that names no tier.
 """
 
 from __future__ import annotations
 
 import random
+import tomllib
+import zlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Final, TypeVar
 
 Test = TypeVar("Test")
 
-LONG_FILES: Final[Mapping[str, int]] = {
+EXAMPLES: Final[Mapping[str, int]] = {"quick": 10, "whole": 100, "night": 200}
+"""How many examples hypothesis draws for a law, by profile; `make soak` uses the last."""
+
+QUARANTINE: Final = Path(__file__).parent / "quarantine.toml"
+
+WHOLE_ONLY: Final[frozenset[str]] = frozenset({})
+"""Files that only `make test-all` runs: whole ways that another test of the quick tier shows in fewer steps."""
+
+SLICES: Final[Mapping[str, int]] = {
     "deployments/cli/explain/test_bisect_command.py": 5,
     "deployments/cli/explain/test_shrink_command.py": 3,
     "deployments/cli/gate/test_triage_gate.py": 2,
@@ -53,28 +65,46 @@ LONG_FILES: Final[Mapping[str, int]] = {
     "monitors/probes/test_walls.py": 9,
     "warehouse/database/test_faults.py": 8,
 }
-"""Files of whole ways, each of which takes ten seconds to a minute: so many of their tests are taken by a run of all."""
+"""How many tests of a file the quick tier takes: whole ways, each of which takes ten seconds to a minute."""
 
 
-def beyond_the_slice(
-    tests: Sequence[Test], seed: int, *, family: Callable[[Test], Hashable], most: Callable[[Test], int | None]
+def examples(count: int) -> int:
+    """Return ``count`` scaled to the current hypothesis profile: a law that asks for 400 examples gets 40 in the quick tier."""
+    from hypothesis import settings
+
+    return max(min(count, EXAMPLES["quick"]), count * settings().max_examples // EXAMPLES["whole"])
+
+
+def is_in_shard(name: str, shard: str) -> bool:
+    """Tell whether a test file belongs to a shard such as ``2/3``; each file belongs to exactly one of the three."""
+    number, _, count = shard.partition("/")
+    return zlib.crc32(name.encode()) % int(count) == int(number) - 1
+
+
+def read_quarantine(path: Path = QUARANTINE) -> dict[str, str]:
+    """Return the reason of each test, by node id, whose failure does not fail a run."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))["tests"]
+
+
+def rows_beyond_slice(
+    tests: Sequence[Test], seed: int, *, family: Callable[[Test], Hashable], limit: Callable[[Test], int | None]
 ) -> list[Test]:
-    """The rows that a run with this seed leaves out: of each family all but ``most``, in any order of ``tests``."""
+    """Return the rows that the quick tier skips with this seed: of each family all but ``limit``."""
     families: dict[Hashable, list[Test]] = {}
     for test in tests:
-        if most(test) is not None:
+        if limit(test) is not None:
             families.setdefault(family(test), []).append(test)
-    left_out: list[Test] = []
+    skipped: list[Test] = []
     for name, rows in families.items():
         shuffled = random.Random(f"{seed} {name}").sample(sorted(rows, key=str), len(rows))
-        left_out += shuffled[most(rows[0]) :]
-    return left_out
+        skipped += shuffled[limit(rows[0]) :]
+    return skipped
 
 
-def in_shares(
+def order_for_workers(
     tests: Sequence[Test], workers: int, *, module: Callable[[Test], object], slow: Callable[[Test], bool]
 ) -> list[Test]:
-    """``tests`` in an order whose consecutive equal parts, one for each worker, each begin with slow modules.
+    """Return ``tests`` in an order whose consecutive equal parts, one for each worker, each begin with slow modules.
 
     A worker that is left alone with a module of browsers at the end keeps the others waiting. Within the slow and
     within the fast ones the order stays as it was, and a slow module stays in one part, where its servers are
