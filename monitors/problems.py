@@ -16,18 +16,18 @@ Place = tuple[str | int, ...]
 USER = re.compile(r"(?<=://)[^/?#\s]+@")
 """User and password in an address."""
 
-MOVED = {"judge.spot_check_share": "`share` in the table [review]"}
-"""Keys that have another place now, and which."""
-
 _NOISE = ("Input should be ", "Value error, ")
 
 
-def explained(root: type[BaseModel], detail: Mapping[str, Any]) -> str:
-    """One of pydantic's errors about ``root`` as a line for a person."""
+def explained(root: type[BaseModel], detail: Mapping[str, Any], renamed: Mapping[str, str] | None = None) -> str:
+    """One of pydantic's errors about ``root`` as a line for a person.
+
+    ``renamed`` maps old keys to new ones, as `new_key` reads them.
+    """
     place: Place = detail["loc"]
-    key = ".".join(str(part) for part in _without_branches(root, place))
-    if detail["type"] == "extra_forbidden" and key in MOVED:
-        return f"{key}: is {MOVED[key]} now"
+    key = written_key(root, place)
+    if detail["type"] == "extra_forbidden" and (new := new_key(key, renamed or {})):
+        return f"{key}: renamed to {new}"
     if detail["type"] == "extra_forbidden":
         known = _keys_at(root, place[:-1])
         meant = nearest(str(place[-1]), known)
@@ -51,6 +51,19 @@ def explained(root: type[BaseModel], detail: Mapping[str, Any]) -> str:
         return f"{key}: {message}" if key else message
     shown = "what stands there" if "headers" in place else USER.sub("[secret]@", repr(detail["input"]))
     return f"{key}: {shown} is not accepted; expected {message}{_as_a_share(detail)}"
+
+
+def new_key(key: str, renamed: Mapping[str, str]) -> str | None:
+    """The name that ``key`` has now; ``None`` where it was not renamed.
+
+    ``*`` in an old key matches one part, which the new key repeats in place of its own ``*``.
+    """
+    for old, new in renamed.items():
+        match = re.fullmatch(re.escape(old).replace(r"\*", r"([^.]+)"), key)
+        if match:
+            parts = iter(match.groups())
+            return ".".join(next(parts) if part == "*" else part for part in new.split("."))
+    return None
 
 
 def _as_a_share(detail: Mapping[str, Any]) -> str:
@@ -90,16 +103,16 @@ def _models_at(root: type[BaseModel], place: Place) -> list[type[BaseModel]]:
     return [each for each in found if _is_model(each)]
 
 
-def _without_branches(root: type[BaseModel], place: Place) -> Place:
+def written_key(root: type[BaseModel], place: Place) -> str:
     """The place as it is written in the file: the branches of a union have no key of their own."""
     found: list[Any] = [root]
-    shown: list[str | int] = []
+    shown: list[str] = []
     for part in place:
         branch = any(_is_model(each) and part not in each.model_fields and _is_tagged(each, part) for each in found)
         if not branch:
-            shown.append(part)
+            shown.append(str(part))
         found = [inner for each in found for inner in _inside(each, part)]
-    return tuple(shown)
+    return ".".join(shown)
 
 
 def _inside(annotation: Any, part: str | int) -> list[Any]:

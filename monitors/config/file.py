@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
@@ -34,7 +34,7 @@ from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.settings import LangSmithSettings, TargetLangSmith, TracingSettings, dataset_address
 from monitors.probes.evidence_age import EvidenceSettings
 from monitors.probes.settings import LoginSettings, ProbeSettings
-from monitors.problems import USER, explained, nearest
+from monitors.problems import USER, explained, nearest, new_key, written_key
 from monitors.records.base import Identifier
 from monitors.records.self_checks import DRILL_TARGET
 from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
@@ -43,6 +43,8 @@ from monitors.sources.logs.settings import HallucinationLogSettings
 from monitors.sources.settings import NightlySettings
 
 FILE_NAME = "lookout.toml"
+RENAMED_KEYS: Final = Path(__file__).with_name("renamed_keys.toml")
+"""Old keys of the file with their new names."""
 
 
 class TargetConfig(BaseModel):
@@ -284,25 +286,42 @@ def _check_domains(target: TargetConfig, place: str) -> None:
         raise ConfigError(f"{place}: {error}") from None
 
 
-def parse_config(values: Mapping[str, Any], source: str) -> Config:
-    """Check values that were read from ``source``. All wrong keys are named at once."""
+def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path = RENAMED_KEYS) -> Config:
+    """Check values that were read from ``source``. All wrong keys are named at once.
+
+    ``renamed_keys`` is a file of old keys with their new names.
+    """
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        lines = dict.fromkeys(explained(Config, dict(detail)) for detail in _without_echoes(error))
+        renamed = tomllib.loads(renamed_keys.read_text(encoding="utf-8"))
+        lines = dict.fromkeys(
+            explained(Config, dict(detail), renamed) for detail in _without_echoes(error, renamed)
+        )
         raise ConfigError("\n".join(f"{source}: {line}" for line in lines)) from None
 
 
-def _without_echoes(error: ValidationError) -> list[ErrorDetails]:
-    """The errors but a missing key that an unknown one beside it spells wrongly: one mistake is one line."""
+def _without_echoes(error: ValidationError, renamed: Mapping[str, str]) -> list[ErrorDetails]:
+    """The errors without those that follow from another one: one mistake is one line.
+
+    A key is not missing where an unknown one beside it misspells it or is its old name. A list is not too short
+    where items of it are wrong.
+    """
     found = error.errors()
     unknown = [detail["loc"] for detail in found if detail["type"] == "extra_forbidden"]
+    new_names = {new_key(written_key(Config, place), renamed) for place in unknown}
 
-    def misspelt(place: tuple[int | str, ...]) -> bool:
+    def follows(detail: ErrorDetails) -> bool:
+        place = detail["loc"]
+        if detail["type"] == "too_short":
+            return any(other["loc"][: len(place)] == place for other in found if other is not detail)
         beside = (str(other[-1]) for other in unknown if other[:-1] == place[:-1])
-        return any(nearest(name, [str(place[-1])]) for name in beside)
+        is_renamed = written_key(Config, place) in new_names
+        return detail["type"] == "missing" and (
+            is_renamed or any(nearest(name, [str(place[-1])]) for name in beside)
+        )
 
-    return [detail for detail in found if detail["type"] != "missing" or not misspelt(detail["loc"])]
+    return [detail for detail in found if not follows(detail)]
 
 
 def _resolved(config: Config, folder: Path) -> Config:

@@ -102,17 +102,22 @@ def _line(path: str) -> str:
 
 
 def _row(parameter: Any, command: Any) -> str:
-    cells = (_names(parameter), _takes(parameter, command), _default(parameter), _text(parameter))
+    cells = (
+        option_names(parameter),
+        accepted_values(parameter, command),
+        default_text(parameter),
+        _text(parameter),
+    )
     return f"| {' | '.join(cells)} |\n"
 
 
-def _names(parameter: Any) -> str:
+def option_names(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return f"`{parameter.name.upper()}`"
     return ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
 
 
-def _takes(parameter: Any, command: Any) -> str:
+def accepted_values(parameter: Any, command: Any) -> str:
     """What is accepted, as the help names it; nothing for a switch."""
     if getattr(parameter, "is_flag", False):
         return ""
@@ -142,7 +147,7 @@ def _limits(parameter: Any, described: str) -> Iterator[tuple[str, float]]:
         yield from ((word, limit) for word, limit in bounds if limit is not None)
 
 
-def _default(parameter: Any) -> str:
+def default_text(parameter: Any) -> str:
     value = parameter.default
     if parameter.required:
         return "required"

@@ -312,7 +312,7 @@ _LEFT_OUT: Final = {
 def _keys(heading: str, place: str, fields: Mapping[str, FieldInfo]) -> Iterator[str]:
     yield f"\n## {heading}\n\n| key | accepted | default | what it is |\n| --- | --- | --- | --- |\n"
     for name, field in fields.items():
-        default = _LEFT_OUT.get(place + name) or _default(field)
+        default = _LEFT_OUT.get(place + name) or default_text(field)
         yield f"| `{name}` | {_cell(ACCEPTED[place + name])} | {default} | {_cell(field.description or '')} |\n"
 
 
@@ -339,12 +339,12 @@ def _table(
     tables: list[tuple[str, Sequence[type[BaseModel]]]] = []
     for name, field in model.model_fields.items():
         key = f"{place}.{name}" if place else name
-        inner, many = _inner(field.annotation)
+        inner, many = inner_models(field.annotation)
         if inner:
             tables.append((many.format(key), inner))
         if not inner or field.default in (None, {}):
             plain.append(
-                f"| `{name}` | {_accepted(field)} | {_default(field)} | {_cell(field.description or '')} |\n"
+                f"| `{name}` | {accepted_values(field)} | {default_text(field)} | {_cell(field.description or '')} |\n"
             )
     if plain:
         yield f"\n## `[{place}]`{note}\n\n" if place else "\n## At the top\n\n"
@@ -352,10 +352,10 @@ def _table(
         yield from plain
     for key, inner in tables:
         for one in inner:
-            yield from _table(key, one, shown, _branch(one) if len(inner) > 1 else "")
+            yield from _table(key, one, shown, branch_of(one) if len(inner) > 1 else "")
 
 
-def _branch(model: type[BaseModel]) -> str:
+def branch_of(model: type[BaseModel]) -> str:
     """What tells this table from others that may stand at its place."""
     tags = ((name, field) for name, field in model.model_fields.items() if get_origin(field.annotation) is Literal)
     return next((f' with `{name} = "{get_args(field.annotation)[0]}"`' for name, field in tags), "")
@@ -365,27 +365,27 @@ ONE, BY_NAME, IN_A_ROW = "{}", "{}.NAME", "[{}]"
 """How a table is headed: by its key, by a name of the user's, or several in a row."""
 
 
-def _inner(annotation: Any) -> tuple[tuple[type[BaseModel], ...], str]:
+def inner_models(annotation: Any) -> tuple[tuple[type[BaseModel], ...], str]:
     """The settings classes that a key may hold, and how its tables are headed."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return (annotation,), ONE
     if get_origin(annotation) is Annotated:
-        return _inner(get_args(annotation)[0])
+        return inner_models(get_args(annotation)[0])
     if get_origin(annotation) is dict:
-        return _inner(get_args(annotation)[1])[0], BY_NAME
+        return inner_models(get_args(annotation)[1])[0], BY_NAME
     if get_origin(annotation) is tuple:
-        return _inner(get_args(annotation)[0])[0], IN_A_ROW
+        return inner_models(get_args(annotation)[0])[0], IN_A_ROW
     found: list[type[BaseModel]] = []
     headed = ONE
     for part in get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ():
-        inner, many = _inner(part)
+        inner, many = inner_models(part)
         found += inner
         headed = many if inner else headed
     return tuple(found), headed
 
 
-def _accepted(field: FieldInfo) -> str:
-    if _inner(field.annotation)[0]:
+def accepted_values(field: FieldInfo) -> str:
+    if inner_models(field.annotation)[0]:
         return "table"
     schema = _schema_of(field)
     parts = [schema, *schema.get("anyOf", [])]
@@ -418,7 +418,7 @@ def _with(annotated: Any, constraint: Any) -> Any:
     return Annotated[annotated, constraint]
 
 
-def _default(field: FieldInfo) -> str:
+def default_text(field: FieldInfo) -> str:
     if field.default is PydanticUndefined:
         return "required"
     if field.default is None:

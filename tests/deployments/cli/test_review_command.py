@@ -259,4 +259,4 @@ def test_the_share_has_a_home_without_a_judge(without_judge, lookout):
     (without_judge / "old.toml").write_text(f"{config}\n[judge]\nspot_check_share = 0.5\n", encoding="utf-8")
     old = lookout("review", "--json", "--config", "old.toml", cwd=without_judge)
     assert old.returncode == ExitCode.USAGE
-    assert "old.toml: judge.spot_check_share: is `share` in the table [review] now" in old.stderr
+    assert "old.toml: judge.spot_check_share: renamed to review.share" in old.stderr
