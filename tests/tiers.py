@@ -68,7 +68,7 @@ SLICES: Final[Mapping[str, int]] = {
 """How many tests of a file the quick tier takes: whole ways, each of which takes ten seconds to a minute."""
 
 
-def examples(count: int) -> int:
+def scale_examples(count: int) -> int:
     """Return ``count`` scaled to the current hypothesis profile: a law that asks for 400 examples gets 40 in the quick tier."""
     from hypothesis import settings
 

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from pydantic import ValidationError
 
 from monitors.config.sections import ScheduleSettings, fires_daily
+from tests.tiers import scale_examples
 
 BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 
@@ -28,7 +29,7 @@ LINES = st.tuples(*(field(*bounds) for bounds in BOUNDS)).map(" ".join)
 
 
 @given(LINES)
-@settings(max_examples=200)
+@settings(max_examples=scale_examples(200))
 @example("*/59 */23 */31 */12 */6")
 @example("0 0 1-31/31 1-12/12 0-6/6")
 def test_every_line_that_is_accepted_is_one_to_prefect(line):

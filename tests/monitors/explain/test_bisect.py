@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from monitors.explain.bisect import BuildSearch
 from tests.monitors.explain.searched_builds import SimulatedCase, chosen_case, noise_free_probes, searched
+from tests.tiers import scale_examples
 
 BUILDS = 20
 FLAKY = SimulatedCase(0, 0.8)
@@ -88,7 +89,7 @@ def test_a_case_that_broke_elsewhere_is_told_from_the_others():
 answers = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.booleans()), max_size=25)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scale_examples(40), deadline=None)
 @given(answers, st.randoms(use_true_random=False))
 def test_the_order_of_answers_does_not_matter_and_chances_add_up(given_answers, chance):
     """The posterior is a distribution, the same in whatever order the answers came."""
@@ -104,7 +105,7 @@ def test_the_order_of_answers_does_not_matter_and_chances_add_up(given_answers, 
     assert question is None or (question.information > 0 and question.build in one.reachable)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scale_examples(30), deadline=None)
 @given(answers, st.integers(1, 5), st.integers(0, 2))
 def test_a_failure_never_speaks_for_a_later_break(given_answers, build, case):
     """One failure more at a build never lowers how likely it is that the break is at that build or before it."""

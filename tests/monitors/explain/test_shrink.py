@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from monitors.explain.shrink import MOST_SILENT, ShrinkEnd, shrink, tokens_of, turns_of
 from tests.monitors.explain.shrunk_questions import FATHER, PORTING, ROWS
+from tests.tiers import scale_examples
 
 
 def found(turns, ask, budget=40):
@@ -33,7 +34,7 @@ words = st.sampled_from(["gold", "silver", "April,", "what", "is", "covered?", "
 texts = st.lists(st.lists(words, min_size=1, max_size=12).map(" ".join), min_size=1, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scale_examples(60), deadline=None)
 @given(texts, st.data())
 def test_what_is_left_fails_is_part_of_the_question_and_can_lose_nothing(turns, data):
     """Of any words anywhere that are all needed, exactly these are left, in their order; nothing is asked twice."""
@@ -52,7 +53,7 @@ def test_what_is_left_fails_is_part_of_the_question_and_can_lose_nothing(turns, 
     assert all(fails(one) for one in repeated)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scale_examples(30), deadline=None)
 @given(st.integers(3, 45), st.integers(0, 99))
 def test_the_budget_is_never_exceeded_and_what_is_left_was_seen_to_fail(budget, seed):
     """Whenever the probes run out, the result is a question that failed more often than not when it was asked."""

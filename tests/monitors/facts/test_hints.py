@@ -12,6 +12,7 @@ from monitors.facts.error_leaks import FORMAL, TRACE, TRACE_HINTS
 from monitors.facts.refusals import detect
 from monitors.facts.refusals.lexicon import HEDGE
 from monitors.facts.text import Hinted, caseless
+from tests.tiers import scale_examples
 
 SIGNS = [
     Hinted(sign.pattern, sign.hints)
@@ -25,7 +26,7 @@ HINTED = [*(shape for shapes in FORMAL for shape in shapes), *SIGNS, *OPENERS]
 def test_what_the_pattern_finds_the_hints_let_through(hinted: Hinted) -> None:
     """In texts made from the pattern itself, with letters that only a search without regard to case takes for ASCII."""
 
-    @settings(max_examples=60, deadline=None, database=None)
+    @settings(max_examples=scale_examples(60), deadline=None, database=None)
     @given(st.from_regex(hinted.pattern))
     def holds(text: str) -> None:
         found = hinted.pattern.search(text)
@@ -35,7 +36,7 @@ def test_what_the_pattern_finds_the_hints_let_through(hinted: Hinted) -> None:
     holds()
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=scale_examples(200), deadline=None, database=None)
 @given(st.from_regex(TRACE))
 def test_every_frame_of_a_stack_has_a_hint(text: str) -> None:
     """A frame may begin the text; a line's end stands before every text that is searched for hints."""

@@ -12,6 +12,7 @@ from monitors.records.base import Blame, Severity
 from monitors.records.runs import CaseResult, ReasonKind, Verdict
 from tests.builders import gold_case, no_answer
 from tests.monitors.gate.runs import LEAK, WRONG, asked, baseline, batch, reason, report, times
+from tests.tiers import scale_examples
 
 CLEAN = batch(Severity.PAGE, 50, 0)
 
@@ -107,7 +108,7 @@ LAX = GateSettings(min_weighted_score=0)
 COUNTS = st.integers(0, 12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scale_examples(60), deadline=None)
 @given(
     right=st.tuples(COUNTS, COUNTS, COUNTS),
     wrong=st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 1)),

@@ -11,6 +11,7 @@ from monitors.records.base import Severity
 from monitors.records.runs import Verdict
 from tests.builders import gold_case
 from tests.monitors.gate.runs import LEAK, WRONG, asked, baseline, report
+from tests.tiers import scale_examples
 
 WORSE_LAST = (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)
 ACCEPTED = GateSettings(min_weighted_score=0, targets={"factual_accuracy": 0, "citation_accuracy": 0})
@@ -42,7 +43,7 @@ def run_and_baseline(drawn):
     return now, baseline(before, ACCEPTED)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scale_examples(40), deadline=None)
 @given(CASES, st.randoms())
 def test_the_order_of_results_means_nothing(drawn, random):
     now, before = run_and_baseline(drawn)
@@ -64,7 +65,7 @@ def test_the_order_of_results_means_nothing(drawn, random):
         )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scale_examples(60), deadline=None)
 @given(CASES, st.integers(0, 29))
 def test_one_more_right_answer_never_makes_a_verdict_worse(drawn, place):
     now, before = run_and_baseline(drawn)

@@ -17,11 +17,12 @@ from monitors.records.cases import GoldCase
 from monitors.records.triage import Issue, TriageReference, TriageTask
 from tests.builders import gold_case
 from tests.monitors.goldset.any_cases import any_case, any_suite
+from tests.tiers import scale_examples
 
 DATASET = "9f0c2f9e-0d39-4f5b-9c86-1f6d3f0f6f57"
 PERSON = Example(id="people-1", inputs={"question": "A wig?"}, outputs={"answer": "Yes."})
 
-LAWS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LAWS = settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def stored(example: Example) -> Example:

@@ -20,6 +20,7 @@ from monitors.records.grades import Abstained, Aspect, CaseOutcome, Judged
 from monitors.records.runs import CaseResult
 from tests.builders import exchange, gold_case
 from tests.monitors.gate.runs import report
+from tests.tiers import scale_examples
 
 PANEL = default_panel(GraderSettings(), load_domain())
 
@@ -92,7 +93,7 @@ def test_a_providers_failure_is_the_providers() -> None:
     assert grade.reason == "no answer within 60 s"
 
 
-@settings(max_examples=60)
+@settings(max_examples=scale_examples(60))
 @given(st.text(max_size=300), st.text(min_size=1, max_size=60), st.booleans())
 def test_no_text_breaks_a_grader(answer: str, gold: str, refusal: bool) -> None:
     case = gold_case(gold=gold, expected_refusal=refusal)

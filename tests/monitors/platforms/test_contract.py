@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from monitors.errors import MonitorError, SourceUnavailable
 from monitors.platforms.platform import Dataset, Example, ExperimentRow, Json, Platform, Score
 from tests.monitors.platforms.backends import BACKENDS, Backend, Killed, no_pause
+from tests.tiers import scale_examples
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 NAME = "health/golden cases & more"
@@ -62,7 +63,7 @@ NAMES = (f"suite-{number}" for number in count())
 suites = st.lists(examples, max_size=5, unique_by=lambda example: example.id)
 
 
-@settings(max_examples=40, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=scale_examples(40), deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(first=suites, second=suites)
 def test_what_is_pushed_comes_back_whole(backend: Backend, first: list[Example], second: list[Example]) -> None:
     """Examples come back as they were written, the later of two with one id, and whatever text or number they hold."""

@@ -17,6 +17,7 @@ from monitors.records.estimates import DriftCount, DriftState, GradedStratum
 from monitors.stats.drift import ALPHA, begin, log_evidence, observe, read
 from monitors.stats.stratified import sequential_counts
 from tests.monitors import drift_streams
+from tests.tiers import scale_examples
 
 FIRST = datetime(2026, 1, 1, 2, 0, tzinfo=UTC)
 JUDGE = "judge-1"
@@ -42,7 +43,7 @@ counts = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scale_examples(60), deadline=None)
 @given(counts, st.integers(1, 30))
 def test_the_evidence_is_that_of_a_second_implementation(stream, window):
     """Night for night, with nights of nothing left out and older ones summed up."""

@@ -15,6 +15,7 @@ from monitors.facts.disclosures import identifiers as disclosures_numbers
 from monitors.facts.disclosures.candidates import Disclosure
 from monitors.facts.disclosures.find import find_disclosures
 from tests.monitors.facts.disclosures.test_disclosures_in_long_texts import ALONE
+from tests.tiers import scale_examples
 
 FILLER = "we have looked at the papers of the claim and will answer her soon, as you asked us to do it "
 PIECES = st.one_of(
@@ -63,7 +64,7 @@ def found_slowly(text: str) -> tuple[Disclosure, ...]:
 
 
 @given(AROUND, TEXTS, AROUND)
-@settings(max_examples=400)
+@settings(max_examples=scale_examples(400))
 def test_the_quick_looks_lose_nothing(before: str, text: str, after: str) -> None:
     whole = f"{before}{text} {after}"
     assert find_disclosures(whole) == found_slowly(whole)

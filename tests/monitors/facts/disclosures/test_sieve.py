@@ -16,6 +16,7 @@ from monitors.facts.disclosures.masking import LABELS, mask
 from monitors.facts.disclosures.sieve import any_may_disclose, may_disclose
 from monitors.facts.text import LONGEST
 from tests.monitors.facts.disclosures.test_disclosures_quick_looks import AROUND, TEXTS
+from tests.tiers import scale_examples
 
 ORDINARY = (
     "Cataract is covered after 24 months up to 40,000 rupees per eye, see clause 4.2.",
@@ -41,7 +42,7 @@ SAID = (
 
 
 @given(AROUND, TEXTS, AROUND)
-@settings(max_examples=400)
+@settings(max_examples=scale_examples(400))
 def test_what_the_rules_find_passes(before: str, text: str, after: str) -> None:
     whole = f"{before}{text} {after}"
     if find_disclosures(whole):
@@ -50,7 +51,7 @@ def test_what_the_rules_find_passes(before: str, text: str, after: str) -> None:
 
 
 @given(TEXTS, st.sampled_from(("**", "`", "\u200b", "—", "\x1c", "***", "\u00a0", "[phone]")), st.integers(0, 60))
-@settings(max_examples=400)
+@settings(max_examples=scale_examples(400))
 def test_marks_and_hidden_characters_hide_nothing(text: str, put: str, place: int) -> None:
     broken = text[:place] + put + text[place:]
     if mask(broken).text != broken:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitors.facts.quantities.scan import ReadLimits, read_facts, scan
+from tests.tiers import scale_examples
 
 
 def test_a_sentence():
@@ -41,7 +42,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=scale_examples(400))
 @given(st.lists(PIECES, max_size=14), st.sampled_from([" ", ""]))
 def test_anything_made_of_quantities(pieces: list[str], joint: str):
     """No text breaks the reader; facts are in order, do not overlap, and show what stands there."""

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from monitors.sources.logs.tail import BatchLimits
 from tests.monitors.sources.logs_on_disk import NAME, Reader, WrittenLog, entry
+from tests.tiers import scale_examples
 
 FEW = strategies.integers(1, 6)
 NEVER_SEEN = -1
@@ -163,4 +164,4 @@ def _object(line: bytes) -> dict[str, str] | None:
 
 
 TestLogStory = LogStory.TestCase
-TestLogStory.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestLogStory.settings = settings(max_examples=scale_examples(40), stateful_step_count=25, deadline=None)

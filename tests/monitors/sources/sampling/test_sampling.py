@@ -14,6 +14,7 @@ from scipy.stats import binom
 from monitors.sources.sampling.sample import ExpectedRate, Seed, inclusion_probability, numbers, sample
 from monitors.sources.sampling.settings import Allocation, RiskSign, SamplingSettings
 from tests.monitors.sources.night_traffic import CLOSED_AT, NIGHT, conversation, night, simple, stratified
+from tests.tiers import scale_examples
 
 nights = st.lists(st.sampled_from([*RiskSign, None, None, None]), max_size=40).map(
     lambda signs: [conversation(number, sign) for number, sign in enumerate(signs)]
@@ -33,21 +34,21 @@ def designs(draw_one):
     return lambda more: make(rate=0.05 + 0.9 * more, minimum_per_stratum=minimum)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scale_examples(60), deadline=None)
 @given(nights, designs(), st.floats(0, 1), st.floats(0, 1))
 def test_more_contains_less(conversations, design, one, other):
     few, many = (ids(sample(conversations, design(more), NIGHT)) for more in sorted((one, other)))
     assert few <= many
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scale_examples(40), deadline=None)
 @given(nights, designs(), st.randoms())
 def test_the_order_in_which_they_come_says_nothing(conversations, design, chance):
     shuffled = chance.sample(conversations, len(conversations))
     assert sample(shuffled, design(0.4), NIGHT) == sample(conversations, design(0.4), NIGHT)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scale_examples(60), deadline=None)
 @given(nights, designs())
 def test_never_more_than_there_are_each_once_and_the_minimum_from_every_stratum(conversations, design):
     facts = design(0.2)
@@ -59,7 +60,7 @@ def test_never_more_than_there_are_each_once_and_the_minimum_from_every_stratum(
     assert Counter(one.stratum for one in drawn.sampled) == {one.stratum: one.sampled for one in drawn.strata}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scale_examples(40), deadline=None)
 @given(nights, st.integers(1, 50), st.sampled_from([simple, stratified]))
 def test_by_number_the_inclusion_probabilities_sum_to_what_was_drawn(conversations, number, make):
     """Over all conversations of a stratum, drawn or not: each has drawn / conversations."""
@@ -78,7 +79,7 @@ def test_by_rate_they_sum_to_the_expected_number(conversations, rate, minimum):
     assert conversations * inclusion_probability(conversations, rate, least) == pytest.approx(expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scale_examples(60), deadline=None)
 @given(nights, st.data())
 def test_by_rate_a_conversation_is_drawn_whatever_others_there_are(conversations, data):
     """Those of its own stratum included, unless they are too few for the minimum."""
