@@ -123,10 +123,10 @@ def test_a_key_inside_a_list_a_table_of_names_or_a_kind_is_named_with_what_is_ac
     assert said in str(error.value)
 
 
-def test_a_source_without_a_kind_says_which_kinds_there_are():
+def test_a_source_without_a_kind_says_which_kinds_there_are(snapshot):
     values = {"targets": {"bot": {"url": "https://example.com/", "suite": "s.jsonl"}}}
     values["targets"]["bot"]["traffic"] = {"sources": {"talks": {"at": "talks.jsonl"}}}
     with pytest.raises(ConfigError) as refused:
         parse_config(values, "lookout.toml")
-    key = "lookout.toml: targets.bot.traffic.sources.talks.kind"
-    assert str(refused.value) == f"{key}: missing; one of 'file', 'http', 'langsmith', 'page'"
+    assert "targets.bot.traffic.sources.talks.kind" in str(refused.value)
+    assert str(refused.value) == snapshot

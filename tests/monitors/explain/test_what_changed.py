@@ -13,7 +13,7 @@ from monitors.reports.figures import BOTH_SIDES, OUR_SIDE, format_changes
 from tests.builders import NOON
 from tests.monitors.reports.example_run import example_run
 
-REPORT = example_run().report
+REPORT = example_run(correct=1).report
 SUITE, OTHER_SUITE = "3f" * 32, "9a" * 32
 JUDGE = JudgeLineage(model="judge-a", prompt_sha256="11" * 32, rubric_version="1")
 
@@ -37,7 +37,7 @@ def marks(count: int = 40, **changes: object) -> tuple[AnswerMark, ...]:
     return tuple(mark(number, **changes) for number in range(count))
 
 
-def snapshot(**changes: object) -> RunSnapshot:
+def run_snapshot(**changes: object) -> RunSnapshot:
     """A run that knows everything."""
     known = {
         "commit": "aaa",
@@ -65,7 +65,7 @@ def snapshot(**changes: object) -> RunSnapshot:
 
 
 def changed(now: RunSnapshot, before: RunSnapshot | None = None):
-    return what_changed(now, REPORT.model_copy(update={"snapshot": before or snapshot()}))
+    return what_changed(now, REPORT.model_copy(update={"snapshot": before or run_snapshot()}))
 
 
 def lines(now: RunSnapshot, before: RunSnapshot | None = None) -> list[tuple[str, str]]:
@@ -74,55 +74,32 @@ def lines(now: RunSnapshot, before: RunSnapshot | None = None) -> list[tuple[str
 
 
 CAUSES = [
-    ({"commit": "bbb"}, "application", "the deploy was aaa, is bbb"),
-    (
-        {"commit": "bbb", "deployed_at": NOON},
-        "application",
-        "the deploy was aaa, is bbb, deployed 2026-03-01 12:00 UTC",
-    ),
-    ({"versions": {"x-app-version": {"1.5.0": 40}}}, "application", "its x-app-version was 1.4.2, is 1.5.0"),
-    ({"models": {"small-2": 40}}, "model", "the model was small-1, is small-2"),
-    ({"models": {"small-1": 28, "small-2": 12}}, "model", "the model was small-1, is small-1 (28), small-2 (12)"),
-    ({"fingerprints": {"fp_71": 40}}, "model", "the model's fingerprint was fp_44, is fp_71"),
-    (
-        {"document_versions": {"Plan 0": {"v1": 10}, "Plan 1": {"v2": 10}}},
-        "content",
-        "the document Plan 1 was v1, is v2",
-    ),
-    ({"titles": {"Error": 40}}, "page", "the page's title was Chat, is Error"),
-    ({"frameworks": {"Gradio 7.0": 40}}, "page", "the page's framework was Gradio 6.31.0, is Gradio 7.0"),
-    (
-        {"bundles": {"app-2.js": 40, "app-1.css": 40}},
-        "page",
-        "the page's scripts and styles: app-1.js gone, app-2.js new",
-    ),
-    ({"shells": {"ef01": 40}}, "page", "the page's HTML was abcd, is ef01"),
-    (
-        {"suite_sha256": OTHER_SUITE, "cases": 41},
-        "suite",
-        "the suite was 3f3f3f3f3f3f (40 cases), is 9a9a9a9a9a9a (41 cases)",
-    ),
-    ({"graders": {"factual": "4", "language": "1"}}, "monitor", "the grader factual was version 3, is version 4"),
-    ({"graders": {"factual": "3"}}, "monitor", "the grader language was version 1, is none"),
-    (
-        {"settings": {"gate": "9", "probe": "2", "graders": "3"}},
-        "monitor",
-        "lookout.toml has other settings for gate",
-    ),
-    (
-        {"judges": (JUDGE.model_copy(update={"model": "judge-b"}),)},
-        "monitor",
-        "the judge was judge-a (prompt 11111111, rubric 1), is judge-b (prompt 11111111, rubric 1)",
-    ),
-    ({"browser": "Chromium 156"}, "monitor", "the browser was Chromium 155, is Chromium 156"),
-    ({"lookout": "0.2.0"}, "monitor", "Lookout was 0.1.0, is 0.2.0"),
+    ("application", {"commit": "bbb"}),
+    ("application", {"commit": "bbb", "deployed_at": NOON}),
+    ("application", {"versions": {"x-app-version": {"1.5.0": 40}}}),
+    ("model", {"models": {"small-2": 40}}),
+    ("model", {"models": {"small-1": 28, "small-2": 12}}),
+    ("model", {"fingerprints": {"fp_71": 40}}),
+    ("content", {"document_versions": {"Plan 0": {"v1": 10}, "Plan 1": {"v2": 10}}}),
+    ("page", {"titles": {"Error": 40}}),
+    ("page", {"frameworks": {"Gradio 7.0": 40}}),
+    ("page", {"bundles": {"app-2.js": 40, "app-1.css": 40}}),
+    ("page", {"shells": {"ef01": 40}}),
+    ("suite", {"suite_sha256": OTHER_SUITE, "cases": 41}),
+    ("monitor", {"graders": {"factual": "4", "language": "1"}}),
+    ("monitor", {"graders": {"factual": "3"}}),
+    ("monitor", {"settings": {"gate": "9", "probe": "2", "graders": "3"}}),
+    ("monitor", {"judges": (JUDGE.model_copy(update={"model": "judge-b"}),)}),
+    ("monitor", {"browser": "Chromium 156"}),
+    ("monitor", {"lookout": "0.2.0"}),
 ]
 
 
-@pytest.mark.parametrize(("change", "side", "evidence"), CAUSES)
-def test_each_recorded_fact_is_named_on_its_side_with_what_it_was(change, side, evidence):
+def test_each_recorded_fact_is_named_on_its_side_with_what_it_was(snapshot):
     """One fact that differs is one line, and nothing else is claimed."""
-    assert lines(snapshot(**change)) == [(side, evidence)]
+    claimed = [lines(run_snapshot(**change)) for _, change in CAUSES]
+    assert [[side for side, _ in one] for one in claimed] == [[side] for side, _ in CAUSES]
+    assert [text for ((_, text),) in claimed] == snapshot
 
 
 def about(plan: int, **changes: object) -> tuple[AnswerMark, ...]:
@@ -133,56 +110,33 @@ def about(plan: int, **changes: object) -> tuple[AnswerMark, ...]:
 ANEW = tuple(mark(n, text=f"anew {n}") for n in range(40))
 """Other words in each answer, and the same figures: an application that words each answer anew."""
 BEHAVIOUR = [
+    ("content", about(1, text="other", figures=("other",))),
     (
-        about(1, text="other", figures=("other",)),
         "content",
-        "answers about Plan 1 are not what they were: 10 of 10",
-    ),
-    (
         tuple(mark(n, text=f"anew {n}", **({"figures": ("other",)} if n % 4 == 1 else {})) for n in range(40)),
-        "content",
-        "answers about Plan 1 are not what they were: 10 of 10, and 0 of 30 others",
     ),
-    (
-        tuple(mark(n, text=f"anew {n}", refused=n % 3 == 0) for n in range(40)),
-        "model",
-        "it refuses more: 14 of 40 (95 % CI 22 to 50 %) of the questions, 0 of 40 (95 % CI 0 to 9 %) before",
-    ),
-    (
-        tuple(mark(n, total_ms=1400 + n) for n in range(40)),
-        "application",
-        "answers take longer: median 1.4 s (95 % CI 1.4 to 1.4), 0.4 s (95 % CI 0.4 to 0.4) before",
-    ),
-    (
-        tuple(mark(n, text=f"anew {n}", characters=300 + n) for n in range(40)),
-        "application",
-        "answers are longer: median 320 characters, 140 before",
-    ),
-    (
-        tuple(mark(n, text=f"anew {n}", cited=()) for n in range(40)),
-        "application",
-        "0 of 40 answers name a source, 40 before",
-    ),
+    ("model", tuple(mark(n, text=f"anew {n}", refused=n % 3 == 0) for n in range(40))),
+    ("application", tuple(mark(n, total_ms=1400 + n) for n in range(40))),
+    ("application", tuple(mark(n, text=f"anew {n}", characters=300 + n) for n in range(40))),
+    ("application", tuple(mark(n, text=f"anew {n}", cited=()) for n in range(40))),
 ]
 
 
-@pytest.mark.parametrize(("answers", "side", "evidence"), BEHAVIOUR)
-def test_behaviour_is_named_beyond_chance(answers, side, evidence):
+def test_behaviour_is_named_beyond_chance(snapshot):
     """With nothing else recorded, a shift is claimed, with both figures."""
-    ((said, text), *others) = lines(snapshot(answers=answers))
-    assert (said, text[: len(evidence)], others) == (side, evidence, [])
+    claimed = [lines(run_snapshot(answers=answers)) for _, answers in BEHAVIOUR]
+    assert [[side for side, _ in one] for one in claimed] == [[side] for side, _ in BEHAVIOUR]
+    assert [text for ((_, text),) in claimed] == snapshot
 
 
 GONE = tuple(mark(n, **({"refused": True, "cited": (), "text": "no"} if n % 4 == 1 else {})) for n in range(40))
 
 
-def test_a_document_that_is_gone_is_one_change_with_all_that_it_brings():
+def test_a_document_that_is_gone_is_one_change_with_all_that_it_brings(snapshot):
     """Its answers refuse and cite nothing: that is no second change of the application."""
-    ((side, text),) = lines(snapshot(answers=GONE, documents={f"Plan {n}": 10 for n in (0, 2, 3)}))
+    ((side, text),) = lines(run_snapshot(answers=GONE, documents={f"Plan {n}": 10 for n in (0, 2, 3)}))
     assert side == "content"
-    assert text.startswith(
-        "answers about Plan 1 are not what they were: 10 of 10, and 0 of 30 others; no answer names"
-    )
+    assert text == snapshot
 
 
 QUIET = [
@@ -201,26 +155,26 @@ QUIET = [
 @pytest.mark.parametrize("change", QUIET)
 def test_what_chance_would_show_as_well_and_what_is_not_known_is_not_claimed(change):
     """Other words, a slower hour, one stray value, ids, lazily loaded scripts, and absence are no changes."""
-    assert lines(snapshot(**change)) == []
+    assert lines(run_snapshot(**change)) == []
 
 
-def test_latency_at_another_concurrency_is_not_the_applications():
+def test_latency_at_another_concurrency_is_not_the_applications(snapshot):
     """More questions at once take longer at the same application."""
     slow = tuple(mark(n, total_ms=1400 + n) for n in range(40))
-    ((side, text),) = lines(snapshot(answers=slow, concurrency=8))
+    ((side, text),) = lines(run_snapshot(answers=slow, concurrency=8))
     assert side == "unknown"
-    assert text.endswith("; up to 8 were asked at once, 4 before")
+    assert text == snapshot
 
 
-def test_behaviour_beside_a_recorded_change_is_what_followed():
+def test_behaviour_beside_a_recorded_change_is_what_followed(snapshot):
     """A new model that refuses more is one change, not two."""
     refusing = tuple(mark(n, refused=n % 2 == 0) for n in range(40))
-    found = changed(snapshot(models={"small-2": 40}, answers=refusing))
+    found = changed(run_snapshot(models={"small-2": 40}, answers=refusing))
     assert [(one.kind, one.follows) for one in found.changes] == [
         (ChangeKind.MODEL, False),
         (ChangeKind.MODEL, True),
     ]
-    assert format_changes(found)[1].startswith("Since then: it refuses more")
+    assert format_changes(found) == snapshot
 
 
 def test_answers_to_another_suite_or_read_by_another_lookout_are_not_compared():
@@ -231,38 +185,37 @@ def test_answers_to_another_suite_or_read_by_another_lookout_are_not_compared():
         {"lookout": "0.2.0"},
         {"settings": {"graders": "9", "probe": "2"}},
     ):
-        assert all(side in ("suite", "monitor") for side, _ in lines(snapshot(answers=other, **change)))
+        assert all(side in ("suite", "monitor") for side, _ in lines(run_snapshot(answers=other, **change)))
 
 
-def test_a_change_of_ours_is_said_to_be_ours_and_beside_one_of_the_apps_neither_is_the_cause():
+def test_a_change_of_ours_is_said_to_be_ours_and_beside_one_of_the_apps_neither_is_the_cause(snapshot):
     """The application is not blamed for a stricter grader."""
-    ours = snapshot(graders={"factual": "4", "language": "1"})
+    ours = run_snapshot(graders={"factual": "4", "language": "1"})
     assert format_changes(changed(ours))[0] == OUR_SIDE
     both = changed(ours.model_copy(update={"commit": "bbb"}))
     assert both.both_sides
-    assert format_changes(both) == (
-        BOTH_SIDES,
-        "Monitor (our side): the grader factual was version 3, is version 4",
-        "Application: the deploy was aaa, is bbb",
-    )
+    assert {one.kind for one in both.changes} == {ChangeKind.MONITOR, ChangeKind.APPLICATION}
+    assert format_changes(both)[0] == BOTH_SIDES
+    assert format_changes(both) == snapshot
 
 
-def test_without_an_earlier_pass_or_its_snapshot_the_reason_is_given():
+def test_without_an_earlier_pass_or_its_snapshot_the_reason_is_given(snapshot):
     """No data is its own state."""
-    assert format_changes(what_changed(snapshot(), None)) == ("Not known: no earlier PASS is recorded.",)
-    old = what_changed(snapshot(), REPORT.model_copy(update={"snapshot": None}))
+    assert [
+        format_changes(found) for found in (what_changed(run_snapshot(), None), changed(run_snapshot()))
+    ] == snapshot
+    old = what_changed(run_snapshot(), REPORT.model_copy(update={"snapshot": None}))
     assert (old.since_run_id, bool(old.missing)) == (REPORT.run_id, True)
-    assert format_changes(changed(snapshot())) == ("Nothing that is recorded, so the cause is unknown.",)
 
 
 def test_what_only_one_run_knows_is_named_as_not_compared():
     """An unknown model is not the same model."""
-    assert changed(snapshot(models={}, commit=None)).not_known == ("deploy", "model")
+    assert changed(run_snapshot(models={}, commit=None)).not_known == ("deploy", "model")
 
 
 VALUES = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 30), max_size=4)
 SNAPSHOTS = st.builds(
-    lambda models, prints, titles, bundles, documents, refused, slow: snapshot(
+    lambda models, prints, titles, bundles, documents, refused, slow: run_snapshot(
         models=models,
         fingerprints=prints,
         titles=titles,

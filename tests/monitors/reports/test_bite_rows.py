@@ -33,18 +33,17 @@ def report_with(bite):
     return report.model_copy(update={"mutation_score": bite})
 
 
-def test_a_run_without_twins_says_nothing():
+def test_a_run_without_mutants_says_nothing():
     """Runs of before, and suites without severe cases."""
     assert mutation_view(report_with(None)) is None
     assert list(mutation_section(report_with(None))) == []
 
 
-def test_caught_left_and_passed_are_told_apart():
-    """A twin left to a judge is not one that would be called right."""
+def test_caught_left_and_passed_are_told_apart(snapshot):
+    """A mutant left to a judge is not one that would be called right."""
     view = mutation_view(report_with(BITE))
     assert view is not None
-    assert "40 known-bad replies to 12 severity-3 questions" in view.sentence
-    assert "95.0 % [83.0 %, 99.0 %]. Left to a judge: 1. Passed as right: 1." in view.sentence
+    assert view.sentence == snapshot
     assert view.hurts
     number, evaded = view.rows
     assert (number.name, number.caught, number.left, number.passed) == ("number changed", "38", "1", "1")
@@ -52,18 +51,17 @@ def test_caught_left_and_passed_are_told_apart():
     assert (evaded.left, evaded.passed) == ("·", "·")
 
 
-def test_markdown_has_a_row_for_each_operator():
+def test_markdown_has_a_row_for_each_operator(snapshot):
     """A table that a person can read in a pull request."""
     lines = list(mutation_section(report_with(BITE)))
-    assert lines[0] == "## Do the graders catch wrong replies?"
-    assert lines[-2] == "| number changed | 40 | 38 | 1 | 1 | factual 38, citations 2 |"
+    assert sum(line.startswith("| ") for line in lines) == 2 + len(BITE.by_operator)
+    assert "\n".join(lines) == snapshot
 
 
-def test_the_page_has_the_section_only_where_twins_were_tried(tmp_path):
+def test_the_page_has_the_section_only_where_mutants_were_graded(tmp_path):
     """With a row for each operator."""
     for bite in (None, BITE):
-        run = example_run()
+        run = example_run(correct=3)
         paths = write_reports(tmp_path, report_with(bite), run.cases, redact=redact)
         page = paths.html.read_text(encoding="utf-8")
-        assert ("Do the graders catch wrong replies?" in page) is (bite is not None)
         assert ('<th scope="row">number changed</th>' in page) is (bite is not None)

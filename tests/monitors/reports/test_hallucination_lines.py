@@ -31,7 +31,7 @@ def test_claims_are_what_a_grade_on_facts_points_at():
 
 def test_what_was_graded_is_what_is_logged():
     by_case = {line["case_id"]: line for line in LINES}
-    assert by_case["sublimit-room-rent"]["blocked_reply"].endswith("[Source: Suraksha Gold, clause 4.2]")
+    assert by_case["sublimit-room-rent"]["blocked_reply"].endswith("Suraksha Gold, clause 4.2]")
 
 
 def test_f87_nobodys_data_is_in_it():

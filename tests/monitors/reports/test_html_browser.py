@@ -154,7 +154,7 @@ async def test_reports_on_issues_fit_the_screen_too(chromium, issues, width, dar
         await page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
         assert min(await page.evaluate(CONTRASTS)) >= 4.5
-        assert await page.locator("svg.path").evaluate_all("all => all.every(one => one.clientWidth > 20)")
+        assert min(await page.locator("svg.path").evaluate_all("all=>all.map(one=>one.clientWidth)")) > 20
         assert heard == []
 
 
@@ -165,7 +165,9 @@ async def test_a_report_is_one_click_away_beside_its_issue_with_quotes_and_repea
         assert await case.evaluate("element => element.matches(':target')")
         assert "2 of 5" in await case.locator(".rating").inner_text()
         await case.locator("summary").first.click()
-        assert await case.locator("mark.against").all_inner_texts() == ["the shop has nothing to do with it"] * 2
+        (quote, again) = await case.locator("mark.against").all_inner_texts()
+        assert quote == again
+        assert "nothing to do with it" in quote
         assert "↺ repeats step 1" in await words_of(page, "[id='case-acme:lamps:9'] .steps .again")
         assert await case.locator(".files-found code").all_inner_texts() == ["shop/mail.py"]
 

@@ -61,7 +61,7 @@ def test_a_graders_find_is_hidden_even_when_the_redaction_misses_it(padding):
     text = "word " * padding + "account SH-1 of x@y.in ends"
     secrets = (Secret("SH-1", "account number"),)
     for shown in (safe_text(text, secrets, redact), masked(text, masks_of(text, secrets, redact))):
-        assert shown.endswith("account [account number] of [redacted] ends")
+        assert shown == text.replace("SH-1", "[account number]").replace("x@y.in", "[redacted]")
 
 
 def leak_over_the_wire():
@@ -87,8 +87,9 @@ def test_what_one_text_was_found_to_disclose_is_hidden_in_all():
     result = leak_over_the_wire()
     assert secrets_of(result) == (Secret("SH-407", "account number"),)
     safe = redaction_of(result, redact)
-    assert safe(result.result.visible_text) == "It is [account number], of Meera."
-    assert safe(result.assessment.reason) == "it says [account number]"
+    for text in (result.result.visible_text, result.assessment.reason):
+        assert "SH-407" in text
+        assert safe(text) == text.replace("SH-407", "[account number]")
 
 
 def test_of_overlapping_finds_all_is_hidden():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -65,14 +66,15 @@ def test_a_question_has_no_view():
     )
 
 
-def test_files_are_found_missed_and_extra_by_their_place_in_the_repository():
+def test_files_are_found_missed_and_extra_by_their_place_in_the_repository(snapshot):
     view = view_of_text(structured(CAUSE, "", ["./shop/payments.py:41", "b/shop/mail.py", "shop/ghost.py"]))
     assert files_of(view) == {
         "found": ["shop/payments.py"],
         "missed": ["shop/locks.py"],
         "extra": ["shop/ghost.py", "shop/mail.py"],
     }
-    assert view.files_text == "precision 33.3 %, recall 50.0 %, F1 0.40"
+    assert all(figure in view.files_text for figure in ("33.3 %", "50.0 %", "0.40"))
+    assert view.files_text == snapshot
 
 
 def test_a_file_that_the_repository_does_not_have_is_marked():
@@ -97,11 +99,12 @@ def test_files_without_a_reference_are_named_and_not_graded():
 
 
 def test_each_part_stands_beside_what_is_right():
-    view = view_of_text(structured(CAUSE, "Release it in a finally block.", [], "low", confidence=0.25))
+    fix = "Release it in a finally block."
+    view = view_of_text(structured(CAUSE, fix, [], "low", confidence=0.25))
     assert [(row.name, plain(row.said), row.right and plain(row.right), row.mark) for row in view.parts] == [
         ("severity", "low", "high", "wrong"),
         ("root cause", CAUSE, LOCK.triage.reference.root_cause, ""),
-        ("recommended fix", "Release it in a finally block.", None, ""),
+        ("recommended fix", fix, None, ""),
         ("confidence", "25.0 %", None, ""),
     ]
 
@@ -121,10 +124,10 @@ def test_an_empty_report_has_no_part_and_misses_every_file():
     assert (view.report, view.rating.rating, view.rating.text) == ((), 0, "not rated")
 
 
-def test_what_counts_in_the_average_without_a_judge_says_so():
+def test_what_counts_in_the_average_without_a_judge_says_so(snapshot):
     result = result_of(Written(QUEUE, ""))
     view = triage_view(result, TextMarker(redact, (), 4_000), 1.0)
-    assert view.rating.text == "not rated, counts as 1 of 5"
+    assert view.rating.text == snapshot
     assert report_row(result, QUEUE.triage, redact, anchor="", counted=1.0).rating == "(1)"
     assert report_row(result, QUEUE.triage, redact, anchor="").rating == ""
 
@@ -139,9 +142,10 @@ def test_the_judges_quotes_are_marked_in_the_report_and_in_the_part_that_they_ar
 
 
 def test_quotes_of_a_low_rating_speak_against_the_report():
-    view = view_of_text(PROSE, DEEP, rating=1, quote="gives up at the first empty line")
-    assert of_kind(view.report, PieceKind.AGAINST) == ["gives up at the first empty line"]
-    assert of_kind(view.parts[1].said, PieceKind.AGAINST) == ["gives up at the first empty line"]
+    quote = "gives up at the first empty line"
+    view = view_of_text(PROSE, DEEP, rating=1, quote=quote)
+    assert of_kind(view.report, PieceKind.AGAINST) == [quote]
+    assert of_kind(view.parts[1].said, PieceKind.AGAINST) == [quote]
 
 
 def test_a_cause_that_json_writes_with_escapes_is_shown_without_them():
@@ -149,13 +153,13 @@ def test_a_cause_that_json_writes_with_escapes_is_shown_without_them():
     assert plain(view_of_text(structured(cause, "", [])).parts[1].said) == cause
 
 
-def test_f87_personal_data_is_masked_in_each_part_and_each_file():
+def test_f87_personal_data_is_masked_in_each_part_and_each_file(snapshot):
     cause = "The mail of meera.k@mail.example is sent twice, so does that of 1234 5678 9012."
     view = view_of_text(structured(cause, "Write to meera.k@mail.example.", ["mail/meera.k@mail.example/x.py"]))
     shown = json.dumps([str(view.report), str(view.parts), str(view.files)])
     assert "meera.k" not in shown
     assert "1234 5678" not in shown
-    assert plain(view.parts[1].said) == "The mail of [email] is sent twice, so does that of [redacted]"
+    assert plain(view.parts[1].said) == snapshot
 
 
 def test_f87_what_a_grader_found_personal_is_masked_in_the_part_too():
@@ -167,7 +171,7 @@ def test_f87_what_a_grader_found_personal_is_masked_in_the_part_too():
     assert "Meera" not in str(view_of(result))
 
 
-def test_the_path_says_which_step_repeats_which():
+def test_the_path_says_which_step_repeats_which(snapshot):
     path = view_of(result_of(Written(MAIL, "", calls(("a", "1"), ("b", "1"), ("a", "1"), ("a", "2"))))).path
     assert [(step.number, plain(step.name), step.repeats) for step in path.steps] == [
         (1, "a", 0),
@@ -176,15 +180,15 @@ def test_the_path_says_which_step_repeats_which():
         (4, "a", 0),
     ]
     assert path.legend == ("step", "again", "shortest")
-    assert plain(path.text) == "4 steps, at most 6, 1 of them repeat an earlier one, shortest path 3"
+    assert plain(path.text) == snapshot
 
 
-def test_a_limit_of_the_reference_is_drawn_and_said():
+def test_a_limit_of_the_reference_is_drawn_and_said(snapshot):
     path = view_of(result_of(Written(API, "", calls(*[("a", str(n)) for n in range(7)])))).path
     assert path.legend == ("step", "shortest", "limit")
     assert str(path.drawing).count('class="step"') == 7
     assert 'class="limit"' in str(path.drawing)
-    assert plain(path.text).startswith("7 steps, at most 5")
+    assert plain(path.text) == snapshot
 
 
 @pytest.mark.parametrize(("count", "shown", "folded"), [(1, 1, 0), (12, 12, 0), (13, 10, 3), (60, 10, 50)])
@@ -198,20 +202,16 @@ def test_times_are_shown_where_they_were_seen():
     assert [step.facts for step in path.steps] == ["at 1.5 s", "at 3.0 s"]
 
 
-def test_steps_that_nobody_saw_are_said_and_not_drawn():
+def test_steps_that_nobody_saw_are_said_and_not_drawn(snapshot):
     path = view_of(result_of(Written(DATES, ""))).path
-    assert (plain(path.text), path.drawing, path.steps, path.legend) == (
-        "the agent's steps were not seen",
-        None,
-        (),
-        (),
-    )
+    assert (path.drawing, path.steps, path.legend) == (None, (), ())
+    assert plain(path.text) == snapshot
 
 
-def test_hops_of_the_application_stand_beside_the_steps_and_draw_no_line_among_them():
+def test_hops_of_the_application_stand_beside_the_steps_and_draw_no_line_among_them(snapshot):
     came = exchange(SEARCH, "", evidence=Evidence(hops=9, steps=(Step(name="a", detail="1"),)))
     path = view_of(case_result(SEARCH, came, CaseOutcome.UNGRADED, "")).path
-    assert plain(path.text) == "9 hops, 1 step, shortest path 3"
+    assert plain(path.text) == snapshot
     assert path.legend == ("step",)
 
 
@@ -224,18 +224,20 @@ def test_hops_are_drawn_apart_from_calls_and_lines_stand_behind_hops():
     assert 'class="shortest" x1="184.0"' in drawn  # behind the sixth box: three hops, and the calls of the third
 
 
-def test_time_and_tokens_of_a_step_are_shown_where_they_are_known():
-    assert [step.facts for step in view_of(triage_run().cases[0]).path.steps][:3] == [
-        "at 0.4 s, took 9.1 s, 3,812 tokens",
-        "at 0.9 s, took 0.3 s",
-        "at 2.4 s, took 0.04 s",
+def test_time_and_tokens_of_a_step_are_shown_where_they_are_known(snapshot):
+    steps = view_of(triage_run().cases[0]).path.steps[:3]
+    assert [re.findall(r"[\d.,]+(?= s| tokens)", step.facts) for step in steps] == [
+        ["0.4", "9.1", "3,812"],
+        ["0.9", "0.3"],
+        ["2.4", "0.04"],
     ]
+    assert [step.facts for step in steps] == snapshot
 
 
-def test_a_path_that_broke_off_says_so():
+def test_a_path_that_broke_off_says_so(snapshot):
     came = exchange(SEARCH, "", evidence=Evidence(steps=(Step(name="a"),), steps_cut=True))
     path = view_of(case_result(SEARCH, came, CaseOutcome.UNGRADED, "")).path
-    assert plain(path.text) == "1 step, shortest path 3, more steps may follow: the agent's events broke off"
+    assert plain(path.text) == snapshot
 
 
 def test_questions_of_the_agent_stand_with_their_answers():
@@ -252,18 +254,13 @@ def test_a_job_that_failed_shows_its_issue_and_what_came():
     assert replied_text(silent) == ""
 
 
-def test_a_line_of_the_list_says_the_same_in_brief():
+def test_a_line_of_the_list_says_the_same_in_brief(snapshot):
     text = structured(CAUSE, "", ["shop/payments.py", *REPOSITORY], "low")
     row = report_row(
         result_of(Written(LOCK, text, calls(("a", "1"), ("a", "1")), 4)), LOCK.triage, redact, anchor="case-x"
     )
-    assert (row.files, row.severity, row.rating, row.steps, row.repeats) == (
-        "2 of 2, 6 extra",
-        "low, is high",
-        "4",
-        "2 for 3",
-        1,
-    )
+    assert (row.rating, row.steps, row.repeats) == ("4", "2 for 3", 1)
+    assert (row.files, row.severity) == snapshot
     assert row.outcome is CaseOutcome.FAILED
 
 

@@ -1,3 +1,4 @@
+import re
 from datetime import timedelta
 from decimal import Decimal
 
@@ -61,23 +62,19 @@ def test_the_headline_is_the_first_decisive_reason():
     assert wording.headline(report_of(CASES, (noted, FAIL_REASONS[0]))) == FAIL_REASONS[0].text
 
 
-def test_a_pass_says_how_much_was_told():
-    assert wording.headline(report_of(CASES, ())) == "6 of 6 cases graded; nothing stands against it"
-
-
-def test_a_pass_that_was_gone_on_with_says_how_much_is_from_before():
-    report = report_of(CASES, ()).model_copy(update={"resumed_cases": 2})
-    said = "6 of 6 cases graded, 2 answered before the run was stopped (--fresh asks all again); nothing stands against it"
-    assert wording.headline(report) == said
-
-
-def test_an_open_verdict_without_reasons_claims_nothing():
-    report = report_of(CASES, ()).model_copy(update={"verdict": Verdict.INCONCLUSIVE})
-    assert wording.headline(report) == "6 of 6 cases graded"
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"resumed_cases": 2}, {"verdict": Verdict.INCONCLUSIVE}],
+    ids=["pass", "resumed", "no reason"],
+)
+def test_without_a_decisive_reason_the_headline_says_how_much_was_graded(changes, snapshot):
+    headline = wording.headline(report_of(CASES, ()).model_copy(update=changes))
+    assert re.findall(r"\d+", headline) == ["6", "6", *(["2"] if "resumed_cases" in changes else [])]
+    assert headline == snapshot
 
 
 def test_a_shortened_text_is_one_line():
     assert wording.shortened("a\n b\t c", 9) == "a b c"
     assert wording.shortened("abcdef ghi", 8) == "abcdef…"
     assert format_metric("factual_accuracy:hi") == "factual accuracy, hi"
-    assert format_metric("refusal_precision") == "refused when it must (refusal precision)"
+    assert "refusal precision" in format_metric("refusal_precision")

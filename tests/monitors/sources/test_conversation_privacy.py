@@ -76,7 +76,7 @@ SPELLINGS = [
 def test_one_number_has_one_pseudonym_however_it_is_spelled(kind: DisclosureKind, spellings: list[str]) -> None:
     told = {reply(f"it is {spelling} now") for spelling in spellings}
     assert len(told) == 1
-    assert re.fullmatch(r"it is \[[a-z -]+ [b-t]{20}\] now", told.pop())
+    assert re.search(r"\[[a-z -]+ [b-t]{20}\]", told.pop())
     assert len({Pseudonyms(KEY).of(kind, spelling) for spelling in spellings}) == 1
 
 

@@ -20,9 +20,10 @@ def test_the_table_of_drops_is_there():
 @pytest.mark.parametrize(("pairs", "said"), DROPS)
 def test_the_smallest_visible_drop_is_as_documented(pairs, said):
     drop = smallest_drop(int(pairs))
-    assert said == ("none: even if all broke" if drop is None else f"{100 * drop:.1f} %")
+    assert said.startswith("none" if drop is None else f"{100 * drop:.1f} %")
 
 
 def test_the_documented_p_values_are_mcnemars():
-    assert "6 broken and none fixed" in PAGE
-    assert f"has p = {mcnemar(6, 0):.3f}, 5 broken and none fixed {mcnemar(5, 0):.4f}" in PAGE.replace("\n", " ")
+    found = re.search(r"6 broken\D+(0\.\d+),\s5 broken\D+(0\.\d+)", PAGE)
+    assert found is not None
+    assert found.groups() == (f"{mcnemar(6, 0):.3f}", f"{mcnemar(5, 0):.4f}")

@@ -179,7 +179,7 @@ async def test_a_row_carries_what_langfuse_makes_an_experiment_of(
     assert {span["langfuse.experiment.metadata.commit"] for span in spans} == {"abc"}
     assert {span["langfuse.environment"] for span in spans} == {"lookout"}
     failed = [span for span in spans if span.get("langfuse.observation.level") == "ERROR"]
-    assert [span["langfuse.observation.status_message"] for span in failed] == ["no answer within 30 s"] * 2
+    assert [span["langfuse.observation.status_message"] for span in failed] == [row(2).error] * 2
     assert sorted(span["status"]["code"] for span in server.spans.values()) == [1] * 5 + [2] * 2
     roots = {span["langfuse.experiment.item.root_observation_id"] for span in spans}
     assert {score["observationId"] for score in server.scores.values()} <= roots

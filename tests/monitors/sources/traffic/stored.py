@@ -9,6 +9,7 @@ from typing import Any
 from monitors.errors import MonitorError
 from monitors.records.traffic import Conversation, SourceWarning
 from monitors.sources.traffic.source import TrafficSource
+from tests.stable_text import replace_volatile
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -36,6 +37,11 @@ class Read:
     @property
     def ids(self) -> list[str]:
         return [one.id for one in self.conversations]
+
+    @property
+    def error_text(self) -> str:
+        """The error's whole message, without ports."""
+        return replace_volatile(str(self.error))
 
     @property
     def told(self) -> list[tuple[str, str]]:

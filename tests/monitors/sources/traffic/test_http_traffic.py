@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from syrupy.assertion import SnapshotAssertion
 
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.records.traffic import SourceWarningKind
@@ -85,7 +86,7 @@ async def test_the_window_is_asked_for_and_kept_to(form: str, since: str, until:
     assert read.ids == ["c-1", "c-2"]
 
 
-async def test_a_bad_item_is_told_by_its_place_and_the_rest_is_read() -> None:
+async def test_a_bad_item_is_reported_by_its_place_and_the_rest_is_read() -> None:
     with ExportServer([*ITEMS[:4], {"question": "my PIN is 4471"}, *ITEMS[4:]]) as server:
         read = await read_all(source(f"{server.url}/links"))
     assert read.ids == IDS
@@ -108,7 +109,7 @@ ONLY_PAGES: list[tuple[Any, bool]] = [
 
 
 @pytest.mark.parametrize(("page", "is_told"), ONLY_PAGES)
-async def test_an_only_page_that_may_not_be_all_is_told(page: Any, is_told: bool) -> None:
+async def test_an_only_page_that_may_not_be_all_is_reported(page: Any, is_told: bool) -> None:
     with ExportServer([]) as server:
         server.answers["one"] = document(page)
         read = await read_all(source(f"{server.url}/other/one"))
@@ -147,24 +148,27 @@ async def test_a_page_that_does_not_come_is_asked_for_again(trouble: Answer, pau
     assert waited.seconds == pauses
 
 
-async def test_a_server_that_stays_in_trouble_is_told_with_what_was_read_before() -> None:
+async def test_a_server_that_stays_in_trouble_is_reported_with_what_was_read_before(
+    snapshot: SnapshotAssertion,
+) -> None:
     waited = Pauses()
     with ExportServer(ITEMS) as server:
         server.troubles += [document({"results": ITEMS[:2], "next": "/links?p=1"}), *[status(502)] * 9]
         read = await read_all(source(f"{server.url}/links?key={SECRET}", pauses=waited, attempts=4))
     assert read.ids == ["c-0", "c-1"]
     assert isinstance(read.error, SourceUnavailable)
-    assert str(read.error) == f"{server.url}/links: answered HTTP 502, after 4 tries"
+    assert read.error_text == snapshot
     assert waited.seconds == [1, 2, 4]
 
 
-async def test_a_slow_server_is_told() -> None:
+async def test_a_slow_server_is_reported(snapshot: SnapshotAssertion) -> None:
     with ExportServer(ITEMS) as server:
         read = await read_all(source(f"{server.url}/slow", attempts=2, request_deadline_s=0.1))
-    assert "no whole answer within 0.1 s, after 2 tries" in str(read.error)
+    assert isinstance(read.error, SourceUnavailable)
+    assert read.error_text == snapshot
 
 
-async def test_a_server_that_is_not_there_is_told() -> None:
+async def test_a_server_that_is_not_there_is_reported() -> None:
     with ExportServer([]) as server:
         gone = server.url
     read = await read_all(source(gone, attempts=1))
@@ -172,21 +176,23 @@ async def test_a_server_that_is_not_there_is_told() -> None:
     assert "cannot be reached (ConnectError)" in str(read.error)
 
 
-async def test_a_login_page_is_told_as_such() -> None:
+async def test_a_login_page_is_reported_as_such(snapshot: SnapshotAssertion) -> None:
     with ExportServer([]) as server:
         server.answers["x"] = body("<!doctype html><p>Sign in</p>", "text/html")
         read = await read_all(source(f"{server.url}/other/x", attempts=2))
-    assert "answered text/html, expected JSON; is it a login page?, after 2 tries" in str(read.error)
+    assert isinstance(read.error, SourceUnavailable)
+    assert read.error_text == snapshot
 
 
 @pytest.mark.parametrize("code", [401, 403])
-async def test_an_expired_token_is_told_at_once_and_not_shown(code: int) -> None:
+async def test_an_expired_token_is_reported_at_once_and_not_shown(code: int, snapshot: SnapshotAssertion) -> None:
     with ExportServer([]) as server:
         server.answers["x"] = status(code)
         read = await read_all(source(f"{server.url}/other/x?k={SECRET}", token=SECRET, token_env="BOT_TOKEN"))
         assert len(server.asked) == 1
-    assert f"answered HTTP {code}: it does not accept the bearer token in BOT_TOKEN" in str(read.error)
+    assert all(part in str(read.error) for part in (str(code), "BOT_TOKEN"))
     assert SECRET not in str(read.error)
+    assert read.error_text == snapshot
 
 
 async def test_the_token_is_sent() -> None:
@@ -210,10 +216,10 @@ def _redirect(there: str) -> Answer:
 
 
 @pytest.mark.parametrize("answer", [_link, _redirect], ids=["link", "redirect"])
-async def test_f38_nothing_is_asked_of_another_host(answer: Any) -> None:
+async def test_f38_nothing_is_asked_of_another_host(answer: Any, snapshot: SnapshotAssertion) -> None:
     read, other = await elsewhere(answer)
     assert isinstance(read.error, SourceUnavailable)
-    assert "another host (http://127.0.0.1), which is not configured" in str(read.error)
+    assert read.error_text == snapshot
     assert other.asked == []
 
 
@@ -224,20 +230,21 @@ async def test_a_redirect_on_the_same_host_is_followed_with_the_token() -> None:
     assert read.ids == IDS[3:]
 
 
-async def test_redirects_without_end_are_told() -> None:
+async def test_redirects_without_end_are_reported(snapshot: SnapshotAssertion) -> None:
     with ExportServer([]) as server:
         server.answers["x"] = status(302, Location="/other/x")
         read = await read_all(source(f"{server.url}/other/x"))
-    assert "redirects go on and on" in str(read.error)
+    assert isinstance(read.error, SourceUnavailable)
+    assert read.error_text == snapshot
 
 
-async def test_pages_that_go_round_are_told() -> None:
+async def test_pages_that_go_round_are_reported(snapshot: SnapshotAssertion) -> None:
     with ExportServer([]) as server:
         server.answers["x"] = document({"items": ITEMS[:1], "next": "/other/y"})
         server.answers["y"] = document({"items": ITEMS[1:2], "next": "/other/x"})
         read = await read_all(source(f"{server.url}/other/x"))
     assert read.ids == ["c-0", "c-1"]
-    assert "page 2 names an earlier page as its next one" in str(read.error)
+    assert read.error_text == snapshot
 
 
 async def test_a_cursor_that_stays_at_the_end_is_the_end() -> None:
@@ -264,19 +271,21 @@ async def test_more_pages_than_allowed_are_a_config_error_behind_what_was_read()
     assert "traffic.most_pages = 2" in str(read.error)
 
 
-async def test_a_page_that_is_too_large_is_not_held() -> None:
+async def test_a_page_that_is_too_large_is_not_held(snapshot: SnapshotAssertion) -> None:
     with ExportServer([]) as server:
         server.answers["x"] = body(b"[" + b" " * 5_000_000 + b"]")
         read = await read_all(source(f"{server.url}/other/x", page_most_mb=1))
-    assert "a page of more than 1 MB" in str(read.error)
+    assert isinstance(read.error, SourceUnavailable)
+    assert read.error_text == snapshot
 
 
-async def test_a_page_without_items_names_what_it_has_but_no_data() -> None:
+async def test_a_page_without_items_names_what_it_has_but_no_data(snapshot: SnapshotAssertion) -> None:
     with ExportServer([]) as server:
         server.answers["x"] = document({"rows_of": 1, "tara@mailbox.example": 2})
         read = await read_all(source(f"{server.url}/other/x"))
-    assert "no list of items at traffic.items = items, data, results" in str(read.error)
-    assert str(read.error).endswith("the page has rows_of")
+    assert "rows_of" in str(read.error)
+    assert "tara" not in str(read.error)
+    assert read.error_text == snapshot
 
 
 async def test_bad_utf_8_and_nan_cost_no_more_than_themselves() -> None:
