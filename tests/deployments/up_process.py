@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import httpx
 from deployments.demo.configuration import free_port
 from tests.conftest import ROOT
 from tests.deployments.triggers.senders import GITHUB_SECRET, deployed, github_headers, raw
+from tests.polling import wait_until
 from tests.process_tree import descendants
 from tests.tools.shape import PACKAGES
 
@@ -31,9 +31,11 @@ def plant_packages(folder: Path) -> None:
         (folder / package / "__init__.py").write_text("raise SystemExit('not Lookout')\n", encoding="utf-8")
 
 
-def started(file: Path, port: int, **variables: str) -> subprocess.Popen[bytes]:
+def started(
+    file: Path, port: int, *, environment: Mapping[str, str] = os.environ, **variables: str
+) -> subprocess.Popen[bytes]:
     """The command over the configuration ``file``; what it says is in ``up.log`` beside it."""
-    known = {name: value for name, value in os.environ.items() if not name.startswith(("LOOKOUT_", "PREFECT_API"))}
+    known = {name: value for name, value in environment.items() if not name.startswith(("LOOKOUT_", "PREFECT_API"))}
     with (file.parent / "up.log").open("wb") as log:
         return subprocess.Popen(
             [*UP, str(file), "--port", str(port)],
@@ -57,11 +59,12 @@ class Up:
 
     def until(self, holds: Callable[[], bool], what: str, within_s: float = START_S) -> None:
         """Wait until ``holds()``."""
-        end = time.monotonic() + within_s
-        while not holds():
+
+        def holds_or_ended() -> bool:
             assert self.process.poll() is None, self.said()
-            assert time.monotonic() < end, f"not within {within_s} s: {what}\n{self.said()}"
-            time.sleep(0.3)  # other processes; there is nothing else to wait on
+            return holds()
+
+        wait_until(holds_or_ended, timeout_s=within_s, what=what)
 
     def receives(self) -> bool:
         """Whether the receiver of deploys answers."""
@@ -87,10 +90,10 @@ class Up:
 
 
 @contextmanager
-def up(file: Path, **variables: str) -> Iterator[Up]:
+def up(file: Path, *, environment: Mapping[str, str] = os.environ, **variables: str) -> Iterator[Up]:
     """The whole monitor, stopped at the end."""
     port = free_port("127.0.0.1", 0)
-    process = started(file, port, **SECRETS, **variables)
+    process = started(file, port, environment=environment, **SECRETS, **variables)
     try:
         yield Up(process, port, file.parent / "up.log")
     finally:

@@ -11,7 +11,7 @@ from deployments.cli.gold import grow
 
 
 def main() -> None:
-    """Run until the outcome would be kept."""
+    """Run until the outcome would be stored."""
 
     def killed(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""`lookout gold grow`: what went wrong becomes a case that was seen to fail on the bad reply, and is done with once."""
+"""`lookout gold grow`: what went wrong becomes a case that fails on the bad reply; each draft is decided once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from warehouse.queries.operator_actions import append_draft, waiting_drafts
 
 @pytest.fixture
 def folder(tmp_path):
-    """A data folder whose warehouse has one draft: 36 months were told instead of 24."""
+    """A data folder whose warehouse has one draft: the bot answered 36 months instead of 24."""
     store = store_in(tmp_path)
     append_draft(store.journal, case_draft())
     store.load_pending(1)
@@ -62,7 +62,7 @@ def grow(monkeypatch, capsys):
             "by": "asha",
         }
         assert grow_command(**(chosen | options)) is ExitCode.PASS
-        return capsys.readouterr().out
+        return capsys.readouterr().out.replace(str(folder), "FOLDER")
 
     return run
 
@@ -73,11 +73,10 @@ def outcomes(folder: Path):
     return store.query("select draft_id, joined, case_id, done_by, suite, note from draft_outcomes order by 1").rows
 
 
-def test_a_case_joins_when_the_bad_reply_fails_and_its_draft_is_done_with(folder, grow):
-    """Question kept, gold written, type kept: three lines after the key."""
+def test_a_case_joins_when_the_bad_reply_fails_and_its_draft_is_decided(folder, grow, snapshot):
+    """The question and the type stay, the gold is typed: three lines after the key."""
     shown = grow(folder, "g\n\n24 months\n\n")
-    assert "the bad reply fails: expected 24 months, found 36 months" in shown
-    assert "1 joined" in shown
+    assert shown == snapshot
     (case,) = load_suite(folder / "suite.jsonl").cases
     assert (case.gold, case.severity, case.type) == ("24 months", Severity.WRONG, "incident")
     assert case.provenance.pipeline is Pipeline.GROWTH
@@ -86,33 +85,31 @@ def test_a_case_joins_when_the_bad_reply_fails_and_its_draft_is_done_with(folder
     assert "0 joined" in grow(folder, "g\n\n24 months\n\n")
 
 
-def test_a_gold_that_the_bad_reply_would_meet_is_refused(folder, grow):
+def test_a_gold_that_the_bad_reply_would_meet_is_refused(folder, grow, snapshot):
     shown = grow(folder, "g\n\n36 months\n\nq\n")
-    assert "the bad reply would pass" in shown
+    assert shown == snapshot
     assert not (folder / "suite.jsonl").exists()
     assert outcomes(folder) == ()
 
 
-def test_a_gold_that_would_itself_be_called_wrong_is_refused(folder, grow):
+def test_a_gold_that_would_itself_be_called_wrong_is_refused(folder, grow, snapshot):
     shown = grow(folder, "g\n\nThe documents do not mention any waiting period.\n\nq\n")
-    assert "the gold itself would be called wrong" in shown
+    assert shown == snapshot
     assert outcomes(folder) == ()
 
 
-def test_what_graders_without_a_model_cannot_tell_is_told_and_left_to_the_person(folder, grow):
+def test_what_graders_without_a_model_cannot_decide_is_left_to_the_person(folder, grow, snapshot):
     words = "The desk handles such wishes by hand, as a courtesy to those who have long been with the company."
     asked = f"g\n\n{words}\n\n"
-    no = grow(folder, f"{asked}n\nq\n")
-    assert "nobody knows whether a grader catches" in no
+    assert grow(folder, f"{asked}n\nq\n") == snapshot
     assert outcomes(folder) == ()
     grow(folder, f"{asked}y\n")
     assert [row[-1] for row in outcomes(folder)] == ["undecidable"]
 
 
-def test_severity_is_proposed_with_its_reason_and_the_person_may_set_it(folder, grow):
+def test_severity_is_proposed_with_its_reason_and_the_person_may_set_it(folder, grow, snapshot):
     shown = grow(folder, "3\ng\n\n24 months\nwaiting_period\n")
-    assert "2, proposed: the finding was severity 2: the suite marks this question so" in " ".join(shown.split())
-    assert "3, set by you" in shown
+    assert shown == snapshot
     (case,) = load_suite(folder / "suite.jsonl").cases
     assert (case.severity, case.type) == (Severity.PAGE, "waiting_period")
 
@@ -132,19 +129,19 @@ def test_near_duplicates_are_asked_about_once_and_other_policies_are_not_taken_f
         append_draft(store.journal, case_draft(f"click-{number}", turns=(asked,)))
     wig = gold_case("wig", turns=("Does Suraksha Gold cover a wig",))
     (folder / "suite.jsonl").write_text(line_of(wig) + "\n", encoding="utf-8")
-    told = [json.loads(line) for line in grow(folder, as_json=True).splitlines()]
-    assert [(one["draft"]["id"], one["same_as"], one["asked_by"]) for one in told] == [
+    listed = [json.loads(line) for line in grow(folder, as_json=True).splitlines()]
+    assert [(one["draft"]["id"], one["same_as"], one["asked_by"]) for one in listed] == [
         ("click-1", ["click-2"], None),
         ("click-3", [], None),
         ("click-4", [], None),
         ("click-5", [], "wig"),
     ]
     shown = grow(folder, "g\n\n24 months\n\nq\n")
-    assert "1 more draft asks this" in shown
+    assert "the same" in shown
     assert [row[:2] for row in outcomes(folder)] == [("click-1", True), ("click-2", True)]
 
 
-def test_not_wanted_is_kept_with_its_reason(folder, grow):
+def test_not_wanted_is_stored_with_its_reason(folder, grow):
     grow(folder, "n\nthe reply was right\n")
     assert outcomes(folder) == (("click-1", False, None, "asha", "", "the reply was right"),)
 
@@ -154,14 +151,14 @@ def test_drafts_that_a_review_left_beside_the_warehouse_are_asked_about_too(fold
     path.parent.mkdir()
     draft = case_draft("review-1", turns=("Is a cataract covered under Suraksha Silver?",), fingerprint=None)
     path.write_text(f"{draft.model_dump_json()}\n{{torn", encoding="utf-8")
-    told = [json.loads(line) for line in grow(folder, as_json=True).splitlines()]
-    assert [one["draft"]["id"] for one in told] == ["click-1", "review-1"]
+    listed = [json.loads(line) for line in grow(folder, as_json=True).splitlines()]
+    assert [one["draft"]["id"] for one in listed] == ["click-1", "review-1"]
     grow(folder, "s\nn\nno\n")
     assert [row[0] for row in outcomes(folder)] == ["review-1"]
     assert "1 of 1" in grow(folder, "q\n")
 
 
-def test_killed_between_suite_and_warehouse_the_next_session_notes_it(folder, grow):
+def test_killed_between_suite_and_warehouse_the_next_session_notes_it(folder, grow, snapshot):
     suite = folder / "suite.jsonl"
     killed = fork_server.run(
         *(str(folder), str(suite)),
@@ -173,7 +170,7 @@ def test_killed_between_suite_and_warehouse_the_next_session_notes_it(folder, gr
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert len(load_suite(suite).cases) == 1
     assert outcomes(folder) == ()
-    assert "before a session was cut off" in grow(folder, "q\n", by="bina")
+    assert grow(folder, "q\n", by="bina") == snapshot
     assert [row[:4] for row in outcomes(folder)] == [("click-1", True, load_suite(suite).cases[0].id, "asha")]
     assert len(load_suite(suite).cases) == 1
 
@@ -203,19 +200,17 @@ def leak(folder: Path, slack: SlackServer) -> None:
     catch_up(people)
 
 
-def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path):
+def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path, snapshot):
     """Alert, click, list, gold: as processes. What leaked is shown to nobody, and the case fails on such a leak."""
     with SlackServer() as slack:
         leak(tmp_path, slack)
     data = ("--data-folder", str(tmp_path))
     listed = gold("grow", *data, cwd=tmp_path)
     assert listed.returncode == 0, listed.stderr
-    assert "It is paid from account [account number] by [e-mail]." in listed.stdout
-    assert "proposed: the finding was severity 3: personal data was disclosed" in listed.stdout
+    assert listed.stdout == snapshot(name="listed")
     keys = "r\n\nIt must not say whose policy another one is\npii_handling\n"
     done = gold("grow", *data, "--suite", "suite.jsonl", "--as", "asha", cwd=tmp_path, keys=keys)
-    assert "1 joined suite.jsonl" in done.stdout, done.stdout + done.stderr
-    assert "it gives away: " in done.stdout
+    assert done.stdout == snapshot(name="joined"), done.stderr
     assert "50100234417788" not in done.stdout + listed.stdout
     (case,) = load_suite(tmp_path / "suite.jsonl").cases
     assert (case.severity, case.expected_refusal) == (Severity.PAGE, True)
@@ -255,12 +250,10 @@ def test_a_trace_becomes_a_draft_in_one_step_redacted(tmp_path, grow):
     grow(tmp_path, take="run-1/right:1", suite=None)
     store = store_in(tmp_path, seed=3)
     wrong, right = waiting_drafts(store)
-    assert (wrong.bad_reply, wrong.gold) == ("36 months, write to [e-mail]", None)
-    assert (wrong.suggested_severity, wrong.severity_reason) == (
-        Severity.PAGE,
-        "the finding was severity 3: personal data was disclosed",
-    )
-    assert (right.bad_reply, right.gold) == (None, "36 months, write to [e-mail]")
+    redacted = "36 months, write to [e-mail]"
+    assert (wrong.bad_reply, wrong.gold) == (redacted, None)
+    assert wrong.suggested_severity is Severity.PAGE
+    assert (right.bad_reply, right.gold) == (None, redacted)
     with pytest.raises(ConfigError, match="a case already"):
         grow(tmp_path, take="run-1/case-1")
     with pytest.raises(ConfigError, match="RUN/CASE"):

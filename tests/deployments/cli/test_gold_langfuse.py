@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests import fork_server
+from tests.in_process import run_in_process
 from tests.servers.langfuse import PUBLIC, SECRET, LangfuseServer
 
 CONFIG = """
@@ -30,16 +32,15 @@ DATASET = "langfuse:shop/gold & more"
 
 
 class Owner(NamedTuple):
-    """Who has a suite of two cases and a Langfuse."""
+    """A suite of two cases and a Langfuse."""
 
     folder: Path
-    lookout: Any
     langfuse: LangfuseServer
 
     def gold(self, command: str, *options: str) -> Any:
-        """The real command, in an environment with Langfuse's keys."""
-        keys = {"LANGFUSE_PUBLIC_KEY": PUBLIC, "LANGFUSE_SECRET_KEY": SECRET}
-        done = self.lookout("gold", command, DATASET, *options, cwd=self.folder, **keys)
+        """The command, in an environment with Langfuse's keys."""
+        environment = fork_server.bare(LANGFUSE_PUBLIC_KEY=PUBLIC, LANGFUSE_SECRET_KEY=SECRET)
+        done = run_in_process("gold", command, DATASET, *options, cwd=self.folder, env=environment)
         assert SECRET not in done.stdout + done.stderr
         return done
 
@@ -50,11 +51,11 @@ class Owner(NamedTuple):
 
 
 @pytest.fixture
-def owner(tmp_path: Path, lookout: Any) -> Iterator[Owner]:
+def owner(tmp_path: Path) -> Iterator[Owner]:
     (tmp_path / "suite.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in SUITE), encoding="utf-8")
     with LangfuseServer("evaluations") as langfuse:
         (tmp_path / "lookout.toml").write_text(CONFIG.format(langfuse=langfuse.url), encoding="utf-8")
-        yield Owner(tmp_path, lookout, langfuse)
+        yield Owner(tmp_path, langfuse)
 
 
 def test_a_suite_goes_to_langfuse_and_comes_back_with_what_people_did(owner: Owner) -> None:
@@ -78,9 +79,9 @@ def test_a_suite_goes_to_langfuse_and_comes_back_with_what_people_did(owner: Own
 
     pulled = owner.gold("pull", "--yes", "--as", "asha", "--json")
     assert pulled.returncode == 0, pulled.stdout + pulled.stderr
-    told = json.loads(pulled.stdout)
-    assert (told["changed"], told["added"], told["removed"]) == (1, 0, 0)
-    (draft,) = told["drafts"]
+    report = json.loads(pulled.stdout)
+    assert (report["changed"], report["added"], report["removed"]) == (1, 0, 0)
+    (draft,) = report["drafts"]
     assert (draft["turns"], draft["run_id"]) == (["Can I return a used lamp?"], "t1")
     assert "asha.verma" not in pulled.stdout
     after = owner.suite()
@@ -93,12 +94,12 @@ def test_without_the_table_the_message_says_what_to_write(owner: Owner) -> None:
     """An address of Langfuse without its table says which table and key are missing, and exits with 2."""
     (owner.folder / "lookout.toml").write_text(CONFIG[CONFIG.index("[targets") :], encoding="utf-8")
     done = owner.gold("push", "--yes")
-    assert (done.returncode, "needs the table [langfuse]" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "[langfuse]" in done.stderr) == (2, True), done.stderr
 
 
 def test_production_s_keys_are_refused_before_anything_is_written(owner: Owner) -> None:
     """The keys of production's project end the command with 2, and Langfuse was asked for its project alone."""
     owner.langfuse.project = "bot"
     done = owner.gold("push", "--yes")
-    assert (done.returncode, "are those of production's project 'bot'" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "'bot'" in done.stderr) == (2, True), done.stderr
     assert owner.langfuse.requests == [("GET", "/api/public/projects")]

@@ -42,18 +42,18 @@ def review(monkeypatch, capsys, tmp_path):
     def run(drafts: Path, keys: str, *, by: str | None = "asha", columns: int = 160, **options) -> str:
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
-        config = tmp_path / "lookout.toml"
-        code = review_command(drafts, suite=tmp_path / "suite.jsonl", by=by, config=config, **options)
+        monkeypatch.chdir(tmp_path)  # so that all paths are short, and no line is wrapped where one stands
+        paths = {"suite": Path("suite.jsonl"), "config": Path("lookout.toml")}
+        code = review_command(drafts.relative_to(tmp_path), by=by, **paths, **options)
         assert code is ExitCode.PASS
         return capsys.readouterr().out
 
     return run
 
 
-def test_yes_joins_no_does_not_and_a_later_session_asks_what_is_left(tmp_path, drafts, review):
+def test_yes_joins_no_does_not_and_a_later_session_asks_what_is_left(tmp_path, drafts, review, snapshot):
     first = review(drafts, "y\nn\nsays nothing about the second eye\nq\n")
-    assert "1 joined" in first
-    assert "1 rejected, 1 left" in first
+    assert first == snapshot
     one, two, three = read_drafts(drafts)
     assert (one.state, two.state, three.state) == (DraftState.ACCEPTED, DraftState.REJECTED, DraftState.DRAFTED)
     assert (one.reviewed_by, two.note) == ("asha", "says nothing about the second eye")
@@ -68,13 +68,13 @@ def test_yes_joins_no_does_not_and_a_later_session_asks_what_is_left(tmp_path, d
 
 def test_the_clause_stands_beside_the_case_where_there_is_room_and_under_it_where_not(drafts, review):
     wide = review(drafts, "q\n").splitlines()
-    assert any("question" in line and "Suraksha Gold, from character 100" in line for line in wide)
+    assert any("question" in line and "Suraksha Gold, from" in line for line in wide)
     narrow = review(drafts, "q\n", columns=60).splitlines()
     assert all(len(line) <= 60 for line in narrow)
     question = next(at for at, line in enumerate(narrow) if line.startswith("question"))
     clause = next(at for at, line in enumerate(narrow) if "from character 100" in line)
     assert clause > question
-    assert "Cataract surgery is covered" in " ".join(" ".join(narrow).split())
+    assert CLAUSE in " ".join(" ".join(narrow).split())
 
 
 def test_a_person_changes_the_severity_and_the_words_before_the_yes(tmp_path, drafts, review):
@@ -87,16 +87,17 @@ def test_a_person_changes_the_severity_and_the_words_before_the_yes(tmp_path, dr
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    "typed",
     [
-        ("\n₹80,000 per eye\n\n", "which the clause does not"),
-        ("सुरक्षा गोल्ड में मोतियाबिंद पर कितना मिलता है?\n\n\n", "reads as hi"),
-        ("What may asha.rao@example.com claim for a cataract?\n\n\n", "holds personal data"),
+        "\n₹80,000 per eye\n\n",
+        "सुरक्षा गोल्ड में मोतियाबिंद पर कितना मिलता है?\n\n\n",
+        "What may asha.rao@example.com claim for a cataract?\n\n\n",
     ],
+    ids=["other amount", "other language", "personal data"],
 )
-def test_an_edit_that_the_checks_refuse_does_not_join(tmp_path, drafts, review, typed, said):
+def test_an_edit_that_the_checks_refuse_does_not_join(tmp_path, drafts, review, snapshot, typed):
     shown = review(drafts, f"e\n{typed}y\nq\n")
-    assert said in shown
+    assert shown == snapshot
     assert not (tmp_path / "suite.jsonl").exists()
     assert read_drafts(drafts)[0].state is DraftState.DRAFTED
 
@@ -145,7 +146,7 @@ def test_a_translation_joins_with_its_pair_and_the_original_gets_it_too(tmp_path
 
 
 def test_an_unreviewed_draft_does_not_load_as_gold(tmp_path):
-    """Whoever copies a draft into a suite by hand is told the line and what is missing."""
+    """A draft that was copied into a suite by hand is an error with its line and what is missing."""
     path = tmp_path / "suite.jsonl"
     for pipeline in (Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH):
         lines = [line_of(gold_case("fine")), line_of(draft_case(provenance=Provenance(pipeline=pipeline)))]
@@ -175,7 +176,7 @@ def test_killed_at_any_step_a_case_joins_once(tmp_path, drafts, review, step):
     assert len(load_suite(suite).cases) == 1 + joined
     assert all(draft.state is DraftState.DRAFTED for draft in read_drafts(drafts))
     shown = review(drafts, "y\ny\ny\n", by="bina")
-    assert ("before a session was cut off" in shown) is joined
+    assert ("cut off" in shown) is joined
     cases = load_suite(suite).cases
     assert [case.id for case in cases] == ["first", "draft-1", "draft-2", "draft-3"]
     first = read_drafts(drafts)[0]
@@ -186,21 +187,20 @@ def test_killed_at_any_step_a_case_joins_once(tmp_path, drafts, review, step):
 
 def test_a_foreign_case_under_a_drafts_id_is_not_taken_for_it(tmp_path, drafts, review):
     (tmp_path / "suite.jsonl").write_text(line_of(gold_case("draft-1")) + "\n", encoding="utf-8")
-    with pytest.raises(GoldSetError, match="another case with the id"):
+    with pytest.raises(GoldSetError, match="draft-1"):
         review(drafts, "y\n")
 
 
-def test_as_a_process_drafts_are_listed_and_reviewed(tmp_path, drafts):
+def test_as_a_process_drafts_are_listed_and_reviewed(tmp_path, drafts, snapshot):
     ask = ("review", str(drafts), "--suite", "suite.jsonl")
     done = gold(*ask, "--as", "asha", cwd=tmp_path, keys="y\nq\n")
     assert done.returncode == 0, done.stderr
     assert CLAUSE in done.stdout
-    assert "1 joined suite.jsonl, 0 rejected, 2 left" in done.stdout
     listed = gold(*ask, "--json", cwd=tmp_path)
     assert len(listed.stdout.splitlines()) == 2
     missing = gold("review", "nothing.jsonl", "--suite", "suite.jsonl", cwd=tmp_path)
     assert missing.returncode == 2
-    assert "lookout gold draft" in missing.stderr
+    assert missing.stderr == snapshot
 
 
 def test_at_a_terminal_one_key_is_enough(tmp_path, drafts):
@@ -229,6 +229,6 @@ def test_at_a_terminal_one_key_is_enough(tmp_path, drafts):
         os.close(driver)
         os.close(terminal)
         process.wait(30)
-    assert "1 joined suite.jsonl, 0 rejected, 2 left" in rest
+    assert "1 joined" in rest
     (case,) = load_suite(tmp_path / "suite.jsonl").cases
     assert case.provenance.reviewed_by == "asha"

@@ -86,7 +86,7 @@ def test_a_place_with_keys_or_none_is_refused_without_repeating_them(place):
 
 
 def test_another_folder_than_the_configuration_s_has_its_journal_beside_it(tmp_path):
-    """`--data-folder` of an archive must not load somebody else's journal into it."""
+    """`--data-folder` of an archive must not load another journal into it."""
     folder = machine(tmp_path / "one")
     archive = tmp_path / "archive"
     assert store_of(folder / "lookout.toml", archive).journal.segments.place("x") == str(archive / "journal" / "x")

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from deployments.demo.bot import TURNS, TurnLog
+from tests import fork_server
 from tests.flows.nights_of_the_demo import SUITE, replies
+from tests.in_process import run_in_process
 from tests.servers.export import ExportServer, document
+from tests.stable_text import replace_volatile
 
 ENDED = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 UNTIL = ("--until", "2026-03-01T02:00")
@@ -32,12 +35,18 @@ def space(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def plan(folder: Path, *options: str, until: str = UNTIL[1]):
+    """``lookout nightly --plan``, which needs no server."""
+    arguments = ("nightly", "--plan", "--until", until, *options)
+    return run_in_process(*arguments, cwd=folder, env=fork_server.bare(COLUMNS="300"))
+
+
 @pytest.mark.prefect
 def test_the_plan_is_shown_before_anything_is_spent_then_the_night_is_graded(space, lookout):
-    planned = lookout("nightly", "--plan", "--json", *UNTIL, cwd=space)
+    planned = plan(space, "--json")
     assert planned.returncode == 0, planned.stderr
-    plan = json.loads(planned.stdout)
-    assert [(one["conversations"], one["sampled"]) for one in plan["strata"]] == [(25, 10)]
+    strata = json.loads(planned.stdout)["strata"]
+    assert [(one["conversations"], one["sampled"]) for one in strata] == [(25, 10)]
     graded = lookout("nightly", "--json", *UNTIL, cwd=space)
     assert graded.returncode == 0, graded.stderr
     report = json.loads(graded.stdout)
@@ -64,43 +73,39 @@ def logged(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_plan_says_what_is_missing_and_what_cannot_be_used(logged, lookout):
-    missing = lookout("nightly", "--plan", *UNTIL, cwd=logged)
+def test_the_plan_says_what_is_missing_and_what_cannot_be_used(logged, snapshot):
+    missing = plan(logged)
     assert missing.returncode == 3, missing.stderr
-    assert "no new conversation between" in missing.stdout
-    assert "turns.jsonl: there is no such file" in missing.stdout
+    assert missing.stdout.replace(str(logged), "FOLDER") == snapshot(name="missing")
     unusable = [question(number).replace("answer", "odd") for number in range(20, 58)]
     (logged / "turns.jsonl").write_text("".join([question(1), question(1), question(2), *unusable]))
-    found = lookout("nightly", "--plan", *UNTIL, cwd=logged)
+    found = plan(logged)
     assert found.returncode == 0, found.stderr
-    assert "38 items could not be used, the first at" in found.stdout
-    assert "turns.jsonl:4: no reply at reply_text" in found.stdout
-    assert "1 item stood there more than once: each conversation counts once" in found.stdout
-    read = json.loads(lookout("nightly", "--plan", "--json", *UNTIL, cwd=logged).stdout)["reading"]
+    assert found.stdout.replace(str(logged), "FOLDER") == snapshot(name="unusable")
+    read = json.loads(plan(logged, "--json").stdout)["reading"]
     assert (read["read"], read["repeated"], read["issue_count"]) == (2, 1, 38)
 
 
-def test_rows_that_share_a_request_are_conversations_of_their_own(logged, lookout):
+def test_rows_that_share_a_request_are_conversations_of_their_own(logged):
     rows = [question(number, request_id=f"r-{number % 35}") for number in range(552)]
     (logged / "turns.jsonl").write_text("".join(rows))
-    plan = json.loads(lookout("nightly", "--plan", "--json", *UNTIL, cwd=logged).stdout)
-    assert (plan["reading"]["read"], plan["reading"]["issue_count"]) == (552, 0)
+    reading = json.loads(plan(logged, "--json").stdout)["reading"]
+    assert (reading["read"], reading["issue_count"]) == (552, 0)
 
 
-def test_a_page_that_looks_full_is_not_taken_for_all_there_is(logged, lookout):
+def test_a_page_that_looks_full_is_not_taken_for_all_there_is(logged, snapshot):
     items = [json.loads(question(number)) for number in range(100)]
     text = (logged / "lookout.toml").read_text()
     with ExportServer(items, size=200) as server:
         server.answers["one"] = document({"data": items})
         url = f'kind = "http"\nurl = "{server.url}/other/one"'
         (logged / "lookout.toml").write_text(text.replace('kind = "file"\nat = "turns.jsonl"', url))
-        found = lookout("nightly", "--plan", *UNTIL, cwd=logged)
-        assert found.returncode == 0, found.stderr
-        assert "it holds 100 items, as a full page does, and names no next one: there may be more" in found.stdout
-        assert "set page_parameter" in found.stdout
+        found = plan(logged)
+    assert found.returncode == 0, found.stderr
+    assert replace_volatile(found.stdout) == snapshot
 
 
-def test_one_kind_of_risk_does_not_take_the_whole_sample(logged, lookout):
+def test_one_kind_of_risk_does_not_take_the_whole_sample(logged, snapshot):
     """Sixty of 850, 150 of which show a disclosure: each stratum has a floor, and most goes where most were."""
     leak, other = "Write to asha.verma.1987@gmail.com about her claim.", "आपके पास नवीनीकरण के लिए तीस दिन हैं।"
     rows = [question(number, answer=leak, id=f"l{number}") for number in range(150)]
@@ -112,32 +117,26 @@ def test_one_kind_of_risk_does_not_take_the_whole_sample(logged, lookout):
     (logged / "turns.jsonl").write_text("".join(rows))
     with (logged / "lookout.toml").open("a") as config:
         config.write('[targets.demo.traffic.sampling]\nmode = "stratified"\nnumber = 60\n')
-    planned = json.loads(lookout("nightly", "--plan", "--json", *UNTIL, cwd=logged).stdout)
-    drawn = {one["stratum"]: one["sampled"] for one in planned["strata"]}
-    assert sum(drawn.values()) == 60
-    assert drawn["rest"] >= 25
-    assert min(drawn.values()) >= 5
-    said = lookout("nightly", "--plan", *UNTIL, cwd=logged).stdout
-    assert "60 of 850 conversations will be sampled" in said
-    assert "severity-3 rate: counted in every conversation, so without an interval" in said
-    unknown = "any failure: will be unknown: facts can be checked in 0 % of the sampled conversations"
-    assert f"{unknown} (no [judge] is configured)" in said
+    planned = json.loads(plan(logged, "--json").stdout)
+    sampled = {one["stratum"]: one["sampled"] for one in planned["strata"]}
+    assert sum(sampled.values()) == 60
+    assert sampled["rest"] >= 25
+    assert min(sampled.values()) >= 5
+    assert plan(logged).stdout.replace(str(logged), "FOLDER") == snapshot
 
 
 @pytest.mark.prefect
-def test_the_plan_shows_the_interval_that_the_sample_buys_for_each_rate(space, lookout):
+def test_the_plan_shows_the_interval_that_the_sample_buys_for_each_rate(space, lookout, snapshot):
     """What the gold set asks is checked by rule: there both rates have one, first assumed, then as nights found."""
-    first = lookout("nightly", "--plan", *UNTIL, cwd=space).stdout
-    for name in ("severity-3 rate", "any failure"):
-        assert (
-            f"{name}: if it is 1.0 % (assumed: no earlier night was graded for it), expect an interval of" in first
-        )
+    assumed = json.loads(plan(space, "--json").stdout)["rates"]
+    assert [(rate["learnt"], rate["expected_rate"]) for rate in assumed] == [(False, 0.01)] * 2
+    assert plan(space).stdout.replace(str(space), "FOLDER") == snapshot
     assert lookout("nightly", "--json", *UNTIL, cwd=space).returncode == 0
     log = TurnLog(space)
     for number, (asked, reply) in enumerate(list(replies().items())[25:50]):
         at = ENDED + timedelta(minutes=number + 1)
         log.write(at=at, session_id=f"n{number}", question=asked, reply=reply, latency_ms=900.0)
-    planned = lookout("nightly", "--plan", "--json", "--until", "2026-03-02T02:00", cwd=space)
+    planned = plan(space, "--json", until="2026-03-02T02:00")
     severe, failed = json.loads(planned.stdout)["rates"]
     assert severe["learnt"]
     assert failed["learnt"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from datetime import UTC, datetime
 
@@ -12,8 +11,10 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.reconcile import reconcile_command
 from monitors.errors import ConfigError
 from monitors.records.base import Finding
-from monitors.records.reconciliation import Reconciliation
+from monitors.records.estimates import RateUnknown
+from monitors.records.reconciliation import Interval, Reconciliation, Unknown
 from monitors.records.reviews import AnswerVerdict
+from tests.stable_text import replace_volatile
 from tests.warehouse.places import store_in
 from tests.warehouse.queries.test_reconcile import BLOCKED, draft, entry, label, night, talk
 from tests.warehouse.queries.test_reviews import judged
@@ -26,7 +27,7 @@ SINCE_NOON = (datetime.now(UTC) - NOON).days + 3
 
 @pytest.fixture
 def config(tmp_path):
-    """Forty-one entries, of which twenty are labelled; a night of 200, every tenth of those drawn is bad."""
+    """Forty-one entries, of which twenty are labelled; a night of 200, every tenth of those sampled is bad."""
     path = tmp_path / "lookout.toml"
     path.write_text(
         f'data_folder = "{tmp_path.as_posix()}"\n[targets.helpdesk]\nurl = "https://example.com/"\n'
@@ -69,45 +70,47 @@ def printed(config, capsys, monkeypatch, **options) -> str:
     return capsys.readouterr().out
 
 
-def test_it_says_what_was_found_and_what_is_unknown(config, capsys, monkeypatch):
+def records(config, capsys, monkeypatch, **options) -> list[Reconciliation]:
+    lines = printed(config, capsys, monkeypatch, as_json=True, **options).splitlines()
+    return [Reconciliation.model_validate_json(line) for line in lines]
+
+
+def test_it_says_what_was_found_and_what_is_unknown(config, capsys, monkeypatch, snapshot):
     said = printed(config, capsys, monkeypatch)
-    assert "helpdesk, 2026-02-28 12:00 to 2026-03-01 12:00 UTC" in said
-    assert "held back 41 replies; people called 3 of 20 false alarms → precision 85 % [64, 95]: about 35 [" in said
-    assert "Of 200 conversations in 1 night the judge graded 100 and failed 10 → 10.0 % (95 % CI " in said
-    assert "by the judge's word alone" in said
-    assert "What neither saw: unknown, because the judge was not calibrated" in said
-    assert "Two detectors on the same replies: unknown, because both found only 0" in said
+    assert "85 % [64, 95]" in said
     assert BLOCKED not in said
+    assert said == snapshot
+    (record,) = records(config, capsys, monkeypatch)
+    assert (record.precision.value, record.flagged.rate, record.corrected) == (0.85, 0.1, False)
+    assert (type(record.missed), type(record.total_bad)) == (Unknown, Unknown)
 
 
-def test_a_reviewed_judge_makes_what_neither_saw_known(config, tmp_path, capsys, monkeypatch):
+def test_a_reviewed_judge_makes_what_neither_saw_known(config, tmp_path, capsys, monkeypatch, snapshot):
     review(tmp_path)
-    said = printed(config, capsys, monkeypatch)
-    assert "errors taken out (people reviewed 20 wrong and 40 right answers)" in said
-    assert "What neither saw: about " in said
-    assert "of 200 conversations [" in said
-    assert "Even if the judge looked at all, it would pass about " in said
+    assert printed(config, capsys, monkeypatch) == snapshot
+    (record,) = records(config, capsys, monkeypatch)
+    assert record.corrected
+    assert (record.reviewed_wrong, record.reviewed_right) == (20, 40)
+    assert (type(record.missed), type(record.judge_blind)) == (Interval, Interval)
 
 
 def test_the_same_as_json_for_each_target(config, capsys, monkeypatch):
-    lines = printed(config, capsys, monkeypatch, target=None, as_json=True).splitlines()
-    found = [Reconciliation.model_validate_json(line) for line in lines]
+    found = records(config, capsys, monkeypatch, target=None)
     assert [one.counts.target for one in found] == ["helpdesk", "quiet"]
-    assert json.loads(lines[0])["precision"]["value"] == 0.85
+    assert found[0].precision.value == 0.85
 
 
-def test_where_nothing_happened_nothing_is_claimed(config, capsys, monkeypatch):
+def test_where_nothing_happened_nothing_is_claimed(config, capsys, monkeypatch, snapshot):
     """A guard whose log is followed held back nothing; of one whose log nobody reads, nothing is known."""
-    said = printed(config, capsys, monkeypatch, target="quiet")
-    assert "What the guard held back: unknown, because no hallucination_log is configured." in said
-    assert "held back): unknown, because no hallucination_log is configured." in said
-    assert said.count("unknown, because no night of live traffic was graded") == 2
+    said = replace_volatile(printed(config, capsys, monkeypatch, target="quiet"))
     assert "0 %" not in said
+    assert said == snapshot(name="no log is read")
+    (record,) = records(config, capsys, monkeypatch, target="quiet")
+    assert (record.counts.guard.entries, type(record.flagged)) == (0, RateUnknown)
     with config.open("a", encoding="utf-8") as file:
         file.write('hallucination_log = { at = "held.jsonl" }\n')
-    said = printed(config, capsys, monkeypatch, target="quiet")
-    assert "The guard held back 0 replies." in said
-    assert said.count("unknown, because no night of live traffic was graded") == 3
+    said = replace_volatile(printed(config, capsys, monkeypatch, target="quiet"))
+    assert said == snapshot(name="an empty log")
 
 
 def test_a_target_or_a_warehouse_that_is_not_there_is_said(config, tmp_path):

@@ -89,22 +89,18 @@ def keys_for(review, *, by: str, rating_of) -> str:
     return "".join(f"r\n{rating_of(int(one['case_id'][1:]))}\n" for one in listed)
 
 
-def test_the_judges_rating_shows_after_the_persons_and_the_issue_before(review):
+def test_the_judges_rating_shows_after_the_persons_and_the_issue_before(review, snapshot):
     shown = review(share=1, by="asha", keys="r\n4\nq\n")
-    first = shown[: shown.index("How useful is the report?")]
-    assert "Something hangs, number" in first
-    assert "It worked last week." in first
-    assert JUDGES_WORD not in first
-    assert f"of 5: {JUDGES_WORD}" in shown
+    assert shown.index("Something hangs") < shown.index(JUDGES_WORD)
+    assert shown == snapshot
     listed = review(share=1, by="asha", as_json=True)
     assert JUDGES_WORD not in listed
-    assert "It worked last week." in listed
+    assert "Something hangs" in listed
 
 
-def test_ratings_are_stored_and_taken_up_again_and_any_other_key_leaves_one_out(folder, review):
+def test_ratings_are_stored_and_resumed_and_any_other_key_skips_one(folder, review):
     """Right and 5, wrong with kind, rating and note, right and unrated, skipped, unsure and 3, quit."""
-    shown = review(share=1, by="asha", keys="r\n5\nw\n7\n2\nno cause\nr\nx\ns\nu\n3\nq\n")
-    assert "4 reviewed, 2 left for asha" in shown
+    review(share=1, by="asha", keys="r\n5\nw\n7\n2\nno cause\nr\nx\ns\nu\n3\nq\n")
     found = rows(folder, "select answer, rating, failure_kind, note from labels order by answer, rating")
     assert found == (
         ("right", 5, None, ""), ("right", None, None, ""), ("unsure", 3, None, ""), ("wrong", 2, "poor_triage", "no cause"),
@@ -113,16 +109,10 @@ def test_ratings_are_stored_and_taken_up_again_and_any_other_key_leaves_one_out(
     assert not (folder / "drafts").exists(), "the issue is in the suite: a second case of it would count twice"
 
 
-def test_figures_are_kappa_and_differences_with_intervals(folder, review):
+def test_figures_are_kappa_and_differences_with_intervals(folder, review, snapshot):
     """A person who rates everything one lower, and the worst as the judge does."""
     review(share=1, by="asha", keys=keys_for(review, by="asha", rating_of=lambda n: max(1, RATINGS[n] - 1)))
-    shown = review(figures=True)
-    assert "rating reports of helpdesk" in shown
-    assert "6 reports rated, 3.33 of 5 on average" in shown
-    assert "people gave the same rating 1 of 6 times, to 6 reports; fewer than 30" in shown
-    assert "kappa (quadratic weights) 0.8" in shown
-    assert "differs by 0.83 [" in shown
-    assert "relevant_files 1 (relevant files) on helpdesk" in shown
+    assert review(figures=True) == snapshot
     found = [json.loads(line) for line in review(figures=True, as_json=True).splitlines()]
     (ratings,) = [each for each in found if "absolute_difference" in each]
     assert (ratings["judged"], ratings["reports"], ratings["same"]) == (6, 6, 1)
@@ -144,5 +134,5 @@ def test_a_report_that_two_people_rated_counts_once(folder, review):
     assert ratings["absolute_difference"]["value"] == pytest.approx((twice[1] - 1) / 2 / 6)
 
 
-def test_without_a_rating_of_a_person_it_is_said(review):
-    assert "6 reports rated, 3.33 of 5 on average; people rated none yet" in review(figures=True)
+def test_without_a_rating_of_a_person_it_is_said(review, snapshot):
+    assert review(figures=True) == snapshot

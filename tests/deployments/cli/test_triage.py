@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def report(number: int, **changes: object) -> dict[str, object]:
 
 
 @pytest.mark.prefect
-def test_issues_are_imported_asked_and_graded(tmp_path: Path, lookout):
+def test_issues_are_imported_asked_and_graded(tmp_path: Path, lookout, snapshot):
     """A good run is accepted; the next one is held against it, part by part and in four dimensions."""
     (tmp_path / "theirs.json").write_text(json.dumps(ISSUES), encoding="utf-8")
     done = lookout("gold", "import", "theirs.json", "--out", "issues.jsonl", "--severity", "triage=2", cwd=tmp_path)
@@ -74,13 +75,12 @@ def test_issues_are_imported_asked_and_graded(tmp_path: Path, lookout):
     kinds = {case_id.rpartition(":")[2]: one["failure_kinds"] for case_id, one in found.items()}
     assert kinds == {"0": [], "1": ["poor_triage"], "2": ["format"], "3": ["inefficient"]}
     page = results.with_name("report.html").read_text(encoding="utf-8")
-    assert "1 of 1 relevant files named, and 23 others" in page
-    assert "5 steps, at most 4, 4 of them repeat an earlier one" in page
-    moved = "100.0 % → 25.0 % on 4 shared issues"
+    failed = [grade for one in found.values() for grade in one["grades"] if grade.get("failure_kind")]
+    assert all(html.escape(grade["reason"]) in page for grade in failed)
     summary = results.with_name("results.md").read_text(encoding="utf-8")
-    assert moved in page
-    assert f"**25.0 %**: 1 of 4 issues with a correct report, 95 % CI 5 to 70 % | {moved} |" in summary
-    assert "Triage accuracy 100.0 % → 25.0 %, steps per issue 1.0 → 5.0" in done.stdout + done.stderr
+    shown = "100.0 % → 25.0 %"
+    assert shown in page
+    assert [line for line in summary.splitlines() if shown in line] == snapshot
 
 
 def verified(folder: Path, lookout, reports: dict[str, object], steps: dict[str, list[str]]):

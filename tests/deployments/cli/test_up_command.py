@@ -1,4 +1,4 @@
-"""``lookout up`` as a process: it refuses half a configuration, runs what is told, and leaves nothing behind."""
+"""``lookout up``: it refuses half a configuration, runs each delivery, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ import sys
 import httpx
 import pytest
 
+from deployments.demo.configuration import free_port
 from deployments.up.guard import descendants
 from flows.server.prefect_server import running_server
+from tests import fork_server
 from tests.conftest import ROOT
+from tests.deployments.cli.test_bare_commands import answers
 from tests.deployments.triggers.senders import COMMIT, GITHUB_SECRET
 from tests.deployments.up.test_guard import wait_until_gone
-from tests.deployments.up_process import SECRETS, START_S, UP, runs_of_deploys, started, up
+from tests.deployments.up_process import SECRETS, START_S, UP, runs_of_deploys, up
 from tests.flows.few_cases import few_cases
+from tests.in_process import run_in_process
 from tests.prefect_home import with_tables
+from tests.stable_text import replace_volatile
 
 TRIGGER = '[[deploys.triggers]]\nprovider = "github"\nrepository = "acme/helpdesk"\ntarget = "bot"\n'
 
@@ -35,11 +40,14 @@ def configured(folder, extra=TRIGGER):
     return file
 
 
-def refused(file, port=8066, **variables):
+def refused(file, *, port=None, command="up", **variables):
     """What it said instead of starting."""
-    process = started(file, port, **variables)
-    assert process.wait(START_S) == 2
-    return (file.parent / "up.log").read_text(encoding="utf-8")
+    place = () if command == "receive" else ("--port", str(port or free_port("127.0.0.1", 0)))
+    environment = fork_server.bare(COLUMNS="400", **variables)
+    done = run_in_process(command, "--config", str(file), *place, cwd=file.parent, env=environment)
+    assert done.returncode == 2, done.stderr
+    assert not (file.parent / "data" / "prefect").exists()
+    return replace_volatile(done.stderr, file.parent)
 
 
 def states(api):
@@ -52,30 +60,32 @@ def states(api):
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
 def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_nothing_is_left(tmp_path):
     with_tables(tmp_path / "data" / "prefect")
-    with up(configured(tmp_path)) as running:
+    """In an empty home, where no variable of Prefect's or Lookout's is set: its receiver, runner and pages answer."""
+    with up(configured(tmp_path), environment=fork_server.bare()) as running:
         running.until(running.receives, "the receiver answers")
         os.kill(running.pid_of("deployments.cli.app receive"), signal.SIGKILL)
         running.until(lambda: "receiver | ended with code 137" in running.said(), "its end is noticed")
         running.until(running.receives, "the receiver is back")
         running.until(running.serves, "the runner serves")
+        address, _, port = running.url.rpartition(":")
+        running.until(lambda: answers(f"{address}:{int(port) + 2}/healthz"), "the site answers")
         api = running_server(tmp_path / "data" / "prefect").api_url
 
         assert running.deliver(COMMIT).status_code == 202
         name = f"bot {COMMIT[:12]}"
-        running.until(lambda: states(api).get(name) == "Inconclusive", "the page that is not there is told as such")
+        running.until(lambda: states(api).get(name) == "Inconclusive", "the run of the missing page has its state")
 
         family = descendants(running.process.pid)
         running.process.terminate()
         assert running.process.wait(START_S) == 0
         wait_until_gone(*family)
+    assert list(fork_server.bare_home().glob(".prefect*")) == []
     said = running.said()
     assert said.splitlines()[-1].endswith("up       | stopped")
-    assert "Starting a local Prefect server (about 15 s) …" in said, "and not that a command ends it"
+    assert "local Prefect server" in said
     next_at = r"\d{4}-\d\d-\d\d 01:00 UTC"
-    assert re.search(
-        rf"runner   \| scheduled-verify-bot  asks bot the whole suite; may alert  ·  next {next_at}\n", said
-    )
-    assert re.search(r"runner   \| load-warehouse +loads, .* asks no bot; .*  ·  next \S+ 04:30 UTC\n", said)
+    assert re.search(rf"scheduled-verify-bot .* next {next_at}\n", said)
+    assert re.search(r"load-warehouse .* \S+ 04:30 UTC\n", said)
     assert GITHUB_SECRET not in said
     assert "Traceback" not in said
     assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ [a-z]+ +\| ", line) for line in said.splitlines())
@@ -84,14 +94,12 @@ def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_
 @pytest.mark.prefect
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
 def test_killed_itself_it_leaves_nothing_behind_and_a_second_one_is_refused(tmp_path, prefect_environment):
-    """On a server of somebody else's, which is not touched."""
+    """On another server, which is not touched."""
     api = prefect_environment["PREFECT_API_URL"]
     file = configured(tmp_path)
     with up(file, PREFECT_API_URL=api, SLACK_SIGNING_SECRET="8f742231b10e") as running:
         running.until(running.receives, "the receiver answers")
-        assert (
-            "messages carry no buttons, although SLACK_SIGNING_SECRET is set: set slack_buttons" in running.said()
-        )
+        assert "set slack_buttons" in running.said()
         assert "server" not in running.said().splitlines()[0].rpartition(": ")[2]
         second = subprocess.run(
             [*UP, str(file), "--port", running.url.rpartition(":")[2]],
@@ -102,9 +110,7 @@ def test_killed_itself_it_leaves_nothing_behind_and_a_second_one_is_refused(tmp_
             check=False,
         )
         assert second.returncode == 2
-        assert "another `lookout up` or `lookout receive` runs over" in second.stderr, (
-            "and not that a port is taken"
-        )
+        assert "`lookout receive`" in second.stderr, "another one runs over this folder"
         assert "cannot listen" not in second.stderr
         family = descendants(running.process.pid)
         assert len(family) >= 4
@@ -114,26 +120,17 @@ def test_killed_itself_it_leaves_nothing_behind_and_a_second_one_is_refused(tmp_
     assert httpx.get(f"{api}/health", trust_env=False).json() is True
 
 
-def test_f31_everything_that_is_wrong_is_named_at_once_and_nothing_is_started(tmp_path):
+def test_f31_everything_that_is_wrong_is_named_at_once_and_nothing_is_started(tmp_path, snapshot):
     extra = (
         TRIGGER.replace('"bot"', '"bit"')
         + TRIGGER.replace("github", "huggingface")
         + '[targets.other]\nurl = "http://127.0.0.1:9"\nsuite = "missing.jsonl"\n[alerts]\nslack_buttons = true\n'
     )
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        said = refused(configured(tmp_path, extra), taken.getsockname()[1], SLACK_SIGNING_SECRET="short")
-    for wrong in (
-        "no target 'bit' (did you mean 'bot'?)",
-        "LOOKOUT_GITHUB_WEBHOOK_SECRET is not set",
-        "LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET is not set",
-        "missing.jsonl",
-        "SLACK_SIGNING_SECRET: a signing secret has 32 characters",
-        "SLACK_BOT_TOKEN is not set: alerts.slack_buttons needs a bot",
-        "the receiver of deploys cannot listen on port",
-    ):
-        assert said.count(wrong) == 1, said
+        port = taken.getsockname()[1]
+        said = refused(configured(tmp_path, extra), port=port, SLACK_SIGNING_SECRET="short")
     assert "short" not in said
-    assert not (tmp_path / "data" / "prefect").exists()
+    assert said.replace(str(port), "PORT") == snapshot
 
 
 NEEDS = """
@@ -160,51 +157,31 @@ rating_needed = true
 """
 
 
-def test_every_variable_that_a_run_would_miss_is_named_with_its_target_and_key_and_nothing_is_started(tmp_path):
+def test_every_variable_that_a_run_would_miss_is_named_with_its_target_and_key(tmp_path, snapshot):
     """A night must not be the first to miss it."""
     few_cases(tmp_path, severe=1, others=1)
     file = tmp_path / "lookout.toml"
     bot = 'data_folder = "data"\n[targets.bot]\nmodel_family = "llama"\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n'
     file.write_text(bot + NEEDS, encoding="utf-8")
-    said = refused(file)
-    for lacking in (
-        "targets.bot.probe.headers.X-Api-Key: BOT_KEY is not set",
-        "targets.bot.probe.headers.X-Tenant-Token: TENANT is not set",
-        "EXPORT_TOKEN is not set: targets.bot.traffic.sources.export.token_env",
-        "targets.page.login.user: PAGE_USER is not set",
-        "targets.page.login.password: PAGE_PASSWORD is not set",
-        "ANTHROPIC_API_KEY is not set, so the judge is off, and an average rating",
-    ):
-        assert " ".join(said.split()).count(lacking) == 1, said
-    assert not (tmp_path / "data" / "prefect").exists()
+    assert refused(file) == snapshot
     known = {"BOT_KEY": "k-1", "TENANT": "t-1", "EXPORT_TOKEN": "e-1", "PAGE_USER": "u", "PAGE_PASSWORD": "p"}
     said = refused(file, **known)
     assert "ANTHROPIC_API_KEY" in said
     assert not [name for name in known if name in said], said
 
 
-def test_a_receiver_alone_names_what_its_runs_would_miss(tmp_path):
+def test_a_receiver_alone_names_what_its_runs_would_miss(tmp_path, snapshot):
     """Only those: a target that no deploy starts a run of is not its concern."""
     few_cases(tmp_path, severe=1, others=1)
     file = tmp_path / "lookout.toml"
     bot = 'data_folder = "data"\n[targets.bot]\nmodel_family = "llama"\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n'
     file.write_text(bot + NEEDS.partition("[judge]")[0] + TRIGGER, encoding="utf-8")
-    shown = subprocess.run(
-        [sys.executable, "-P", "-m", "deployments.cli.app", "receive", "--config", str(file)],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)} | SECRETS,
-        capture_output=True,
-        text=True,
-        timeout=START_S,
-        check=False,
-    )
-    assert shown.returncode == 2, shown.stderr
-    said = " ".join(shown.stderr.split())
-    assert "targets.bot.probe.headers.X-Api-Key: BOT_KEY is not set" in said
+    said = refused(file, command="receive", **SECRETS)
     assert "PAGE_USER" not in said
-    assert not (tmp_path / "data" / "prefect").exists()
+    assert said == snapshot
 
 
 def test_a_file_that_is_wrong_itself_is_refused_with_all_its_keys(tmp_path):
     said = refused(configured(tmp_path, "[gates]\n[alerts]\nslack_button = true\n"))
-    assert "gates: unknown key" in said
-    assert "alerts.slack_button: unknown key" in said
+    assert "gates: " in said
+    assert "alerts.slack_button: " in said

@@ -1,4 +1,4 @@
-"""``lookout alerts``: what a person sees and decides in a terminal holds for the next run."""
+"""``lookout alerts``: what you see and decide in a terminal holds for the next run."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Place:
         self.people = people_in(folder, slack, self.clock)
         self.night("run-1", sighting(), sighting("limit-3", FailureKind.WRONG_FACT))
 
-    def night(self, run_id, *seen):
-        told = [one.model_copy(update={"run_id": run_id, "seen_at": self.clock()}) for one in seen]
-        return asyncio.run(notify(desk_of(self.people, self.clock, run_id=run_id), told, context=MessageContext()))
+    def night(self, run_id, *failures):
+        seen = [one.model_copy(update={"run_id": run_id, "seen_at": self.clock()}) for one in failures]
+        return asyncio.run(notify(desk_of(self.people, self.clock, run_id=run_id), seen, context=MessageContext()))
 
     def run(self, *words, fails=None, user="meera"):
         arguments = ["alerts", *words, "--data-folder", str(self.folder)]
@@ -61,15 +61,15 @@ def place(tmp_path, slack):
     return Place(tmp_path, slack)
 
 
-def test_list_says_what_is_broken_and_how_it_stands(place):
+def test_the_list_names_each_incident_with_its_severity_and_state(place):
     shown = place.run("list")
-    for words in ("Personal data disclosed · leak-1 · demo", "Wrong fact stated · limit-3 · demo", "SEV 3", "open"):
+    for words in ("leak-1 · demo", "limit-3 · demo", "SEV 3", "open"):
         assert words in shown
     assert place.run("list", "--target", "other").startswith("Nothing is broken")
 
 
-def test_the_list_names_the_last_message_about_each_so_that_slack_and_list_are_held_together(place):
-    (first,) = {told["alert_id"] for row in place.rows("list") for told in _told(place, row)}
+def test_the_list_names_the_last_message_about_each_incident(place):
+    (first,) = message_ids(place)
     assert place.run("list").count(f"message {first}") == 2
     place.clock.skip(days=2)
     (reminder,) = place.night("run-2", sighting())
@@ -78,30 +78,25 @@ def test_the_list_names_the_last_message_about_each_so_that_slack_and_list_are_h
     assert shown.count(f"message {first}") == 2 - len(reminder.items)
 
 
-def test_an_acknowledged_incident_is_not_reminded_and_its_story_says_who(place):
+def test_an_acknowledged_incident_is_not_reminded_and_its_history_says_who(place):
     place.run("ack", place.id_of("leak-1"), "--note", "call with the vendor at nine")
     place.clock.skip(days=2)
     assert [item.incident.case_id for alert in place.night("run-2", sighting()) for item in alert.items] == []
-    story = place.run("show", place.id_of("leak-1"))
-    for words in (
-        "acknowledged by meera (command)",
-        "call with the vendor at nine",
-        "sent, first seen, LK-",
-        "sent",
-    ):
-        assert words in story
-    assert "2 runs" in story
+    history = place.run("show", place.id_of("leak-1"))
+    for words in ("acknowledged by meera (command)", "call with the vendor at nine", "first seen, LK-", "2 runs"):
+        assert words in history
 
 
 def test_the_id_of_a_message_means_all_that_it_shows(place):
-    (alert_id,) = {told["alert_id"] for row in place.rows("list") for told in _told(place, row)}
+    (alert_id,) = message_ids(place)
     place.run("ack", alert_id.lower())
     assert {row["state"] for row in place.rows("list")} == {"acknowledged"}
 
 
-def _told(place, row):
-    (story,) = place.rows("show", row["fingerprint"])
-    return story["messages"]
+def message_ids(place):
+    """The ids of all messages about what the list shows."""
+    histories = [place.rows("show", row["fingerprint"]) for row in place.rows("list")]
+    return {message["alert_id"] for (history,) in histories for message in history["messages"]}
 
 
 def test_resolved_by_hand_and_seen_again_is_regressed(place):
@@ -115,7 +110,7 @@ def test_resolved_by_hand_and_seen_again_is_regressed(place):
 def test_a_silence_holds_until_it_ends(place):
     place.clock.at = datetime.now(UTC)
     made = place.run("silence", "--case", "leak-9", "--reason", "fix on Monday", "--for", "2d")
-    assert "nothing is said about case_id leak-9 until" in made
+    assert "leak-9" in made
     place.clock.skip(minutes=5)
     assert place.night("run-2", sighting("leak-9")) == ()
     (silence,) = place.rows("silences")
@@ -159,10 +154,9 @@ def test_a_time_without_a_zone_is_utc():
     assert end_of(NIGHT, lasting=None, until="2026-03-02T08:00+02:00") == datetime(2026, 3, 2, 6, tzinfo=UTC)
 
 
-def test_what_is_no_id_is_told_so(place):
-    place.run("ack", "LK-AAAAAAAA", fails="no message LK-AAAAAAAA")
-    place.run("ack", "00000000", fails="no incident's id begins with 00000000")
-    place.run("unsilence", "S-1", fails="no silence S-1")
+def test_an_unknown_id_is_an_error_that_repeats_it(place):
+    for words in (("ack", "LK-AAAAAAAA"), ("ack", "00000000"), ("unsilence", "S-1")):
+        place.run(*words, fails=words[1])
 
 
 @pytest.mark.parametrize("user", [None, " "])
@@ -171,14 +165,15 @@ def test_where_nobody_has_a_name_no_decision_is_stored(place, user):
     incident = place.id_of("limit-3")
     silence = ("silence", "--reason", "because", "--for", "4h", "--case", "limit-3")
     for words in (("ack", incident), ("resolve", incident), silence, ("unsilence", "S-1")):
-        place.run(*words, fails="Give your name: --by NAME, or set LOOKOUT_USER", user=user)
+        place.run(*words, fails="LOOKOUT_USER", user=user)
     assert place.rows("silences") == []
     assert {one["state"] for one in place.rows("list")} == {"open"}
 
 
-def test_a_folder_without_a_warehouse_is_told_so(tmp_path):
+def test_a_folder_without_a_warehouse_is_a_usage_error(tmp_path):
     result = CliRunner().invoke(app, ["alerts", "list", "--data-folder", str(tmp_path)])
-    assert "no warehouse here yet" in str(result.exception)
+    assert isinstance(result.exception, ConfigError)
+    assert str(tmp_path) in str(result.exception)
 
 
 def test_an_acknowledgement_by_command_is_shown_in_slack(place, slack, tmp_path, monkeypatch):
@@ -189,4 +184,4 @@ def test_an_acknowledgement_by_command_is_shown_in_slack(place, slack, tmp_path,
         'slack_buttons = true\n[targets.demo]\nurl = "http://127.0.0.1:1"\nsuite = "suite.jsonl"\n'
     )
     place.run("ack", place.id_of("leak-1"), "--config", str(config))
-    assert any("*Acknowledged* by meera · leak-1 ·" in text for text in texts(slack.messages[0].blocks))
+    assert any("*Acknowledged* by meera" in text for text in texts(slack.messages[0].blocks))

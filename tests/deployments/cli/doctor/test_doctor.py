@@ -1,4 +1,4 @@
-"""What `lookout doctor` prints and checks: lines that can be pasted, troubles with what to do, exit codes."""
+"""What `lookout doctor` prints and checks: lines that can be pasted, faults with what to do, exit codes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
 
 from deployments.cli.doctor.checks import checks, rights
 from deployments.cli.doctor.command import exit_code_of
@@ -51,11 +52,11 @@ STRANGE = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_si
 def printed(look: PageInspection) -> str:
     console = Console(record=True, width=160, file=io.StringIO())
     print_inspection(console, look, "page", ProbeSettings(), GraderSettings())
-    return console.export_text()
+    return "\n".join(map(str.rstrip, console.export_text().splitlines()))
 
 
 @given(box=STRANGE, name=STRANGE)
-def test_what_is_printed_to_be_pinned_is_toml_whatever_the_page_calls_things(box: str, name: str) -> None:
+def test_the_lines_to_paste_are_toml_whatever_the_page_calls_things(box: str, name: str) -> None:
     look = FOUND.model_copy(update={"selectors": Selectors(message_box=box), "profile": "gradio"})
     probe = tomllib.loads(toml_of(look, name))["targets"][name]["probe"]
     assert probe == {"profile": "gradio", "selectors": {"message_box": box}}
@@ -83,38 +84,35 @@ def test_sources_are_proposed_as_required_where_most_answers_name_one(
 @given(text=STRANGE)
 def test_a_wire_rule_survives_being_printed(text: str) -> None:
     rule = WireRule(url=r"/api/[^/]+'\?", text=text, joins=False, citations="sources.*")
-    told = tomllib.loads(wire_toml(rule, "page"))["targets"]["page"]["probe"]["wire"]
-    assert WireRule.model_validate(told) == rule
+    table = tomllib.loads(wire_toml(rule, "page"))["targets"]["page"]["probe"]["wire"]
+    assert WireRule.model_validate(table) == rule
 
 
-def test_what_was_found_is_told_with_how_sure_and_without_styling_by_the_page() -> None:
+def test_what_was_found_is_shown_with_how_sure_and_without_styling_by_the_page(snapshot: SnapshotAssertion) -> None:
     candidate = WireCandidate(
         kind="web socket", rule=WireRule(url="/ws", text="t", joins=True), likeness=0.8, more="[P-7]"
     )
     text = printed(FOUND.model_copy(update={"wire": (candidate,)}))
-    assert "textbox “Your message”  #box  ·  sure (score 7)" in text
-    assert "“Hello!” was asked: the page does not tell where answers stand" in text
     assert "[bold]24 months[/]" in text
-    assert "came as a web socket, more than the page showed: [P-7]" in text
+    assert text == snapshot
 
 
-def test_where_nothing_is_found_it_is_told_what_was_there_and_what_to_do() -> None:
+def test_where_nothing_is_found_the_page_is_described_with_what_to_do(snapshot: SnapshotAssertion) -> None:
     seen = Overview(title="Company", headings=("About us",), boxes=('input "Search"',), dialogs=("Cookies?",))
     trouble = trouble_of(PageNotUnderstood("no usable message box"))
     text = printed(PageInspection(address="http://host/", overview=seen, trouble=trouble, picture="look.png"))
-    for words in ("About us", 'input "Search"', "Cookies?", "no usable message box", "selectors", "look.png"):
-        assert words in text
+    assert text == snapshot
 
 
 def test_every_reason_has_its_advice() -> None:
     assert set(ADVICE) == set(NoAnswerReason)
 
 
-TROUBLES = [(None, ExitCode.PASS), (AnswerTimeout("x"), ExitCode.FAIL), (AccessDenied("x"), ExitCode.INCONCLUSIVE)]
+ERRORS = [(None, ExitCode.PASS), (AnswerTimeout("x"), ExitCode.FAIL), (AccessDenied("x"), ExitCode.INCONCLUSIVE)]
 
 
-@pytest.mark.parametrize(("error", "code"), TROUBLES, ids=["found", "the app's", "ours"])
-def test_the_exit_code_says_whose_trouble_it_is(error: AnswerTimeout | None, code: ExitCode) -> None:
+@pytest.mark.parametrize(("error", "code"), ERRORS, ids=["found", "the app's", "ours"])
+def test_the_exit_code_says_whose_fault_it_is(error: AnswerTimeout | None, code: ExitCode) -> None:
     assert exit_code_of(PageInspection(address="x", trouble=trouble_of(error) if error else None)) is code
 
 
@@ -172,7 +170,7 @@ def test_a_data_folder_that_others_can_read_is_said(tmp_path: Path) -> None:
     around.data_folder.chmod(0o750)
     (opened,) = rights(around)
     assert (own.health, opened.health) == (Health.GOOD, Health.DOUBTFUL)
-    assert "is open to others on this machine (750)" in opened.found
+    assert "(750)" in opened.found
     assert opened.to_do is not None
     assert "chmod 700" in opened.to_do
 

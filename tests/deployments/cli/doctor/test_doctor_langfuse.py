@@ -1,4 +1,4 @@
-"""`lookout doctor` asks Langfuse whose keys it was given, and says it."""
+"""`lookout doctor` asks Langfuse which project the keys belong to."""
 
 from __future__ import annotations
 
@@ -9,29 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from deployments.cli.doctor.services import DoctorContext, Health, langfuse
 from monitors.config.file import parse_config
 from tests.servers.langfuse import PUBLIC, SECRET, LangfuseServer
+from tests.stable_text import replace_volatile
 
 KEYS = {"LANGFUSE_PUBLIC_KEY": PUBLIC, "LANGFUSE_SECRET_KEY": SECRET}
-ROWS: list[tuple[dict[str, Any] | None, dict[str, str], str, list[tuple[Health, str]]]] = [
+ROWS: list[tuple[dict[str, Any] | None, dict[str, str], str, list[Health]]] = [
     (None, {}, "ok", []),
-    (
-        {"project": "staging", "production_project": "live"},
-        KEYS,
-        "ok",
-        [(Health.GOOD, "the keys belong to 'staging', apart from production's")],
-    ),
-    ({"project": "staging"}, KEYS, "ok", [(Health.DOUBTFUL, "production's project is not named")]),
-    ({"project": "staging"}, {}, "ok", [(Health.BROKEN, "langfuse.public_key_env: the environment has no")]),
-    (
-        {"project": "eval", "production_project": "staging"},
-        KEYS,
-        "ok",
-        [(Health.BROKEN, "those of production's project 'staging'")],
-    ),
-    ({"project": "staging"}, KEYS, "400", [(Health.BROKEN, "asking which project the keys belong to: HTTP 400")]),
+    ({"project": "staging", "production_project": "live"}, KEYS, "ok", [Health.GOOD]),
+    ({"project": "staging"}, KEYS, "ok", [Health.DOUBTFUL]),
+    ({"project": "staging"}, {}, "ok", [Health.BROKEN]),
+    ({"project": "eval", "production_project": "staging"}, KEYS, "ok", [Health.BROKEN]),
+    ({"project": "staging"}, KEYS, "400", [Health.BROKEN]),
 ]
 
 
@@ -47,7 +39,8 @@ def test_the_keys_project_is_asked_for(
     table: dict[str, Any] | None,
     environment: dict[str, str],
     fate: str,
-    expected: list[tuple[Health, str]],
+    expected: list[Health],
+    *snapshot: SnapshotAssertion,
 ) -> None:
     """What is wrong with keys and projects is known before a run, by their names."""
     server.fates = repeat(fate)
@@ -55,7 +48,7 @@ def test_the_keys_project_is_asked_for(
     if table is not None:
         values["langfuse"] = table | {"host": server.url}
     around = DoctorContext(Path("lookout.toml"), parse_config(values, "here"), environment, datetime.now(UTC))
-    seen = langfuse(around)
-    assert [one.health for one in seen] == [health for health, _text in expected]
-    assert all(text in one.found for one, (_health, text) in zip(seen, expected, strict=True)), seen
-    assert not [one for one in seen if "sk-lf" in one.found]
+    checks = langfuse(around)
+    assert [check.health for check in checks] == expected
+    assert not [check for check in checks if "sk-lf" in check.found]
+    assert [replace_volatile(check.found) for check in checks] == snapshot

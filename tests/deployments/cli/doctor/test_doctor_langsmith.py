@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from deployments.cli.doctor.services import DoctorContext, Health, tracing
 from monitors.config.file import parse_config
@@ -28,34 +29,16 @@ def found(
 
 
 WRITES = {"experiments": "langsmith:gold"}
-ROWS: list[tuple[dict[str, Any], dict[str, Any] | None, dict[str, str], list[tuple[str, str]]]] = [
+ROWS: list[tuple[dict[str, Any], dict[str, Any] | None, dict[str, str], list[str]]] = [
     ({}, None, {}, []),
-    ({}, SEPARATE, KEYS, [("ok", "LANGSMITH_API_KEY is set; another than production's")]),
-    ({}, SEPARATE, {"LANGSMITH_API_KEY": "x"}, [("ok", "production's is not on this machine")]),
-    ({}, SEPARATE, {}, [("broken", "langsmith.key_env: the environment has no LANGSMITH_API_KEY")]),
-    ({}, {"project": "bot"}, KEYS, [("check", "production's project is not named")]),
-    (WRITES, None, KEYS, [("check", "production's project is not named")]),
-    (
-        {},
-        {"project": "bot", "production_project": "bot-prod"},
-        KEYS,
-        [("check", "nothing says that LANGSMITH_API_KEY is another key than production's")],
-    ),
-    (
-        WRITES,
-        SEPARATE,
-        KEYS | {"PROD_KEY": KEYS["LANGSMITH_API_KEY"]},
-        [("broken", "is production's, which is in PROD_KEY"), ("ok", "LANGSMITH_API_KEY is set")],
-    ),
-    (
-        {"langsmith": {"key_env": "OWN_KEY"}},
-        SEPARATE,
-        KEYS,
-        [
-            ("ok", "LANGSMITH_API_KEY is set"),
-            ("broken", "targets.bot.langsmith.key_env: the environment has no OWN_KEY"),
-        ],
-    ),
+    ({}, SEPARATE, KEYS, ["ok"]),
+    ({}, SEPARATE, {"LANGSMITH_API_KEY": "x"}, ["ok"]),
+    ({}, SEPARATE, {}, ["broken"]),
+    ({}, {"project": "bot"}, KEYS, ["check"]),
+    (WRITES, None, KEYS, ["check"]),
+    ({}, {"project": "bot", "production_project": "bot-prod"}, KEYS, ["check"]),
+    (WRITES, SEPARATE, KEYS | {"PROD_KEY": KEYS["LANGSMITH_API_KEY"]}, ["broken", "ok"]),
+    ({"langsmith": {"key_env": "OWN_KEY"}}, SEPARATE, KEYS, ["ok", "broken"]),
 ]
 
 
@@ -64,9 +47,10 @@ def test_keys_and_projects_are_asked_for_apart(
     target: dict[str, Any],
     common: dict[str, Any] | None,
     environment: dict[str, str],
-    expected: list[tuple[str, str]],
+    expected: list[str],
+    snapshot: SnapshotAssertion,
 ) -> None:
-    seen = found(target, common, environment)
-    assert [health for health, _ in seen] == [health for health, _ in expected], seen
-    assert all(text in said for (_, said), (_, text) in zip(seen, expected, strict=True)), seen
-    assert "hush" not in str(seen)
+    checks = found(target, common, environment)
+    assert [health for health, _ in checks] == expected
+    assert "hush" not in str(checks)
+    assert [text for _, text in checks] == snapshot

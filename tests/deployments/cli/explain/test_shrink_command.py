@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from pathlib import Path
 
@@ -14,17 +13,17 @@ from monitors.records.grades import FailureKind
 from tests import fork_server
 from tests.flows.chat import RIGHT, Chat, watched
 from tests.flows.explain.demo_builds import CASE, DemoBuild, written_target
+from tests.in_process import run_in_process
+from tests.stable_text import replace_volatile
 from tests.warehouse.places import store_in
 from warehouse.queries.operator_actions import waiting_drafts
 
 WRONG = "₹80,000"
 
 
-def run(folder: Path, *arguments: str, code: int = 0) -> str:
+def run(folder: Path, *arguments: str, code: int = 0, runner=run_in_process) -> str:
     """Run the command to its end; what it printed."""
-    environment = {name: os.environ[name] for name in ("PATH", "CHROMIUM_PATH") if name in os.environ}
-    environment |= fork_server.WARM | {"HOME": str(folder)}
-    done = fork_server.run(*arguments, cwd=folder, env=environment)
+    done = runner(*arguments, cwd=folder, env=fork_server.bare())
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + (done.stderr if code == 2 else "")
 
@@ -40,13 +39,13 @@ def test_on_a_real_page_the_smallest_question_becomes_a_draft_and_a_command(tmp_
     """What is left still brings the wrong amount out; the printed command sees it again; gold grow lists the draft."""
     written_target(tmp_path, faulty.url)
     before = len(faulty.asked)
-    said = run(tmp_path, "shrink", CASE)
+    said = run(tmp_path, "shrink", CASE, runner=fork_server.run)
     question = said.split("fails 3 of 3:\n  ", 1)[1].split("\n", 1)[0]
     assert WRONG in faulty.says(question)
     assert len(question.split()) <= 3
     assert len(faulty.asked) - before <= 40
     command = shlex.split(said.split("To see it again: ", 1)[1])
-    assert "Fails 3 of 3, right 0 of 3." in run(tmp_path, *command[1:], code=1)
+    assert "Fails 3 of 3" in run(tmp_path, *command[1:], code=1, runner=fork_server.run)
     assert faulty.asked[-3:] == [question] * 3
     listed = run(tmp_path, "gold", "grow")
     assert question in listed
@@ -56,67 +55,60 @@ def test_on_a_real_page_the_smallest_question_becomes_a_draft_and_a_command(tmp_
 def test_the_draft_is_what_gold_grow_reads(tmp_path, faulty):
     """It holds the question, the gold and the wrong reply; shrinking again makes no second one."""
     written_target(tmp_path, faulty.url, driver="json")
-    found = [json.loads(run(tmp_path, "shrink", CASE, "--json")) for _ in range(2)]
+    shrunk = [json.loads(run(tmp_path, "shrink", CASE, "--json")) for _ in range(2)]
     store = store_in(tmp_path / "data", seed=9)
     store.load_pending(1)
     (draft,) = waiting_drafts(store, target="demo", wait_s=10)
-    assert {one["draft"] for one in found} == {draft.id}
-    assert list(draft.turns) == found[0]["shrunk"]["turns"]
+    assert {one["draft"] for one in shrunk} == {draft.id}
+    assert list(draft.turns) == shrunk[0]["shrunk"]["turns"]
     assert (draft.source_id, draft.origin, draft.failure_kind) == (CASE, Origin.PROBE, FailureKind.WRONG_FACT)
     assert draft.gold == "Up to ₹40,000 per eye"
     assert WRONG in str(draft.bad_reply)
 
 
-def test_what_is_kept_is_right_where_the_case_is_right(tmp_path, faulty):
+def test_what_is_left_is_right_where_the_case_is_right(tmp_path, faulty):
     """With --right-at a shorter question counts only where the other build answers it rightly; both are asked."""
     with DemoBuild("0f2a91c", faults=False) as healthy:
         written_target(tmp_path, faulty.url, driver="json")
         said = run(tmp_path, "shrink", CASE, "--right-at", healthy.url)
         question = said.split("fails 3 of 3:\n  ", 1)[1].split("\n", 1)[0]
-        assert "control question" in said
         assert question in healthy.asked
         assert "₹40,000" in healthy.says(question)
 
 
-def test_a_case_that_passes_is_said_to_pass(tmp_path):
+def test_a_case_that_passes_is_said_to_pass(tmp_path, snapshot):
     """Where the case is right, nothing is claimed, no draft is stored, and the exit code is 3."""
     with DemoBuild("0f2a91c", faults=False) as healthy:
         written_target(tmp_path, healthy.url, driver="json")
-        said = run(tmp_path, "shrink", CASE, code=3)
-        assert f"{CASE} cannot be shrunk: it failed 0 of 3" in said
+        assert replace_volatile(run(tmp_path, "shrink", CASE, code=3), tmp_path) == snapshot(name="shrink")
         assert len(healthy.asked) == 3
-        assert "Fails 0 of 2, right 2 of 2." in run(tmp_path, "shrink", CASE, "--ask", "2")
+        again = run(tmp_path, "shrink", CASE, "--ask", "2")
+        assert replace_volatile(again, tmp_path) == snapshot(name="ask again")
     assert not (tmp_path / "data").exists()
 
 
-def test_an_application_that_is_away_is_said_to_be_away(tmp_path):
+def test_an_application_that_is_away_is_said_to_be_away(tmp_path, snapshot):
     """Without one answer nothing is claimed, and the reason is given."""
     with Chat() as chat:
         watched(tmp_path, chat)
-    assert "no answer could be graded" in run(tmp_path, "shrink", "waiting-0", code=3)
+    assert replace_volatile(run(tmp_path, "shrink", "waiting-0", code=3), tmp_path) == snapshot
 
 
 def test_another_wrong_fact_is_not_the_same_failure(tmp_path):
-    """A shorter question that brings another wrong figure out has not kept the failure."""
+    """A shorter question that brings another wrong figure out does not show the same failure."""
     with Chat() as chat:
         watched(tmp_path, chat)
         whole = "What is the waiting period of plan 0?"
         chat.answers = (RIGHT.replace("24", "12"),)
         chat.by_question = {whole: RIGHT.replace("24", "36"), "of plan 0?": RIGHT.replace("24", "36")}
-        found = json.loads(run(tmp_path, "shrink", "waiting-0", "--json"))
-        assert found["shrunk"]["turns"] in ([whole], ["of plan 0?"])
+        report = json.loads(run(tmp_path, "shrink", "waiting-0", "--json"))
+        assert report["shrunk"]["turns"] in ([whole], ["of plan 0?"])
         assert "36 months" in run(tmp_path, "shrink", "waiting-0", "--ask", "1", code=1)
 
 
-WRONG_USE = [
-    (("shrink", "nobody"), "no suite of demo has a case nobody"),
-    (("shrink", "waiting-0", "--target", "other"), "other"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "said"), WRONG_USE, ids=[row[1] for row in WRONG_USE])
-def test_wrong_use_is_one_line(tmp_path, arguments, said):
+@pytest.mark.parametrize("arguments", [("shrink", "nobody"), ("shrink", "waiting-0", "--target", "other")])
+def test_wrong_use_is_one_line(tmp_path, arguments, snapshot):
     """A case or target that is not there is named; the exit code is 2."""
     with Chat() as chat:
         watched(tmp_path, chat)
-    assert said in run(tmp_path, *arguments, code=2)
+    assert replace_volatile(run(tmp_path, *arguments, code=2), tmp_path) == snapshot

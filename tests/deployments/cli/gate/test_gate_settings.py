@@ -36,8 +36,8 @@ def test_up_to_one_it_is_the_weighted_score_above_it_the_average_rating(score, w
 
 
 @pytest.mark.parametrize("score", [-0.1, 5.1, 98.0, float("nan"), float("inf")])
-def test_anything_else_is_told_with_what_is_accepted(score):
-    with pytest.raises(ConfigError, match=r"0 to 1 .* above 1 to 5"):
+def test_any_other_score_is_an_error_with_what_is_accepted(score):
+    with pytest.raises(ConfigError, match="accepted"):
         flags(score)
 
 

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from monitors.records.runs import ReasonKind, RunReport, Verdict
+from tests import fork_server
 from tests.flows.judged_run import KEY_VARIABLE
+from tests.in_process import run_in_process
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.triage_agent import TriageAgent
+from tests.stable_text import replace_volatile
 
 pytestmark = pytest.mark.prefect
 
@@ -97,68 +101,82 @@ def agent():
 
 @pytest.fixture
 def gate(tmp_path: Path, lookout, agent, judge):
-    """Run the gate over reports that are rated so; the exit code and what was printed."""
+    """Run the gate over reports that are rated so; the exit code and the run's report."""
     text = CONFIG.format(agent=agent.url, judge=judge.url, key=KEY_VARIABLE)
     (tmp_path / "lookout.toml").write_text(text, encoding="utf-8")
 
-    def run(ratings: Sequence[int], *options: str) -> tuple[int, str]:
+    def run(ratings: Sequence[int]) -> tuple[int, RunReport]:
         suite = tmp_path / "issues.jsonl"
         suite.write_text("\n".join(map(issue, range(len(ratings)))) + "\n", encoding="utf-8")
         agent.reports = reports(ratings)
         agent.jobs.clear()  # within a day it would give the jobs of the run before
-        flags = ("--target", "agent", "--suite", str(suite), "--min-score", "4.0", "--fail-on-regression", *options)
+        flags = ("--target", "agent", "--suite", str(suite), "--min-score", "4.0", "--fail-on-regression", "--json")
         done = lookout("gate", *flags, cwd=tmp_path, **{KEY_VARIABLE: KEY})
-        return done.returncode, done.stdout + done.stderr
+        assert done.stdout, done.stderr
+        return done.returncode, RunReport.model_validate_json(done.stdout)
 
     return run
 
 
-def test_4_1_passes_and_a_drop_of_0_31_against_what_was_accepted_fails(gate):
-    """48 reports of 12 repositories: 4.10, then 4.42, of which 15 reports fall by one."""
-    code, printed = gate(spread(5))
-    assert code == 0, printed
-    assert (
-        "Ratings   average 4.10 [3.95, 4.26] of 5, 48 reports of 12 clusters; a drop of 0.22 would show" in printed
-    )
-    code, printed = gate(spread(20))
-    assert code == 0, printed
-    code, printed = gate(spread(5))
-    assert code == 1, printed
-    assert (
-        "average rating 4.42 before and 4.10 now, on the 48 reports of both runs: -0.31 (95 % CI -0.47 to -0.15); "
-        "a drop above 0.3 fails" in printed
-    )
-    assert "15 reports fell, most of all acme:r" in printed
+def evaluate_again(folder: Path, run: RunReport, *options: str) -> tuple[int, str]:
+    """The exit code and the output of ``lookout gate`` over the run's results."""
+    results = folder / "data" / "runs" / run.run_id / "results.json"
+    environment = fork_server.bare(COLUMNS="400")
+    done = run_in_process("gate", str(results), *options, cwd=folder, env=environment)
+    return done.returncode, done.stdout
 
 
-def test_3_9_fails(gate):
-    code, printed = gate(spread(0, threes=5))
-    assert code == 1, printed
-    assert "average rating 3.90 (95 % CI 3.74 to 4.05) of 48 reports is below 4 of 5" in printed
+def decisive(run: RunReport) -> list[ReasonKind]:
+    return [reason.kind for reason in run.reasons if reason.decisive]
 
 
-def test_ten_reports_are_too_few_to_tell_and_people_rate_them_too(gate, lookout, tmp_path):
+def test_4_1_passes_and_a_drop_of_0_31_against_what_was_accepted_fails(gate, tmp_path, snapshot):
+    """48 reports of 12 repositories: 4.42, then 4.10, of which 15 reports fall by one."""
+    code, before = gate(spread(20))
+    assert (code, before.verdict) == (0, Verdict.PASS)
+    assert (before.rubric.mean, before.rubric.clusters) == (pytest.approx(4.42, abs=0.01), REPOSITORIES)
+    code, now = gate(spread(5))
+    assert (code, decisive(now)) == (1, [ReasonKind.RUBRIC])
+    change = now.comparison.rubric
+    assert (change.shared, len(change.fell)) == (48, 15)
+    assert change.change == pytest.approx(-0.31, abs=0.01)
+
+    baseline = str(tmp_path / "data" / "runs" / before.run_id / "results.json")
+    code, printed = evaluate_again(tmp_path, now, "--baseline", baseline, "--min-score", "4.0")
+    assert code == 1
+    assert replace_volatile(printed, tmp_path, run=now.run_id, baseline=before.run_id) == snapshot(name="a drop")
+    code, printed = evaluate_again(tmp_path, now, "--baseline", "none", "--min-score", "4.0")
+    assert code == 0
+    assert replace_volatile(printed, tmp_path, run=now.run_id) == snapshot(name="4.10 passes")
+    code, printed = evaluate_again(tmp_path, now, "--baseline", "none", "--min-score", "4.2")
+    assert code == 1
+    assert replace_volatile(printed, tmp_path, run=now.run_id) == snapshot(name="4.10 is below 4.2")
+
+
+def test_ten_reports_are_too_few_and_people_rate_them_too(gate, tmp_path):
     """Their rating, one lower than the judge's, comes before they see his; the figures say by how much he is off."""
-    code, printed = gate([5, 4, 4, 5, 4, 4, 4, 5, 4, 4])
-    assert code == 3, printed
-    assert (
-        "10 rated reports, of 3 clusters, cannot show a drop of 0.3 in their average rating, only one of" in printed
-    )
-    listed = lookout("review", "--share", "1", "--by", "asha", "--json", cwd=tmp_path).stdout.splitlines()
+    code, run = gate([5, 4, 4, 5, 4, 4, 4, 5, 4, 4])
+    assert (code, decisive(run)) == (3, [ReasonKind.RUBRIC])
+    assert (len(run.rubric.ratings), run.rubric.clusters) == (10, 3)
+
+    def review(*options: str, keys: str = "") -> str:
+        environment = fork_server.bare()
+        return run_in_process("review", *options, cwd=tmp_path, env=environment, given=keys).stdout
+
+    listed = review("--share", "1", "--by", "asha", "--json").splitlines()
     given = [5 if MARKS[5] in json.loads(line)["answer"] else 4 for line in listed]
-    keys = "".join(f"r\n{rating - 1}\n" for rating in given)
-    shown = lookout("review", "--share", "1", "--by", "asha", cwd=tmp_path, stdin=keys).stdout
-    assert "10 reviewed, 0 left for asha" in shown
-    assert shown.index("How useful is the report?") < shown.index(" of 5: ")
-    figures = " ".join(lookout("review", "--figures", cwd=tmp_path).stdout.split())
-    assert "10 reports rated, 4.30 of 5 on average" in figures
-    assert "people gave the same rating 0 of 10 times, to 10 reports" in figures
-    assert "rates higher than people by 1.00 [" in figures
+    shown = review("--share", "1", "--by", "asha", keys="".join(f"r\n{rating - 1}\n" for rating in given))
+    assert "10 reviewed" in shown
+    assert shown.index("How useful") < shown.index(" of 5: ")
+    figures = map(json.loads, review("--figures", "--json").splitlines())
+    (ratings,) = [each for each in figures if "absolute_difference" in each]
+    assert (ratings["reports"], ratings["same"], ratings["difference"]["value"]) == (10, 0, 1.0)
 
 
-def test_reports_that_nobody_rated_are_no_pass(gate, judge):
+def test_reports_that_nobody_rated_are_no_pass(gate, judge, tmp_path, snapshot):
     """The judge rates everything well, its known wrong reports too, so that no rating of it is believed."""
     judge.judge.passes_all = True
-    code, printed = gate([5] * 10)
-    assert code == 3, printed
-    assert "no report was rated, so nobody knows whether their average reaches 4" in printed
+    code, run = gate([5] * 10)
+    assert (code, decisive(run), run.rubric) == (3, [ReasonKind.RUBRIC], None)
+    _, printed = evaluate_again(tmp_path, run, "--baseline", "none", "--min-score", "4.0")
+    assert replace_volatile(printed, tmp_path, run=run.run_id) == snapshot

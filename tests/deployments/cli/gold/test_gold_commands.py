@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,8 +17,7 @@ from monitors.goldset.checks import read_numbered
 from monitors.goldset.load import load_suite
 from tests.monitors.goldset.fact_examples import SHEET, fact, row, sheet, written, written_rows
 from tests.monitors.goldset.gold_cases import PLAIN
-
-ROOT = Path(__file__).parents[4]
+from tests.stable_text import replace_volatile
 
 
 def build(facts: Path, out: Path, *languages: str, **options) -> int:
@@ -36,39 +33,32 @@ def suite_file(path: Path, *rows: dict) -> Path:
     return path
 
 
-def test_every_command_has_help():
-    """Listed, each with a sentence, in well under a second of work."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "deployments.cli.app", "gold", "--help"], capture_output=True, text=True, cwd=ROOT, check=True
-    )  # fmt: skip
-    assert all(name in ran.stdout for name in ("build", "check", "mutants", "freeze", "diff"))
-
-
-def test_facts_become_a_suite_that_loads(tmp_path, capsys):
-    """With what was made, and why some facts were not asked."""
+def test_facts_become_a_suite_that_loads(tmp_path, capsys, snapshot):
+    """The output counts what was made, and why some facts were not asked."""
     sheets = tmp_path / "facts"
     sheets.mkdir()
     written(sheets, SHEET, sheet(id="tara-plus", name="Tara Plus", facts=[fact(quote="as in the schedule")]))
     out = tmp_path / "suite.jsonl"
     assert build(sheets, out, "en", "hi") == 0
     said = capsys.readouterr().out
-    assert "8 cases of 2 policies" in said
-    assert "1  its quote does not state the value" in said
-    assert load_suite(out).sha256 in said
+    suite = load_suite(out)
+    assert suite.sha256 in said
+    assert len(suite.cases) == 8
+    assert replace_volatile(said, tmp_path) == snapshot(name="made")
     first = out.read_bytes()
     assert build(sheets, out, "en", "hi", why=True) == 0
-    assert "tara-plus co_payment_pct: its quote" in capsys.readouterr().out
+    assert replace_volatile(capsys.readouterr().out, tmp_path) == snapshot(name="why")
     assert out.read_bytes() == first
 
 
-def test_rows_are_taken_too_and_json_tells_the_same(tmp_path, capsys):
+def test_rows_are_read_too_and_json_holds_the_same(tmp_path, capsys):
     """One row, one case."""
     rows = written_rows(
         tmp_path / "rows.jsonl", row("grace_period", value=30), row("co_payment_pct", value=20, quote="20%")
     )
     build(rows, tmp_path / "suite.jsonl", as_json=True)
-    told = json.loads(capsys.readouterr().out)
-    assert (told["cases"], told["added"], told["not_asked"]) == (1, 1, [])
+    made = json.loads(capsys.readouterr().out)
+    assert (made["cases"], made["added"], made["not_asked"]) == (1, 1, [])
 
 
 def test_facts_that_make_no_case_are_an_error_with_the_reason(tmp_path):
@@ -80,21 +70,19 @@ def test_facts_that_make_no_case_are_an_error_with_the_reason(tmp_path):
         build(rows, tmp_path / "suite.jsonl", "tamil")
 
 
-def test_freezing_numbers_a_version_and_says_what_changed_since(tmp_path, capsys):
+def test_freezing_numbers_a_version_and_says_what_changed_since(tmp_path, capsys, snapshot):
     """The second freeze names the change; verifying tells a changed suite from a frozen one."""
     path = suite_file(tmp_path / "core.jsonl", {"id": "a"}, {"id": "b", "question": "And for hernia?"})
     assert freeze(path) == 0
-    assert "core frozen as version 1: 2 cases" in capsys.readouterr().out
+    assert replace_volatile(capsys.readouterr().out, tmp_path) == snapshot(name="first")
     suite_file(path, {"id": "a", "severity": 3}, {"id": "b", "question": "And for hernia?"})
     assert freeze(path, verify=True) == 1
     assert freeze(path) == 0
-    said = capsys.readouterr().out
-    assert "core frozen as version 2" in said
-    assert "a: severity from 2 to 3" in said
+    assert replace_volatile(capsys.readouterr().out, tmp_path) == snapshot(name="second")
     assert freeze(path, verify=True) == 0
 
 
-def test_a_suite_that_must_be_mended_is_not_frozen_unless_told_to(tmp_path, capsys):
+def test_a_suite_with_faults_is_not_frozen_unless_unchecked(tmp_path, capsys):
     """Frozen mistakes live long."""
     path = suite_file(tmp_path / "core.jsonl", {"id": "a"}, {"id": "b", "gold": "36 months"})
     assert freeze(path) == 1
@@ -103,42 +91,38 @@ def test_a_suite_that_must_be_mended_is_not_frozen_unless_told_to(tmp_path, caps
     assert freeze(path, unchecked=True) == 0
 
 
-def test_two_versions_are_compared_in_words(tmp_path, capsys):
+def test_two_versions_are_compared_in_words(tmp_path, capsys, snapshot):
     """Suites and manifests of frozen versions alike."""
     path = suite_file(tmp_path / "core.jsonl", {"id": "a"})
     freeze(path)
     suite_file(path, {"id": "a", "gold": "36 months"})
     capsys.readouterr()
     assert diff_command(str(tmp_path / "frozen" / "core-v1.json"), str(path), most=5) == 0
-    assert 'a: gold from "24 months" to "36 months"' in capsys.readouterr().out
+    assert replace_volatile(capsys.readouterr().out, tmp_path) == snapshot
     diff_command(str(path), str(path), most=5, as_json=True)
     assert json.loads(capsys.readouterr().out)["same"] == 1
 
 
-def test_a_bare_no_is_for_a_person_to_look_at(tmp_path, capsys):
+def test_a_bare_no_is_for_a_person_to_look_at(tmp_path, capsys, snapshot):
     path = suite_file(tmp_path / "core.jsonl", {"id": "a", "question": "Are you open on Mondays?", "gold": "No."})
     check_command(path)
-    assert "a bare no: a right reply that says it in other words may stay open" in " ".join(
-        capsys.readouterr().out.split()
-    )
+    assert replace_volatile(capsys.readouterr().out, tmp_path) == snapshot
     suite_file(path, {"id": "a", "question": "Are you open on Mondays?", "gold": "No, we are closed on Mondays"})
     check_command(path)
     assert "a bare no" not in capsys.readouterr().out
 
 
-def test_biting_tells_a_table_and_what_is_missed(tmp_path, capsys):
+def test_mutants_are_a_table_and_what_is_missed_is_listed(tmp_path, capsys):
     """Exit code 0 for golds that a figure decides; 1 for severe golds that only a judge can tell."""
     path = suite_file(tmp_path / "core.jsonl", {"id": "a", "severity": 3, "expected_citation": "Suraksha Gold"})
     assert mutants_command(path, missed=3) == 0
-    said = capsys.readouterr().out
-    assert "number_changed" in said
-    assert "factual 1" in said
+    assert "number_changed" in capsys.readouterr().out
     long = "Whatever the treating doctor finds necessary and writes down in the papers that the hospital sends"
     suite_file(path, {"id": "a", "severity": 3, "gold": long})
     assert mutants_command(path, missed=3, as_json=True) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert not told["catches_enough"]
-    assert {one["operator"] for one in told["missed"]} >= {"evaded"}
+    counted = json.loads(capsys.readouterr().out)
+    assert not counted["catches_enough"]
+    assert {one["operator"] for one in counted["missed"]} >= {"evaded"}
 
 
 ARRAY = [
@@ -148,13 +132,14 @@ ARRAY = [
 
 
 def test_an_array_of_another_project_is_taken_over_with_severities_that_are_given(tmp_path, capsys):
-    """Per type, or one for all others; ids that repeat are told; nothing is overwritten."""
+    """Per type, or one for all others; ids that repeat are reported; nothing is overwritten."""
     array, out = tmp_path / "gold_qa.json", tmp_path / "core.jsonl"
     array.write_text(json.dumps(ARRAY))
-    with pytest.raises(GoldSetError, match="no severity for the type 'cover'"):
+    with pytest.raises(GoldSetError, match="'cover'"):
         import_command(array, out=out, severity=["waiting=3"])
     assert import_command(array, out=out, severity=["waiting=3", "1"]) == 0
-    assert "row 2: a was taken, it is a::2 now" in capsys.readouterr().out
+    assert "a::2" in capsys.readouterr().out
+    assert [case.id for case in load_suite(out).cases] == ["a", "a::2"]
     assert [int(case.severity) for case in load_suite(out).cases] == [1, 3]
     with pytest.raises(GoldSetError, match="is there already"):
         import_command(array, out=out, severity=["1"])
@@ -171,7 +156,7 @@ def test_an_array_is_no_suite_and_the_message_says_what_makes_one(tmp_path):
 
 
 def test_a_targets_own_settings_are_used(tmp_path):
-    """A target that need not cite has no twin without a source; several targets must be told apart."""
+    """A target that need not cite has no mutant without a source; with several targets one must be named."""
     config = tmp_path / "lookout.toml"
     config.write_text(
         '[targets.one]\nurl = "http://127.0.0.1:1/"\nsuite = "s.jsonl"\n[targets.one.graders]\ncitation_required = false\n'

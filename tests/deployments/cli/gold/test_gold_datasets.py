@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from monitors.goldset.lines import line_of
 from monitors.goldset.load import load_suite
@@ -17,7 +18,9 @@ from monitors.records.base import Severity
 from monitors.records.cases import GoldCase, Pipeline
 from tests import fork_server
 from tests.builders import gold_case
+from tests.in_process import run_in_process
 from tests.servers.langsmith_datasets import PROJECT_NAME, LangSmithDatasetServer
+from tests.stable_text import replace_volatile
 
 KEY = "lsv2_pt_hush"
 ADDRESS = "langsmith:waiting periods"
@@ -63,13 +66,14 @@ def cases_of(folder: Path) -> dict[str, GoldCase]:
     return {case.id: case for case in load_suite(folder / "suite.jsonl").cases}
 
 
-def lookout(folder: Path, *arguments: str, code: int = 0, given: str = "") -> str:
+def lookout(folder: Path, *arguments: str, code: int = 0, given: str = "", run=run_in_process) -> str:
     """Run ``lookout gold …``; what it printed, once its exit code is ``code``."""
-    environment = os.environ | fork_server.WARM | {"LANGSMITH_API_KEY": KEY}
-    done = fork_server.run("gold", *arguments, cwd=folder, env=environment, given=given, timeout_s=120)
+    environment = fork_server.bare(LANGSMITH_API_KEY=KEY)
+    done = run("gold", *arguments, cwd=folder, env=environment, given=given)
     assert done.returncode == code, done.stdout + done.stderr
     assert KEY not in done.stdout + done.stderr
-    return done.stdout + done.stderr
+    errors = [line for line in done.stderr.splitlines(keepends=True) if line.startswith("lookout: ")]
+    return done.stdout + "".join(errors)  # without the bar, which shows where the machine is slow
 
 
 def edit(server: LangSmithDatasetServer, case_id: str, gold: str) -> None:
@@ -80,26 +84,48 @@ def edit(server: LangSmithDatasetServer, case_id: str, gold: str) -> None:
     server.edit(NAME, found[0]["id"], outputs=found[0]["outputs"] | {"gold": gold})
 
 
-def test_a_suite_goes_there_and_comes_back_as_it_was(folder: Path, server: LangSmithDatasetServer) -> None:
-    """Pushed, not different, pushed again without a write, pulled into an empty folder."""
-    said = lookout(folder, "push", ADDRESS, "--yes")
-    assert "In the suite alone (3)" in said
-    assert "3 cases written, 0 deleted" in said
-    assert "/datasets/" in said
-    assert "The same 3 cases." in lookout(folder, "diff", ADDRESS)
-    assert "0 cases written" in lookout(folder, "push", ADDRESS)
+def push(folder: Path, *options: str, run=run_in_process) -> tuple[int, int]:
+    """How many cases a push has written and deleted."""
+    pushed = json.loads(lookout(folder, "push", ADDRESS, *options, "--json", run=run))
+    return pushed["written"], pushed["deleted"]
+
+
+def pull(folder: Path, *options: str, run=run_in_process) -> tuple[int, int, int]:
+    """How many cases a pull has changed, added and removed."""
+    pulled = json.loads(lookout(folder, "pull", ADDRESS, *options, "--json", run=run))
+    return pulled["changed"], pulled["added"], pulled["removed"]
+
+
+def same(printed: str) -> int:
+    """How many cases the suite and the dataset have in common, after ``--json``."""
+    return json.loads(printed)["same"]
+
+
+def shown(printed: str, folder: Path, server: LangSmithDatasetServer) -> str:
+    """The output without what differs from run to run."""
+    return replace_volatile(printed, folder, server=server.url)
+
+
+def test_a_suite_goes_there_and_comes_back_as_it_was(
+    folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
+) -> None:
+    """Pushed, not different, pushed again without a write, pulled into an empty folder; each is a real process."""
+    process = {"run": fork_server.run}
+    assert shown(lookout(folder, "push", ADDRESS, "--yes", **process), folder, server) == snapshot(
+        name="first push"
+    )
+    assert shown(lookout(folder, "diff", ADDRESS, **process), folder, server) == snapshot(name="no difference")
+    assert push(folder, **process) == (0, 0)
     before = (folder / "suite.jsonl").read_bytes()
     (folder / "suite.jsonl").unlink()
-    assert "0 changed, 3 added, 0 removed" in lookout(folder, "pull", ADDRESS, "--yes")
+    assert pull(folder, "--yes", **process) == (0, 3, 0)
     assert sorted((folder / "suite.jsonl").read_bytes().splitlines()) == sorted(before.splitlines())
 
 
-def test_nothing_is_written_where_nobody_can_be_asked(folder: Path, server: LangSmithDatasetServer) -> None:
-    said = lookout(folder, "push", ADDRESS, code=2)
-    assert "In the suite alone (3)" in said
-    assert (
-        "nothing was written: nobody can be asked here; with --yes it would make the dataset, write 3 cases" in said
-    )
+def test_nothing_is_written_where_nobody_can_be_asked(
+    folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
+) -> None:
+    assert shown(lookout(folder, "push", ADDRESS, code=2), folder, server) == snapshot
     assert not server.datasets
 
 
@@ -118,9 +144,9 @@ def test_a_person_at_a_terminal_is_asked(
             stderr=subprocess.STDOUT,
         )
         os.write(driver, key)
-        shown, _ = process.communicate(timeout=120)
-        assert process.returncode == 0, shown
-        assert "write 3 cases in langsmith:waiting periods? [y]es" in shown
+        said, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+        assert "[y]es" in said
     finally:
         os.close(driver)
         os.close(terminal)
@@ -128,7 +154,7 @@ def test_a_person_at_a_terminal_is_asked(
 
 
 def test_what_people_changed_there_is_pulled_and_every_other_line_stays(
-    folder: Path, server: LangSmithDatasetServer
+    folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
     """Order, spacing and an empty line too."""
     suite = folder / "suite.jsonl"
@@ -137,53 +163,50 @@ def test_what_people_changed_there_is_pulled_and_every_other_line_stays(
     suite.write_text(f"{loose}\n\n{second}\n{third}\n")
     lookout(folder, "push", ADDRESS, "--yes")
     edit(server, "plan-1", "36 months")
-    shown = lookout(folder, "diff", ADDRESS)
-    assert "Changed in the dataset (1)" in shown
-    assert 'plan-1: gold is "24 months" in the suite, "36 months" in the dataset' in shown
-    assert "1 changed, 0 added, 0 removed" in lookout(folder, "pull", ADDRESS, "--yes")
+    assert shown(lookout(folder, "diff", ADDRESS), folder, server) == snapshot
+    assert pull(folder, "--yes") == (1, 0, 0)
     changed = second.replace("24 months", "36 months")
     assert suite.read_text() == f"{loose}\n\n{changed}\n{third}\n"
-    assert "1 case written" in lookout(folder, "push", ADDRESS, "--yes")
+    assert push(folder, "--yes") == (1, 0)
 
 
-def test_a_push_does_not_overwrite_what_people_changed(folder: Path, server: LangSmithDatasetServer) -> None:
+def test_a_push_does_not_overwrite_what_people_changed(
+    folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
+) -> None:
     lookout(folder, "push", ADDRESS, "--yes")
     edit(server, "plan-1", "36 months")
     write_suite(folder, *three()[:2], three()[2].model_copy(update={"severity": Severity.PAGE}))
-    said = lookout(folder, "push", ADDRESS, "--yes", code=1)
-    assert "1 case was changed in the dataset since the last push, so nothing was written" in said
-    assert "Changed in the suite (1)" in said
+    assert shown(lookout(folder, "push", ADDRESS, "--yes", code=1), folder, server) == snapshot
     lookout(folder, "push", ADDRESS, "--yes", "--overwrite")
-    assert "The same 3 cases." in lookout(folder, "diff", "suite.jsonl", ADDRESS)
+    assert same(lookout(folder, "diff", "suite.jsonl", ADDRESS, "--json")) == 3
     assert cases_of(folder)["plan-2"].severity is Severity.PAGE
 
 
-def test_a_conflict_is_shown_and_the_suite_keeps_its_own_until_it_is_said_otherwise(
-    folder: Path, server: LangSmithDatasetServer
+def test_a_conflict_is_shown_and_the_suite_stays_unless_it_is_to_be_overwritten(
+    folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
     lookout(folder, "push", ADDRESS, "--yes")
     edit(server, "plan-1", "36 months")
     write_suite(folder, three()[0], three()[1].model_copy(update={"gold": "12 months"}), three()[2])
-    said = lookout(folder, "pull", ADDRESS, "--yes", code=1)
-    assert "Conflicts: changed in both since the last push (1)" in said
-    assert "1 conflict: the suite kept its own; --overwrite takes the dataset's" in said
+    assert shown(lookout(folder, "pull", ADDRESS, "--yes", code=1), folder, server) == snapshot
     assert cases_of(folder)["plan-1"].gold == "12 months"
     lookout(folder, "pull", ADDRESS, "--yes", "--overwrite")
     assert cases_of(folder)["plan-1"].gold == "36 months"
 
 
-def test_cases_are_deleted_only_when_that_is_asked_for(folder: Path, server: LangSmithDatasetServer) -> None:
+def test_cases_are_deleted_only_when_that_is_asked_for(
+    folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
+) -> None:
     lookout(folder, "push", ADDRESS, "--yes")
     write_suite(folder, *three()[:1])
-    said = lookout(folder, "push", ADDRESS, "--yes")
-    assert "2 cases that only the dataset has stayed; --prune deletes such" in said
+    assert shown(lookout(folder, "push", ADDRESS, "--yes"), folder, server) == snapshot
     assert len(server.examples(NAME)) == 3
-    assert "2 deleted" in lookout(folder, "push", ADDRESS, "--yes", "--prune")
+    assert push(folder, "--yes", "--prune")[1] == 2
     assert len(server.examples(NAME)) == 1
 
 
 def test_what_a_person_adds_there_becomes_a_case_that_catches_the_bad_reply(
-    folder: Path, server: LangSmithDatasetServer
+    folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
     """One click on a trace and the right answer there; a draft here, redacted, with its trace; gold after a yes."""
     lookout(folder, "push", ADDRESS, "--yes")
@@ -193,7 +216,7 @@ def test_what_a_person_adds_there_becomes_a_case_that_catches_the_bad_reply(
     }
     asked = {"question": "How long is the waiting period? I am asha@acme.in"}
     server.add(NAME, inputs=asked, outputs={"answer": "24 months"}, source_run_id=TRACE)
-    assert "Added by people in the dataset (1)" in lookout(folder, "push", ADDRESS, "--yes")
+    assert shown(lookout(folder, "push", ADDRESS, "--yes"), folder, server) == snapshot
     said = json.loads(lookout(folder, "pull", ADDRESS, "--yes", "--as", "asha", "--json"))
     (draft,) = said["drafts"]
     assert (draft["gold"], draft["bad_reply"], draft["run_id"]) == ("24 months", "36 months", TRACE)
@@ -201,10 +224,9 @@ def test_what_a_person_adds_there_becomes_a_case_that_catches_the_bad_reply(
     assert draft["suggested_severity"] == 2
     assert TRACE in draft["finding"]
     grow = ("grow", "--suite", "suite.jsonl", "--as", "asha")
-    refused = lookout(folder, *grow, given="g\n\n36 months\n\nq\n")
-    assert "the bad reply would pass" in refused
-    joined = lookout(folder, *grow, given="g\n\n\n\n")
-    assert "the bad reply fails: expected 24 months, found 36 months" in joined
+    lookout(folder, *grow, given="g\n\n36 months\n\nq\n")
+    assert not [case for case in cases_of(folder).values() if case.provenance.pipeline is Pipeline.GROWTH]
+    lookout(folder, *grow, given="g\n\n\n\n")
     (grown,) = [case for case in cases_of(folder).values() if case.provenance.pipeline is Pipeline.GROWTH]
     assert (grown.gold, grown.provenance.reviewed_by) == ("24 months", "asha")
     lookout(folder, "push", ADDRESS, "--yes")
@@ -225,28 +247,30 @@ def test_a_leak_in_what_people_added_is_masked_and_proposed_as_severity_3(
     assert draft["suggested_severity"] == 3
 
 
-def test_a_case_that_an_edit_broke_is_named_and_lost_nowhere(folder: Path, server: LangSmithDatasetServer) -> None:
+def test_a_case_that_an_edit_broke_is_named_and_lost_nowhere(
+    folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
+) -> None:
     lookout(folder, "push", ADDRESS, "--yes")
     server.edit(NAME, next(iter(server.examples(NAME))), outputs={})
     before = (folder / "suite.jsonl").read_bytes()
-    said = lookout(folder, "pull", ADDRESS, "--yes", code=1)
-    assert "No case any more, since somebody edited it in the dataset (1)" in said
-    assert '"gold" is missing' in said
+    assert shown(lookout(folder, "pull", ADDRESS, "--yes", code=1), folder, server) == snapshot
     assert (folder / "suite.jsonl").read_bytes() == before
 
 
-BAD = [
-    (("push", "langsmth:x"), "langsmith:DATASET"),
-    (("pull", "langsmith:nothing"), "there is no dataset of that name; lookout gold push makes one"),
-    (("diff", "langsmith:nothing"), "there is no dataset of that name"),
-    (("diff", "suite.jsonl"), "what is suite.jsonl compared with?"),
-    (("push", "langsmith:x", "--target", "nobody"), "no target 'nobody'"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "problem"), BAD)
-def test_a_wrong_call_says_what_is_accepted(folder: Path, arguments: tuple[str, ...], problem: str) -> None:
-    assert problem in lookout(folder, *arguments, code=2)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("push", "langsmth:x"),
+        ("pull", "langsmith:nothing"),
+        ("diff", "langsmith:nothing"),
+        ("diff", "suite.jsonl"),
+        ("push", "langsmith:x", "--target", "nobody"),
+    ],
+)
+def test_a_wrong_call_says_what_is_accepted(
+    folder: Path, arguments: tuple[str, ...], snapshot: SnapshotAssertion
+) -> None:
+    assert lookout(folder, *arguments, code=2) == snapshot
 
 
 def test_without_a_key_the_variable_is_named(folder: Path, server: LangSmithDatasetServer) -> None:
@@ -272,5 +296,5 @@ def test_a_process_that_is_killed_in_a_push_leaves_what_the_next_makes_whole(
     process.wait()
     server.held.clear()
     lookout(folder, "push", ADDRESS, "--yes")
-    assert "The same 150 cases." in lookout(folder, "diff", ADDRESS)
+    assert same(lookout(folder, "diff", ADDRESS, "--json")) == 150
     assert len(server.examples(NAME)) == 150

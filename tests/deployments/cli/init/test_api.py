@@ -12,9 +12,12 @@ from aiohttp import web
 
 from monitors.probes.inspect.api import MOST_POSTS
 from monitors.probes.inspect.findings import HARMLESS
+from tests import fork_server
 from tests.deployments.cli.test_bare_commands import Installation
+from tests.in_process import run_in_process
 from tests.servers.event_chat import PATH, EventChat
 from tests.servers.threaded import ThreadedServer
+from tests.stable_text import replace_volatile
 
 TOKEN = "t0ken-of-the-app-1234567890"
 GOLD = "36 months"
@@ -167,8 +170,12 @@ def place(tmp_path: Path):
     return Installation(tmp_path / "work")
 
 
-def begun(place: Installation, address: str, *options: str, **variables: str):
-    return place.run("init", "--yes", "--target", address, *options, **variables)
+def run(place: Installation, *arguments: str, **variables: str):
+    return run_in_process(*arguments, cwd=place.folder, env=fork_server.bare(COLUMNS="400", **variables))
+
+
+def init(place: Installation, address: str, *options: str, **variables: str):
+    return run(place, "init", "--yes", "--target", address, *options, **variables)
 
 
 def table(place: Installation) -> dict[str, Any]:
@@ -199,13 +206,12 @@ FOUND = {
 
 @pytest.mark.parametrize("path", FOUND)
 def test_what_an_api_wants_is_found_by_asking(place, shapes, path):
-    """Red before: the address was written as a page, and nothing said so."""
+    """One harmless question finds out which body the API takes and where its answer stands."""
     before = len(shapes.posts)
-    done = begun(place, f"{shapes.url}{path}")
+    done = init(place, f"{shapes.url}{path}")
     assert done.returncode == 0, done.stderr
-    assert "is an API and no page" in done.stderr
-    assert f"Asking one question of {shapes.url}{path} (“{HARMLESS}”)" in done.stderr
-    assert "It answered: “I have no word on" in done.stderr
+    assert f"{shapes.url}{path}" in done.stderr
+    assert HARMLESS in done.stderr
     driver, request, rest = FOUND[path]
     api = table(place)["api"]
     assert table(place)["driver"] == driver
@@ -214,20 +220,19 @@ def test_what_an_api_wants_is_found_by_asking(place, shapes, path):
     assert len(shapes.posts) - before <= MOST_POSTS + 1
 
 
-def test_a_bot_that_answers_in_another_language_is_told_what_is_graded(place, shapes):
+def test_what_is_not_graded_of_a_bot_in_another_language_is_said(place, shapes, snapshot):
     """At the first answer, and not when most of the suite has come back ungraded."""
-    done = begun(place, f"{shapes.url}/german")
+    done = init(place, f"{shapes.url}/german")
     assert done.returncode == 0, done.stderr
-    assert "It answered: “Dazu kann ich leider nichts sagen" in done.stderr
-    assert "Your bot answers in another language than English, Hindi or Hinglish" in done.stderr
-    assert "another language" not in begun(place, f"{shapes.url}/plain", "--force").stderr
+    assert replace_volatile(done.stderr, place.folder) == snapshot
+    assert "another language" not in init(place, f"{shapes.url}/plain", "--force").stderr
 
 
 @pytest.mark.prefect
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/sse"])
 def test_a_verification_is_right_with_what_was_written(place, shapes, prefect_environment, path):
     """Two turns, so that the messages before go along: as one flat list, where an API takes messages."""
-    assert begun(place, f"{shapes.url}{path}").returncode == 0
+    assert place.run("init", "--yes", "--target", f"{shapes.url}{path}").returncode == 0
     config = (place.folder / "lookout.toml").read_text(encoding="utf-8")
     (place.folder / "lookout.toml").write_text(f"{config}\n[gate]\nmin_severity_3_cases = 0\n", encoding="utf-8")
     case = {"id": "wait", "turns": ["I paid 4 dollars.", QUESTION], "gold": GOLD, "severity": 2, "language": "en"}
@@ -241,37 +246,35 @@ def test_a_verification_is_right_with_what_was_written(place, shapes, prefect_en
         assert [message["role"] for message in last["messages"]] == ["user", "assistant", "user"]
 
 
-def test_a_bearer_token_is_named_where_it_is_missing_and_used_where_it_is_set(place, shapes):
+def test_a_bearer_token_is_named_where_it_is_missing_and_used_where_it_is_set(place, shapes, snapshot):
     address = f"{shapes.url}/bearer"
-    refused = begun(place, address)
+    refused = init(place, address)
     assert refused.returncode == 0, refused.stderr
-    assert "HTTP 401: no token was sent, because LOOKOUT_API_TOKEN is not set" in refused.stderr
-    assert "probe.headers" in refused.stderr
-    assert "export LOOKOUT_API_TOKEN=…" in refused.stdout
+    assert replace_volatile(refused.stderr + refused.stdout, place.folder) == snapshot
     assert table(place) == {"driver": "json"}
-    done = begun(place, address, "--force", LOOKOUT_API_TOKEN=TOKEN)
+    done = init(place, address, "--force", LOOKOUT_API_TOKEN=TOKEN)
     assert done.returncode == 0, done.stderr
     assert table(place)["api"]["text"] == "answer"
-    asked = place.run("doctor", "bot", "--json", LOOKOUT_API_TOKEN=TOKEN)
-    assert "I have no word on" in asked.stdout, asked.stdout + asked.stderr
+    asked = run(place, "doctor", "bot", "--json", LOOKOUT_API_TOKEN=TOKEN)
+    assert "no word on" in asked.stdout, asked.stdout + asked.stderr
     everything = done.stdout + done.stderr + (place.folder / "lookout.toml").read_text(encoding="utf-8")
     assert TOKEN not in everything
 
 
-def test_a_header_that_the_api_names_is_written_with_its_variable(place, shapes):
+def test_a_header_that_the_api_names_is_written_with_its_variable(place, shapes, snapshot):
     address = f"{shapes.url}/keyed"
-    refused = begun(place, address)
+    refused = init(place, address)
     assert refused.returncode == 0, refused.stderr
-    assert "it wants the header X-Api-Key, which probe.headers takes from BOT_KEY" in refused.stderr
+    assert replace_volatile(refused.stderr, place.folder) == snapshot
     assert table(place) == {"driver": "json", "headers": {"X-Api-Key": {"env": "BOT_KEY"}}}
-    done = begun(place, address, "--force", BOT_KEY=TOKEN)
+    done = init(place, address, "--force", BOT_KEY=TOKEN)
     assert done.returncode == 0, done.stderr
     assert table(place)["headers"] == {"X-Api-Key": {"env": "BOT_KEY"}}
     assert json.loads(table(place)["api"]["request"]) == {"question": "{question}"}
 
 
 def test_a_page_still_goes_the_browsers_way_and_gets_no_secret(place, shapes):
-    done = begun(place, f"{shapes.url}/page", LOOKOUT_API_TOKEN=TOKEN)
+    done = init(place, f"{shapes.url}/page", LOOKOUT_API_TOKEN=TOKEN)
     assert done.returncode == 0, done.stderr
     assert table(place) == {}
     assert "with a picture" in done.stdout
@@ -279,67 +282,55 @@ def test_a_page_still_goes_the_browsers_way_and_gets_no_secret(place, shapes):
 
 
 @pytest.mark.parametrize(
-    ("path", "options", "said"),
-    [
-        ("/file", (), "is neither a chat page nor a chat API (HTTP 200, application/pdf), so nothing was written"),
-        ("/page", ("--driver", "json"), "HTTP 405 to a POST of JSON; nothing was written. Tried:"),
-        ("/file", (), "--driver json, --driver sse or --driver browser says which it is"),
-        ("/plain", ("--driver", "telnet"), "accepted: browser, json, sse"),
-    ],
+    ("path", "options"), [("/file", ()), ("/page", ("--driver", "json")), ("/plain", ("--driver", "telnet"))]
 )
-def test_where_nothing_is_found_it_says_what_it_tried_and_writes_nothing(place, shapes, path, options, said):
-    done = begun(place, f"{shapes.url}{path}", *options)
+def test_where_nothing_is_found_it_says_what_it_tried_and_writes_nothing(place, shapes, path, options, snapshot):
+    done = init(place, f"{shapes.url}{path}", *options)
     assert done.returncode == 2, done.stdout + done.stderr
-    assert said in done.stderr
+    assert replace_volatile(done.stderr, place.folder) == snapshot
     assert [name for name in FILES if (place.folder / name).exists()] == []
 
 
 @pytest.mark.parametrize("path", ["/deaf", PATH])
-def test_where_no_usual_body_is_answered_a_table_is_written_to_fill_in(place, shapes, strict, path):
-    """Red before: "nothing was written. Tried:", and an empty list where the server closed each connection."""
+def test_where_no_usual_body_is_answered_a_table_is_written_to_fill_in(place, shapes, strict, path, snapshot):
+    """Each body that was tried is listed with what came back, and the lines of the table wait to be filled in."""
     address = f"{shapes.url if path == '/deaf' else strict.url}{path}"
-    done = begun(place, address, "--driver", "sse")
+    done = init(place, address, "--driver", "sse")
     assert done.returncode == 0, done.stdout + done.stderr
     assert address in done.stderr
     assert "[IP address]" not in done.stdout + done.stderr
-    assert "no usual request body brings back a text that Lookout can read" in done.stderr
-    assert '\n  {"question": "{question}"}: ' in done.stderr
-    assert "fill in the commented lines of its probe table" in done.stderr
+    assert replace_volatile(done.stderr + done.stdout, place.folder) == snapshot
     assert table(place) == {"driver": "sse"}
     written = (place.folder / "lookout.toml").read_text(encoding="utf-8")
-    for line in ("# api.request = ", '# api.text = "answer"', '# api.done = "[DONE]"'):
+    for line in ("# api.request = ", "# api.text = ", "# api.done = "):
         assert line in written
 
 
-def test_an_address_that_gives_a_get_nothing_is_an_api_and_no_page(place, strict):
-    """Red before: a browser waited 30 s for the page to load, and then said to wait until the app serves."""
-    done = place.run("doctor", f"{strict.url}{PATH}", "--no-ask")
+def test_an_address_that_gives_a_get_nothing_is_an_api_and_no_page(place, strict, snapshot):
+    """The doctor sees the empty answer before a browser is started, and names the command that asks the API."""
+    done = run(place, "doctor", f"{strict.url}{PATH}", "--no-ask")
     assert done.returncode == 3, done.stdout + done.stderr
-    said = " ".join(done.stdout.split())
-    assert "This address is an API, not a page (HTTP 200 with an empty body)." in said
-    assert f"`lookout init --target {strict.url}{PATH}` finds out how it is asked" in said
+    assert replace_volatile(done.stdout, place.folder) == snapshot
 
 
 def test_the_address_that_was_typed_stays_readable_in_an_error(place, shapes):
-    done = begun(place, f"{shapes.url}/file")
+    done = init(place, f"{shapes.url}/file")
     assert done.returncode == 2
-    assert done.stderr.startswith(f"lookout: {shapes.url}/file is neither a chat page nor a chat API")
+    assert done.stderr.startswith(f"lookout: {shapes.url}/file ")
 
 
-def test_doctor_says_which_setting_of_an_api_is_wrong_and_exits_as_a_wrong_configuration(place, strict):
-    """Red before: exit code 4, "the monitor itself is in trouble"."""
-    assert begun(place, f"{strict.url}/v2/dialog/tern", "--driver", "sse", "--no-ask").returncode == 0
-    done = place.run("doctor", "bot")
-    said = " ".join(done.stdout.split())
+def test_doctor_says_which_setting_of_an_api_is_wrong_and_exits_as_a_wrong_configuration(place, strict, snapshot):
+    """A path that the API does not have is a mistake of the configuration, exit code 2."""
+    assert init(place, f"{strict.url}/v2/dialog/tern", "--driver", "sse", "--no-ask").returncode == 0
+    done = run(place, "doctor", "bot")
     assert done.returncode == 2, done.stdout + done.stderr
-    assert "HTTP 404 at /v2/dialog/tern: no such path there" in said
-    assert "correct the path of url or probe.api.url under [targets.bot] in lookout.toml" in said
+    assert replace_volatile(done.stdout, place.folder) == snapshot
 
 
 def test_nobody_is_asked_who_must_not_be(place, shapes):
     before = len(shapes.posts)
-    assert begun(place, f"{shapes.url}/plain", "--no-ask").returncode == 0
+    assert init(place, f"{shapes.url}/plain", "--no-ask").returncode == 0
     assert table(place) == {"driver": "json"}
-    production = begun(place, f"{shapes.url}/plain", "--environment", "production", "--force", CI="true")
-    assert "Nothing was asked" in production.stderr
+    production = init(place, f"{shapes.url}/plain", "--environment", "production", "--force", CI="true")
+    assert production.returncode == 0, production.stderr
     assert len(shapes.posts) == before

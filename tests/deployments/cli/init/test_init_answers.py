@@ -40,27 +40,40 @@ def test_a_page_or_a_space_gets_a_name(answer, name, space):
 
 
 @pytest.mark.parametrize(
-    ("check", "answer", "says"),
+    ("check", "answer"),
     [
-        (target_of, "chat.example.com/support", "write it with https:// or http:// in front"),
-        (target_of, "localhost:7860/x", "write it with https:// or http:// in front"),
-        (target_of, "support", "neither an address"),
-        (target_of, "http://", "no address that can be opened"),
-        (target_of, "http://[1/", "no address that can be opened"),
-        (target_of, "https://me:pass-word@example.com", "without user and password"),
-        (target_of, "https://example.com/\x7f", "nobody can see"),
-        (environment_of, "prod", "neither staging nor production"),
-        (family_of, "our own", "names no family that is known: claude, "),
-        (family_of, "sk-ant-123456", "that is a secret"),
-        (channel_of, "#two words", "is no channel"),
-        (channel_of, "#" + "a" * 81, "is no channel"),
-        (channel_of, "https://hooks.slack.com/services/T0/B0/s3cr3t", "SLACK_WEBHOOK_URL"),
-        (channel_of, "xoxb-1-2-s3cr3t", "SLACK_BOT_TOKEN"),
+        (target_of, "chat.example.com/support"),
+        (target_of, "localhost:7860/x"),
+        (target_of, "support"),
+        (target_of, "http://"),
+        (target_of, "http://[1/"),
+        (target_of, "https://me:pass-word@example.com"),
+        (target_of, "https://example.com/\x7f"),
+        (environment_of, "prod"),
+        (family_of, "our own"),
+        (family_of, "sk-ant-123456"),
+        (channel_of, "#two words"),
+        (channel_of, "#" + "a" * 81),
+        (channel_of, "https://hooks.slack.com/services/T0/B0/s3cr3t"),
+        (channel_of, "xoxb-1-2-s3cr3t"),
+    ],
+    ids=[
+        *(
+            "no scheme",
+            "no scheme and a port",
+            "no address",
+            "no host",
+            "broken host",
+            "a password",
+            "control character",
+        ),
+        *("environment", "family", "a key as family", "words as channel", "long channel", "webhook", "token"),
     ],
 )
-def test_what_is_no_answer_is_refused_with_words_and_secrets_are_not_repeated(check, answer, says):
-    with pytest.raises(ConfigError, match=re.escape(says)) as error:
+def test_a_wrong_answer_is_refused_and_a_secret_in_it_is_not_repeated(check, answer, snapshot):
+    with pytest.raises(ConfigError) as error:
         check(answer)
+    assert str(error.value) == snapshot
     assert "s3cr3t" not in str(error.value)
     assert "pass-word" not in str(error.value)
     assert "123456" not in str(error.value)
@@ -92,7 +105,7 @@ def switched_on(config: str) -> str:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(target=TARGETS, family=FAMILIES, channel=st.sampled_from([None, "#alerts"]))
 def test_whatever_is_answered_the_files_load_and_so_do_the_lines_that_are_off(tmp_path, target, family, channel):
-    """What is off is valid too: whoever takes the # away needs no manual."""
+    """What is off is valid too: taking the # away is enough."""
     answered = target_of(target).model_copy(update={"model_family": family})
     written = texts(Answers(target=answered, channel=channel))
     for name, text in written.items():
@@ -112,7 +125,7 @@ def test_whatever_is_answered_the_files_load_and_so_do_the_lines_that_are_off(tm
 
 @pytest.mark.parametrize("family", [None, "llama", "claude"])
 def test_lookout_up_finds_nothing_missing_in_what_was_written(tmp_path, family):
-    """No secret is needed to begin: what needs one is off until somebody switches it on."""
+    """No secret is needed to begin: what needs one is off until you switch it on."""
     answered = target_of("acme/bot").model_copy(update={"model_family": family})
     write(tmp_path / FILE_NAME, Answers(target=answered, channel="#alerts"), force=False)
     config = load_config(tmp_path / FILE_NAME)
@@ -176,11 +189,11 @@ def test_with_yes_nothing_is_asked_and_the_target_is_needed():
         asked(take_defaults=True)
 
 
-def test_a_wrong_flag_is_told_before_anything_is_asked():
-    with pytest.raises(ConfigError, match=r"--slack-channel: 'a b' is no channel.*accepted: "):
+def test_a_wrong_flag_is_an_error_before_anything_is_asked():
+    with pytest.raises(ConfigError, match="--slack-channel: 'a b'"):
         asked(slack_channel="a b")
 
 
 def test_when_answers_run_out_it_says_which_is_missing():
-    with pytest.raises(ConfigError, match=r"no answer to 'Where do alerts go.*--slack-channel"):
+    with pytest.raises(ConfigError, match="--slack-channel"):
         asked("acme/bot", "staging", "llama")
