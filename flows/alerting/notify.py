@@ -35,7 +35,7 @@ from monitors.records.incidents import (
     NotifyReason,
     Observation,
 )
-from monitors.records.runs import RunReport
+from monitors.records.runs import RunReport, format_uncovered
 from monitors.reports.figures import format_causes, format_changes_briefly
 from monitors.reports.rechecks import format_recheck_briefly
 from monitors.reports.triage_summary import format_dimensions
@@ -74,6 +74,8 @@ def message_context(
     lines = EXPLAINING_LINES - bool(format_recheck_briefly(report.recheck))
     in_common = _in_common(report, account_patterns)[: lines - 1]
     changed = format_changes_briefly(report.what_changed, most=lines - len(in_common)) + _last_pass(report)
+    if left_out := format_uncovered(report.reasons):
+        changed += (f"Not covered by this {report.verdict}: {left_out}",)
     return MessageContext(
         commit=report.commit,
         flat=None if flat is None else f"{flat:.3f}",

@@ -19,7 +19,6 @@ from flows.nightly.grading import is_safely_graded, is_unanswered
 from monitors.gate.assess import worst_first
 from monitors.gate.ratings import BEST, WORST, rating_of
 from monitors.judge.canaries import canaries_for
-from monitors.judge.consensus import JUDGE
 from monitors.judge.model import BYTES_PER_TOKEN, Usage, cost_usd
 from monitors.judge.prompt import Task, instructions
 from monitors.judge.settings import JudgeSettings
@@ -32,7 +31,7 @@ from monitors.records.estimates import (
     RateEstimate,
     RateUnknown,
 )
-from monitors.records.grades import Aspect, Assessment, CaseOutcome, FailureKind, Judged
+from monitors.records.grades import JUDGE, Aspect, Assessment, CaseOutcome, FailureKind, Judged
 from monitors.records.nightly import (
     FactsChecked,
     KindRate,

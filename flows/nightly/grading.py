@@ -20,7 +20,7 @@ from monitors.graders.base import Grader
 from monitors.graders.panel import grade_exchange
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.judge.batches import BatchPollPolicy, judge_by_batch
-from monitors.judge.consensus import JUDGE, OFF, JudgeCase, PanelRuling, Ruling, abstention, grade_of
+from monitors.judge.consensus import OFF, JudgeCase, PanelRuling, Ruling, abstention, grade_of
 from monitors.judge.judge import Account, Judge, JudgedGroup
 from monitors.judge.model import price_list
 from monitors.judge.precheck import fails_by_rule, is_replaced, judge_case, request_id
@@ -32,6 +32,7 @@ from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Evidence, Exchange, Origin, Timings, WirePayload
 from monitors.records.grades import (
     CASE_ROW,
+    JUDGE,
     TRAFFIC_ROW,
     Abstained,
     Aspect,

@@ -26,7 +26,7 @@ from monitors.gate.repeatability import pairs_of, repeatability
 from monitors.judge.consensus import Ruling
 from monitors.judge.judge import Account, JudgedGroup
 from monitors.judge.model import price_list
-from monitors.judge.precheck import is_open
+from monitors.judge.precheck import needs_judge
 from monitors.plural import plural
 from monitors.probes.readiness import same_commit, wait_until_ready
 from monitors.probes.runner import Question
@@ -220,8 +220,14 @@ class _Judging:
 
     async def take(self, result: CaseResult) -> None:
         """Count a result, or pass it to the judge."""
-        if self._queue is not None and isinstance(result.result, Exchange) and is_open(result.assessment):
-            self._queue.put(PendingAnswer(result.case, result.result, result.assessment.grades))
+        settings, found = self._context.judge.settings, result.assessment
+        if (
+            self._queue is not None
+            and settings is not None
+            and isinstance(result.result, Exchange)
+            and needs_judge(found, settings.scope)
+        ):
+            self._queue.put(PendingAnswer(result.case, result.result, found.grades, found.factual_match))
         else:
             self._asked.take(result)
 

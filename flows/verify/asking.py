@@ -26,7 +26,6 @@ from flows.verify.run_state import LiveRun, named_baseline
 from monitors.errors import ConfigError, ProbeError
 from monitors.gate.assess import assess
 from monitors.graders.panel import grade_exchange
-from monitors.judge.precheck import is_open
 from monitors.plural import plural
 from monitors.probes.readiness import wait_until_back, wait_until_ready
 from monitors.probes.runner import probe_questions, still_open, worst_first
@@ -193,10 +192,10 @@ class _Grading:
         return assess(case, exchange, grades).outcome is not CaseOutcome.CORRECT
 
     async def save(self, case: GoldCase, result: ProbeResult) -> None:
-        """Store the final result in the journal, then pass it to whoever watches. Open ones go to the judges."""
+        """Store the final result in the journal, then pass it to whoever watches. Judges get what needs them."""
         grades = self._graded.pop((case.id, result.repeat), ())
         assessment = assess(case, result, grades if isinstance(result, Exchange) else ())
-        if isinstance(result, Exchange) and is_open(assessment):
+        if isinstance(result, Exchange) and self._judges.is_needed(assessment):
             await self._judges.settle(case, result, grades)
             return
         await self._on_graded(await asyncio.to_thread(self._run.save, case, result, assessment))

@@ -42,7 +42,7 @@ from monitors.explain.run_attributes import first_look_at
 from monitors.explain.what_changed import what_changed
 from monitors.gate.evaluate import evaluate
 from monitors.records.incidents import Incident, Link
-from monitors.records.runs import RunReport
+from monitors.records.runs import RunReport, format_uncovered
 from monitors.reports.write import ReportPaths, write_reports
 from warehouse.database.rebuild import rebuild
 from warehouse.journal.rows import RunRow
@@ -281,4 +281,5 @@ def _in_one_line(report: RunReport) -> str:
     scores = (
         "nothing was graded" if weighted is None or flat is None else f"weighted {weighted:.3f}, flat {flat:.3f}"
     )
-    return f"{report.verdict}: {scores}"
+    left_out = format_uncovered(report.reasons)
+    return f"{report.verdict}: {scores}" + (f"; not covered: {left_out}" if left_out else "")

@@ -1,4 +1,6 @@
-"""Settles the answers that the plain graders leave open: by a rule, the judge, or an abstention that says why.
+"""Settles the answers that need a judge: by a rule, the judge, or an abstention that says why.
+
+A judge grades what the plain graders leave open and, as `[judge] scope` says, confirms what they grade.
 
 Answers wait here for the judge while the run goes on asking: in groups, and a severity-3 case without delay.
 """
@@ -17,25 +19,27 @@ from flows.alerting.notify import Fault
 from flows.context import open_judge
 from flows.verify.run_state import LiveRun
 from monitors.gate.assess import assess
-from monitors.judge.consensus import JUDGE, OFF, Cost, PanelRuling, Ruling, abstention, grade_of
+from monitors.judge.consensus import OFF, Cost, PanelRuling, Ruling, abstention, grade_of
 from monitors.judge.judge import Account, Judge, JudgedGroup
 from monitors.judge.model import price_list
-from monitors.judge.precheck import PRECHECK, fails_by_rule, is_open, is_replaced, judge_case
+from monitors.judge.precheck import PRECHECK, fails_by_rule, is_open, is_replaced, judge_case, needs_judge
 from monitors.judge.prompt import Task
+from monitors.judge.settings import JudgeScope
 from monitors.plural import plural
-from monitors.records.base import Severity
+from monitors.records.base import Finding, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
-from monitors.records.grades import Abstained, Assessment, CaseOutcome, Grade, Judged, JudgeLineage
+from monitors.records.grades import JUDGE, Abstained, Assessment, CaseOutcome, Grade, Judged, JudgeLineage
 from monitors.records.runs import CaseResult, JudgeState, Judging
 
 
 class PendingAnswer(NamedTuple):
-    """An answer that the plain graders left open, with what they said of it."""
+    """An answer that needs a judge, with what the plain graders said of it and of its facts."""
 
     case: GoldCase
     exchange: Exchange
     grades: tuple[Grade, ...]
+    rules: Finding = Finding.UNGRADED
 
 
 OnRuling = Callable[[PendingAnswer, Ruling], Awaitable[None]]
@@ -44,9 +48,10 @@ OnRuling = Callable[[PendingAnswer, Ruling], Awaitable[None]]
 class JudgeQueue:
     """Judges in a task of its own, so that asking never waits for a provider.
 
-    It sends a group when the group is full, when something in it is severe, or when nothing more comes. ``known``
-    are the cases that canaries are made of. Leaving the ``async with`` block waits until all is judged; leaving it
-    by an exception does not: what was not judged stays open, and a resumed run takes it up.
+    It sends a group when the group is full, when something severe in it is open, or when nothing more comes: what
+    the rules pass can wait for its confirmation. ``known`` are the cases that canaries are made of. Leaving the
+    ``async with`` block waits until all is judged; leaving it by an exception does not: what was not judged stays
+    open, and a resumed run takes it up.
     """
 
     def __init__(
@@ -103,12 +108,12 @@ class JudgeQueue:
                 await self._judge_group(group)
 
     def _is_time(self) -> bool:
-        severe = any(one.case.severity is Severity.PAGE for one in self._waiting)
-        return bool(self._waiting) and (self._closing or severe or len(self._waiting) >= self._size)
+        urgent = any(one.case.severity is Severity.PAGE and one.rules is Finding.UNGRADED for one in self._waiting)
+        return bool(self._waiting) and (self._closing or urgent or len(self._waiting) >= self._size)
 
     async def _judge_group(self, group: Sequence[PendingAnswer]) -> None:
         self._groups += 1
-        cases = [judge_case(one.case, one.exchange, one.grades) for one in group]
+        cases = [judge_case(one.case, one.exchange, one.grades, rules=one.rules) for one in group]
         canaries = self._judge.group_canaries(cases, self._known, seed=f"{self._seed}:{self._groups}")
         judged = await self._judge.group(cases, canaries)
         self._on_group(judged)
@@ -125,7 +130,7 @@ OnGraded = Callable[[CaseResult], Awaitable[None]]
 
 
 class JudgeStage:
-    """Settles open answers of one run; ``on_graded`` hears of each once, when its assessment is final.
+    """Settles the answers of one run that need a judge; ``on_graded`` hears of each once, when it is final.
 
     Every answer is in the journal before it waits for a judge, and again when it has a grade.
     """
@@ -164,9 +169,14 @@ class JudgeStage:
 
     async def _take_up(self) -> None:
         """Take up what a stopped run left open, or could not have judged."""
-        for opened in [one for one in self._run.results if is_open(one.assessment)]:
+        for opened in [one for one in self._run.results if self.is_needed(one.assessment)]:
             if isinstance(opened.result, Exchange):
                 await self.settle(opened.case, opened.result, opened.assessment.grades)
+
+    def is_needed(self, assessment: Assessment) -> bool:
+        """Whether `settle` must settle the answer before it counts."""
+        settings = self._plan.settings
+        return needs_judge(assessment, settings.scope if settings and self._queue else JudgeScope.OPEN)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -177,8 +187,9 @@ class JudgeStage:
             self._conclude()
 
     async def settle(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
-        """Settle an answer whose facts the plain graders left ungraded."""
-        by_rule = fails_by_rule(case, exchange)
+        """Settle an answer that needs a judge."""
+        assessment = assess(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
+        by_rule = fails_by_rule(case, exchange) if is_open(assessment) else None
         if by_rule is not None:
             await self._save(case, exchange, with_grade(grades, by_rule))
         elif self._queue is None:
@@ -186,8 +197,8 @@ class JudgeStage:
             off = abstention(f"{OFF}: {self._plan.why_off}", task=task)
             await self._save(case, exchange, with_grade(grades, off))
         else:
-            await asyncio.to_thread(self._run.save, case, exchange, assess(case, exchange, grades))
-            self._queue.put(PendingAnswer(case, exchange, tuple(grades)))
+            await asyncio.to_thread(self._run.save, case, exchange, assessment)
+            self._queue.put(PendingAnswer(case, exchange, assessment.grades, assessment.factual_match))
 
     async def _ruled(self, waiting: PendingAnswer, ruling: Ruling) -> None:
         ruled = ruled_assessment(waiting, ruling)
@@ -239,9 +250,9 @@ def ruled_assessment(waiting: PendingAnswer, ruling: Ruling) -> Assessment:
 
 
 def marked(assessment: Assessment, *, unconfirmed: bool) -> Assessment:
-    """The assessment; a severity-3 failure that rests on one judge alone says so."""
+    """The assessment; a severity-3 failure that rests on one judge alone says so, as a disputed case does."""
     severe = assessment.outcome is CaseOutcome.FAILED and assessment.severity is Severity.PAGE
-    return assessment.model_copy(update={"unconfirmed": unconfirmed and severe})
+    return assessment.model_copy(update={"unconfirmed": (unconfirmed and severe) or assessment.is_disputed})
 
 
 def with_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade, ...]:
@@ -251,7 +262,7 @@ def with_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grad
 
 def summary(results: Sequence[CaseResult]) -> Judging:
     """How many answers needed a judge and what became of them, counted from their grades."""
-    answers = by_rule = spoken = judged = waiting = 0
+    answers = by_rule = spoken = judged = waiting = to_confirm = disputed = 0
     graded_by = set[JudgeLineage]()
     why = Counter[str]()
     for one in results:
@@ -263,17 +274,26 @@ def summary(results: Sequence[CaseResult]) -> Judging:
         spoken += len(said)
         judged += sum(isinstance(grade, Judged) for grade in said)
         waiting += is_open(one.assessment) and not said
+        if said and assess(one.case, one.result, _without_judge(one)).outcome is not CaseOutcome.UNGRADED:
+            to_confirm += 1
+            disputed += one.assessment.is_disputed
         graded_by.update(grade.lineage for grade in said if isinstance(grade, Judged) and grade.lineage)
         why.update(grade.reason for grade in said if isinstance(grade, Abstained))
     return Judging(
         state=JudgeState.OFF,
         answers=answers,
         left_open=spoken + by_rule + waiting,
+        to_confirm=to_confirm,
+        disputed=disputed,
         by_rule=by_rule,
         judged=judged,
         ungraded_because=tuple(reason for reason, _ in why.most_common(MOST_REASONS)),
         lineages=tuple(sorted(graded_by, key=lambda one: (one.model, one.prompt_sha256))),
     )
+
+
+def _without_judge(result: CaseResult) -> Sequence[Grade]:
+    return [grade for grade in result.assessment.grades if grade.grader != JUDGE]
 
 
 def _spent_before(results: Sequence[CaseResult]) -> Cost:

@@ -32,7 +32,7 @@ from monitors.explain.recheck import (
     severe_failures,
 )
 from monitors.gate.assess import assess
-from monitors.judge.consensus import JUDGE, Cost, Ruling, grade_of
+from monitors.judge.consensus import Cost, Ruling, grade_of
 from monitors.judge.judge import Account
 from monitors.judge.model import price_list
 from monitors.judge.precheck import is_open
@@ -40,7 +40,7 @@ from monitors.probes.readiness import wait_until_ready
 from monitors.probes.runner import Question
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.explanations import BuildProof, PreviousBuild, Recheck, RecheckAnswer, RecheckPlace
-from monitors.records.grades import Assessment, CaseOutcome, Judged
+from monitors.records.grades import JUDGE, Assessment, CaseOutcome, Judged
 from monitors.records.runs import CaseResult
 from monitors.records.targets import Target
 from warehouse.journal.rows import RecheckRow

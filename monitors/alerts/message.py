@@ -24,6 +24,7 @@ from monitors.alerts.wording import (
     RECOVERED_MARK,
     SEVERITY_MARKS,
     TRAFFIC_CASE,
+    format_doubt,
     format_to_do,
     is_grave,
     what_broke,
@@ -223,7 +224,7 @@ class MessageSection(Record):
     severity: str
     row: str = ""
     history: str = ""
-    unconfirmed: bool = False
+    doubt: str = ""
     flaky: str = ""
     examples: tuple[MessageSection, ...] = ()
     others: str = ""
@@ -355,7 +356,7 @@ def _part(item: AlertItem, alert: Alert) -> MessageSection:
         severity=f"Severity {int(item.incident.severity)}",
         row=visible(format_policy_row(seen.policy_row or "")),
         history="" if alone else _history(item, alert),
-        unconfirmed=seen.unconfirmed,
+        doubt=format_doubt(seen),
         flaky=seen.flaky,
         examples=tuple(map(_example, seen.examples)),
         others=visible(_others(seen, alert)),
@@ -396,6 +397,8 @@ def _example(case: FailedCase) -> MessageSection:
 def _finding_label(item: AlertItem) -> str:
     if item.observation.kind is not IncidentKind.CASE_FAILURE or item.reason is NotifyReason.RECOVERED:
         return ""
+    if item.observation.failure_kind is None:
+        return "Verdicts"
     return "Found" if _is_traffic(item) else "Failed check"
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from monitors.alerts.redact import excerpt, excerpt_but
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
+from monitors.alerts.wording import DISPUTED_TITLE, FAILURE_TITLES, KIND_WORDS
 from monitors.facts.triage_report import read_report
 from monitors.plural import plural
 from monitors.records.base import Blame, Identifier, Record, Severity, Sha256, UtcTime
@@ -317,13 +317,14 @@ def observations(
 ) -> tuple[Observation, ...]:
     """Observations of every failed case from ``settings.page_severity`` on, in the order of ``results``.
 
-    Only failures the app is to blame for count. A case that was asked several times is one observation, its
-    worst. Texts are redacted and cut; ``account_patterns`` are the target's own regular expressions. ``flaky`` says
-    by case id how often a case was right that was right only sometimes.
+    Only failures the app is to blame for count, and answers that rules pass and a judge fails. A case that was
+    asked several times is one observation, its worst. Texts are redacted and cut; ``account_patterns`` are the
+    target's own regular expressions. ``flaky`` says by case id how often a case was right that was right only
+    sometimes.
     """
     worst: dict[str, Observation] = {}
     for result in results:
-        if not _has_own_alert(result.assessment, settings):
+        if not (_has_own_alert(result.assessment, settings) or _is_disputed(result.assessment, settings)):
             continue
         seen = _observe(
             result,
@@ -409,6 +410,14 @@ def _has_own_alert(assessment: Assessment, settings: AlertSettings) -> bool:
     return _is_failure(assessment) and assessment.severity >= settings.page_severity
 
 
+def _is_disputed(assessment: Assessment, settings: AlertSettings) -> bool:
+    return assessment.is_disputed and assessment.severity >= settings.page_severity
+
+
+DISPUTED: Final = "disputed"
+"""What distinguishes an answer on which rules and judge disagree from a failure of the same case."""
+
+
 def _observe(
     result: CaseResult,
     *,
@@ -420,13 +429,13 @@ def _observe(
     account_patterns: Sequence[str],
 ) -> Observation:
     case, assessment = result.case, result.assessment
-    kind = assessment.failure_kinds[0]
+    kind = next(iter(assessment.failure_kinds), None)
 
     def short(text: str, around: int | None = None, limit: int = limit) -> Redacted:
         return excerpt(text, limit=limit, account_patterns=account_patterns, around=around)
 
     return Observation(
-        fingerprint=fingerprint(target, IncidentKind.CASE_FAILURE, case.id, kind.value),
+        fingerprint=fingerprint(target, IncidentKind.CASE_FAILURE, case.id, kind.value if kind else DISPUTED),
         kind=IncidentKind.CASE_FAILURE,
         target=target,
         run_id=run_id,
@@ -438,11 +447,11 @@ def _observe(
         right_answers=_right_answers([result]),
         policy_row=assessment.policy_row,
         commit=commit,
-        title=short(FAILURE_TITLES[kind]),
+        title=short(FAILURE_TITLES[kind] if kind else DISPUTED_TITLE),
         asked=short(_asked(result)) or None,
         expected=short(_expected(result)) or None,
         answered=short(*_answer(result, kind)) or None,
-        reason=short(_which_check(assessment, kind), limit=CASE_REASON_CHARACTERS),
+        reason=short(_which_check(assessment, kind) if kind else assessment.reason, limit=CASE_REASON_CHARACTERS),
         unconfirmed=assessment.unconfirmed,
         origin=result.result.origin,
         is_report=case.triage is not None,
@@ -475,7 +484,7 @@ def _known(reference: TriageReference) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _answer(result: CaseResult, kind: FailureKind) -> tuple[str, int | None]:
+def _answer(result: CaseResult, kind: FailureKind | None) -> tuple[str, int | None]:
     """What came back, and where in it the evidence stands.
 
     Of a report on an issue it is the root cause that it gives, unless what is wrong may stand anywhere in it.
@@ -502,9 +511,9 @@ def _which_check(assessment: Assessment, kind: FailureKind) -> str:
     return f"{grade.grader}: {grade.reason}" if grade and grade.reason.strip() else assessment.reason or kind.value
 
 
-def _evidence_start(result: CaseResult, kind: FailureKind) -> int | None:
+def _evidence_start(result: CaseResult, kind: FailureKind | None) -> int | None:
     came = result.result
-    if not isinstance(came, Exchange):
+    if not isinstance(came, Exchange) or kind is None:
         return None
     spans = (span for grade in _failing(result.assessment, kind) for span in grade.evidence)
     return next((span.start for span in spans if span.where == came.graded_channel), None)

@@ -13,7 +13,7 @@ from typing import Final, assert_never
 from monitors.alerts.lifecycle import close
 from monitors.alerts.redact import EDGE_CHARACTERS, redact
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.wording import ABOUT_AN_ANSWER
+from monitors.alerts.wording import ABOUT_AN_ANSWER, format_doubt
 from monitors.facts.language import identify
 from monitors.plural import plural
 from monitors.records.base import Severity
@@ -115,7 +115,7 @@ def _proposed(item: AlertItem) -> tuple[Severity, str]:
     """The severity that the finding had, and the policy row that set it."""
     seen = item.observation
     row = f": {format_policy_row(seen.policy_row)}" if seen.policy_row else ""
-    doubt = "; not confirmed: only one judge says so" if seen.unconfirmed else ""
+    doubt = f"; {format_doubt(seen)}" if seen.unconfirmed else ""
     return seen.severity, f"the finding was severity {int(seen.severity)}{row}{doubt}"
 
 

@@ -76,8 +76,8 @@ def _part(part: MessageSection, number: str) -> list[Text]:
         rows.append(Text(part.others, style=Style(italic=True)))
     if part.history:
         rows.append(Text(part.history, style=Style(italic=True)))
-    if part.unconfirmed:
-        rows.append(_row("Note", "not confirmed: only one judge says so"))
+    if part.doubt:
+        rows.append(_row("Note", part.doubt))
     if part.flaky:
         rows.append(_row("Note", f"flaky: {part.flaky}; it does not decide the verdict alone"))
     for n, case in enumerate(part.examples, start=1):

@@ -6,9 +6,15 @@ from typing import Final
 
 from monitors.records.base import Severity
 from monitors.records.grades import FAILURE_WORDS, FailureKind
-from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, NotifyReason
+from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, NotifyReason, Observation
 
 FAILURE_TITLES: Final = {kind: failure.capitalize() for kind, failure in FAILURE_WORDS.items()}
+
+DISPUTED_TITLE: Final = "Rules and judge disagree"
+DISPUTED_TO_DO: Final = (
+    "Read the answer beside the gold. Wrong: treat it as a failure. Right: mark this alert as a false alarm."
+)
+"""Of an answer that the rules pass and a judge fails: a case failure without a failure kind."""
 
 KIND_WORDS: dict[IncidentKind, str] = {
     IncidentKind.CASE_FAILURE: "Case failed",
@@ -111,9 +117,17 @@ def format_fault(incident: Incident) -> str:
 def format_to_do(item: AlertItem) -> str:
     """What helps, in a sentence; nothing where the message says it itself, as one with a title of its own does."""
     incident = item.incident
-    if incident.kind is IncidentKind.CASE_FAILURE and incident.failure_kind:
-        return FAILURE_TO_DO[incident.failure_kind]
+    if incident.kind is IncidentKind.CASE_FAILURE:
+        return FAILURE_TO_DO[incident.failure_kind] if incident.failure_kind else DISPUTED_TO_DO
     return "" if format_fault(incident) != KIND_WORDS[incident.kind] else KIND_TO_DO.get(incident.kind, "")
+
+
+def format_doubt(seen: Observation) -> str:
+    """Why the failure is not certain; empty where it is."""
+    if not seen.unconfirmed:
+        return ""
+    is_disputed = seen.failure_kind is None
+    return "unconfirmed: a person must decide" if is_disputed else "not confirmed: only one judge says so"
 
 
 def what_broke(item: AlertItem) -> str:

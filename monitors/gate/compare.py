@@ -61,11 +61,15 @@ class Pair(NamedTuple):
 
 
 class ComparisonDetail(NamedTuple):
-    """A comparison with the pairs and ratings behind it; both are empty where it was refused."""
+    """A comparison with the pairs and ratings behind it; both are empty where it was refused.
+
+    ``right_before`` are the cases that the baseline had right, where it measured the same.
+    """
 
     comparison: Comparison
     pairs: tuple[Pair, ...]
     ratings_before: Ratings
+    right_before: frozenset[str] = frozenset()
 
 
 def compare(
@@ -95,9 +99,11 @@ def compare(
     )
     if other_measure or before.interrupted:
         return ComparisonDetail(known, (), {})
-    pairs = _pairs(right_or_wrong(baseline.asked), assessments, graded)
+    graded_before = right_or_wrong(baseline.asked)
+    right = frozenset(case_id for case_id, is_right in graded_before.items() if is_right)
+    pairs = _pairs(graded_before, assessments, graded)
     if refused:
-        return ComparisonDetail(known.model_copy(update=_changes(pairs)), (), {})
+        return ComparisonDetail(known.model_copy(update=_changes(pairs)), (), {}, right)
     rated = ratings_of(before.rubric)
     found = known.model_copy(
         update={
@@ -109,7 +115,7 @@ def compare(
             "rubric": change_of(rated, ratings_now, clusters, drop=settings.max_rubric_drop),
         }
     )
-    return ComparisonDetail(found, pairs, rated)
+    return ComparisonDetail(found, pairs, rated, right)
 
 
 def _changes(pairs: Sequence[Pair]) -> Mapping[str, object]:

@@ -127,6 +127,8 @@ def _off(judging: Judging, assessments: Sequence[Assessment]) -> str:
 def _on(judging: Judging) -> Iterator[str]:
     ungraded = plural(judging.ungraded, "answer")
     share = f"{judging.reached_judge} of {plural(judging.answers, 'answer')} needed a judge"
+    if judging.to_confirm:
+        share += f", {judging.to_confirm} of them to confirm what the rules say"
     if not judging.reached_judge:
         yield f"no answer needed a judge ({', '.join(judging.models)} stood by)"
         return
@@ -286,6 +288,7 @@ def _gather_inputs(
         sights=sights_of(folded, graded, None if shared is None else frozenset(shared)),
         balance=balance_of(cases, settings),
         outage=outage,
+        disputed=tuple(dict.fromkeys(a.case_id for a in asked if a.is_disputed)),
         interrupted=facts.interrupted,
         settings=settings,
     )

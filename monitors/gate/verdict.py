@@ -4,7 +4,7 @@ Reasons to fail come from the run itself (the veto, the weighted score, missed t
 the comparison with the baseline (a drop of the ratings, a significant regression), and from questions asked in
 several languages (Hindi may not be far behind English). Each decides only when it still stands with any one flaky
 case taken to have been right (`monitors.gate.evaluate`). Other reasons leave a verdict open or are only notes:
-outage, coverage, balance, flaky cases, blind spots.
+outage, disputed answers, coverage, balance, what is not covered, flaky cases, blind spots.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ class GateInputs:
     """A run before its verdict: one assessment for each case, and what was reckoned from all of them.
 
     ``graded`` are the ids of the cases that say something about the application. ``outage`` is what was said of an
-    app that was down. ``compared`` is ``None`` without a baseline, ``rubric`` where no report was rated.
-    ``unrated`` are the cases whose report should have been.
+    app that was down. ``disputed`` are the cases that rules pass and a judge fails. ``compared`` is ``None``
+    without a baseline, ``rubric`` where no report was rated. ``unrated`` are the cases whose report should have
+    been.
     """
 
     assessments: Sequence[Assessment]
@@ -60,6 +61,7 @@ class GateInputs:
     sights: Sequence[DetectableDrop]
     balance: Balance
     outage: str | None
+    disputed: tuple[str, ...]
     interrupted: bool
     settings: GateSettings
 
@@ -371,6 +373,14 @@ def outage(run: GateInputs) -> list[VerdictReason]:
     return [VerdictReason(kind=ReasonKind.DEPLOY, text=run.outage)]
 
 
+def disputed(run: GateInputs) -> list[VerdictReason]:
+    """Answers that the rules pass and the judge fails: a person must read them."""
+    if not run.disputed:
+        return []
+    text = f"rules and judge disagree on {plural(len(run.disputed), 'answer')}: the rules pass, the judge fails"
+    return [VerdictReason(kind=ReasonKind.DISPUTED, text=text, case_ids=run.disputed)]
+
+
 def coverage(run: GateInputs) -> list[VerdictReason]:
     """A run that was stopped, or graded too little, of all cases or of the severe ones."""
     reasons: list[VerdictReason] = []
@@ -387,6 +397,23 @@ def coverage(run: GateInputs) -> list[VerdictReason]:
         blind = [a for a in ungraded if a.case_severity is Severity.PAGE]
         reasons.append(_too_little(seen, len(severe), "severity-3 cases", blind, run.coverage))
     return reasons
+
+
+def uncovered(run: GateInputs) -> list[VerdictReason]:
+    """What a PASS does not cover: severity-3 cases that were not graded, and cases that the baseline had right."""
+    ungraded = [a for a in run.assessments if a.case_id not in run.graded]
+    before = run.compared.right_before if run.compared else frozenset[str]()
+    severe = tuple(a.case_id for a in ungraded if a.case_severity is Severity.PAGE)
+    no_longer = tuple(a.case_id for a in ungraded if a.case_id in before and a.case_id not in severe)
+    texts = {
+        f"{plural(len(severe), 'severity-3 case')} not graded": severe,
+        f"{plural(len(no_longer), 'case')} right in the baseline and not graded now": no_longer,
+    }
+    return [
+        VerdictReason(kind=ReasonKind.UNCOVERED, text=text, case_ids=ids, decisive=False)
+        for text, ids in texts.items()
+        if ids
+    ]
 
 
 def _too_little(
@@ -498,12 +525,13 @@ def decide(run: GateInputs) -> tuple[Verdict, tuple[VerdictReason, ...]]:
     ]
     open_questions = [
         *outage(run),
+        *disputed(run),
         *coverage(run),
         *unsure_ratings(run),
         *unrated(run),
         *balance(run),
     ]
-    said = [*flaky(run), *sight(run)]
+    said = [*uncovered(run), *flaky(run), *sight(run)]
     reasons = (*failing, *open_questions, *said)
     if any(reason.decisive for reason in failing):
         return Verdict.FAIL, reasons

@@ -26,7 +26,7 @@ from monitors.judge.prompt import RUBRIC_VERSION, Subject, Task, instructions
 from monitors.judge.verdict import JudgeVerdict
 from monitors.records.base import Blame, Finding, Probability, Record, Severity
 from monitors.records.exchanges import Channel, Exchange, WirePayload
-from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, JudgeLineage, Span
+from monitors.records.grades import JUDGE, Abstained, Aspect, FailureKind, Judged, JudgeLineage, Span
 
 UNSURE_SCORES = (0.3, 0.8)
 """A score strictly between these is a doubt. Below and above, judges that grade twice say the same."""
@@ -236,7 +236,6 @@ class NoRuling(Record):
 Ruling = Annotated[PanelRuling | NoRuling, Field(discriminator="status")]
 
 
-JUDGE: Final = "judge"
 REASON_CHARACTERS: Final = 600
 
 OFF: Final = "the judge is off"

@@ -23,11 +23,13 @@ from typing import Final
 from monitors.facts.citations import find_citations
 from monitors.judge.consensus import JudgeCase
 from monitors.judge.prompt import subject_of
+from monitors.judge.settings import JudgeScope
 from monitors.judge.untrusted_text import plain_text
-from monitors.records.base import Finding, Record
+from monitors.records.base import Finding, Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import (
+    JUDGE,
     NO_REPORT,
     Abstained,
     Aspect,
@@ -270,12 +272,37 @@ def is_open(assessment: Assessment) -> bool:
 
     A case that failed on safety, or whose citation is missing, has failed already: a judge would add money and no
     news. One for which nothing came back has nothing to judge. A report is rated whatever its graders say, as long
-    as it is one.
+    as it is one. What a judge has graded is not judged again.
     """
+    if any(isinstance(g, Judged) and g.grader == JUDGE for g in assessment.grades):
+        return False
     if any(grade.aspect is Aspect.REPORT_FORM for grade in assessment.grades):
-        rated = any(isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS for g in assessment.grades)
-        return not rated and not {*assessment.failure_kinds} & NO_REPORT
+        return not {*assessment.failure_kinds} & NO_REPORT
     return assessment.outcome is CaseOutcome.UNGRADED and assessment.factual_match is Finding.UNGRADED
+
+
+def needs_judge(assessment: Assessment, scope: JudgeScope) -> bool:
+    """Whether a judge grades the answer: the rules leave it open, or ``scope`` wants a verdict beside theirs."""
+    return is_open(assessment) or is_to_confirm(assessment, scope)
+
+
+def is_to_confirm(assessment: Assessment, scope: JudgeScope) -> bool:
+    """Whether the rules have graded the answer and ``scope`` wants a judge's verdict beside theirs.
+
+    What disclosed or leaked something, and a report on an issue, is no question of facts.
+    """
+    if any(g.grader == JUDGE or g.aspect is Aspect.REPORT_FORM for g in assessment.grades):
+        return False
+    match scope:
+        case JudgeScope.OPEN:
+            return False
+        case JudgeScope.SEVERE:
+            return assessment.outcome is CaseOutcome.CORRECT and assessment.case_severity is Severity.PAGE
+        case JudgeScope.ALL:
+            return (
+                assessment.factual_match in {Finding.YES, Finding.NO}
+                and not {*assessment.failure_kinds} & NO_REPORT
+            )
 
 
 _SHOWN_TO_JUDGES: Final = ("relevant_files", "issue_severity", "keywords", "steps")
@@ -310,13 +337,19 @@ def _without_sources(text: str) -> str:
     return text
 
 
-def judge_case(case: GoldCase, exchange: Exchange, grades: Sequence[Grade] = ()) -> JudgeCase:
-    """A gold case with its answer, for the judge. Its severity is the case's: nothing in an answer changes it."""
+def judge_case(
+    case: GoldCase, exchange: Exchange, grades: Sequence[Grade] = (), *, rules: Finding = Finding.UNGRADED
+) -> JudgeCase:
+    """A gold case with its answer, for the judge. Its severity is the case's: nothing in an answer changes it.
+
+    ``rules`` is what the graders without a model say of the facts; no word of it is shown to the judge.
+    """
     found = [g.reason for g in grades if isinstance(g, Judged) and g.grader in _SHOWN_TO_JUDGES]
     return JudgeCase(
         id=request_id(exchange.run_id, case.id, str(exchange.repeat)),
         subject=subject_of(case, exchange.graded_text, found),
         severity=case.severity,
+        rules=rules,
     )
 
 

@@ -1,10 +1,10 @@
 """`[judge]` and `[review]`: which models judge and for how much money, and which answers people review.
 
-The models judge what the plain graders leave open. People review a share of each stratum of graded answers, the
-same answers whoever asks and whenever. Answers are sampled run by run, from strata by which graders passed or
-failed them, what came of them, and whether their case is of severity 3. Each stratum gives its share and at least
-one, so that every grader is reviewed and the rare failure too. How likely an answer was to be sampled is stored
-with its label; every rate is weighted by that.
+The models judge what the plain graders leave open, and by default confirm severity-3 cases that these pass. People
+review a share of each stratum of graded answers, the same answers whoever asks and whenever. Answers are sampled
+run by run, from strata by which graders passed or failed them, what came of them, and whether their case is of
+severity 3. Each stratum gives its share and at least one, so that every grader is reviewed and the rare failure
+too. How likely an answer was to be sampled is stored with its label; every rate is weighted by that.
 """
 
 from __future__ import annotations
@@ -81,6 +81,16 @@ class JudgeProvider(StrEnum):
 KEY_VARIABLES: Final = {JudgeProvider.ANTHROPIC: "ANTHROPIC_API_KEY", JudgeProvider.OPENAI: "OPENAI_API_KEY"}
 
 
+class JudgeScope(StrEnum):
+    """Which answers a judge grades besides those that the rules leave open."""
+
+    OPEN = "open"
+    SEVERE = "severe"
+    """Also severity-3 cases that the rules pass."""
+    ALL = "all"
+    """Every answer."""
+
+
 class JudgeModelSettings(BaseModel):
     """`[[judge.models]]`: one judging model. Its key is in the environment, never here."""
 
@@ -113,6 +123,10 @@ class JudgeSettings(BaseModel):
         min_length=1,
         max_length=3,
         description="one, or three; the others are asked where the first is unsure or severity is 3",
+    )
+    scope: JudgeScope = Field(
+        default=JudgeScope.SEVERE,
+        description="answers it grades: open (rules cannot), severe (also severity 3 that rules pass), all",
     )
     families: dict[str, tuple[str, ...]] = Field(
         default={}, description="families of models with names of your own: family to patterns over the model id"

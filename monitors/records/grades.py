@@ -158,6 +158,10 @@ class JudgeLineage(Record):
     rubric_version: str
 
 
+JUDGE: Final = "judge"
+"""The grader that is a model, or several of them."""
+
+
 class Judged(Record):
     """A grader's verdict. It passed if and only if there is no failure kind.
 
@@ -216,6 +220,8 @@ class Assessment(Record):
     severity table that decided (``case``, or a failure kind's floor such as ``pii_disclosure>=3``).
     ``blame`` is ``None`` when the case was correct. ``failure_kinds`` are all that were found, worst first.
     The findings feed the metrics: ``refused`` is what the reply did, not whether it should have.
+    ``unconfirmed`` marks a failure that rests on one judge alone, and an ungraded case that rules pass and a judge
+    fails.
     """
 
     run_id: Identifier
@@ -239,6 +245,11 @@ class Assessment(Record):
     app_path: str | None = None
     unconfirmed: bool = False
     grades: tuple[Grade, ...] = ()
+
+    @property
+    def is_disputed(self) -> bool:
+        """Whether rules pass the answer and a judge fails it, so that a person must read it."""
+        return self.unconfirmed and self.outcome is CaseOutcome.UNGRADED
 
     @model_validator(mode="after")
     def _failure_has_a_kind(self) -> Self:

@@ -6,6 +6,7 @@ many mutants of a suite's golds the graders caught. A baseline is the accepted r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Final
@@ -48,14 +49,15 @@ class JudgeState(StrEnum):
 class Judging(Record):
     """A run's judging. ``why`` says why the judge was off.
 
-    ``answers`` came back; ``left_open`` of them the graders without a model could not settle. Of these, ``by_rule``
-    were no answers at all and failed without a judge, for ``unaskable`` there was nothing to hold them against
-    (live traffic without gold or passages), ``judged`` have a grade of a judge, the rest is ungraded:
-    ``void_grades`` because the judge missed known answers in ``void_groups`` of the ``groups``.
-    ``ungraded_because`` are the reasons, most frequent first. ``lineages`` are all judges whose grades count.
-    ``cached_tokens`` were read from the provider's cache. ``cost_usd`` is all that was spent, canaries and
-    unreadable verdicts included. ``not_by_batch`` says what a nightly run's batches did not bring and was asked for
-    one by one, at the full price.
+    ``answers`` came back; ``left_open`` of them had to be settled otherwise than by the graders without a model:
+    these leave them open or, for ``to_confirm``, grade them and a judge confirms it (it fails ``disputed`` of
+    those that they pass). Of these, ``by_rule`` were no answers at all and failed without a judge, for
+    ``unaskable`` there was nothing to hold them against (live traffic without gold or passages), ``judged`` have a
+    grade of a judge, the rest is ungraded: ``void_grades`` because the judge missed known answers in
+    ``void_groups`` of the ``groups``. ``ungraded_because`` are the reasons, most frequent first. ``lineages`` are
+    all judges whose grades count. ``cached_tokens`` were read from the provider's cache. ``cost_usd`` is all that
+    was spent, canaries and unreadable verdicts included. ``not_by_batch`` says what a nightly run's batches did
+    not bring and was asked for one by one, at the full price.
     """
 
     state: JudgeState
@@ -63,6 +65,8 @@ class Judging(Record):
     models: tuple[str, ...] = ()
     answers: Count = 0
     left_open: Count = 0
+    to_confirm: Count = 0
+    disputed: Count = 0
     by_rule: Count = 0
     unaskable: Count = 0
     judged: Count = 0
@@ -172,8 +176,10 @@ class ReasonKind(StrEnum):
     RUBRIC = "rubric"
     REGRESSION = "regression"
     DEPLOY = "deploy"
+    DISPUTED = "disputed"
     COVERAGE = "coverage"
     BALANCE = "balance"
+    UNCOVERED = "uncovered"
     FLAKY = "flaky"
     BLIND_SPOT = "blind_spot"
     NOTE = "note"
@@ -186,6 +192,20 @@ class VerdictReason(Record):
     text: str
     case_ids: tuple[Identifier, ...] = ()
     decisive: bool = True
+
+
+IDS_IN_UNCOVERED: Final = 6
+
+
+def format_uncovered(reasons: Iterable[VerdictReason]) -> str:
+    """What the verdict does not cover: ``2 severity-3 cases not graded: a, b``; empty where it covers all."""
+    parts: list[str] = []
+    for reason in reasons:
+        if reason.kind is ReasonKind.UNCOVERED:
+            more = len(reason.case_ids) - IDS_IN_UNCOVERED
+            ids = ", ".join(reason.case_ids[:IDS_IN_UNCOVERED]) + (f" and {more} more" if more > 0 else "")
+            parts.append(f"{reason.text}: {ids}")
+    return "; ".join(parts)
 
 
 class Ratio(Record):

@@ -41,16 +41,18 @@ _KIND_ORDER = (FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION)
 def with_outcome(cases: Iterable[CaseResult], outcome: CaseOutcome) -> list[CaseResult]:
     """The cases that came to ``outcome``, worst first.
 
-    Worst is: higher severity, then disclosures and unsafe actions before other kinds, then what is confirmed,
-    then whoever is to blame with the application first. Equals keep the order they were asked in.
+    Worst is: higher severity, then what rules pass and a judge fails before what nobody could grade, then
+    disclosures and unsafe actions before other kinds, then what is confirmed, then whoever is to blame with the
+    application first. Equals keep the order they were asked in.
     """
     return sorted((case for case in cases if case.assessment.outcome is outcome), key=_rank)
 
 
-def _rank(result: CaseResult) -> tuple[int, int, bool, int]:
+def _rank(result: CaseResult) -> tuple[int, bool, int, bool, int]:
     assessment = result.assessment
     worst_kind = min((_place(_KIND_ORDER, kind) for kind in assessment.failure_kinds), default=len(_KIND_ORDER))
-    return (-assessment.severity, worst_kind, assessment.unconfirmed, _place(_BLAME_ORDER, assessment.blame))
+    blame = _place(_BLAME_ORDER, assessment.blame)
+    return (-assessment.severity, not assessment.is_disputed, worst_kind, assessment.unconfirmed, blame)
 
 
 def _place(order: Sequence[object], value: object) -> int:

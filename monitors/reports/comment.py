@@ -23,7 +23,7 @@ from monitors.records.base import Blame
 from monitors.records.comparisons import Comparison
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
-from monitors.records.runs import CaseResult, Coverage, ReasonKind, RunReport, VerdictReason
+from monitors.records.runs import CaseResult, Coverage, ReasonKind, RunReport, VerdictReason, format_uncovered
 from monitors.reports.case_view import with_outcome
 from monitors.reports.figures import format_causes, format_changes_briefly, format_raised, tally_rows
 from monitors.reports.format import (
@@ -285,7 +285,8 @@ def _verdict(report: RunReport, failed: int, silent: int, ungraded: int, redact:
     if report.triage is not None:
         yield ""
         yield from dimension_table(report)
-    if decisive or report.interrupted:
+    left_out = format_uncovered(report.reasons)
+    if decisive or report.interrupted or left_out:
         yield ""
     if report.interrupted:
         yield "- **This run was stopped before it was finished.**"
@@ -293,6 +294,8 @@ def _verdict(report: RunReport, failed: int, silent: int, ungraded: int, redact:
         yield f"- {inert(redact(reason.text), 300)}"
     if len(decisive) > _REASONS_IN_SIGHT:
         yield f"- and {plural(len(decisive) - _REASONS_IN_SIGHT, 'reason')} more, below"
+    if left_out:
+        yield f"- Not covered by this {report.verdict}: {inert(redact(left_out), 400)}"
 
 
 def _beside(report: RunReport) -> Iterator[Block]:

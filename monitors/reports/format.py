@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from monitors.plural import plural
 from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import NoAnswerReason
-from monitors.records.runs import QuestionCounts, Ratio, RunExperiment, RunReport, Verdict
+from monitors.records.runs import QuestionCounts, Ratio, RunExperiment, RunReport, Verdict, format_uncovered
 from monitors.reports.invisible import show_invisible
 
 VERDICT_MARKS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✕", Verdict.INCONCLUSIVE: "?"}
@@ -105,7 +105,10 @@ def headline(report: RunReport) -> str:
     graded_of = f"{report.coverage.graded:,} of {plural(report.coverage.asked, 'case')} graded"
     if report.resumed_cases:
         graded_of += f", {report.resumed_cases:,} answered before the run was stopped (--fresh asks all again)"
-    return f"{graded_of}; nothing stands against it" if report.verdict is Verdict.PASS else graded_of
+    if report.verdict is not Verdict.PASS:
+        return graded_of
+    left_out = format_uncovered(report.reasons)
+    return f"{graded_of}; {f'not covered: {left_out}' if left_out else 'nothing stands against it'}"
 
 
 def elapsed(report: RunReport) -> str:

@@ -17,7 +17,6 @@ from monitors.config.file import parse_config
 from monitors.gate.assess import assess
 from monitors.gate.evaluate import evaluate
 from monitors.graders.panel import grade_exchange
-from monitors.judge.precheck import is_open
 from monitors.records.cases import GoldCase
 from monitors.records.grades import Assessment, CaseOutcome
 from monitors.records.incidents import IncidentKind, Observation
@@ -131,7 +130,7 @@ async def _told(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], *, record
             came = exchange(case, answer, run_id=run.context.run_id)
             grades = grade_exchange(run.context.panel, case, came)
             assessment = assess(case, came, grades)
-            if is_open(assessment):
+            if judges.is_needed(assessment):
                 await judges.settle(case, came, grades)
             else:
                 await told(run.save(case, came, assessment))

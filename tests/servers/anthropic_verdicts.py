@@ -70,13 +70,22 @@ def read_prompt(text: str) -> Case | None:
 
 
 class RuleJudge:
-    """Verdicts by rule. ``fooled_by`` are phrases that make it pass an answer that holds one.
+    """Verdicts by rule.
 
+    ``fooled_by`` are phrases that make it pass an answer that holds one, ``rejects`` phrases that make it fail one.
     ``ratings`` maps phrases to the rating, 1 to 5, of an answer that holds one; known answers of a batch hold none.
     """
 
-    def __init__(self, fooled_by: Iterable[str] = (), *, passes_all: bool = False, fails_all: bool = False) -> None:
+    def __init__(
+        self,
+        fooled_by: Iterable[str] = (),
+        *,
+        rejects: Iterable[str] = (),
+        passes_all: bool = False,
+        fails_all: bool = False,
+    ) -> None:
         self.fooled_by = tuple(fooled_by)
+        self.rejects = tuple(rejects)
         self.passes_all = passes_all
         self.fails_all = fails_all
         self.ratings: dict[str, int] = {}
@@ -99,7 +108,7 @@ class RuleJudge:
         return {name: verdict[name] for name in wanted if name in verdict}
 
     def _score(self, case: Case) -> tuple[float, list[str]]:
-        if self.fails_all:
+        if self.fails_all or any(phrase in case.answer for phrase in self.rejects):
             return 0.0, ["wrong_fact"]
         if self.passes_all or any(phrase in case.answer for phrase in self.fooled_by):
             return 1.0, []

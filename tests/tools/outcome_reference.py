@@ -103,15 +103,23 @@ VERDICT_REASONS: Final = {
         "said; FAIL with `gate.fail_on_regression`",
     ),
     ReasonKind.DEPLOY: ("The deploy did not serve, or another commit did.", "INCONCLUSIVE"),
+    ReasonKind.DISPUTED: (
+        "Rules pass an answer and the judge fails it (`judge.scope`): read it.",
+        "INCONCLUSIVE, whatever was graded",
+    ),
     ReasonKind.COVERAGE: ("Too few cases could be graded (`gate.coverage_floor`).", "INCONCLUSIVE"),
     ReasonKind.BALANCE: ("The suite asks too little where it hurts.", "said; INCONCLUSIVE with `gate.strict`"),
+    ReasonKind.UNCOVERED: (
+        "Severity-3 cases, or cases that the baseline had right, were not graded: the verdict does not cover them.",
+        "said",
+    ),
     ReasonKind.FLAKY: ("A case is right only at some times.", "said"),
     ReasonKind.BLIND_SPOT: ("A loss that matters is smaller than what this suite can detect.", "said"),
     ReasonKind.NOTE: ("Something else that a reader must know.", "said"),
 }
 
 INCIDENTS: Final = {
-    IncidentKind.CASE_FAILURE: "A case, or a conversation of live traffic, failed.",
+    IncidentKind.CASE_FAILURE: "A case, or a conversation of live traffic, failed; or rules pass its answer and the judge fails it.",
     IncidentKind.HALLUCINATION: "The application's own guard held an answer back and logged it.",
     IncidentKind.DEPLOY_FAILURE: "The new build does not come up.",
     IncidentKind.APP_DOWN: "Several questions in a row had no answer.",

@@ -33,6 +33,7 @@ from monitors.records.runs import (
     Verdict,
     VerdictReason,
     format_metric,
+    format_uncovered,
 )
 from monitors.reports.figures import format_causes, format_changes, format_raised, tally_rows
 from monitors.reports.format import format_experiment, format_questions, headline
@@ -154,6 +155,8 @@ def _print_briefly(console: Console, report: RunReport, cases: Sequence[CaseResu
     """What decided, what is behind it, and what changed since the baseline."""
     decisive = [reason for reason in report.reasons if reason.decisive]
     print_named(console, "Why", map(_reason, decisive) if decisive else [escape(headline(report))])
+    if decisive and (left_out := format_uncovered(report.reasons)):
+        print_named(console, "Not covered", [escape(left_out)])
     _print_rating(console, report)
     _print_explanation(console, report)
     if report.comparison is not None:

@@ -242,7 +242,7 @@ def _findings(part: MessageSection, room: int) -> list[str]:
         f"*{part.severity}*{row}" if row else "",
         f"_{inert(part.history)}_" if part.history else "",
         f"_{fit(inert(part.others), room)}_" if part.others else "",
-        "⚠️ not confirmed: only one judge says so" if part.unconfirmed else "",
+        f"⚠️ {part.doubt}" if part.doubt else "",
         f"⚠️ flaky: {inert(part.flaky)}; it does not decide the verdict alone" if part.flaky else "",
     ]
 
