@@ -14,7 +14,8 @@ from monitors.alerts.sender import AlertSender, DeliveryPath, FallbackSender
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot, SlackWebhook
 from monitors.alerts.terminal import TerminalSender
-from monitors.records.incidents import Capability
+from monitors.records.incidents import Alert, Capability
+from tests.flows.messages import load_alerts
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.slack import TOKEN, SlackServer
 from tests.warehouse.places import store_in
@@ -88,6 +89,6 @@ class Night:
         rows = self.store.query("select status, detail from receipts order by tried_at, alert_id").rows
         return [(str(status), str(detail)) for status, detail in rows]
 
-    def stored_alerts(self) -> int:
-        """How many messages the warehouse keeps."""
-        return int(str(self.store.query("select count(*) from alerts").rows[0][0]))
+    def alerts(self) -> list[Alert]:
+        """Return the stored alerts, oldest first."""
+        return load_alerts(self.store)

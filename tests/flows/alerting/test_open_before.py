@@ -1,17 +1,18 @@
-"""What was open before Slack could be reached: printing it notified nobody, so it is sent once a way to people is there."""
+"""What was open before Slack was set up: printing it notified nobody, so it is sent once Slack can be reached."""
 
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 
 from flows.alerting.notify import MessageContext, notify, send_owed
+from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason
 from tests.flows.chat import RIGHT, Chat, watched
 from tests.flows.desks import Night
+from tests.flows.messages import format_stable_messages, load_alerts_in
 from tests.monitors.alerts.sightings import outage, scope, sighting
 from tests.servers.slack import TOKEN, SlackServer
 
@@ -35,7 +36,8 @@ def texts(slack):
 
 
 @pytest.mark.prefect
-def test_what_a_run_by_hand_printed_is_sent_once_by_the_first_run_with_slack(tmp_path, lookout, slack):
+@pytest.mark.whole_only
+def test_what_a_run_by_hand_printed_is_sent_once_by_the_first_run_with_slack(tmp_path, lookout, slack, snapshot):
     """A CI gate or a person without a token, twice; then the run of an installation that has one, twice."""
     alerts = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
     with Chat(WRONG, RIGHT) as chat:
@@ -45,20 +47,28 @@ def test_what_a_run_by_hand_printed_is_sent_once_by_the_first_run_with_slack(tmp
         with_slack = [lookout("verify", "demo", "--fresh", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN) for _ in range(2)]
     assert [done.returncode for done in (*by_hand, *with_slack)] == [1, 1, 1, 1], by_hand[0].stderr
     (message,) = slack.messages
-    assert message.text.startswith("🔴 SEV 3 · 2 were open before Slack could be reached: ")
     shown = json.dumps(message.blocks, ensure_ascii=False)
     assert "waiting-0" in shown
     assert "36 months" in shown
     assert "Gate FAIL" in shown
-    said = [" ".join((done.stdout + done.stderr).split()) for done in (*by_hand, *with_slack)]
-    assert "FAIL, 2 new, printed here: no Slack is set up, so nobody was notified" in said[0]
-    assert "FAIL, 2 already known, nothing sent" in said[1]
-    assert "FAIL, 2 open before Slack could be reached, sent now" in said[2]
-    assert "FAIL, 2 already known, nothing sent" in said[3]
+    *printed, sent = load_alerts_in(tmp_path)
+    assert sorted((alert.kind, alert.reason) for alert in printed) == [
+        (IncidentKind.CASE_FAILURE, NotifyReason.FIRST_SEEN),
+        (IncidentKind.GATE_FAIL, NotifyReason.FIRST_SEEN),
+    ]
+    assert len({alert.run_id for alert in printed}) == 1
+    assert (sent.reason, sent.severity, len(sent.items)) == (NotifyReason.OPEN_BEFORE, Severity.PAGE, 2)
+    runs = {"printed_by": printed[0].run_id, "sent_by": sent.run_id}
+    assert format_stable_messages([message], tmp_path, **runs) == snapshot
+    ends = [" ".join((done.stdout + done.stderr).split()) for done in (*by_hand, *with_slack)]
+    assert ["2 already known" in end for end in ends] == [False, True, False, True]
 
 
 @pytest.mark.prefect
-def test_a_failed_gate_names_the_wrong_price_in_slack_with_asked_expected_and_got(tmp_path, lookout, slack):
+@pytest.mark.a_slice(1)  # always in the quick tier, whatever slice of the file it takes
+def test_a_failed_gate_names_the_wrong_price_in_slack_with_asked_expected_and_got(
+    tmp_path, lookout, slack, snapshot
+):
     """All cases are of severity 2, so that none of them has a message of its own."""
     alerts = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
     source = "[Source: Gold, clause 4.2]"
@@ -70,14 +80,15 @@ def test_a_failed_gate_names_the_wrong_price_in_slack_with_asked_expected_and_go
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
     assert done.returncode == 1, done.stderr
     (message,) = slack.messages
-    assert message.text.startswith("🟠 SEV 2 · Gate FAIL · demo: wrong fact stated: waiting-0 (expected “")
-    shown = "\n".join(block.get("text", {}).get("text", "") for block in message.blocks)
-    assert re.search(r"\*1\. [A-Z][a-z ]+\* `waiting-0`", shown)
-    assert ">*Asked* What is the premium of plan 0?" in shown
-    assert ">*Expected* The premium is ₹8,400 a year." in shown
-    assert ">*Got* The premium is ₹4,800 a year." in shown
-    assert "`waiting-1`" not in shown
-    assert "FAIL, 1 new, sent now" in done.stderr
+    (alert,) = load_alerts_in(tmp_path)
+    (item,) = alert.items
+    assert (alert.kind, alert.severity, alert.reason) == (
+        IncidentKind.GATE_FAIL,
+        Severity.WRONG,
+        NotifyReason.FIRST_SEEN,
+    )
+    assert [(one.case_id, one.asked is not None) for one in item.observation.examples] == [("waiting-0", True)]
+    assert format_stable_messages([message], tmp_path, run_id=alert.run_id) == snapshot
 
 
 async def test_of_several_kinds_there_is_one_message_and_another_about_the_monitor(night, slack):

@@ -1,0 +1,53 @@
+"""Read the messages of an installation: whole, as a person sees them in Slack, and as the warehouse stores them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from flows.data_folder import store_in
+from monitors.records.incidents import Alert, Incident
+from tests.servers.slack import Posted
+from tests.servers.slack_rules import texts
+from tests.stable_text import replace_volatile
+from warehouse.database.store import Store
+
+DURATION = re.compile(r"\bafter \d+ (s|min|h|days?)\b")
+ALERT_ID = re.compile(r"\bLK-[A-Z2-7]{6,}\b")
+"""It is made from the run's id, which differs from run to run where a process chooses it."""
+
+
+def format_message(message: Posted) -> str:
+    """Return everything that a person sees of one message: its channel, the notification, the text of its blocks."""
+    place = f"{message.channel}, reply in a thread" if message.thread_ts else message.channel
+    return ALERT_ID.sub("ALERT_ID", "\n".join([f"[{place}]", message.text, "--", *texts(message.blocks)])) + "\n"
+
+
+def format_messages(messages: Iterable[Posted]) -> str:
+    """Return all messages, oldest first, with an empty line between them."""
+    return "\n".join(map(format_message, messages))
+
+
+def format_stable_messages(messages: Iterable[Posted], *folders: Path, **values: str) -> str:
+    """Return all messages of runs by the real clock, without what differs from run to run (see `replace_volatile`)."""
+    return DURATION.sub("after SPAN", replace_volatile(format_messages(messages), *folders, **values))
+
+
+def load_alerts(store: Store) -> list[Alert]:
+    """Return the stored alerts, oldest first."""
+    store.load_pending(30)
+    rows = store.query("select record from alerts order by created_at, id").rows
+    return [Alert.model_validate_json(str(record)) for (record,) in rows]
+
+
+def load_alerts_in(folder: Path) -> list[Alert]:
+    """Return the stored alerts of an installation whose ``lookout.toml`` is in ``folder``, oldest first."""
+    return load_alerts(store_in(folder / "data"))
+
+
+def load_incidents_in(folder: Path, target: str = "demo") -> list[Incident]:
+    """Return the incidents of a target as they stand, in the order in which they were opened."""
+    store = store_in(folder / "data")
+    store.load_pending(30)
+    return sorted(store.incidents(target).values(), key=lambda incident: (incident.opened_at, incident.fingerprint))
