@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from monitors.records.traffic import Conversation, Feedback, SourceWarning, SourceWarningKind, Thumb
 from monitors.sources.traffic.items import LocatedItem, Window, conversations_of, safe_id
@@ -130,11 +129,11 @@ NO_TIMES: list[Any] = [
 
 
 @pytest.mark.parametrize("time", NO_TIMES, ids=lambda time: str(time)[:9])
-def test_an_item_without_a_time_is_reported(time: Any, snapshot: SnapshotAssertion) -> None:
+def test_an_item_without_a_time_is_reported(time: Any) -> None:
     told = read({"id": "c", "timestamp": time, "question": "q", "answer": "a"})
     assert isinstance(told, SourceWarning)
     assert (told.kind, told.place) == (SourceWarningKind.ITEM_UNREADABLE, "log.jsonl:7")
-    assert told.detail == snapshot
+    assert "completed_at, ended_at, end_time, …" in told.detail
 
 
 def test_an_unreadable_time_gives_way_to_the_next_one() -> None:
