@@ -44,7 +44,7 @@ test-all: setup-dev browser renderers
 # Only tests that compare with a snapshot run. CI never renews one.
 snapshots: setup-dev browser
 	$(PYTEST) --snapshots-only --snapshot-update $(ONLY)
-	@git --no-pager diff --stat -- '*.ambr'; git --no-pager diff -- '*.ambr'
+	@git --no-pager diff --stat -- '*.ambr' docs/alerts.md; git --no-pager diff -- '*.ambr' docs/alerts.md
 
 check: setup-dev
 	@$(BIN)/python -m tests.tools.check

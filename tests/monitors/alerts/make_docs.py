@@ -1,11 +1,11 @@
-"""Write docs/alerts.md and its pictures, and the golden files: ``python -m tests.monitors.alerts.make_docs``.
+"""Write docs/alerts.md and its pictures: ``python -m tests.monitors.alerts.make_docs``.
 
-Every message is made by the code that makes the real ones, rendered from the Block Kit that Slack would be handed.
+Every message is made by the code that makes the real ones, rendered from the Block Kit that Slack would be handed. The
+page is also renewed by ``make snapshots``, since it holds the whole text of each message; the pictures are not.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from io import BytesIO
@@ -13,11 +13,10 @@ from pathlib import Path
 
 from monitors.alerts.slack.render import SlackText, digest_plain, digest_text, slack_text
 from monitors.alerts.terminal import plain_text
-from tests.tools.alert_examples import SETTINGS, Example, digest_example, examples
+from tests.tools.alert_examples import SETTINGS, digest_example, examples
 from tests.tools.alert_preview import preview_page
 
 ROOT = Path(__file__).resolve().parents[3]
-GOLDEN = Path(__file__).parent / "golden"
 DOCS = ROOT / "docs" / "alerts.md"
 PICTURES = ROOT / "docs" / "alerts"
 DIGEST = "nightly-digest"
@@ -46,30 +45,16 @@ which a duplicate is known, and with which `lookout alerts show` finds it again.
 | ❔ | in the digest: nothing is known to be open, and something was not looked at |
 | ⚠️ | a doubt about this one finding: only one judge says so, or the case is right at some times |
 
-This page, its pictures and the golden files of the tests are made by
-`python -m tests.monitors.alerts.make_docs`. The application and its customers are made up.
+This page and its pictures are made by `python -m tests.monitors.alerts.make_docs`; `make snapshots` renews the texts.
+The application and its customers are made up.
 """
 
 
-def golden(example: Example) -> dict[str, str]:
-    """The files that hold what ``example`` looks like, by name."""
-    said = slack_text(example.alert, SETTINGS)
-    blocks = json.dumps({"text": said.text, "blocks": said.blocks}, ensure_ascii=False, indent=1)
-    return {f"{example.name}.json": blocks + "\n", f"{example.name}.txt": plain_text(example.alert, SETTINGS)}
-
-
 def pictured() -> Iterator[tuple[str, SlackText]]:
-    """What is drawn: every example, and the digest."""
+    """Yield the name and the rendered message of every example, and of the digest."""
     for example in examples():
         yield example.name, slack_text(example.alert, SETTINGS)
     yield DIGEST, digest_text(digest_example())
-
-
-def digest_golden() -> dict[str, str]:
-    """The same for the digest."""
-    said = digest_text(digest_example())
-    blocks = json.dumps({"text": said.text, "blocks": said.blocks}, ensure_ascii=False, indent=1)
-    return {f"{DIGEST}.json": blocks + "\n", f"{DIGEST}.txt": digest_plain(digest_example())}
 
 
 def page() -> str:
@@ -111,13 +96,14 @@ def draw() -> None:
         browser.close()
 
 
-def main() -> None:
-    """Write everything anew."""
-    GOLDEN.mkdir(exist_ok=True)
-    for files in (*map(golden, examples()), digest_golden()):
-        for name, text in files.items():
-            (GOLDEN / name).write_text(text, encoding="utf-8")
+def write_page() -> None:
+    """Write docs/alerts.md."""
     DOCS.write_text(page(), encoding="utf-8")
+
+
+def main() -> None:
+    """Write the page and its pictures."""
+    write_page()
     draw()
 
 

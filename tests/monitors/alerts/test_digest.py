@@ -24,19 +24,18 @@ def digest(**changes: object) -> Digest:
     return Digest(**(values | changes))
 
 
-def test_a_quiet_night_says_so():
-    assert digest_headline(digest()) == "✅ Nothing open · demo · night of 2026-03-04"
+def test_a_quiet_night_says_so(snapshot):
+    assert all(part in digest_headline(digest()) for part in ("✅", "demo", "2026-03-04"))
+    assert digest_headline(digest()) == snapshot
     assert digest_lines(digest()) == ()
 
 
-def test_the_worst_is_named_first_and_the_rest_is_counted():
+def test_the_worst_is_named_first_and_the_rest_is_counted(snapshot):
     known = (*opened(12, severity=Severity.WRONG), *opened(1))
     shown = digest_lines(digest(incidents=known))
-    assert shown[0] == "🔴 Personal data disclosed · case-0 · 3 days · since deploy 4f2a91c07b".replace(
-        " · since", ", since"
-    )
-    assert len(shown) == 11
-    assert shown[-1] == "… and 3 more"
+    assert shown[0] == snapshot
+    assert all("🔴" in line for line in shown[:1])
+    assert (len(shown), shown[-1]) == (11, "… and 3 more")
 
 
 def test_what_is_resolved_is_not_open_and_what_is_acknowledged_says_so():

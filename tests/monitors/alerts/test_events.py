@@ -73,19 +73,19 @@ def test_what_tells_troubles_apart():
     assert len(seen) == 6
 
 
-def test_an_entry_of_the_log_says_what_was_asked_claimed_and_blocked_without_personal_data():
+def test_an_entry_of_the_log_says_what_was_asked_claimed_and_blocked_without_personal_data(snapshot):
     seen = entry(chunk_count=3, top_score=0.257, policy_ids=["silver"])
     assert seen.severity is Severity.PAGE
-    assert seen.reason == "no passage supports it (3 chunks, top score 0.26, policies silver)"
+    assert seen.reason == snapshot
     assert seen.expected == "dental from day one"
     assert "asha.rao" not in seen.model_dump_json()
     assert "ZX-991" not in seen.model_dump_json()
 
 
-def test_an_entry_with_nothing_but_its_id_is_told_all_the_same():
+def test_an_entry_with_nothing_but_its_id_is_told_all_the_same(snapshot):
     seen = entry(user_text="", blocked_reply="", reasons=[], unsupported_claims=[])
     assert (seen.asked, seen.expected, seen.answered) == (None, None, None)
-    assert seen.reason == "the app gave no reason"
+    assert seen.reason == snapshot
 
 
 def test_the_monitors_own_trouble_is_not_blamed_on_the_app():
@@ -93,8 +93,8 @@ def test_the_monitors_own_trouble_is_not_blamed_on_the_app():
     assert judge_void(AT, detail="y").blame is Blame.PROVIDER
 
 
-def test_the_message_names_the_cases_that_could_not_be_graded_the_severest_first():
-    """Red before: "only 14 of 16 cases could be graded", and nowhere on the phone which two."""
+def test_the_message_names_the_cases_that_could_not_be_graded_the_severest_first(snapshot):
+    """They stand in the reason and in the message that a phone shows."""
     severe = [gold_case(f"severe-{number}", severity=Severity.PAGE) for number in range(9)]
     mild = [gold_case(f"mild-{number}", severity=Severity.WRONG) for number in range(3)]
     answered = [case_result(severe[0], (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE))]
@@ -102,10 +102,11 @@ def test_the_message_names_the_cases_that_could_not_be_graded_the_severest_first
     results = [*map(unanswered, mild), *answered, *map(unanswered, severe[7:])]
     report = evaluate(run_facts(planned=12), results, GateSettings())
     seen = gate_failed(report, AT)
-    left = "only 7 of 12 cases could be graded; 95% are needed (not graded: severe-7, severe-8, mild-0 and 2 more)"
-    assert left in seen.reason
     sent = slack_text(alert(seen), AlertSettings())
-    assert "severe-7, severe-8, mild-0 and 2 more" in str(sent.blocks)
+    for shown in (seen.reason, str(sent.blocks)):
+        assert "severe-7, severe-8, mild-0" in shown
+        assert "severe-6" not in shown
+    assert seen.reason == snapshot
 
 
 def run_facts(**changes: object) -> RunFacts:

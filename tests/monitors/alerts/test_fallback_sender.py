@@ -41,10 +41,11 @@ def ways(*senders: Scripted) -> FallbackSender:
     return FallbackSender([DeliveryPath(f"way {n}", one) for n, one in enumerate(senders, start=1)])
 
 
-async def test_f03_the_first_way_that_takes_it_has_it_and_the_receipt_names_the_refusals():
+async def test_f03_the_first_way_that_takes_it_has_it_and_the_receipt_names_the_refusals(snapshot):
     broken, second, third = Scripted(NotifyRejected("archived")), Scripted(), Scripted()
     receipt = await ways(broken, second, third).send(alert(), thread="1.1")
-    assert receipt.detail == "refused by way 1: archived; sent by way 2"
+    assert "archived" in receipt.detail
+    assert receipt.detail == snapshot
     assert (len(second.took), len(third.took)) == (1, 0)
     assert second.took[0][0] is None, "a thread of the first way does not exist elsewhere"
 

@@ -24,14 +24,13 @@ def told_of(silence: LogSilence) -> Observation:
     return monitor_fault(AT, what=what, detail=detail)
 
 
-def test_f23_a_log_silent_far_beyond_its_norm_is_one_alert_about_the_monitor():
+def test_f23_a_log_silent_far_beyond_its_norm_is_one_alert_about_the_monitor(snapshot):
     silence = silence_beyond_norm(HOURLY, NIGHT + 7 * HOUR, SETTINGS)
     assert silence is not None
     seen = told_of(silence)
     assert (seen.kind, seen.blame) == (IncidentKind.MONITOR_FAULT, Blame.MONITOR)
-    assert (
-        "silent for 7 hours, since 2026-03-01 02:00 UTC; its longest pause in 30 entries was 1 hour" in seen.reason
-    )
+    assert all(part in seen.reason for part in ("7 hours", "2026-03-01 02:00 UTC", "30 entries", "1 hour"))
+    assert seen.reason == snapshot
     assert alert(seen).kind is IncidentKind.MONITOR_FAULT
 
 
