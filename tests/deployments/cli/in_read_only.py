@@ -17,38 +17,38 @@ NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
 FULL = "full:"
 READ_ONLY, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 32, 4096, 16384, 1 << 18
 FIXED = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
-"""What a mount must keep when it is mounted anew by somebody who is not root outside."""
+"""The flags of a mount that a user who is not root outside cannot change."""
 
 
 def protect(folder: Path) -> None:
     """As ``unshare --mount --map-root-user`` with a bind mount does. Raises `OSError` where nobody may."""
-    name, system = os.fsencode(folder), _alone()
-    kept = os.statvfs(folder).f_flag & FIXED
-    _tell(system.mount(name, name, None, BIND, None))
-    _tell(system.mount(b"none", name, None, REMOUNT | BIND | READ_ONLY | kept, None))
+    name, system = os.fsencode(folder), _enter_own_mounts()
+    flags = os.statvfs(folder).f_flag & FIXED
+    _raise_on_error(system.mount(name, name, None, BIND, None))
+    _raise_on_error(system.mount(b"none", name, None, REMOUNT | BIND | READ_ONLY | flags, None))
 
 
 def fill(folder: Path) -> None:
     """Give the folder a file system of its own that has no block left. Raises `OSError` where nobody may."""
-    _tell(_alone().mount(b"none", os.fsencode(folder), b"tmpfs", 0, b"size=64k,mode=700"))
+    _raise_on_error(_enter_own_mounts().mount(b"none", os.fsencode(folder), b"tmpfs", 0, b"size=64k,mode=700"))
     with contextlib.suppress(OSError), (folder / "filled").open("wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
 
 
-def _alone() -> ctypes.CDLL:
+def _enter_own_mounts() -> ctypes.CDLL:
     """The C library, in mounts of this process's own."""
     system = ctypes.CDLL(None, use_errno=True)
     user, group = os.getuid(), os.getgid()
-    _tell(system.unshare(NEW_USER | NEW_MOUNTS))
+    _raise_on_error(system.unshare(NEW_USER | NEW_MOUNTS))
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"0 {user} 1")
     Path("/proc/self/gid_map").write_text(f"0 {group} 1")
-    _tell(system.mount(b"none", b"/", None, RECURSIVE | PRIVATE, None))
+    _raise_on_error(system.mount(b"none", b"/", None, RECURSIVE | PRIVATE, None))
     return system
 
 
-def _tell(failed: int) -> None:
+def _raise_on_error(failed: int) -> None:
     if failed:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 

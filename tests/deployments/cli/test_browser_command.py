@@ -73,7 +73,7 @@ def test_without_a_browser_it_says_how_to_get_one(tmp_path, machine, mirror):
         done = fork_server.run("browser", *options, cwd=tmp_path, env=machine)
         assert done.returncode == 2
         assert done.stdout == ""
-        assert done.stderr.startswith("lookout: no Chromium found: install one with `lookout browser install`")
+        assert "`lookout browser install`" in done.stderr
     assert mirror.asked == []
 
 
@@ -137,7 +137,7 @@ def test_a_download_that_fails_says_why_and_what_else_can_be_done(tmp_path, mach
     done = fork_server.run("browser", "install", cwd=tmp_path, env=machine)
     assert done.returncode == 2
     assert mirror.asked
-    assert "The download failed: Download failed: server returned code 404 (from 127.0.0.1)." in done.stderr
+    assert "code 404 (from 127.0.0.1)" in done.stderr
     for way in ("HTTPS_PROXY", "PLAYWRIGHT_DOWNLOAD_HOST", "CHROMIUM_PATH", "chromium-headless-shell"):
         assert way in done.stderr
     assert "    at " not in done.stderr

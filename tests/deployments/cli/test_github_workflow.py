@@ -65,7 +65,7 @@ def test_every_command_of_lookout_exists_with_its_options():
     assert in_comments <= gate
 
 
-def test_the_reports_are_kept_whatever_happened_and_nothing_raw_is_among_them():
+def test_the_reports_are_always_uploaded_and_nothing_raw_is_among_them():
     upload = next(step for step in STEPS if step.get("uses", "").startswith("actions/upload-artifact"))
     assert upload["if"] == "always()"
     assert RUNS["Collect the reports"]["if"] == "always()"

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from flows.server import prefect_server
+from tests import fork_server
 from tests.deployments.cli.test_bare_commands import Installation
+from tests.in_process import run_in_process
 from tests.prefect_home import with_tables
 from tests.servers.login_site import COOKIE, PASSWORD, USER, LoginSite
 
@@ -62,7 +64,6 @@ def test_a_form_signs_in_and_the_session_is_stored_for_its_owner(tmp_path: Path,
     installation = configured(tmp_path, site, BY_FORM)
     done = installation.run("login", "bot", **SECRETS)
     assert done.returncode == 0, done.stderr
-    assert "Signed in to bot: a chat stands at" in done.stdout
     assert (tmp_path / "data" / "sessions" / "bot.json").stat().st_mode & 0o777 == 0o600
     assert site.logins == 1
     looked = installation.run("doctor", "bot", "--json", "--ask", **SECRETS)
@@ -74,53 +75,56 @@ def test_a_form_signs_in_and_the_session_is_stored_for_its_owner(tmp_path: Path,
 
 
 def test_a_missing_secret_is_named(tmp_path: Path, site: LoginSite) -> None:
-    done = configured(tmp_path, site, BY_FORM).run("login", "bot", BOT_USER=USER)
-    assert (done.returncode, "targets.bot.login.password: BOT_PASSWORD is not set" in done.stderr) == (2, True)
+    folder = configured(tmp_path, site, BY_FORM).folder
+    done = run_in_process("login", "bot", cwd=folder, env=fork_server.bare(BOT_USER=USER))
+    assert done.returncode == 2
+    assert "BOT_PASSWORD" in done.stderr
 
 
-def test_a_form_that_lets_nobody_in_is_told_without_the_password(tmp_path: Path, site: LoginSite) -> None:
+def test_a_form_that_lets_nobody_in_is_an_error_without_the_password(tmp_path: Path, site: LoginSite) -> None:
     secrets = SECRETS | {"BOT_PASSWORD": "not-the-password"}
     done = configured(tmp_path, site, BY_FORM).run("login", "bot", **secrets, LOOKOUT_DEBUG="1")
     assert done.returncode == 4, done.stdout
-    assert "the user in BOT_USER" in done.stderr
+    assert "BOT_USER" in done.stderr
     assert "not-the-password" not in done.stderr
     assert not (tmp_path / "data" / "sessions" / "bot.json").exists()
 
 
 def test_a_machine_without_a_screen_says_what_to_do_instead(tmp_path: Path, site: LoginSite) -> None:
-    done = configured(tmp_path, site, BY_PERSON).run("login", "bot")
+    folder = configured(tmp_path, site, BY_PERSON).folder
+    done = run_in_process("login", "bot", cwd=folder, env=fork_server.bare())
     assert done.returncode == 2
     assert "--from FILE" in done.stderr
 
 
 def test_a_session_from_another_machine_is_proved_before_it_is_stored(tmp_path: Path, site: LoginSite) -> None:
     installation = configured(tmp_path, site, BY_PERSON)
-    kept = {"name": COOKIE, "value": "b" * 32, "domain": "127.0.0.1", "path": "/", "expires": -1}
-    kept |= {"httpOnly": True, "secure": False, "sameSite": "Lax"}
-    (tmp_path / "state.json").write_text(json.dumps({"cookies": [kept], "origins": []}), encoding="utf-8")
+    cookie = {"name": COOKIE, "value": "b" * 32, "domain": "127.0.0.1", "path": "/", "expires": -1}
+    cookie |= {"httpOnly": True, "secure": False, "sameSite": "Lax"}
+    (tmp_path / "state.json").write_text(json.dumps({"cookies": [cookie], "origins": []}), encoding="utf-8")
     done = installation.run("login", "bot", "--from", "state.json")
-    assert (done.returncode, "still asks to sign in" in done.stderr) == (4, True), done.stderr
+    assert done.returncode == 4, done.stderr
     assert not (tmp_path / "data" / "sessions").exists()
     site.sessions["b" * 32] = 0
     done = installation.run("login", "bot", "--from", "state.json")
     assert done.returncode == 0, done.stderr
-    assert "`lookout login bot` mends it" in done.stdout
+    assert "`lookout login bot`" in done.stdout
 
 
-def test_who_signs_in_in_the_window_needs_to_press_nothing(tmp_path: Path, site: LoginSite) -> None:
+def test_after_signing_in_in_the_window_no_key_is_needed(tmp_path: Path, site: LoginSite) -> None:
     """The site's single sign-on takes the person's part; the browser here draws its window nowhere."""
     installation = configured(tmp_path, site, BY_PERSON, form="/sso")
     done = installation.run("login", "bot", DISPLAY=":99")
     assert done.returncode == 0, done.stderr
-    assert "The session is in" in done.stdout
+    assert (tmp_path / "data" / "sessions" / "bot.json").exists()
     assert site.logins == 1
 
 
 @pytest.mark.prefect
-def test_a_run_signs_in_and_keeps_no_secret_and_its_end_is_a_fault_of_the_monitor(
+def test_a_run_signs_in_and_stores_no_secret_and_its_end_is_a_fault_of_the_monitor(
     tmp_path: Path, site: LoginSite
 ) -> None:
-    """The whole run in a bare environment, every trace kept; then a person's session that has ended."""
+    """The whole run in a bare environment, every trace stored; then a person's session that has ended."""
     installation = configured(tmp_path, site, BY_FORM)
     with_tables(tmp_path / "data" / "prefect")
     try:
@@ -137,8 +141,7 @@ def test_a_run_signs_in_and_keeps_no_secret_and_its_end_is_a_fault_of_the_monito
         site.end_sessions()
         done = installation.run("verify", "bot", "--fresh")
         assert done.returncode == 3, done.stdout + done.stderr
-        assert "Lookout cannot ask" in done.stderr
-        assert "run `lookout login bot`" in done.stderr
+        assert "`lookout login bot`" in done.stderr
         assert "is down" not in done.stderr
     finally:
         prefect_server.stop_server(tmp_path / "data" / "prefect")

@@ -1,4 +1,4 @@
-"""Every mistake of the table, made as a newcomer makes it: the real command, an empty home, no variable of ours."""
+"""Every mistake of the table, made as a newcomer makes it: an empty home, no variable of ours."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ from flows.terminal import fitted
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.deployments.cli.mistakes import DOCUMENT, GROUPS, HUB, NOBODY, PAGE, SLACK, SUITE, Mistake, page
+from tests.in_process import run_in_process
 from tests.servers.hub import Hub
 from tests.servers.slack import SlackServer
 from tests.servers.threaded import ThreadedServer
 
-ROWS = [pytest.param(row, id=row.title) for rows in GROUPS.values() for row in rows]
+ROWS = [row for rows in GROUPS.values() for row in rows]
+USAGE_ERRORS = [row for row in ROWS if row.code == 2 and not row.set_up]
+"""Found before a server, a browser or another process is needed."""
 COMMAND_S = 300
 PREFIX = str(Path(sys.prefix).resolve())
 """A worktree's environment is a link."""
@@ -96,20 +99,40 @@ def around() -> Iterator[Surroundings]:
         hub.server_close()
 
 
+@pytest.mark.parametrize("row", USAGE_ERRORS, ids=lambda row: row.title)
+def test_a_usage_error_is_answered_as_the_page_says(row: Mistake, around, tmp_path):
+    """The words, the exit code, and no traceback."""
+    variables = {name: around.real(value) for name, value in row.variables.items()}
+    write_files(row, around, tmp_path)
+    done = run_in_process(*typed_arguments(row, around), cwd=tmp_path, env=fork_server.bare(**variables))
+    check_answer(row, around, tmp_path, done)
+
+
 @pytest.mark.prefect
 @pytest.mark.browser
-@pytest.mark.parametrize("row", ROWS)
-@pytest.mark.a_slice(15)
+@pytest.mark.parametrize("row", [row for row in ROWS if row not in USAGE_ERRORS], ids=lambda row: row.title)
+@pytest.mark.a_slice(6)
 def test_a_mistake_is_answered_as_the_page_says(row: Mistake, around, tmp_path, request):
-    """The words, the exit code, and no traceback."""
+    """The same of the real command, where a page, a server or this machine is not as it should be."""
+    write_files(row, around, tmp_path)
+    check_answer(row, around, tmp_path, run_in_surroundings(row, around, tmp_path, request))
+
+
+def write_files(row: Mistake, around: Surroundings, folder: Path) -> None:
     for name, text in {"suite.jsonl": SUITE, **row.files}.items():
-        (tmp_path / name).write_text(around.real(text), encoding="utf-8")
-    done = _made(row, around, tmp_path, request)
+        (folder / name).write_text(around.real(text), encoding="utf-8")
+
+
+def typed_arguments(row: Mistake, around: Surroundings) -> list[str]:
+    return [word.strip("'") for word in re.findall(r"'[^']*'|\S+", around.real(row.typed))[1:]]
+
+
+def check_answer(row: Mistake, around: Surroundings, folder: Path, done: subprocess.CompletedProcess[str]) -> None:
     done.stderr = done.stderr.replace(sys.prefix, PREFIX)
     said = done.stdout + done.stderr
     assert "Traceback" not in said
     assert done.returncode == row.code, said
-    expected = around.real(row.seen).replace("{folder}", str(tmp_path)).replace("{prefix}", PREFIX)
+    expected = around.real(row.seen).replace("{folder}", str(folder)).replace("{prefix}", PREFIX)
     if row.part:
         assert _plain(expected) in _plain(said), said
     else:
@@ -117,10 +140,10 @@ def test_a_mistake_is_answered_as_the_page_says(row: Mistake, around, tmp_path, 
         assert done.stdout == ""
 
 
-def _made(row: Mistake, around: Surroundings, folder: Path, request) -> subprocess.CompletedProcess[str]:
-    """Run the row's command in its surroundings."""
-    typed = re.findall(r"'[^']*'|\S+", around.real(row.typed))[1:]
-    arguments = [word.strip("'") for word in typed]
+def run_in_surroundings(
+    row: Mistake, around: Surroundings, folder: Path, request
+) -> subprocess.CompletedProcess[str]:
+    arguments = typed_arguments(row, around)
     variables = {name: around.real(value) for name, value in row.variables.items()}
     environment = fork_server.bare(HOME=str(fork_server.bare_home()), **variables)
     around.slack.always = None
@@ -175,9 +198,8 @@ def test_the_page_is_made_from_the_table():
 
 def test_a_message_is_short_and_shown_as_a_terminal_shows_it():
     """At most five rows of 80 columns; what the table shows is what wrapping makes of it."""
-    rows = [row for group in GROUPS.values() for row in group]
-    assert len(rows) >= LEAST
-    for row in rows:
+    assert len(ROWS) >= LEAST
+    for row in ROWS:
         lines = row.seen.splitlines()
         assert len(lines) <= 5, row.title
         assert max(map(len, lines)) <= 96, row.title

