@@ -84,9 +84,9 @@ def edit(server: LangSmithDatasetServer, case_id: str, gold: str) -> None:
     server.edit(NAME, found[0]["id"], outputs=found[0]["outputs"] | {"gold": gold})
 
 
-def push(folder: Path, *options: str, run=run_in_process) -> tuple[int, int]:
+def push(folder: Path, *options: str) -> tuple[int, int]:
     """How many cases a push has written and deleted."""
-    pushed = json.loads(lookout(folder, "push", ADDRESS, *options, "--json", run=run))
+    pushed = json.loads(lookout(folder, "push", ADDRESS, *options, "--json"))
     return pushed["written"], pushed["deleted"]
 
 
@@ -109,13 +109,13 @@ def shown(printed: str, folder: Path, server: LangSmithDatasetServer) -> str:
 def test_a_suite_goes_there_and_comes_back_as_it_was(
     folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
-    """Pushed, not different, pushed again without a write, pulled into an empty folder; each is a real process."""
+    """Pushed, not different, pushed again without a write, pulled into an empty folder: both ways by the real command."""
     process = {"run": fork_server.run}
     assert shown(lookout(folder, "push", ADDRESS, "--yes", **process), folder, server) == snapshot(
         name="first push"
     )
-    assert shown(lookout(folder, "diff", ADDRESS, **process), folder, server) == snapshot(name="no difference")
-    assert push(folder, **process) == (0, 0)
+    assert shown(lookout(folder, "diff", ADDRESS), folder, server) == snapshot(name="no difference")
+    assert push(folder) == (0, 0)
     before = (folder / "suite.jsonl").read_bytes()
     (folder / "suite.jsonl").unlink()
     assert pull(folder, "--yes", **process) == (0, 3, 0)
