@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from monitors.goldset.examples import example_of
 from monitors.goldset.load import load_suite
@@ -21,7 +20,6 @@ from tests.in_process import run_in_process
 from tests.servers.langsmith_experiments import LangSmithExperimentServer
 from tests.servers.slack import TOKEN, SlackServer
 from tests.servers.triage_agent import TriageAgent
-from tests.stable_text import replace_volatile
 
 KEY = "lsv2_pt_hush"
 SEVERE = 3
@@ -131,16 +129,15 @@ def test_a_run_is_an_experiment_whose_address_stands_everywhere(owner: Owner) ->
 
 @pytest.mark.prefect
 @pytest.mark.parametrize(("path", "status"), [("/sessions", 403), ("/feedback", 400)])
-def test_an_error_of_langsmith_is_a_warning_and_changes_no_verdict(
-    owner: Owner, path: str, status: int, snapshot: SnapshotAssertion
-) -> None:
+def test_an_error_of_langsmith_is_a_warning_and_changes_no_verdict(owner: Owner, path: str, status: int) -> None:
     owner.langsmith.troubles = [(path, status, {})] * 50
     done = owner.verify()
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"HTTP {status}" in done.stdout
     assert KEY not in done.stdout + done.stderr + owner.written("results.json")
     experiment = json.loads(owner.written("results.json"))["report"]["experiment"]
-    assert replace_volatile(json.dumps(experiment, indent=1)) == snapshot
+    assert f"HTTP {status}" in experiment["problem"]
+    assert (experiment["url"] is None) is (path == "/sessions")
     assert len(owner.slack.messages) >= 1
 
 

@@ -206,16 +206,16 @@ def test_a_usage_error_comes_before_anything_is_asked(tmp_path, arguments, varia
     assert not (tmp_path / "data" / "runs").exists()
 
 
-def test_verify_stops_before_production_in_ci_too(tmp_path, lookout):
+def test_verify_stops_before_production_in_ci_too(tmp_path):
+    """Allowed with a reason, it goes on: here to an application that is not up."""
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1)
-        text = path.read_text(encoding="utf-8").replace(
-            "[targets.demo]\n", '[targets.demo]\nenvironment = "production"\n'
-        )
-        path.write_text(text, encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        production = text.replace("[targets.demo]\n", '[targets.demo]\nenvironment = "production"\n')
+        path.write_text(production, encoding="utf-8")
         refused = run_in_process("verify", "demo", cwd=tmp_path, env=fork_server.bare(CI="true"))
         assert (refused.returncode, chat.asked) == (2, 0)
-        reason = "OPS-12: agreed with its owner"
-        allowed = lookout("verify", "demo", "--allow-production", reason, cwd=tmp_path, CI="true")
-    assert allowed.returncode == 0, allowed.stderr
-    assert reason in allowed.stderr
+    allowed = ("--allow-production", "OPS-12: agreed with its owner")
+    done = run_in_process("verify", "demo", *allowed, cwd=tmp_path, env=fork_server.bare(CI="true"))
+    assert done.returncode == 3, done.stderr
+    assert allowed[1] in done.stderr
