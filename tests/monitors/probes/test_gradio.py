@@ -52,6 +52,7 @@ async def test_it_needs_no_profile(gradio: str, driver_for: MakeDriver, question
             assert (await driver.ask((question,))).visible_text == whole(question)
 
 
+@pytest.mark.whole_only
 async def test_many_at_once_are_not_mixed_up(gradio: str, driver_for: MakeDriver) -> None:
     questions = [f"case {number}" for number in range(3)]
     async with driver_for(gradio) as driver:
@@ -62,7 +63,7 @@ async def test_many_at_once_are_not_mixed_up(gradio: str, driver_for: MakeDriver
 async def test_a_long_list_ends_where_it_ends(gradio: str, driver_for: MakeDriver) -> None:
     async with driver_for(gradio) as driver:
         text = (await driver.ask(("long list",))).visible_text
-    assert text.splitlines()[0] == "Here is the list:"
+    assert len(text.splitlines()) == 42
     assert text.splitlines()[-2:] == ["item 39 of long list", "END"]
 
 

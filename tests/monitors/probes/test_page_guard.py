@@ -24,7 +24,7 @@ def inside() -> Iterator[Inside]:
 
 
 @pytest.mark.parametrize("way", LEAVING)
-@pytest.mark.a_slice(4)
+@pytest.mark.a_slice(2)
 async def test_f38_a_page_leads_nowhere_inside(inside: Inside, driver_for: MakeDriver, way: str) -> None:
     """Neither is the question typed there, nor does anything of it come back as the app's answer."""
     with hostile(LEAVING[way], inside) as address:
@@ -37,7 +37,7 @@ async def test_f38_a_page_leads_nowhere_inside(inside: Inside, driver_for: MakeD
     if "frame" not in way:
         assert isinstance(failure.value, LeftTarget)
         assert failure.value.blame is Blame.APP
-        assert f"the page left {address} for an address that did not open" in str(failure.value)
+        assert address in str(failure.value)
 
 
 async def test_f38_a_page_asks_nobody_inside(inside: Inside, driver_for: MakeDriver) -> None:

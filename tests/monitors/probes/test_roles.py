@@ -16,7 +16,7 @@ TURNS = ("why was my claim denied, what failed?", "and the limit of the second c
 
 @pytest.mark.parametrize("bot", ["", "&bot"])
 @pytest.mark.parametrize("role", ["alert", "status", "log", "article", "listitem"])
-@pytest.mark.a_slice(5)
+@pytest.mark.a_slice(2)
 async def test_messages_of_any_role_are_read(zoo: str, driver_for: MakeDriver, role: str, bot: str) -> None:
     async with driver_for(f"{zoo}/roles.html?role={role}{bot}") as driver:
         answer = await driver.ask(TURNS)

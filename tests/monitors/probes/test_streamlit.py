@@ -22,15 +22,17 @@ async def test_both_answers_of_a_conversation_come_back_whole(streamlit: str, dr
 
 
 @pytest.mark.parametrize("profile", [None, "generic"])
+@pytest.mark.whole_only
 async def test_an_exception_in_the_script_is_the_apps_error(
     streamlit: str, driver_for: MakeDriver, profile: str | None
 ) -> None:
     async with driver_for(streamlit, profile=profile) as driver:
         with pytest.raises(AppErrorShown, match="provider is out of reach") as raised:
             await driver.ask(("boom eye",))
-    assert raised.value.partial_text.startswith("The waiting period for boom eye")
+    assert "for boom eye" in raised.value.partial_text
 
 
+@pytest.mark.whole_only
 async def test_it_needs_no_profile(streamlit: str, driver_for: MakeDriver) -> None:
     """The page is understood by what it does, as an unknown one would be."""
     async with driver_for(streamlit, profile="generic", patience_s=5) as driver:

@@ -19,7 +19,7 @@ PATIENT = dict.fromkeys(("socket.html", "pushed.html", "greeting.html"), 3)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-@pytest.mark.a_slice(16)
+@pytest.mark.a_slice(7)
 async def test_a_conversation_of_two_turns_comes_back_whole(zoo: str, driver_for: MakeDriver, page: Page) -> None:
     async with driver_for(f"{zoo}/{page.name}", patience_s=PATIENT.get(page.name, 12)) as driver:
         answer = await driver.ask((FIRST, SECOND))
@@ -56,8 +56,9 @@ async def test_a_page_that_has_stopped_asking_for_more_is_not_waited_for_with_pa
 ) -> None:
     """Its polls go on through the pause and end with the answer; its telemetry goes on for ever."""
     async with driver_for(f"{zoo}/polling.html", patience_s=600) as driver:
-        answer = await driver.ask(("pause 4 is knee surgery of plan1234 covered?",))
-    assert answer.visible_text == reply("pause 4 is knee surgery of plan1234 covered?")
+        question = "pause 4 is knee surgery of plan1234 covered?"
+        answer = await driver.ask((question,))
+    assert answer.visible_text == reply(question)
 
 
 async def test_what_is_typed_reaches_the_app_as_it_is(zoo: str, driver_for: MakeDriver) -> None:

@@ -12,7 +12,7 @@ from tests.monitors.sources.simulated_nights import DESIGNS, PLANTED, Design, pl
 @pytest.mark.parametrize("judged", [False, True], ids=["told", "judge"])
 @pytest.mark.parametrize("name", ["simple 10", "simple 50", "stratified 200"])
 @pytest.mark.parametrize("planted", ["1 % everywhere", "1 % hidden in the rest"])
-@pytest.mark.a_slice(4)
+@pytest.mark.a_slice(2)
 def test_of_a_hundred_nights_at_least_93_hold_the_truth(planted, name, judged):
     """2,000 conversations of which 1 % failed with severity 3; the mean width is within 20 % of the plan's."""
     design = Design(DESIGNS[name], PLANTED[planted], judged=judged)

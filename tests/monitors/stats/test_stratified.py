@@ -75,6 +75,7 @@ def all_samples(sizes, draws, failures):
         ((12, 10, 8), (3, 2, 2)),
     ],
 )
+@pytest.mark.a_slice(3)
 def test_every_population_is_covered_as_often_as_was_said(sizes, draws):
     """All populations and all samples of them, no simulation. The estimate is right on average in each."""
     every = product(*(range(draw + 1) for draw in draws))

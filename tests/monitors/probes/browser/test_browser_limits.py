@@ -122,6 +122,7 @@ def size_of(folder: Path) -> int:
 @pytest.mark.parametrize(
     ("word", "why"), [("HEAVY", "MB of memory, at most 400"), ("SPIN", "a core busy|hung|lost")]
 )
+@pytest.mark.a_slice(1)
 async def test_a_page_that_takes_too_much_is_ended_and_the_next_question_is_answered(
     driver_for: MakeDriver, word, why
 ):

@@ -106,7 +106,7 @@ def memory_mb() -> float:
 @pytest.mark.browser
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read in Linux's /proc")
 @pytest.mark.parametrize("word", ["PAGE", "SERVICE", "NETWORK", "SHARED", "POSTED", "PORT", "POST-ENDLESS"])
-@pytest.mark.a_slice(3)
+@pytest.mark.a_slice(1)
 async def test_a_flood_costs_no_answer_and_little_memory(driver_for: MakeDriver, word):
     """Of a console, messages between threads, and what is loaded; the next question is answered too."""
     with site() as address:
@@ -122,7 +122,7 @@ async def test_a_flood_costs_no_answer_and_little_memory(driver_for: MakeDriver,
 @pytest.mark.browser
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read in Linux's /proc")
 @pytest.mark.parametrize("word", ["WORKER", "INNER", "AT-ONCE"])
-@pytest.mark.a_slice(1)
+@pytest.mark.whole_only
 async def test_a_workers_console_costs_its_own_question_at_most(driver_for: MakeDriver, word):
     """Nothing can be put before its script: where it gives way too late, its page is ended, with the figure."""
     with site() as address:
@@ -133,9 +133,7 @@ async def test_a_workers_console_costs_its_own_question_at_most(driver_for: Make
                 came = (await driver.ask((f"{word}, {QUESTION}",))).visible_text
             except BrowserLost as lost:
                 came = str(lost)
-            assert re.search(
-                r"24 months|^the page (?:took [\d,]+ MB of memory, at most 1,500 are allowed$|hung:)", came
-            )
+            assert re.search(r"24 months|took [\d,]+ MB|hung:", came)
             assert "24 months" in (await driver.ask((QUESTION,))).visible_text
             assert memory_mb() - before_mb < MOST_WITHOUT_END_MB
             assert driver.chromium.starts == 1

@@ -20,9 +20,10 @@ def test_a_line_is_a_greeting_when_two_pages_and_half_of_all_said_it() -> None:
     assert greetings.lines() == ()
     greetings.note([WELCOME, "Yes."])
     assert greetings.lines() == (WELCOME,)
+    other = "something else that is long enough"
     for _ in range(3):
-        greetings.note(["something else that is long enough"])
-    assert greetings.lines() == ("something else that is long enough",)
+        greetings.note([other])
+    assert greetings.lines() == (other,)
 
 
 @shares_browser
@@ -57,8 +58,9 @@ async def test_a_greeting_is_no_answer_where_the_page_that_nobody_asks_comes_lat
 @shares_browser
 async def test_a_greeting_that_comes_in_the_second_turn_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/late_welcome.html") as driver:
-        answer = await driver.ask(("one, instant", "slow 1 pause 2 two"))
-    assert answer.visible_text == reply("slow 1 pause 2 two")
+        last = "slow 1 pause 2 two"
+        answer = await driver.ask(("one, instant", last))
+    assert answer.visible_text == reply(last)
 
 
 @shares_browser

@@ -61,12 +61,14 @@ async def _becomes_idle(page: Page) -> bool:
 
 
 @pytest.mark.parametrize("name", ["login.html", "nothing.html", "quota.html", "nothing.html?launcher"])
+@pytest.mark.a_slice(1)
 async def test_a_wall_has_nothing_left_to_do(zoo: str, page: Page, name: str) -> None:
     await page.goto(f"{zoo}/{name}", wait_until="networkidle")
     assert await _becomes_idle(page)
 
 
 @pytest.mark.parametrize("name", ["guest.html", "slow_start.html?socket", "slow_start.html?fetch"])
+@pytest.mark.a_slice(1)
 async def test_a_page_whose_chat_comes_late_has_something_left_to_do(zoo: str, page: Page, name: str) -> None:
     await page.goto(f"{zoo}/{name}", wait_until="domcontentloaded")
     assert not await _is_idle_once_still(page)

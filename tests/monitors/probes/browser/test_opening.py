@@ -23,7 +23,7 @@ QUESTIONS = ("what of eyes?", "what of ears?")
 
 
 @pytest.mark.parametrize("page", ["launcher.html", "topics.html", "launcher_frame.html", "tools.html"])
-@pytest.mark.a_slice(2)
+@pytest.mark.a_slice(1)
 async def test_a_chat_that_must_be_opened_is_opened_for_each_question(
     zoo: str, driver_for: MakeDriver, page: str
 ) -> None:
@@ -39,6 +39,7 @@ async def test_a_chat_that_must_be_opened_is_opened_for_each_question(
         ("?nameless", CaptureUnsure, "did not behave like a chat"),
     ],
 )
+@pytest.mark.a_slice(1)
 async def test_a_page_of_tools_without_a_chat_is_never_graded(
     zoo: str, driver_for: MakeDriver, way: str, error: type[ProbeError], said: str
 ) -> None:

@@ -31,6 +31,7 @@ async def ask(driver_for: MakeDriver, attempt: str, **changes: object) -> str:
             return (await driver.ask((QUESTION,))).visible_text
 
 
+@pytest.mark.whole_only
 async def test_service_workers_are_for_targets_that_ask_for_them(driver_for: MakeDriver) -> None:
     assert "1 workers" not in await ask(driver_for, WORKER)
     assert "1 workers" in await ask(driver_for, WORKER, service_workers=True)

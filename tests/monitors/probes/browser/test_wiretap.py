@@ -34,7 +34,7 @@ def wired() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("way", RULES)
-@pytest.mark.a_slice(4)
+@pytest.mark.a_slice(2)
 async def test_what_was_sent_is_kept_beside_what_was_shown(wired: str, driver_for: MakeDriver, way: str) -> None:
     """And of the last turn only, though the first one came on the same socket."""
     async with driver_for(f"{wired}/{way}", wire=RULES[way], patience_s=2) as driver:

@@ -18,6 +18,7 @@ from monitors.probes.inspect.page import try_page
 from monitors.probes.settings import Isolation, ProbeSettings
 from tests.monitors.probes.conftest import ONE_BROWSER
 from tests.servers.threaded import ThreadedServer
+from tests.stable_text import replace_volatile
 
 pytestmark = ONE_BROWSER
 
@@ -82,7 +83,7 @@ def bots() -> Iterator[str]:
     ("bot", "forgotten"),
     [("begins_anew", True), ("keeps", False), ("recalls_nothing", None)],
 )
-@pytest.mark.a_slice(2)
+@pytest.mark.a_slice(1)
 async def test_a_bot_s_memory_shows_what_the_button_does(
     bots: str, settings: ProbeSettings, bot: str, forgotten: bool | None
 ) -> None:
@@ -93,6 +94,7 @@ async def test_a_bot_s_memory_shows_what_the_button_does(
     assert tried.new_chat.forgotten == forgotten
 
 
+@pytest.mark.whole_only
 async def test_where_pages_are_kept_already_nothing_is_tried(bots: str, settings: ProbeSettings) -> None:
     kept = settings.model_copy(update={"isolation": Isolation.NEW_CHAT})
     assert (await try_page(f"{bots}/begins_anew", kept, questions=["Hello?"])).new_chat is None
@@ -107,9 +109,9 @@ def printed(found: NewChat | None) -> str:
     return out.getvalue()
 
 
-async def test_only_a_button_that_begins_anew_is_proposed():
+async def test_only_a_button_that_begins_anew_is_proposed(snapshot):
     proof = printed(NewChat(recalled=True, forgotten=True, button_s=0.2, fresh_s=1.4))
-    assert "It takes 0.2 s, a fresh page 1.4 s." in proof
+    assert replace_volatile(proof) == snapshot
     lines = "\n".join(proof.splitlines()[(at := proof.splitlines().index("[targets.bot.probe]")) : at + 2])
     config = parse_config(
         tomllib.loads(f'[targets.bot]\nurl = "http://127.0.0.1:1"\nsuite = "s.jsonl"\n{lines}'), "x"

@@ -66,8 +66,9 @@ def asking(
 
 async def test_the_report_comes_with_what_led_to_it(jobs: Jobs, tmp_path: Path) -> None:
     async with asking(jobs, tmp_path) as driver:
-        answer = await driver.ask(("why does intake crash? looks 4",))
-    assert answer.visible_text == report_on("why does intake crash? looks 4")
+        question = "why does intake crash? looks 4"
+        answer = await driver.ask((question,))
+    assert answer.visible_text == report_on(question)
     assert answer.graded_channel is Channel.WIRE
     assert answer.wire is not None
     assert (answer.wire.citations, answer.app_path) == (("claims/intake.py",), "primary")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -109,8 +110,9 @@ async def test_an_error_inside_the_app_is_tried_again(agent: TriageAgent, tmp_pa
 
 def test_an_id_cannot_end_the_string_it_stands_in() -> None:
     job = AgentJob(JobSettings.model_validate(JOB), "http://app/jobs", job='x") { secret } #')
-    said = request_for('{"query": "{ job(jobId: \\"{job}\\") {severity} }", "id": "{job}"}', job)
-    assert said == {"query": '{ job(jobId: "x\\") { secret } #") {severity} }', "id": job.job}
+    query = '{ job(jobId: "%s") {severity} }'
+    request = request_for(json.dumps({"query": query % "{job}", "id": "{job}"}), job)
+    assert request == {"query": query % job.job.replace('"', '\\"'), "id": job.job}
 
 
 def test_graphql_says_that_a_key_is_missing() -> None:
