@@ -105,7 +105,7 @@ def memory_mb() -> float:
 
 @pytest.mark.browser
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read in Linux's /proc")
-@pytest.mark.parametrize("word", ["PAGE", "SERVICE", "NETWORK", "SHARED", "POSTED", "PORT", "POST-ENDLESS"])
+@pytest.mark.parametrize("word", ["PAGE", "SERVICE", "NETWORK", "SHARED", "POSTED", "PORT"])
 @pytest.mark.a_slice(1)
 async def test_a_flood_costs_no_answer_and_little_memory(driver_for: MakeDriver, word):
     """Of a console, messages between threads, and what is loaded; the next question is answered too."""
@@ -121,10 +121,10 @@ async def test_a_flood_costs_no_answer_and_little_memory(driver_for: MakeDriver,
 
 @pytest.mark.browser
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read in Linux's /proc")
-@pytest.mark.parametrize("word", ["WORKER", "INNER", "AT-ONCE"])
+@pytest.mark.parametrize("word", ["WORKER", "INNER", "AT-ONCE", "POST-ENDLESS"])
 @pytest.mark.whole_only
-async def test_a_workers_console_costs_its_own_question_at_most(driver_for: MakeDriver, word):
-    """Nothing can be put before its script: where it gives way too late, its page is ended, with the figure."""
+async def test_a_flood_without_end_costs_its_own_question_at_most(driver_for: MakeDriver, word):
+    """Nothing can run before its script; where it gives way too late, its page is ended. So do messages without end."""
     with site() as address:
         async with driver_for(address, patience_s=3, answer_deadline_s=60) as driver:
             await driver.ask((QUESTION,))
