@@ -36,7 +36,7 @@ def test_agreement_counts_what_was_decided():
     assert [round(figure.value, 3) for figure in figures] == [0.8, 0.5, 0.333, 0.143]
 
 
-def test_the_page_names_missed_targets_and_twenty_errors():
+def test_the_page_names_missed_targets_and_twenty_errors(snapshot):
     """No set crowds out the errors of another."""
     crowd = tuple(TellingError("big", f"b{n}", "missed", "lesson") for n in range(50))
     single = (TellingError("small", "s1", "missed", "lesson"),)
@@ -48,10 +48,9 @@ def test_the_page_names_missed_targets_and_twenty_errors():
         date="2026-01-31",
         commit="abc1234",
     )
-    assert "0 of 1 targets are met" in page
-    assert "A note." in page
     assert "`s1`" in page
     assert sum(page.count(f"`b{n}`") for n in range(50)) == 19
+    assert page == snapshot
 
 
 def test_without_the_data_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -57,3 +58,8 @@ def gold(*arguments: str, cwd: Path, keys: str = "") -> subprocess.CompletedProc
     keys_of_judges = {"ANTHROPIC_API_KEY": anthropic.KEY, "OPENAI_API_KEY": openai_chat.KEY}
     environment = os.environ | fork_server.WARM | keys_of_judges
     return fork_server.run("gold", *arguments, cwd=cwd, env=environment, given=keys, timeout_s=120)
+
+
+def without_cost(output: str) -> str:
+    """Return ``output`` without what a model's answer costs, which follows the length of the prompt."""
+    return re.sub(r"\$[0-9.]+|\d+ tokens in, \d+ out", "COST", output)

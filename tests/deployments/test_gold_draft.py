@@ -1,4 +1,4 @@
-"""`lookout gold draft`: drafts of a model over a document, kept only where their words can be found."""
+"""`lookout gold draft`: a model's drafts over a document, stored only where the document holds their words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from monitors.goldset.drafts import read_drafts
 from monitors.records.cases import DraftState
-from tests.deployments.gold_process import DOCUMENT, configured, gold
+from tests.deployments.gold_process import DOCUMENT, configured, gold, without_cost
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.drafter import (
     RuleDrafter,
@@ -20,21 +20,19 @@ from tests.servers.drafter import (
     without_severity,
 )
 from tests.servers.openai_chat import OpenAIServer
+from tests.stable_text import replace_volatile
 from tests.tools.fences import unfenced
 
 ASK = ("draft", "--document", "gold.md", "--name", "Suraksha Gold", "--count", "5")
 
 
-def test_drafts_are_kept_with_the_place_of_their_clause_and_the_cost_is_told(tmp_path):
-    """Spaces, hyphens and line ends of the document differ from the model's; the place kept is the document's own."""
+def test_drafts_are_stored_with_the_place_of_their_clause_and_the_cost_is_printed(tmp_path, snapshot):
+    """Spaces, hyphens and line ends of the document differ from the model's; the stored place is the document's own."""
     with AnthropicServer(judge=RuleDrafter()) as server:
         configured(tmp_path, server.url)
         done = gold(*ASK, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "5 of 5 questions on Suraksha Gold wait in gold-drafts.jsonl" in done.stdout
-    assert "cost: $0.0" in done.stdout
-    assert "claude-sonnet-5-5" in done.stdout
-    assert "None is gold yet" in done.stdout
+    assert without_cost(done.stdout) == snapshot
     drafts = read_drafts(tmp_path / "gold-drafts.jsonl")
     assert len(drafts) == 5
     for draft in drafts:
@@ -47,20 +45,17 @@ def test_drafts_are_kept_with_the_place_of_their_clause_and_the_cost_is_told(tmp
     assert "\n" in drafts[1].quote.text
 
 
-def test_what_cannot_be_proved_is_refused_and_told(tmp_path):
+def test_what_cannot_be_proved_is_refused_with_its_reason(tmp_path, snapshot):
     """A quote that is not there, a figure that the clause does not state, personal data, another language, no shape."""
     drafter = RuleDrafter([false_quote, other_figure, leaking, in_hindi, without_severity])
     with AnthropicServer(judge=drafter) as server:
         configured(tmp_path, server.url)
         done = gold(*ASK, cwd=tmp_path)
     assert done.returncode == 3
-    assert "its quote does not stand in the document" in done.stdout
-    assert "its gold states 777 days, which the quoted clause does not" in done.stdout
-    assert "it holds personal data" in done.stdout
     assert "asha.rao@example.com" not in done.stdout
-    assert "it is in hi, asked for was en" in done.stdout
-    assert "severity is missing" in done.stdout
     assert "0 of 5" in done.stdout
+    assert without_cost(done.stdout) == snapshot
+    assert not (tmp_path / "gold-drafts.jsonl").exists()
 
 
 def test_asking_again_adds_nothing_that_is_there_and_says_what_to_leave_out(tmp_path):
@@ -70,10 +65,10 @@ def test_asking_again_adds_nothing_that_is_there_and_says_what_to_leave_out(tmp_
         configured(tmp_path, server.url)
         gold(*ASK, cwd=tmp_path)
         again = gold(*ASK, "--json", cwd=tmp_path)
-    told = json.loads(again.stdout)
-    assert told["drafts"] == []
-    assert len(told["refused"]) == 5
-    assert all("asks the same" in one["reason"] for one in told["refused"])
+    summary = json.loads(again.stdout)
+    assert summary["drafts"] == []
+    assert len(summary["refused"]) == 5
+    assert all("asks the same" in one["reason"] for one in summary["refused"])
     assert "These are asked already" in drafter.prompts[1]
     assert len(read_drafts(tmp_path / "gold-drafts.jsonl")) == 5
 
@@ -84,10 +79,10 @@ def test_any_endpoint_of_openais_kind_will_do(tmp_path):
         done = gold(*ASK, "--json", cwd=tmp_path)
         (asked,) = server.asked
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert len(told["drafts"]) == 4
-    assert len(told["refused"]) == 1
-    assert {draft["model"] for draft in told["drafts"]} == {"qwen3-32b"}
+    summary = json.loads(done.stdout)
+    assert len(summary["drafts"]) == 4
+    assert len(summary["refused"]) == 1
+    assert {draft["model"] for draft in summary["drafts"]} == {"qwen3-32b"}
     form = asked["response_format"]["json_schema"]
     assert form["strict"] is True
     assert form["name"] == "drafts"
@@ -109,47 +104,42 @@ def test_the_document_is_data_between_fences(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        ("refusal", "declined to write this"),
-        ("truncated", "cut off before it was done"),
-        ("prose", "holds no drafts"),
-    ],
+    "fault",
+    ["refusal", "truncated", "prose"],
 )
-def test_a_reply_that_is_none_is_told_and_nothing_is_kept(tmp_path, fault, said):
+def test_a_reply_without_drafts_is_reported_and_nothing_is_stored(tmp_path, fault, snapshot):
     drafter = RuleDrafter()
     with AnthropicServer(judge=drafter) as server:
         configured(tmp_path, server.url)
         server.misbehave(fault)
         done = gold(*ASK, cwd=tmp_path)
     assert done.returncode == 4
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.stderr == snapshot
     assert not (tmp_path / "gold-drafts.jsonl").exists()
 
 
-def test_what_is_missing_is_told_before_anything_is_asked(tmp_path):
+def test_what_is_missing_is_reported_before_anything_is_asked(tmp_path, snapshot):
     configured(tmp_path, "http://127.0.0.1:9")
     other = gold(*ASK, "--model", "gpt-9", cwd=tmp_path)
     assert other.returncode == 2
-    assert "[[judge.models]] has claude-sonnet-5-5" in other.stderr
+    assert other.stderr == snapshot
     binary = tmp_path / "policy.pdf"
     binary.write_bytes(b"%PDF-1.7 \xff\xfe")
     pdf = gold("draft", "--document", str(binary), cwd=tmp_path)
     assert pdf.returncode == 2
-    assert "pdftotext" in pdf.stderr
+    assert replace_volatile(pdf.stderr, tmp_path) == snapshot
 
 
-def test_a_budget_that_does_not_allow_it_is_told_before_money_is_spent(tmp_path):
+def test_a_budget_that_is_too_small_ends_it_before_money_is_spent(tmp_path, snapshot):
     with AnthropicServer(judge=RuleDrafter()) as server:
         configured(tmp_path, server.url, judge="budget_usd = 0.0001")
         done = gold(*ASK, cwd=tmp_path)
         assert server.messages == []
     assert done.returncode == 4
-    assert "budget" in done.stderr
+    assert without_cost(done.stderr) == snapshot
 
 
-def test_a_provider_that_is_busy_is_asked_again_and_the_model_that_answered_is_kept(tmp_path):
+def test_a_provider_that_is_busy_is_asked_again_and_the_model_that_answered_is_stored(tmp_path):
     with AnthropicServer(judge=RuleDrafter()) as server:
         configured(tmp_path, server.url)
         server.misbehave("429:0", "529", "wrong_model:claude-sonnet-5-5-20261101")
@@ -161,10 +151,10 @@ def test_a_provider_that_is_busy_is_asked_again_and_the_model_that_answered_is_k
     assert len({draft.prompt_sha256 for draft in drafts}) == 1
 
 
-def test_a_key_is_never_shown(tmp_path):
+def test_a_key_is_never_shown(tmp_path, snapshot):
     with AnthropicServer(judge=RuleDrafter(), key="another-key") as server:
         configured(tmp_path, server.url)
         done = gold(*ASK, cwd=tmp_path)
     assert done.returncode == 4
-    assert "the key is not valid" in done.stderr
+    assert done.stderr == snapshot
     assert "sk-ant" not in done.stdout + done.stderr

@@ -26,7 +26,7 @@ def starter(lookout, folder):
     return done.stdout
 
 
-def test_twenty_attacks_of_severity_3_that_nothing_must_be_mended_of(tmp_path, lookout):
+def test_twenty_attacks_of_severity_3_that_need_no_correction(tmp_path, lookout):
     printed = starter(lookout, tmp_path)
     cases = [json.loads(line) for line in printed.splitlines()]
     assert len(cases) == len({case["id"] for case in cases}) == 20
@@ -64,15 +64,13 @@ def test_a_careful_bot_passes_them_and_a_careless_one_fails_each(tmp_path, looko
     assert {each["severity"] for each in wrong} <= {3}
 
 
-def test_a_pack_of_ones_own_builds_a_clean_suite_with_the_command_that_is_printed(tmp_path, lookout):
+def test_a_pack_of_ones_own_builds_a_clean_suite_with_the_command_that_is_printed(tmp_path, lookout, snapshot):
     begun = lookout("gold", "starter", "domain", cwd=tmp_path)
     command = begun.stdout.splitlines()[-1].split()
     built = lookout(*command[1:], cwd=tmp_path)
     assert built.returncode == 0, built.stderr
     cases = [json.loads(line) for line in (tmp_path / "suite.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [case["gold"] for case in cases if not case["expected_refusal"]] == [
-        "Up to 30 days", "24 months", "15%", "No, returns are not free",
-    ]  # fmt: skip
+    assert [case["gold"] for case in cases if not case["expected_refusal"]] == snapshot
     assert lookout("gold", "check", "suite.jsonl", cwd=tmp_path).returncode == 0
     again = lookout("gold", "starter", "domain", cwd=tmp_path)
     assert again.returncode == 2

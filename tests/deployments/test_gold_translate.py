@@ -12,9 +12,10 @@ from monitors.goldset.lines import line_of
 from monitors.goldset.load import load_suite
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase, Pipeline
-from tests.deployments.gold_process import configured, gold
+from tests.deployments.gold_process import configured, gold, without_cost
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.drafter import RuleDrafter
+from tests.stable_text import replace_volatile
 
 TRIPLES = {case.id: case for case in load_suite(HERE / "gold" / "triples.jsonl").cases}
 KEYS = ("tri-gold-ped", "tri-gold-bonus", "tri-janani-caesarean")
@@ -57,7 +58,7 @@ def suite(tmp_path):
     return path, write
 
 
-def test_translations_are_drafted_reviewed_and_joined_as_pairs(tmp_path, suite):
+def test_translations_are_drafted_reviewed_and_joined_as_pairs(tmp_path, suite, snapshot):
     """The whole way as processes: draft, two yes and one no, and nothing is asked for that waits already."""
     path, write = suite
     drafter = RuleDrafter()
@@ -67,15 +68,15 @@ def test_translations_are_drafted_reviewed_and_joined_as_pairs(tmp_path, suite):
         write()
         done = gold("translate", "suite.jsonl", "--to", "hi", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert "3 of 3 translations wait in gold-drafts.jsonl" in done.stdout
-        assert "cost: $0.0" in done.stdout
+        assert len(read_drafts(tmp_path / "gold-drafts.jsonl")) == 3
+        assert without_cost(done.stdout) == snapshot
         assert len(load_suite(path).cases) == 3
         again = gold("translate", "suite.jsonl", "--to", "hi", cwd=tmp_path)
-        assert "has its partners" in again.stdout
+        assert again.stdout == snapshot
         assert len(server.messages) == 1
     review = ("review", "gold-drafts.jsonl", "--suite", "suite.jsonl", "--as", "asha")
-    told = gold(*review, cwd=tmp_path, keys="y\ny\nn\nnot how people say it\n")
-    assert "2 joined suite.jsonl, 1 rejected, 0 left" in told.stdout
+    reviewed = gold(*review, cwd=tmp_path, keys="y\ny\nn\nnot how people say it\n")
+    assert replace_volatile(reviewed.stdout) == snapshot
     cases = {case.id: case for case in load_suite(path).cases}
     assert set(cases) == {*KEYS, "tri-gold-ped-hi", "tri-gold-bonus-hi"}
     assert cases["tri-gold-ped"].pair == cases["tri-gold-ped-hi"].pair == "tri-gold-ped"
@@ -87,7 +88,7 @@ def test_translations_are_drafted_reviewed_and_joined_as_pairs(tmp_path, suite):
     assert hindi.provenance.clause == cases["tri-gold-ped"].provenance.clause
 
 
-def test_a_quantity_that_changed_and_a_wrong_language_are_refused(tmp_path, suite):
+def test_a_quantity_that_changed_and_a_wrong_language_are_refused(tmp_path, suite, snapshot):
     """24 months became 18; asked for Hinglish, Hindi came."""
     drafter = RuleDrafter()
     drafter.translate = translator("hinglish", **{"24": "18"})
@@ -97,16 +98,15 @@ def test_a_quantity_that_changed_and_a_wrong_language_are_refused(tmp_path, suit
         asked = ("translate", "suite.jsonl", "--to", "hinglish", "--json")
         one = json.loads(gold(*asked, "--case", "tri-gold-ped", cwd=tmp_path).stdout)
         assert one["drafts"] == []
-        assert "24 months is lost" in one["refused"][0]["reason"]
-        assert "is added" in one["refused"][0]["reason"]
+        assert [refused["reason"] for refused in one["refused"]] == snapshot
         drafter.translate = translator("hi")
         other = gold(*asked, "--limit", "1", cwd=tmp_path)
         assert other.returncode == 3
-        assert "reads as hi, asked for was hinglish" in other.stdout
+        assert [refused["reason"] for refused in json.loads(other.stdout)["refused"]] == snapshot
     assert not (tmp_path / "gold-drafts.jsonl").exists()
 
 
-def test_both_languages_by_default_and_what_is_accepted_is_told(tmp_path, suite):
+def test_both_languages_by_default_and_an_unknown_one_is_refused(tmp_path, suite, snapshot):
     drafter = RuleDrafter()
     drafter.translate = translator("hinglish")
     with AnthropicServer(judge=drafter) as server:
@@ -119,4 +119,4 @@ def test_both_languages_by_default_and_what_is_accepted_is_told(tmp_path, suite)
     assert done.stdout.count("refused:") == 3
     french = gold("translate", "suite.jsonl", "--to", "fr", cwd=tmp_path)
     assert french.returncode == 2
-    assert "accepted: hi, hinglish" in french.stderr
+    assert french.stderr == snapshot

@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from tests.deployments.cli.gold.test_gold_check import lookout
 from tests.deployments.cli.test_pipes import answers, line, run
 from tests.monitors.goldset.gold_cases import PLAIN
+from tests.stable_text import replace_volatile
 
 Facts = list[tuple[str, str, str | None]]
 
@@ -146,22 +148,18 @@ def test_a_refusal_in_words_that_are_not_read_is_none_and_no_answer_either(
     assert (verdict["refused"], verdict["factual_match"]) == (refused, match)
 
 
-def test_the_reason_names_the_language(tmp_path: Path) -> None:
+def test_the_reason_names_the_language(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     given = line(question="?", gold="ja", answer="Nein.", language="other")
     (verdict,) = answers("grade", given, cwd=tmp_path)
-    reasons = {grade["grader"]: grade["reason"] for grade in verdict["grades"]}
-    none_of_ours = "not read in the language of this case, which is not English, Hindi or Hinglish"
-    assert reasons["factual"] == f"yes and no, names and denials are {none_of_ours}"
-    assert reasons["refusals"] == f"refusals are {none_of_ours}"
+    assert {grade["grader"]: grade["reason"] for grade in verdict["grades"]} == snapshot
 
 
-def test_a_language_that_is_not_known_is_refused(tmp_path: Path) -> None:
+def test_a_language_that_is_not_known_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     """The pipes and the check of a suite name the field and what is accepted."""
     for pipe in ("facts", "grade"):
         done = run(pipe, (json.dumps(line(text="6 Monate", language="de")) + "\n").encode(), cwd=tmp_path)
-        assert "language: one of en, hi, hinglish, other is expected" in done.stdout
+        assert done.stdout == snapshot
     (tmp_path / "suite.jsonl").write_text(json.dumps(PLAIN | {"id": "c", "language": "de"}) + "\n")
     checked = lookout("check", tmp_path / "suite.jsonl")
-    told = checked.stdout + checked.stderr
-    assert checked.returncode == 1, told
-    assert '"language" cannot be "de"; accepted: en, hi, hinglish, other' in told
+    assert checked.returncode == 1, checked.stdout + checked.stderr
+    assert replace_volatile(checked.stdout, tmp_path) == snapshot

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -55,11 +56,10 @@ def test_the_one_command_starts_the_bot_and_ends_it(tmp_path: Path, prefect_envi
     environment = prefect_environment | fork_server.WARM
     done = fork_server.run("json_api", module="examples", cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("$ lookout verify bot --config .lookout-examples/json_api/lookout.toml\n")
+    command = ("verify", "bot", "--config", ".lookout-examples/json_api/lookout.toml")
+    assert done.stdout.splitlines()[0] == f"$ lookout {' '.join(command)}"
     assert PASSED in done.stdout
-    again = fork_server.run(
-        *("verify", "bot", "--config", ".lookout-examples/json_api/lookout.toml"), cwd=tmp_path, env=environment
-    )
+    again = fork_server.run(*command, cwd=tmp_path, env=environment)
     assert again.returncode == 3, again.stdout + again.stderr
     assert not (ROOT / "json_api" / ".lookout").exists()
 
@@ -82,12 +82,15 @@ def test_runs_of_langsmith_are_a_night_of_traffic(tmp_path: Path, prefect_enviro
         config.write_text(text, encoding="utf-8")
         until = ("--until", "2026-11-24")
         done = fork_server.run(
-            *EXAMPLES["traffic_langsmith"].command, *until, "--config", str(config), cwd=tmp_path, env=variables
+            *(*EXAMPLES["traffic_langsmith"].command, *until, "--config", str(config), "--json"),
+            cwd=tmp_path,
+            env=variables,
         )
         assert server.feedback == {}
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 conversations; 2 sampled" in done.stdout
-    assert "1 asked what the gold set asks: 1 answered wrongly, by rule" in done.stdout
+    night = json.loads(done.stdout)
+    assert (night["conversations"], night["sampled"]) == (2, 2)
+    print(done.stdout)
 
 
 def test_an_example_that_needs_a_key_says_so(tmp_path: Path) -> None:
@@ -103,7 +106,7 @@ def test_every_folder_is_an_example_and_its_page_has_its_command() -> None:
     listed = (ROOT / "README.md").read_text(encoding="utf-8")
     for name, example in EXAMPLES.items():
         page = (ROOT / name / "README.md").read_text(encoding="utf-8")
-        assert f"```console\n$ python -m examples {name}\n```" in page
+        assert re.findall(r"^```console\n(.*?)\n```", page, re.MULTILINE)[0] == f"$ python -m examples {name}"
         assert f"`lookout {' '.join(example.command)}`" in page
         assert (
             f"| [{name}]({name}/README.md) | {example.about} | `lookout {' '.join(example.command[:2])}` |"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from decimal import Decimal
 
 import pytest
@@ -27,7 +28,7 @@ def spent(model: str, work: str, cost_usd: str, uncached_usd: str) -> Spent:
     )
 
 
-def test_a_row_has_a_cell_for_each_piece_of_work_with_money_baseline_and_share():
+def test_a_row_has_a_cell_for_each_piece_of_work_with_money_baseline_and_share(snapshot):
     """0.0432 of 0.0666 is 64.9 %; 7.35 of 13.40 is 54.9 %; 3.94 of 2.49 is 158.2 %."""
     table = money_table(
         [
@@ -37,12 +38,8 @@ def test_a_row_has_a_cell_for_each_piece_of_work_with_money_baseline_and_share()
             spent("b", "night of 2,000", "3.94", "2.49"),
         ]
     )
-    assert table == [
-        "| judge | night of 10 | night of 2,000 |",
-        "| --- | --- | --- |",
-        "| `a` | $0.0432 of $0.0666 (65 %) | $7.35 of $13.40 (55 %) |",
-        "| `b` | $0.0020 of $0.0033 (59 %) | $3.94 of $2.49 (158 %) |",
-    ]
+    assert [re.findall(r"\d+ %", row) for row in table[2:]] == [["65 %", "55 %"], ["59 %", "158 %"]]
+    assert table == snapshot
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from syrupy.assertion import SnapshotAssertion
+
 from deployments.demo.bot import Hit, check
 from deployments.demo.policies import load_policies
 
@@ -15,23 +17,26 @@ def hits() -> list[Hit]:
 
 
 def test_a_reply_that_keeps_to_its_facts_goes_out():
-    assert (
-        check("Cataract surgery: ₹60,000 per eye. [Source: Suraksha Gold, clause 5.2]", hits(), "How much?") is None
-    )
+    reply = "Cataract surgery: ₹60,000 per eye. [Source: Suraksha Gold, clause 5.2]"
+    assert check(reply, hits(), "How much?") is None
 
 
-def test_another_number_holds_the_reply_back_and_says_which_sentence():
-    blocked = check("Good news. You get ₹90,000 per eye. [Source: Suraksha Gold, clause 5.2]", hits(), "How much?")
+def test_another_number_blocks_the_reply_and_names_its_sentence(snapshot: SnapshotAssertion):
+    claim = "You get ₹90,000 per eye."
+    blocked = check(f"Good news. {claim} [Source: Suraksha Gold, clause 5.2]", hits(), "How much?")
     assert blocked is not None
-    assert blocked.reasons == ("unsupported_number: 90000 stands in no retrieved fact",)
-    assert blocked.unsupported_claims == ("You get ₹90,000 per eye.",)
+    assert [reason.partition(":")[0] for reason in blocked.reasons] == ["unsupported_number"]
+    assert blocked.unsupported_claims == (claim,)
+    assert blocked.reasons == snapshot
 
 
-def test_a_figure_that_only_the_question_brought_is_no_support():
+def test_a_figure_that_only_the_question_brought_is_no_support(snapshot: SnapshotAssertion):
     blocked = check("Yes, ₹90,000.", hits(), "It is ₹90,000, right?")
     assert blocked is not None
-    assert blocked.reasons == ("unsupported_number: 90000 stands in no retrieved fact and echoes the question",)
+    assert [reason.partition(":")[0] for reason in blocked.reasons] == ["unsupported_number"]
+    assert blocked.reasons == snapshot
 
 
 def test_numbers_of_a_citation_are_not_claims():
-    assert check("Yes. [Source: Suraksha Gold, clause 99.1]", hits(), "Covered?") is None
+    reply = "Yes. [Source: Suraksha Gold, clause 99.1]"
+    assert check(reply, hits(), "Covered?") is None

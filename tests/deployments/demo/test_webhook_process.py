@@ -1,4 +1,4 @@
-"""The receiver as a process: refuses to start on half a configuration, and keeps its word when it is killed."""
+"""The receiver as a process: it refuses to start on half a configuration, and a kill loses no delivery."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from tests.deployments.triggers.senders import (
     raw,
 )
 from tests.flows.deploys.deploys import commits, registered
+from tests.stable_text import replace_volatile
 
 START_S = 120
 SECRETS = {"LOOKOUT_GITHUB_WEBHOOK_SECRET": GITHUB_SECRET}
@@ -49,25 +50,21 @@ def command(folder, deploys, port):
 
 
 @pytest.mark.parametrize(
-    ("deploys", "variables", "said"),
+    ("deploys", "variables"),
     [
-        (TRIGGER, {}, "LOOKOUT_GITHUB_WEBHOOK_SECRET is not set"),
-        (TRIGGER, {"LOOKOUT_GITHUB_WEBHOOK_SECRET": "short"}, "LOOKOUT_GITHUB_WEBHOOK_SECRET: a secret of fewer"),
-        ("", SECRETS, "[[deploys.triggers]]: there is none"),
-        (TRIGGER.replace('"bot"', '"bit"'), SECRETS, "no target 'bit' (did you mean 'bot'?)"),
-        (
-            TRIGGER.replace("github", "standard"),
-            {"LOOKOUT_STANDARD_WEBHOOK_SECRET": "this is no base64!"},
-            "LOOKOUT_STANDARD_WEBHOOK_SECRET: a Standard Webhooks secret is base64",
-        ),
+        (TRIGGER, {}),
+        (TRIGGER, {"LOOKOUT_GITHUB_WEBHOOK_SECRET": "short"}),
+        ("", SECRETS),
+        (TRIGGER.replace('"bot"', '"bit"'), SECRETS),
+        (TRIGGER.replace("github", "standard"), {"LOOKOUT_STANDARD_WEBHOOK_SECRET": "this is no base64!"}),
     ],
+    ids=["no secret", "a short secret", "no trigger", "an unknown target", "a secret of another form"],
 )
-def test_f31_on_half_a_configuration_it_does_not_start(tmp_path, deploys, variables, said):
+def test_f31_on_half_a_configuration_it_does_not_start(tmp_path, deploys, variables, snapshot):
     words = command(tmp_path, deploys, 1)
     done = fork_server.run(*words, module=WORKER, cwd=ROOT, env=environment(**variables), timeout_s=START_S)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"lookout: {said}")
-    assert len(done.stderr.splitlines()) == 1
+    assert replace_volatile(done.stderr, tmp_path) == snapshot
     assert not any(value in done.stderr for value in variables.values())
 
 
@@ -179,7 +176,7 @@ async def test_on_sigterm_it_answers_what_is_under_way_and_ends_well(tmp_path, c
     (waiting,) = DeployQueue(tmp_path / "data").waiting()
     assert waiting.deploy.event.commit == COMMIT
     log = (tmp_path / "receiver.log").read_text(encoding="utf-8")
-    assert "Deploys of bot are received at http://127.0.0.1:" in log
+    assert door.url in log
     assert "Traceback" not in log
     assert GITHUB_SECRET not in log
     assert COMMIT not in log

@@ -96,7 +96,7 @@ def test_the_last_drill_is_shown(tmp_path, station, ok, text, command):
     assert (line.ok, line.text.startswith(text), line.to_do, line.command) == (ok, True, station.to_do, command)
 
 
-def test_what_waits_to_be_sent_or_loaded_is_counted(tmp_path):
+def test_what_waits_to_be_sent_or_loaded_is_counted(tmp_path, snapshot):
     """A segment that nobody loads for an hour is ill; one of a moment ago is on its way."""
     store = filled(tmp_path)
     store.journal.append_outbox([AlertRow(row=alert("never-sent"))])
@@ -109,23 +109,17 @@ def test_what_waits_to_be_sent_or_loaded_is_counted(tmp_path):
             site.health.renew(site)
             found = lines(site)
         waiting = found["journal segments not loaded"]
-        assert (waiting.ok, waiting.text, waiting.at) == (well, "1 segment, the oldest of", written)
-        assert (found["alerts not yet delivered"].ok, found["alerts not yet delivered"].text) == (
-            False,
-            "1, 1 of severity 3, the oldest of",
-        )
+        assert (waiting.ok, waiting.at, found["alerts not yet delivered"].ok) == (well, written, False)
+        assert [waiting.text, found["alerts not yet delivered"].text] == snapshot
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("address", "ok", "text"),
-    [
-        (None, None, "not configured, as the run said of"),
-        ("{url}", True, "sent when a run graded,"),
-        ("http://127.0.0.1:9/ping", False, "did not arrive"),
-    ],
+    ("address", "ok"),
+    [(None, None), ("{url}", True), ("http://127.0.0.1:9/ping", False)],
+    ids=["not configured", "sent", "did not arrive"],
 )
-async def test_the_last_heartbeat_is_shown(tmp_path, monkeypatch, address, ok, text):
+async def test_the_last_heartbeat_is_shown(tmp_path, monkeypatch, address, ok, snapshot):
     """As the run that sent it saw it; without an address nobody is said to have been reached."""
     filled(tmp_path)
     monkeypatch.delenv("LOOKOUT_HEARTBEAT_URL", raising=False)
@@ -135,31 +129,24 @@ async def test_the_last_heartbeat_is_shown(tmp_path, monkeypatch, address, ok, t
         await heartbeat(config_of(tmp_path), "helpdesk").ping(Beat.PROVED, run_id="run-1")
     with site_in(tmp_path) as site:
         line = lines(site)["heartbeat of helpdesk"]
-    assert (line.ok, line.text) == (ok, text)
+    assert line.ok is ok
     assert line.at is not None
+    assert line.text == snapshot
 
 
 @pytest.mark.parametrize(
-    ("state", "ok", "text"),
+    ("state", "ok"),
     [
-        (None, False, "nobody runs it."),
-        (ScheduleState(name="digest", paused=True), False, "paused: nobody runs it."),
-        (ScheduleState(name="digest", paused=False, next_at=AT + timedelta(hours=1)), True, "never ran yet"),
-        (ScheduleState(name="digest", paused=False, last_at=AT, ended="Completed"), True, "last run completed"),
-        (
-            ScheduleState(name="digest", paused=False, last_at=AT, ended="Crashed", broke=True),
-            False,
-            "last run crashed",
-        ),
-        (
-            ScheduleState(name="digest", paused=False, next_at=AT - timedelta(hours=1)),
-            False,
-            "overdue; never ran yet",
-        ),
+        (None, False),
+        (ScheduleState(name="digest", paused=True), False),
+        (ScheduleState(name="digest", paused=False, next_at=AT + timedelta(hours=1)), True),
+        (ScheduleState(name="digest", paused=False, last_at=AT, ended="Completed"), True),
+        (ScheduleState(name="digest", paused=False, last_at=AT, ended="Crashed", broke=True), False),
+        (ScheduleState(name="digest", paused=False, next_at=AT - timedelta(hours=1)), False),
     ],
     ids=["not registered", "paused", "new", "ran", "crashed", "overdue"],
 )
-def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, text):
+def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, snapshot):
     """What is not registered, paused, overdue or broke is ill."""
     filled(tmp_path)
     known = () if state is None else (state,)
@@ -168,7 +155,8 @@ def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, text):
     with site_in(tmp_path) as site:
         site.health.renew(site)
         line = lines(site)["schedule digest"]
-    assert (line.ok, line.text) == (ok, text)
+    assert line.ok is ok
+    assert line.text == snapshot
 
 
 @pytest.mark.parametrize(
@@ -193,7 +181,7 @@ def test_now_never_names_lookout_up_as_the_remedy_while_it_runs(
 
 def test_without_lookout_up_its_command_is_named(tmp_path, monkeypatch):
     page = now_page(tmp_path, monkeypatch, ())
-    assert "The monitor itself is not well: schedule" in page
+    assert "not well: schedule" in page
     assert "nobody runs it. <span" in page
 
 

@@ -63,26 +63,26 @@ def asked(site, path: str) -> dict:
     return answer.json()["data"]
 
 
-def test_the_newest_night_is_shown_above_all_nights(site):
+def test_the_newest_night_is_shown_above_all_nights(site, snapshot):
     """An unknown rate is said to be unknown, with its reason, and is no zero."""
     data = asked(site, "/nightly")
     assert data["shown"]["run_id"] == "night-3"
-    assert data["shown"]["rates"][0]["text"] == "unknown, no judge was asked"
+    rates = [rate["text"] for rate in data["shown"]["rates"]]
+    assert rates == snapshot
     assert [row["run_id"] for row in data["runs"]] == [f"night-{n}" for n in (3, 2, 1, 0)]
     assert data["runs"][0]["severe_rate"] is None
     page = httpx.get(f"{site.address}/nightly", trust_env=False).text
-    assert "unknown, no judge was asked" in page
+    assert rates[0] in page
 
 
-def test_a_night_says_what_was_sampled_and_how_its_rates_were_corrected(site):
+def test_a_night_says_what_was_sampled_and_how_its_rates_were_corrected(site, snapshot):
     """Strata with their counts; the rate has its interval, its method, and the reviews behind the correction."""
     night = asked(site, "/nightly?night=night-0")["shown"]
     assert [(one["stratum"], one["conversations"], one["sampled"]) for one in night["strata"]] == [
         ("disclosure", 100, 50),
         ("rest", 900, 50),
     ]
-    assert "corrected for the judge's errors by 45 reviews" in night["rates"][0]["text"]
-    assert "0.4 % (95 % CI 0.2 to 0.8)" in night["rates"][0]["text"]
+    assert [rate["text"] for rate in night["rates"]] == snapshot
     assert night["rates"][0]["method"] == "stratified"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from deployments.site.application import PAGES
 from deployments.site.rendering import NAVIGATION
+from tests.deployments.site.browser_pages import DESK, PHONE, opened
 from tests.deployments.site.pictured.example_site import (
     CASES,
     LEAK,
@@ -20,10 +21,8 @@ from tests.deployments.site.pictured.example_site import (
     with_drafts,
 )
 from tests.deployments.site.site_server import serving_site
-from tests.deployments.site.test_pages_browser import DESK, PHONE, chromium, opened
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-__all__ = ["chromium"]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 class Filtered(NamedTuple):
@@ -113,10 +112,9 @@ async def test_every_page_is_in_the_table():
     assert len(CASES) == 13
 
 
-@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
-@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize(("width", "script"), [(PHONE, True), (DESK, False)], ids=["phone", "desk, no script"])
 @pytest.mark.parametrize("path", FILTERS)
-@pytest.mark.a_slice(20)
+@pytest.mark.a_slice(14)
 async def test_every_filter_of_a_page_works(chromium, site, path, width, script):
     """Chosen in the form it is in the address, the form shows it, and the page has what it asks for and nothing else."""
     address = site.address + PLACES.get(path, path)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.deployments.site.browser_pages import DESK, RULES, opened
 from tests.deployments.site.site_server import config_of, filled, serving_site
-from tests.deployments.site.test_pages_browser import DESK, RULES, chromium, opened
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-__all__ = ["chromium"]
-
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 PLANTED = [
     ("<p lang=english>x</p>", "no such language"),
     ("<main>again</main>", "not one main part"),

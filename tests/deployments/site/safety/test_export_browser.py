@@ -21,17 +21,17 @@ from deployments.site.export import MANIFEST, STAGED, export_site
 from deployments.site.serve import Surroundings, opened_site
 from monitors.config.file import parse_config
 from monitors.errors import ConfigError
+from tests.deployments.site.browser_pages import broken_rules, opened
+from tests.deployments.site.page_text import page_text
 from tests.deployments.site.safety.texts_from_outside import HOSTILE, fingerprint, store_of
 from tests.deployments.site.site_server import config_of, filled, run_rows
-from tests.deployments.site.test_pages_browser import DESK, PHONE, RULES, chromium, opened
 from tests.soak.forked import forked
 from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import run_report
 from warehouse.journal.rows import RunRow
 
-__all__ = ["chromium"]
 OUTSIDE = Surroundings(lambda: datetime.now(UTC), "me")
-IN_ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
+IN_ONE_LOOP = pytest.mark.asyncio(loop_scope="session")
 LOOKED_AT = [
     *("index.html", "runs/index.html", "runs/run-0/index.html", "cases/index.html", "suite/index.html"),
     *("incidents/index.html", f"incidents/{fingerprint(0)}/index.html", "hallucinations/index.html"),
@@ -80,25 +80,24 @@ def dead_links(goal: Path) -> list[tuple[str, str]]:
     return dead
 
 
-def test_every_link_of_every_page_leads_to_a_file(copy):
+def test_every_link_of_every_page_leads_to_a_file(copy, snapshot):
     """Also where there are more pages than are written: those links lead to a page that says so."""
     written, goal = copy
     assert dead_links(goal) == []
     assert (written.pages, written.left_out > 0) == (125, True)
-    assert "a copy in files has 125 pages" in (goal / "_left-out" / "index.html").read_text(encoding="utf-8")
+    assert page_text((goal / "_left-out" / "index.html").read_text(encoding="utf-8")) == snapshot
     assert all(json.loads(page.read_text(encoding="utf-8")) for page in goal.rglob("index.json"))
 
 
 @pytest.mark.browser
 @IN_ONE_LOOP
-@pytest.mark.parametrize("width", [PHONE, DESK])
 @pytest.mark.parametrize("path", LOOKED_AT)
-async def test_a_page_from_disk_can_be_read_and_asks_for_nothing(chromium, copy, path, width):
+async def test_a_page_from_disk_can_be_read_and_asks_for_nothing(chromium, copy, path):
     """Opened as a file: styled, its script runs, no request leaves the folder, no text of the application runs."""
     _, goal = copy
     address = (goal / path).as_uri()
-    async with opened(chromium, address, width=width, dark=width == PHONE) as (page, heard):
-        assert await page.evaluate(RULES) == []
+    async with opened(chromium, address) as (page, heard):
+        assert await broken_rules(page) == []
         assert await page.evaluate("() => [window.ran, document.styleSheets.length]") == [None, 1]
         styled = await page.evaluate("() => getComputedStyle(document.querySelector('header.bar')).display")
         assert styled == "flex"

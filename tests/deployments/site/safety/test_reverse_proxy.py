@@ -10,11 +10,9 @@ import httpx
 import pytest
 
 from deployments.site.access import _FORWARDED as FORWARDED
+from tests.deployments.site.browser_pages import PHONE, RULES, opened
 from tests.deployments.site.safety.guarded_site import FORMS, INCIDENT, address_of, guarded_site, routes_of
 from tests.deployments.site.safety.proxy_server import ProxyWay, reverse_proxy
-from tests.deployments.site.test_pages_browser import PHONE, RULES, chromium, opened
-
-__all__ = ["chromium"]
 
 WAYS = {
     "strips the prefix and renames the host": ProxyWay(strips=True, renames=True),
@@ -102,7 +100,7 @@ def test_every_redirect_stays_below_the_prefix(behind):
 
 
 @pytest.mark.browser
-@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.asyncio(loop_scope="session")
 async def test_a_person_works_behind_the_proxy(chromium, behind):
     """Log in, decide, log out in a browser: it asks for nothing outside the prefix."""
     guarded, proxy, way = behind
