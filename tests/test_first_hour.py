@@ -85,6 +85,7 @@ def test_the_first_minutes_show_what_the_demo_says(tmp_path: Path) -> None:
     assert_shows(texts[0], shown.stdout, SCORES)
 
 
+@pytest.mark.whole_only
 def test_the_rest_of_the_hour_goes_as_the_page_says(tmp_path: Path) -> None:
     with ExitStack() as stack:
         hour = Hour(

@@ -111,7 +111,7 @@ def test_a_suite_written_by_hand_is_accepted_and_says_so(tmp_path):
         ({"gold": ["30 days", "a month"]}, 'other right answers go into "alternatives"'),
     ],
 )  # fmt: skip
-def test_what_is_refused_is_told_with_what_is_accepted(tmp_path, changed, said):
+def test_a_refusal_names_what_is_accepted(tmp_path, changed, said):
     done = gold_check(tmp_path, json.dumps(HAND_WRITTEN | changed) + "\n")
     assert done.returncode == 1
     assert said in " ".join(done.stdout.split())

@@ -35,8 +35,6 @@ SLICES: Final[Mapping[str, int]] = {
     "deployments/cli/test_first_obstacles.py": 2,
     "deployments/cli/test_login.py": 3,
     "deployments/cli/test_triage_staging.py": 2,
-    "deployments/site/safety/test_export_browser.py": 12,
-    "deployments/site/test_people_browser.py": 24,
     "flows/alerting/test_gate_cases.py": 4,
     "flows/alerting/test_open_before.py": 3,
     "flows/alerting/test_people.py": 7,

@@ -51,10 +51,8 @@ def test_the_exit_code_says_whether_the_judge_was_down_void_or_well(installed, s
         well = graded(installed, 2)
         sent = [(message.channel, json.dumps(message.blocks)) for message in slack.messages]
     assert (down.returncode, void.returncode, well.returncode) == (3, 3, 0), down.stderr + void.stderr + well.stderr
+    varying = re.compile(r"[0-9a-f]{12}|\$[0-9.]+|\d+ (calls|times)")
     for done in (down, void, well):
-        assert (
-            re.sub(r"[0-9a-f]{8}\b|\$[0-9.]+|\d+(\.\d+)? s\b", "…", replace_volatile(done.stdout, installed.folder))
-            == snapshot
-        )
+        assert varying.sub("…", replace_volatile(done.stdout, installed.folder)) == snapshot
     assert {channel for channel, _ in sent} == {"C0MONITOR"}
     assert [any(words in text for _, text in sent) for words in ("HTTP 500", "cannot be believed")] == [True, True]

@@ -58,8 +58,8 @@ def test_results_and_report_say_the_same(run):
     assert (severe["cases"], severe["not_correct"], severe["raised"]) == (3, 2, 1)
     assert report["scores"]["weighted"] == {"earned": "21", "total": "61"}
     markdown = path.with_name("results.md").read_text(encoding="utf-8")
-    (row,) = [line.split(" | ")[1:] for line in markdown.splitlines() if line.startswith("| 3 ")]
-    assert row == ["3", "2", "0", "20", "20", "60 |"]
+    rows = [[cell.strip() for cell in line.split("|")[2:-1]] for line in markdown.splitlines()]
+    assert ["3", "2", "0", "20", "20", "60"] in rows
     page = path.with_name("report.html").read_text(encoding="utf-8")
     assert "21 / 61" in page
 

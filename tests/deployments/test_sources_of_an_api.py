@@ -54,7 +54,7 @@ def gate(lookout, folder, said):
 
 
 def test_an_api_that_names_no_source_fails_however_it_says_so(tmp_path, lookout):
-    """An empty list is no source: red before, when the text ``[]`` stood as one and the gate passed."""
+    """An empty list is not a source."""
     done, cases = gate(lookout, tmp_path, NO_SOURCE.values())
     found = {
         name: (cases[n]["assessment"]["outcome"], cases[n]["result"]["wire"]["citations"])

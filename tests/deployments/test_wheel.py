@@ -229,6 +229,7 @@ def test_it_says_which_browser_it_drives(installed: Environment, elsewhere: Path
 
 @pytest.mark.browser
 @pytest.mark.prefect
+@pytest.mark.whole_only
 def test_the_demo_runs_to_its_verdict(installed: Environment, elsewhere: Path):
     """`lookout demo` over a slice of its suite: page, browser, graders, gate, journal, warehouse and reports."""
     shutil.copy(few_cases(elsewhere, severe=2, others=2), installed.site / "deployments/demo/suraksha.jsonl")

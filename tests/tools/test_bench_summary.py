@@ -154,7 +154,7 @@ REPORTS = (
         ("raise SystemExit('no')", CRASHED, True),
     ],
 )
-def test_a_bench_runs_in_a_process_whose_end_is_told_from_a_missed_goal(planted, ending, code, failed):
+def test_a_bench_runs_in_a_process_whose_end_differs_from_a_missed_goal(planted, ending, code, failed):
     run = planted(REPORTS + ending, 120)
     assert (run.code, run.failed, run.stopped) == (code, failed, False)
     assert [one.id for one in run.figures] == ["P3"]

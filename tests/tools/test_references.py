@@ -27,10 +27,15 @@ from tests.conftest import ROOT
 from tests.lookout_commands import every_command
 from tests.tools import command_reference, outcome_reference
 
-KNOWN = every_command()
 COLUMNS = 80
 IN_WHOLE = ("verify_and_print", "of_verdict")
 """What a command calls that ends with a run's verdict."""
+
+
+@pytest.fixture(scope="module")
+def commands():
+    """Every command by what is typed behind ``lookout``; finding them imports each, which takes a second."""
+    return every_command()
 
 
 @pytest.mark.parametrize("page", [command_reference, outcome_reference], ids=["commands", "reference"])
@@ -44,27 +49,27 @@ def test_every_command_stands_under_those_who_use_it_once():
     assert set(listed.values()) == {1}
 
 
-def test_the_page_has_every_command_with_every_option():
+def test_the_page_has_every_command_with_every_option(commands):
     page = command_reference.DOCUMENT.read_text("utf-8")
-    for path, command in KNOWN.items():
+    for path, command in commands.items():
         section = page.split(f"### `lookout {path}`\n")[1].split("\n##")[0]
         for parameter in command.params:
             named = parameter.name.upper() if parameter.param_type_name == "argument" else parameter.opts[0]
             assert f"`{named}`" in section, f"{path}: {named}"
 
 
-@pytest.mark.parametrize("path", KNOWN)
-def test_an_example_is_taken_by_its_command(path):
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_an_example_is_taken_by_its_command(commands, path):
     """Options, values and what is required: all but running it."""
     words, _, _given = EXAMPLES[path].partition("<")
-    command = KNOWN[path]
+    command = commands[path]
     with command.make_context(path, shlex.split(words)) as context:
         assert not context.args
 
 
-def test_no_example_is_of_a_command_that_is_none():
-    assert set(EXAMPLES) == set(KNOWN)
-    assert set(SPECIAL_CODES) <= set(KNOWN)
+def test_every_command_has_an_example(commands):
+    assert set(EXAMPLES) == set(commands)
+    assert set(SPECIAL_CODES) <= set(EXAMPLES)
 
 
 def codes_in(path: str) -> set[ExitCode]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind, Judged
@@ -40,6 +42,13 @@ def failed(cases: dict[str, CaseResult]) -> dict[str, set[FailureKind]]:
     return {name: set(one.assessment.failure_kinds) for name, one in cases.items() if one.assessment.failure_kinds}
 
 
+def summary_of(output: str) -> str:
+    """The end of what the demo prints: which planted faults were caught."""
+    heading = re.search(r"^\d of \d ", output, re.MULTILINE)
+    assert heading, output
+    return output[heading.start() :]
+
+
 def ratings(cases: dict[str, CaseResult]) -> dict[str, int]:
     """The judge's ratings."""
     given = ((name, grade) for name, one in cases.items() for grade in one.assessment.grades)
@@ -50,19 +59,16 @@ def ratings(cases: dict[str, CaseResult]) -> dict[str, int]:
     }
 
 
-def test_without_a_judge_rules_catch_five_faults_and_the_sixth_is_said_to_need_one(
-    lookout: Lookout, tmp_path: Path
+def test_without_a_judge_rules_catch_five_faults_and_the_sixth_needs_one(
+    lookout: Lookout, tmp_path: Path, snapshot: SnapshotAssertion
 ):
-    said = lookout("demo", "--agent", cwd=tmp_path)
-    assert said.returncode == 1, said.stderr
+    done = lookout("demo", "--agent", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
     report, cases = results(tmp_path)
     assert (report.verdict, report.rubric) == (Verdict.FAIL, None)
     assert failed(cases) == FAULTS
     assert {one.assessment.outcome for name, one in cases.items() if name not in FAULTS} == {CaseOutcome.CORRECT}
-    assert "5 of 6 planted faults caught" in said.stderr
-    assert "a confident wrong cause in the right file (berths-1): not caught" in said.stderr
-    assert "Nothing else was reported." in said.stderr
-    assert "No report was rated for usefulness" in said.stderr
+    assert summary_of(done.stderr) == snapshot
     assert report.questions is not None
     assert (report.questions.asked, report.questions.useful, report.questions.needless) == (2, 1, 1)
     asked = cases["berths-9"].result
@@ -70,34 +76,36 @@ def test_without_a_judge_rules_catch_five_faults_and_the_sixth_is_said_to_need_o
     assert [(one.answer, one.scripted) for one in asked.evidence.questions] == [("3.1.4", True)]
 
 
-def test_with_a_judge_the_wrong_cause_is_caught_too_and_nothing_else(lookout: Lookout, tmp_path: Path):
+def test_with_a_judge_the_wrong_cause_is_caught_too_and_nothing_else(
+    lookout: Lookout, tmp_path: Path, snapshot: SnapshotAssertion
+):
     with AnthropicServer() as judge:
-        said = lookout("demo", "--agent", "--judge", "--judge-url", judge.url, cwd=tmp_path, ANTHROPIC_API_KEY=KEY)
-    assert said.returncode == 1, said.stderr
+        done = lookout("demo", "--agent", "--judge", "--judge-url", judge.url, cwd=tmp_path, ANTHROPIC_API_KEY=KEY)
+    assert done.returncode == 1, done.stderr
     _, cases = results(tmp_path)
     assert failed(cases) == FAULTS
     rated = ratings(cases)
     assert {name for name, rating in rated.items() if rating <= 2} == {WRONG_CAUSE, "berths-7"}
     assert {rating for name, rating in rated.items() if name not in {*FAULTS, WRONG_CAUSE}} == {5}
-    assert "6 of 6 planted faults caught" in said.stderr
-    assert "Nothing else was reported." in said.stderr
+    assert summary_of(done.stderr) == snapshot
 
 
+@pytest.mark.whole_only
 def test_a_healthy_agent_passes_and_is_rated_four_or_better(lookout: Lookout, tmp_path: Path):
     with AnthropicServer() as judge:
-        said = lookout(
+        done = lookout(
             *("demo", "--agent", "--no-faults", "--judge", "--judge-url", judge.url),
             cwd=tmp_path,
             ANTHROPIC_API_KEY=KEY,
         )
-    assert said.returncode == 0, said.stderr + said.stdout
+    assert done.returncode == 0, done.stderr + done.stdout
     report, cases = results(tmp_path)
     assert report.verdict is Verdict.PASS
     assert failed(cases) == {}
     assert report.rubric is not None
     assert report.rubric.mean >= 4.0
     assert len(ratings(cases)) == len(cases) == 12
-    assert "Nothing was reported." in said.stderr
+    assert "Nothing was reported." in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ def readiness(running):
 
 @pytest.mark.prefect
 @pytest.mark.browser
+@pytest.mark.whole_only
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
 def test_alone_it_verifies_what_it_acknowledges_and_is_ready_only_once_it_can(tmp_path):
     with_tables(tmp_path / "data" / "prefect")

@@ -151,6 +151,7 @@ async def test_f35_killed_after_its_202_the_run_happens_once_all_the_same(tmp_pa
 
 
 @pytest.mark.prefect
+@pytest.mark.whole_only
 async def test_f35_killed_at_any_moment_what_was_acknowledged_is_run_once(tmp_path, prefect, client):
     """Deliveries one after the other, and SIGKILL at a random one while runs are being made of those before it."""
     chance, acknowledged, sent = random.Random(35), [], iter(commits(30))

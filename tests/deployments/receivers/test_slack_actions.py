@@ -184,7 +184,7 @@ async def test_f37_an_answer_address_that_is_not_slack_s_is_never_asked(people, 
         assert other.requests == []
 
 
-async def test_a_press_that_cannot_be_kept_is_not_acknowledged(people, clock, slack, door):
+async def test_a_press_that_cannot_be_stored_is_not_acknowledged(people, clock, slack, door):
     """Slack shows the trouble to the one who pressed: a 200 would be a lie."""
     await page(people, clock)
     payload = interaction(slack, slack.messages[0], ACKNOWLEDGE)
@@ -194,7 +194,7 @@ async def test_a_press_that_cannot_be_kept_is_not_acknowledged(people, clock, sl
     assert states(people) == [IncidentState.ACKNOWLEDGED]
 
 
-async def test_a_new_receiver_carries_out_and_shows_what_a_killed_one_had_kept(people, clock, slack, tmp_path):
+async def test_a_new_receiver_carries_out_and_shows_what_a_killed_one_had_stored(people, clock, slack, tmp_path):
     await page(people, clock)
     payload = interaction(slack, slack.messages[0], ACKNOWLEDGE)
     (click,) = clicks_in(form_of(payload), at=clock())

@@ -129,7 +129,7 @@ async def test_one_repository_feeds_two_targets_a_run_each(tmp_path, prefect, ap
 
 
 @pytest.mark.prefect
-async def test_it_is_ready_only_where_somebody_runs_what_is_registered(tmp_path, prefect, api):
+async def test_it_is_ready_only_where_a_runner_serves_what_is_registered(tmp_path, prefect, api):
     """Three servers that answer: without the deployment, with it, and with it and a runner that asks for runs."""
     async with receiver(tmp_path, prefect_api=api) as door:
         nothing = await door.client.get(f"{door.url}/readyz")

@@ -163,7 +163,7 @@ def test_a_proxy_that_nobody_named_is_refused(local):
     assert "site.trusted_proxies" in answer.text
 
 
-def test_beyond_loopback_somebody_must_have_a_token(tmp_path):
+def test_beyond_loopback_a_token_is_needed(tmp_path):
     """A site that nobody could log in to is not started."""
     outside = Surroundings(lambda: datetime.now(UTC), "me")
     filled(tmp_path)
@@ -173,7 +173,7 @@ def test_beyond_loopback_somebody_must_have_a_token(tmp_path):
         site_application(config_of(tmp_path, trusted_proxies=["127.0.0.1"]), "127.0.0.1", outside)
 
 
-def test_personal_data_is_masked_until_somebody_who_may_see_it_asks(guarded):
+def test_personal_data_is_masked_until_a_person_who_may_see_it_asks(guarded):
     """A reader never sees it; who may see it asks in the address, and that is written down."""
     site, tokens = guarded
     plain = {role: get(site, "/runs/run-1", authorization=f"Bearer {token}") for role, token in tokens.items()}

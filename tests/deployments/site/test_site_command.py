@@ -38,7 +38,7 @@ def owned(tmp_path):
     return tmp_path
 
 
-def test_an_owner_gives_somebody_a_token_serves_and_takes_it_back(owned):
+def test_an_owner_adds_a_token_serves_and_revokes_it(owned):
     """Nobody is served before there is a token; then it opens the pages, until it is revoked."""
     port = str(free_port("127.0.0.1", 0))
     refused = ran(owned, "site", "--port", port)

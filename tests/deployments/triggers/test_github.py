@@ -99,7 +99,7 @@ def test_what_the_trigger_names_is_taken(row, payload, event):
         (workflow(branch="topic", pull_requests=[{"number": 12}]), "workflow_run"),
     ],
 )
-def test_the_pull_request_is_kept_where_the_payload_names_one(payload, event):
+def test_the_pull_request_is_stored_where_the_payload_names_one(payload, event):
     parser = github(trigger(event=event, branch="*"))
     assert deploy_in(parser, by_github(payload, event)).pull_request == PullRequest(
         repository=REPOSITORY, number=12

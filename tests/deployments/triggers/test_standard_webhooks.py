@@ -146,7 +146,7 @@ def test_f25_another_secret_is_refused_and_f30_two_are_valid_at_once():
 
 
 @pytest.mark.parametrize("bad", ["", "whsec_", "whsec_====", "not base64!", "whsec_é", "whsec_a"])
-def test_f31_a_secret_that_is_none_is_told(bad):
+def test_f31_an_invalid_secret_is_refused(bad):
     with pytest.raises(ConfigError, match="Standard Webhooks secret"):
         StandardParser((bad,), (standard_trigger(),))
 
@@ -160,7 +160,7 @@ def test_a_secret_is_the_same_with_and_without_prefix_and_padding(length):
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the data folder is not beside the project")
-def test_the_vector_of_the_specification_is_accepted_and_its_twin_is_not():
+def test_the_vector_of_the_specification_is_accepted_and_a_changed_one_is_not():
     vectors = json.loads(DATA.read_text(encoding="utf-8"))
     sign = vectors["sign"]
     body, at = sign["payload"].encode(), datetime.fromtimestamp(sign["timestamp"], UTC)

@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
 import pytest
 
 from deployments.up.guard import descendants
 from tests.conftest import ROOT
+from tests.polling import wait_until
 
 WAIT_S = 60
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
@@ -40,10 +40,7 @@ def gone(pid: int) -> bool:
 
 
 def wait_until_gone(*pids: int) -> None:
-    end = time.monotonic() + WAIT_S
-    while not all(gone(pid) for pid in pids):
-        assert time.monotonic() < end, f"left behind: {[pid for pid in pids if not gone(pid)]}"
-        time.sleep(0.1)  # strangers' processes end; there is nothing else to wait on
+    wait_until(lambda: all(gone(pid) for pid in pids), timeout_s=WAIT_S, what=f"the processes {pids} end")
 
 
 @contextmanager

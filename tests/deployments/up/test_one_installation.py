@@ -47,7 +47,7 @@ def test_one_that_died_there_is_forgotten(tmp_path):
         pass
 
 
-def test_another_container_of_this_machine_and_this_machine_started_anew_are_not_another_machine(tmp_path):
+def test_another_container_of_this_machine_and_this_machine_restarted_are_not_another_machine(tmp_path):
     with only_one(tmp_path, noon):
         here = json.loads((tmp_path / LOCK_NAME).read_text())
     noted(tmp_path, kernel=here["kernel"])

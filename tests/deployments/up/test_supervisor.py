@@ -96,7 +96,7 @@ async def test_a_killed_guard_leaves_nothing_running_beside_its_successor():
     wait_until_gone(*ears.pids("one"), *ears.pids("two"))
 
 
-async def test_one_that_keeps_dying_is_told_once_and_tried_on():
+async def test_a_part_that_keeps_dying_is_reported_once_and_started_again():
     async with supervised(part("bad", DIES)) as (ears, _, _):
         await ears.until(lambda: len(ears.lines) >= 5)
         assert ears.told == [("dies again", "bad", 3, 5)]
@@ -104,7 +104,7 @@ async def test_one_that_keeps_dying_is_told_once_and_tried_on():
     assert pauses[:4] == ["0.05 s", "0.1 s", "0.2 s", "0.2 s"]
 
 
-async def test_one_that_stands_again_is_told_too(tmp_path):
+async def test_a_part_that_stays_up_again_is_reported(tmp_path):
     count = f"import pathlib; p = pathlib.Path({str(tmp_path / 'lives')!r}); p.open('a').write('x')\n"
     recovers = f"{count}if len(p.read_text()) < 3: raise SystemExit(1)\n{LIVES}"
     patient = RestartPolicy(first_pause_s=0.05, longest_pause_s=0.05, stands_after_s=2.0, deaths_before_alert=2)

@@ -74,7 +74,7 @@ def desk(tmp_path, lookout):
 
 
 def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(desk):
-    """Red before: "App is down", and "The application answers again", of an application that ran throughout."""
+    """The application answered throughout, so no incident says that it is down."""
     with EventChat(RIGHT) as app:
         assert desk.verify(f"{app.url}{PATH}").code == 0
         wrong = desk.verify(f"{app.url}/v2/dialog/tern")
@@ -115,7 +115,7 @@ def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(
 
 
 def test_what_has_nothing_to_do_with_asking_is_not_blamed(desk):
-    """Red before: "No answers since lookout.toml changed … the likely cause", where only `environment` did."""
+    """A changed `environment` is no cause of missing answers."""
     with EventChat(RIGHT) as app:
         assert desk.verify(f"{app.url}{PATH}").code == 0
         app.gone = True
@@ -142,7 +142,7 @@ WRONG_PROBES = {
 
 @pytest.mark.parametrize("what", WRONG_PROBES)
 def test_answers_that_cannot_be_read_are_lookouts_and_the_setting_is_named(desk, what):
-    """Red before: "App is down", and advice on deadlines, message boxes and pictures."""
+    """The fault is the monitor's: no incident of the application, no advice about its page."""
     probe, said, advice = WRONG_PROBES[what]
     with EventChat("waiting: 24 months") as app:
         wrong = desk.verify(f"{app.url}{PATH}", probe)

@@ -75,7 +75,7 @@ def test_five_percent_of_many_are_drawn_and_one_of_the_few():
 
 
 def test_a_grader_that_seldom_speaks_is_reviewed_in_every_run():
-    """Red before: answers that only rules had settled were never sampled, whatever the share."""
+    """Answers that only rules graded are sampled as well."""
     often = [candidate(n) for n in range(200)]
     rare = [candidate(n, verdicts="citations passed, factual passed") for n in range(200, 204)]
     assert (

@@ -92,7 +92,7 @@ def test_a_graded_answer_comes_with_its_question_its_gold_and_every_verdict(tmp_
 
 
 def test_an_answer_that_only_rules_graded_is_asked_about_too(tmp_path):
-    """Red before: only what a judge had graded was sampled."""
+    """Answers that no judge graded are sampled for review too."""
     store = store_in(tmp_path)
     store.journal.append(
         [ResultRow(row=exchange()), AssessmentRow(row=assessment()), RunRow(row=run_report())], run_id="run-1"

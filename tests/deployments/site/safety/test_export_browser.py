@@ -110,7 +110,7 @@ async def test_a_page_from_disk_can_be_read_and_asks_for_nothing(chromium, copy,
 
 @pytest.mark.browser
 @IN_ONE_LOOP
-async def test_somebody_finds_their_way_by_clicking(chromium, copy):
+async def test_a_reader_finds_the_way_by_clicking(chromium, copy):
     """From the first page by the bar to a run, a case and an incident and back, all within the folder."""
     _, goal = copy
     async with opened(chromium, (goal / "index.html").as_uri()) as (page, heard):
@@ -169,7 +169,7 @@ def test_a_copy_of_nothing_says_what_to_do(tmp_path):
         ("runs", lambda place: place.symlink_to("/tmp"), "not of an export"),
     ],
 )
-def test_somebodys_folder_is_refused_and_left_as_it_is(tmp_path, name, made, word):
+def test_a_folder_with_other_files_is_refused_and_left_as_it_is(tmp_path, name, made, word):
     """A folder with other files is refused before anything is written."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=1)
@@ -182,7 +182,7 @@ def test_somebodys_folder_is_refused_and_left_as_it_is(tmp_path, name, made, wor
 
 
 @pytest.mark.parametrize("what", ["a link to a folder", "a link to a file", "a file of the same name"])
-def test_what_somebody_put_into_a_copy_is_neither_followed_nor_replaced(tmp_path, what):
+def test_what_a_person_put_into_a_copy_is_neither_followed_nor_replaced(tmp_path, what):
     """A planted link leads no file of an export out of its folder, also not one that is removed."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=2)
@@ -246,6 +246,7 @@ def _killed_after(steps: int, config, goal: Path) -> None:
     forked(job).rest()
 
 
+@pytest.mark.whole_only
 def test_an_export_that_is_killed_leaves_a_copy_that_can_be_read(tmp_path):
     """Killed while it writes: the former copy as it was. Killed while files take their place: no dead link either.
 
