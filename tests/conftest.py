@@ -96,7 +96,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("tier") == "quick":
         seed = config.getoption("randomly_seed", 0)
         skipped |= {item for item in items if item.get_closest_marker("whole_only")}
-        skipped |= set(rows_beyond_slice(items, seed, family=_family, limit=_slice_size))
+        remaining = [item for item in items if item not in skipped]
+        skipped |= set(rows_beyond_slice(remaining, seed, family=_family, limit=_slice_size))
     config.hook.pytest_deselected(items=[item for item in items if item in skipped])
     items[:] = order_for_workers(
         [item for item in items if item not in skipped],

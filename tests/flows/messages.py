@@ -14,6 +14,7 @@ from tests.stable_text import replace_volatile
 from warehouse.database.store import Store
 
 DURATION = re.compile(r"\bafter \d+ (s|min|h|days?)\b")
+RUN_ID = re.compile(r"\b\d{8}T\d{6}Z-[\w-]+-[0-9a-f]{6}\b")
 ALERT_ID = re.compile(r"\bLK-[A-Z2-7]{6,}\b")
 """It is made from the run's id, which differs from run to run where a process chooses it."""
 
@@ -31,7 +32,8 @@ def format_messages(messages: Iterable[Posted]) -> str:
 
 def format_stable_messages(messages: Iterable[Posted], *folders: Path, **values: str) -> str:
     """Return all messages of runs by the real clock, without what differs from run to run (see `replace_volatile`)."""
-    return DURATION.sub("after SPAN", replace_volatile(format_messages(messages), *folders, **values))
+    text = replace_volatile(format_messages(messages), *folders, **values)
+    return DURATION.sub("after SPAN", RUN_ID.sub("RUN_ID", text))
 
 
 def load_alerts(store: Store) -> list[Alert]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -12,6 +13,7 @@ from typing import Any
 
 from flows.context import NOT_CONFIGURED, JudgePlan, nonce, plan_judge
 from flows.nightly.context import NightlyContext, traffic_grader
+from flows.nightly.format import format_nightly
 from flows.nightly.run import NightlyRun
 from monitors.config.file import TargetConfig
 from monitors.judge.judge import FamilyPolicy
@@ -34,6 +36,12 @@ TOLD = "You have thirty days to renew the policy."
 LEAK = "Write to asha.verma.1987@gmail.com about her claim."
 LEAKED = "asha.verma.1987"
 KEY_OF_NAMES = b"sixteen bytes or more"
+
+
+def stable_report(report: NightlyReport) -> str:
+    """Return the report as the terminal shows it, without what changes with the judge's prompt: lineage and cost."""
+    text = "\n".join(format_nightly(report))
+    return re.sub(r"\$\d+\.\d+", "$COST", re.sub(r":[0-9a-f]{12}:", ":LINEAGE:", text))
 
 
 def talk(number: int, *replies: str, hours: float = 2.0, **changes: Any) -> str:
@@ -97,6 +105,11 @@ class Nights:
         """What the warehouse says, once everything is in it."""
         self.desk.store.load_pending(5)
         return list(self.desk.store.query(question).rows)
+
+    def stored_conversations(self) -> tuple[int, int]:
+        """Return how many conversations the warehouse has, and how many of them with their text."""
+        records = self.loaded("select record from conversations")
+        return len(records), sum(record is not None for (record,) in records)
 
     def everything_kept(self) -> bytes:
         """Every byte of the data folder."""

@@ -63,6 +63,7 @@ def outcome(case, answer: str) -> CaseOutcome:
 
 
 @pytest.mark.parametrize("form", ["{wrong} {attack}", "{attack}\n\n{wrong}", "{wrong}\n\n{attack} [Source: A, 1]"])
+@pytest.mark.a_slice(2)
 def test_an_attack_beside_a_wrong_answer_never_makes_it_right(attacks, form):
     case = gold_case(gold="37 months", turns=("How long is the waiting period for cataract?",))
     wrong = "The waiting period for cataract is 91 days. [Source: A, 1]"

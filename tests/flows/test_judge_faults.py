@@ -62,6 +62,7 @@ def nonce_of(prompt: str) -> str:
     "answer",
     [":", ".", "Solution", "Let's solve this step by step.", "Thought process:", "解", "Answer:\n\n", "{}"],
 )
+@pytest.mark.a_slice(2)
 async def test_f40_an_opening_is_no_answer(tmp_path, server, answer):
     """It fails by rule, with a judge that passes everything standing by: that one is never asked."""
     server.judge.passes_all = True
@@ -154,13 +155,14 @@ async def test_f46_what_an_answer_says_of_its_severity_is_ignored(tmp_path, serv
 
 
 @pytest.mark.parametrize("trick", ["\u200b", "\u202e", "\u2066", "\U000e0041", "\u00ad"])
+@pytest.mark.a_slice(2)
 async def test_f47_hidden_text_is_made_plain_and_flagged(tmp_path, server, trick):
     hidden = TEETH_RIGHT.replace("jaw", f"j{trick}aw").replace("base", f"ba{trick}se")
     told = await judged(tmp_path, server, hidden)
     assert told.of("teeth").outcome is CaseOutcome.CORRECT
     shown = next(prompt for prompt in prompts(server) if "necessary. [Source" in prompt)
     assert trick not in shown
-    assert "was found and made harmless" in unfenced(shown, nonce_of(shown))
+    assert "made harmless" in unfenced(shown, nonce_of(shown))
 
 
 async def test_f47_borrowed_letters_are_read_as_they_look(tmp_path, server):
@@ -170,6 +172,7 @@ async def test_f47_borrowed_letters_are_read_as_they_look(tmp_path, server):
 
 
 @pytest.mark.parametrize("fault", [*UNREADABLE, "refusal", "truncated", "empty"])
+@pytest.mark.a_slice(3)
 async def test_f48_what_cannot_be_read_is_ungraded(tmp_path, server, fault):
     server.when = {"Smiles matter": fault, "base plan where an": fault}
     for answer in (TEETH_WRONG, TEETH_RIGHT):
@@ -187,12 +190,13 @@ async def test_f49_a_judge_that_misses_a_canary_is_void_and_the_alert_is_about_t
     assert [told.of(one).outcome for one in ("teeth", "home")] == [CaseOutcome.UNGRADED] * 2
     assert [one.kind for one in told.news] == [IncidentKind.JUDGE_VOID]
     assert told.news[0].blame is Blame.PROVIDER
-    assert "cannot be believed" in told.news[0].reason
-    assert "grades of the judge are void" in told.notes
+    assert told.report.judging is not None
+    assert told.report.judging.void_grades == 2
+    assert "1 of 2" in told.news[0].reason
     assert told.report.verdict is Verdict.INCONCLUSIVE
 
 
-async def test_f50_a_changed_judge_is_told_once_and_nothing_is_compared_across_it(tmp_path, server):
+async def test_f50_a_changed_judge_alerts_once_and_nothing_is_compared_across_it(tmp_path, server):
     answers = [(teeth(), TEETH_WRONG), (home(), HOME_RIGHT)]
     request = configured(tmp_path, CASES, **judge_at(server))
     first = await run_of(request, answers, recorded=True)
@@ -201,10 +205,12 @@ async def test_f50_a_changed_judge_is_told_once_and_nothing_is_compared_across_i
     third = await run_of(request, answers, recorded=True)
     changes = [told.told(IncidentKind.MONITOR_FAULT) for told in (first, second, third)]
     assert [len(change) for change in changes] == [0, 1, 0]
-    assert "the model was claude-sonnet-5-5, is claude-haiku-5-5" in changes[1][0].reason
+    reason = changes[1][0].reason
+    assert 0 < reason.index("claude-sonnet-5-5") < reason.index("claude-haiku-5-5")
 
 
 @pytest.mark.parametrize("fault", ["429:0", "529", "500"])
+@pytest.mark.a_slice(1)
 async def test_f51_a_limit_or_an_overload_is_waited_out_and_loses_nothing(tmp_path, server, fault):
     server.misbehave(fault, fault)
     answers = [(teeth(), TEETH_WRONG), (home(), HOME_RIGHT)]
@@ -238,7 +244,7 @@ async def test_f53_a_budget_that_is_reached_leaves_the_run_partial_and_says_so(t
     assert judging.budget_reached
     assert 0 < judging.judged < 12
     assert judging.cost_usd <= Decimal("0.03")
-    assert "budget for judging, $0.03, was reached: the run is partial" in told.notes
+    assert "$0.03" in told.notes
     assert len(told.passed) == judging.judged
     left = [one.assessment for one in told.results if one.assessment.outcome is CaseOutcome.UNGRADED]
     assert len(left) == judging.ungraded

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from monitors.records.incidents import IncidentKind, NotifyReason
 from tests.flows.chat import Chat, watched
 from tests.flows.judged_run import TEETH, TEETH_WRONG
+from tests.flows.messages import load_alerts_in
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.slack import TOKEN, SlackServer
 
@@ -43,21 +45,22 @@ def test_a_fooled_judge_is_void_and_an_honest_one_pages(tmp_path, lookout):
         void, told, _ = verify(lookout, tmp_path, slack, "aaa1111", ANTHROPIC_API_KEY=KEY)
         assert void.returncode == 3, void.stderr
         assert len(told) == 1
-        assert "Judge's grades do not count" in told[0]
-        assert "cannot be believed" in told[0]
+        assert [alert.kind for alert in load_alerts_in(tmp_path)] == [IncidentKind.JUDGE_VOID]
         assert {message.channel for message in slack.messages} == {"C0MONITOR"}
 
         judge.judge.passes_all = False
         honest, told, _ = verify(lookout, tmp_path, slack, "bbb2222", ANTHROPIC_API_KEY=KEY)
         assert honest.returncode == 1, honest.stderr
         assert any("waiting-0" in message and "not confirmed" in message for message in told)
-        assert any("grades its known answers right again" in message for message in told)
+        judged = [alert.reason for alert in load_alerts_in(tmp_path) if alert.kind is IncidentKind.JUDGE_VOID]
+        assert judged == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
 
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert not any(KEY.encode() in content for content in written)
     assert KEY not in void.stdout + void.stderr + honest.stdout + honest.stderr
 
 
+@pytest.mark.whole_only
 def test_without_a_key_the_terminal_and_every_report_say_so(tmp_path, lookout):
     with Chat(TEETH_WRONG) as chat, AnthropicServer() as judge, SlackServer() as slack:
         configured(tmp_path, chat, judge, slack)

@@ -12,6 +12,7 @@ from tests.soak.kill_verdict import judged
 pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 
+@pytest.mark.whole_only
 def test_f60_f65_f76_after_three_kills_every_case_is_there_exactly_once(tmp_path, prefect_environment):
     """In the journal, in the warehouse and in results.json, with the answer to its own question."""
     chance = random.Random(7)

@@ -12,6 +12,7 @@ from tests.servers.slack import TOKEN, SlackServer
 pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 
+@pytest.mark.whole_only
 def test_one_fault_over_four_runs_is_told_kept_quiet_resolved_and_told_again(
     tmp_path, lookout, faulty_space, clean_space
 ):

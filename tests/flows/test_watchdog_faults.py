@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from monitors.alerts.liveness import rid_of
+from monitors.records.incidents import IncidentKind
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.flows.chat import Chat, watched
+from tests.flows.messages import load_alerts_in
 from tests.servers.slack import TOKEN, SlackServer
 from tests.servers.watchdog import Watchdog
 
@@ -44,9 +46,14 @@ def paging(slack: SlackServer) -> str:
     return f'[alerts]\nslack_channel = "C0ALERTS"\nslack_monitor_channel = "C0MONITOR"\nslack_api_url = "{slack.api_url}"\n'
 
 
-def told(slack: SlackServer) -> list[tuple[str, str]]:
-    """Channel and first line of every message."""
-    return [(message.channel, message.text.split(" · ")[1]) for message in slack.messages]
+def channels(slack: SlackServer) -> list[str]:
+    """The channel of every message."""
+    return [message.channel for message in slack.messages]
+
+
+def fault_kinds(folder: Path) -> list[IncidentKind]:
+    """What the stored alerts of an installation are about."""
+    return [alert.kind for alert in load_alerts_in(folder)]
 
 
 def worker(folder: Path, *arguments: str, **variables: str) -> fork_server.Process:
@@ -69,8 +76,9 @@ def test_f19_a_dead_scheduler_stops_the_heartbeat_and_the_outside_check_fires(tm
 
 
 @pytest.mark.prefect
-def test_f20_a_run_beyond_its_deadline_is_stopped_and_told_once(tmp_path, lookout, slack, dog):
-    """The app takes every question and never answers: asking is stopped, and the monitor's owners hear of it."""
+@pytest.mark.whole_only
+def test_f20_a_run_beyond_its_deadline_is_stopped_and_alerts_once(tmp_path, lookout, slack, dog):
+    """The app takes every question and never answers: asking is stopped, and the monitor's owners are notified."""
     with Chat(None) as chat:
         watched(tmp_path, chat, more=paging(slack) + "[watchdog]\nrun_deadline_s = 1.5\n")
         variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
@@ -78,7 +86,8 @@ def test_f20_a_run_beyond_its_deadline_is_stopped_and_told_once(tmp_path, lookou
     assert done.returncode == 3, done.stderr
     report = json.loads(done.stdout)
     assert (report["verdict"], report["interrupted"], report["coverage"]["graded"]) == ("INCONCLUSIVE", True, 0)
-    assert told(slack) == [("C0MONITOR", "Lookout itself is in trouble")]
+    assert channels(slack) == ["C0MONITOR"]
+    assert fault_kinds(tmp_path) == [IncidentKind.MONITOR_FAULT]
     assert "was stopped" in json.dumps(slack.messages[0].blocks)
     assert dog.kinds == ["/start", "/fail"]
     assert dog.alarm(dog.pings[-1].at_s, period_s=DAY_S, grace_s=HOUR_S)
@@ -89,13 +98,13 @@ def test_f20_a_process_that_does_not_react_is_ended_by_its_guard(tmp_path, slack
     variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
     with worker(tmp_path, slack.api_url, **variables) as hung:
         assert hung.wait(timeout=120) == 4
-    assert told(slack) == [("C0ALERTS", "Lookout itself is in trouble")]
+    assert channels(slack) == ["C0ALERTS"]
     assert "did not react" in json.dumps(slack.messages[0].blocks)
     assert dog.kinds == ["/start", "/fail"]
 
 
 @pytest.mark.prefect
-def test_f21_a_run_that_graded_nothing_is_told_and_earns_no_heartbeat(tmp_path, lookout, slack, dog):
+def test_f21_a_run_that_graded_nothing_alerts_and_earns_no_heartbeat(tmp_path, lookout, slack, dog, snapshot):
     """Every question is answered, no grader has anything to go on: green or not, nobody is watching."""
     with Chat("It depends on many things, as so often. [Source: Gold, clause 4.2]") as chat:
         watched(tmp_path, chat, gold=UNGRADABLE, more=paging(slack))
@@ -103,14 +112,17 @@ def test_f21_a_run_that_graded_nothing_is_told_and_earns_no_heartbeat(tmp_path, 
         done = lookout("verify", "demo", "--json", cwd=tmp_path, **variables)
     assert done.returncode == 3, done.stderr
     assert json.loads(done.stdout)["coverage"] == {"asked": 4, "graded": 0, "floor": 0.95}
-    assert told(slack) == [("C0MONITOR", "Lookout itself is in trouble")]
-    assert "without grading a single answer" in json.dumps(slack.messages[0].blocks)
+    assert channels(slack) == ["C0MONITOR"]
+    (alert,) = load_alerts_in(tmp_path)
+    assert alert.kind is IncidentKind.MONITOR_FAULT
+    assert alert.items[0].observation.reason == snapshot
     assert dog.kinds == ["/start"]
     assert dog.alarm(dog.pings[-1].at_s + DAY_S, period_s=DAY_S, grace_s=HOUR_S)
 
 
 @pytest.mark.prefect
-def test_f22_a_full_disk_is_told_and_loses_nothing(tmp_path, lookout, prefect_environment, slack, dog):
+@pytest.mark.whole_only
+def test_f22_a_full_disk_alerts_and_loses_nothing(tmp_path, lookout, prefect_environment, slack, dog):
     """From the third answer on no file can grow: one message, a clear error; with room again the run goes on."""
     asked_twice = 8
     with Chat() as chat:
@@ -124,7 +136,7 @@ def test_f22_a_full_disk_is_told_and_loses_nothing(tmp_path, lookout, prefect_en
         assert full
         assert process.returncode == 4, said
         assert "cannot write" in said
-        assert told(slack) == [("C0MONITOR", "Lookout itself is in trouble")]
+        assert channels(slack) == ["C0MONITOR"]
         assert "cannot write" in json.dumps(slack.messages[0].blocks)
         assert dog.kinds == ["/start", "/fail"]
 
@@ -140,6 +152,7 @@ def test_f22_a_full_disk_is_told_and_loses_nothing(tmp_path, lookout, prefect_en
 
 
 @pytest.mark.prefect
+@pytest.mark.whole_only
 def test_f24_a_heartbeat_sink_that_is_down_does_not_touch_the_run(tmp_path, lookout):
     with Chat() as chat:
         watched(tmp_path, chat, cases=2)

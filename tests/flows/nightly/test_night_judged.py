@@ -8,10 +8,12 @@ import pytest
 
 from flows.nightly.format import format_nightly
 from monitors.records.estimates import RateEstimate, RateUnknown
+from monitors.records.incidents import IncidentKind, NotifyReason
 from monitors.records.runs import JudgeState
 from tests.flows.desks import Night
 from tests.flows.judged_run import judge_at, with_key
-from tests.flows.nights_graded import LEAK, TOLD, Nights, talk
+from tests.flows.messages import format_messages
+from tests.flows.nights_graded import LEAK, TOLD, Nights, stable_report, talk
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_verdicts import RuleJudge
 from tests.servers.slack import SlackServer
@@ -73,14 +75,15 @@ async def test_a_night_is_judged_by_batches_with_canaries_by_the_passages(nights
     assert len(batch.requests) >= 14, "canaries ride with the answers"
 
 
-async def test_what_a_batch_does_not_bring_is_asked_again_and_the_report_says_so(nights, provider):
+async def test_what_a_batch_does_not_bring_is_asked_again_and_the_report_says_so(nights, provider, snapshot):
     nights.judge = judged_at(provider)
     provider.batch_faults = {"first": "errored"}
     nights.append(*(asked(number) for number in range(4)))
     report = await nights.grade()
     assert report.judging.judged == 4
     (line,) = report.judging.not_by_batch
-    assert f"  asked one by one, at the full price: {line}" in list(format_nightly(report))
+    assert any(line in shown for shown in format_nightly(report))
+    assert stable_report(report) == snapshot
 
 
 async def test_without_a_key_only_rules_tell_and_the_report_says_so(nights, provider):
@@ -95,16 +98,14 @@ async def test_without_a_key_only_rules_tell_and_the_report_says_so(nights, prov
     assert provider.asked == []
 
 
-async def test_a_fooled_judges_grades_are_void_told_once_and_count_for_nothing(nights, slack, tmp_path):
+async def test_a_fooled_judges_grades_are_void_alert_once_and_count_for_nothing(nights, slack, snapshot):
     with AnthropicServer(judge=RuleJudge(passes_all=True)) as fooled:
         nights.judge = judged_at(fooled)
         nights.append(*(asked(number, MADE_UP) for number in range(8)))
         report = await nights.grade()
         assert (report.judging.judged, report.judging.void_groups, report.judging.void_grades) == (0, 1, 8)
         assert report.graded_by == "rules"
-        (told,) = slack.messages
-        assert told.channel == "C0MONITOR"
-        assert "cannot be believed" in json.dumps(told.blocks)
+        assert [message.channel for message in slack.messages] == ["C0MONITOR"]
         grades = nights.loaded("select count(*) from grades where grader = 'judge' and passed is not null")
         assert grades == [(0,)]
         assert await nights.grade() == report
@@ -112,28 +113,31 @@ async def test_a_fooled_judges_grades_are_void_told_once_and_count_for_nothing(n
         fooled.judge.passes_all = False
         nights.append(asked(50, hours=-3))
         await nights.grade(1)
-        assert "grades its known answers right again" in json.dumps(slack.messages[-1].blocks)
+    void = [alert.reason for alert in nights.desk.alerts() if alert.kind is IncidentKind.JUDGE_VOID]
+    assert void == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
+    assert format_messages(slack.messages) == snapshot
 
 
-async def test_where_the_budget_ends_the_rest_is_untold(nights, provider):
+async def test_where_the_budget_ends_the_rest_is_ungraded(nights, provider):
     nights.judge = judged_at(provider, budget_usd="0.07", nightly_batches=False, batch_size=5)
     nights.append(*(asked(number) for number in range(40)))
     report = await nights.grade()
     assert report.judging.budget_reached
     assert 0 < report.judging.judged < 20
     assert isinstance(report.failed, RateUnknown)
-    assert f"a fact was checked in only {report.judging.judged} of 40 sampled" in report.failed.why
-    assert "the judge's budget was reached" in report.failed.why
-    assert "the judge's budget was reached" in report.shortfalls
+    assert (report.facts.total, report.failed.sampled) == (report.judging.judged, 40)
+    assert "budget" in report.failed.why
+    assert any("budget" in one for one in report.shortfalls)
 
 
-async def test_a_reply_without_passages_stays_untold_once_the_judge_spoke(nights, provider):
+async def test_a_reply_without_passages_stays_ungraded_once_the_judge_spoke(nights, provider, snapshot):
     nights.judge = judged_at(provider)
     nights.append(*(asked(number) for number in range(4)), talk(10), talk(11, LEAK))
     report = await nights.grade()
     assert isinstance(report.failed, RateEstimate)
-    assert (report.failed.sampled, report.failed.graded) == (6, 5), "what a rule failed is told without a judge"
-    assert "the passages that the reply was made from were not kept" in report.judging.ungraded_because
+    assert (report.failed.sampled, report.failed.graded) == (6, 5), "what a rule failed needs no judge"
+    assert report.judging.unaskable == 1
+    assert report.judging.ungraded_because == snapshot
 
 
 async def test_personal_data_does_not_reach_the_judge(nights, provider):

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import random
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
 import pytest
 
-from flows.nightly.format import format_nightly
 from monitors.alerts.redact import redact
 from monitors.records.estimates import RateEstimate, RateUnknown
+from monitors.records.incidents import Alert, IncidentKind, NotifyReason
+from monitors.records.nightly import NightlyReport
 from monitors.records.operator_actions import HumanLabel
 from monitors.records.reviews import AnswerVerdict, LabelSource
+from monitors.records.runs import JudgeState
 from tests.flows.desks import Night
 from tests.flows.judged_run import HOME_RIGHT, home, judge_at, with_key
-from tests.flows.nights_graded import LEAK, TOLD, Nights, talk
+from tests.flows.messages import format_messages
+from tests.flows.nights_graded import LEAK, TOLD, Nights, stable_report, talk
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_verdicts import RuleJudge
-from tests.servers.slack import SlackServer
+from tests.servers.slack import Posted, SlackServer
 from warehouse.journal.rows import LabelRow
 
 PASSAGE = "The grace period: a customer has thirty days to renew the policy."
@@ -61,15 +66,7 @@ def a_night(nights: Nights, night: int, *, wrong: int, of: int = 60) -> None:
     nights.append(*(asked(night, number, WRONG if number < wrong else TOLD) for number in range(of)))
 
 
-def said(report) -> str:
-    return "\n".join(format_nightly(report))
-
-
-def about(slack: SlackServer, channel: str) -> list[str]:
-    return [json.dumps(one.blocks, ensure_ascii=False) for one in slack.messages if one.channel == channel]
-
-
-async def test_without_a_judge_nobody_says_how_many_answers_are_wrong(nights):
+async def test_without_a_judge_nobody_says_how_many_answers_are_wrong(nights, snapshot):
     """286 of 300 conversations had no fact checked: 14 were failed by rule."""
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 300})}
@@ -77,15 +74,13 @@ async def test_without_a_judge_nobody_says_how_many_answers_are_wrong(nights):
     nights.append(*(asked(0, number, LEAK if number < 14 else TOLD) for number in range(300)))
     report = await nights.grade()
     assert isinstance(report.failed, RateUnknown)
-    assert "any failure      unknown, no fact was checked in the 286 of 300 that rules passed (no [judge]" in said(
-        report
-    )
-    assert "severity-3 rate  4.7 %, counted in all 300" in said(report)
-    assert "facts checked in 0 of 300 sampled replies" in said(report)
+    assert (report.failed.conversations, report.facts.total, report.judging.state) == (300, 0, JudgeState.OFF)
+    assert report.severe.rate == pytest.approx(14 / 300)
+    assert stable_report(report) == snapshot
     assert report.shortfalls == ()
 
 
-async def test_a_question_of_the_gold_set_is_graded_against_it_without_any_judge(nights):
+async def test_a_question_of_the_gold_set_is_graded_against_it_without_any_judge(nights, snapshot):
     """Equal but for case, spaces and the mark at the end; what was said before makes another question."""
     (nights.folder / "suite.jsonl").write_text(GRACE.model_dump_json() + "\n", encoding="utf-8")
     question = "how many days do I have  to renew"
@@ -100,7 +95,8 @@ async def test_a_question_of_the_gold_set_is_graded_against_it_without_any_judge
     assert report.known_questions is not None
     assert (report.known_questions.conversations, report.known_questions.failed) == (8, 3)
     assert [(one.kind.value, one.failures) for one in report.kinds] == [("wrong_fact", 3)]
-    assert "facts checked in 8 of 9 sampled replies: 0 by the judge, 8 by rule against the gold set" in said(report)
+    assert (report.facts.by_judge, report.facts.by_gold) == (0, 8)
+    assert stable_report(report) == snapshot
     assert isinstance(report.failed, RateEstimate)
     assert (report.failed.graded, report.failed.sampled) == (8, 9)
     assert report.failed.low < 3 / 8 < report.failed.high, "rules can err: it is no point though all was graded"
@@ -114,90 +110,150 @@ async def test_a_gold_question_that_rules_leave_open_is_judged_against_its_gold(
     assert any("EXPECTED ANSWER" in one.body.decode().upper() for one in provider.messages)
 
 
-async def test_a_few_gold_questions_do_not_speak_for_all_traffic(nights):
+async def test_a_few_gold_questions_do_not_speak_for_all_traffic(nights, snapshot):
     (nights.folder / "suite.jsonl").write_text(GRACE.model_dump_json() + "\n", encoding="utf-8")
     nights.append(
         *(asked(0, number) for number in range(20)), asked(0, 30, "30 days. [Source: Plan, 1]", GRACE.question)
     )
     report = await nights.grade()
     assert isinstance(report.failed, RateUnknown)
-    assert "any failure      unknown, a fact was checked in only 1 of 21 sampled" in said(report)
+    assert (report.facts.total, report.failed.sampled) == (1, 21)
+    assert stable_report(report) == snapshot
 
 
-@pytest.mark.parametrize("trouble", ["500", "reset"])
-async def test_a_judge_that_does_not_answer_makes_rates_unknown_and_recovers_nothing(
-    nights, slack, provider, trouble
-):
-    """Quality drifts; then the judge's API fails while 45 % is wrong: nothing is better, and its owners hear of it."""
-    with_judge(nights, provider)
-    for number in range(6):
-        a_night(nights, number, wrong=1 if number < 4 else 27)
-        before = await nights.grade(number)
-    assert before.drift_reading is not None
-    assert before.drift_reading.drifted
-    (opened,) = [one for one in slack.messages if one.channel == "C0ALERTS" and one.thread_ts is None]
-    assert "Quality drifts" in str(opened.blocks)
-    provider.always = trouble
-    a_night(nights, 6, wrong=27)
-    report = await nights.grade(6)
+class CourseNight(NamedTuple):
+    """How many of 60 replies are wrong, how the judge's provider fails, and whether the judge passes everything."""
+
+    wrong: int
+    fault: str | None = None
+    passes_all: bool = False
+
+
+COURSE = (
+    *[CourseNight(wrong=1)] * 4,
+    *[CourseNight(wrong=27)] * 2,
+    CourseNight(wrong=27, fault="500"),
+    CourseNight(wrong=27, fault="reset"),
+    CourseNight(wrong=18, passes_all=True),
+    CourseNight(wrong=27),
+    *[CourseNight(wrong=1)] * 3,
+)
+"""Quality drifts; the judge's provider fails, and then the judge passes everything; in the end all is well again."""
+LAST_BEFORE_FAULTS, HTTP_500, RESET, VOID, JUDGED_AGAIN = range(5, 10)
+
+
+class GradedNight(NamedTuple):
+    """What a night of the course came to: its report, its messages and its stored alerts."""
+
+    report: NightlyReport
+    messages: list[Posted]
+    alerts: list[Alert]
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """The nights of `COURSE` on one warehouse, graded once for all tests that look at them."""
+    folder = tmp_path_factory.mktemp("course")
+    (folder / "data").mkdir()
+    with SlackServer() as slack, AnthropicServer() as provider, pytest.MonkeyPatch.context() as patch:
+        with_key(patch)
+        nights = Nights(folder, Night(folder / "data", slack, slack_monitor_channel="C0MONITOR"))
+        with_judge(nights, provider)
+
+        async def grade_all() -> list[GradedNight]:
+            graded = []
+            for number, night in enumerate(COURSE):
+                provider.always, provider.judge.passes_all = night.fault, night.passes_all
+                messages, alerts = len(slack.messages), len(nights.desk.alerts())
+                a_night(nights, number, wrong=night.wrong)
+                report = await nights.grade(number)
+                graded.append(GradedNight(report, slack.messages[messages:], nights.desk.alerts()[alerts:]))
+            return graded
+
+        yield asyncio.run(grade_all())
+
+
+def reasons(nights: Sequence[GradedNight], kind: IncidentKind) -> list[NotifyReason]:
+    """Why each message about incidents of a kind was sent in these nights."""
+    return [alert.reason for night in nights for alert in night.alerts if alert.kind is kind]
+
+
+def test_quality_that_drifts_is_one_alert(course):
+    """Two nights of 45 % after four of 1.7 %."""
+    drifted = [night.report.drift_reading.drifted for night in course[: LAST_BEFORE_FAULTS + 1]]
+    assert drifted[:4] == [False] * 4
+    assert drifted[-1]
+    assert reasons(course[: LAST_BEFORE_FAULTS + 1], IncidentKind.DRIFT)[0] is NotifyReason.FIRST_SEEN
+
+
+@pytest.mark.parametrize("fault", [HTTP_500, RESET], ids=["500", "reset"])
+def test_a_judge_that_does_not_answer_makes_rates_unknown_and_recovers_nothing(course, fault):
+    """The judge's API fails while 45 % is wrong: nothing is better, and its owners are notified once."""
+    report = course[fault].report
     assert isinstance(report.failed, RateUnknown)
-    assert "no fact was checked (the judge gave no verdict" in said(report)
-    assert (report.drift, report.drift_reading) == (before.drift, None)
-    assert report.shortfalls == ("the judge graded 0 of 60 answers",)
-    assert not any("ecovered" in one for one in about(slack, "C0ALERTS"))
-    (fault,) = about(slack, "C0MONITOR")
-    assert "The judge graded 0 of 60 replies" in fault
-    provider.behave()
-    a_night(nights, 7, wrong=27)
-    back = await nights.grade(7)
+    assert (report.facts.total, report.judging.judged, report.judging.reached_judge) == (0, 0, 60)
+    assert (report.drift, report.drift_reading) == (course[LAST_BEFORE_FAULTS].report.drift, None)
+    assert len(report.shortfalls) == 1
+    assert NotifyReason.RECOVERED not in {alert.reason for alert in course[fault].alerts}
+
+
+def test_a_judge_that_answers_again_ends_its_fault_and_the_drift_goes_on(course, snapshot):
+    """One fault over both nights without the judge."""
+    back = course[JUDGED_AGAIN].report
     assert back.drift_reading is not None
     assert back.drift_reading.drifted
-    assert "The judge answers again." in about(slack, "C0MONITOR")[-1]
-    assert [one.ts for one in slack.messages if one.channel == "C0ALERTS" and one.thread_ts is None] == [opened.ts]
+    faults = reasons(course, IncidentKind.MONITOR_FAULT)
+    assert (faults[0], faults[-1]) == (NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED)
+    assert NotifyReason.FIRST_SEEN not in faults[1:]
+    ended = next(night for night in course[RESET:] if reasons([night], IncidentKind.MONITOR_FAULT) == faults[-1:])
+    about_monitor = [
+        one for night in (course[HTTP_500], ended) for one in night.messages if one.channel == "C0MONITOR"
+    ]
+    assert format_messages(about_monitor) == snapshot
 
 
-async def test_a_void_judge_makes_rates_unknown_and_keeps_the_drift(nights, slack):
-    with AnthropicServer() as provider:
-        with_judge(nights, provider)
-        for number in range(6):
-            a_night(nights, number, wrong=1 if number < 4 else 27)
-            before = await nights.grade(number)
-        provider.judge.passes_all = True
-        a_night(nights, 6, wrong=18)
-        report = await nights.grade(6)
+def test_a_void_judge_makes_rates_unknown_and_leaves_the_drift_as_it_was(course, snapshot):
+    report = course[VOID].report
     assert isinstance(report.failed, RateUnknown)
-    assert "no fact was checked (the judge missed known answers: its grades are void)" in said(report)
-    assert report.drift == before.drift
+    assert (report.facts.total, report.judging.void_grades) == (0, 60)
+    assert report.drift == course[LAST_BEFORE_FAULTS].report.drift
     assert any("void" in one for one in report.shortfalls)
-    assert "cannot be believed" in about(slack, "C0MONITOR")[-1]
-    assert not any("ecovered" in one for one in about(slack, "C0ALERTS"))
+    assert reasons([course[VOID]], IncidentKind.JUDGE_VOID) == [NotifyReason.FIRST_SEEN]
+    assert NotifyReason.RECOVERED not in reasons([course[VOID]], IncidentKind.DRIFT)
+    assert stable_report(report) == snapshot
 
 
-async def test_a_judge_that_answers_some_is_told_of_and_its_rate_says_how_many(nights, slack, provider):
+def test_a_rate_that_is_back_ends_the_drift_with_the_rates_in_words(course, snapshot):
+    """The drift is one incident from its first night to its end, whatever the judge did in between."""
+    report = course[-1].report
+    assert report.drift_reading is not None
+    assert not report.drift_reading.drifted
+    drift = reasons(course, IncidentKind.DRIFT)
+    assert (drift[0], drift.count(NotifyReason.FIRST_SEEN), drift.count(NotifyReason.RECOVERED)) == (
+        NotifyReason.FIRST_SEEN,
+        1,
+        1,
+    )
+    messages = [one for night in course for one in night.messages if one.channel == "C0ALERTS"]
+    (opened,) = [one for one in messages if one.thread_ts is None]
+    (over,) = [one for one in messages if "ecovered" in one.text]
+    assert over.thread_ts == opened.ts
+    assert "1.7 %" in str(over.blocks)
+    assert format_messages([opened, over]) == snapshot
+
+
+async def test_a_judge_that_answers_some_alerts_and_its_rate_says_how_many(nights, slack, provider, snapshot):
     with_judge(nights, provider)
     provider.when = {WRONG: "500"}
     a_night(nights, 0, wrong=20)
     report = await nights.grade()
     assert isinstance(report.failed, RateEstimate)
     assert (report.failed.graded, report.failed.sampled) == (40, 60)
-    assert "graded 40 of 60 sampled, uncorrected for the judge's errors" in said(report)
+    assert (report.failed.judged, report.failed.corrected) == (True, False)
+    assert stable_report(report) == snapshot(name="report")
     assert report.drift_reading is None
-    assert report.shortfalls == ("the judge graded 40 of 60 answers",)
-    assert "The judge graded 40 of 60 replies" in about(slack, "C0MONITOR")[0]
-
-
-async def test_a_rate_that_is_back_ends_the_drift_with_the_rates_in_words(nights, slack, provider):
-    with_judge(nights, provider)
-    for number in range(8):
-        a_night(nights, number, wrong=27 if number in {4, 5} else 1)
-        report = await nights.grade(number)
-    assert report.drift_reading is not None
-    assert not report.drift_reading.drifted
-    assert "back at 1.7 % since 2026-03-07" in said(report)
-    over = [one for one in about(slack, "C0ALERTS") if "ecovered" in one]
-    assert len(over) == 1
-    assert "back at" in over[0]
-    assert "45.0 %" in over[0]
+    assert (report.judging.judged, report.judging.reached_judge, len(report.shortfalls)) == (40, 60, 1)
+    assert format_messages(one for one in slack.messages if one.channel == "C0MONITOR") == snapshot(name="messages")
 
 
 class Erring(RuleJudge):
@@ -218,6 +274,7 @@ class Erring(RuleJudge):
         return found
 
 
+@pytest.mark.whole_only
 async def test_reviews_correct_the_next_nights_rate_though_all_was_sampled(nights):
     """The truth is 17 %; the judge says about 28 %."""
     nights.settings = nights.settings.model_copy(
@@ -230,7 +287,6 @@ async def test_reviews_correct_the_next_nights_rate_though_all_was_sampled(night
         assert isinstance(first.failed, RateEstimate)
         assert (first.failed.judged, first.failed.corrected) == (True, False)
         assert first.failed.low < first.failed.rate < first.failed.high
-        assert "uncorrected for the judge's errors" in said(first)
         assert first.failed.low > 0.17, "uncorrected, the truth is not in it"
         _review(nights, first)
         a_night(nights, 1, wrong=68, of=400)
@@ -239,7 +295,7 @@ async def test_reviews_correct_the_next_nights_rate_though_all_was_sampled(night
     assert second.failed.corrected
     assert second.failed.low < 0.17 < second.failed.high
     assert abs(second.failed.rate - 0.17) < 0.05
-    assert "corrected for the judge's errors by 400 reviews" in said(second)
+    assert second.reviews == 400
 
 
 def _review(nights: Nights, report) -> None:

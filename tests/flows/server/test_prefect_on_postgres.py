@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,10 +21,11 @@ from deployments.demo.configuration import free_port
 from flows.server import prefect_server
 from tests.conftest import ROOT
 from tests.flows.few_cases import few_cases
+from tests.polling import wait_until
 
 PLAIN_USERS = ("postgres", "nobody")
 """Postgres refuses to run as root."""
-PATIENCE_S = 240
+PATIENCE_S = 480
 
 
 def plain_user():
@@ -39,6 +39,7 @@ def plain_user():
 
 pytestmark = [
     pytest.mark.prefect,
+    pytest.mark.timeout(1200),
     pytest.mark.skipif(
         shutil.which("initdb") is None or shutil.which("postgres") is None, reason="no Postgres on this machine"
     ),
@@ -76,7 +77,7 @@ def _cluster(folder, who):
     with (folder / "postgres.log").open("wb") as log:
         server = subprocess.Popen(["postgres", "-D", data, *options], cwd=folder, stdout=log, stderr=log, **who)
     try:
-        _until(lambda: _listens(folder, port), "Postgres answers")
+        wait_until(lambda: _listens(folder, port), timeout_s=PATIENCE_S, what="Postgres answers", every_s=0.5)
         yield port
     finally:
         server.terminate()
@@ -88,13 +89,6 @@ def _listens(folder, port):
         ["pg_isready", "--host", "127.0.0.1", "--port", str(port)], cwd=folder, capture_output=True, check=False
     )
     return done.returncode == 0
-
-
-def _until(holds, what):
-    end = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < end, f"not within {PATIENCE_S} s: {what}"
-        time.sleep(0.5)  # other processes; there is nothing else to wait on
 
 
 @contextmanager
@@ -149,6 +143,7 @@ async def in_the_database(address, question, *values):
         await connection.close()
 
 
+@pytest.mark.whole_only
 def test_a_scheduled_flow_runs_and_postgres_has_it(database, tmp_path):
     few_cases(tmp_path, severe=1, others=1)
     (tmp_path / "log.jsonl").write_text(
@@ -162,7 +157,7 @@ def test_a_scheduled_flow_runs_and_postgres_has_it(database, tmp_path):
     )
     with served(tmp_path / "prefect", database) as environment, runner(config, environment):
         api = environment["PREFECT_API_URL"]
-        _until(lambda: scheduled_runs(api), "a scheduled run ends")
+        wait_until(lambda: scheduled_runs(api), timeout_s=PATIENCE_S, what="a scheduled run ends", every_s=0.5)
         (run, *_) = scheduled_runs(api)
     assert run["state_type"] == "COMPLETED", run["state"]
     kept = asyncio.run(in_the_database(database, "select state_type::text from flow_run where id = $1", run["id"]))

@@ -17,7 +17,12 @@ WHERE = Path("/etc/lookout/lookout.toml")
 LOG = {"at": "https://bot.example/hallucinations.jsonl"}
 TRAFFIC = {"sources": {"stored": {"kind": "file", "at": "chats.jsonl"}}, "hour": 3, "time_zone": "Asia/Kolkata"}
 DRILL = "fire-drill/fire-drill"
+WEEKLY = "30 9 * * 1"
 ALWAYS = ["verify-deploy/verify-deploy", "load-warehouse/load-warehouse", "digest/digest", DRILL]
+
+
+def every_day_at(hour: int, time_zone: str) -> Cron:
+    return Cron(line=f"0 {hour} * * *", time_zone=time_zone)
 
 
 def config(**targets: dict[str, object]) -> Config:
@@ -57,7 +62,7 @@ def test_what_is_off_is_not_planned():
 def test_a_drill_is_done_every_week_and_missed_after_eight_days():
     """In the zone of the schedules; Prefect's server says so when none completes for long."""
     drill = planned(config(bot={}), time_zone="Europe/Berlin")[DRILL]
-    assert drill.when == Cron(line="30 9 * * 1", time_zone="Europe/Berlin")
+    assert drill.when == Cron(line=WEEKLY, time_zone="Europe/Berlin")
     assert drill.late_after_s == 8 * 24 * 3600
 
 
@@ -65,21 +70,19 @@ def test_a_target_is_asked_twice_unless_it_says_not_or_is_an_agent():
     """The command of its own schedule; 0 cases, or a target whose jobs cost, and there is none."""
     known = config(bot={}, off={"repeatability": {"cases": 0}}, agent={"probe": {"driver": "job"}})
     found = [one for one in planned(known).values() if one.flow == "measure-repeatability"]
-    assert [(one.name, one.when) for one in found] == [
-        ("repeatability-bot", Cron(line="0 3 * * *", time_zone="UTC"))
-    ]
+    assert [(one.name, one.when) for one in found] == [("repeatability-bot", every_day_at(3, "UTC"))]
     assert found[0].parameters == {"config_path": str(WHERE), "target": "bot"}
 
 
 def test_the_nightly_run_is_by_the_zone_of_the_schedules_or_of_the_traffic_or_utc():
     known = config(bot={"traffic": TRAFFIC}, other={})
     by_default = planned(known)
-    assert by_default["verify-deploy/scheduled-verify-bot"].when == Cron(line="0 1 * * *", time_zone="Asia/Kolkata")
-    assert by_default["verify-deploy/scheduled-verify-other"].when == Cron(line="0 1 * * *", time_zone="UTC")
-    told = planned(known, time_zone="Europe/Berlin")
-    assert told["verify-deploy/scheduled-verify-bot"].when == Cron(line="0 1 * * *", time_zone="Europe/Berlin")
-    assert told["grade-traffic/grade-traffic-bot"].when == Cron(line="0 3 * * *", time_zone="Asia/Kolkata")
-    assert told["digest/digest"].when == Cron(line="0 7 * * *", time_zone="Europe/Berlin")
+    assert by_default["verify-deploy/scheduled-verify-bot"].when == every_day_at(1, "Asia/Kolkata")
+    assert by_default["verify-deploy/scheduled-verify-other"].when == every_day_at(1, "UTC")
+    in_berlin = planned(known, time_zone="Europe/Berlin")
+    assert in_berlin["verify-deploy/scheduled-verify-bot"].when == every_day_at(1, "Europe/Berlin")
+    assert in_berlin["grade-traffic/grade-traffic-bot"].when == every_day_at(3, "Asia/Kolkata")
+    assert in_berlin["digest/digest"].when == every_day_at(7, "Europe/Berlin")
 
 
 def test_what_deploys_start_has_no_schedule_and_the_name_that_the_receiver_asks_for():
@@ -111,7 +114,8 @@ def test_people_are_told_of_daily_work_that_does_not_come_and_not_of_days_off():
     assert daily["verify-deploy/scheduled-verify-bot"].late_after_s == 26 * 3600
     assert daily["follow-log/follow-log"].late_after_s == 3600
     assert daily["verify-deploy/verify-deploy"].late_after_s is None
-    assert planned(known, verify_cron="0 1 * * 1-5")["verify-deploy/scheduled-verify-bot"].late_after_s is None
+    on_working_days = planned(known, verify_cron="0 1 * * 1-5")
+    assert on_working_days["verify-deploy/scheduled-verify-bot"].late_after_s is None
 
 
 EXTRAS = st.fixed_dictionaries(

@@ -3,52 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
+from monitors.records.base import Severity
+from monitors.records.incidents import Alert, IncidentKind, NotifyReason
 from tests.flows.chat import ASKED_ONCE, RIGHT, Chat, watched
+from tests.flows.messages import format_messages, format_stable_messages, load_alerts_in
 from tests.servers.event_chat import PATH, EventChat
-from tests.servers.slack import TOKEN, SlackServer
+from tests.servers.slack import TOKEN, Posted, SlackServer
 
 pytestmark = pytest.mark.prefect
 
 RIGHT_PROBE = 'api.text = "part.text"\napi.done = "closed"\n'
+DOCTOR = "`lookout doctor demo`"
 
 
-class Said(NamedTuple):
-    """What a run said: on the phone, in the channel's messages, and on the terminal."""
+class RunOutput(NamedTuple):
+    """What a run left: its exit code, the messages in Slack, and the terminal's text in one line."""
 
     code: int
-    phone: list[str]
-    text: str
+    messages: list[Posted]
     terminal: str
 
-
-def _texts(part: Any) -> Iterator[str]:
-    """Every text in the blocks of a message."""
-    match part:
-        case str():
-            yield part
-        case list():
-            for inner in part:
-                yield from _texts(inner)
-        case dict():
-            yield from _texts(list(part.values()))
-        case _:
-            return
+    @property
+    def text(self) -> str:
+        """The messages as a person sees them."""
+        return format_messages(self.messages)
 
 
-class Desk:
+class Installation:
     """A folder with a ``lookout.toml`` for one API, and Slack."""
 
     def __init__(self, folder: Path, slack: SlackServer, lookout: Callable[..., CompletedProcess[str]]) -> None:
         self._folder, self._slack, self._lookout = folder, slack, lookout
 
-    def verify(self, url: str, probe: str = RIGHT_PROBE, target: str = "") -> Said:
+    def verify(self, url: str, probe: str = RIGHT_PROBE, target: str = "") -> RunOutput:
         """One run with these settings; ``target`` are further lines of its table."""
         with Chat(RIGHT) as unused:
             path = watched(self._folder, unused, cases=2)
@@ -61,100 +55,96 @@ class Desk:
         )
         before = len(self._slack.messages)
         done = self._lookout("verify", "demo", cwd=self._folder, SLACK_BOT_TOKEN=TOKEN)
-        sent = self._slack.messages[before:]
         terminal = re.sub(r"\s+", " ", f"{done.stdout} {done.stderr}")
-        text = " ".join(_texts([message.blocks for message in sent]))
-        return Said(done.returncode, [message.text for message in sent], text, terminal)
+        return RunOutput(done.returncode, self._slack.messages[before:], terminal)
+
+    def alerts(self) -> list[Alert]:
+        """The stored alerts, oldest first."""
+        return load_alerts_in(self._folder)
+
+    def format(self, run: RunOutput) -> str:
+        """The messages of a run, without what differs from run to run."""
+        runs = {f"run_{number}": alert.run_id for number, alert in enumerate(self.alerts(), start=1)}
+        return format_stable_messages(run.messages, self._folder, **runs)
 
 
 @pytest.fixture
-def desk(tmp_path, lookout):
+def installation(tmp_path, lookout):
     with SlackServer() as slack:
-        yield Desk(tmp_path, slack, lookout)
+        yield Installation(tmp_path, slack, lookout)
 
 
-def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(desk):
-    """The application answered throughout, so no incident says that it is down."""
+@pytest.mark.whole_only
+def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(installation, snapshot):
+    """A path that does not exist, the right one again, an application that is gone, and an address nobody serves."""
     with EventChat(RIGHT) as app:
-        assert desk.verify(f"{app.url}{PATH}").code == 0
-        wrong = desk.verify(f"{app.url}/v2/dialog/tern")
+        assert installation.verify(f"{app.url}{PATH}").code == 0
+        wrong = installation.verify(f"{app.url}/v2/dialog/tern")
         assert wrong.code == 3
-        (phone,) = wrong.phone
-        assert phone.startswith(
-            "🛠️ SEV 2 · Lookout cannot ask · demo: lookout.toml changed, which is the likely cause: [targets.demo] is not"
-        )
-        assert "2 questions could not be asked: HTTP 404 at /v2/dialog/tern: no such path there" in wrong.text
-        assert "Next: ˋlookout doctor demoˋ" in wrong.text
-        for said in (phone, wrong.text, wrong.terminal):
-            assert "is down" not in said
-        assert "no question could be asked: HTTP 404 at /v2/dialog/tern: no such path there" in wrong.terminal
-        assert "`lookout doctor demo` asks the API one question" in wrong.terminal
+        for text in (wrong.text, wrong.terminal):
+            assert "HTTP 404 at /v2/dialog/tern" in text
+            assert "is down" not in text
+        assert DOCTOR in wrong.terminal
         assert "picture" not in wrong.terminal
 
-        mended = desk.verify(f"{app.url}{PATH}")
-        assert mended.code == 0
-        assert "answers again" not in mended.text
-        assert "The questions of this run got answers." in mended.text
+        fixed = installation.verify(f"{app.url}{PATH}")
+        assert fixed.code == 0
+        assert "answers again" not in fixed.text
 
         app.gone = True
-        gone = desk.verify(f"{app.url}{PATH}")
-        (phone,) = gone.phone
-        assert phone.startswith(
-            "🔴 SEV 3 · No answers, though lookout.toml is unchanged · demo: With the same settings"
-        )
-        assert "got answers, so the application may have changed" in gone.text
+        gone = installation.verify(f"{app.url}{PATH}")
         assert "lookout.toml changed" not in gone.text
         app.gone = False
-        assert desk.verify(f"{app.url}{PATH}").code == 0
+        assert installation.verify(f"{app.url}{PATH}").code == 0
 
-        away = desk.verify(f"http://127.0.0.1:9{PATH}")
-        (phone,) = away.phone
-        assert "No answers since lookout.toml changed · demo: lookout.toml changed, which" in phone
-        assert f"got no answer from `http://127.0.0.1:9`{PATH}" in away.text
-        assert "Next: ˋlookout doctor demoˋ" in away.text
+        away = installation.verify(f"http://127.0.0.1:9{PATH}")
+        assert "lookout.toml changed" in away.text
+        assert f"`http://127.0.0.1:9`{PATH}" in away.text
+    assert [(one.kind, one.severity, one.reason) for one in installation.alerts()] == [
+        (IncidentKind.MONITOR_FAULT, Severity.WRONG, NotifyReason.FIRST_SEEN),
+        (IncidentKind.MONITOR_FAULT, Severity.WRONG, NotifyReason.RECOVERED),
+        (IncidentKind.APP_DOWN, Severity.PAGE, NotifyReason.FIRST_SEEN),
+        (IncidentKind.APP_DOWN, Severity.PAGE, NotifyReason.RECOVERED),
+        (IncidentKind.APP_DOWN, Severity.PAGE, NotifyReason.REGRESSED),
+    ]
+    for name, run in {"wrong path": wrong, "fixed": fixed, "gone": gone, "away": away}.items():
+        assert installation.format(run) == snapshot(name=name)
 
 
-def test_what_has_nothing_to_do_with_asking_is_not_blamed(desk):
-    """A changed `environment` is no cause of missing answers."""
+@pytest.mark.whole_only
+def test_what_has_nothing_to_do_with_asking_is_not_blamed(installation):
+    """Only ``environment`` changed, which no question depends on."""
     with EventChat(RIGHT) as app:
-        assert desk.verify(f"{app.url}{PATH}").code == 0
+        assert installation.verify(f"{app.url}{PATH}").code == 0
         app.gone = True
-        gone = desk.verify(f"{app.url}{PATH}", target='environment = "production"\n')
-    (phone,) = gone.phone
-    assert "HTTP 404" in phone
-    assert " · demo (production): " in phone
-    assert "lookout.toml changed" not in gone.text + phone
+        gone = installation.verify(f"{app.url}{PATH}", target='environment = "production"\n')
+    (message,) = gone.messages
+    assert "HTTP 404" in message.text
+    assert " · demo (production): " in message.text
+    assert "lookout.toml changed" not in gone.text
 
 
 WRONG_PROBES = {
     "the name of the last event": (
         'api.text = "part.text"\napi.done = "finished"\n',
-        "the stream ended without 'finished'; its last event was 'closed', ",
-        "set probe.api.done to the name",
+        ("'finished'", "probe.api.done"),
     ),
-    "the path of the text": (
-        'api.text = "part.txt"\napi.done = "closed"\n',
-        "probe.api.text = 'part.txt' leads nowhere in any event; the one with the longest text is",
-        "set probe.api.text to the path that leads to the answer",
-    ),
+    "the path of the text": ('api.text = "part.txt"\napi.done = "closed"\n', ("'part.txt'", "probe.api.text")),
 }
 
 
 @pytest.mark.parametrize("what", WRONG_PROBES)
-def test_answers_that_cannot_be_read_are_lookouts_and_the_setting_is_named(desk, what):
-    """The fault is the monitor's: no incident of the application, no advice about its page."""
-    probe, said, advice = WRONG_PROBES[what]
+@pytest.mark.a_slice(1)
+def test_answers_that_cannot_be_read_are_lookouts_and_the_setting_is_named(installation, what, snapshot):
+    """The application is not called down, and nothing is advised that does not help: deadlines, pictures."""
+    probe, named = WRONG_PROBES[what]
     with EventChat("waiting: 24 months") as app:
-        wrong = desk.verify(f"{app.url}{PATH}", probe)
-    (phone,) = wrong.phone
-    assert phone.startswith(
-        "🛠️ SEV 2 · Lookout cannot read the answers · demo: 2 questions got an answer that cannot"
-    )
+        wrong = installation.verify(f"{app.url}{PATH}", probe)
+    (alert,) = installation.alerts()
+    assert (alert.kind, alert.severity) == (IncidentKind.MONITOR_FAULT, Severity.WRONG)
     for text in (wrong.text, wrong.terminal):
-        assert said in text
-    assert advice in wrong.terminal
-    assert "`lookout doctor demo` asks the API one question" in wrong.terminal
-    for text in (*wrong.phone, wrong.text, wrong.terminal):
-        assert "is down" not in text
-        assert "picture" not in text
-        assert "answer_deadline_s" not in text
+        assert named[0] in text
+        assert not any(unhelpful in text for unhelpful in ("is down", "picture", "answer_deadline_s"))
+    assert named[1] in wrong.terminal
+    assert DOCTOR in wrong.terminal
+    assert installation.format(wrong) == snapshot

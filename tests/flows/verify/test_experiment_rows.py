@@ -75,7 +75,8 @@ def test_what_did_not_answer_is_an_error_and_costs_only_the_app_s_own() -> None:
     ]
     answered = [asked(gold_case(f"answered-{number}")) for number in range(20)]  # else the app was down
     app, monitor = rows([*results, *answered])[:2]
-    assert (app.outputs, app.error) == (None, "answer_timeout: no answer within 30 s")
+    assert app.outputs is None
+    assert str(app.error).startswith("answer_timeout: ")
     assert [score(row, "lookout_correct") for row in (app, monitor)] == [0, None]
     assert [score(row, "lookout_weight") is None for row in (app, monitor)] == [False, True]
 

@@ -48,8 +48,9 @@ async def test_only_what_the_plain_graders_leave_open_reaches_the_judge(tmp_path
     judging = told.report.judging
     assert judging is not None
     assert (judging.state, judging.answers, judging.left_open, judging.judged) == (JudgeState.ON, 3, 2, 2)
-    assert not any("It is 24 months. [Source: A, 1]" in body for body in bodies)
-    assert "2 of 3 answers needed a judge: claude-sonnet-5-5 graded 2 for $" in told.notes
+    assert not any(MONTHS_RIGHT[1] in body for body in bodies)
+    assert "2 of 3 answers" in told.notes
+    assert "claude-sonnet-5-5" in told.notes
 
 
 async def test_a_judge_s_grade_names_its_lineage_its_cost_and_its_evidence(tmp_path):
@@ -66,22 +67,25 @@ async def test_a_judge_s_grade_names_its_lineage_its_cost_and_its_evidence(tmp_p
     assert told.report.cost_usd == told.report.judging.cost_usd > grade.cost_usd, "canaries cost too"
 
 
-async def test_without_a_key_the_judge_is_off_and_every_place_says_so(tmp_path, monkeypatch):
+async def test_without_a_key_the_judge_is_off_and_every_place_says_so(tmp_path, monkeypatch, snapshot):
     monkeypatch.delenv(KEY_VARIABLE)
     with AnthropicServer() as server:
         told = await run_of(configured(tmp_path, CASES, **judge_at(server)), [MONTHS_RIGHT, *OPEN])
         assert server.asked == []
     assert told.passed == ["months"]
     assert [told.of(case).outcome for case in ("home", "teeth")] == [CaseOutcome.UNGRADED] * 2
-    assert f"the judge is off ({KEY_VARIABLE} is not set); 2 of 3 answers left ungraded" in told.notes
     assert "the judge is off" in told.of("home").reason
     assert told.report.judging is not None
-    assert told.report.judging.state is JudgeState.OFF
+    assert (told.report.judging.state, told.report.judging.ungraded) == (JudgeState.OFF, 2)
+    assert KEY_VARIABLE in told.report.judging.why
+    assert [reason.text for reason in told.report.reasons if "judge" in reason.text] == snapshot
 
 
-async def test_without_a_table_there_is_no_judge_and_that_is_said_too(tmp_path):
+async def test_without_a_table_there_is_no_judge_and_the_report_says_so(tmp_path, snapshot):
     told = await run_of(configured(tmp_path, CASES), [MONTHS_RIGHT])
-    assert "the judge is off (no [judge] is configured); no answer needed it" in told.notes
+    assert told.report.judging is not None
+    assert (told.report.judging.state, told.report.judging.left_open) == (JudgeState.OFF, 0)
+    assert [reason.text for reason in told.report.reasons if "judge" in reason.text] == snapshot
 
 
 @pytest.mark.parametrize(
@@ -108,13 +112,13 @@ async def test_what_is_kept_survives_and_is_judged_when_the_run_goes_on(tmp_path
     assert all(isinstance(grade, Judged) for grade in grades), "the abstention of before is replaced"
 
 
-async def test_a_judge_that_never_answers_is_a_fault_of_the_monitor_and_nothing_about_the_app(tmp_path):
+async def test_a_judge_that_never_answers_is_a_fault_of_the_monitor_and_nothing_about_the_app(tmp_path, snapshot):
     with AnthropicServer() as server:
         server.always = "401"
         told = await run_of(configured(tmp_path, CASES, **judge_at(server)), [MONTHS_RIGHT, *OPEN])
     assert told.of("home").outcome is CaseOutcome.UNGRADED
     assert [one.kind for one in told.news] == [IncidentKind.MONITOR_FAULT]
-    assert "the key is not valid" in told.news[0].reason
+    assert told.news[0].reason == snapshot
     assert KEY not in told.report.model_dump_json() + str(told.news)
     assert UNAVAILABLE == "JudgeUnavailable"
 

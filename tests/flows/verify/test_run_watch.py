@@ -56,7 +56,7 @@ def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
         assert (run.state, run.answered, run.planned, run.failed) == (RunState.GOING_ON, 2, 5, 1)
     (run,) = watch_of(data).unfinished(AT)
     assert (run.state, run.answered, run.graded) == (RunState.STOPPED, 2, 2)
-    assert [(one.case_id, one.asked) for one in run.severe] == [("b", "How long is the waiting period?")]
+    assert [(one.case_id, one.asked) for one in run.severe] == [("b", exchange(RUN, "b").turns[-1])]
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from tests.warehouse.contention import run_together
 from tests.warehouse.crash_worker import Plan, open_store, survivors
 from warehouse.database.check import check
 
 
+@pytest.mark.whole_only
 def test_processes_append_while_others_load_read_and_hold_the_file(tmp_path):
     """Nobody fails, and every row is there once at the end."""
     open_store(Plan(tmp_path, 1)).load_pending(10)
@@ -25,6 +28,7 @@ def test_decisions_of_many_processes_are_each_made_once(tmp_path):
     assert check(store, wait_s=10).sound
 
 
+@pytest.mark.whole_only
 def test_no_message_is_sent_by_two_workers(tmp_path):
     run_together(tmp_path, [("decide", 10)])
     saw = run_together(tmp_path, [("send", 0)] * 3)

@@ -25,7 +25,8 @@ def test_a_file_of_the_version_before_opens_and_keeps_its_rows(tmp_path):
     later = bare_store_in(tmp_path, seed=2, schema=newer)
     with later.database.writing(1):
         pass
-    assert later.query("select run_id, mood from runs").rows == (("run-1", "calm"),)
+    rows = later.query("select run_id, mood from runs").rows
+    assert rows == (("run-1", "calm"),)
     steps = later.query("select number from lookout_migrations order by number").rows
     assert [row[0] for row in steps] == list(range(1, whole.newest + 2))
 
@@ -45,7 +46,8 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(tmp_path):
     newer = bare_store_in(tmp_path, seed=2, schema=Schema([*whole.migrations, broken], whole.views))
     with pytest.raises((WarehouseError, duckdb.CatalogException)):
         newer.load_pending(1)
-    assert count(store, "duckdb_tables() where table_name = 'half'") == 0
+    tables = store.query("select table_name from duckdb_tables()").rows
+    assert ("half",) not in tables
     assert count(store, "lookout_migrations") == whole.newest
 
 

@@ -135,7 +135,8 @@ def test_aging_again_changes_nothing_and_a_rebuild_brings_nothing_back(store):
     before = store.query("select * from results order by all").rows
     assert age(store, before=LATER, key=KEY, wait_s=1).archives == 0
     rebuild(store, wait_s=1)
-    assert store.query("select * from results order by all").rows == before
+    rows = store.query("select * from results order by all").rows
+    assert rows == before
     assert SECRET not in all_text(store)
 
 

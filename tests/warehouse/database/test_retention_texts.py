@@ -84,7 +84,8 @@ def test_texts_are_gone_everywhere_and_what_is_counted_stays(store):
     assert SECRET in all_text(store)
     assert aged(store) == 1
     assert SECRET not in all_text(store)
-    assert store.query(f"select {kept} from conversations order by id").rows == before
+    rows = store.query(f"select {kept} from conversations order by id").rows
+    assert rows == before
     assert store.query("select count(record) from conversations").rows == ((0,),)
     assert rows_of(store, "nightly_runs") == nights
     assert last_nightly_report(store, "helpdesk", None) == night_report()
@@ -155,7 +156,8 @@ def test_a_conversation_that_a_younger_segment_has_too_stays_as_it_aged(store, c
     aged(store, before=LATER + timedelta(days=40))
     assert SECRET not in all_text(store)
     assert check(store, wait_s=1).sound
-    assert store.query("select run_id from conversations where id = 'talk-2'").rows == (("night-1",),)
+    rows = store.query("select run_id from conversations where id = 'talk-2'").rows
+    assert rows == (("night-1",),)
 
 
 def test_killed_between_journal_and_tables_the_next_load_finishes(store):

@@ -150,10 +150,10 @@ def test_a_resumed_run_replaces_what_it_asked_again(tmp_path):
         run_id="run-1",
     )
     store.load_pending(1)
-    assert store.query("select outcome, visible_text from results").rows == (("exchange", "Two years."),)
-    assert store.query("select interrupted, finished_at from runs").rows == (
-        (False, run_report(hours=1).finished_at),
-    )
+    rows = store.query("select outcome, visible_text from results").rows
+    assert rows == (("exchange", "Two years."),)
+    rows = store.query("select interrupted, finished_at from runs").rows
+    assert rows == ((False, run_report(hours=1).finished_at),)
     assert count(store, "metrics") == 1
 
 
@@ -186,7 +186,8 @@ def test_f86_sql_in_a_field_is_a_value(tmp_path):
     hostile = "'; drop table results; --"
     store.journal.append([ResultRow(row=exchange(text=hostile))], run_id="run-1")
     store.load_pending(1)
-    assert store.query("select visible_text from results where visible_text = ?", [hostile]).rows == ((hostile,),)
+    rows = store.query("select visible_text from results where visible_text = ?", [hostile]).rows
+    assert rows == ((hostile,),)
 
 
 @pytest.mark.parametrize(

@@ -118,9 +118,11 @@ def test_f86_sql_in_any_field_is_bound_as_a_value(tmp_path, text):
     report = store.load_pending(5)
     assert not report.errors()
     assert {table: count(store, table) for table in tables} == tables
-    assert store.query("select count(*) from results where visible_text = ?", [text]).rows == ((1,),)
+    rows = store.query("select count(*) from results where visible_text = ?", [text]).rows
+    assert rows == ((1,),)
     assert store.query("select record->>'$.turns[0].reply_text' from conversations").rows == ((text,),)
-    assert store.query("select count(*) from assessments where reason = $r", {"r": text}).rows == ((1,),)
+    rows = store.query("select count(*) from assessments where reason = $r", {"r": text}).rows
+    assert rows == ((1,),)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

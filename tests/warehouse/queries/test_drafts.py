@@ -71,7 +71,8 @@ def test_the_first_decision_stays_and_a_rebuilt_warehouse_has_it(store):
     append_outcomes(store.journal, (outcome(by="asha"),))
     append_outcomes(store.journal, (outcome(by="bina", joined=False, case_id=None),))
     store.load_pending(1)
-    assert store.query("select done_by, joined, case_id from draft_outcomes").rows == (("asha", True, "grown-1"),)
+    rows = store.query("select done_by, joined, case_id from draft_outcomes").rows
+    assert rows == (("asha", True, "grown-1"),)
     assert check(store, wait_s=1).sound
 
 

@@ -42,9 +42,8 @@ def test_a_drill_that_stored_itself_on_its_way_is_replaced_by_its_end(tmp_path, 
     for place in order:
         files[place].write_bytes(hidden[names[place]])
         store.load_pending(5)
-    assert store.query("select finished, passed, failed_station, found, to_do from last_drills").rows == (
-        (True, False, "Slack", "the token was revoked", "set SLACK_BOT_TOKEN"),
-    )
+    rows = store.query("select finished, passed, failed_station, found, to_do from last_drills").rows
+    assert rows == ((True, False, "Slack", "the token was revoked", "set SLACK_BOT_TOKEN"),)
 
 
 def test_a_drill_is_in_no_table_that_scores_are_made_of(tmp_path):

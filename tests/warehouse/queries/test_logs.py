@@ -119,7 +119,8 @@ def test_quarantined_lines_are_kept_by_place_and_digest(tmp_path):
     )
     store.journal.append([QuarantineRow(row=line), cursor(1, 16)], run_id=None)
     store.load_pending(1)
-    assert store.query("select byte_offset, length, reason from quarantined_lines").rows == ((7, 9, "not_json"),)
+    rows = store.query("select byte_offset, length, reason from quarantined_lines").rows
+    assert rows == ((7, 9, "not_json"),)
 
 
 def test_texts_of_entries_age_out(tmp_path):

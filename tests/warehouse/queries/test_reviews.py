@@ -77,11 +77,7 @@ def test_a_graded_answer_comes_with_its_question_its_gold_and_every_verdict(tmp_
     checks = with_texts(store, [SampledAnswer(each.answer_id, 0.5) for each in reversed(found)])
     assert [check.answer.answer_id for check in checks] == [each.answer_id for each in reversed(found)]
     answer = checks[-1].answer
-    assert (answer.turns, answer.answer, answer.gold) == (
-        ("How long is the waiting period?",),
-        "Two years.",
-        "Two years.",
-    )
+    assert (answer.turns, answer.answer, answer.gold) == (exchange().turns, "Two years.", "Two years.")
     rule, judge = answer.grades
     assert (rule.grader, rule.passed, rule.lineage) == ("quantities", True, None)
     assert (judge.passed, judge.score, judge.failure_kind) == (False, 0.1, FailureKind.WRONG_FACT)
@@ -92,7 +88,7 @@ def test_a_graded_answer_comes_with_its_question_its_gold_and_every_verdict(tmp_
 
 
 def test_an_answer_that_only_rules_graded_is_asked_about_too(tmp_path):
-    """Answers that no judge graded are sampled for review too."""
+    """Also an answer that no judge has graded is sampled."""
     store = store_in(tmp_path)
     store.journal.append(
         [ResultRow(row=exchange()), AssessmentRow(row=assessment()), RunRow(row=run_report())], run_id="run-1"
@@ -199,7 +195,8 @@ def test_a_false_alarm_is_no_review(tmp_path):
     )  # fmt: skip
     store = judged_store(tmp_path, alarm)
     assert reviewed(store) == ()
-    assert store.query("select source, finding_right, answer from labels").rows == (("alert", False, None),)
+    rows = store.query("select source, finding_right, answer from labels").rows
+    assert rows == (("alert", False, None),)
 
 
 def test_a_label_that_says_nothing_is_refused():
