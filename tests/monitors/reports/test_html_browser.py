@@ -37,12 +37,11 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @asynccontextmanager
 async def opened(
-    chromium: Browser, path: Path, *, width: int = 1280, dark: bool = False, without_policy: bool = False
+    chromium: Browser, path: Path, *, width: int = 1280, without_policy: bool = False
 ) -> AsyncIterator[tuple[Page, list[str]]]:
     """The page, and a growing list of everything that it says, asks for or pops up."""
     context = await chromium.new_context(
         viewport={"width": width, "height": 800},
-        color_scheme="dark" if dark else "light",
         bypass_csp=without_policy,
     )
     page = await context.new_page()
@@ -135,25 +134,33 @@ CONTRASTS = """() => {
 }"""
 
 
-@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False), (1280, True)])
-async def test_it_fits_the_screen_and_text_stands_out_from_its_ground(chromium, example, width, dark):
-    """4.5 is WCAG's AA for text."""
-    async with opened(chromium, example, width=width, dark=dark) as (page, heard):
-        await page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+SCREENS = [(390, False), (390, True), (1280, False), (1280, True)]
+"""Widths of a phone and of a monitor, and whether the system asks for dark colours."""
+
+
+async def fits_each_screen(page: Page) -> None:
+    """Check that nothing is wider than the screen and that text stands out; 4.5 is WCAG's AA for text."""
+    await page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+    for width, dark in SCREENS:
+        await page.set_viewport_size({"width": width, "height": 800})
+        await page.emulate_media(color_scheme="dark" if dark else "light")
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
         contrasts = await page.evaluate(CONTRASTS)
         assert len(contrasts) > 300
         assert min(contrasts) >= 4.5
+
+
+async def test_it_fits_the_screen_and_text_stands_out_from_its_ground(chromium, example):
+    async with opened(chromium, example) as (page, heard):
+        await fits_each_screen(page)
         assert heard == []
 
 
-@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False), (1280, True)])
-async def test_reports_on_issues_fit_the_screen_too(chromium, issues, width, dark):
+async def test_reports_on_issues_fit_the_screen_too(chromium, issues):
     """Among them a long path, 51 files, 60 steps and an empty report."""
-    async with opened(chromium, issues, width=width, dark=dark) as (page, heard):
-        await page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
-        assert await page.evaluate("document.documentElement.scrollWidth") <= width
-        assert min(await page.evaluate(CONTRASTS)) >= 4.5
+    async with opened(chromium, issues) as (page, heard):
+        await fits_each_screen(page)
+        await page.set_viewport_size({"width": 390, "height": 800})
         assert min(await page.locator("svg.path").evaluate_all("all=>all.map(one=>one.clientWidth)")) > 20
         assert heard == []
 
@@ -165,7 +172,7 @@ async def test_a_report_is_one_click_away_beside_its_issue_with_quotes_and_repea
         assert await case.evaluate("element => element.matches(':target')")
         assert "2 of 5" in await case.locator(".rating").inner_text()
         await case.locator("summary").first.click()
-        (quote, again) = await case.locator("mark.against").all_inner_texts()
+        quote, again = await case.locator("mark.against").all_inner_texts()
         assert quote == again
         assert "nothing to do with it" in quote
         assert "↺ repeats step 1" in await words_of(page, "[id='case-acme:lamps:9'] .steps .again")

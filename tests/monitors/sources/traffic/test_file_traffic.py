@@ -11,14 +11,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import boto3
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from moto.server import ThreadedMotoServer
 from pydantic import ValidationError
 from syrupy.assertion import SnapshotAssertion
 
@@ -296,6 +294,9 @@ async def test_a_login_page_is_no_file_of_bad_lines(snapshot: SnapshotAssertion)
 
 @pytest.fixture(scope="module")
 def bucket() -> Any:
+    import boto3
+    from moto.server import ThreadedMotoServer
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     _, port = server.get_host_and_port()
