@@ -76,7 +76,9 @@ async def test_a_start_that_is_cancelled_leaves_no_driver_behind(browser_path) -
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await starting
-    assert drivers() == others
+    async with asyncio.timeout(60):
+        while drivers() - others:  # noqa: ASYNC110 - a busy machine ends a process late
+            await asyncio.sleep(0.01)
     await chromium.close()
 
 
