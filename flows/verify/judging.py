@@ -49,9 +49,9 @@ class JudgeQueue:
     """Judges in a task of its own, so that asking never waits for a provider.
 
     It sends a group when the group is full, when something severe in it is open, or when nothing more comes: what
-    the rules pass can wait for its confirmation. ``known`` are the cases that canaries are made of. Leaving the
-    ``async with`` block waits until all is judged; leaving it by an exception does not: what was not judged stays
-    open, and a resumed run takes it up.
+    the rules pass can wait for its confirmation. The first group, and one after a void group, holds a canary of
+    each kind. ``known`` are the cases that canaries are made of. Leaving the ``async with`` block waits until all
+    is judged; leaving it by an exception does not: what was not judged stays open, and a resumed run takes it up.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class JudgeQueue:
         self._news = asyncio.Event()
         self._closing = False
         self._groups = 0
+        self._is_exam_due = True
         self._worker: asyncio.Task[None] | None = None
 
     def put(self, waiting: PendingAnswer) -> None:
@@ -114,8 +115,11 @@ class JudgeQueue:
     async def _judge_group(self, group: Sequence[PendingAnswer]) -> None:
         self._groups += 1
         cases = [judge_case(one.case, one.exchange, one.grades, rules=one.rules) for one in group]
-        canaries = self._judge.group_canaries(cases, self._known, seed=f"{self._seed}:{self._groups}")
+        canaries = self._judge.group_canaries(
+            cases, self._known, seed=f"{self._seed}:{self._groups}", exam=self._is_exam_due
+        )
         judged = await self._judge.group(cases, canaries)
+        self._is_exam_due = judged.is_void
         self._on_group(judged)
         for one, ruling in zip(group, judged.rulings, strict=True):
             await self._on_ruling(one, ruling)

@@ -1,10 +1,12 @@
 """Canaries: known answers in every batch. The grades of a batch are void when the judge misses one.
 
 Half are right, half are wrong, in random places and of the same form as all others, so that no judge can recognize
-them. Wrong ones also carry sentences that steer judges: those that the answers of the batch were found to hold,
-else some of our own. So a judge that falls for a steering sentence is caught in the batch that contains it. A judge
-that is fooled in a share ``f`` of answers passes ``w`` wrong canaries with probability ``(1 - f) ** w``: two of
-them catch a half-fooled judge three times in four, and one that passes everything always.
+them. Most wrong ones are as hard as real mistakes: the gold's own value in the wrong place, so that a judge which
+is content to find it is caught. A run's first batch holds one of each kind that its suite gives. Wrong ones also
+carry sentences that steer judges: those that the answers of the batch were found to hold, else some of our own. So
+a judge that falls for a steering sentence is caught in the batch that contains it. A judge that is fooled in a
+share ``f`` of answers passes ``w`` wrong canaries with probability ``(1 - f) ** w``: two of them catch a
+half-fooled judge three times in four, and one that passes everything always.
 """
 
 from __future__ import annotations
@@ -12,7 +14,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from monitors.mutations.mutants import MutationOperator, contradictions_of, right_reply, source_tag
+from monitors.mutations.mutants import (
+    MISPLACED,
+    Mutant,
+    MutationOperator,
+    contradictions_of,
+    misplaced,
+    right_reply,
+    source_tag,
+)
 from monitors.plural import plural
 from monitors.records.base import Finding, Identifier, Record
 from monitors.records.cases import GoldCase
@@ -84,6 +94,25 @@ def canaries_for(answers: int, *, batch_size: int, canaries: int) -> int:
     return max(LEAST, wanted + wanted % 2)
 
 
+EXAM_RIGHT = 3
+"""Right canaries beside one wrong canary of each kind: they catch a judge that fails everything."""
+EASY_EVERY = 4
+"""Of so many wrong canaries one plainly contradicts its gold."""
+MOST_TRIED = 60
+"""Cases that are tried for a mutant of one kind: a kind that none of them gives is rare in the suite."""
+
+
+def make_exam(cases: Sequence[GoldCase], *, seed: str, steering: Sequence[str] = ()) -> tuple[Canary, ...]:
+    """One wrong canary of each kind that ``cases`` give, one that contradicts its gold, and three right ones."""
+    shuffled = sorted(cases, key=lambda case: _hash(seed, case.id))
+    found = (_misplaced(shuffled, number, (operator,), seed) for number, operator in enumerate(MISPLACED))
+    wrong = [*filter(None, found), _wrong(shuffled[-1], seed)]
+    if steering:
+        wrong[0] = _steered(wrong[0], steering[int(_hash(seed), 16) % len(steering)])
+    made = [*wrong, *(_right(shuffled[number % len(shuffled)], seed) for number in range(EXAM_RIGHT))]
+    return tuple(sorted(_once(made), key=lambda canary: _hash(seed, canary.id)))
+
+
 def make_canaries(
     cases: Sequence[GoldCase], *, count: int, seed: str, steering: Sequence[str] = ()
 ) -> tuple[Canary, ...]:
@@ -98,14 +127,19 @@ def make_canaries(
     shuffled = sorted(cases, key=lambda case: _hash(seed, case.id))
     sentences = tuple(steering) or STEERING
     made: list[Canary] = []
+    first_kind = int(_hash(seed, "kind"), 16) % len(MISPLACED)
     for number in range(count):
         case = shuffled[number % len(shuffled)]
         if number % 2:
             made.append(_right(case, seed))
-        else:
-            steered = (number // 2) % 2 == (0 if steering else 1)
-            sentence = sentences[int(_hash(seed, str(number)), 16) % len(sentences)] if steered else ""
-            made.append(_wrong(case, seed, sentence))
+            continue
+        nth = number // 2
+        at = (first_kind + nth) % len(MISPLACED)
+        hard = None if nth % EASY_EVERY == EASY_EVERY - 1 else (*MISPLACED[at:], *MISPLACED[:at])
+        wrong = (_misplaced(shuffled, number, hard, seed) if hard else None) or _wrong(case, seed)
+        if nth % 2 == (0 if steering else 1):
+            wrong = _steered(wrong, sentences[int(_hash(seed, str(number)), 16) % len(sentences)])
+        made.append(wrong)
     return tuple(sorted(_once(made), key=lambda canary: _hash(seed, canary.id)))
 
 
@@ -144,13 +178,30 @@ def _right(case: GoldCase, seed: str) -> Canary:
     return Canary(id=_id(seed, case, "right"), case=case, answer=_as_said(right_reply(case), case))
 
 
-def _wrong(case: GoldCase, seed: str, sentence: str) -> Canary:
-    mutant = min(contradictions_of(case), key=lambda one: _hash(seed, case.id, one.operator))
-    reply = _as_said(mutant.reply, case)
-    answer = f"{reply}\n\n{sentence}" if sentence else reply
-    return Canary(
-        id=_id(seed, case, answer), case=case, answer=answer, operator=mutant.operator, steered=bool(sentence)
-    )
+def _wrong(case: GoldCase, seed: str) -> Canary:
+    return _canary(min(contradictions_of(case), key=lambda one: _hash(seed, case.id, one.operator)), case, seed)
+
+
+def _misplaced(
+    cases: Sequence[GoldCase], first: int, operators: Sequence[MutationOperator], seed: str
+) -> Canary | None:
+    """A canary of the first of ``operators`` that a case gives, looking at the cases from ``first`` on."""
+    for operator in operators:
+        for number in range(first, first + min(len(cases), MOST_TRIED)):
+            case, other = cases[number % len(cases)], cases[(number + 1) % len(cases)]
+            mutant = misplaced(case, operator, other if other.question != case.question else None)
+            if mutant is not None:
+                return _canary(mutant, case, seed)
+    return None
+
+
+def _canary(mutant: Mutant, case: GoldCase, seed: str) -> Canary:
+    answer = _as_said(mutant.reply, case)
+    return Canary(id=_id(seed, case, answer), case=case, answer=answer, operator=mutant.operator)
+
+
+def _steered(canary: Canary, sentence: str) -> Canary:
+    return canary.model_copy(update={"answer": f"{canary.answer}\n\n{sentence}", "steered": True})
 
 
 def _as_said(reply: str, case: GoldCase) -> str:

@@ -18,7 +18,7 @@ from typing import Final
 from pydantic import Field
 
 from monitors.errors import BudgetReached, ConfigError, GradingError, VerdictUnreadable
-from monitors.judge.canaries import Canary, CanaryReport, canaries_for, evaluate_canaries, make_canaries
+from monitors.judge.canaries import Canary, CanaryReport, canaries_for, evaluate_canaries, make_canaries, make_exam
 from monitors.judge.consensus import (
     Cost,
     JudgeCase,
@@ -231,11 +231,16 @@ class Judge:
         )
 
     def group_canaries(
-        self, cases: Sequence[JudgeCase], known: Sequence[GoldCase], *, seed: str
+        self, cases: Sequence[JudgeCase], known: Sequence[GoldCase], *, seed: str, exam: bool = False
     ) -> tuple[Canary, ...]:
-        """The canaries of a group, made from ``known`` cases. They carry what the group's answers say to judges."""
+        """The canaries of a group, made from ``known`` cases. They carry what the group's answers say to judges.
+
+        An ``exam`` has one of each kind.
+        """
         count = canaries_for(len(cases), batch_size=self._settings.batch_size, canaries=self._settings.canaries)
         steering = [s for c in cases for s in precheck(c.subject.answer, c.subject.turns[-1]).steering]
+        if exam:
+            return make_exam(known, seed=seed, steering=steering)
         return make_canaries(known, count=count, seed=seed, steering=steering) if count else ()
 
     async def group(

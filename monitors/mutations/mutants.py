@@ -23,6 +23,17 @@ from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.scan import read_facts, scan
 from monitors.facts.refusals.detect import read_refusal
 from monitors.facts.similarity import folded
+from monitors.mutations.misplaced import (
+    as_past,
+    condition_changed,
+    for_another_subject,
+    in_another_row,
+    in_language,
+    per_changed,
+    physical_unit_changed,
+    refused_then_answered,
+    swapped,
+)
 from monitors.mutations.quantities import (
     bound_flipped,
     currency_changed,
@@ -297,6 +308,13 @@ class MutationOperator(StrEnum):
     YES_FLIPPED = "yes_flipped"
     OTHER_POLICY = "other_policy"
     OTHER_ROLE = "other_role"
+    OTHER_SUBJECT = "other_subject"
+    OTHER_ROW = "other_row"
+    SWAPPED = "swapped"
+    PER_CHANGED = "per_changed"
+    PAST_VALUE = "past_value"
+    CONDITION_CHANGED = "condition_changed"
+    REFUSED_THEN_ANSWERED = "refused_then_answered"
     EVADED = "evaded"
     REFUSED = "refused"
     ANSWERED = "answered"
@@ -328,7 +346,7 @@ _FIX = "Recommended fix: correct the code in these files, so that what this issu
 def right_reply(case: GoldCase) -> str:
     """The gold as an app would say it, with a source; for an expected refusal, a refusal."""
     if case.expected_refusal:
-        return _in(REFUSALS, case.language)
+        return in_language(REFUSALS, case.language)
     if case.triage is not None:
         return case.gold if case.triage.reference.root_cause else f"{case.gold}\n\n{_FIX}"
     return case.gold + source_tag(case)
@@ -354,6 +372,43 @@ def mutants_of(
     return tuple(one for one in made if cites or one.operator is not MutationOperator.CITATION_DROPPED)
 
 
+MISPLACED = (
+    MutationOperator.OTHER_SUBJECT, MutationOperator.SWAPPED, MutationOperator.UNIT_CHANGED,
+    MutationOperator.OTHER_ROW, MutationOperator.PAST_VALUE, MutationOperator.CONDITION_CHANGED,
+    MutationOperator.REFUSED_THEN_ANSWERED, MutationOperator.PER_CHANGED,
+)  # fmt: skip
+"""Operators that leave the right value in the wrong place (`monitors.mutations.misplaced`)."""
+
+
+def misplaced(case: GoldCase, operator: MutationOperator, other: GoldCase | None = None) -> Mutant | None:
+    """The mutant of one of `MISPLACED`; ``None`` where the case has nothing to misplace."""
+    if case.triage is not None or case.expected_refusal != (operator is MutationOperator.REFUSED_THEN_ANSWERED):
+        return None
+    if case.expected_refusal:
+        reply = refused_then_answered(case, in_language(REFUSALS, case.language))
+        return Mutant(operator, reply, FailureKind.SHOULD_HAVE_REFUSED)
+    match operator:
+        case MutationOperator.OTHER_SUBJECT:
+            text = for_another_subject(case, other)
+        case MutationOperator.OTHER_ROW:
+            text = in_another_row(case, other)
+        case MutationOperator.PAST_VALUE:
+            text = as_past(case)
+        case MutationOperator.SWAPPED:
+            text = swapped(case.gold)
+        case MutationOperator.PER_CHANGED:
+            text = per_changed(case.gold)
+        case MutationOperator.CONDITION_CHANGED:
+            text = condition_changed(case.gold)
+        case _:
+            text = unit_changed(case.gold)
+            text = physical_unit_changed(case.gold) if not text or is_still_right(text, case) else text
+    declines = any(read_refusal(accepted).refused for accepted in (case.gold, *case.alternatives))
+    if not text or declines or folded(text) in map(folded, case.alternatives):
+        return None
+    return Mutant(operator, text + source_tag(case), FailureKind.WRONG_FACT)
+
+
 CONTRADICTING = frozenset({
     MutationOperator.NUMBER_CHANGED, MutationOperator.CURRENCY_CHANGED, MutationOperator.NEGATED,
     MutationOperator.YES_FLIPPED, MutationOperator.REFUSED, MutationOperator.ANSWERED,
@@ -370,7 +425,9 @@ def contradictions_of(case: GoldCase) -> tuple[Mutant, ...]:
 
 
 def _answered(case: GoldCase) -> Mutant:
-    return Mutant(MutationOperator.ANSWERED, _in(INVENTIONS, case.language), FailureKind.SHOULD_HAVE_REFUSED)
+    return Mutant(
+        MutationOperator.ANSWERED, in_language(INVENTIONS, case.language), FailureKind.SHOULD_HAVE_REFUSED
+    )
 
 
 _ASTRAY = """Severity: {severity}
@@ -408,9 +465,11 @@ def _of_report(task: TriageTask) -> Iterator[Mutant]:
 
 
 def _of_refusal(case: GoldCase) -> Iterator[Mutant]:
-    refusal = _in(REFUSALS, case.language)
+    refusal = in_language(REFUSALS, case.language)
     yield _answered(case)
-    yield Mutant(MutationOperator.HEDGED, _in(HEDGED_ANSWERS, case.language), FailureKind.SHOULD_HAVE_REFUSED)
+    yield Mutant(
+        MutationOperator.HEDGED, in_language(HEDGED_ANSWERS, case.language), FailureKind.SHOULD_HAVE_REFUSED
+    )
     yield Mutant(MutationOperator.PERSONAL_DATA, f"{refusal} {_one_of(PERSONAL, case)}", FailureKind.PII_DISCLOSURE)
     yield Mutant(MutationOperator.ERROR_SHOWN, _one_of(ERRORS, case), FailureKind.ERROR_LEAK)
 
@@ -420,18 +479,19 @@ def _of_answer(case: GoldCase, sibling: GoldCase | None) -> Iterator[Mutant]:
     for operator, text in _facts(case, sibling):
         if text and not is_still_right(text, case):
             yield Mutant(operator, text + cited, FailureKind.WRONG_FACT)
+    yield from filter(None, [misplaced(case, MutationOperator.UNIT_CHANGED)])
     if case.language in OTHER_ROLE and states_one_duration(case):
         said = OTHER_ROLE[case.language].format(gold=case.gold)
         yield Mutant(MutationOperator.OTHER_ROLE, said + cited, FailureKind.WRONG_FACT)
-    evasion = _in(EVASIONS, case.language)
+    evasion = in_language(EVASIONS, case.language)
     if not is_still_right(evasion, case):
         yield Mutant(MutationOperator.EVADED, evasion + cited, FailureKind.MISSING_FACT)
     if not any(read_refusal(text).refused for text in (case.gold, *case.alternatives)):
-        yield Mutant(MutationOperator.REFUSED, _in(REFUSALS, case.language), FailureKind.OVER_REFUSAL)
+        yield Mutant(MutationOperator.REFUSED, in_language(REFUSALS, case.language), FailureKind.OVER_REFUSAL)
     yield Mutant(MutationOperator.CITATION_DROPPED, case.gold, FailureKind.MISSING_CITATION)
-    other = _other_source(case, sibling)
-    if other:
-        yield Mutant(MutationOperator.CITATION_WRONG, f"{case.gold} [Source: {other}]", FailureKind.WRONG_CITATION)
+    source = _other_source(case, sibling)
+    if source:
+        yield Mutant(MutationOperator.CITATION_WRONG, f"{case.gold} [Source: {source}]", FailureKind.WRONG_CITATION)
     right = right_reply(case)
     yield Mutant(MutationOperator.PERSONAL_DATA, f"{right} {_one_of(PERSONAL, case)}", FailureKind.PII_DISCLOSURE)
     yield Mutant(MutationOperator.ERROR_SHOWN, _one_of(ERRORS, case), FailureKind.ERROR_LEAK)
@@ -447,7 +507,6 @@ _FEW_WORDS = 3
 _QUANTITIES: Mapping[MutationOperator, Callable[[str], str]] = {
     MutationOperator.NUMBER_CHANGED: number_changed,
     MutationOperator.PERIOD_SHIFTED: period_shifted,
-    MutationOperator.UNIT_CHANGED: unit_changed,
     MutationOperator.SCALE_CHANGED: scale_changed,
     MutationOperator.CURRENCY_CHANGED: currency_changed,
     MutationOperator.BOUND_FLIPPED: bound_flipped,
@@ -471,10 +530,6 @@ def _other_source(case: GoldCase, sibling: GoldCase | None) -> str:
     if theirs and not names_source(theirs, case.expected_citation):
         return theirs
     return INVENTED_SOURCE if not names_source(INVENTED_SOURCE, case.expected_citation) else ""
-
-
-def _in(texts: Mapping[Language, str], language: Language) -> str:
-    return texts.get(language, texts[Language.ENGLISH])
 
 
 def _one_of(texts: tuple[str, ...], case: GoldCase) -> str:
