@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help demo test test-all snapshots check lint types shape bench soak zoo accuracy docs lock clean setup-demo setup-dev browser
+.PHONY: help demo test test-all snapshots check lint types shape bench soak zoo accuracy coverage mutants docs lock clean setup-demo setup-dev browser
 .DEFAULT_GOAL := help
 
 help:
@@ -21,7 +21,10 @@ help:
 	@echo "make bench     speed and money, one table of every figure beside its baseline; WRITE=docs/performance.md keeps it"
 	@echo "make soak      the long crash and endurance counts, and make demo"
 	@echo "make zoo       real chat frameworks and hostile pages, driven without configuration, as a table"
-	@echo "make accuracy  the graders against labelled data beside the project, into docs/accuracy.md"
+	@echo "make accuracy  the graders against labelled data beside the project, into docs/accuracy.md; ROWS=FILE writes the verdict"
+	@echo "               of each row instead, AGAINST=FILE says which changed; SETS=answers,pairs takes some of the sets"
+	@echo "make coverage  branch coverage by folder, of a run of make test-all; AGAINST=branches.json compares, ONLY=… measures a part"
+	@echo "make mutants   which of 100 small faults the tests that cover their line catch; after make coverage; MUTANTS=FILE again"
 	@echo "make docs      renew the reference pages that are made from the code"
 	@echo "make lock      renew requirements/*.lock from pyproject.toml, and the lists of what is in them"
 
@@ -108,9 +111,23 @@ docs: setup-dev
 	$(BIN)/python -m tests.tools.test_warehouse_reference
 
 DATA ?= ../shared/data
+ifneq ($(ROWS)$(AGAINST),)
+accuracy: setup-dev
+	$(BIN)/python -m tests.accuracy.verdicts $(DATA) $(if $(ROWS),--rows $(ROWS)) $(if $(AGAINST),--against $(AGAINST)) \
+	  $(if $(SETS),--sets $(SETS))
+else
 accuracy: setup-dev browser
 	$(BIN)/python -m tests.accuracy $(DATA) docs/accuracy.md \
 	  --date "$$(date -u +%Y-%m-%d)" --commit "$$(git rev-parse --short HEAD)"
+endif
+
+# A run of the tests under coverage.py takes about twice as long as one without; the data stays in .cache/coverage.
+coverage: setup-dev browser renderers
+	$(BIN)/python -m tests.tools.branch_coverage $(if $(AGAINST),--against $(AGAINST)) -- \
+	  -n $(JOBS) --dist worksteal --tier whole $(ONLY)
+
+mutants: setup-dev browser renderers
+	$(BIN)/python -m tests.tools.mutants $(if $(MUTANTS),--mutants $(MUTANTS))
 
 # --- setting up -------------------------------------------------------------------------------------------
 

@@ -62,6 +62,9 @@ SERVERS = 3
 WARM = {"PYTHONPATH": str(ROOT), "COLUMNS": "160"}
 """What tests set besides, for the command to be forked."""
 
+MEASURING = ("COVERAGE_PROCESS_START", "COVERAGE_TEST")
+"""Set where coverage is measured, which goes on in the command whatever its environment (see `coverage_contexts`)."""
+
 
 class _Blocked(BaseException):
     """Somebody imports Prefect, whose turn comes later."""
@@ -203,6 +206,9 @@ class _Command:
         os.environ.update(self._asked["env"])
         if coerced and not {"LANG", "LC_ALL", "LC_CTYPE"} & set(self._asked["env"]):
             os.environ["LC_CTYPE"] = coerced  # as the interpreter does for itself
+        if "coverage" in sys.modules:  # the server was started by a run that measures coverage
+            tools = importlib.import_module("tests.tools.coverage_contexts")
+            tools.name_context(os.environ.get("COVERAGE_TEST", ""))
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(line_buffering=stream is sys.stderr or stream.isatty())
         module = self._asked["module"]
@@ -550,6 +556,7 @@ def start(
 
     Forked where that is the same (see above), else in a process of its own.
     """
+    env = {**env, **{name: os.environ[name] for name in MEASURING if name in os.environ}}
     streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
     ours: dict[str, int] = {}
     theirs: list[int] = []

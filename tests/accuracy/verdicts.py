@@ -1,0 +1,249 @@
+"""The verdict of each labelled row, by the commands that anybody can run, and what changed since they were written.
+
+``make accuracy ROWS=FILE`` writes them, ``make accuracy AGAINST=FILE`` compares; ``SETS=answers,pairs`` takes some of the sets.
+Rows go through the pipes (`lookout grade`, `facts`, `redact`, …), so that another version can be asked: ``--lookout COMMAND``.
+A verdict is what was said, whether it is right or not: the figures of `make accuracy` say that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.accuracy.rows import read_rows
+
+Fields = dict[str, Any]
+MAX_SHOWN = 40
+"""Changed rows that are printed; the counts are of all."""
+DECISIONS = {True: "passed", False: "failed", None: "open"}
+ANSWERS = {True: "yes", False: "no", None: "open"}
+
+
+@dataclass(frozen=True)
+class RowSet:
+    """Rows of one file, the pipe that reads them, what it is given and what of its answer is the verdict."""
+
+    name: str
+    file: str
+    pipe: str
+    lines: Callable[[Fields], Iterator[tuple[str, Fields]]]
+    verdict: Callable[[Fields, Fields], str]
+
+
+def answer_line(row: Fields) -> Iterator[tuple[str, Fields]]:
+    """A reply with its question and gold. Rows about insurance name no packs, others the general one."""
+    gold = row.get("gold", "")
+    line = {
+        "question": row.get("question", ""),
+        "gold": gold if gold != [] else "",
+        "answer": row.get("answer", row.get("text", "")),
+        "expected_refusal": row.get("expected_refusal", False),
+    }
+    yield "", line
+
+
+def owner_line(row: Fields) -> Iterator[tuple[str, Fields]]:
+    """A reply of an application that is no insurer's."""
+    for suffix, line in answer_line(row):
+        yield suffix, {**line, "domains": ["general"]}
+
+
+def twin_lines(row: Fields) -> Iterator[tuple[str, Fields]]:
+    """The right and the wrong answer of a pair."""
+    for twin in ("right", "wrong"):
+        for _, line in owner_line({**row, "answer": row[twin]}):
+            yield f"/{twin}", line
+
+
+def text_line(row: Fields) -> Iterator[tuple[str, Fields]]:
+    """A text."""
+    yield "", {"text": row["text"]}
+
+
+def spelling_lines(row: Fields) -> Iterator[tuple[str, Fields]]:
+    """Both spellings of a quantity."""
+    for spelling in ("a", "b"):
+        yield f"/{spelling}", {"text": row[spelling]}
+
+
+def planted_line(row: Fields) -> Iterator[tuple[str, Fields]]:
+    """The cases of a suite with their attributes by name; the last value says whether it failed."""
+    cases = [
+        {**dict(zip(row["attributes"], case, strict=False)), "failed": bool(case[-1])} for case in row["cases"]
+    ]
+    yield "", {"cases": cases}
+
+
+def graded(row: Fields, answer: Fields) -> str:
+    """Whether the reply passes; of an expected refusal, whether it refused."""
+    if row.get("expected_refusal"):
+        return f"refused: {ANSWERS[answer['refused']]}"
+    return DECISIONS[answer["factual_match"]]
+
+
+def refusal(_row: Fields, answer: Fields) -> str:
+    """The class of the refusal where the version names one."""
+    return str(answer.get("refusal") or ANSWERS[answer["refused"]])
+
+
+def refused(_row: Fields, answer: Fields) -> str:
+    """Whether the reply refuses."""
+    return ANSWERS[answer["refused"]]
+
+
+def leak(_row: Fields, answer: Fields) -> str:
+    """Whether an error is shown as the answer."""
+    return ANSWERS[answer["error_leak"]]
+
+
+def language(_row: Fields, answer: Fields) -> str:
+    """The language of the text."""
+    return str(answer["language"])
+
+
+def quantities(_row: Fields, answer: Fields) -> str:
+    """What the text states, in its order."""
+    facts = (f"{fact['kind']} {fact['value']} {fact['unit'] or ''}".strip() for fact in answer["facts"])
+    return "; ".join(facts) or "nothing"
+
+
+def masked(_row: Fields, answer: Fields) -> str:
+    """What is masked, with its place."""
+    return "; ".join(f"{each['kind']} {each['span'][0]}-{each['span'][1]}" for each in answer["found"]) or "nothing"
+
+
+def causes(_row: Fields, answer: Fields) -> str:
+    """What the failed cases share."""
+    return json.dumps(answer["causes"], ensure_ascii=False, sort_keys=True)
+
+
+ROW_SETS = (
+    RowSet("answers/evouna", "answers/evouna.jsonl", "grade", answer_line, graded),
+    RowSet("answers/tatqa", "answers/tatqa.jsonl", "grade", answer_line, graded),
+    RowSet("answers/seed", "answers/seed_replies.jsonl", "grade", answer_line, graded),
+    RowSet("owners/answers", "owners/owners.jsonl", "grade", owner_line, graded),
+    RowSet("owners/pairs", "owners/pairs.jsonl", "grade", twin_lines, graded),
+    RowSet("owners/refusals", "owners/refusals.jsonl", "grade", owner_line, refusal),
+    RowSet("owners/personal", "owners/personal.jsonl", "redact", text_line, masked),
+    RowSet("pii/vectors", "pii/recognizer_vectors.jsonl", "redact", text_line, masked),
+    RowSet("pii/indian", "pii/indian.jsonl", "redact", text_line, masked),
+    RowSet("pii/sentences", "pii/sentences.jsonl", "redact", text_line, masked),
+    RowSet("refusals/xstest", "refusals/xstest.jsonl", "grade", answer_line, refused),
+    RowSet("error leaks/errors", "error_leaks/errors.jsonl", "grade", answer_line, leak),
+    RowSet("error leaks/answers", "error_leaks/answers.jsonl", "grade", answer_line, leak),
+    RowSet("language", "language/sentences.jsonl", "grade", answer_line, language),
+    RowSet("quantities/texts", "quantities/texts.jsonl", "facts", text_line, quantities),
+    RowSet("quantities/clauses", "quantities/policy_clauses.jsonl", "facts", text_line, quantities),
+    RowSet("quantities/hinglish", "quantities/hinglish_durations.jsonl", "facts", text_line, quantities),
+    RowSet("quantities/pairs", "quantities/pairs.jsonl", "facts", spelling_lines, quantities),
+    RowSet("first look", "first_look/planted_suites.jsonl", "first-look", planted_line, causes),
+)
+
+Row = tuple[str, str]
+"""A set and a row's id in it."""
+
+
+def chosen(words: Sequence[str]) -> list[RowSet]:
+    """The sets whose name holds one of the words; all without a word."""
+    return [each for each in ROW_SETS if not words or any(word in each.name for word in words)]
+
+
+def verdicts_of(sets: Iterable[RowSet], data: Path, command: Sequence[str]) -> dict[Row, str]:
+    """The verdict of each row. A set whose file is not there is left out with a note; an error is a verdict too."""
+    verdicts: dict[Row, str] = {}
+    for each in sets:
+        path = data / each.file
+        if not path.exists():
+            print(f"{each.name}: no {path}", file=sys.stderr)
+            continue
+        rows = [(f"{row['id']}{suffix}", row, line) for row in read_rows(path) for suffix, line in each.lines(row)]
+        answers = ask(command, each.pipe, [line for _, _, line in rows])
+        for (name, row, _), answer in zip(rows, answers, strict=True):
+            verdicts[each.name, name] = (
+                f"error: {answer['error']}" if "error" in answer else each.verdict(row, answer)
+            )
+    return verdicts
+
+
+def ask(command: Sequence[str], pipe: str, lines: Sequence[Fields]) -> list[Fields]:
+    """The pipe's answers, one for each line. Raises `RuntimeError` where the command does not answer them all."""
+    given = "".join(json.dumps({"id": number, **line}) + "\n" for number, line in enumerate(lines))
+    done = subprocess.run([*command, pipe], input=given.encode(), capture_output=True, check=False)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    if [answer["id"] for answer in answers] != list(range(len(lines))):
+        raise RuntimeError(
+            f"{shlex.join([*command, pipe])}: exit code {done.returncode}: {done.stderr.decode()[-500:]}"
+        )
+    return answers
+
+
+def write(verdicts: Mapping[Row, str], path: Path) -> None:
+    """One JSON object a line: set, row, verdict."""
+    lines = (
+        json.dumps({"set": name, "row": row, "verdict": verdict}, ensure_ascii=False) + "\n"
+        for (name, row), verdict in verdicts.items()
+    )
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def read(path: Path) -> dict[Row, str]:
+    """What `write` wrote."""
+    return {(each["set"], each["row"]): each["verdict"] for each in read_rows(path)}
+
+
+def compare(before: Mapping[Row, str], now: Mapping[Row, str]) -> str:
+    """Which rows changed, from what to what, and how many by set; rows of sets that were not measured are left out."""
+    measured = {name for name, _ in now}
+    changed = [(row, before[row], now[row]) for row in now if row in before and before[row] != now[row]]
+    gone = [row for row in before if row[0] in measured and row not in now]
+    new = [row for row in now if row not in before]
+    lines = [f"{name}  {row}: {old} → {verdict}" for (name, row), old, verdict in changed[:MAX_SHOWN]]
+    if len(changed) > MAX_SHOWN:
+        lines.append(f"… and {len(changed) - MAX_SHOWN} more")
+    by_kind = Counter(
+        (row[0], old, verdict) for row, old, verdict in changed if len(old) + len(verdict) < MAX_SHOWN
+    )
+    lines += [f"{count:>6}  {name}: {old} → {verdict}" for (name, old, verdict), count in by_kind.most_common()]
+    counts = Counter(row[0] for row, _, _ in changed)
+    rows = Counter(name for name, _ in now)
+    lines += [f"{name:<24} {counts[name]:>6} of {rows[name]} rows changed" for name in sorted(measured)]
+    lines.append(f"{len(changed)} of {len(now)} verdicts changed; {len(new)} rows are new, {len(gone)} are gone")
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the verdicts, or compare them; 1 where one changed, 2 where the data folder is missing."""
+    parser = argparse.ArgumentParser(prog="python -m tests.accuracy.verdicts", description=__doc__)
+    parser.add_argument("data", type=Path, help="the folder of labelled sets")
+    parser.add_argument("--rows", type=Path, help="write the verdicts to this file")
+    parser.add_argument("--against", type=Path, help="compare with the verdicts of this file")
+    parser.add_argument("--sets", default="", help="sets whose name holds one of these words, with commas between")
+    parser.add_argument(
+        "--lookout", default=str(Path(sys.executable).parent / "lookout"), help="the command to ask"
+    )
+    options = parser.parse_args(arguments)
+    if not options.data.is_dir():
+        print(f"{options.data}: no such folder. The labelled data lies beside the project and is not part of it.")
+        return 2
+    sets = chosen([word for word in options.sets.split(",") if word])
+    now = verdicts_of(sets, options.data, shlex.split(options.lookout))
+    if options.rows:
+        write(now, options.rows)
+        print(f"{len(now)} verdicts written to {options.rows}")
+    if not options.against:
+        return 0
+    before = read(options.against)
+    print(compare(before, now))
+    return int(any(before.get(row, verdict) != verdict for row, verdict in now.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""A pytest plugin for `mutants`: runs the named tests in their order until the time is over, and reports each as it goes.
+
+It is copied into the tree whose tests run, so it imports nothing of the project.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+ORDER = {test: place for place, test in enumerate(json.loads(Path(os.environ["MUTANT_TESTS"]).read_text("utf-8")))}
+REPORT = Path(os.environ["MUTANT_REPORT"])
+SECONDS = float(os.environ["MUTANT_SECONDS"])
+BEGUN: list[float] = []
+
+
+def record(event: str, test: str) -> None:
+    """Append an event to the report, which the program reads even if this process is killed."""
+    with REPORT.open("a", encoding="utf-8") as report:
+        report.write(json.dumps({"event": event, "test": test}) + "\n")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Select and order, after every other plugin."""
+    wanted = [item for item in items if item.nodeid in ORDER]
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in ORDER])
+    items[:] = sorted(wanted, key=lambda item: ORDER[item.nodeid])
+
+
+def pytest_runtest_logstart(nodeid: str) -> None:
+    """A test begins."""
+    BEGUN.append(time.monotonic())
+    record("begin", nodeid)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """A phase of a test failed."""
+    if report.failed:
+        record("failed", report.nodeid)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logfinish(nodeid: str) -> None:
+    """A test ended."""
+    record("end", nodeid)
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Stop the run when the time is over."""
+    if nextitem is not None and time.monotonic() - BEGUN[0] > SECONDS:
+        item.session.shouldstop = "the time is over"
