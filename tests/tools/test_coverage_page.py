@@ -77,6 +77,8 @@ def headings(page: Path) -> set[str]:
 
 def test_each_requirement_has_its_line_in_order():
     assert list(lines()) == IDS
+    links = sum("`" not in reference and ".md" in reference for _, named in lines().values() for reference in named)
+    assert links == sum(row[3].count("](") for row in LINE.findall(PAGE.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("name", IDS)
