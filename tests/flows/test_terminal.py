@@ -117,8 +117,9 @@ def test_json_is_the_same_data_and_holds_nothing_to_obey(capsys):
 
 
 def test_json_keeps_the_letters_of_every_language(capsys):
-    write_json('{"q": "क्‍ष कितना? é 5 ₹"}')
-    assert capsys.readouterr().out == '{"q": "क्‍ष कितना? é 5 ₹"}'
+    given = '{"q": "क्‍ष कितना? é 5 ₹"}'
+    write_json(given)
+    assert capsys.readouterr().out == given
 
 
 def test_a_document_is_exact_in_a_pipe(capsys):

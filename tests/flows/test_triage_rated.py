@@ -80,7 +80,7 @@ async def test_each_report_is_rated_beside_what_the_rules_say(tmp_path, server):
     assert run.report.rubric is not None
     assert len(run.report.rubric.ratings) == len(CASES)
     material = "\n".join(asked.json["messages"][0]["content"][0]["text"] for asked in server.messages)
-    assert "Found without a model: 1 of 1 relevant files named, and 0 others." in material
+    assert "1 of 1 relevant" in material
     assert "Something stops working" in material
 
 

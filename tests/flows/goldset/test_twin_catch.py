@@ -24,11 +24,13 @@ DEMO = load_suite(Path(__file__).parents[3] / "deployments" / "demo" / "suraksha
 REAL = Path(__file__).parents[4] / "shared" / "data" / "seed_app" / "policy_facts.jsonl"
 
 
-def test_a_right_gold_is_right_and_a_broken_one_is_told():
-    """A gold that denies one of its own quantities is failed by whoever repeats it."""
+def test_a_right_gold_is_right_and_a_broken_one_is_named():
+    """A gold that denies one of its own quantities fails every answer that repeats it."""
     assert grade_right(case_of(), PANEL).wrong == ""
-    assert "denies" in grade_right(case_of(gold="It is not 24 months, it is 36 months"), PANEL).wrong
-    assert grade_right(case_of(question="Is it covered?", gold="Yes. It is not covered."), PANEL).open
+    denies_itself = case_of(gold="It is not 24 months, it is 36 months")
+    assert "denies" in grade_right(denies_itself, PANEL).wrong
+    contradicts_itself = case_of(question="Is it covered?", gold="Yes. It is not covered.")
+    assert grade_right(contradicts_itself, PANEL).open
 
 
 @pytest.mark.parametrize(
@@ -105,6 +107,7 @@ def test_the_demo_suite_bites():
 
 @pytest.mark.skipif(not REAL.exists(), reason="the facts of a real bot are not on this machine")
 @pytest.mark.parametrize("language", [Language.ENGLISH, Language.HINDI, Language.HINGLISH])
+@pytest.mark.whole_only
 def test_of_real_facts_95_of_100_severe_twins_are_caught(language):
     """The product's target, on thirty policies of a real bot; also without the twins that add personal data."""
     schema = load_schema(PACK)

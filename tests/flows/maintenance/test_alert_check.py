@@ -58,7 +58,7 @@ async def test_every_way_is_tried_and_nothing_is_stored(tmp_path, slack):
     assert not (tmp_path / "data").exists()
 
 
-async def test_what_does_not_arrive_says_what_to_do_and_stops_nothing(tmp_path, slack):
+async def test_what_does_not_arrive_says_what_to_do_and_stops_nothing(tmp_path, slack, snapshot):
     slack.misbehave("token_revoked")
     environment = {
         "SLACK_BOT_TOKEN": TOKEN,
@@ -67,7 +67,7 @@ async def test_what_does_not_arrive_says_what_to_do_and_stops_nothing(tmp_path, 
     }
     outcomes = await send_test_alert(config(tmp_path, slack), environment, target="demo", now=utc_now)
     assert [one.arrived for one in outcomes] == [False, True, False]
-    assert "make a new bot token" in outcomes[0].detail
+    assert outcomes[0].detail == snapshot
     shown = "".join(one.model_dump_json() for one in outcomes)
     for secret in (TOKEN, "a-secret", "127.0.0.1"):
         assert secret not in shown
@@ -105,7 +105,8 @@ def test_doctor_sends_no_second_test_within_a_day_unless_asked_or_the_way_is_ano
     assert proof in first
     again = look()
     assert len(slack.messages) == 1
-    assert again == f"proven 0 min ago by {proof}; `lookout doctor --alert` sends one now"
+    assert proof in again
+    assert "lookout doctor --alert" in again
     assert "a test went out" in look(alert_now=True)
     assert "a test went out" in look(slack_channel="C0SECOND")
     assert [one.channel for one in slack.messages] == ["C0ALERTS", "C0ALERTS", "C0SECOND"]
