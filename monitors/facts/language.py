@@ -267,6 +267,14 @@ def evidence(text: str) -> LanguageEvidence:
     return LanguageEvidence.READ if counts.own > counts.foreign else LanguageEvidence.NONE
 
 
+@lru_cache(maxsize=64)
+def spoken_language(text: str) -> str:
+    """The language, other than English and Hindi, whose small words a text has most of: ISO 639-1, empty for none."""
+    words = _WORD.findall(_plain(text).lower())
+    codes = Counter(code for word in words for code in _CODES_OF.get(word, ()))
+    return max(codes, key=lambda code: codes[code]) if codes else ""
+
+
 def language_of_case(question: str, gold: str) -> Language:
     """The language of a case that names none: that of its question; where that is not sure, the gold counts too."""
     if (

@@ -1,92 +1,185 @@
-"""Factual match, decided by whichever deterministic grader the gold calls for."""
+"""Factual match: the one place that decides whether a reply says what the gold says.
+
+A rule passes only what it has read. Each figure of the gold is a claim; it passes where the reply states it for its
+subject and nothing stands beside it that turns it, it fails where the reply states another figure for its subject, and
+all else is open, with the reason. Yes and no, names and lists are read by `polarity`, `phrases` and `verbatim`.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
 from monitors.domains.pack import Domain
-from monitors.facts.language import LanguageEvidence, evidence
-from monitors.facts.quantities.fact import FactKind
-from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
-from monitors.facts.quantities.scan import Scan
-from monitors.facts.text import WORD
+from monitors.facts.claims.clauses import Passage, Words
+from monitors.facts.claims.compare import Leeway, Likeness
+from monitors.facts.claims.figures import Figure, FigureKind
+from monitors.facts.claims.vocabulary import OPPOSITES, SIDES, Mark, opposite_in
+from monitors.facts.language import LanguageEvidence, evidence, spoken_language
+from monitors.facts.quantities.locales import PLAIN, locale_of
+from monitors.facts.quantities.translations import LANGUAGES
+from monitors.facts.text import Token
+from monitors.facts.weekdays import stretches_of_days
 from monitors.graders.base import SAYS_MORE, GraderSettings, abstained, judged
-from monitors.graders.conditions import why_unsettled
-from monitors.graders.conduct import says_enough
-from monitors.graders.golds import (
-    FLOOD,
-    content_stems,
+from monitors.graders.claims import (
+    Asked,
+    Claim,
+    Mention,
+    Status,
+    all_stems,
+    bound_asked,
+    core_of,
     is_measured,
-    scanned_gold,
-    scanned_reply,
-    stems_of,
-    unread_stems,
+    mentions_of,
+    passage_of_reply,
+    periods_in,
+    read_claims,
 )
+from monitors.graders.conduct import says_enough
+from monitors.graders.golds import FLOOD, scanned_reply
 from monitors.graders.phrases import PhrasesGrader
 from monitors.graders.polarity import NEITHER, PolarityGrader
-from monitors.graders.quantities import NO_QUANTITY, QuantitiesGrader
+from monitors.graders.quantities import measured
 from monitors.graders.verbatim import find_word_for_word
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
+NOT_STATED: Final = "the reply states no figure that can be compared with {gold}"
+FOR_ANOTHER: Final = "{gold} stands in the reply, but what was asked stands with {other}"
+SEVERAL: Final = "the reply gives {gold} and {other}, and does not say which holds"
+NEAR: Final = "{other} may or may not be {gold}"
+ONLY_AS: Final = "{gold} stands in the reply only as {status}"
+TURNED: Final = "{gold} stands in the reply beside “{word}”, which the gold does not have"
+OPPOSITE: Final = "{gold} stands in the reply with “{word}”, the opposite of “{known}”"
+STRANGE: Final = "{gold} stands in the reply with words that may mean something else: {word}"
+BETTER: Final = "{gold} stands in the reply, but another sentence says more of what was asked"
+UNSURE: Final = "{other} stands in the reply; whether it is what was asked cannot be read"
+OTHER_DAYS: Final = "the figures agree, but the days of the week are not those of the gold"
+WORKING_DAYS: Final = "the figures agree, but of working days and calendar days the reply names the other"
+FOR_EACH: Final = "the figures agree, but one is for each and the other for all of them"
+UNREAD_REPLY: Final = "the language of the reply is not read: whether it says what the gold says is for a judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a claim, or of a gold. ``passed`` is ``None`` where it is open."""
+
+    passed: bool | None
+    reason: str
+    gold: Figure | None = None
+    said: Figure | None = None
+    kind: FailureKind = FailureKind.WRONG_FACT
+
 
 class FactualGrader:
-    """Does the reply say what the gold says? Quantities, then yes or no, then short phrases.
-
-    One part that fails is a failure; otherwise one that passes is a pass, save that an unclear quantity is never
-    outvoted. It abstains for an expected refusal (the refusal grader decides) and when nothing is comparable.
-
-    What the texts themselves show to be in a language that is not read is read as such, whatever the case says:
-    words of it fail nothing. There a gold of three words or more that the reply repeats word for word is stated.
-    """
+    """Does the reply say what the gold says? See the module."""
 
     name = "factual"
-    version = "9"
+    version = "10"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:
         self._settings = settings
         self._domain = domain
-        self._quantities = QuantitiesGrader(settings, domain)
         self._polarity = PolarityGrader(domain)
         self._phrases = PhrasesGrader()
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the graded text by what the gold is made of."""
+        reply = exchange.graded_text
         if case.expected_refusal:
             return abstained(self, "an expected refusal is graded by whether it refused")
-        if not exchange.graded_text.strip():
+        if not reply.strip():
             return judged(self, FailureKind.MISSING_FACT, "the reply is empty", ())
-        if scanned_reply(exchange.graded_text, PLAIN).cut:
+        if scanned_reply(reply, PLAIN).cut:
             return abstained(self, FLOOD)
-        if case.language is Language.OTHER or _is_unread(case, exchange.graded_text):
-            return self._unread(case, exchange)
-        grade = self._by_rules(case, exchange)
-        if not (isinstance(grade, Judged) and grade.passed):
-            grade = self._by_alternative(case, exchange) or grade
-        if isinstance(grade, Judged) and grade.passed:
-            reason = why_unsettled(case, exchange.graded_text, grade.evidence)
-            return grade if reason is None else abstained(self, reason)
-        failed = isinstance(grade, Judged) and not grade.passed
-        if (
-            failed
-            and says_enough(exchange.graded_text)
-            and evidence(exchange.graded_text) is LanguageEvidence.UNREAD
-        ):
-            as_other = self._unread(case, exchange)
-            return as_other if isinstance(as_other, Judged) else abstained(self, UNREAD_REPLY)
+        speech = self._speech(case, reply)
+        grade = self._by_claims(case, exchange, speech) or self._by_words(case, exchange, speech)
+        if not (isinstance(grade, Judged) and grade.passed) and case.alternatives:
+            grade = self._word_for_word(case.model_copy(update={"gold": case.alternatives[0]}), exchange) or grade
         return grade
 
-    def _unread(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
-        """A case, or a reply, in a language whose words are not read."""
-        stated = self._word_for_word(case, exchange)
-        return stated or self._by_rules(case.model_copy(update={"language": Language.OTHER}), exchange)
+    def _speech(self, case: GoldCase, reply: str) -> str:
+        """The language of the reply where its words are read as `languages.toml` says, ``other`` where they are not."""
+        shown = evidence(reply)
+        own = f"{case.question}\n{case.gold}"
+        unread = shown is LanguageEvidence.UNREAD or (
+            shown is LanguageEvidence.NONE
+            and (case.language is Language.OTHER or evidence(own) is LanguageEvidence.UNREAD)
+        )
+        if not unread:
+            return ""
+        spoken = spoken_language(f"{own}\n{reply}" if evidence(own) is LanguageEvidence.UNREAD else reply)
+        return spoken if spoken in LANGUAGES else "other"
 
-    def _by_alternative(self, case: GoldCase, exchange: Exchange) -> Judged | None:
-        """A reply that states an alternative word for word is right, whatever the rules make of the rest."""
-        if not case.alternatives:
+    # --- figures ----------------------------------------------------------------------------------------------
+
+    def _by_claims(self, case: GoldCase, exchange: Exchange, speech: str) -> Judged | Abstained | None:
+        """By the figures of each accepted gold; ``None`` where none has one."""
+        locale = locale_of(case.language, self._settings.locale, self._settings.currency)
+        if speech in LANGUAGES:
+            locale = locale.spoken(speech)
+        elif speech:
+            locale = locale._replace(language=Language.OTHER)
+        reply = passage_of_reply(exchange.graded_text, locale)
+        golds = (case.gold, *case.alternatives)
+        verdicts: list[Verdict] = []
+        for gold in golds:
+            asked = read_claims(gold, case.question, locale, self._domain)
+            if not is_measured(asked):
+                continue
+            leeway = Leeway(
+                case.month_is_30_days,
+                case.relative_tolerance,
+                locale.currency,
+                all_stems(asked.question) | asked.question_words | periods_in(asked.question),
+                bound_asked(case.question),
+            )
+            verdicts.append(decide(asked, reply, leeway, self._domain))
+        if not verdicts:
             return None
-        return self._word_for_word(case.model_copy(update={"gold": case.alternatives[0]}), exchange)
+        best = next((one for one in verdicts if one.passed), None) or next(
+            (one for one in verdicts if one.passed is None), verdicts[0]
+        )
+        if speech == "other" and best.passed is not False:
+            stated = self._word_for_word(case, exchange)
+            return stated or abstained(self, UNREAD_REPLY)
+        return self._settled(best, case, exchange, reply, speech)
+
+    def _settled(
+        self, best: Verdict, case: GoldCase, exchange: Exchange, reply: Passage, speech: str
+    ) -> Judged | Abstained:
+        polarity = self._polarity.grade(case, exchange) if not speech else abstained(self, NEITHER)
+        if isinstance(polarity, Judged) and not polarity.passed:
+            return judged(self, polarity.failure_kind, polarity.reason, polarity.evidence)
+        if best.passed is None:
+            return abstained(self, best.reason)
+        spans = _evidence(best, reply, exchange)
+        if not best.passed:
+            return judged(self, best.kind, best.reason, spans)
+        if isinstance(polarity, Abstained) and polarity.reason != NEITHER:
+            return abstained(self, polarity.reason)
+        return judged(self, None, best.reason, spans)
+
+    # --- words ------------------------------------------------------------------------------------------------
+
+    def _by_words(self, case: GoldCase, exchange: Exchange, speech: str) -> Judged | Abstained:
+        stated = self._word_for_word(case, exchange)
+        if speech:
+            return stated or abstained(self, UNREAD_REPLY)
+        polarity = self._polarity.grade(case, exchange)
+        if isinstance(polarity, Judged):
+            return judged(self, polarity.failure_kind, polarity.reason, polarity.evidence)
+        if polarity.reason != NEITHER:
+            return stated or abstained(self, polarity.reason)
+        phrases = self._phrases.grade(case, exchange)
+        if isinstance(phrases, Judged):
+            return judged(self, phrases.failure_kind, phrases.reason, phrases.evidence)
+        return stated or abstained(self, phrases.reason)
 
     def _word_for_word(self, case: GoldCase, exchange: Exchange) -> Judged | None:
         place = find_word_for_word((case.gold, *case.alternatives), exchange.graded_text, case.question)
@@ -95,100 +188,229 @@ class FactualGrader:
         span = Span(where=exchange.graded_channel, start=place[0], end=place[1], label="gold word for word")
         return judged(self, None, "the gold stands in the reply, word for word", (span,))
 
-    def _by_rules(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
-        quantities = self._quantities.grade(case, exchange)
-        polarity = self._polarity.grade(case, exchange)
-        graded = [grade for grade in (quantities, polarity) if isinstance(grade, Judged)]
-        failed = next((grade for grade in graded if not grade.passed), None)
-        if failed is not None:
-            return self._failed(failed, case, exchange)
-        if (
-            isinstance(quantities, Judged)
-            and isinstance(polarity, Abstained)
-            and self._only_says_when(polarity, case)
-        ):
-            return abstained(self, polarity.reason)
-        if isinstance(quantities, Judged) and says_more(
-            case, exchange.graded_text, self._domain, self._locale(case)
-        ):
-            return abstained(self, SAYS_MORE)
-        if graded and (isinstance(quantities, Judged) or _abstains_for(quantities, NO_QUANTITY)):
-            reason = "; ".join(grade.reason for grade in graded)
-            return judged(self, None, reason, tuple(span for grade in graded for span in grade.evidence))
-        if not _abstains_for(quantities, NO_QUANTITY):
-            return abstained(self, quantities.reason)
-        if not _abstains_for(polarity, NEITHER):
-            return abstained(self, polarity.reason)
-        return self._by_phrase(case, exchange)
 
-    def _only_says_when(self, polarity: Abstained, case: GoldCase) -> bool:
-        """Whether a gold of yes or no has dates and times alone: "No, we're closed on December 25"."""
-        readings = [
-            reading for text in _measured(case, self._locale(case)) for reading in scanned_gold(text).readings
+# --- deciding -------------------------------------------------------------------------------------------------
+
+
+def decide(asked: Asked, reply: Passage, leeway: Leeway, domain: Domain) -> Verdict:
+    """All claims must pass; one that fails fails the gold; anything else is open."""
+    verdicts = [decide_claim(claim, asked, reply, leeway, domain) for claim in asked.claims]
+    failed = next((one for one in verdicts if one.passed is False), None)
+    if failed is not None:
+        return failed
+    left_open = next((one for one in verdicts if one.passed is None), None)
+    if left_open is not None:
+        return left_open
+    reason = _other_words(asked, reply, verdicts)
+    if reason:
+        return Verdict(None, reason)
+    return Verdict(True, "; ".join(one.reason for one in verdicts), verdicts[0].gold, verdicts[0].said)
+
+
+def decide_claim(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain) -> Verdict:
+    """Whether the reply states a claim for its subject."""
+    mentions = mentions_of(claim, asked, reply, leeway, domain)
+    gold = show(claim.figure)
+    same = [one for one in mentions if one.likeness is Likeness.SAME]
+    live = [one for one in same if one.is_live]
+    rivals = [one for one in mentions if one.is_live and one.likeness is not Likeness.SAME]
+    rivals = [one for one in rivals if not _is_for_another_claim(one, claim, asked, leeway)]
+    if live:
+        return _decide_stated(claim, live, rivals, asked, reply)
+    different = [one for one in rivals if one.likeness.is_different]
+    if not different:
+        if any(one.status is Status.DENIED for one in same):
+            return Verdict(False, f"expected {gold}, the reply denies it", claim.figure, same[0].figure)
+        if same:
+            return Verdict(None, ONLY_AS.format(gold=gold, status=same[0].status), claim.figure)
+        if rivals:
+            return Verdict(None, NEAR.format(gold=gold, other=show(rivals[0].figure)), claim.figure)
+        return Verdict(None, NOT_STATED.format(gold=gold), claim.figure)
+    replaced = any(one.status in {Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED} for one in same)
+    return _decide_otherwise(claim, different, rivals, replaced=replaced)
+
+
+def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: Leeway) -> bool:
+    """Whether a figure is right for another claim of the gold that no label distinguishes from this one."""
+    from monitors.facts.claims.compare import compare_figures  # noqa: PLC0415
+
+    return any(
+        compare_figures(other.figure, mention.figure, leeway) is Likeness.SAME
+        for other in asked.claims
+        if other is not claim and not (other.label and claim.label)
+    )
+
+
+def _decide_stated(
+    claim: Claim, live: Sequence[Mention], rivals: Sequence[Mention], asked: Asked, reply: Passage
+) -> Verdict:
+    gold = show(claim.figure)
+    best = max(live, key=lambda one: (len(one.key & claim.label), len(one.key), -len(one.strange)))
+    labelled = bool(claim.label) and claim.label <= best.key
+    nearer = [one for one in rivals if (one.key - best.key if not labelled else one.key & claim.label > best.key & claim.label)]
+    if nearer:
+        contradicting = [
+            one
+            for one in nearer
+            if one.likeness.is_different and (best.key < one.key or (best.strange and not one.strange))
         ]
-        return polarity.reason != NEITHER and all(
-            reading.kind in {FactKind.DATE, FactKind.TIME} for reading in readings
+        values = {show(one.figure) for one in contradicting}
+        if len(values) == 1 and len(contradicting) == len(nearer):
+            return Verdict(False, f"expected {gold}, found {values.pop()}", claim.figure, contradicting[0].figure)
+        return Verdict(None, FOR_ANOTHER.format(gold=gold, other=show(nearer[0].figure)), claim.figure)
+    tied = [] if labelled else [one for one in rivals if one.key == best.key and not (one.strange and not best.strange)]
+    if labelled:
+        tied = [one for one in rivals if one.key >= claim.label and not (one.strange and not best.strange)]
+    if tied:
+        return Verdict(None, SEVERAL.format(gold=gold, other=show(tied[0].figure)), claim.figure)
+    if best.strange and any(not one.key < best.key for one in rivals):
+        word = ", ".join(sorted(best.strange)[:3])
+        return Verdict(None, STRANGE.format(gold=gold, word=word), claim.figure)
+    reason = _turned(claim, best, asked, reply)
+    if reason:
+        return Verdict(None, reason, claim.figure)
+    return Verdict(True, f"states {gold}", claim.figure, best.figure)
+
+
+def _turned(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
+    """What stands with the right figure and may turn it into a wrong one; empty where nothing does."""
+    gold = show(claim.figure)
+    first, after = core_of(best.figure, best.clause, reply)
+    tokens = reply.scan.reader.tokens
+    for start, end, mark in reply.marks:
+        if mark is Mark.TURN and first <= start < after and not _is_in_bound(tokens, start, best.figure):
+            word = " ".join(token.text for token in tokens[start:end])
+            if not {token.key for token in tokens[start:end]} <= _keys(asked):
+                return TURNED.format(gold=gold, word=word)
+    opposite = opposite_in(asked.known, all_stems(reply, best.clause.first, best.clause.after))
+    if opposite is not None:
+        return OPPOSITE.format(gold=gold, known=opposite[0], word=opposite[1])
+    missing = claim.subject - best.key
+    if best.strange and missing:
+        better = any(
+            other.first != best.clause.first and not other.figures and not other.is_question and best.key < (other.words & claim.subject)
+            for other in reply.clauses
         )
-
-    def _locale(self, case: GoldCase) -> Locale:
-        return locale_of(case.language, self._settings.locale, self._settings.currency)
-
-    def _failed(self, failed: Judged, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
-        """A failure stands unless another accepted gold, a phrase without quantity, is met or may be."""
-        locale = self._locale(case)
-        phrases = [text for text in (case.gold, *case.alternatives) if not is_measured(text, locale)]
-        if failed.grader == self._quantities.name and phrases and len(phrases) < 1 + len(case.alternatives):
-            named = case.model_copy(update={"gold": phrases[0], "alternatives": tuple(phrases[1:])})
-            by_phrase = self._by_phrase(named, exchange)
-            if isinstance(by_phrase, Abstained) or by_phrase.passed:
-                return by_phrase
-        return judged(self, failed.failure_kind, failed.reason, failed.evidence)
-
-    def _by_phrase(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
-        phrases = self._phrases.grade(case, exchange)
-        if isinstance(phrases, Judged):
-            return judged(self, phrases.failure_kind, phrases.reason, phrases.evidence)
-        return self._word_for_word(case, exchange) or abstained(self, phrases.reason)
+        if better:
+            return BETTER.format(gold=gold)
+        substitute = _substitute(best, missing, asked, reply)
+        if substitute:
+            return STRANGE.format(gold=gold, word=substitute)
+    return ""
 
 
-def _is_unread(case: GoldCase, reply: str) -> bool:
-    """Whether question, gold and reply show a language that is not read, and none shows one that is."""
-    shown = {evidence(f"{case.question}\n{case.gold}"), evidence(reply)}
-    return LanguageEvidence.UNREAD in shown and LanguageEvidence.READ not in shown
+def _keys(asked: Asked) -> set[str]:
+    return {token.key for passage in (asked.gold, asked.question) for token in passage.scan.reader.tokens}
 
 
-UNREAD_REPLY = "the reply is not in English, Hindi or Hinglish: whether it says what the gold says is for a judge"
-"""Why a reply in a language that is not read does not fail, whatever the case's language."""
+def _is_in_bound(tokens: Sequence[Token], at: int, figure: Figure) -> bool:
+    """The "than" of "no more than 5"."""
+    return tokens[at].key == "than" and at < figure.first <= at + 3
 
 
-_MORE = 2
-"""Words of content that neither reply nor question has: fewer are a turn of phrase."""
+def _substitute(best: Mention, missing: Words, asked: Asked, reply: Passage) -> str:
+    """A word of the reply that stands before a word of the question in place of the question's own."""
+    question = [token for token in asked.question.scan.reader.tokens]
+    from monitors.facts.claims.vocabulary import STEMS  # noqa: PLC0415
+
+    heads = {
+        STEMS[question[at + 1].key]
+        for at in range(len(question) - 1)
+        if STEMS[question[at].key] in missing
+    }
+    tokens = reply.scan.reader.tokens
+    for at in range(best.clause.first + 1, best.clause.after):
+        if STEMS[tokens[at].key] in heads and STEMS[tokens[at - 1].key] in best.strange:
+            return tokens[at - 1].text
+    return ""
 
 
-def says_more(case: GoldCase, reply: str, domain: Domain, locale: Locale = PLAIN) -> bool:
-    """Whether each gold asserts more than its quantities that stands neither in the reply nor in the question.
-
-    Words are compared by their stems. A reply in another script shares none, and says nothing about it. In a
-    language that is not read every word may count: one is enough.
-    """
-    if locale.is_unread:
-        there = unread_stems(reply, locale) | unread_stems(case.question, locale)
-        return not any(unread_stems(text, locale) <= there for text in _measured(case, locale))
-    said = scanned_reply(reply, PLAIN)
-    known = stems_of(said.reader.tokens) | stems_of(scanned_gold(case.question).reader.tokens)
-    golds = [content_stems(text, domain) for text in _measured(case, locale)]
-    return bool(golds) and all(len(_in_its_script(words, said) - known) >= _MORE for words in golds)
-
-
-def _measured(case: GoldCase, locale: Locale) -> list[str]:
-    return [text for text in (case.gold, *case.alternatives) if is_measured(text, locale)]
-
-
-def _in_its_script(words: frozenset[str], reply: Scan) -> frozenset[str]:
-    latin = any(token.kind == WORD and token.key.isascii() for token in reply.reader.tokens)
-    indic = any(token.kind == WORD and not token.key.isascii() for token in reply.reader.tokens)
-    return frozenset(word for word in words if (latin if word.isascii() else indic))
+def _decide_otherwise(
+    claim: Claim, different: Sequence[Mention], rivals: Sequence[Mention], *, replaced: bool
+) -> Verdict:
+    """The reply states other figures only: the one that is nearest to the subject contradicts."""
+    gold = show(claim.figure)
+    best = max(different, key=lambda one: (len(one.key & claim.label), len(one.key), -len(one.strange)))
+    nearest = [one for one in rivals if one.key >= best.key]
+    values = {show(one.figure) for one in nearest}
+    other = show(best.figure)
+    near = [one for one in rivals if not one.likeness.is_different and not one.key < best.key]
+    if near:
+        return Verdict(None, NEAR.format(gold=gold, other=show(near[0].figure)))
+    wanted = claim.label | claim.subject
+    loose = best.strange and len(best.key) * 2 < len(wanted)
+    # The gold's own number in another unit, an identifier of the same shape, or a new value beside the old one
+    # that the reply calls old is about the subject, whatever words stand with it.
+    alone = best.likeness.is_turned or best.figure.kind is FigureKind.IDENTIFIER or replaced
+    if len(values) == 1 and (alone or not loose):
+        return Verdict(False, f"expected {gold}, found {other}", claim.figure, best.figure)
+    return Verdict(None, UNSURE.format(other=other), claim.figure)
 
 
-def _abstains_for(grade: Judged | Abstained, reason: str) -> bool:
-    return isinstance(grade, Abstained) and grade.reason == reason
+_WORKING: Final = re.compile(
+    r"\b(working|business|banking)[\s-]days?\b|\b(werk|arbeits)tage?n?\b|\bjours ouvr|\bdías (?:hábiles|laborables)", re.IGNORECASE
+)
+_CONDITIONS: Final = frozenset(
+    {"if", "unless", "only", "except", "before", "after", "without", "with", "from", "until", "provided", "during", "when", "once"}
+)
+
+
+def _other_words(asked: Asked, reply: Passage, verdicts: Sequence[Verdict]) -> str:
+    """Why the gold's other words, its days or its conditions leave the case open; empty where all stands."""
+    gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
+    known = f"{gold_text}\n{asked.question.scan.normalised.text}"
+    said, wanted = stretches_of_days(text), stretches_of_days(gold_text)
+    if said and wanted and said.isdisjoint(wanted):
+        return OTHER_DAYS
+    days = any(one.gold is not None and one.gold.low.original_unit == "day" for one in verdicts)
+    if days:
+        sentence = _sentence_of(verdicts, reply)
+        if bool(_WORKING.search(known)) != bool(_WORKING.search(sentence)):
+            return WORKING_DAYS
+    words = all_stems(reply) | frozenset[str]().union(*(clause.words for clause in reply.clauses))
+    others = frozenset[str]().union(*(claim.others for claim in asked.claims))
+    turns = frozenset(stem for stem in all_stems(asked.gold) - all_stems(asked.question) if stem in OPPOSITES)
+    if any(not SIDES[stem] & words for stem in turns if stem not in _LOOSE_TURNS):
+        return SAYS_MORE
+    missing = others - words - asked.question_words
+    conditions = {token.key for token in asked.gold.scan.reader.tokens} & _CONDITIONS
+    if len(missing) > 1 or (missing and (conditions or any(word.startswith("weekday") for word in missing))):
+        return SAYS_MORE
+    return ""
+
+
+_LOOSE_TURNS: Final = frozenset({"up", "from", "till", "until", "with", "more", "least", "most", "maximum", "minimum", "max", "min", "over", "less", "new"})
+"""Words with an opposite that bounds and light words say as well."""
+
+
+def _sentence_of(verdicts: Sequence[Verdict], reply: Passage) -> str:
+    text = reply.scan.normalised.text
+    for one in verdicts:
+        clause = reply.clause_of(one.said) if one.said is not None else None
+        if clause is not None:
+            tokens = reply.scan.reader.tokens
+            return text[tokens[clause.first].start : tokens[clause.after - 1].end]
+    return text
+
+
+# --- reporting ------------------------------------------------------------------------------------------------
+
+
+def show(figure: Figure) -> str:
+    """A figure in a few words, for a reason."""
+    if figure.code:
+        return figure.code
+    if figure.kind is FigureKind.UNLIMITED:
+        return "unlimited"
+    per = f" per {' and '.join(sorted(figure.per))}" if figure.per and not figure.low.per else ""
+    high = f" to {measured(figure.high)}" if figure.high is not None else ""
+    return f"{measured(figure.low)}{high}{per}"
+
+
+def _evidence(verdict: Verdict, reply: Passage, exchange: Exchange) -> tuple[Span, ...]:
+    if verdict.said is None:
+        return ()
+    start, end = reply.scan.normalised.original_span(verdict.said.start, verdict.said.end)
+    return (Span(where=exchange.graded_channel, start=start, end=end, label=show(verdict.said)),)
+
+

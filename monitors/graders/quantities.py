@@ -19,7 +19,7 @@ from monitors.facts.quantities.numerals import EXACT
 from monitors.facts.quantities.other_languages import leaves_unread, may_deny
 from monitors.facts.quantities.scan import Scan
 from monitors.graders.base import GraderSettings, abstained, judged
-from monitors.graders.equality import Match, bounds_agree, compare, differ_in_period, leaves_currency_open
+from monitors.facts.claims.equality import Match, bounds_agree, compare, differ_in_period, leaves_currency_open
 from monitors.graders.golds import FLOOD, is_measured, quantities_of, scanned_gold, scanned_reply
 from monitors.graders.statements import (
     LOOK_BACK,

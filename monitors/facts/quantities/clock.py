@@ -22,7 +22,7 @@ from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.text import NUMERAL, keys_of
 
 _BEHIND: Final = keys_of("am pm a p noon midnight o'clock बजे baje uhr")
-_TO: Final = r"\s?(?:-|–|—|to|until|till|से|se)\s?"
+_TO: Final = r"\s?(?:-|–|—|to|until|till|bis|hasta|से|se)\s?"
 _HOURS: Final = r"बजे|baje|o'clock|uhr\b"
 _PARTS: Final = "सुबह|शाम|दोपहर|रात|subah|shaam|sham|dopahar|dopeher|raat"
 _TIME: Final = re.compile(

@@ -23,6 +23,8 @@ class FactKind(StrEnum):
     DURATION = "duration"
     DATE = "date"
     TIME = "time"
+    QUANTITY = "quantity"
+    """A number with a unit of measurement; its unit is the base unit of the dimension."""
 
 
 class Bound(StrEnum):

@@ -36,6 +36,8 @@ class Writing(NamedTuple):
     """Whether the words of its language are not read."""
     comma: bool
     """Whether a comma stands before decimals."""
+    speech: str = ""
+    """The language whose words are read as `languages.toml` says."""
 
 
 class Locale(NamedTuple):
@@ -45,16 +47,23 @@ class Locale(NamedTuple):
     mark: DecimalMark | None = None
     """`None` is what English and Hindi texts do: a comma groups digits, a point may do either."""
     currency: str | None = None
+    speech: str = ""
+    """The language (ISO 639-1) whose words are read as `languages.toml` says; empty for English and Hindi."""
 
     @property
     def is_unread(self) -> bool:
         """Whether the words of its language are not read."""
-        return self.language is Language.OTHER
+        return self.language is Language.OTHER and not self.speech
 
     @property
     def writing(self) -> Writing:
         """What it shares with other locales."""
-        return Writing(self.is_unread, self.mark is DecimalMark.COMMA)
+        return Writing(self.is_unread, self.mark is DecimalMark.COMMA, self.speech)
+
+    def spoken(self, speech: str) -> Locale:
+        """This locale with words of ``speech``, which writes a comma before decimals where nothing else is known."""
+        mark = DecimalMark.COMMA if self.mark in {None, DecimalMark.EITHER} else self.mark
+        return self._replace(language=Language.OTHER, speech=speech, mark=mark)
 
 
 PLAIN: Final = Locale()

@@ -16,6 +16,7 @@ from monitors.facts.language import OTHER
 from monitors.facts.quantities.currencies import DOLLARS, NAMES, SIGNS
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.numerals import Lookup
+from monitors.facts.quantities.translations import translated, words_of
 from monitors.facts.quantities.units import MILLION_CODES
 from monitors.facts.text import END, NUMERAL, SIGN, WORD, Token, keys_of, word_key
 
@@ -40,11 +41,18 @@ _MONTHS_A_YEAR = 12
 _FIRST_GROUP, _NEXT_GROUP = re.compile(r"[1-9]\d{0,2}"), re.compile(r"\d{3}(?:[.,]\d{1,2})?")
 
 
-def as_international(tokens: Sequence[Token], text: str) -> list[Token]:
-    """The tokens with words in no table, but for what all languages write; ``12 500`` is one numeral. Linear."""
-    tokens = _without_dates(_grouped(tokens, text), text)
+def as_international(tokens: Sequence[Token], text: str, language: str = "") -> list[Token]:
+    """The tokens with words in no table, but for what all languages write; ``12 500`` is one numeral. Linear.
+
+    Words of ``language`` that have a row in `languages.toml` are read as that row says.
+    """
+    tokens, words = _grouped(tokens, text), words_of(language)
+    if not words:
+        tokens = _without_dates(tokens, text)
     return [
-        token if token.kind != WORD else _word(token, tokens[at - 1] if at else END, _following(tokens, at))
+        token
+        if token.kind != WORD
+        else translated(token, words) or _word(token, tokens[at - 1] if at else END, _following(tokens, at))
         for at, token in enumerate(tokens)
     ]
 

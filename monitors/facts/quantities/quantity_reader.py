@@ -73,11 +73,12 @@ def duration_reading(reader: NumberReader, amount: NumberSpan, unit: TimeUnit, l
 
 def duration_with_half(reader: NumberReader, amount: NumberSpan, unit: TimeUnit, after: int) -> QuantityReading:
     """``one hour and a half``, ``one year and a quarter``."""
-    if reader.part(after) is NumberPart.AND and reader.part(after + 1) is NumberPart.ARTICLE:
-        word = reader.word(after + 2)
-        if word is not None and word.part is NumberPart.FRACTION and reader.token(after + 3).key not in TIME_UNITS:
+    if reader.part(after) is NumberPart.AND:
+        place = after + 1 + (reader.part(after + 1) is NumberPart.ARTICLE)
+        word = reader.word(place)
+        if word is not None and word.part is NumberPart.FRACTION and reader.token(place + 1).key not in TIME_UNITS:
             amount = amount._replace(value=amount.value + word.value)
-            after += 3
+            after = place + 1
     return duration_reading(reader, amount, unit, after - 1)
 
 

@@ -18,6 +18,7 @@ from monitors.facts.quantities.dates import Day, date_at, relative_at
 from monitors.facts.quantities.fact import Bound, Fact, FactKind, QuantityReading
 from monitors.facts.quantities.locales import PLAIN, Locale, Writing, as_marked, locale_of, settled
 from monitors.facts.quantities.number_reader import NumberReader
+from monitors.facts.quantities.measures import with_measures
 from monitors.facts.quantities.numbered import with_noun
 from monitors.facts.quantities.numerals import EXACT, LARGEST, is_multiple, plain
 from monitors.facts.quantities.other_languages import as_international, with_unread
@@ -122,9 +123,9 @@ def _than(reader: NumberReader, at: int) -> Bound:
 
 _JOINTS = frozenset({"and", "और", "aur", ",", "&", "एवं", "व"})
 _RANGES = frozenset(
-    {"-", "–", "—", "to", "or", "से", "या", "se", "ya", "and", "और", "aur", "/", "through", "&", ","}
+    {"-", "–", "—", "to", "upto", "or", "से", "या", "se", "ya", "and", "और", "aur", "/", "through", "&", ","}
 )
-_ENDS_OF_RANGE = frozenset({"-", "–", "to", "से"})
+_ENDS_OF_RANGE = frozenset({"-", "–", "to", "upto", "से"})
 _LOOSE = frozenset({"and", "और", "aur", ",", "/", "&"})
 """Between these, digits that could be a year stand by themselves: "in 2006, 95 %"."""
 
@@ -368,8 +369,8 @@ def scan_open(
     normalised = normalise(text)
     tokens = tokenise(normalised.text, most=limits.tokens)
     at_limit = len(tokens) == limits.tokens
-    if writing.is_unread:
-        tokens = as_international(tokens, normalised.text)
+    if writing.is_unread or writing.speech:
+        tokens = as_international(tokens, normalised.text, writing.speech)
     tokens = as_marked(tokens, writing)
     breaks = first_after_break(tokens, normalised.text)
     reader = NumberReader(tokens, units=UNIT_KEYS, starts=STARTS, breaks=breaks)
@@ -378,6 +379,7 @@ def scan_open(
     readings = _walk(reader, normalised.text, reference_date, limits.readings or len(tokens))
     cut = len(readings) == limits.readings
     readings = with_times(reader, normalised.text, merged(reader, readings))
+    readings = with_measures(reader, normalised.text, readings)
     return Scan(normalised, reader, [_bounded(reader, reading) for reading in readings], cut)
 
 
@@ -529,7 +531,7 @@ def _unit(reading: QuantityReading) -> str | None:
             return "percent"
         case FactKind.DURATION:
             return "day"
-        case FactKind.MONEY:
+        case FactKind.MONEY | FactKind.QUANTITY:
             return reading.unit
         case _:
             return None

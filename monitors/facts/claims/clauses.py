@@ -1,0 +1,437 @@
+"""A text in clauses, each with its words, its figures and where it stands: sentences, list items, cells of tables.
+
+A cell and an item carry the path of their headings, row and column as words. A sentence is cut only between two
+figures of a kind, at the first comma, semicolon or bracket behind the earlier one, else at "and"; and always at
+"but", "while" and a semicolon.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from monitors.facts.claims.figures import Figure, FigureKind, figures_of
+from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark, marks_in
+from monitors.facts.quantities.currencies import SIGNS
+from monitors.facts.quantities.fact import FactKind
+from monitors.facts.quantities.lexicon import WEEKDAYS
+from monitors.facts.quantities.scan import Scan
+from monitors.facts.text import SIGN, WORD, Token
+
+Words = frozenset[str]
+
+
+@dataclass(slots=True)
+class Clause:
+    """A part of a text that says one thing. ``first`` is its first token, ``after`` the one behind its last."""
+
+    first: int
+    after: int
+    sentence: int
+    path: Words = frozenset()
+    words: Words = frozenset()
+    """Stems of its content words, with those of its path."""
+    context: Words = frozenset()
+    """Words of the sentence before, where this one only goes on from it: "It is now £12"."""
+    marks: Mark = Mark.NOTHING
+    is_question: bool = False
+    is_cell: bool = False
+    figures: list[Figure] = field(default_factory=list[Figure])
+
+
+class Passage(NamedTuple):
+    """A text as it is compared: its tokens, figures and clauses."""
+
+    scan: Scan
+    figures: list[Figure]
+    clauses: list[Clause]
+    marks: list[tuple[int, int, Mark]]
+    retracted_before: int
+    """Figures before this token are taken back: "Sorry, that was wrong"."""
+
+    def clause_of(self, figure: Figure) -> Clause | None:
+        """The clause in which a figure stands."""
+        return next((clause for clause in self.clauses if clause.first <= figure.first < clause.after), None)
+
+
+_HARD_CUTS: Final = frozenset({"but", "while", "whereas", "लेकिन", "जबकि", "lekin", "jabki", "magar", "although", "though"})
+_ANDS: Final = frozenset({"and", "और", "aur", "&", "or"})
+_BREAKS: Final = frozenset(",;()|–—")
+_ENDS: Final = frozenset(".!?।")
+_ABBREVIATIONS: Final = frozenset(
+    {"mr", "mrs", "ms", "dr", "st", "no", "nr", "approx", "ca", "e", "g", "i", "a", "p", "m", "tel", "incl", "excl", "max", "min", "rs", "vs", "bzw", "inkl", "z", "b", "d", "h", "u", "str"}
+)
+_ANAPHORS: Final = frozenset({"it", "it's", "its", "this", "that", "that's", "they", "these", "those", "yeh", "ye", "यह", "ये"})
+_BULLET: Final = re.compile(r"([ \t]*)(?:[-*•‣·]|\d{1,2}[.)])[ \t]+")
+_HEADING: Final = re.compile(r"[ \t]*#{1,6}[ \t]+")
+_BOLD_LINE: Final = re.compile(r"[ \t]*\*\*[^*\n]{1,80}\*\*:?[ \t]*")
+_SEPARATOR_ROW: Final = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*\|?[ \t]*")
+_DASH: Final = re.compile(r" [–—-] | {3,}|\t")
+_MAX_HEADING_WORDS: Final = 7
+_LINE: Final = re.compile(r"[^\n]*\n?")
+
+
+def read_passage(scan: Scan) -> Passage:
+    """The clauses of a scanned text. Linear."""
+    figures, tokens = figures_of(scan), scan.reader.tokens
+    marks = marks_in(tokens)
+    builder = _Builder(scan, figures, marks)
+    builder.read_lines()
+    builder.finish()
+    return Passage(scan, figures, builder.clauses, marks, builder.retracted_before)
+
+
+def content_words(tokens: Sequence[Token], figures: Sequence[Figure] = ()) -> Words:
+    """The stems of the words that say what a text is about; digits that name ("Route 66") are words too."""
+    inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
+    stems: set[str] = set()
+    for at, token in enumerate(tokens):
+        if at in inside:
+            continue
+        stem = _content_stem(tokens, at, token)
+        if stem:
+            stems.add(stem)
+    stems.update(name for figure in figures if (name := _number_name(figure)))
+    return frozenset(stems)
+
+
+def _number_name(figure: Figure) -> str:
+    """A bare number as a word: it may be a name ("a child of six", "Route 66")."""
+    bare = figure.kind is FigureKind.NUMBER and figure.high is None
+    return f"#{figure.low.value.normalize()}" if bare else f"#{figure.code}" if figure.code else ""
+
+
+def _content_stem(tokens: Sequence[Token], at: int, token: Token) -> str:
+    if token.kind != WORD:
+        return ""
+    key = token.key
+    if key in LIGHT or (len(key) == 1 and not token.text.isupper()):
+        return ""
+    if at > 1 and tokens[at - 1].text == "-" and tokens[at - 2].key == "non":
+        return f"non-{STEMS[key]}"
+    if key == "non" and at + 1 < len(tokens) and tokens[at + 1].text == "-":
+        return ""
+    weekday = WEEKDAYS.get(key, WEEKDAYS.get(key.removesuffix("s")))
+    return STEMS[key] if weekday is None else f"weekday {weekday}"
+
+
+class _Line(NamedTuple):
+    start: int
+    end: int
+    first: int
+    after: int
+
+
+class _Builder:
+    """Reads the lines of a text in order; it keeps the headings that are open."""
+
+    def __init__(self, scan: Scan, figures: list[Figure], marks: list[tuple[int, int, Mark]]) -> None:
+        self.scan, self.figures, self.marks = scan, figures, marks
+        self.tokens, self.text = scan.reader.tokens, scan.normalised.text
+        self.starts = [token.start for token in self.tokens]
+        self.figure_firsts = [figure.first for figure in figures]
+        self.clauses: list[Clause] = []
+        self.sentence = 0
+        self.retracted_before = -1
+        self._stems: list[str] = [""] * len(self.tokens)
+        inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
+        for at, token in enumerate(self.tokens):
+            if at not in inside and token.kind == WORD:
+                self._stems[at] = _content_stem(self.tokens, at, token)
+        self.names = {figure.first: name for figure in figures if (name := _number_name(figure))}
+
+    def words(self, first: int, after: int) -> Words:
+        """The content words between two tokens."""
+        stems = {stem for stem in self._stems[first:after] if stem}
+        if self.names:
+            stems.update(name for at in range(first, after) if (name := self.names.get(at)))
+        return frozenset(stems)
+
+    def figures_in(self, first: int, after: int) -> list[Figure]:
+        """The figures that begin between two tokens."""
+        return self.figures[bisect_left(self.figure_firsts, first) : bisect_left(self.figure_firsts, after)]
+
+    # --- lines ------------------------------------------------------------------------------------------------
+
+    def read_lines(self) -> None:
+        """Tables and lists by their lines, anything else by its sentences."""
+        if "\n" not in self.text:
+            self._add_prose(_Line(0, len(self.text), 0, len(self.tokens)), frozenset())
+            return
+        lines = list(self._lines())
+        headings: list[tuple[int, Words]] = []
+        at = 0
+        while at < len(lines):
+            line = lines[at]
+            raw = self.text[line.start : line.end]
+            if line.first == line.after:
+                headings = [entry for entry in headings if entry[0] < 0 and not _is_blank(raw)] if _is_blank(raw) else headings
+                at += 1
+                continue
+            rows = self._table_rows(lines, at)
+            if rows:
+                self._add_table(lines[at : at + rows], self._path(headings))
+                at += rows
+                continue
+            bullet = _BULLET.match(raw)
+            indent = len(bullet[1].expandtabs(4)) if bullet else 0
+            if self._is_heading(lines, at, raw, bullet is not None):
+                level = indent if bullet else -1
+                headings = [entry for entry in headings if entry[0] < level] if bullet else []
+                headings.append((level, self.words(line.first, line.after)))
+                at += 1
+                continue
+            if bullet:
+                headings = [entry for entry in headings if entry[0] < indent]
+                self._add_item(line, self._path(headings))
+                headings.append((indent, self._label(line)))
+            else:
+                headings = [entry for entry in headings if entry[0] < 0]
+                self._add_item(line, self._path(headings)) if headings else self._add_prose(line, frozenset())
+            at += 1
+
+    def _lines(self) -> Iterator[_Line]:
+        first = 0
+        for match in _LINE.finditer(self.text):
+            if match.start() == match.end():
+                break
+            end = match.end()
+            after = bisect_left(self.starts, end)
+            yield _Line(match.start(), end, first, after)
+            first = after
+
+    @staticmethod
+    def _path(headings: Sequence[tuple[int, Words]]) -> Words:
+        return frozenset[str]().union(*(words for _, words in headings))
+
+    def _is_heading(self, lines: Sequence[_Line], at: int, raw: str, is_item: bool) -> bool:
+        """A line that names what the next ones are about: ``# …``, bold, with a colon, or short and without a figure."""
+        line = lines[at]
+        if _HEADING.match(raw) or (_BOLD_LINE.fullmatch(raw.rstrip("\n")) and not self.figures_in(line.first, line.after)):
+            return True
+        following = next((other for other in lines[at + 1 : at + 2] if other.first < other.after), None)
+        if following is None or line.after - line.first > 2 * _MAX_HEADING_WORDS:
+            return False
+        last = self.tokens[line.after - 1].text
+        if last == ":":
+            return True
+        next_raw = self.text[following.start : following.end]
+        deeper = (bullet := _BULLET.match(next_raw)) is not None and (
+            not is_item or len(bullet[1]) > len((_BULLET.match(raw) or bullet)[1])
+        )
+        if self.figures_in(line.first, line.after) and not _names_only(self.figures_in(line.first, line.after)):
+            return False
+        words = line.after - line.first
+        if deeper:
+            return words <= _MAX_HEADING_WORDS + 3
+        return not is_item and words <= _MAX_HEADING_WORDS and last not in _ENDS and bool(self.figures_in(following.first, following.after))
+
+    def _label(self, line: _Line) -> Words:
+        """The words of an item before its colon or dash: the heading of deeper items."""
+        for at in range(line.first, line.after):
+            if self.tokens[at].text in {":", "–", "—"}:
+                return self.words(line.first, at)
+        return self.words(line.first, line.after)
+
+    def _table_rows(self, lines: Sequence[_Line], at: int) -> int:
+        """How many lines from ``at`` on are rows of a table: with bars, or with as many dashes or tabs as the next."""
+        count = 0
+        while at + count < len(lines) and self._bars(lines[at + count]) >= 2:  # noqa: PLR2004 - two cells have a bar between
+            count += 1
+        if count:
+            return count if count > 1 else 0
+        first = self._dashes(lines[at])
+        while first and at + count < len(lines) and self._dashes(lines[at + count]) == first:
+            count += 1
+        return count if count > 1 and (first > 1 or "\t" in self.text[lines[at].start : lines[at].end]) else 0
+
+    def _bars(self, line: _Line) -> int:
+        return self.text.count("|", line.start, line.end)
+
+    def _dashes(self, line: _Line) -> int:
+        raw = self.text[line.start : line.end].strip()
+        return 0 if _BULLET.match(raw) else len(_DASH.findall(raw))
+
+    # --- clauses ----------------------------------------------------------------------------------------------
+
+    def _add_table(self, lines: Sequence[_Line], path: Words) -> None:
+        rows: list[list[tuple[int, int]]] = []
+        for line in lines:
+            raw = self.text[line.start : line.end]
+            if _SEPARATOR_ROW.fullmatch(raw.rstrip("\n")) and "|" in raw:
+                continue
+            rows.append(self._cells(line))
+        if not rows:
+            return
+        header = rows[0]
+        has_header = len(rows) > 1 and not any(
+            figure.kind is not FigureKind.NUMBER or not figure.noun
+            for first, after in header[1:]
+            for figure in self.figures_in(first, after)
+            if not _is_name(figure)
+        )
+        columns = [self.words(first, after) for first, after in header] if has_header else []
+        for row in rows[1:] if has_header else rows:
+            label = self.words(*row[0]) | (columns[0] if columns else frozenset[str]())
+            self.sentence += 1
+            for place, (first, after) in enumerate(row):
+                if place == 0 and len(row) > 1:
+                    continue
+                column = columns[place] if place < len(columns) else frozenset[str]()
+                head = header[place] if has_header and place < len(header) else None
+                self._add(first, after, path | label | column, is_cell=True, head=head)
+
+    def _cells(self, line: _Line) -> list[tuple[int, int]]:
+        raw = self.text[line.start : line.end]
+        if "|" in raw:
+            body = raw.rstrip("\n")
+            inner = body.strip()
+            places = [at for at, character in enumerate(body) if character == "|"]
+            bounds = [line.start + place for place in places]
+            if not inner.startswith("|"):
+                bounds.insert(0, line.start - 1)
+            if not inner.endswith("|"):
+                bounds.append(line.end)
+        else:
+            bounds = [line.start - 1, *(line.start + match.start() + 1 for match in _DASH.finditer(raw)), line.end]
+        cells = [(bisect_left(self.starts, low + 1), bisect_left(self.starts, high)) for low, high in pairwise(bounds)]
+        return [(self._past_sign(first, after), after) for first, after in cells]
+
+    def _past_sign(self, first: int, after: int) -> int:
+        return first + 1 if after - first > 1 and self.tokens[first].text in {"–", "—"} else first
+
+    def _add_item(self, line: _Line, path: Words) -> None:
+        """A line of a list; what stands before its colon goes for all figures behind it."""
+        first = line.first
+        if self.tokens[first].text in {"-", "*", "•", "·"}:
+            first += 1
+        colon = next((at for at in range(first, line.after) if self.tokens[at].text == ":"), None)
+        if colon is not None and not self.figures_in(first, colon) and len(self.figures_in(colon, line.after)) > 1:
+            path = path | self.words(first, colon)
+        self._add_prose(_Line(line.start, line.end, first, line.after), path)
+
+    def _add_prose(self, line: _Line, path: Words) -> None:
+        first = line.first
+        for at in range(line.first, line.after):
+            if self._ends_sentence(at, line.after):
+                self._add_sentence(first, at + 1, path)
+                first = at + 1
+        if first < line.after:
+            self._add_sentence(first, line.after, path)
+
+    def _ends_sentence(self, at: int, after: int) -> bool:
+        token = self.tokens[at]
+        if token.kind != SIGN or token.text not in _ENDS:
+            return False
+        if token.text != "." or at + 1 >= after:
+            return True
+        before, following = self.tokens[at - 1], self.tokens[at + 1]
+        if following.start == token.end and following.kind == WORD:
+            return False
+        return not (before.end == token.start and before.key.removesuffix("\0") in _ABBREVIATIONS and before.text not in {"I"})
+
+    def _add_sentence(self, first: int, after: int, path: Words) -> None:
+        self.sentence += 1
+        cuts = [first]
+        for at in range(first, after):
+            token = self.tokens[at]
+            if at > first and (token.key in _HARD_CUTS or token.text == ";"):
+                cuts.append(at)
+        cuts.extend(self._cuts_between(first, after, cuts))
+        cuts = [*sorted(set(cuts)), after]
+        is_question = self.tokens[after - 1].text == "?" and not self._is_tag(first, after)
+        context = self._context(first, after)
+        for start, end in pairwise(cuts):
+            self._add(start, end, path, is_question=is_question, context=context)
+
+    def _is_tag(self, first: int, after: int) -> bool:
+        """Whether only the end asks: "It takes 11 weeks, okay?"."""
+        comma = next((at for at in range(after - 2, max(first, after - 5), -1) if self.tokens[at].text == ","), None)
+        return comma is not None and bool(self.figures_in(first, comma))
+
+    def _cuts_between(self, first: int, after: int, hard: Sequence[int]) -> Iterator[int]:
+        """Where a sentence is cut between two figures of one kind."""
+        last: dict[str, Figure] = {}
+        for figure in self.figures_in(first, after):
+            kind = f"{figure.kind} {figure.low.unit}" if figure.kind is FigureKind.QUANTITY else figure.kind
+            earlier = last.get(kind)
+            last[kind] = figure
+            if earlier is None or any(earlier.last < cut <= figure.first for cut in hard):
+                continue
+            between = range(max(earlier.last, earlier.per_last) + 1, figure.first)
+            place = next((at for at in between if self.tokens[at].text in _BREAKS), None)
+            if place is None:
+                place = next((at for at in between if self.tokens[at].key in _ANDS), None)
+            if place is not None:
+                yield place
+
+    def _context(self, first: int, after: int) -> Words:
+        """The words of the sentence before, for one that begins with "it" or has no words of its own."""
+        previous = [clause for clause in self.clauses[-4:] if clause.sentence == self.sentence - 1]
+        if not previous:
+            return frozenset()
+        opening = {token.key for token in self.tokens[first : first + 4]}
+        if opening & _ANAPHORS or not self.words(first, after):
+            return frozenset[str]().union(*(clause.words | clause.context for clause in previous))
+        return frozenset()
+
+    def _add(
+        self,
+        first: int,
+        after: int,
+        path: Words,
+        *,
+        is_question: bool = False,
+        is_cell: bool = False,
+        context: Words = frozenset(),
+        head: tuple[int, int] | None = None,
+    ) -> None:
+        clause = Clause(first, after, self.sentence, path, self.words(first, after) | path, context)
+        clause.is_question, clause.is_cell = is_question, is_cell
+        clause.figures = self.figures_in(first, after)
+        if head is not None:
+            clause.figures = [self._with_unit_of_head(figure, head) for figure in clause.figures]
+        self.clauses.append(clause)
+
+    def _with_unit_of_head(self, figure: Figure, head: tuple[int, int]) -> Figure:
+        """A bare number in a cell with the currency of its column's head: ``Price (€)``."""
+        if figure.kind is not FigureKind.NUMBER:
+            return figure
+        sign = next((token.text for token in self.tokens[head[0] : head[1]] if token.text in SIGNS), None)
+        if sign is None or not SIGNS[sign]:
+            return figure
+        from dataclasses import replace  # noqa: PLC0415
+
+        low = figure.low._replace(kind=FactKind.MONEY, unit=SIGNS[sign])
+        return replace(figure, kind=FigureKind.MONEY, low=low)
+
+    def finish(self) -> None:
+        """The marks of each clause, and what a later sentence takes back."""
+        firsts = [clause.first for clause in self.clauses]
+        for first, after, mark in self.marks:
+            place = bisect_left(firsts, first + 1) - 1
+            if place < 0:
+                continue
+            clause = self.clauses[place]
+            if clause.first <= first < clause.after:
+                clause.marks |= mark
+                if mark is Mark.RETRACT and clause.first + 4 > first:
+                    self.retracted_before = max(self.retracted_before, clause.first)
+            del after
+
+
+def _is_blank(raw: str) -> bool:
+    return not raw.strip()
+
+
+def _is_name(figure: Figure) -> bool:
+    return figure.kind in {FigureKind.NUMBER, FigureKind.IDENTIFIER} and not figure.noun
+
+
+def _names_only(figures: Sequence[Figure]) -> bool:
+    """Whether figures are numbers in a name: "Steady 18"."""
+    return all(_is_name(figure) for figure in figures)

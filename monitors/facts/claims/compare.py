@@ -1,0 +1,224 @@
+"""How a figure of the reply compares with the gold's: same, different, near, or not comparable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final
+
+from monitors.facts.claims.equality import Match, compare
+from monitors.facts.claims.figures import Figure, FigureKind
+from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
+
+Words = frozenset[str]
+
+
+class Likeness(StrEnum):
+    """How a figure of the reply compares with the gold's."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    OTHER_UNIT = "another unit"
+    OTHER_PER = "per something else"
+    OTHER_BOUND = "another bound"
+    OTHER_SIGN = "the other sign"
+    NEAR = "near"
+    """It may be the same: a rounding, an end of a range, a date without its year."""
+    OTHER = "not comparable"
+
+    @property
+    def is_different(self) -> bool:
+        """Whether the figure contradicts the gold's, if it is about the same."""
+        return self is Likeness.DIFFERENT or self.is_turned
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether it is the gold's own number with another unit, "per", bound or sign."""
+        return self in {Likeness.OTHER_UNIT, Likeness.OTHER_PER, Likeness.OTHER_BOUND, Likeness.OTHER_SIGN}
+
+
+@dataclass(frozen=True, slots=True)
+class Leeway:
+    """What a case allows when figures are compared, and what its question fixes."""
+
+    month_is_30_days: bool = False
+    tolerance: Decimal = Decimal(0)
+    currency: str | None = None
+    asked: Words = frozenset()
+    """Stems of the question: what it is per need not be said again."""
+    bound: Bound = Bound.EXACT
+    """The bound that the question asks for: "at most"."""
+
+
+_MATCHES: Final = {
+    Match.SAME: Likeness.SAME,
+    Match.DIFFERENT: Likeness.DIFFERENT,
+    Match.VAGUE: Likeness.NEAR,
+    Match.OTHER: Likeness.OTHER,
+}
+_PER_YEAR: Final = {"year": 1, "quarter": 4, "month": 12, "week": 52}
+_PER_HOUR: Final = {"hour": 1, "minute": 60}
+_MIN_CODE: Final = 8
+"""Digits of a phone number that is the same with and without its country code."""
+
+
+def compare_figures(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
+    """Compare two figures; ``gold`` is the expected one."""
+    if FigureKind.IDENTIFIER in {gold.kind, said.kind} or FigureKind.RATIO in {gold.kind, said.kind}:
+        return _codes(gold, said)
+    if FigureKind.UNLIMITED in {gold.kind, said.kind}:
+        return Likeness.SAME if gold.kind is said.kind else Likeness.OTHER
+    if gold.high is not None or said.high is not None:
+        likeness = _ranges(gold, said, leeway)
+    else:
+        likeness = _bounded(gold, said, leeway)
+    return _per(gold, said, leeway, likeness) if likeness in {Likeness.SAME, Likeness.DIFFERENT} else likeness
+
+
+def _codes(gold: Figure, said: Figure) -> Likeness:
+    """Letters and digits in order; another string of the same shape is another identifier."""
+    if gold.kind is not said.kind:
+        return Likeness.OTHER
+    if gold.code == said.code:
+        return Likeness.SAME
+    if gold.kind is FigureKind.RATIO:
+        return Likeness.DIFFERENT
+    one, other = (code.lstrip("+").lstrip("0") for code in (gold.code, said.code))
+    shorter, longer = sorted((one, other), key=len)
+    if "+" in {gold.code[:1], said.code[:1]} and len(shorter) >= _MIN_CODE and longer.endswith(shorter):
+        return Likeness.SAME
+    if _shape(gold.code) == _shape(said.code):
+        return Likeness.DIFFERENT
+    return Likeness.NEAR if shorter and shorter in longer else Likeness.OTHER
+
+
+def _shape(code: str) -> str:
+    return "".join("9" if character.isdigit() else "A" for character in code.lstrip("+"))
+
+
+def _values(gold: QuantityReading, said: QuantityReading, leeway: Leeway) -> Likeness:
+    if gold.kind is FactKind.QUANTITY or said.kind is FactKind.QUANTITY:
+        return _measures(gold, said, leeway)
+    half = Decimal("0.5")
+    if {gold.kind, said.kind} == {FactKind.PERCENT, FactKind.NUMBER} and half in {gold.value, said.value}:
+        percent = gold if gold.kind is FactKind.PERCENT else said
+        return Likeness.SAME if percent.value == 100 * half else Likeness.DIFFERENT
+    match = compare(
+        gold, said, month_is_30_days=leeway.month_is_30_days, tolerance=leeway.tolerance, currency=leeway.currency
+    )
+    return _MATCHES[match]
+
+
+def _measures(gold: QuantityReading, said: QuantityReading, leeway: Leeway) -> Likeness:
+    """Quantities in one dimension are compared in its base unit; the same digits in another unit are another figure."""
+    first = gold.original_value if gold.original_value is not None else gold.value
+    second = said.original_value if said.original_value is not None else said.value
+    if gold.kind is said.kind and gold.unit == said.unit:
+        if "°" in {gold.original_unit, said.original_unit}:
+            return Likeness.SAME if first == second else Likeness.DIFFERENT
+        if abs(gold.value - said.value) <= leeway.tolerance * abs(gold.value):
+            return Likeness.SAME
+        if gold.value == -said.value and gold.value:
+            return Likeness.OTHER_SIGN
+        converted = gold.original_unit != said.original_unit
+        if converted and gold.value and abs(gold.value - said.value) <= abs(gold.value) * _ROUNDED:
+            return Likeness.NEAR
+        return Likeness.OTHER_UNIT if converted and first == second else Likeness.DIFFERENT
+    if first != second:
+        return Likeness.OTHER
+    if FactKind.NUMBER in {gold.kind, said.kind}:
+        number = said if said.kind is FactKind.NUMBER else gold
+        return Likeness.NEAR if number.bare or number.worded else Likeness.OTHER
+    return Likeness.OTHER_UNIT
+
+
+_ROUNDED: Final = Decimal("0.02")
+"""How far a converted figure may be rounded: 5 ft for 1.5 m."""
+
+
+def _bounded(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
+    likeness = _values(gold.low, said.low, leeway)
+    if gold.kind is said.kind is FigureKind.NUMBER and gold.noun and said.noun and not gold.noun & said.noun:
+        return Likeness.OTHER
+    wanted = gold.bound if gold.bound is not Bound.EXACT else leeway.bound
+    if likeness is Likeness.SAME and {wanted, said.bound} == {Bound.AT_MOST, Bound.AT_LEAST}:
+        return Likeness.OTHER_BOUND
+    return likeness
+
+
+def _ranges(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
+    """Two ranges by both ends, in their order; a range and one value are near where they touch."""
+    if gold.high is not None and said.high is not None:
+        ends = (_values(gold.low, said.low, leeway), _values(gold.high, said.high, leeway))
+        if ends == (Likeness.SAME, Likeness.SAME):
+            return Likeness.SAME
+        if Likeness.OTHER in ends:
+            return Likeness.OTHER
+        return Likeness.DIFFERENT if any(end.is_different for end in ends) else Likeness.NEAR
+    if gold.high is None:
+        ends = (_values(gold.low, said.low, leeway), _values(gold.low, said.high or said.low, leeway))
+        if Likeness.OTHER in ends:
+            return Likeness.OTHER
+        low, high = said.low, said.high or said.low
+        if ends[1] is Likeness.SAME and gold.bound is Bound.AT_MOST or ends[0] is Likeness.SAME and gold.bound is Bound.AT_LEAST:
+            return Likeness.SAME
+        return Likeness.DIFFERENT if all(end.is_different for end in ends) and not _between(gold.low, low, high) else Likeness.NEAR
+    ends = (_values(gold.low, said.low, leeway), _values(gold.high, said.low, leeway))
+    if Likeness.OTHER in ends:
+        return Likeness.OTHER
+    if ends[0] is Likeness.SAME and said.bound is Bound.AT_MOST or ends[1] is Likeness.SAME and said.bound is Bound.AT_LEAST:
+        return Likeness.OTHER_BOUND
+    if all(end.is_different for end in ends):
+        return Likeness.NEAR if _between(said.low, gold.low, gold.high) else Likeness.DIFFERENT
+    return Likeness.NEAR
+
+
+def _between(value: QuantityReading, low: QuantityReading, high: QuantityReading) -> bool:
+    size = _size(value)
+    return _size(low) <= size <= _size(high)
+
+
+def _size(reading: QuantityReading) -> Decimal:
+    return reading.months * 30 + reading.days if reading.kind is FactKind.DURATION else reading.value
+
+
+def _per(gold: Figure, said: Figure, leeway: Leeway, values: Likeness) -> Likeness:
+    """What both are per must agree; a period may be restated (£8 a month is £96 a year)."""
+    likeness = Likeness.SAME
+    value_same = values is Likeness.SAME
+    if gold.per and said.per:
+        if gold.per == said.per or (gold.per & said.per and _alike(gold.per, said.per)):
+            likeness = Likeness.SAME
+        elif _is_restated(gold, said):
+            return Likeness.SAME
+        elif not value_same:
+            return Likeness.NEAR if _periods(gold.per) and _periods(said.per) else Likeness.OTHER
+        else:
+            return Likeness.NEAR if gold.per < said.per or said.per < gold.per else Likeness.OTHER_PER
+    elif gold.per:
+        likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR
+    elif said.per and not (said.per <= leeway.asked or said.per & gold.noun):
+        likeness = Likeness.NEAR
+    if value_same:
+        return likeness
+    return Likeness.DIFFERENT if likeness is Likeness.SAME or not (gold.per and said.per) else Likeness.NEAR
+
+
+def _alike(first: Words, second: Words) -> bool:
+    """Whether what one is per and the other is not is only a word beside it: per started metre."""
+    return not (first - second and second - first)
+
+
+def _periods(per: Words) -> bool:
+    return all(word in _PER_YEAR or word in _PER_HOUR or word == "day" for word in per)
+
+
+def _is_restated(gold: Figure, said: Figure) -> bool:
+    for table in (_PER_YEAR, _PER_HOUR):
+        one, other = (next((table[word] for word in figure.per if word in table), None) for figure in (gold, said))
+        if one and other and gold.kind is said.kind and len(gold.per) == len(said.per) == 1:
+            return gold.low.value * one == said.low.value * other and gold.low.unit == said.low.unit
+    return False
+
+

@@ -1,0 +1,470 @@
+"""The values that a text states: a quantity, a range, a ratio, an identifier, "free", "unlimited", with what it is per.
+
+A figure is what a claim is compared by. It is made of the readings of `monitors.facts.quantities.scan`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final
+
+from monitors.facts.claims.vocabulary import LIGHT, PERIODS, STEMS, Mark, marks_in
+from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
+from monitors.facts.quantities.lexicon import WEEKDAYS
+from monitors.facts.quantities.measures import UNITS
+from monitors.facts.quantities.number_reader import NumberReader
+from monitors.facts.quantities.scan import Scan
+from monitors.facts.quantities.units import TIME_UNITS, TimeUnit
+from monitors.facts.text import SIGN, WORD
+
+
+class FigureKind(StrEnum):
+    """What two figures must share to be compared."""
+
+    NUMBER = "number"
+    MONEY = "money"
+    PERCENT = "percent"
+    DURATION = "duration"
+    DATE = "date"
+    TIME = "time"
+    QUANTITY = "quantity"
+    IDENTIFIER = "identifier"
+    RATIO = "ratio"
+    UNLIMITED = "unlimited"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value with its place. ``first`` and ``last`` are its tokens (inclusive), ``start`` and ``end`` characters.
+
+    ``low`` is the reading, ``high`` the other end of a range. ``code`` is an identifier's letters and digits, or a
+    ratio. ``per`` are the stems of what it is for ("per person and night"), ``noun`` those of what it counts.
+    """
+
+    kind: FigureKind
+    low: QuantityReading
+    first: int
+    last: int
+    start: int
+    end: int
+    high: QuantityReading | None = None
+    bound: Bound = Bound.EXACT
+    code: str = ""
+    per: frozenset[str] = frozenset()
+    noun: frozenset[str] = frozenset()
+    per_last: int = -1
+    """The last token of what says so, where it stands behind the figure."""
+    said_free: bool = False
+    """Whether it is said by "free", "costs nothing" or "half"."""
+
+
+_KINDS: Final = {kind: FigureKind(kind.value) for kind in FactKind}
+_RANGE_WORDS: Final = frozenset({"-", "–", "—", "to", "upto", "till", "until", "through", "से", "se", "bis", "or"})
+_BETWEEN: Final = frozenset({"between", "from"})
+_ANDS: Final = frozenset({"and", "और", "aur", "&"})
+_NO_RANGE_SIZE: Final = 4
+
+# Letters and digits in order with separators: two digits at least. A phone number, a version, an IBAN, a bay.
+_IDENTIFIER: Final = re.compile(
+    r"(?<![\w.,/+-])(?:"
+    r"\+?\d{2,5}(?:[ /()-]{1,2}\d{2,6}){1,6}"  # phone numbers
+    r"|\d{1,4}(?:\.\d{1,4}){2,3}"  # versions
+    r"|[A-Z]{2}\d{2}(?: ?[0-9A-Z]{2,4}){3,8}"  # IBAN
+    r"|[A-Z]{1,2}\d{1,2}[A-Z]? \d[A-Z]{2}"  # postcodes
+    r"|\d{1,4}(?:-\d{1,5}){2,5}(?:-?[A-Z0-9])?"  # ISBN and the like
+    r"|[A-Z]{1,5}[-/ ]?\d{1,8}(?:[-/]?[A-Z0-9]{1,6}){0,3}"  # F-210, TH/2290/09-B
+    r"|0\d{3,14}"  # leading zero
+    r"|\d{3,6}-\d{3,8}|\d{1,3}-\d{1,3}"
+    r"|\d{7,18}"
+    r")(?![\w]|[.,]\d|-\d|/\d|:\d)"
+)
+_IDENTIFIER_HINT: Final = re.compile(r"[A-Z][-/ ]?\d|\d[-./ ()]\d|0\d{3}|\d{7}")
+_RATIO: Final = re.compile(r"(?<![\w:.,])(\d{1,3}):(\d{1,3})(?![\w:]|[.,]\d)")
+_MAX_HOUR: Final = 24
+_MINUTES: Final = 60
+_NOON: Final = 720
+_HOUR_WORDS: Final = frozenset({"बजे", "baje", "o'clock", "uhr"})
+_PENCE: Final = frozenset({"p", "ct"})
+_COUNTRY_CODE: Final = re.compile(r"(?:\+|00)(\d{1,3})")
+
+
+def figures_of(scan: Scan) -> list[Figure]:
+    """All figures of a text in order. Linear."""
+    readings = _with_pence(scan, [reading for reading in scan.readings if not reading.unread])
+    readings = _with_units_beside(scan.reader, readings)
+    codes = _identifiers(scan, readings)
+    if codes:
+        readings = [one for one in readings if not any(code.start < one.end and one.start < code.end for code in codes)]
+    readings, ratios = _with_colons(scan, readings)
+    figures = [*_ranged(scan.reader, readings), *ratios, *codes, *_stated_in_words(scan, readings)]
+    figures.sort(key=lambda figure: figure.start)
+    return figures
+
+
+def _with_pence(scan: Scan, readings: list[QuantityReading]) -> list[QuantityReading]:
+    """``15p`` is money; ``7P`` is not. A spoken hour of Hindi (``साढ़े ग्यारह बजे``) is a time of day."""
+    reader, result = scan.reader, readings
+    for place, reading in enumerate(readings):
+        if reading.kind is not FactKind.NUMBER or reading.ordinal:
+            continue
+        behind = reader.token(reading.last + 1)
+        changed = None
+        if reading.attached and behind.text == "p" and behind.start == reading.end:
+            changed = reading._replace(
+                kind=FactKind.MONEY, value=reading.value / 100, last=reading.last + 1, end=behind.end, attached=False
+            )
+        elif behind.key in _HOUR_WORDS and 0 <= reading.value <= _MAX_HOUR:
+            minutes = reading.value * _MINUTES
+            changed = reading._replace(
+                kind=FactKind.TIME,
+                value=minutes,
+                other_value=(minutes + _NOON) % (2 * _NOON),
+                date=f"{int(minutes) // _MINUTES:02}:{int(minutes) % _MINUTES:02}",
+                last=reading.last + 1,
+                end=behind.end,
+            )
+        if changed is not None:
+            if result is readings:
+                result = list(readings)
+            result[place] = changed
+    return result
+
+
+_NOUNS_BETWEEN: Final = 3
+
+
+def _with_units_beside(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
+    """``6 meeting-room hours`` is a time; of ``20 days and routine ones in 3`` the 3 are days too."""
+    result = readings
+    for place, reading in enumerate(readings):
+        if reading.kind is not FactKind.NUMBER or reading.ordinal or reading.attached or reading.counts:
+            continue
+        unit, last = _unit_behind_nouns(reader, reading)
+        earlier = result[place - 1] if place else None
+        changed = None
+        if unit is not None:
+            changed = reading._replace(
+                kind=FactKind.DURATION, original_value=reading.value, original_unit=unit.name,
+                months=reading.value * unit.months, days=reading.value * unit.days,
+                last=last, end=reader.token(last).end,
+            )  # fmt: skip
+        elif earlier is not None and earlier.original_value and _takes_unit_of(reader, earlier, reading):
+            factor = reading.value / earlier.original_value
+            changed = reading._replace(
+                kind=earlier.kind, original_value=reading.value, original_unit=earlier.original_unit,
+                unit=earlier.unit, months=earlier.months * factor, days=earlier.days * factor,
+                value=earlier.value * factor if earlier.kind is FactKind.QUANTITY else reading.value,
+            )  # fmt: skip
+        if changed is not None:
+            if result is readings:
+                result = list(readings)
+            result[place] = changed
+    return result
+
+
+def _unit_behind_nouns(reader: NumberReader, reading: QuantityReading) -> tuple[TimeUnit | None, int]:
+    for at in range(reading.last + 1, reading.last + 2 + 2 * _NOUNS_BETWEEN):
+        token = reader.token(at)
+        if at > reading.last + 1 and token.key in TIME_UNITS and token.key.endswith("s"):
+            return TIME_UNITS[token.key], at
+        if token.text != "-" and (token.kind != WORD or token.key in LIGHT):
+            break
+    return None, 0
+
+
+def _takes_unit_of(reader: NumberReader, earlier: QuantityReading, reading: QuantityReading) -> bool:
+    following = reader.token(reading.last + 1)
+    if earlier.kind not in {FactKind.DURATION, FactKind.QUANTITY} or not (reading.bare or reading.worded):
+        return False
+    between = [reader.token(at).text for at in range(earlier.last + 1, reading.first)]
+    within = len(between) <= _MAX_BETWEEN and not _SENTENCE_ENDS.intersection(between)
+    before = reader.token(reading.first - 1).key
+    return within and before in _BEFORE_UNITLESS and (following.text in {".", ",", ";", ")", "", "!", "*"})
+
+
+_MAX_BETWEEN: Final = 10
+_SENTENCE_ENDS: Final = frozenset(".!?")
+_BEFORE_UNITLESS: Final = frozenset({"in", "for", "only", "just", "at", "to", ":", "is", "takes", "within", "after", "of"})
+
+
+def _with_colons(scan: Scan, readings: list[QuantityReading]) -> tuple[list[QuantityReading], list[Figure]]:
+    """``7:05`` is a time of day, ``3:1`` a ratio, where the scan left two numbers."""
+    text = scan.normalised.text
+    if ":" not in text:
+        return readings, []
+    ratios: list[Figure] = []
+    for match in _RATIO.finditer(text):
+        inside = [one for one in readings if match.start() <= one.start and one.end <= match.end()]
+        if not inside or any(one.kind is not FactKind.NUMBER for one in inside):
+            continue
+        first, last = inside[0], inside[-1]
+        hour, minute = int(match[1]), int(match[2])
+        is_time = len(match[2]) == 2 and hour < _MAX_HOUR and minute < _MINUTES  # noqa: PLR2004 - digits of minutes
+        joined = first._replace(last=last.last, end=match.end())
+        readings = [one for one in readings if one not in inside]
+        if is_time:
+            minutes = Decimal(hour * _MINUTES + minute)
+            other = (minutes + _NOON) % (2 * _NOON) if 0 < hour <= _NOON // _MINUTES else None
+            date = f"{hour:02}:{minute:02}"
+            readings.append(joined._replace(kind=FactKind.TIME, value=minutes, other_value=other, date=date))
+        else:
+            code = f"{hour}:{minute}"
+            ratios.append(
+                Figure(FigureKind.RATIO, joined, joined.first, joined.last, joined.start, joined.end, code=code)
+            )
+    readings.sort(key=lambda one: one.start)
+    return readings, ratios
+
+
+def _ranged(reader: NumberReader, readings: Sequence[QuantityReading]) -> list[Figure]:
+    figures: list[Figure] = []
+    at = 0
+    while at < len(readings):
+        low = readings[at]
+        high = readings[at + 1] if at + 1 < len(readings) else None
+        if high is not None and _is_range(reader, low, high):
+            figures.append(_figure(reader, low, high))
+            at += 2
+        else:
+            within = bool(figures) and low.first <= figures[-1].per_last
+            if not (within or low.attached or _is_no_value(reader, low)):
+                figures.append(_figure(reader, low, None))
+            at += 1
+    return figures
+
+
+def _is_no_value(reader: NumberReader, low: QuantityReading) -> bool:
+    """``the first``, ``one of``, and the "a day" of "a day pass"."""
+    if not low.worded or low.counts or (low.original_value or low.value) != 1:
+        return False
+    if low.kind is FactKind.DURATION:
+        following = reader.token(low.last + 1)
+        return following.kind == WORD and following.key not in LIGHT
+    return low.ordinal
+
+
+def _is_range(reader: NumberReader, low: QuantityReading, high: QuantityReading) -> bool:
+    if low.kind is not high.kind or low.ordinal != high.ordinal:
+        return False
+    gap = [reader.token(at).key for at in range(low.last + 1, min(high.first, low.last + 1 + _NO_RANGE_SIZE))]
+    if len(gap) >= _NO_RANGE_SIZE:
+        return False
+    if {low.bound, high.bound} == {Bound.AT_LEAST, Bound.AT_MOST} and gap and not _ANDS.isdisjoint(gap):
+        return low.bound is Bound.AT_LEAST
+    before = {reader.token(low.first - step).key for step in (1, 2)}
+    if _is_cell(reader, low):
+        return False
+    joints = [key for key in gap if key not in {"the", "a", "from", "no", "up"}]
+    if len(joints) != 1:
+        return False
+    if joints[0] in _ANDS:
+        return "between" in before
+    if joints[0] == "or":
+        return False
+    return joints[0] in _RANGE_WORDS and not _is_change(reader, low.first)
+
+
+def _is_cell(reader: NumberReader, low: QuantityReading) -> bool:
+    """Whether dashes stand on both sides of a number: ``Ladybirds – 9 – 3`` is a row of a table."""
+    return reader.token(low.first - 1).text in {"–", "—", "-"} and reader.token(low.last + 1).text in {"–", "—", "-"}
+
+
+def _is_change(reader: NumberReader, at: int) -> bool:
+    """``went up from 35 GB to 70 GB`` is no range."""
+    keys = [reader.token(place).key for place in range(at - 1, at - 6, -1)]
+    return "from" in keys and any(_CHANGES.get(key) for key in keys)
+
+
+def _changes() -> dict[str, bool]:
+    from monitors.facts.claims.vocabulary import PHRASES  # noqa: PLC0415
+
+    return {key: any(mark is Mark.CHANGE for _, mark in entries) for key, entries in PHRASES.items()}
+
+
+_CHANGES: Final = _changes()
+
+
+def _figure(reader: NumberReader, low: QuantityReading, high: QuantityReading | None) -> Figure:
+    end = high or low
+    bound = low.bound if high is None else Bound.EXACT
+    noun, behind = _noun(reader, end) if low.kind in {FactKind.NUMBER, FactKind.DURATION} else (frozenset[str](), 0)
+    per, after = _per_behind(reader, end, end.last + 1 + behind)
+    if not per:
+        per = _per_before(reader, low.first)
+    return Figure(
+        _KINDS[low.kind], low, low.first, end.last, low.start, end.end, high, bound, per=per, noun=noun, per_last=after - 1
+    )
+
+
+_PER: Final = frozenset({"per", "प्रति", "prati", "/"})
+_EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
+_ARTICLES: Final = frozenset({"a", "an"})
+_PER_END: Final = frozenset({"and", "the", "a", "per", "each", "every", "और", "aur"})
+_MAX_PER: Final = 7
+
+
+def _stem_of_period(key: str) -> str:
+    unit = UNITS.get(key.removesuffix("\0"))
+    return unit.name if unit is not None else PERIODS.get(key) or STEMS[key]
+
+
+def _per_behind(reader: NumberReader, end: QuantityReading, at: int) -> tuple[frozenset[str], int]:
+    """What a figure is for, from token ``at`` on: ``per person and night``, ``a month``, ``/kWh``, ``monthly``."""
+    found = list[str]()
+    if reader.token(at).text == "(":
+        at += 1
+    if reader.token(at).key == "for" and reader.token(at + 1).key in _EACH:
+        at += 1
+    limit = at + _MAX_PER
+    leads = False
+    while at < limit:
+        token = reader.token(at)
+        if token.key in _PER or token.key in _EACH:
+            leads = True
+        elif token.key in _ARTICLES and (reader.token(at + 1).key in PERIODS or not (found or end.kind is FactKind.DURATION)):
+            leads = True
+        elif token.key in PERIODS and not found and not leads and token.key.endswith("ly"):
+            return frozenset({PERIODS[token.key]}), at + 1
+        elif token.key == "annum" or token.key == "annually":
+            return frozenset({"year"}), at + 1
+        elif leads and token.kind == WORD and token.key not in _PER_END:
+            following = reader.token(at + 1)
+            if following.kind == WORD and token.key.endswith("\0") and following.text[0].isupper():
+                found.append(_stem_of_period(token.key))
+                token, at = following, at + 1
+                following = reader.token(at + 1)
+            found.append(_stem_of_period(token.key))
+            if not (following.key == "and" or following.key in _PER | _EACH | _ARTICLES):
+                return frozenset(found), at + 1
+        elif (found and token.key == "and") or (token.key == "from" and reader.token(at + 1).key.endswith("ly")):
+            pass
+        else:
+            break
+        at += 1
+    return frozenset(found), end.last + 1
+
+
+def _per_before(reader: NumberReader, first: int) -> frozenset[str]:
+    """What a figure is for, before it: ``each session is £34``, ``हर किलोमीटर के ₹12``, ``ek din ke liye ₹499``."""
+    for at in range(first - 1, first - 7, -1):
+        token = reader.token(at)
+        if token.kind == SIGN and token.text in ".;!?,(":
+            break
+        if token.key in _EACH or token.key in _PER:
+            noun = reader.token(at + 1)
+            return frozenset({_stem_of_period(noun.key)}) if noun.kind == WORD and at + 1 < first else frozenset()
+        if token.key in {"ek", "एक", "one"} and reader.token(at + 2).key in {"ke", "के"}:
+            return frozenset({_stem_of_period(reader.token(at + 1).key)})
+    return frozenset()
+
+
+def _noun(reader: NumberReader, end: QuantityReading) -> tuple[frozenset[str], int]:
+    """The words right behind a bare number, which say what it counts, and how many tokens they are."""
+    stems: list[str] = []
+    at = end.last + 1
+    while at < end.last + 5:  # noqa: PLR2004 - "free video calls"
+        token = reader.token(at)
+        if token.text == "-" and stems:
+            at += 1
+            continue
+        if token.kind != WORD or (token.key in LIGHT and token.key not in TIME_UNITS and token.key not in _COUNTED):
+            break
+        stems.append(STEMS[token.key])
+        at += 1
+    return frozenset(stems), at - end.last - 1
+
+
+_COUNTED: Final = frozenset({"person", "people"})
+"""Light words that are counted all the same."""
+
+
+def _identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
+    text, reader = scan.normalised.text, scan.reader
+    if _IDENTIFIER_HINT.search(text) is None:
+        return []
+    starts = {token.start: at for at, token in enumerate(reader.tokens)}
+    found: list[Figure] = []
+    for match in _IDENTIFIER.finditer(text):
+        first = starts.get(match.start())
+        typed = any(
+            one.kind is not FactKind.NUMBER
+            and not (one.kind is FactKind.DATE and first is not None and reader.token(first - 1).key in _VERSIONS)
+            and one.start < match.end()
+            and match.start() < one.end
+            for one in readings
+        )
+        if first is None or typed or not _is_identifier(match[0], reader, first):
+            continue
+        last = first
+        while last + 1 < reader.size and reader.token(last + 1).end <= match.end():
+            last += 1
+        low = QuantityReading(FactKind.NUMBER, Decimal(0), first, last, match.start(), match.end())
+        found.append(
+            Figure(FigureKind.IDENTIFIER, low, first, last, match.start(), match.end(), code=code_of(match[0]))
+        )
+    return found
+
+
+_MAX_PLAIN_LETTERS: Final = 3
+_VERSIONS: Final = frozenset({"version", "firmware", "release", "app", "v", "build"})
+
+
+def _is_identifier(text: str, reader: NumberReader, first: int) -> bool:
+    """Whether a string is an identifier and no amount: "20-30" is a range, "May 2024" a date, "COVID-19" a name."""
+    digits = sum(character.isdigit() for character in text)
+    letters = sum(character.isalpha() for character in text)
+    if letters:
+        return letters <= digits + _MAX_PLAIN_LETTERS and (text[0].isupper() and not text.startswith(("Rs", "I ")))
+    before = reader.token(first - 1).text
+    if before in {"$", "€", "£", "₹"}:
+        return False
+    if text.startswith("0") or text.count(".") > 1 or text.count("-") > 1:
+        return True
+    if "-" in text and "." not in text:
+        low, _, high = text.partition("-")
+        if low.startswith(("19", "20")) and len(low) == 4:  # noqa: PLR2004 - 2024-25 is a year
+            return False
+        return len(low) > 2 and digits > 8 if int(low or 0) < int(high or 0) else low.isdigit()  # noqa: PLR2004
+    return digits > 6 and "." not in text  # noqa: PLR2004 - a telephone number has seven
+
+
+def code_of(text: str) -> str:
+    """The letters and digits of an identifier in order; a country code stands for the leading zero."""
+    match = _COUNTRY_CODE.match(text)
+    plain = "".join(character for character in text if character.isalnum()).upper()
+    if match and text.startswith("+"):
+        return f"+{plain}"
+    return plain
+
+
+def _stated_in_words(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
+    """``free of charge``, ``unlimited``, ``half``; not what a reading holds already ("half an hour")."""
+    tokens = scan.reader.tokens
+    marks = [
+        mark for mark in marks_in(tokens) if mark[2] in {Mark.FREE, Mark.UNLIMITED, Mark.HALF, Mark.NOT_FREE}
+    ]
+    figures: list[Figure] = []
+    after_last = -1
+    denied = [(first, after) for first, after, mark in marks if mark is Mark.NOT_FREE]
+    for first, after, mark in marks:
+        if first < after_last or mark is Mark.NOT_FREE or any(a < after and first < b for a, b in denied):
+            continue
+        if any(one.first < after and first <= one.last for one in readings):
+            continue
+        kind = {Mark.FREE: FactKind.MONEY, Mark.HALF: FactKind.PERCENT}.get(mark, FactKind.NUMBER)
+        value = Decimal(50 if mark is Mark.HALF else 0)
+        start, end = tokens[first].start, tokens[after - 1].end
+        low = QuantityReading(kind, value, first, after - 1, start, end, worded=True)
+        shown = FigureKind.UNLIMITED if mark is Mark.UNLIMITED else _KINDS[kind]
+        figures.append(Figure(shown, low, first, after - 1, start, end, said_free=mark is not Mark.UNLIMITED))
+        after_last = after
+    return figures
+
+
+def weekdays_in(keys: Sequence[str]) -> frozenset[int]:
+    """The days of the week among some words; Monday is 0."""
+    return frozenset(WEEKDAYS[key] for key in keys if key in WEEKDAYS)

@@ -1,0 +1,175 @@
+"""The words by which answers are read, from `vocabulary.toml`: light words, marks of status, opposites, synonyms."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntFlag
+from pathlib import Path
+from typing import Any, Final
+
+from monitors.facts.text import Token, normalise, word_key
+
+_TABLES: Final[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "vocabulary.toml").read_text(encoding="utf-8"))
+
+
+class Mark(IntFlag):
+    """What a word or phrase says about the clause in which it stands."""
+
+    NOTHING = 0
+    PAST = 1
+    PAST_WITH_VERB = 2
+    PAST_VERB = 4
+    NOW = 8
+    HEDGE = 16
+    APPROXIMATE = 32
+    OTHER = 64
+    RETRACT = 128
+    CHANGE = 256
+    INSTEAD = 512
+    VAGUE = 1024
+    TURN = 2048
+    FREE = 4096
+    UNLIMITED = 8192
+    HALF = 16384
+    NOT_FREE = 32768
+
+
+_MARKS: Final = {
+    ("status", "past"): Mark.PAST,
+    ("status", "past_with_verb"): Mark.PAST_WITH_VERB,
+    ("status", "past_verbs"): Mark.PAST_VERB,
+    ("status", "now"): Mark.NOW,
+    ("status", "hedge"): Mark.HEDGE,
+    ("status", "approximate"): Mark.APPROXIMATE,
+    ("status", "other"): Mark.OTHER,
+    ("status", "retract"): Mark.RETRACT,
+    ("status", "change"): Mark.CHANGE,
+    ("status", "instead"): Mark.INSTEAD,
+    ("status", "vague"): Mark.VAGUE,
+    ("status", "nothing"): Mark.NOTHING,
+    ("turns", "limits"): Mark.TURN,
+    ("turns", "compares"): Mark.TURN,
+    ("values", "free"): Mark.FREE,
+    ("values", "unlimited"): Mark.UNLIMITED,
+    ("values", "half"): Mark.HALF,
+    ("values", "not_free"): Mark.NOT_FREE,
+}
+
+
+def _key(word: str) -> str:
+    return word_key(normalise(word).text)
+
+
+def _keys(words: str) -> list[str]:
+    return [_key(word) for word in words.split()]
+
+
+def _phrase_keys(phrase: str) -> tuple[str, ...]:
+    return tuple(_key(word) for part in phrase.split("_") for word in part.replace("-", " - ").split())
+
+
+def _load_phrases() -> dict[str, list[tuple[tuple[str, ...], Mark]]]:
+    """Each marked phrase by its first word, the longest first."""
+    phrases: dict[str, list[tuple[tuple[str, ...], Mark]]] = {}
+    for (table, name), mark in _MARKS.items():
+        for phrase in _TABLES[table][name].split():
+            keys = _phrase_keys(phrase)
+            phrases.setdefault(keys[0], []).append((keys, mark))
+    for listed in phrases.values():
+        listed.sort(key=lambda entry: -len(entry[0]))
+    return phrases
+
+
+PHRASES: Final = _load_phrases()
+LIGHT: Final = frozenset(_keys(" ".join(_TABLES["light"].values())))
+"""Words that say nothing about what a figure is for."""
+PERIODS: Final = {key: name for name, words in _TABLES["periods"].items() for key in _keys(words)}
+"""The period that a word names: ``year`` of "annual"."""
+
+_SUFFIXES: Final = ("'s", "ies", "ing", "ed", "es", "s", "ly", "e")
+_FOREIGN_SUFFIXES: Final = ("innen", "ern", "en", "er", "es", "em", "et", "e", "n", "s", "t")
+_MATRAS: Final = "ािीुूेैोौंँ"
+_MIN_STEM: Final = 3
+_MAX_CACHE: Final = 50_000
+
+
+class _Stems(dict[str, str]):
+    """The stem of each key; it fills itself, and is emptied before it grows large."""
+
+    def __missing__(self, key: str) -> str:
+        if len(self) > _MAX_CACHE:
+            self.clear()
+        stem = self[key] = _SAME.get(key) or _stem_of(key)
+        return stem
+
+
+def _stem_of(key: str) -> str:
+    word = key.removesuffix("\0")
+    if word != key:
+        for suffix in _FOREIGN_SUFFIXES:
+            if word.endswith(suffix) and len(word) - len(suffix) > _MIN_STEM:
+                return word.removesuffix(suffix)
+        return word
+    if not word.isascii():
+        return word.rstrip(_MATRAS) or word
+    for suffix in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= _MIN_STEM and not word.endswith(("ss", "us", "is")):
+            stem = word.removesuffix(suffix)
+            if suffix == "ies":
+                return f"{stem}y"
+            if suffix in {"ing", "ed"} and stem[-1] == stem[-2] and stem[-1] not in "lsz":
+                return stem[:-1]
+            return stem.removesuffix("e") if len(stem) > _MIN_STEM else stem
+    return word
+
+
+_SAME: dict[str, str] = {}
+for _group in _TABLES["same"]["groups"]:
+    _first, *_rest = _keys(_group)
+    _SAME.update({word: _stem_of(_first) for word in (_first, *_rest)})
+
+STEMS: Final[Mapping[str, str]] = _Stems()
+"""The stem of a word's key: what is the same in "booked" and "booking"."""
+
+
+def _load_opposites() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+    opposites: dict[str, set[str]] = {}
+    sides: dict[str, set[str]] = {}
+    for one, other in _TABLES["opposites"]["pairs"]:
+        for words, against in ((one, other), (other, one)):
+            for key in _keys(words):
+                opposites.setdefault(STEMS[key], set()).update(STEMS[word] for word in _keys(against))
+                sides.setdefault(STEMS[key], set()).update(STEMS[word] for word in _keys(words))
+    return tuple({stem: frozenset(stems) for stem, stems in table.items()} for table in (opposites, sides))  # type: ignore[return-value]
+
+
+OPPOSITES, SIDES = _load_opposites()
+"""The stems that say the opposite of a stem, and those that say the same as it does against them."""
+
+
+def opposite_in(known: Iterable[str], said: frozenset[str]) -> tuple[str, str] | None:
+    """A stem of ``known`` that ``said`` lacks, and one of ``said`` that says its opposite and ``known`` lacks."""
+    wanted = frozenset(known)
+    for stem in wanted - said:
+        against = OPPOSITES.get(stem)
+        if against is not None and not SIDES[stem] & said and (found := (against & said) - wanted):
+            return stem, min(found)
+    return None
+
+
+def marks_in(tokens: Sequence[Token]) -> list[tuple[int, int, Mark]]:
+    """Each marked word or phrase: its first token, the token behind it, and its mark. Linear."""
+    marks: list[tuple[int, int, Mark]] = []
+    size = len(tokens)
+    for at, token in enumerate(tokens):
+        entries = PHRASES.get(token.key)
+        if entries is None:
+            continue
+        for keys, mark in entries:
+            after = at + len(keys)
+            if after <= size and all(tokens[at + step].key == key for step, key in enumerate(keys)):
+                if mark:
+                    marks.append((at, after, mark))
+                break
+    return marks

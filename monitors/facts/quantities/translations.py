@@ -1,0 +1,67 @@
+"""German, French and Spanish words as the English ones that the readers know, from `languages.toml`.
+
+Each word that has a row gets that row's key, a number word becomes a numeral; spans stay those of the text. What has
+no row says nothing: "once" is eleven in Spanish and "an" no article in German.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from monitors.facts.text import NUMERAL, Token, normalise, word_key
+
+_TABLES: Final[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "languages.toml").read_text(encoding="utf-8"))
+LANGUAGES: Final = frozenset(_TABLES)
+"""The languages that are read by their words: ISO 639-1."""
+_UNITS_BELOW_TEN: Final = 10
+_TEENS: Final = 20
+_HUNDRED: Final = 100
+
+
+@lru_cache(maxsize=8)
+def words_of(language: str) -> Mapping[str, str]:
+    """The English key of each word of a language, or its digits; nothing for a language without rows."""
+    if language not in _TABLES:
+        return {}
+    table = _TABLES[language]
+    words = {_key(word): english for english, listed in table["words"].items() for word in listed.split()}
+    numbers = {_key(word): value for value, listed in table["numbers"].items() for word in listed.split()}
+    if language == "de":
+        numbers |= _german_compounds(numbers)
+    return words | numbers
+
+
+def _german_compounds(numbers: Mapping[str, str]) -> dict[str, str]:
+    """``einundzwanzig``, ``zweihundert``, ``zweihundertfünfzig``, ``zweieinhalb``, ``viertausend``."""
+    small = {word: int(value) for word, value in numbers.items() if value.isdecimal() and int(value) < _HUNDRED}
+    units = {word: value for word, value in small.items() if 0 < value < _UNITS_BELOW_TEN} | {"ein": 1}
+    for unit, value in list(units.items()):
+        for tens, ten in list(small.items()):
+            if ten >= _TEENS and unit != "eins":
+                small[f"{unit}und{tens}"] = value + ten
+    made = {word: str(value) for word, value in small.items()}
+    for unit, value in units.items():
+        made[f"{unit}einhalb"] = f"{value}.5"
+        for scale, factor in (("hundert", 100), ("tausend", 1000)):
+            made[f"{unit}{scale}"] = str(value * factor)
+            if factor == _HUNDRED:
+                made.update({f"{unit}{scale}{rest}": str(value * factor + more) for rest, more in small.items() if more})
+    return made
+
+
+def _key(word: str) -> str:
+    return word_key(normalise(word).text)
+
+
+def translated(token: Token, words: Mapping[str, str]) -> Token | None:
+    """A word of a language as its English word or numeral; ``None`` for one without a row."""
+    english = words.get(token.key)
+    if english is None:
+        return None
+    if english[0].isdecimal():
+        return Token(NUMERAL, english, token.start, token.end, english)
+    return token._replace(key=english)

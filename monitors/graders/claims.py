@@ -1,0 +1,389 @@
+"""What a gold claims: each of its figures with the words that say what it is for, and what the reply says of it.
+
+Readings only: `monitors.graders.factual` decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
+
+from monitors.domains.pack import Domain
+from monitors.facts.claims.clauses import Clause, Passage, Words, content_words, read_passage
+from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
+from monitors.facts.claims.figures import Figure, FigureKind
+from monitors.facts.claims.vocabulary import LIGHT, PERIODS, STEMS, Mark
+from monitors.facts.quantities.fact import Bound
+from monitors.facts.quantities.locales import Locale
+from monitors.facts.text import NUMERAL, SIGN, WORD
+from monitors.graders.golds import scanned_gold, scanned_reply
+from monitors.graders.statements import is_reference, looks_back, mentions_before, negated, roles_in, roles_of
+
+
+class Status(StrEnum):
+    """Why a figure of the reply says nothing of how things are; `LIVE` where it does."""
+
+    LIVE = "live"
+    PAST = "what was so earlier"
+    DENIED = "what it is not"
+    HEDGED = "a guess"
+    OTHER_COMPANY = "what others do"
+    QUESTION = "a question"
+    TAKEN_BACK = "what the reply takes back"
+    INSTEAD = "what it is no more"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A figure of the gold. ``label`` are the words that distinguish it from the gold's other figures."""
+
+    figure: Figure
+    label: Words
+    subject: Words
+    """Words of the question, without the labels of the gold's other figures."""
+    others: Words
+    """The other words of the gold."""
+    roles: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A case as it is compared: its question, and one of its golds with its claims."""
+
+    question: Passage
+    gold: Passage
+    claims: tuple[Claim, ...]
+    question_words: Words
+    known: Words
+    """Stems of all words of question and gold, light ones too."""
+    is_past: bool
+    before: bool
+
+
+@dataclass(slots=True)
+class Mention:
+    """A figure of the reply that can be compared with a claim's."""
+
+    figure: Figure
+    clause: Clause
+    likeness: Likeness
+    status: Status
+    key: Words
+    """Words of the claim's label and subject that stand with it."""
+    strange: Words = field(default_factory=frozenset)
+    """Words that stand with it and that neither gold nor question has."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it says how things are."""
+        return self.status is Status.LIVE
+
+
+_PAST_QUESTION: Final = frozenset({"was", "were", "did", "had", "been", "used", "था", "थे", "थी", "tha", "thi"})
+
+
+@lru_cache(maxsize=256)
+def passage_of_gold(text: str, locale: Locale) -> Passage:
+    """A gold or a question in clauses; a suite asks for the same few over and over."""
+    return read_passage(scanned_gold(text, locale))
+
+
+@lru_cache(maxsize=8)
+def passage_of_reply(text: str, locale: Locale) -> Passage:
+    """A reply in clauses."""
+    return read_passage(scanned_reply(text, locale))
+
+
+def all_stems(passage: Passage, first: int = 0, after: int | None = None) -> Words:
+    """The stems of all words between two tokens, light ones too."""
+    tokens = passage.scan.reader.tokens[first:after]
+    return frozenset(STEMS[token.key] for token in tokens if token.kind == WORD)
+
+
+@lru_cache(maxsize=256)
+def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Domain) -> Asked:
+    """The claims of a gold, for a question."""
+    gold, question = passage_of_gold(gold_text, locale), passage_of_gold(question_text, locale)
+    question_words = content_words(question.scan.reader.tokens, question.figures) - _measured_by(question)
+    figures = [figure for figure in gold.figures if _is_stated(gold, figure)]
+    clauses = [gold.clause_of(figure) for figure in figures]
+    words = [clause.words if clause is not None else frozenset[str]() for clause in clauses]
+    own = [each - _names_of(figure) for each, figure in zip(words, figures, strict=True)]
+    several = len(figures) > 1 and len({clause.first for clause in clauses if clause is not None}) > 1
+    common = frozenset[str].intersection(*own) if several else frozenset[str]()
+    labels = [each - common if several else frozenset[str]() for each in own]
+    others = content_words(gold.scan.reader.tokens, gold.figures)
+    roles = roles_in(question.scan.reader, domain)
+    claims: list[Claim] = []
+    for place, figure in enumerate(figures):
+        rest = frozenset[str]().union(*(label for at, label in enumerate(labels) if at != place)) - labels[place]
+        subject = question_words - rest
+        claims.append(
+            Claim(
+                figure,
+                labels[place],
+                subject,
+                (labels[place] if several else others - _names_of(figure)) - figure.per - figure.noun,
+                roles_of(gold.scan.reader, figure.low, domain) or roles,
+            )
+        )
+    known = all_stems(question) | all_stems(gold) | question_words | others
+    keys = {token.key for token in question.scan.reader.tokens}
+    before = mentions_before(question.scan.reader) or mentions_before(gold.scan.reader)
+    return Asked(question, gold, tuple(claims), question_words, known, bool(keys & _PAST_QUESTION), before)
+
+
+def _measured_by(question: Passage) -> Words:
+    """The adjective of "how long", "how heavy": it says in what the answer is measured."""
+    tokens = question.scan.reader.tokens
+    return frozenset(
+        STEMS[following.key] for token, following in pairwise(tokens) if token.key == "how" and following.kind == WORD
+    )
+
+
+def _is_stated(gold: Passage, figure: Figure) -> bool:
+    if is_reference(gold.scan.reader, figure.low):
+        return False
+    plain = figure.low.ordinal and not figure.low.counts
+    return not plain or all(other.low.ordinal for other in gold.figures)
+
+
+def _names_of(figure: Figure) -> Words:
+    return frozenset({f"#{figure.low.value.normalize()}", f"#{figure.code}"})
+
+
+def mentions_of(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain) -> list[Mention]:
+    """The figures of the reply that can be compared with a claim's, in their order."""
+    found: list[Mention] = []
+    reader = reply.scan.reader
+    wanted = claim.label | claim.subject
+    for clause in reply.clauses:
+        for figure in clause.figures:
+            if claim.figure.per and not figure.per and claim.figure.per <= _periods_in(clause, reply):
+                figure = replace(figure, per=claim.figure.per)  # noqa: PLW2901 - "the monthly charge is £58"
+            likeness = compare_figures(claim.figure, figure, leeway)
+            if likeness is Likeness.OTHER:
+                continue
+            if likeness is not Likeness.SAME and _is_asked(figure, asked, leeway):
+                continue
+            if figure.low.ordinal and not figure.low.counts and not claim.figure.low.ordinal and figure.low.value <= 3:  # noqa: PLR2004
+                continue
+            if is_reference(reader, figure.low):
+                continue
+            if _is_elsewhere(claim, figure, asked, reply, domain):
+                continue
+            mention = Mention(figure, clause, likeness, status_of(figure, clause, reply, asked), frozenset())
+            mention.strange = strange_words(mention, asked, reply)
+            words = clause.words if mention.strange else clause.words | clause.context
+            turns = _DIRECTIONS & asked.known
+            mention.key = (words & wanted) | (turns & all_stems(reply, clause.first, clause.after) if turns else turns)
+            found.append(mention)
+    return found
+
+
+_DIRECTIONS: Final = frozenset(STEMS[word] for word in ("until", "till", "before", "after", "from"))
+"""Light words that say which of two figures is meant: open until, not from."""
+
+
+def _periods_in(clause: Clause, reply: Passage) -> Words:
+    tokens = reply.scan.reader.tokens[clause.first : clause.after]
+    return frozenset(PERIODS[token.key] for token in tokens if token.key in _PERIOD_WORDS)
+
+
+_PERIOD_WORDS: Final = frozenset(key for key in PERIODS if key.endswith("ly") or key == "annual")
+
+
+def _is_asked(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
+    """Whether the question has this value itself."""
+    plain = Leeway(leeway.month_is_30_days, leeway.tolerance, leeway.currency)
+    return any(compare_figures(named, figure, plain) is Likeness.SAME for named in asked.question.figures)
+
+
+def _is_elsewhere(claim: Claim, figure: Figure, asked: Asked, reply: Passage, domain: Domain) -> bool:
+    """Whether a figure of the reply has another role than the claim's: a look-back, a grace period."""
+    reader = reply.scan.reader
+    if figure.kind is FigureKind.DURATION and looks_back(reader, figure.last + 1, domain):
+        return not asked.before
+    if not claim.roles:
+        return False
+    roles = roles_of(reader, figure.low, domain)
+    return bool(roles) and not roles & claim.roles
+
+
+# --- status ---------------------------------------------------------------------------------------------------
+
+_NEAR_BEFORE: Final = 4
+_DENIALS: Final = frozenset({"not", "isn't", "aren't", "wasn't", "doesn't", "don't", "didn't", "never", "nicht", "kein", "no"})
+_BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "takes", "charge"})
+
+
+def status_of(figure: Figure, clause: Clause, reply: Passage, asked: Asked) -> Status:
+    """Whether a figure says how things are, and if not, why."""
+    reader, marks = reply.scan.reader, clause.marks
+    if clause.is_question:
+        return Status.QUESTION
+    if figure.first < reply.retracted_before:
+        return Status.TAKEN_BACK
+    if figure.kind is not FigureKind.UNLIMITED and not figure.said_free and _is_denied(figure, reply):
+        return Status.DENIED
+    if not marks:
+        return Status.LIVE
+    if marks & Mark.HEDGE and not asked_hedge(asked):
+        return Status.HEDGED
+    if marks & Mark.OTHER:
+        return Status.OTHER_COMPANY
+    if marks & Mark.INSTEAD and _follows(figure, clause, reply, Mark.INSTEAD):
+        return Status.INSTEAD
+    if marks & Mark.CHANGE and _is_old_end(figure, clause, reader):
+        return Status.INSTEAD
+    if not asked.is_past and _is_past(figure, clause, reply):
+        return Status.PAST
+    del reader
+    return Status.LIVE
+
+
+def asked_hedge(asked: Asked) -> bool:
+    """Whether the gold itself is a guess."""
+    return any(mark is Mark.HEDGE for _, _, mark in asked.gold.marks)
+
+
+def _is_denied(figure: Figure, reply: Passage) -> bool:
+    reader = reply.scan.reader
+    if negated(reader, figure.low._replace(last=figure.last)):
+        return True
+    before = [reader.token(at).key for at in range(figure.first - 1, figure.first - 1 - _NEAR_BEFORE, -1)]
+    if figure.bound is not Bound.EXACT or not before:
+        return False
+    return before[0] in _BE and before[1] in _DENIALS
+
+
+def _follows(figure: Figure, clause: Clause, reply: Passage, wanted: Mark) -> bool:
+    """Whether a marked phrase stands before a figure, with no other figure between."""
+    for first, after, mark in reply.marks:
+        if mark is wanted and clause.first <= first < figure.first:
+            between = [other for other in clause.figures if after <= other.first < figure.first]
+            if not between and figure.first - after <= _REACH:
+                return True
+    return False
+
+
+_REACH: Final = 6
+
+
+def _is_old_end(figure: Figure, clause: Clause, reader: object) -> bool:
+    """The 35 of "went up from 35 to 70"."""
+    place = clause.figures.index(figure) if figure in clause.figures else -1
+    token = getattr(reader, "token")(figure.first - 1)  # noqa: B009
+    return token.key == "from" and place == 0
+
+
+def _is_past(figure: Figure, clause: Clause, reply: Passage) -> bool:
+    marks = clause.marks
+    if marks & Mark.PAST:
+        return not marks & Mark.NOW or not _follows(figure, clause, reply, Mark.NOW)
+    if not marks & (Mark.PAST_VERB | Mark.PAST_WITH_VERB):
+        return False
+    if marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB:
+        return True
+    if not marks & Mark.PAST_VERB:
+        return False
+    return any(other.marks & Mark.NOW and other.figures for other in reply.clauses if other is not clause)
+
+
+# --- what else stands with a figure ---------------------------------------------------------------------------
+
+_ENDS_CORE: Final = frozenset(",;:(–—")
+_GOES_ON: Final = frozenset(
+    {"for", "if", "when", "with", "in", "per", "on", "a", "each", "every", "unless", "only", "at", "of", "from", "to", "provided", "as", "until", "before", "after", "during", "within", "except", "excluding", "without", "to"}
+)
+_NEW_CLAUSE: Final = frozenset({"and", "which", "who", "because", "so", "plus", "then", "where", "और", "aur"})
+_SUBJECTS: Final = frozenset({"you", "it", "we", "they", "i", "the", "there", "your", "our", "this", "that"})
+
+
+def core_of(figure: Figure, clause: Clause, reply: Passage) -> tuple[int, int]:
+    """The part of a clause that is about a figure: not what is added behind a comma, or behind "and you …"."""
+    reader = reply.scan.reader
+    after = clause.after
+    for at in range(max(figure.last, figure.per_last) + 1, clause.after):
+        token, following = reader.token(at), reader.token(at + 1)
+        if token.text in _ENDS_CORE and following.key not in _GOES_ON:
+            after = at
+            break
+        if token.key in _NEW_CLAUSE and following.key in _SUBJECTS:
+            after = at
+            break
+    return clause.first, after
+
+
+def strange_words(mention: Mention, asked: Asked, reply: Passage) -> Words:
+    """Words beside a figure that neither question nor gold has, numbers and units apart."""
+    first, after = core_of(mention.figure, mention.clause, reply)
+    tokens = reply.scan.reader.tokens[first:after]
+    figures = [
+        _moved(figure, first) for figure in reply.figures if first <= figure.first < after
+    ]
+    words = content_words(tokens) if not figures else _words_without(tokens, figures)
+    return frozenset(
+        word for word in words - asked.known - mention.figure.per - _PERIOD_STEMS if not word.startswith("#")
+    )
+
+
+def _moved(figure: Figure, by: int) -> tuple[int, int]:
+    return figure.first - by, max(figure.last, figure.per_last) - by
+
+
+def _words_without(tokens: Sequence[object], spans: Iterable[tuple[int, int]]) -> Words:
+    inside = {at for low, high in spans for at in range(low, high + 1)}
+    kept = [token for at, token in enumerate(tokens) if at not in inside]
+    return content_words(kept)  # type: ignore[arg-type]
+
+
+_PERIOD_STEMS: Final = frozenset(STEMS[key] for key in PERIODS) | frozenset(PERIODS.values())
+
+_AT_MOST: Final = re.compile(r"\b(?:at most|maximum|max|longest|most|up to|largest|highest|latest|limit)\b|höchst|अधिकतम|zyada se zyada", re.IGNORECASE)
+_AT_LEAST: Final = re.compile(r"\b(?:at least|minimum|min|shortest|least|fewest|smallest|lowest|earliest)\b|mindest|न्यूनतम|kam se kam", re.IGNORECASE)
+
+
+@lru_cache(maxsize=256)
+def bound_asked(question: str) -> Bound:
+    """The bound that a question asks for: "How long at most?"."""
+    most, least = _AT_MOST.search(question), _AT_LEAST.search(question)
+    if bool(most) == bool(least):
+        return Bound.EXACT
+    return Bound.AT_MOST if most else Bound.AT_LEAST
+
+
+
+
+def periods_in(passage: Passage) -> Words:
+    """The periods that a text names: a year of "annual"."""
+    return frozenset(PERIODS[token.key] for token in passage.scan.reader.tokens if token.key in PERIODS)
+
+
+_MAX_NAME_WORDS: Final = 8
+"""Words of a gold that is a name or a short phrase; a number in a longer one is a figure."""
+
+
+def is_measured(asked: Asked) -> bool:
+    """Whether a gold stands or falls with its figures, and is no name with a number in it ("Apollo 11")."""
+    figures = [claim.figure for claim in asked.claims]
+    if not figures:
+        return False
+    if any(figure.kind is not FigureKind.NUMBER or figure.low.counts or figure.per for figure in figures):
+        return True
+    tokens = asked.gold.scan.reader.tokens
+    inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
+    words = [token for at, token in enumerate(tokens) if at not in inside and token.kind != SIGN]
+    content = [token for token in words if token.key not in LIGHT]
+    if all(figure.low.ordinal for figure in figures):
+        return not words
+    if any(token.kind == NUMERAL for token in words):
+        return False
+    counted = all(figure.noun or figure.bound is not Bound.EXACT for figure in figures)
+    named = any(token.text[0].isupper() for token in content[1:] or content)
+    return len(words) > _MAX_NAME_WORDS or len(content) <= len(figures) or (counted and not named)
