@@ -63,6 +63,7 @@ class Asked:
     """Stems of all words of question and gold, light ones too."""
     is_past: bool
     before: bool
+    how_often: bool
 
 
 @dataclass(slots=True)
@@ -84,6 +85,7 @@ class Mention:
         return self.status is Status.LIVE
 
 
+_TIMES: Final = frozenset({"times", "often", "frequently", "baar", "bar", "बार"})
 _PAST_QUESTION: Final = frozenset({"was", "were", "did", "had", "been", "used", "था", "थे", "थी", "tha", "thi"})
 
 
@@ -135,7 +137,9 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
     known = all_stems(question) | all_stems(gold) | question_words | others
     keys = {token.key for token in question.scan.reader.tokens}
     before = mentions_before(question.scan.reader) or mentions_before(gold.scan.reader)
-    return Asked(question, gold, tuple(claims), question_words, known, bool(keys & _PAST_QUESTION), before)
+    return Asked(
+        question, gold, tuple(claims), question_words, known, bool(keys & _PAST_QUESTION), before, bool(keys & _TIMES)
+    )
 
 
 def _measured_by(question: Passage) -> Words:
@@ -148,6 +152,8 @@ def _measured_by(question: Passage) -> Words:
 
 def _is_stated(gold: Passage, figure: Figure) -> bool:
     if is_reference(gold.scan.reader, figure.low):
+        return False
+    if figure.said_often and len(gold.figures) > 1:
         return False
     plain = figure.low.ordinal and not figure.low.counts
     return not plain or all(other.low.ordinal for other in gold.figures)
@@ -173,7 +179,7 @@ def mentions_of(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, doma
                 continue
             if figure.low.ordinal and not figure.low.counts and not claim.figure.low.ordinal and figure.low.value <= 3:  # noqa: PLR2004
                 continue
-            if is_reference(reader, figure.low):
+            if is_reference(reader, figure.low) or (figure.said_often and not asked.how_often):
                 continue
             if _is_elsewhere(claim, figure, asked, reply, domain):
                 continue

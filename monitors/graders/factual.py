@@ -13,16 +13,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from monitors.domains.pack import Domain
-from monitors.facts.claims.clauses import Passage, Words
-from monitors.facts.claims.compare import Leeway, Likeness
+from monitors.facts.claims.clauses import Passage, Words, content_words
+from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
 from monitors.facts.claims.figures import Figure, FigureKind
-from monitors.facts.claims.vocabulary import OPPOSITES, SIDES, Mark, opposite_in
+from monitors.facts.claims.phrases import (
+    PhraseStatus,
+    asks_order,
+    is_proper_name,
+    items_of,
+    other_names,
+    phrase_keys,
+    read_phrase,
+    word_of,
+)
+from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, SIDES, STEMS, Mark, opposite_in
 from monitors.facts.language import LanguageEvidence, evidence, spoken_language
 from monitors.facts.quantities.locales import PLAIN, locale_of
 from monitors.facts.quantities.translations import LANGUAGES
-from monitors.facts.text import Token
+from monitors.facts.text import WORD, Token
 from monitors.facts.weekdays import stretches_of_days
-from monitors.graders.base import SAYS_MORE, GraderSettings, abstained, judged
+from monitors.graders.base import SAYS_MORE, SENTENCE, STATEMENT, GraderSettings, abstained, judged
 from monitors.graders.claims import (
     Asked,
     Claim,
@@ -33,13 +43,13 @@ from monitors.graders.claims import (
     core_of,
     is_measured,
     mentions_of,
+    passage_of_gold,
     passage_of_reply,
     periods_in,
     read_claims,
 )
 from monitors.graders.conduct import says_enough
 from monitors.graders.golds import FLOOD, scanned_reply
-from monitors.graders.phrases import PhrasesGrader
 from monitors.graders.polarity import NEITHER, PolarityGrader
 from monitors.graders.quantities import measured
 from monitors.graders.verbatim import find_word_for_word
@@ -73,6 +83,9 @@ class Verdict:
     gold: Figure | None = None
     said: Figure | None = None
     kind: FailureKind = FailureKind.WRONG_FACT
+    span: tuple[int, int] = (0, 0)
+    turned: bool = False
+    """Whether the gold stands in the reply and something turns it: then it does not pass word for word either."""
 
 
 class FactualGrader:
@@ -86,7 +99,6 @@ class FactualGrader:
         self._settings = settings
         self._domain = domain
         self._polarity = PolarityGrader(domain)
-        self._phrases = PhrasesGrader()
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the graded text by what the gold is made of."""
@@ -128,10 +140,10 @@ class FactualGrader:
         reply = passage_of_reply(exchange.graded_text, locale)
         golds = (case.gold, *case.alternatives)
         verdicts: list[Verdict] = []
-        for gold in golds:
-            asked = read_claims(gold, case.question, locale, self._domain)
-            if not is_measured(asked):
-                continue
+        read = [read_claims(gold, case.question, locale, self._domain) for gold in golds]
+        measured_golds = [asked for asked in read if is_measured(asked)]
+        accepted = [claim.figure for asked in measured_golds for claim in asked.claims]
+        for asked in measured_golds:
             leeway = Leeway(
                 case.month_is_30_days,
                 case.relative_tolerance,
@@ -139,7 +151,7 @@ class FactualGrader:
                 all_stems(asked.question) | asked.question_words | periods_in(asked.question),
                 bound_asked(case.question),
             )
-            verdicts.append(decide(asked, reply, leeway, self._domain))
+            verdicts.append(decide(asked, reply, leeway, self._domain, accepted))
         if not verdicts:
             return None
         best = next((one for one in verdicts if one.passed), None) or next(
@@ -148,6 +160,12 @@ class FactualGrader:
         if speech == "other" and best.passed is not False:
             stated = self._word_for_word(case, exchange)
             return stated or abstained(self, UNREAD_REPLY)
+        others = [gold for gold, asked in zip(golds, read, strict=True) if asked not in measured_golds]
+        if not best.passed and not speech and (others or all(figure.code for figure in accepted)):
+            named = case.model_copy(update={"gold": (others or golds)[0], "alternatives": tuple((others or golds)[1:])})
+            by_words = decide_words(named, passage_of_reply(exchange.graded_text, PLAIN))
+            if by_words.passed or (others and by_words.passed is None):
+                return self._of_words(by_words, exchange)
         return self._settled(best, case, exchange, reply, speech)
 
     def _settled(
@@ -168,7 +186,7 @@ class FactualGrader:
     # --- words ------------------------------------------------------------------------------------------------
 
     def _by_words(self, case: GoldCase, exchange: Exchange, speech: str) -> Judged | Abstained:
-        stated = self._word_for_word(case, exchange)
+        stated, reply = self._word_for_word(case, exchange), exchange.graded_text
         if speech:
             return stated or abstained(self, UNREAD_REPLY)
         polarity = self._polarity.grade(case, exchange)
@@ -176,10 +194,14 @@ class FactualGrader:
             return judged(self, polarity.failure_kind, polarity.reason, polarity.evidence)
         if polarity.reason != NEITHER:
             return stated or abstained(self, polarity.reason)
-        phrases = self._phrases.grade(case, exchange)
-        if isinstance(phrases, Judged):
-            return judged(self, phrases.failure_kind, phrases.reason, phrases.evidence)
-        return stated or abstained(self, phrases.reason)
+        verdict = decide_words(case, passage_of_reply(reply, PLAIN))
+        return stated if stated and verdict.passed is None and not verdict.turned else self._of_words(verdict, exchange)
+
+    def _of_words(self, verdict: Verdict, exchange: Exchange) -> Judged | Abstained:
+        if verdict.passed is None:
+            return abstained(self, verdict.reason)
+        spans = (Span(where=exchange.graded_channel, start=verdict.span[0], end=verdict.span[1], label="gold phrase"),)
+        return judged(self, None if verdict.passed else verdict.kind, verdict.reason, spans if verdict.passed else ())
 
     def _word_for_word(self, case: GoldCase, exchange: Exchange) -> Judged | None:
         place = find_word_for_word((case.gold, *case.alternatives), exchange.graded_text, case.question)
@@ -192,9 +214,14 @@ class FactualGrader:
 # --- deciding -------------------------------------------------------------------------------------------------
 
 
-def decide(asked: Asked, reply: Passage, leeway: Leeway, domain: Domain) -> Verdict:
-    """All claims must pass; one that fails fails the gold; anything else is open."""
-    verdicts = [decide_claim(claim, asked, reply, leeway, domain) for claim in asked.claims]
+def decide(
+    asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
+) -> Verdict:
+    """All claims must pass; one that fails fails the gold; anything else is open.
+
+    ``accepted`` are the figures of all golds of the case: none of them contradicts another.
+    """
+    verdicts = [decide_claim(claim, asked, reply, leeway, domain, accepted) for claim in asked.claims]
     failed = next((one for one in verdicts if one.passed is False), None)
     if failed is not None:
         return failed
@@ -207,14 +234,22 @@ def decide(asked: Asked, reply: Passage, leeway: Leeway, domain: Domain) -> Verd
     return Verdict(True, "; ".join(one.reason for one in verdicts), verdicts[0].gold, verdicts[0].said)
 
 
-def decide_claim(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain) -> Verdict:
+def decide_claim(
+    claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
+) -> Verdict:
     """Whether the reply states a claim for its subject."""
     mentions = mentions_of(claim, asked, reply, leeway, domain)
     gold = show(claim.figure)
     same = [one for one in mentions if one.likeness is Likeness.SAME]
     live = [one for one in same if one.is_live]
     rivals = [one for one in mentions if one.is_live and one.likeness is not Likeness.SAME]
-    rivals = [one for one in rivals if not _is_for_another_claim(one, claim, asked, leeway)]
+    others = [figure for figure in accepted if all(figure is not each.figure for each in asked.claims)]
+    rivals = [
+        one
+        for one in rivals
+        if not _is_for_another_claim(one, claim, asked, leeway)
+        and all(compare_figures(other, one.figure, leeway) is not Likeness.SAME for other in others)
+    ]
     if live:
         return _decide_stated(claim, live, rivals, asked, reply)
     different = [one for one in rivals if one.likeness.is_different]
@@ -232,8 +267,6 @@ def decide_claim(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, dom
 
 def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: Leeway) -> bool:
     """Whether a figure is right for another claim of the gold that no label distinguishes from this one."""
-    from monitors.facts.claims.compare import compare_figures  # noqa: PLC0415
-
     return any(
         compare_figures(other.figure, mention.figure, leeway) is Likeness.SAME
         for other in asked.claims
@@ -311,18 +344,20 @@ def _is_in_bound(tokens: Sequence[Token], at: int, figure: Figure) -> bool:
 def _substitute(best: Mention, missing: Words, asked: Asked, reply: Passage) -> str:
     """A word of the reply that stands before a word of the question in place of the question's own."""
     question = [token for token in asked.question.scan.reader.tokens]
-    from monitors.facts.claims.vocabulary import STEMS  # noqa: PLC0415
-
     heads = {
         STEMS[question[at + 1].key]
         for at in range(len(question) - 1)
-        if STEMS[question[at].key] in missing
+        if STEMS[question[at].key] in missing and question[at + 1].kind == WORD and question[at + 1].key not in LIGHT
     }
     tokens = reply.scan.reader.tokens
     for at in range(best.clause.first + 1, best.clause.after):
         if STEMS[tokens[at].key] in heads and STEMS[tokens[at - 1].key] in best.strange:
             return tokens[at - 1].text
     return ""
+
+
+MIN_SHARE: Final = 3
+"""A figure among other words contradicts only where a third of the words of the question stand with it."""
 
 
 def _decide_otherwise(
@@ -338,7 +373,7 @@ def _decide_otherwise(
     if near:
         return Verdict(None, NEAR.format(gold=gold, other=show(near[0].figure)))
     wanted = claim.label | claim.subject
-    loose = best.strange and len(best.key) * 2 < len(wanted)
+    loose = best.strange and len(best.key) * MIN_SHARE < len(wanted)
     # The gold's own number in another unit, an identifier of the same shape, or a new value beside the old one
     # that the reply calls old is about the subject, whatever words stand with it.
     alone = best.likeness.is_turned or best.figure.kind is FigureKind.IDENTIFIER or replaced
@@ -391,6 +426,98 @@ def _sentence_of(verdicts: Sequence[Verdict], reply: Passage) -> str:
             tokens = reply.scan.reader.tokens
             return text[tokens[clause.first].start : tokens[clause.after - 1].end]
     return text
+
+
+# --- names, phrases, lists --------------------------------------------------------------------------------------
+
+MAX_PHRASE_WORDS: Final = 8
+"""Words; a longer gold is a sentence, and sentences are not compared word by word."""
+MAX_NAME_WORDS: Final = 5
+"""Words; a reply that has none of a longer gold may say it in words of its own."""
+
+
+def decide_words(case: GoldCase, reply: Passage) -> Verdict:
+    """A name, a short phrase or a list: it passes where it stands for what was asked, and nothing turns it."""
+    question = passage_of_gold(case.question, PLAIN)
+    asked = content_words(question.scan.reader.tokens, question.figures)
+    asked_words = {word_of(token) for token in question.scan.reader.tokens}
+    verdicts = [
+        _decide_phrase(text, reply, question, asked, asked_words) for text in (case.gold, *case.alternatives)
+    ]
+    short = [one for one in verdicts if one.reason != SENTENCE] or verdicts
+    return next((one for one in short if one.passed), None) or next(
+        (one for one in short if one.passed is None), short[0]
+    )
+
+
+def _decide_phrase(text: str, reply: Passage, question: Passage, asked: Words, asked_words: set[str]) -> Verdict:
+    keys = phrase_keys(text)
+    if not keys or len(keys) > MAX_PHRASE_WORDS:
+        return Verdict(None, SENTENCE)
+    if asked_words.issuperset(keys):
+        return Verdict(None, "the gold repeats the question, so that the reply may do no more")
+    places = read_phrase(reply, keys, asked, question)
+    items = [] if any(place.status is PhraseStatus.LIVE for place in places) else items_of(text)
+    if items:
+        verdict = _decide_list(items, reply, question, asked)
+        if verdict is not None:
+            return verdict
+    live = next((place for place in places if place.status is PhraseStatus.LIVE), None)
+    if live is not None and all(place.status is not PhraseStatus.TAKEN_BACK for place in places):
+        return Verdict(True, "the gold stands in the reply", span=_span(reply, live.first, live.after))
+    if places and all(place.status is PhraseStatus.DENIED for place in places):
+        return Verdict(False, "the reply says that it is not what the gold says")
+    if places:
+        return Verdict(None, ONLY_AS.format(gold="the gold", status=places[0].status), turned=True)
+    said = {word_of(token) for token in reply.scan.reader.tokens}
+    stems = {word[:4] for word in said}
+    telling = [word for word in keys if word not in asked_words] or list(keys)
+    if any(word in said or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004
+        return Verdict(None, "the reply shares words with the gold, but not the phrase")
+    if len(keys) > MAX_NAME_WORDS or not is_proper_name(text) or not other_names(reply, asked, question):
+        return Verdict(None, STATEMENT)
+    return Verdict(False, "the reply names something else, and nothing of the gold", kind=FailureKind.MISSING_FACT)
+
+
+def _decide_list(items: Sequence[tuple[str, ...]], reply: Passage, question: Passage, asked: Words) -> Verdict | None:
+    """All items must stand, none denied, nothing else among them; in their order where an order is asked."""
+    found = [read_phrase(reply, item, asked, question) for item in items]
+    for item, places in zip(items, found, strict=True):
+        if places and all(place.status is PhraseStatus.DENIED for place in places):
+            return Verdict(False, f"the reply denies “{' '.join(item)}”")
+    if not any(found):
+        return None
+    if not all(any(place.status in _STANDS for place in places) for places in found):
+        return Verdict(None, "the reply does not have all items of the gold")
+    firsts = [next(place.first for place in places if place.status in _STANDS) for places in found]
+    if asks_order(question) and firsts != sorted(firsts):
+        return Verdict(False, "the reply has the items in another order")
+    tokens = reply.scan.reader.tokens
+    low, high = min(firsts), max(next(p.after for p in places if p.status in _STANDS) for places in found)
+    if any(token.key in {"or", "oder", "ou", "या", "ya"} for token in tokens[low:high]):
+        return Verdict(None, "the reply offers the items as a choice")
+    inside = {at for places in found for place in places for at in range(place.first, place.after)}
+    sentences = {clause.sentence for clause in reply.clauses for first in firsts if clause.first <= first < clause.after}
+    words = frozenset[str]().union(
+        *(
+            content_words([tokens[at] for at in range(clause.first, clause.after) if at not in inside])
+            for clause in reply.clauses
+            if clause.sentence in sentences
+        )
+    )
+    strange = words - asked
+    if strange:
+        return Verdict(None, f"all items stand in the reply, with words that may be more: {', '.join(sorted(strange)[:3])}")
+    return Verdict(True, "the reply has all items of the gold", span=_span(reply, low, high))
+
+
+_STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})
+"""In a list, other items are no rivals."""
+
+
+def _span(reply: Passage, first: int, after: int) -> tuple[int, int]:
+    tokens = reply.scan.reader.tokens
+    return reply.scan.normalised.original_span(tokens[first].start, tokens[after - 1].end)
 
 
 # --- reporting ------------------------------------------------------------------------------------------------

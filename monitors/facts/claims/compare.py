@@ -139,6 +139,8 @@ _ROUNDED: Final = Decimal("0.02")
 
 def _bounded(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
     likeness = _values(gold.low, said.low, leeway)
+    if gold.kind is said.kind is FigureKind.NUMBER and likeness is Likeness.DIFFERENT and gold.is_year != said.is_year:
+        return Likeness.OTHER
     if gold.kind is said.kind is FigureKind.NUMBER and gold.noun and said.noun and not gold.noun & said.noun:
         return Likeness.OTHER
     wanted = gold.bound if gold.bound is not Bound.EXACT else leeway.bound

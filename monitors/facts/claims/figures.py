@@ -60,6 +60,19 @@ class Figure:
     """The last token of what says so, where it stands behind the figure."""
     said_free: bool = False
     """Whether it is said by "free", "costs nothing" or "half"."""
+    said_often: bool = False
+    """Whether it is said by "once" or "twice", which count only where a number of times is asked."""
+
+    @property
+    def is_year(self) -> bool:
+        """Whether a bare number is a year: 1998 does not compete with counts."""
+        return (
+            self.kind is FigureKind.NUMBER
+            and self.low.bare
+            and not self.noun
+            and 1000 <= self.low.value <= 2999  # noqa: PLR2004
+            and self.low.value % 1 == 0
+        )
 
 
 _KINDS: Final = {kind: FigureKind(kind.value) for kind in FactKind}
@@ -231,7 +244,7 @@ def _ranged(reader: NumberReader, readings: Sequence[QuantityReading]) -> list[F
             at += 2
         else:
             within = bool(figures) and low.first <= figures[-1].per_last
-            if not (within or low.attached or _is_no_value(reader, low)):
+            if not (within or low.attached or _is_no_value(reader, low) or _is_footnote(reader, low)):
                 figures.append(_figure(reader, low, None))
             at += 1
     return figures
@@ -245,6 +258,12 @@ def _is_no_value(reader: NumberReader, low: QuantityReading) -> bool:
         following = reader.token(low.last + 1)
         return following.kind == WORD and following.key not in LIGHT
     return low.ordinal
+
+
+def _is_footnote(reader: NumberReader, low: QuantityReading) -> bool:
+    """The 1 of "cancelled1.": the mark of a source."""
+    before = reader.token(low.first - 1)
+    return low.kind is FactKind.NUMBER and before.kind == WORD and before.end == low.start and before.text[-1].islower()
 
 
 def _is_range(reader: NumberReader, low: QuantityReading, high: QuantityReading) -> bool:
@@ -441,19 +460,32 @@ def code_of(text: str) -> str:
     return plain
 
 
+_OFTEN: Final = {"once": Decimal(1), "twice": Decimal(2), "thrice": Decimal(3)}
+
+
 def _stated_in_words(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
     """``free of charge``, ``unlimited``, ``half``; not what a reading holds already ("half an hour")."""
     tokens = scan.reader.tokens
     marks = [
         mark for mark in marks_in(tokens) if mark[2] in {Mark.FREE, Mark.UNLIMITED, Mark.HALF, Mark.NOT_FREE}
     ]
-    figures: list[Figure] = []
+    figures = [
+        Figure(
+            FigureKind.NUMBER,
+            QuantityReading(FactKind.NUMBER, _OFTEN[token.key], at, at, token.start, token.end, worded=True),
+            at, at, token.start, token.end, said_often=True,
+        )
+        for at, token in enumerate(tokens)
+        if token.key in _OFTEN
+    ]  # fmt: skip
     after_last = -1
     denied = [(first, after) for first, after, mark in marks if mark is Mark.NOT_FREE]
     for first, after, mark in marks:
         if first < after_last or mark is Mark.NOT_FREE or any(a < after and first < b for a, b in denied):
             continue
         if any(one.first < after and first <= one.last for one in readings):
+            continue
+        if mark is Mark.HALF and tokens[first].text[0].isupper() and first:
             continue
         kind = {Mark.FREE: FactKind.MONEY, Mark.HALF: FactKind.PERCENT}.get(mark, FactKind.NUMBER)
         value = Decimal(50 if mark is Mark.HALF else 0)

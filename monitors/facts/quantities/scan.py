@@ -104,7 +104,8 @@ def _phrase(reader: NumberReader, place: int, key: str, earlier: str) -> Bound:
     if key == "kam" and earlier == "se" and reader.token(place - 2).key == "kam":
         return Bound.AT_LEAST
     if key in {"exceeding", "exceed", "above", "over", "beyond"}:
-        return Bound.AT_MOST if negated or key == "exceed" else Bound.AT_LEAST
+        negated = negated or reader.token(place - 2).key in _NEGATIONS or earlier == "cannot"
+        return Bound.AT_MOST if negated else Bound.AT_LEAST
     if key in _MOST_BEFORE:
         return Bound.AT_MOST
     return Bound.AT_LEAST if key in _LEAST_BEFORE else Bound.EXACT

@@ -1,0 +1,293 @@
+"""Where a reply says a name, a short phrase or the items of a list, and whether it says so of how things are."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from monitors.facts.claims.clauses import Clause, Passage, Words
+from monitors.facts.claims.vocabulary import LIGHT, Mark
+from monitors.facts.text import NUMERAL, SIGN, WORD, Token, keys_of, normalise, tokenise
+
+
+class PhraseStatus(StrEnum):
+    """What a reply says of a phrase that stands in it."""
+
+    LIVE = "live"
+    DENIED = "what it is not"
+    COMPARED = "what it is compared with"
+    PAST = "what was so earlier"
+    HEDGED = "a guess"
+    OTHERS = "what others do"
+    QUESTION = "a question"
+    TAKEN_BACK = "what the reply takes back"
+    OUTDONE = "something else than what was asked"
+    ROLES = "one of two names in a role that is not read"
+
+
+class Phrase(NamedTuple):
+    """A phrase in a reply: its first token, the one behind its last, and its status."""
+
+    first: int
+    after: int
+    status: PhraseStatus
+
+
+_ASIDE: Final = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
+"""Up to three words in brackets distinguish namesakes ("(2016 film)"); more may be what the gold is about."""
+_ARTICLES: Final = keys_of("the a an of and & in on at to for by der die das le la les el los las")
+_DENIALS: Final = keys_of("not isn't wasn't never except excluding nor neither without no nicht kein keine nie ohne pas sin cannot can't doesn't don't")
+_DENIALS_BEHIND: Final = keys_of("नहीं nahi nahin nhi")
+_BEHIND_SKIPPED: Final = keys_of("के का की को से ke ka ki ko se में mein")
+_SEPARATORS: Final = frozenset(",;()–—|")
+_MAX_SKIPPED: Final = 3
+_COPULAS: Final = keys_of("is was are were be been has have had the a an of")
+
+
+@lru_cache(maxsize=256)
+def phrase_keys(text: str) -> tuple[str, ...]:
+    """The words of a phrase that must stand in the reply: folded, without asides and articles."""
+    core = _ASIDE.sub(" ", text)
+    words = _plain_keys(core) or _plain_keys(text)
+    return tuple([word for word in words if word not in _ARTICLES] or words)
+
+
+def _plain_keys(text: str) -> list[str]:
+    return [_plain(token) for token in tokenise(normalise(text).text) if token.kind != SIGN]
+
+
+def _plain(token: Token) -> str:
+    return plain_key(token.key) if token.kind == WORD else token.key
+
+
+@lru_cache(maxsize=20_000)
+def plain_key(key: str) -> str:
+    """A word's key without accents and without a possessive: ``cafés`` is ``cafes``."""
+    key = key.removesuffix("\0").removesuffix("'s")
+    if key.isascii():
+        return key
+    return "".join(unicodedata.normalize("NFD", character)[0] for character in key)
+
+
+def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]]:
+    """Each place where the words of a phrase stand in a row, articles between them aside."""
+    tokens = passage.scan.reader.tokens
+    plain = [word_of(token) for token in tokens]
+    found: list[tuple[int, int]] = []
+    for start, word in enumerate(plain):
+        if word != phrase[0]:
+            continue
+        at = start
+        for wanted in phrase:
+            skipped = 0
+            while at < len(plain) and plain[at] != wanted and (plain[at] in _ARTICLES or plain[at] == "-") and skipped < _MAX_SKIPPED:
+                at, skipped = at + 1, skipped + 1
+            if at >= len(plain) or plain[at] != wanted:
+                break
+            at += 1
+        else:
+            found.append((start, at))
+    return found
+
+
+def word_of(token: Token) -> str:
+    """A token's word as phrases are compared: by how it is written, also in a language that is read as English."""
+    if token.kind != WORD:
+        return token.key
+    return plain_key(normalise(token.text).text.lower().removesuffix("\0")) if token.key != token.text else plain_key(token.key)
+
+
+def read_phrase(passage: Passage, phrase: Sequence[str], asked: Words, question: Passage) -> list[Phrase]:
+    """Each place of a phrase with its status. ``asked`` are the content words of the question."""
+    return [
+        Phrase(first, after, _status(passage, first, after, asked, question))
+        for first, after in find_phrase(passage, phrase)
+    ]
+
+
+def _status(passage: Passage, first: int, after: int, asked: Words, question: Passage) -> PhraseStatus:
+    tokens = passage.scan.reader.tokens
+    clause = next((one for one in passage.clauses if one.first <= first < one.after), None)
+    if clause is None:
+        return PhraseStatus.LIVE
+    if clause.is_question:
+        return PhraseStatus.QUESTION
+    if first < passage.retracted_before:
+        return PhraseStatus.TAKEN_BACK
+    start, end = _segment(passage, clause, first, after)
+    before = [tokens[at].key for at in range(max(start, first - 4), first)]
+    if "than" in before:
+        return PhraseStatus.COMPARED
+    if _is_denied(tokens, start, first, after):
+        return PhraseStatus.DENIED
+    marks = _marks(passage, start, end)
+    if marks & Mark.HEDGE:
+        return PhraseStatus.HEDGED
+    if marks & Mark.OTHER:
+        return PhraseStatus.OTHERS
+    past = not (question_is_past(question))
+    if past and (marks & Mark.PAST or (marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB)):
+        return PhraseStatus.PAST
+    if marks & Mark.INSTEAD and any(mark is Mark.INSTEAD and start <= at < first for at, _, mark in passage.marks):
+        return PhraseStatus.DENIED
+    if _is_outdone(passage, clause, (start, end), first, after, asked):
+        return PhraseStatus.OUTDONE
+    if _has_other_role(passage, question, start, first, after):
+        return PhraseStatus.ROLES
+    return PhraseStatus.LIVE
+
+
+def question_is_past(question: Passage) -> bool:
+    """Whether a question asks for what was so."""
+    return any(token.key in _PAST for token in question.scan.reader.tokens)
+
+
+_PAST: Final = keys_of("was were did had used था थे थी tha thi")
+
+
+def _segment(passage: Passage, clause: Clause, first: int, after: int) -> tuple[int, int]:
+    """The part of a clause around a phrase: from comma to comma."""
+    tokens = passage.scan.reader.tokens
+    start = next((at + 1 for at in range(first - 1, clause.first - 1, -1) if tokens[at].text in _SEPARATORS), clause.first)
+    end = next((at for at in range(after, clause.after) if tokens[at].text in _SEPARATORS), clause.after)
+    return start, end
+
+
+def _marks(passage: Passage, start: int, end: int) -> Mark:
+    marks = Mark.NOTHING
+    for at, _, mark in passage.marks:
+        if start <= at < end:
+            marks |= mark
+    return marks
+
+
+def _is_denied(tokens: Sequence[Token], start: int, first: int, after: int) -> bool:
+    """``not by the tenant``, ``no scissors``, ``प्रधानाचार्य के नहीं``, ``Lotus Clinic nahi``; not "not only"."""
+    for at in range(first - 1, max(start, first - 4) - 1, -1):
+        key = tokens[at].key
+        if key in {"only", "just", "but"}:
+            return False
+        if key in _DENIALS:
+            return True
+    at = after
+    while at < len(tokens) and tokens[at].key in _BEHIND_SKIPPED:
+        at += 1
+    return at < len(tokens) and tokens[at].key in _DENIALS_BEHIND
+
+
+def _is_outdone(
+    passage: Passage, clause: Clause, span: tuple[int, int], first: int, after: int, asked: Words
+) -> bool:
+    """Whether another part of the sentence, with a name of its own, says more of what was asked.
+
+    "Dentures come from Pinnacle; Corvane makes aligners": asked for dentures, Corvane is not the answer. A phrase
+    that does not begin its part ("led by Corvane", "including Corvane") belongs to the one before.
+    """
+    tokens = passage.scan.reader.tokens
+    start, end = span
+    opening = [token for token in tokens[start:first] if token.key not in _ARTICLES and token.kind == WORD]
+    if any(token.key not in LIGHT or token.key in _ATTACHED for token in opening):
+        return False
+    behind = _words_of(passage, after, end)
+    if not behind - asked:
+        return False
+    own = _words_of(passage, start, end) & asked
+    sentence = [one for one in passage.clauses if one.sentence == clause.sentence]
+    for low, high in _segments(passage, sentence[0].first, sentence[-1].after):
+        if low <= first < high or (low == end + 1 and start == sentence[0].first and not _is_name(tokens, low, low)):
+            continue
+        theirs = _words_of(passage, low, high) & asked
+        if own < theirs and any(_is_name(tokens, at, low) for at in range(low, high)):
+            return True
+    return False
+
+
+_ATTACHED: Final = keys_of("by including include such as like who which whose where with from in at of")
+
+
+def _segments(passage: Passage, first: int, after: int) -> list[tuple[int, int]]:
+    tokens = passage.scan.reader.tokens
+    cuts = [first - 1, *(at for at in range(first, after) if tokens[at].text in _SEPARATORS), after]
+    return [(low + 1, high) for low, high in pairwise(cuts) if high > low + 1]
+
+
+def _words_of(passage: Passage, start: int, end: int) -> Words:
+    from monitors.facts.claims.clauses import content_words  # noqa: PLC0415
+
+    return content_words(passage.scan.reader.tokens[start:end])
+
+
+def _is_name(tokens: Sequence[Token], at: int, start: int) -> bool:
+    token = tokens[at]
+    if token.kind != WORD or token.key in LIGHT:
+        return False
+    return not token.text.isascii() or (token.text[0].isupper() and (at > start or token.key not in LIGHT))
+
+
+def _has_other_role(passage: Passage, question: Passage, start: int, first: int, after: int) -> bool:
+    """Whether a name of the question stands before the phrase with a verb of the question between, and no "by".
+
+    "Ms Oyelaran trained Mr Fisk" does not answer who trained Ms Oyelaran.
+    """
+    asked = question.scan.reader.tokens
+    if not asked or asked[0].key not in _WHO:
+        return False
+    verbs = {plain_key(token.key) for token in asked[1:3] if token.kind == WORD and token.key not in _COPULAS}
+    names = {plain_key(token.key) for token in asked[2:] if token.kind == WORD and token.text[0].isupper()} - _TITLES
+    if not verbs or not names:
+        return False
+    tokens = passage.scan.reader.tokens
+    words = [word_of(token) for token in tokens[start:first]]
+    verb = next((at for at, word in enumerate(words) if word in verbs), None)
+    if verb is None or not names & set(words[:verb]):
+        return False
+    del after
+    return not _BY & set(words[verb:])
+
+
+_WHO: Final = keys_of("who which what wer qui quién")
+_TITLES: Final = keys_of("mr mrs ms dr miss frau herr")
+_BY: Final = keys_of("by von durch par por")
+
+
+def items_of(text: str) -> list[tuple[str, ...]]:
+    """The items of a list: what stands between commas and "and"; empty where a text is none."""
+    parts = [part for part in _ITEM_BREAK.split(text.strip(" .")) if part.strip()]
+    if len(parts) < 2:  # noqa: PLR2004 - a list has two items
+        return []
+    items = [phrase_keys(part) for part in parts]
+    return items if all(item and len(item) <= _MAX_ITEM_WORDS for item in items) else []
+
+
+_ITEM_BREAK: Final = re.compile(r"\s*[,;]\s*(?:and\s+|und\s+|et\s+|y\s+|और\s+|aur\s+)?|\s+(?:and|und|et|y|&|और|aur)\s+")
+_MAX_ITEM_WORDS: Final = 4
+_ORDER: Final = keys_of("order sequence reihenfolge ordre orden क्रम")
+
+
+def asks_order(question: Passage) -> bool:
+    """Whether a question asks for an order."""
+    return any(token.key in _ORDER for token in question.scan.reader.tokens)
+
+
+def is_proper_name(text: str) -> bool:
+    """Whether a gold is a name: its words, small ones aside, begin with a capital."""
+    words = [token for token in tokenise(normalise(text).text) if token.kind == WORD and token.key not in _ARTICLES]
+    return 2 * sum(token.text[0].isupper() for token in words) > len(words)
+
+
+def other_names(passage: Passage, known: Words, question: Passage) -> bool:
+    """Whether a reply names something that neither gold nor question does."""
+    tokens = passage.scan.reader.tokens
+    asked = {word_of(token) for token in question.scan.reader.tokens}
+    firsts = {clause.first for clause in passage.clauses}
+    del known
+    return any(
+        token.kind == NUMERAL or (token.kind == WORD and token.text[0].isupper() and token.key not in LIGHT)
+        for at, token in enumerate(tokens)
+        if word_of(token) not in asked and (at not in firsts or len(tokens) < 5)  # noqa: PLR2004 - a bare name
+    )
