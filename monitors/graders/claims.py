@@ -18,11 +18,23 @@ from monitors.facts.claims.clauses import Clause, Passage, Words, content_words,
 from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
 from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.vocabulary import LIGHT, PERIODS, STEMS, Mark
-from monitors.facts.quantities.fact import Bound
+from monitors.facts.quantities.clock import ALWAYS
+from monitors.facts.quantities.fact import Bound, FactKind
 from monitors.facts.quantities.locales import Locale
+from monitors.facts.quantities.units import TIME_UNITS
 from monitors.facts.text import NUMERAL, SIGN, WORD
 from monitors.graders.golds import scanned_gold, scanned_reply
-from monitors.graders.statements import is_reference, looks_back, mentions_before, negated, roles_in, roles_of
+from monitors.graders.statements import (
+    denies_limit,
+    is_always_denied,
+    is_reference,
+    looks_back,
+    mentions_before,
+    negated,
+    roles_in,
+    roles_of,
+    units_asked,
+)
 
 
 class Status(StrEnum):
@@ -49,6 +61,8 @@ class Claim:
     others: Words
     """The other words of the gold."""
     roles: frozenset[str]
+    in_asked_unit: Figure | None = None
+    """A bare number of the gold in the unit that the question asks for: months of "how many months"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +146,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
                 subject,
                 (labels[place] if several else others - _names_of(figure)) - figure.per - figure.noun,
                 roles_of(gold.scan.reader, figure.low, domain) or roles,
+                _in_asked_unit(figure, question),
             )
         )
     known = all_stems(question) | all_stems(gold) | question_words | others
@@ -140,6 +155,21 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
     return Asked(
         question, gold, tuple(claims), question_words, known, bool(keys & _PAST_QUESTION), before, bool(keys & _TIMES)
     )
+
+
+def _in_asked_unit(figure: Figure, question: Passage) -> Figure | None:
+    units = units_asked(question.scan.reader)
+    if figure.kind is not FigureKind.NUMBER or not figure.low.bare or len(units) != 1:
+        return None
+    (unit,) = units
+    if unit == FactKind.PERCENT:
+        return replace(figure, kind=FigureKind.PERCENT, low=figure.low._replace(kind=FactKind.PERCENT))
+    time = TIME_UNITS[f"{unit}s"] if f"{unit}s" in TIME_UNITS else TIME_UNITS[unit]
+    low = figure.low._replace(
+        kind=FactKind.DURATION, original_value=figure.low.value, original_unit=unit,
+        months=figure.low.value * time.months, days=figure.low.value * time.days, bare=False,
+    )  # fmt: skip
+    return replace(figure, kind=FigureKind.DURATION, low=low)
 
 
 def _measured_by(question: Passage) -> Words:
@@ -173,6 +203,9 @@ def mentions_of(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, doma
             if claim.figure.per and not figure.per and claim.figure.per <= _periods_in(clause, reply):
                 figure = replace(figure, per=claim.figure.per)  # noqa: PLW2901 - "the monthly charge is £58"
             likeness = compare_figures(claim.figure, figure, leeway)
+            if likeness is Likeness.OTHER and claim.in_asked_unit is not None:
+                other = compare_figures(claim.in_asked_unit, figure, leeway)
+                likeness = other if other is Likeness.DIFFERENT else likeness
             if likeness is Likeness.OTHER:
                 continue
             if likeness is not Likeness.SAME and _is_asked(figure, asked, leeway):
@@ -183,7 +216,7 @@ def mentions_of(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, doma
                 continue
             if _is_elsewhere(claim, figure, asked, reply, domain):
                 continue
-            mention = Mention(figure, clause, likeness, status_of(figure, clause, reply, asked), frozenset())
+            mention = Mention(figure, clause, likeness, status_of(figure, clause, reply, asked, claim), frozenset())
             mention.strange = strange_words(mention, asked, reply)
             words = clause.words if mention.strange else clause.words | clause.context
             turns = _DIRECTIONS & asked.known
@@ -228,7 +261,7 @@ _DENIALS: Final = frozenset({"not", "isn't", "aren't", "wasn't", "doesn't", "don
 _BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "takes", "charge"})
 
 
-def status_of(figure: Figure, clause: Clause, reply: Passage, asked: Asked) -> Status:
+def status_of(figure: Figure, clause: Clause, reply: Passage, asked: Asked, claim: Claim) -> Status:
     """Whether a figure says how things are, and if not, why."""
     reader, marks = reply.scan.reader, clause.marks
     if clause.is_question:
@@ -236,6 +269,10 @@ def status_of(figure: Figure, clause: Clause, reply: Passage, asked: Asked) -> S
     if figure.first < reply.retracted_before:
         return Status.TAKEN_BACK
     if figure.kind is not FigureKind.UNLIMITED and not figure.said_free and _is_denied(figure, reply):
+        return Status.DENIED
+    if claim.figure.bound is not Bound.EXACT and denies_limit(reader, figure.low):
+        return Status.DENIED
+    if figure.low.date == ALWAYS and is_always_denied(reader, figure.low):
         return Status.DENIED
     if not marks:
         return Status.LIVE
@@ -335,7 +372,9 @@ def strange_words(mention: Mention, asked: Asked, reply: Passage) -> Words:
     ]
     words = content_words(tokens) if not figures else _words_without(tokens, figures)
     return frozenset(
-        word for word in words - asked.known - mention.figure.per - _PERIOD_STEMS if not word.startswith("#")
+        word
+        for word in words - asked.known - mention.figure.per - _PERIOD_STEMS
+        if not word.startswith(("#", "weekday "))
     )
 
 
@@ -391,5 +430,8 @@ def is_measured(asked: Asked) -> bool:
     if any(token.kind == NUMERAL for token in words):
         return False
     counted = all(figure.noun or figure.bound is not Bound.EXACT for figure in figures)
-    named = any(token.text[0].isupper() for token in content[1:] or content)
+    named = any(token.text[0].isupper() for token in content[1:] or content) or any(
+        (before := asked.gold.scan.reader.token(figure.first - 1)).kind == WORD and before.text[0].isupper()
+        for figure in figures
+    )
     return len(words) > _MAX_NAME_WORDS or len(content) <= len(figures) or (counted and not named)

@@ -30,6 +30,7 @@ from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, SIDES, STEMS, Mar
 from monitors.facts.language import LanguageEvidence, evidence, spoken_language
 from monitors.facts.quantities.locales import PLAIN, locale_of
 from monitors.facts.quantities.translations import LANGUAGES
+from monitors.facts.refusals.detect import read_refusal
 from monitors.facts.text import WORD, Token
 from monitors.facts.weekdays import stretches_of_days
 from monitors.graders.base import SAYS_MORE, SENTENCE, STATEMENT, GraderSettings, abstained, judged
@@ -50,7 +51,7 @@ from monitors.graders.claims import (
 )
 from monitors.graders.conduct import says_enough
 from monitors.graders.golds import FLOOD, scanned_reply
-from monitors.graders.polarity import NEITHER, PolarityGrader
+from monitors.graders.polarity import NEITHER, PolarityGrader, is_limited
 from monitors.graders.quantities import measured
 from monitors.graders.verbatim import find_word_for_word
 from monitors.records.base import Language
@@ -71,6 +72,8 @@ UNSURE: Final = "{other} stands in the reply; whether it is what was asked canno
 OTHER_DAYS: Final = "the figures agree, but the days of the week are not those of the gold"
 WORKING_DAYS: Final = "the figures agree, but of working days and calendar days the reply names the other"
 FOR_EACH: Final = "the figures agree, but one is for each and the other for all of them"
+LIMITED: Final = "the reply says yes or no as the gold does, but with a condition that the gold does not have"
+DECLINED: Final = "the reply declines to answer, and does not say where the answer stands"
 UNREAD_REPLY: Final = "the language of the reply is not read: whether it says what the gold says is for a judge"
 
 
@@ -111,6 +114,8 @@ class FactualGrader:
             return abstained(self, FLOOD)
         speech = self._speech(case, reply)
         grade = self._by_claims(case, exchange, speech) or self._by_words(case, exchange, speech)
+        if isinstance(grade, Abstained) and not speech and _declines(reply):
+            grade = judged(self, FailureKind.MISSING_FACT, DECLINED)
         if not (isinstance(grade, Judged) and grade.passed) and case.alternatives:
             grade = self._word_for_word(case.model_copy(update={"gold": case.alternatives[0]}), exchange) or grade
         return grade
@@ -191,6 +196,8 @@ class FactualGrader:
             return stated or abstained(self, UNREAD_REPLY)
         polarity = self._polarity.grade(case, exchange)
         if isinstance(polarity, Judged):
+            if polarity.passed and is_limited((case.gold, *case.alternatives), case.question, reply):
+                return abstained(self, LIMITED)
             return judged(self, polarity.failure_kind, polarity.reason, polarity.evidence)
         if polarity.reason != NEITHER:
             return stated or abstained(self, polarity.reason)
@@ -211,6 +218,20 @@ class FactualGrader:
         return judged(self, None, "the gold stands in the reply, word for word", (span,))
 
 
+_POINTS: Final = re.compile(
+    r"\b(?:find|found|shown|listed|see|page|look up|section|displayed|available (?:at|in|on)|under|website|app)\b", re.IGNORECASE
+)
+_FIGURE: Final = re.compile(r"\d")
+
+
+def _declines(reply: str) -> bool:
+    """Whether a reply declines, states no figure, and sends nobody to where the answer stands."""
+    shown = _CITATION.sub(" ", reply)
+    return not _FIGURE.search(shown) and not _POINTS.search(shown) and read_refusal(reply).refused
+
+
+_CITATION: Final = re.compile(r"\[[^\[\]\n]{0,300}\]")
+
 # --- deciding -------------------------------------------------------------------------------------------------
 
 
@@ -228,7 +249,7 @@ def decide(
     left_open = next((one for one in verdicts if one.passed is None), None)
     if left_open is not None:
         return left_open
-    reason = _other_words(asked, reply, verdicts)
+    reason = _other_words(asked, reply, verdicts, domain)
     if reason:
         return Verdict(None, reason)
     return Verdict(True, "; ".join(one.reason for one in verdicts), verdicts[0].gold, verdicts[0].said)
@@ -316,7 +337,7 @@ def _turned(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
             if not {token.key for token in tokens[start:end]} <= _keys(asked):
                 return TURNED.format(gold=gold, word=word)
     opposite = opposite_in(asked.known, all_stems(reply, best.clause.first, best.clause.after))
-    if opposite is not None:
+    if opposite is not None and not best.figure.said_free:
         return OPPOSITE.format(gold=gold, known=opposite[0], word=opposite[1])
     missing = claim.subject - best.key
     if best.strange and missing:
@@ -351,7 +372,8 @@ def _substitute(best: Mention, missing: Words, asked: Asked, reply: Passage) -> 
     }
     tokens = reply.scan.reader.tokens
     for at in range(best.clause.first + 1, best.clause.after):
-        if STEMS[tokens[at].key] in heads and STEMS[tokens[at - 1].key] in best.strange:
+        before = tokens[at - 1]
+        if STEMS[tokens[at].key] in heads and STEMS[before.key] in best.strange and not before.key.endswith("ly"):
             return tokens[at - 1].text
     return ""
 
@@ -385,12 +407,10 @@ def _decide_otherwise(
 _WORKING: Final = re.compile(
     r"\b(working|business|banking)[\s-]days?\b|\b(werk|arbeits)tage?n?\b|\bjours ouvr|\bdías (?:hábiles|laborables)", re.IGNORECASE
 )
-_CONDITIONS: Final = frozenset(
-    {"if", "unless", "only", "except", "before", "after", "without", "with", "from", "until", "provided", "during", "when", "once"}
-)
+_CONDITIONS: Final = frozenset({"if", "unless", "only", "except", "without", "provided", "when", "once", "अगर", "agar", "jab", "bina"})
 
 
-def _other_words(asked: Asked, reply: Passage, verdicts: Sequence[Verdict]) -> str:
+def _other_words(asked: Asked, reply: Passage, verdicts: Sequence[Verdict], domain: Domain) -> str:
     """Why the gold's other words, its days or its conditions leave the case open; empty where all stands."""
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
     known = f"{gold_text}\n{asked.question.scan.normalised.text}"
@@ -407,14 +427,14 @@ def _other_words(asked: Asked, reply: Passage, verdicts: Sequence[Verdict]) -> s
     turns = frozenset(stem for stem in all_stems(asked.gold) - all_stems(asked.question) if stem in OPPOSITES)
     if any(not SIDES[stem] & words for stem in turns if stem not in _LOOSE_TURNS):
         return SAYS_MORE
-    missing = others - words - asked.question_words
+    missing = others - words - asked.question_words - frozenset(STEMS[word] for word in domain.common)
     conditions = {token.key for token in asked.gold.scan.reader.tokens} & _CONDITIONS
     if len(missing) > 1 or (missing and (conditions or any(word.startswith("weekday") for word in missing))):
         return SAYS_MORE
     return ""
 
 
-_LOOSE_TURNS: Final = frozenset({"up", "from", "till", "until", "with", "more", "least", "most", "maximum", "minimum", "max", "min", "over", "less", "new"})
+_LOOSE_TURNS: Final = frozenset({"up", "from", "till", "until", "with", "more", "least", "most", "maximum", "minimum", "max", "min", "over", "less", "new", "after"})
 """Words with an opposite that bounds and light words say as well."""
 
 

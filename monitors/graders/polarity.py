@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from monitors.domains.pack import Domain
 from monitors.facts.quantities.locales import PLAIN
@@ -261,6 +261,31 @@ _UNSTATED = re.compile(
 )
 _LOOKED_AT = 600
 """Characters in which a reply says that something is not stated; later ones are about details."""
+
+
+_BARE: Final = 3
+"""Words of a gold that says yes or no and hardly more."""
+_LIMITS: Final = LIMITS - keys_of("without otherwise instead")
+"""What follows these is as often the rest of a plain answer: "Yes, without a ticket"."""
+_ANSWERS: Final = YES_WORDS | NO_WORDS
+
+
+def is_limited(golds: Sequence[str], question: str, reply: str) -> bool:
+    """Whether a yes or no that stands alone in the gold has a condition in the reply's first sentence."""
+    gold_keys = [_keys_of_text(gold) for gold in golds]
+    known = frozenset[str]().union(*gold_keys, _keys_of_text(question))
+    if known & _LIMITS or not known & _ANSWERS or any(len(gold.split()) > _BARE for gold in golds):
+        return False
+    tokens = tokenise(normalise(reply).text, most=_MOST_TOKENS)
+    for sentence in _clauses(tokens):
+        keys = frozenset(token.key for token in sentence)
+        if keys - _ANSWERS:
+            return bool(keys & _LIMITS)
+    return False
+
+
+def _keys_of_text(text: str) -> frozenset[str]:
+    return frozenset(token.key for token in tokenise(normalise(text).text))
 
 
 class PolarityGrader:

@@ -159,6 +159,8 @@ def _with_units_beside(reader: NumberReader, readings: list[QuantityReading]) ->
         unit, last = _unit_behind_nouns(reader, reading)
         earlier = result[place - 1] if place else None
         changed = None
+        if unit is None and is_age(reader, reading):
+            unit, last = TIME_UNITS["year"], reading.last
         if unit is not None:
             changed = reading._replace(
                 kind=FactKind.DURATION, original_value=reading.value, original_unit=unit.name,
@@ -177,6 +179,17 @@ def _with_units_beside(reader: NumberReader, readings: list[QuantityReading]) ->
                 result = list(readings)
             result[place] = changed
     return result
+
+
+_AGES: Final = frozenset({"age", "ages", "aged", "umar", "उम्र", "आयु"})
+
+
+def is_age(reader: NumberReader, reading: QuantityReading) -> bool:
+    """``from the age of 7``, ``aged 7``: a bare number of years."""
+    before = reader.token(reading.first - 1).key
+    if before == "of":
+        before = reader.token(reading.first - 2).key
+    return before in _AGES
 
 
 def _unit_behind_nouns(reader: NumberReader, reading: QuantityReading) -> tuple[TimeUnit | None, int]:
@@ -314,6 +327,10 @@ def _figure(reader: NumberReader, low: QuantityReading, high: QuantityReading | 
     per, after = _per_behind(reader, end, end.last + 1 + behind)
     if not per:
         per = _per_before(reader, low.first)
+    if end.per:
+        per = frozenset(word for word in per if word not in _PERIOD_NAMES) | {end.per}
+    low = low._replace(per="")
+    high = high and high._replace(per="")
     return Figure(
         _KINDS[low.kind], low, low.first, end.last, low.start, end.end, high, bound, per=per, noun=noun, per_last=after - 1
     )
@@ -324,6 +341,7 @@ _EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
 _ARTICLES: Final = frozenset({"a", "an"})
 _PER_END: Final = frozenset({"and", "the", "a", "per", "each", "every", "और", "aur"})
 _MAX_PER: Final = 7
+_PERIOD_NAMES: Final = frozenset(PERIODS.values())
 
 
 def _stem_of_period(key: str) -> str:
@@ -334,6 +352,8 @@ def _stem_of_period(key: str) -> str:
 def _per_behind(reader: NumberReader, end: QuantityReading, at: int) -> tuple[frozenset[str], int]:
     """What a figure is for, from token ``at`` on: ``per person and night``, ``a month``, ``/kWh``, ``monthly``."""
     found = list[str]()
+    if reader.token(end.last).text == "." or reader.token(end.last + 1).text == ".":
+        return frozenset(), end.last + 1
     if reader.token(at).text == "(":
         at += 1
     if reader.token(at).key == "for" and reader.token(at + 1).key in _EACH:
