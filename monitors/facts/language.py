@@ -269,7 +269,7 @@ def evidence(text: str) -> LanguageEvidence:
 
 @lru_cache(maxsize=64)
 def spoken_language(text: str) -> str:
-    """The language, other than English and Hindi, whose small words a text has most of: ISO 639-1, empty for none."""
+    """The language, other than English and Hindi, whose small words a text has most of; empty for none."""
     words = _WORD.findall(_plain(text).lower())
     codes = Counter(code for word in words for code in _CODES_OF.get(word, ()))
     return max(codes, key=lambda code: codes[code]) if codes else ""

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from monitors.domains.pack import Domain
-from monitors.facts.claims.clauses import Clause, Passage, Words, content_words, read_passage
+from monitors.facts.claims.clauses import Clause, Passage, Words, content_terms, read_passage
 from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
 from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.vocabulary import LIGHT, PERIODS, STEMS, Mark
@@ -72,7 +72,7 @@ class Asked:
     question: Passage
     gold: Passage
     claims: tuple[Claim, ...]
-    question_words: Words
+    question_terms: Words
     known: Words
     """Stems of all words of question and gold, light ones too."""
     is_past: bool
@@ -90,7 +90,7 @@ class Mention:
     status: Status
     key: Words
     """Words of the claim's label and subject that stand with it."""
-    strange: Words = field(default_factory=frozenset)
+    strange: Words = field(default_factory=frozenset[str])
     """Words that stand with it and that neither gold nor question has."""
 
     @property
@@ -125,7 +125,7 @@ def all_stems(passage: Passage, first: int = 0, after: int | None = None) -> Wor
 def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Domain) -> Asked:
     """The claims of a gold, for a question."""
     gold, question = passage_of_gold(gold_text, locale), passage_of_gold(question_text, locale)
-    question_words = content_words(question.scan.reader.tokens, question.figures) - _measured_by(question)
+    question_terms = content_terms(question.scan.reader.tokens, question.figures) - _measured_by(question)
     figures = [figure for figure in gold.figures if _is_stated(gold, figure)]
     clauses = [gold.clause_of(figure) for figure in figures]
     words = [clause.words if clause is not None else frozenset[str]() for clause in clauses]
@@ -133,12 +133,12 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
     several = len(figures) > 1 and len({clause.first for clause in clauses if clause is not None}) > 1
     common = frozenset[str].intersection(*own) if several else frozenset[str]()
     labels = [each - common if several else frozenset[str]() for each in own]
-    others = content_words(gold.scan.reader.tokens, gold.figures)
+    others = content_terms(gold.scan.reader.tokens, gold.figures)
     roles = roles_in(question.scan.reader, domain)
     claims: list[Claim] = []
     for place, figure in enumerate(figures):
         rest = frozenset[str]().union(*(label for at, label in enumerate(labels) if at != place)) - labels[place]
-        subject = question_words - rest
+        subject = question_terms - rest
         claims.append(
             Claim(
                 figure,
@@ -149,11 +149,18 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
                 _in_asked_unit(figure, question),
             )
         )
-    known = all_stems(question) | all_stems(gold) | question_words | others
+    known = all_stems(question) | all_stems(gold) | question_terms | others
     keys = {token.key for token in question.scan.reader.tokens}
     before = mentions_before(question.scan.reader) or mentions_before(gold.scan.reader)
     return Asked(
-        question, gold, tuple(claims), question_words, known, bool(keys & _PAST_QUESTION), before, bool(keys & _TIMES)
+        question,
+        gold,
+        tuple(claims),
+        question_terms,
+        known,
+        bool(keys & _PAST_QUESTION),
+        before,
+        bool(keys & _TIMES),
     )
 
 
@@ -176,7 +183,9 @@ def _measured_by(question: Passage) -> Words:
     """The adjective of "how long", "how heavy": it says in what the answer is measured."""
     tokens = question.scan.reader.tokens
     return frozenset(
-        STEMS[following.key] for token, following in pairwise(tokens) if token.key == "how" and following.kind == WORD
+        STEMS[following.key]
+        for token, following in pairwise(tokens)
+        if token.key == "how" and following.kind == WORD
     )
 
 
@@ -191,6 +200,10 @@ def _is_stated(gold: Passage, figure: Figure) -> bool:
 
 def _names_of(figure: Figure) -> Words:
     return frozenset({f"#{figure.low.value.normalize()}", f"#{figure.code}"})
+
+
+MAX_PLAIN_ORDINAL: Final = 3
+""""The first year" and "the third option" count nothing."""
 
 
 def mentions_of(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain) -> list[Mention]:
@@ -210,17 +223,24 @@ def mentions_of(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, doma
                 continue
             if likeness is not Likeness.SAME and _is_asked(figure, asked, leeway):
                 continue
-            if figure.low.ordinal and not figure.low.counts and not claim.figure.low.ordinal and figure.low.value <= 3:  # noqa: PLR2004
+            if (
+                figure.low.ordinal
+                and not figure.low.counts
+                and not claim.figure.low.ordinal
+                and figure.low.value <= MAX_PLAIN_ORDINAL
+            ):
                 continue
             if is_reference(reader, figure.low) or (figure.said_often and not asked.how_often):
                 continue
             if _is_elsewhere(claim, figure, asked, reply, domain):
                 continue
             mention = Mention(figure, clause, likeness, status_of(figure, clause, reply, asked, claim), frozenset())
-            mention.strange = strange_words(mention, asked, reply)
+            mention.strange = strange_terms(mention, asked, reply)
             words = clause.words if mention.strange else clause.words | clause.context
             turns = _DIRECTIONS & asked.known
-            mention.key = (words & wanted) | (turns & all_stems(reply, clause.first, clause.after) if turns else turns)
+            mention.key = (words & wanted) | (
+                turns & all_stems(reply, clause.first, clause.after) if turns else turns
+            )
             found.append(mention)
     return found
 
@@ -231,10 +251,10 @@ _DIRECTIONS: Final = frozenset(STEMS[word] for word in ("until", "till", "before
 
 def _periods_in(clause: Clause, reply: Passage) -> Words:
     tokens = reply.scan.reader.tokens[clause.first : clause.after]
-    return frozenset(PERIODS[token.key] for token in tokens if token.key in _PERIOD_WORDS)
+    return frozenset(PERIODS[token.key] for token in tokens if token.key in _PERIOD_TERMS)
 
 
-_PERIOD_WORDS: Final = frozenset(key for key in PERIODS if key.endswith("ly") or key == "annual")
+_PERIOD_TERMS: Final = frozenset(key for key in PERIODS if key.endswith("ly") or key == "annual")
 
 
 def _is_asked(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
@@ -254,14 +274,38 @@ def _is_elsewhere(claim: Claim, figure: Figure, asked: Asked, reply: Passage, do
     return bool(roles) and not roles & claim.roles
 
 
+_NONE: Final = frozenset({"no", "nil", "without", "none", "zero", "not", "कोई", "नहीं", "koi", "nahi"})
+_NONE_REACH: Final = 3
+_AMOUNTS: Final = frozenset({FigureKind.MONEY, FigureKind.NUMBER, FigureKind.PERCENT, FigureKind.DURATION})
+
+
+def says_none(claim: Claim, asked: Asked, reply: Passage) -> bool:
+    """``no co-payment`` says what a gold of zero says: a negation right before a word of the question or gold."""
+    if claim.figure.low.value != 0 or claim.figure.kind in {
+        FigureKind.DATE,
+        FigureKind.TIME,
+        FigureKind.IDENTIFIER,
+    }:
+        return False
+    tokens, topic = reply.scan.reader.tokens, asked.question_terms | claim.others
+    return any(
+        token.key in _NONE and any(STEMS[near.key] in topic for near in tokens[at + 1 : at + 1 + _NONE_REACH])
+        for at, token in enumerate(tokens)
+    )
+
+
 # --- status ---------------------------------------------------------------------------------------------------
 
 _NEAR_BEFORE: Final = 4
-_DENIALS: Final = frozenset({"not", "isn't", "aren't", "wasn't", "doesn't", "don't", "didn't", "never", "nicht", "kein", "no"})
+_DENIALS: Final = frozenset(
+    {"not", "isn't", "aren't", "wasn't", "doesn't", "don't", "didn't", "never", "nicht", "kein", "no"}
+)
 _BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "takes", "charge"})
 
 
-def status_of(figure: Figure, clause: Clause, reply: Passage, asked: Asked, claim: Claim) -> Status:
+def status_of(  # noqa: C901 - one row for each status
+    figure: Figure, clause: Clause, reply: Passage, asked: Asked, claim: Claim
+) -> Status:
     """Whether a figure says how things are, and if not, why."""
     reader, marks = reply.scan.reader, clause.marks
     if clause.is_question:
@@ -342,7 +386,34 @@ def _is_past(figure: Figure, clause: Clause, reply: Passage) -> bool:
 
 _ENDS_CORE: Final = frozenset(",;:(–—")
 _GOES_ON: Final = frozenset(
-    {"for", "if", "when", "with", "in", "per", "on", "a", "each", "every", "unless", "only", "at", "of", "from", "to", "provided", "as", "until", "before", "after", "during", "within", "except", "excluding", "without", "to"}
+    {
+        "for",
+        "if",
+        "when",
+        "with",
+        "in",
+        "per",
+        "on",
+        "a",
+        "each",
+        "every",
+        "unless",
+        "only",
+        "at",
+        "of",
+        "from",
+        "to",
+        "provided",
+        "as",
+        "until",
+        "before",
+        "after",
+        "during",
+        "within",
+        "except",
+        "excluding",
+        "without",
+    }
 )
 _NEW_CLAUSE: Final = frozenset({"and", "which", "who", "because", "so", "plus", "then", "where", "और", "aur"})
 _SUBJECTS: Final = frozenset({"you", "it", "we", "they", "i", "the", "there", "your", "our", "this", "that"})
@@ -363,14 +434,12 @@ def core_of(figure: Figure, clause: Clause, reply: Passage) -> tuple[int, int]:
     return clause.first, after
 
 
-def strange_words(mention: Mention, asked: Asked, reply: Passage) -> Words:
+def strange_terms(mention: Mention, asked: Asked, reply: Passage) -> Words:
     """Words beside a figure that neither question nor gold has, numbers and units apart."""
     first, after = core_of(mention.figure, mention.clause, reply)
     tokens = reply.scan.reader.tokens[first:after]
-    figures = [
-        _moved(figure, first) for figure in reply.figures if first <= figure.first < after
-    ]
-    words = content_words(tokens) if not figures else _words_without(tokens, figures)
+    figures = [_moved(figure, first) for figure in reply.figures if first <= figure.first < after]
+    words = content_terms(tokens) if not figures else _terms_without(tokens, figures)
     return frozenset(
         word
         for word in words - asked.known - mention.figure.per - _PERIOD_STEMS
@@ -382,16 +451,22 @@ def _moved(figure: Figure, by: int) -> tuple[int, int]:
     return figure.first - by, max(figure.last, figure.per_last) - by
 
 
-def _words_without(tokens: Sequence[object], spans: Iterable[tuple[int, int]]) -> Words:
+def _terms_without(tokens: Sequence[object], spans: Iterable[tuple[int, int]]) -> Words:
     inside = {at for low, high in spans for at in range(low, high + 1)}
     kept = [token for at, token in enumerate(tokens) if at not in inside]
-    return content_words(kept)  # type: ignore[arg-type]
+    return content_terms(kept)  # type: ignore[arg-type]
 
 
 _PERIOD_STEMS: Final = frozenset(STEMS[key] for key in PERIODS) | frozenset(PERIODS.values())
 
-_AT_MOST: Final = re.compile(r"\b(?:at most|maximum|max|longest|most|up to|largest|highest|latest|limit)\b|höchst|अधिकतम|zyada se zyada", re.IGNORECASE)
-_AT_LEAST: Final = re.compile(r"\b(?:at least|minimum|min|shortest|least|fewest|smallest|lowest|earliest)\b|mindest|न्यूनतम|kam se kam", re.IGNORECASE)
+_AT_MOST: Final = re.compile(
+    r"\b(?:at most|maximum|max|longest|most|up to|largest|highest|latest|limit)\b|höchst|अधिकतम|zyada se zyada",
+    re.IGNORECASE,
+)
+_AT_LEAST: Final = re.compile(
+    r"\b(?:at least|minimum|min|shortest|least|fewest|smallest|lowest|earliest)\b|mindest|न्यूनतम|kam se kam",
+    re.IGNORECASE,
+)
 
 
 @lru_cache(maxsize=256)
@@ -403,14 +478,12 @@ def bound_asked(question: str) -> Bound:
     return Bound.AT_MOST if most else Bound.AT_LEAST
 
 
-
-
 def periods_in(passage: Passage) -> Words:
     """The periods that a text names: a year of "annual"."""
     return frozenset(PERIODS[token.key] for token in passage.scan.reader.tokens if token.key in PERIODS)
 
 
-_MAX_NAME_WORDS: Final = 8
+_MAX_NAME_TERMS: Final = 8
 """Words of a gold that is a name or a short phrase; a number in a longer one is a figure."""
 
 
@@ -434,4 +507,4 @@ def is_measured(asked: Asked) -> bool:
         (before := asked.gold.scan.reader.token(figure.first - 1)).kind == WORD and before.text[0].isupper()
         for figure in figures
     )
-    return len(words) > _MAX_NAME_WORDS or len(content) <= len(figures) or (counted and not named)
+    return len(words) > _MAX_NAME_TERMS or len(content) <= len(figures) or (counted and not named)

@@ -1,8 +1,8 @@
 """Factual match: the one place that decides whether a reply says what the gold says.
 
-A rule passes only what it has read. Each figure of the gold is a claim; it passes where the reply states it for its
-subject and nothing stands beside it that turns it, it fails where the reply states another figure for its subject, and
-all else is open, with the reason. Yes and no, names and lists are read by `polarity`, `phrases` and `verbatim`.
+A rule passes only what it has read. Each figure of the gold is a claim; it passes where the reply states it for
+its subject and nothing stands beside it that turns it, it fails where the reply states another figure for its
+subject, and all else is open, with the reason. Yes and no, names and lists have readers of their own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from monitors.domains.pack import Domain
-from monitors.facts.claims.clauses import Passage, Words, content_words
+from monitors.facts.claims.clauses import Passage, Words, content_terms
 from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
 from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.phrases import (
@@ -27,8 +27,9 @@ from monitors.facts.claims.phrases import (
     word_of,
 )
 from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, SIDES, STEMS, Mark, opposite_in
+from monitors.facts.claims.wording import describe
 from monitors.facts.language import LanguageEvidence, evidence, spoken_language
-from monitors.facts.quantities.locales import PLAIN, locale_of
+from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
 from monitors.facts.quantities.translations import LANGUAGES
 from monitors.facts.refusals.detect import read_refusal
 from monitors.facts.text import WORD, Token
@@ -48,11 +49,10 @@ from monitors.graders.claims import (
     passage_of_reply,
     periods_in,
     read_claims,
+    says_none,
 )
-from monitors.graders.conduct import says_enough
 from monitors.graders.golds import FLOOD, scanned_reply
-from monitors.graders.polarity import NEITHER, PolarityGrader, is_limited
-from monitors.graders.quantities import measured
+from monitors.graders.polarity import NEITHER, PolarityFinding, is_limited, read_polarity
 from monitors.graders.verbatim import find_word_for_word
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
@@ -101,7 +101,6 @@ class FactualGrader:
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:
         self._settings = settings
         self._domain = domain
-        self._polarity = PolarityGrader(domain)
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the graded text by what the gold is made of."""
@@ -113,7 +112,8 @@ class FactualGrader:
         if scanned_reply(reply, PLAIN).cut:
             return abstained(self, FLOOD)
         speech = self._speech(case, reply)
-        grade = self._by_claims(case, exchange, speech) or self._by_words(case, exchange, speech)
+        locale = self._locale(case, speech)
+        grade = self._by_claims(case, exchange, speech, locale) or self._by_terms(case, exchange, speech, locale)
         if isinstance(grade, Abstained) and not speech and _declines(reply):
             grade = judged(self, FailureKind.MISSING_FACT, DECLINED)
         if not (isinstance(grade, Judged) and grade.passed) and case.alternatives:
@@ -121,7 +121,7 @@ class FactualGrader:
         return grade
 
     def _speech(self, case: GoldCase, reply: str) -> str:
-        """The language of the reply where its words are read as `languages.toml` says, ``other`` where they are not."""
+        """The language of the reply where `languages.toml` has it, ``other`` where its words are not read."""
         shown = evidence(reply)
         own = f"{case.question}\n{case.gold}"
         unread = shown is LanguageEvidence.UNREAD or (
@@ -135,13 +135,16 @@ class FactualGrader:
 
     # --- figures ----------------------------------------------------------------------------------------------
 
-    def _by_claims(self, case: GoldCase, exchange: Exchange, speech: str) -> Judged | Abstained | None:
-        """By the figures of each accepted gold; ``None`` where none has one."""
+    def _locale(self, case: GoldCase, speech: str) -> Locale:
         locale = locale_of(case.language, self._settings.locale, self._settings.currency)
         if speech in LANGUAGES:
-            locale = locale.spoken(speech)
-        elif speech:
-            locale = locale._replace(language=Language.OTHER)
+            return locale.spoken(speech)
+        return locale._replace(language=Language.OTHER) if speech else locale
+
+    def _by_claims(
+        self, case: GoldCase, exchange: Exchange, speech: str, locale: Locale
+    ) -> Judged | Abstained | None:
+        """By the figures of each accepted gold; ``None`` where none has one."""
         reply = passage_of_reply(exchange.graded_text, locale)
         golds = (case.gold, *case.alternatives)
         verdicts: list[Verdict] = []
@@ -153,7 +156,7 @@ class FactualGrader:
                 case.month_is_30_days,
                 case.relative_tolerance,
                 locale.currency,
-                all_stems(asked.question) | asked.question_words | periods_in(asked.question),
+                all_stems(asked.question) | asked.question_terms | periods_in(asked.question),
                 bound_asked(case.question),
             )
             verdicts.append(decide(asked, reply, leeway, self._domain, accepted))
@@ -167,48 +170,75 @@ class FactualGrader:
             return stated or abstained(self, UNREAD_REPLY)
         others = [gold for gold, asked in zip(golds, read, strict=True) if asked not in measured_golds]
         if not best.passed and not speech and (others or all(figure.code for figure in accepted)):
-            named = case.model_copy(update={"gold": (others or golds)[0], "alternatives": tuple((others or golds)[1:])})
-            by_words = decide_words(named, passage_of_reply(exchange.graded_text, PLAIN))
-            if by_words.passed or (others and by_words.passed is None):
-                return self._of_words(by_words, exchange)
-        return self._settled(best, case, exchange, reply, speech)
+            named = case.model_copy(
+                update={"gold": (others or golds)[0], "alternatives": tuple((others or golds)[1:])}
+            )
+            by_terms = decide_terms(named, reply, locale)
+            if by_terms.passed or (others and by_terms.passed is None):
+                return self._of_terms(by_terms, exchange)
+        return self._settled(best, case, exchange, reply, locale)
 
     def _settled(
-        self, best: Verdict, case: GoldCase, exchange: Exchange, reply: Passage, speech: str
+        self, best: Verdict, case: GoldCase, exchange: Exchange, reply: Passage, locale: Locale
     ) -> Judged | Abstained:
-        polarity = self._polarity.grade(case, exchange) if not speech else abstained(self, NEITHER)
-        if isinstance(polarity, Judged) and not polarity.passed:
-            return judged(self, polarity.failure_kind, polarity.reason, polarity.evidence)
+        polarity = self._read_polarity(case, exchange, locale)
+        if polarity.agrees is False:
+            return self._of_polarity(polarity, exchange, reply)
         if best.passed is None:
             return abstained(self, best.reason)
-        spans = _evidence(best, reply, exchange)
-        if not best.passed:
-            return judged(self, best.kind, best.reason, spans)
-        if isinstance(polarity, Abstained) and polarity.reason != NEITHER:
+        if best.passed and polarity.agrees is None and polarity.reason != NEITHER:
             return abstained(self, polarity.reason)
-        return judged(self, None, best.reason, spans)
+        return judged(self, None if best.passed else best.kind, best.reason, _evidence(best, reply, exchange))
 
     # --- words ------------------------------------------------------------------------------------------------
 
-    def _by_words(self, case: GoldCase, exchange: Exchange, speech: str) -> Judged | Abstained:
-        stated, reply = self._word_for_word(case, exchange), exchange.graded_text
-        if speech:
-            return stated or abstained(self, UNREAD_REPLY)
-        polarity = self._polarity.grade(case, exchange)
-        if isinstance(polarity, Judged):
-            if polarity.passed and is_limited((case.gold, *case.alternatives), case.question, reply):
+    def _by_terms(self, case: GoldCase, exchange: Exchange, speech: str, locale: Locale) -> Judged | Abstained:
+        stated, text = self._word_for_word(case, exchange), exchange.graded_text
+        reply = passage_of_reply(text, locale)
+        if speech == "other":
+            verdict = decide_terms(case, reply, locale)
+            return stated or (
+                self._of_terms(verdict, exchange) if verdict.passed else abstained(self, UNREAD_REPLY)
+            )
+        polarity = self._read_polarity(case, exchange, locale)
+        if polarity.agrees is not None:
+            if polarity.agrees and is_limited((case.gold, *case.alternatives), case.question, text, locale):
                 return abstained(self, LIMITED)
-            return judged(self, polarity.failure_kind, polarity.reason, polarity.evidence)
+            return self._of_polarity(polarity, exchange, reply)
         if polarity.reason != NEITHER:
             return stated or abstained(self, polarity.reason)
-        verdict = decide_words(case, passage_of_reply(reply, PLAIN))
-        return stated if stated and verdict.passed is None and not verdict.turned else self._of_words(verdict, exchange)
+        verdict = decide_terms(case, reply, locale)
+        if speech and verdict.passed is False and verdict.kind is FailureKind.MISSING_FACT:
+            return stated or abstained(self, UNREAD_REPLY)
+        return (
+            stated
+            if stated and verdict.passed is None and not verdict.turned
+            else self._of_terms(verdict, exchange)
+        )
 
-    def _of_words(self, verdict: Verdict, exchange: Exchange) -> Judged | Abstained:
+    def _read_polarity(self, case: GoldCase, exchange: Exchange, locale: Locale) -> PolarityFinding:
+        if locale.is_unread:
+            return PolarityFinding(None, NEITHER)
+        golds = (case.gold, *case.alternatives)
+        return read_polarity(case.question, golds, exchange.graded_text, self._domain, locale)
+
+    def _of_polarity(self, polarity: PolarityFinding, exchange: Exchange, reply: Passage) -> Judged:
+        folded = reply.scan.normalised
+        spans = tuple(
+            Span(where=exchange.graded_channel, start=start, end=end, label=polarity.reason)
+            for start, end in (folded.original_span(token.start, token.end) for token in polarity.tokens)
+        )
+        return judged(self, None if polarity.agrees else FailureKind.WRONG_FACT, polarity.reason, spans)
+
+    def _of_terms(self, verdict: Verdict, exchange: Exchange) -> Judged | Abstained:
         if verdict.passed is None:
             return abstained(self, verdict.reason)
-        spans = (Span(where=exchange.graded_channel, start=verdict.span[0], end=verdict.span[1], label="gold phrase"),)
-        return judged(self, None if verdict.passed else verdict.kind, verdict.reason, spans if verdict.passed else ())
+        spans = (
+            Span(where=exchange.graded_channel, start=verdict.span[0], end=verdict.span[1], label="gold phrase"),
+        )
+        return judged(
+            self, None if verdict.passed else verdict.kind, verdict.reason, spans if verdict.passed else ()
+        )
 
     def _word_for_word(self, case: GoldCase, exchange: Exchange) -> Judged | None:
         place = find_word_for_word((case.gold, *case.alternatives), exchange.graded_text, case.question)
@@ -219,7 +249,8 @@ class FactualGrader:
 
 
 _POINTS: Final = re.compile(
-    r"\b(?:find|found|shown|listed|see|page|look up|section|displayed|available (?:at|in|on)|under|website|app)\b", re.IGNORECASE
+    r"\b(?:find|found|shown|listed|see|page|look up|section|displayed|available (?:at|in|on)|under|website|app)\b",
+    re.IGNORECASE,
 )
 _FIGURE: Final = re.compile(r"\d")
 
@@ -249,41 +280,43 @@ def decide(
     left_open = next((one for one in verdicts if one.passed is None), None)
     if left_open is not None:
         return left_open
-    reason = _other_words(asked, reply, verdicts, domain)
+    reason = _other_terms(asked, reply, verdicts, domain)
     if reason:
         return Verdict(None, reason)
     return Verdict(True, "; ".join(one.reason for one in verdicts), verdicts[0].gold, verdicts[0].said)
 
 
-def decide_claim(
+def decide_claim(  # noqa: PLR0917
     claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
 ) -> Verdict:
     """Whether the reply states a claim for its subject."""
     mentions = mentions_of(claim, asked, reply, leeway, domain)
-    gold = show(claim.figure)
+    gold = describe(claim.figure)
     same = [one for one in mentions if one.likeness is Likeness.SAME]
     live = [one for one in same if one.is_live]
-    rivals = [one for one in mentions if one.is_live and one.likeness is not Likeness.SAME]
+    competing = [one for one in mentions if one.is_live and one.likeness is not Likeness.SAME]
     others = [figure for figure in accepted if all(figure is not each.figure for each in asked.claims)]
-    rivals = [
+    competing = [
         one
-        for one in rivals
+        for one in competing
         if not _is_for_another_claim(one, claim, asked, leeway)
         and all(compare_figures(other, one.figure, leeway) is not Likeness.SAME for other in others)
     ]
     if live:
-        return _decide_stated(claim, live, rivals, asked, reply)
-    different = [one for one in rivals if one.likeness.is_different]
+        return _decide_stated(claim, live, competing, asked, reply)
+    different = [one for one in competing if one.likeness.is_different]
     if not different:
         if any(one.status is Status.DENIED for one in same):
             return Verdict(False, f"expected {gold}, the reply denies it", claim.figure, same[0].figure)
         if same:
             return Verdict(None, ONLY_AS.format(gold=gold, status=same[0].status), claim.figure)
-        if rivals:
-            return Verdict(None, NEAR.format(gold=gold, other=show(rivals[0].figure)), claim.figure)
+        if competing:
+            return Verdict(None, NEAR.format(gold=gold, other=describe(competing[0].figure)), claim.figure)
+        if says_none(claim, asked, reply):
+            return Verdict(True, f"states {gold}", claim.figure)
         return Verdict(None, NOT_STATED.format(gold=gold), claim.figure)
     replaced = any(one.status in {Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED} for one in same)
-    return _decide_otherwise(claim, different, rivals, replaced=replaced)
+    return _decide_otherwise(claim, different, competing, replaced=replaced)
 
 
 def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: Leeway) -> bool:
@@ -296,28 +329,36 @@ def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: 
 
 
 def _decide_stated(
-    claim: Claim, live: Sequence[Mention], rivals: Sequence[Mention], asked: Asked, reply: Passage
+    claim: Claim, live: Sequence[Mention], competing: Sequence[Mention], asked: Asked, reply: Passage
 ) -> Verdict:
-    gold = show(claim.figure)
+    gold = describe(claim.figure)
     best = max(live, key=lambda one: (len(one.key & claim.label), len(one.key), -len(one.strange)))
     labelled = bool(claim.label) and claim.label <= best.key
-    nearer = [one for one in rivals if (one.key - best.key if not labelled else one.key & claim.label > best.key & claim.label)]
+    nearer = [
+        one
+        for one in competing
+        if (one.key - best.key if not labelled else one.key & claim.label > best.key & claim.label)
+    ]
     if nearer:
         contradicting = [
             one
             for one in nearer
             if one.likeness.is_different and (best.key < one.key or (best.strange and not one.strange))
         ]
-        values = {show(one.figure) for one in contradicting}
+        values = {describe(one.figure) for one in contradicting}
         if len(values) == 1 and len(contradicting) == len(nearer):
             return Verdict(False, f"expected {gold}, found {values.pop()}", claim.figure, contradicting[0].figure)
-        return Verdict(None, FOR_ANOTHER.format(gold=gold, other=show(nearer[0].figure)), claim.figure)
-    tied = [] if labelled else [one for one in rivals if one.key == best.key and not (one.strange and not best.strange)]
+        return Verdict(None, FOR_ANOTHER.format(gold=gold, other=describe(nearer[0].figure)), claim.figure)
+    tied = (
+        []
+        if labelled
+        else [one for one in competing if one.key == best.key and not (one.strange and not best.strange)]
+    )
     if labelled:
-        tied = [one for one in rivals if one.key >= claim.label and not (one.strange and not best.strange)]
+        tied = [one for one in competing if one.key >= claim.label and not (one.strange and not best.strange)]
     if tied:
-        return Verdict(None, SEVERAL.format(gold=gold, other=show(tied[0].figure)), claim.figure)
-    if best.strange and any(not one.key < best.key for one in rivals):
+        return Verdict(None, SEVERAL.format(gold=gold, other=describe(tied[0].figure)), claim.figure)
+    if best.strange and any(not one.key < best.key for one in competing):
         word = ", ".join(sorted(best.strange)[:3])
         return Verdict(None, STRANGE.format(gold=gold, word=word), claim.figure)
     reason = _turned(claim, best, asked, reply)
@@ -328,11 +369,17 @@ def _decide_stated(
 
 def _turned(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
     """What stands with the right figure and may turn it into a wrong one; empty where nothing does."""
-    gold = show(claim.figure)
+    gold = describe(claim.figure)
     first, after = core_of(best.figure, best.clause, reply)
     tokens = reply.scan.reader.tokens
     for start, end, mark in reply.marks:
-        if mark is Mark.TURN and first <= start < after and not _is_in_bound(tokens, start, best.figure):
+        inside = best.figure.first <= start <= best.figure.last
+        if (
+            mark is Mark.TURN
+            and first <= start < after
+            and not inside
+            and not _is_in_bound(tokens, start, best.figure)
+        ):
             word = " ".join(token.text for token in tokens[start:end])
             if not {token.key for token in tokens[start:end]} <= _keys(asked):
                 return TURNED.format(gold=gold, word=word)
@@ -342,7 +389,10 @@ def _turned(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
     missing = claim.subject - best.key
     if best.strange and missing:
         better = any(
-            other.first != best.clause.first and not other.figures and not other.is_question and best.key < (other.words & claim.subject)
+            other.first != best.clause.first
+            and not other.figures
+            and not other.is_question
+            and best.key < (other.words & claim.subject)
             for other in reply.clauses
         )
         if better:
@@ -364,11 +414,13 @@ def _is_in_bound(tokens: Sequence[Token], at: int, figure: Figure) -> bool:
 
 def _substitute(best: Mention, missing: Words, asked: Asked, reply: Passage) -> str:
     """A word of the reply that stands before a word of the question in place of the question's own."""
-    question = [token for token in asked.question.scan.reader.tokens]
+    question = asked.question.scan.reader.tokens
     heads = {
         STEMS[question[at + 1].key]
         for at in range(len(question) - 1)
-        if STEMS[question[at].key] in missing and question[at + 1].kind == WORD and question[at + 1].key not in LIGHT
+        if STEMS[question[at].key] in missing
+        and question[at + 1].kind == WORD
+        and question[at + 1].key not in LIGHT
     }
     tokens = reply.scan.reader.tokens
     for at in range(best.clause.first + 1, best.clause.after):
@@ -383,17 +435,17 @@ MIN_SHARE: Final = 3
 
 
 def _decide_otherwise(
-    claim: Claim, different: Sequence[Mention], rivals: Sequence[Mention], *, replaced: bool
+    claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], *, replaced: bool
 ) -> Verdict:
     """The reply states other figures only: the one that is nearest to the subject contradicts."""
-    gold = show(claim.figure)
+    gold = describe(claim.figure)
     best = max(different, key=lambda one: (len(one.key & claim.label), len(one.key), -len(one.strange)))
-    nearest = [one for one in rivals if one.key >= best.key]
-    values = {show(one.figure) for one in nearest}
-    other = show(best.figure)
-    near = [one for one in rivals if not one.likeness.is_different and not one.key < best.key]
+    nearest = [one for one in competing if one.key >= best.key]
+    values = {describe(one.figure) for one in nearest}
+    other = describe(best.figure)
+    near = [one for one in competing if not one.likeness.is_different and not one.key < best.key]
     if near:
-        return Verdict(None, NEAR.format(gold=gold, other=show(near[0].figure)))
+        return Verdict(None, NEAR.format(gold=gold, other=describe(near[0].figure)))
     wanted = claim.label | claim.subject
     loose = best.strange and len(best.key) * MIN_SHARE < len(wanted)
     # The gold's own number in another unit, an identifier of the same shape, or a new value beside the old one
@@ -405,12 +457,15 @@ def _decide_otherwise(
 
 
 _WORKING: Final = re.compile(
-    r"\b(working|business|banking)[\s-]days?\b|\b(werk|arbeits)tage?n?\b|\bjours ouvr|\bdías (?:hábiles|laborables)", re.IGNORECASE
+    r"\b(working|business|banking)[\s-]days?\b|\b(werk|arbeits)tage?n?\b|\bjours ouvr|\bdías (?:hábil|laborab)",
+    re.IGNORECASE,
 )
-_CONDITIONS: Final = frozenset({"if", "unless", "only", "except", "without", "provided", "when", "once", "अगर", "agar", "jab", "bina"})
+_CONDITIONS: Final = frozenset(
+    {"if", "unless", "only", "except", "without", "provided", "when", "once", "अगर", "agar", "jab", "bina"}
+)
 
 
-def _other_words(asked: Asked, reply: Passage, verdicts: Sequence[Verdict], domain: Domain) -> str:
+def _other_terms(asked: Asked, reply: Passage, verdicts: Sequence[Verdict], domain: Domain) -> str:
     """Why the gold's other words, its days or its conditions leave the case open; empty where all stands."""
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
     known = f"{gold_text}\n{asked.question.scan.normalised.text}"
@@ -427,14 +482,33 @@ def _other_words(asked: Asked, reply: Passage, verdicts: Sequence[Verdict], doma
     turns = frozenset(stem for stem in all_stems(asked.gold) - all_stems(asked.question) if stem in OPPOSITES)
     if any(not SIDES[stem] & words for stem in turns if stem not in _LOOSE_TURNS):
         return SAYS_MORE
-    missing = others - words - asked.question_words - frozenset(STEMS[word] for word in domain.common)
+    missing = others - words - asked.question_terms - frozenset(STEMS[word] for word in domain.common)
     conditions = {token.key for token in asked.gold.scan.reader.tokens} & _CONDITIONS
     if len(missing) > 1 or (missing and (conditions or any(word.startswith("weekday") for word in missing))):
         return SAYS_MORE
     return ""
 
 
-_LOOSE_TURNS: Final = frozenset({"up", "from", "till", "until", "with", "more", "least", "most", "maximum", "minimum", "max", "min", "over", "less", "new", "after"})
+_LOOSE_TURNS: Final = frozenset(
+    {
+        "up",
+        "from",
+        "till",
+        "until",
+        "with",
+        "more",
+        "least",
+        "most",
+        "maximum",
+        "minimum",
+        "max",
+        "min",
+        "over",
+        "less",
+        "new",
+        "after",
+    }
+)
 """Words with an opposite that bounds and light words say as well."""
 
 
@@ -450,19 +524,19 @@ def _sentence_of(verdicts: Sequence[Verdict], reply: Passage) -> str:
 
 # --- names, phrases, lists --------------------------------------------------------------------------------------
 
-MAX_PHRASE_WORDS: Final = 8
+MAX_PHRASE_TERMS: Final = 8
 """Words; a longer gold is a sentence, and sentences are not compared word by word."""
-MAX_NAME_WORDS: Final = 5
+MAX_NAME_TERMS: Final = 5
 """Words; a reply that has none of a longer gold may say it in words of its own."""
 
 
-def decide_words(case: GoldCase, reply: Passage) -> Verdict:
+def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> Verdict:
     """A name, a short phrase or a list: it passes where it stands for what was asked, and nothing turns it."""
-    question = passage_of_gold(case.question, PLAIN)
-    asked = content_words(question.scan.reader.tokens, question.figures)
-    asked_words = {word_of(token) for token in question.scan.reader.tokens}
+    question = passage_of_gold(case.question, locale)
+    asked = content_terms(question.scan.reader.tokens, question.figures)
+    asked_terms = {word_of(token) for token in question.scan.reader.tokens}
     verdicts = [
-        _decide_phrase(text, reply, question, asked, asked_words) for text in (case.gold, *case.alternatives)
+        _decide_phrase(text, reply, question, asked, asked_terms) for text in (case.gold, *case.alternatives)
     ]
     short = [one for one in verdicts if one.reason != SENTENCE] or verdicts
     return next((one for one in short if one.passed), None) or next(
@@ -470,11 +544,11 @@ def decide_words(case: GoldCase, reply: Passage) -> Verdict:
     )
 
 
-def _decide_phrase(text: str, reply: Passage, question: Passage, asked: Words, asked_words: set[str]) -> Verdict:
+def _decide_phrase(text: str, reply: Passage, question: Passage, asked: Words, asked_terms: set[str]) -> Verdict:
     keys = phrase_keys(text)
-    if not keys or len(keys) > MAX_PHRASE_WORDS:
+    if not keys or len(keys) > MAX_PHRASE_TERMS:
         return Verdict(None, SENTENCE)
-    if asked_words.issuperset(keys):
+    if asked_terms.issuperset(keys):
         return Verdict(None, "the gold repeats the question, so that the reply may do no more")
     places = read_phrase(reply, keys, asked, question)
     items = [] if any(place.status is PhraseStatus.LIVE for place in places) else items_of(text)
@@ -491,15 +565,17 @@ def _decide_phrase(text: str, reply: Passage, question: Passage, asked: Words, a
         return Verdict(None, ONLY_AS.format(gold="the gold", status=places[0].status), turned=True)
     said = {word_of(token) for token in reply.scan.reader.tokens}
     stems = {word[:4] for word in said}
-    telling = [word for word in keys if word not in asked_words] or list(keys)
+    telling = [word for word in keys if word not in asked_terms] or list(keys)
     if any(word in said or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004
         return Verdict(None, "the reply shares words with the gold, but not the phrase")
-    if len(keys) > MAX_NAME_WORDS or not is_proper_name(text) or not other_names(reply, asked, question):
+    if len(keys) > MAX_NAME_TERMS or not is_proper_name(text) or not other_names(reply, asked, question):
         return Verdict(None, STATEMENT)
     return Verdict(False, "the reply names something else, and nothing of the gold", kind=FailureKind.MISSING_FACT)
 
 
-def _decide_list(items: Sequence[tuple[str, ...]], reply: Passage, question: Passage, asked: Words) -> Verdict | None:
+def _decide_list(
+    items: Sequence[tuple[str, ...]], reply: Passage, question: Passage, asked: Words
+) -> Verdict | None:
     """All items must stand, none denied, nothing else among them; in their order where an order is asked."""
     found = [read_phrase(reply, item, asked, question) for item in items]
     for item, places in zip(items, found, strict=True):
@@ -517,22 +593,26 @@ def _decide_list(items: Sequence[tuple[str, ...]], reply: Passage, question: Pas
     if any(token.key in {"or", "oder", "ou", "या", "ya"} for token in tokens[low:high]):
         return Verdict(None, "the reply offers the items as a choice")
     inside = {at for places in found for place in places for at in range(place.first, place.after)}
-    sentences = {clause.sentence for clause in reply.clauses for first in firsts if clause.first <= first < clause.after}
+    sentences = {
+        clause.sentence for clause in reply.clauses for first in firsts if clause.first <= first < clause.after
+    }
     words = frozenset[str]().union(
         *(
-            content_words([tokens[at] for at in range(clause.first, clause.after) if at not in inside])
+            content_terms([tokens[at] for at in range(clause.first, clause.after) if at not in inside])
             for clause in reply.clauses
             if clause.sentence in sentences
         )
     )
     strange = words - asked
     if strange:
-        return Verdict(None, f"all items stand in the reply, with words that may be more: {', '.join(sorted(strange)[:3])}")
+        return Verdict(
+            None, f"all items stand in the reply, with words that may be more: {', '.join(sorted(strange)[:3])}"
+        )
     return Verdict(True, "the reply has all items of the gold", span=_span(reply, low, high))
 
 
 _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})
-"""In a list, other items are no rivals."""
+"""In a list, other items are no competing."""
 
 
 def _span(reply: Passage, first: int, after: int) -> tuple[int, int]:
@@ -543,21 +623,8 @@ def _span(reply: Passage, first: int, after: int) -> tuple[int, int]:
 # --- reporting ------------------------------------------------------------------------------------------------
 
 
-def show(figure: Figure) -> str:
-    """A figure in a few words, for a reason."""
-    if figure.code:
-        return figure.code
-    if figure.kind is FigureKind.UNLIMITED:
-        return "unlimited"
-    per = f" per {' and '.join(sorted(figure.per))}" if figure.per and not figure.low.per else ""
-    high = f" to {measured(figure.high)}" if figure.high is not None else ""
-    return f"{measured(figure.low)}{high}{per}"
-
-
 def _evidence(verdict: Verdict, reply: Passage, exchange: Exchange) -> tuple[Span, ...]:
     if verdict.said is None:
         return ()
     start, end = reply.scan.normalised.original_span(verdict.said.start, verdict.said.end)
-    return (Span(where=exchange.graded_channel, start=start, end=end, label=show(verdict.said)),)
-
-
+    return (Span(where=exchange.graded_channel, start=start, end=end, label=describe(verdict.said)),)

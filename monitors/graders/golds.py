@@ -10,13 +10,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from monitors.domains.pack import Domain
-from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.lexicon import NUMBER_WORDS, WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN, Locale, Writing
 from monitors.facts.quantities.scan import ReadLimits, Scan, in_locale, scan, scan_open
 from monitors.facts.quantities.units import UNIT_KEYS
-from monitors.facts.text import NUMERAL, SIGN, WORD, Token, keys_of
-from monitors.graders.statements import FUNCTION_WORDS, is_reference, role_at
+from monitors.facts.text import WORD, Token, keys_of
+from monitors.graders.statements import FUNCTION_WORDS, role_at
 
 _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
 """Square brackets of a source: page numbers there are no facts of the reply. Bounded, so linear."""
@@ -62,49 +61,10 @@ def _blank(found: re.Match[str]) -> str:
 _MARKS = ("source", "page", "p.", "pp.", "doc", "ref", "स्रोत", "section", "clause")
 
 
-def of_substance(readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Readings that state something: ordinals ("the first policy") only where there is nothing else.
-
-    A place in a row ("up to the 28th week") states something too.
-    """
-    stating = [reading for reading in readings if not reading.ordinal or _is_place(reading)]
-    return stating or readings
-
-
-def _is_place(reading: QuantityReading) -> bool:
-    """Whether a number names a place that can be wrong; "day 1" and "the second year" have too many other names."""
-    return bool(reading.counts) and (reading.value > _FEW or reading.counts == "floor")
-
-
-_FEW = 3
-
-
-_SMALL_WORDS = keys_of(
-    "the a an of in on at to from for and or until till by about around circa approximately early late "
-    "mid total only between through during since after before is are was were it has have than more less "
-    "up least most c ad bc को में से तक और का के की me mein se tak ka ke ki hai है"
-)
-_LONGEST_NAME = 8
-"""Words; what is longer is a sentence, and a number in it is a quantity."""
-
-
-def quantities_of(gold: Scan) -> list[QuantityReading]:
-    """The quantities that a reply must state: each once, without references to sections, without "first"."""
-    stated = [reading for reading in gold.readings if not is_reference(gold.reader, reading)]
-    wanted: list[QuantityReading] = []
-    seen: set[tuple[object, ...]] = set()
-    for reading in of_substance(stated):
-        key = (reading.kind, reading.value, reading.unit, reading.months, reading.days, reading.date, reading.per)
-        if key not in seen:
-            seen.add(key)
-            wanted.append(reading)
-    return wanted
-
-
 @lru_cache(maxsize=256)
-def content_stems(text: str, domain: Domain) -> frozenset[str]:
+def content_stems(text: str, domain: Domain, locale: Locale = PLAIN) -> frozenset[str]:
     """What a gold text says besides its quantities, their units and roles: stems of its content words."""
-    gold = scanned_gold(text)
+    gold = scanned_gold(text, locale)
     reader = gold.reader
     inside = {at for reading in gold.readings for at in range(reading.first, reading.last + 1)}
     for at in range(reader.size):
@@ -129,46 +89,10 @@ def stems_of(tokens: Iterable[Token]) -> frozenset[str]:
     )
 
 
-@lru_cache(maxsize=256)
-def unread_stems(text: str, locale: Locale) -> frozenset[str]:
-    """The first letters of all words beside the quantities, for a language that is not read."""
-    scanned = scanned_gold(text, locale)
-    folded, at, parts = scanned.normalised.text, 0, list[str]()
-    for reading in scanned.readings:
-        parts.append(folded[at : reading.start])
-        at = reading.end
-    words = _LETTERS.findall(" ".join([*parts, folded[at:]]).casefold())
-    return frozenset(word[:STEM] for word in words)
-
-
-_LETTERS = re.compile(r"[^\W\d_]{2,}")
 STEM = 4
+_SMALL_WORDS = keys_of(
+    "the a an of in on at to from for and or until till by about around circa approximately early late "
+    "mid total only between through during since after before is are was were it has have than more less "
+    "up least most c ad bc को में से तक और का के की me mein se tak ka ke ki hai है"
+)
 _JOINING_WORDS = keys_of("per every each under against within plus also both respectively प्रति हर har")
-
-
-@lru_cache(maxsize=256)
-def is_measured(text: str, locale: Locale = PLAIN) -> bool:
-    """Whether a gold text stands or falls with its quantities.
-
-    It does when one has a unit or is a date, when numbers are half of its words or more, or when it is a sentence.
-    """
-    gold = scanned_gold(text, locale)
-    wanted = quantities_of(gold)
-    if not wanted:
-        return False
-    if any(
-        (reading.kind is not FactKind.NUMBER and not reading.ordinal) or _is_place(reading) for reading in wanted
-    ):
-        return True
-    inside = {at for reading in wanted for at in range(reading.first, reading.last + 1)}
-    words = [
-        at
-        for at in range(gold.reader.size)
-        if at not in inside and gold.reader.token(at).kind != SIGN and gold.reader.token(at).key not in _SMALL_WORDS
-    ]
-    if all(reading.ordinal for reading in wanted):
-        return not words
-    digits = any(gold.reader.token(at).kind == NUMERAL for at in words)
-    if digits or any(reading.attached for reading in wanted):
-        return False
-    return len(words) > _LONGEST_NAME or len(words) <= len(wanted)

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from monitors.domains.pack import Domain
-from monitors.facts.quantities.locales import PLAIN
-from monitors.facts.text import END, SIGN, Token, keys_of, normalise, tokenise
-from monitors.graders.base import CONDITION, UNCLEAR, UNREAD_GOLD, abstained, judged, unread
-from monitors.graders.golds import STEM, content_stems, is_measured, scanned_gold, scanned_reply, stems_of
+from monitors.facts.quantities.locales import PLAIN, Locale
+from monitors.facts.text import END, SIGN, Token, keys_of
+from monitors.graders.base import CONDITION, UNCLEAR
+from monitors.graders.golds import STEM, content_stems, scanned_gold, scanned_reply, stems_of
 from monitors.graders.statements import (
     FILLERS,
     FORBIDS,
@@ -35,10 +35,6 @@ from monitors.graders.statements import (
     YES_WORDS,
     excludes,
 )
-from monitors.records.base import Language
-from monitors.records.cases import GoldCase
-from monitors.records.exchanges import Exchange
-from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 NEITHER = "the gold is neither yes nor no"
 """Why the grader abstains where there is nothing for it to do."""
@@ -92,9 +88,9 @@ _BEFORE, _BEHIND, _FAR = 5, 3, 12
 
 
 @lru_cache(maxsize=256)
-def question_of(text: str, domain: Domain) -> YesNoQuestion:
+def question_of(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQuestion:
     """The topic and the predicates of a question."""
-    tokens = tokenise(normalise(text).text, most=_MOST_TOKENS)
+    tokens = scanned_gold(text, locale).reader.tokens
     keys = [token.key for token in tokens]
     topic = frozenset(word for word in topic_words(tokens) if len(word) > 2)  # noqa: PLR2004
     asked = [group for group in (*PREDICATES.values(), *domain.predicates) if group & set(keys)]
@@ -117,9 +113,9 @@ def topic_words(tokens: Sequence[Token]) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def is_yes_no_question(text: str) -> bool:
-    """Whether a question asks for yes or no, by how it begins (English, Hindi, Hinglish)."""
-    keys = [token.key for token in tokenise(normalise(text).text, most=_MOST_TOKENS)]
+def is_yes_no_question(text: str, locale: Locale = PLAIN) -> bool:
+    """Whether a question asks for yes or no, by how it begins."""
+    keys = [token.key for token in scanned_gold(text, locale).reader.tokens]
     if not keys:
         return False
     if keys[0] in OPENERS:
@@ -242,16 +238,15 @@ def _turned_behind(key: str, behind: Sequence[str], *, forbidden: bool) -> bool:
 
 
 @lru_cache(maxsize=512)
-def gold_polarity(question: str, text: str, domain: Domain) -> Polarity:
+def gold_polarity(question: str, text: str, domain: Domain, locale: Locale = PLAIN) -> Polarity:
     """What a gold text answers: by its opening, or by what it says of the topic of a question for yes or no."""
-    tokens = tokenise(normalise(text).text, most=_MOST_TOKENS)
-    opened = opening(tokens)
+    opened = opening(scanned_gold(text, locale).reader.tokens)
     if opened is not None:
         return opened.polarity
-    if not is_yes_no_question(question):
+    if not is_yes_no_question(question, locale):
         return Polarity.OPEN
-    bare = tokenise(normalise(_BRACKETS.sub(" ", text)).text, most=_MOST_TOKENS)
-    return polarity_of(bare, question_of(question, domain), domain).polarity
+    bare = scanned_gold(_BRACKETS.sub(" ", text), locale).reader.tokens
+    return polarity_of(bare, question_of(question, domain, locale), domain).polarity
 
 
 _UNSTATED = re.compile(
@@ -270,80 +265,61 @@ _LIMITS: Final = LIMITS - keys_of("without otherwise instead")
 _ANSWERS: Final = YES_WORDS | NO_WORDS
 
 
-def is_limited(golds: Sequence[str], question: str, reply: str) -> bool:
+def is_limited(golds: Sequence[str], question: str, reply: str, locale: Locale = PLAIN) -> bool:
     """Whether a yes or no that stands alone in the gold has a condition in the reply's first sentence."""
-    gold_keys = [_keys_of_text(gold) for gold in golds]
-    known = frozenset[str]().union(*gold_keys, _keys_of_text(question))
+    known = frozenset(
+        token.key for text in (*golds, question) for token in scanned_gold(text, locale).reader.tokens
+    )
     if known & _LIMITS or not known & _ANSWERS or any(len(gold.split()) > _BARE for gold in golds):
         return False
-    tokens = tokenise(normalise(reply).text, most=_MOST_TOKENS)
-    for sentence in _clauses(tokens):
+    for sentence in _clauses(scanned_reply(reply, locale).reader.tokens):
         keys = frozenset(token.key for token in sentence)
         if keys - _ANSWERS:
             return bool(keys & _LIMITS)
     return False
 
 
-def _keys_of_text(text: str) -> frozenset[str]:
-    return frozenset(token.key for token in tokenise(normalise(text).text))
+class PolarityFinding(NamedTuple):
+    """What a reply answers: ``agrees`` is ``None`` where it is open, with the reason."""
+
+    agrees: bool | None
+    reason: str
+    tokens: tuple[Token, ...] = ()
 
 
-class PolarityGrader:
-    """Yes/no golds are compared by polarity. It abstains when the gold is neither, or the reply leaves it open."""
+def read_polarity(
+    question: str, golds: Sequence[str], reply: str, domain: Domain, locale: Locale = PLAIN
+) -> PolarityFinding:
+    """Compare the yes or no of a reply with that of the golds; open when no gold is one, or the reply is."""
+    wanted = {gold_polarity(question, text, domain, locale) for text in golds} - {Polarity.OPEN}
+    if not wanted:
+        return PolarityFinding(None, NEITHER)
+    scan = scanned_reply(reply, locale)
+    tokens = scan.reader.tokens
+    if opening(tokens) is None and _UNSTATED.search(scan.normalised.text[:_LOOKED_AT].lower()):
+        return PolarityFinding(None, "the reply says that this is not stated")
+    asked = question_of(question, domain, locale)
+    said = polarity_of(tokens, asked, domain)
+    agrees = _agrees(said.polarity, wanted, limited=any(scanned_gold(gold, locale).readings for gold in golds))
+    if agrees is None:
+        return PolarityFinding(None, UNCLEAR)
+    if opening(tokens) is None:
+        clause = {token.key for found in _clauses(tokens) if said.tokens[0] in found for token in found}
+        own = _gold_content(golds, question, asked, domain, locale) & stems_of(tokens)
+        if _ONLY & clause or (not agrees and (LIMITS & clause or own)):
+            return PolarityFinding(None, CONDITION)
+    expected = " or ".join(sorted(wanted))
+    reason = f"says {said.polarity}" if agrees else f"expected {expected}, the reply says {said.polarity}"
+    return PolarityFinding(agrees, reason, said.tokens)
 
-    name = "polarity"
-    version = "6"
-    aspect = Aspect.FACTUAL_MATCH
 
-    def __init__(self, domain: Domain) -> None:
-        self._domain = domain
-
-    def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
-        """Compare the reply's yes or no with the gold's and its alternatives'."""
-        if case.language is Language.OTHER:
-            return unread(self, UNREAD_GOLD)
-        golds = {text: gold_polarity(case.question, text, self._domain) for text in (case.gold, *case.alternatives)}
-        wanted = set(golds.values()) - {Polarity.OPEN}
-        if not wanted:
-            return abstained(self, NEITHER)
-        reply = scanned_reply(exchange.graded_text, PLAIN)
-        tokens = reply.reader.tokens
-        if opening(tokens) is None and _UNSTATED.search(reply.normalised.text[:_LOOKED_AT].lower()):
-            return abstained(self, "the reply says that this is not stated")
-        said = polarity_of(tokens, question_of(case.question, self._domain), self._domain)
-        agrees = _agrees(said.polarity, wanted, limited=any(is_measured(gold) for gold in golds))
-        if agrees is None:
-            return abstained(self, UNCLEAR)
-        if opening(tokens) is None:
-            clause = {token.key for found in _clauses(tokens) if said.tokens[0] in found for token in found}
-            if _ONLY & clause or (not agrees and (LIMITS & clause or self._has_gold_content(tokens, case))):
-                return abstained(self, CONDITION)
-        return self._judged(agrees, said, wanted, exchange)
-
-    def _has_gold_content(self, tokens: Sequence[Token], case: GoldCase) -> bool:
-        """Whether a reply has words of the gold's own that the question has not.
-
-        "You can pay in cash" is no contradiction to "No, cash only".
-        """
-        question = question_of(case.question, self._domain)
-        plain = {key[:STEM] for key in question.predicates | self._domain.no | YES_WORDS | NO_WORDS}
-        asked = stems_of(scanned_gold(case.question).reader.tokens)
-        golds = [content_stems(text, self._domain) for text in (case.gold, *case.alternatives)]
-        return bool(frozenset[str]().union(*golds) & stems_of(tokens) - asked - plain)
-
-    def _judged(self, agrees: bool, said: PolarityReading, wanted: set[Polarity], exchange: Exchange) -> Judged:
-        folded = scanned_reply(exchange.graded_text, PLAIN).normalised
-        spans = tuple(
-            Span(where=exchange.graded_channel, start=start, end=end, label=f"says {said.polarity}")
-            for start, end in (folded.original_span(token.start, token.end) for token in said.tokens)
-        )
-        expected = " or ".join(sorted(wanted))
-        return judged(
-            self,
-            None if agrees else FailureKind.WRONG_FACT,
-            f"says {said.polarity}" if agrees else f"expected {expected}, the reply says {said.polarity}",
-            spans,
-        )
+def _gold_content(
+    golds: Sequence[str], question: str, asked: YesNoQuestion, domain: Domain, locale: Locale
+) -> frozenset[str]:
+    """The golds' own words: "You can pay in cash" does not contradict "No, cash only"."""
+    plain = {key[:STEM] for key in asked.predicates | domain.no | YES_WORDS | NO_WORDS}
+    own = frozenset[str]().union(*(content_stems(text, domain, locale) for text in golds))
+    return own - stems_of(scanned_gold(question, locale).reader.tokens) - plain
 
 
 def _agrees(said: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:

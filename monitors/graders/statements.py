@@ -7,18 +7,14 @@ both have one and they share none.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 from monitors.domains.pack import Domain
 from monitors.facts.quantities.fact import FactKind, QuantityReading
-from monitors.facts.quantities.lexicon import NUMBER_WORDS
 from monitors.facts.quantities.number_reader import NumberReader
-from monitors.facts.quantities.scan import Scan
-from monitors.facts.quantities.units import PERCENT_WORDS, TIME_UNITS, UNIT_KEYS
-from monitors.facts.text import END, WORD, Token, keys_of
+from monitors.facts.quantities.units import PERCENT_WORDS, TIME_UNITS
+from monitors.facts.text import END, keys_of
 
 YES_WORDS = keys_of("yes yeah yep yup haan haa han हां हाँ bilkul बिल्कुल बिलकुल correct absolutely certainly")
 NO_WORDS = keys_of("no nope nahi nahin नहीं ना नही")
@@ -277,197 +273,15 @@ def denies_limit(reader: NumberReader, reading: QuantityReading) -> bool:
     return after[0] in {"तक", "tak"} and after[1] in _NOT_BEHIND and after[2] in _IS_BEHIND
 
 
-_ENDS = frozenset(".;!?।|•")
-_LONGEST = 60
-"""Tokens read on either side of a quantity; no sentence that people read is longer."""
-
-_OR = ({"or"}, {"/"}, {"या"}, {"ya"}, {","}, {"or", ","})
-
 FUNCTION_WORDS = keys_of(
     "the a an is are was were be will would shall of for in on to and or with from at by as this that it "
     "its there has have had does do not only also actually really so then in fact however but you your we "
     "our they their must may can है हैं का के की को में से और यह वह hai hain ka ke ki ko mein me se aur "
     "yeh woh ye wo"
 )
-_CONTRAST = keys_of(
-    "if unless except other others instead from reduced increased earlier previously standard than "
-    "optional plan plans variant option otherwise after before until was were when where while per each "
-    "another अगर यदि अन्य agar yadi"
-)
-"""Words with which a second figure has its own condition and contradicts nothing."""
-
-
-_IT = keys_of("it it's its this that actually fact yeh ye यह")
-"""A sentence of small words alone is about what was said before: "It is actually 36 months"."""
-
-
-def sentence_of(reader: NumberReader, reading: QuantityReading) -> list[Token]:
-    """The tokens of the sentence in which a quantity stands, without the quantity itself."""
-    before: list[Token] = []
-    for at in range(reading.first - 1, reading.first - 1 - _LONGEST, -1):
-        token = reader.token(at)
-        if token is END or token.text in _ENDS:
-            break
-        before.append(token)
-    after: list[Token] = []
-    for at in range(reading.last + 1, reading.last + 1 + _LONGEST):
-        token = reader.token(at)
-        if token is END or token.text in _ENDS:
-            break
-        after.append(token)
-    return before[::-1] + after
-
-
-def _content(tokens: list[Token]) -> frozenset[str]:
-    return frozenset(
-        token.key
-        for token in tokens
-        if token.kind == WORD
-        and token.key not in FUNCTION_WORDS
-        and token.key not in UNIT_KEYS
-        and token.key not in NUMBER_WORDS
-    )
-
-
-def overrules(reply: Scan, said: QuantityReading, other: QuantityReading, question: Scan, gold: Scan) -> bool:
-    """Whether ``other`` contradicts ``said``: another sentence, the same subject, no condition, nothing new."""
-    first, second = sentence_of(reply.reader, said), sentence_of(reply.reader, other)
-    if {token.start for token in first} & {token.start for token in second}:
-        return False
-    about, words = _content(second), {token.key for token in second}
-    if words & _CONTRAST or not (about or words & _IT):
-        return False
-    known = _content(first) | _content(list(question.reader.tokens)) | _content(list(gold.reader.tokens))
-    return about <= known
-
-
-def is_as_near(reply: Scan, other: QuantityReading, said: QuantityReading, question: Scan) -> bool:
-    """Whether an amount has as many words of the question in its sentence as a later one, and no contrast.
-
-    In one sentence the words between them are the later one's: "Room rent: ₹5,000, ICU: ₹10,000".
-    """
-    reader, topic = reply.reader, _content(list(question.reader.tokens))
-    first, second = sentence_of(reader, other), sentence_of(reader, said)
-    lead = {reader.token(at).key for at in range(other.first - _LEAD, other.first)}
-    if lead & _CONTRAST:
-        return False
-    end = reader.token(other.last).end
-    if {token.start for token in first} & {token.start for token in second}:
-        first = [token for token in first if token.start < end]
-        second = [token for token in second if token.start >= end]
-    return len(_content(first) & topic) >= len(_content(second) & topic)
-
-
-_LEAD = 3
-"""Words before an amount in which it is set against another: "from", "instead of the", "a standard"."""
-
-
-def is_one_of_several(reply: Scan, said: QuantityReading, other: QuantityReading) -> bool:
-    """``24 or 36 months``: one of several, so neither is stated."""
-    first, second = sorted((said, other), key=lambda reading: reading.first)
-    gap = {reply.reader.token(at).key for at in range(first.last + 1, second.first)}
-    return second.first - first.last <= 3 and gap in _OR  # noqa: PLR2004 - a joint is one or two tokens
-
-
-def speaks_of_another(reply: Scan, said: QuantityReading, asked: Names) -> bool:
-    """Whether the sentence names a sibling of what was asked about: "Suraksha Silver" where Suraksha Gold was."""
-    named = names_in(sentence_of(reply.reader, said))
-    if named & asked:
-        return False
-    families = {first for first, _ in asked}
-    return any(first in families for first, _ in named)
-
-
-Names = frozenset[tuple[str, str]]
-"""Pairs of capitalised words in a row, by their keys."""
-
-
-def names_in(tokens: Sequence[Token]) -> Names:
-    """The names in some tokens: what people capitalise."""
-    pairs: set[tuple[str, str]] = set()
-    for first, second in pairwise(tokens):
-        near = first.end + 1 == second.start and first.kind == WORD and second.kind == WORD
-        if near and first.text[0].isupper() and second.text[0].isupper():
-            pairs.add((first.key, second.key))
-    return frozenset(pairs)
-
-
-def variants_in(reader: NumberReader, domain: Domain) -> frozenset[str]:
-    """What a text names of which the domain has several: ``pro`` of "the Pro plan"."""
-    return frozenset(
-        name.key
-        for name, kind in pairwise(reader.tokens)
-        if kind.key in domain.variants and name.kind == WORD and name.key not in _NO_NAMES
-    )
-
-
-_NO_NAMES = FUNCTION_WORDS | STOP_WORDS | _CONTRAST
-
-
-def is_of_another_variant(reply: Scan, said: QuantityReading, asked: frozenset[str], domain: Domain) -> bool:
-    """Whether the nearest variant in a quantity's clause, first before it, is another than was asked about."""
-    reader, known = reply.reader, asked | variants_in(reply.reader, domain)
-    before = range(said.first - 1, said.first - 1 - _LONGEST, -1)
-    for places in (before, range(said.last + 1, said.last + 1 + _LONGEST)):
-        for at in places:
-            token = reader.token(at)
-            if token is END or token.key in _CLAUSE_ENDS:
-                break
-            if token.key in known and (token.text[0].isupper() or reader.token(at + 1).key in domain.variants):
-                return token.key not in asked
-    return False
-
-
-_NONE = keys_of("no nil without none zero not कोई नहीं koi nahi")
-_DENIAL_REACH = 3
-
-
-def is_denied(reply: Scan, question: Scan, gold: Scan) -> bool:
-    """``no co-payment`` says what a gold of zero says: a negation right before a word of the question or gold."""
-    topic = (_content(list(question.reader.tokens)) | _content(list(gold.reader.tokens))) - FUNCTION_WORDS
-    tokens = reply.reader.tokens
-    for at, token in enumerate(tokens):
-        if token.key in _NONE and any(near.key in topic for near in tokens[at + 1 : at + 1 + _DENIAL_REACH]):
-            return True
-    return False
-
-
-def is_free(reply: Scan, wanted: QuantityReading) -> bool:
-    """``free of charge``, ``at no cost`` say what a gold of no money says."""
-    if wanted.kind not in {FactKind.MONEY, FactKind.NUMBER} or wanted.value != 0:
-        return False
-    keys = {token.key for token in reply.reader.tokens}
-    free = bool({"free", "gratis"} & keys) or NO_CHARGE.search(reply.normalised.text) is not None
-    return free and not {"not", "isn't"} & keys
-
-
-NO_CHARGE = re.compile(r"\b(?:(?:no|without) (?:charge|costs?|fees?)|costs? nothing)\b", re.IGNORECASE)
-"""Other words for "free"."""
-_OFTEN = {"once": 1, "twice": 2, "thrice": 3}
-_TIMES = keys_of("times often frequently baar bar बार")
-
-
-def says_how_often(reply: Scan, question: Scan, wanted: QuantityReading) -> bool:
-    """``once``, ``twice``, ``thrice`` in answer to "how many times"."""
-    if wanted.kind is not FactKind.NUMBER or wanted.value not in _OFTEN.values():
-        return False
-    if not any(token.key in _TIMES for token in question.reader.tokens):
-        return False
-    said = {_OFTEN[token.key] for token in reply.reader.tokens if token.key in _OFTEN}
-    return said == {int(wanted.value)}
-
-
 _AGES = keys_of("age ages aged old older oldest young younger youngest उम्र आयु umar umra aayu")
 _RATES = keys_of("per a an each every / प्रति हर har")
 """Before a unit they say how often, not in what: how many claims a year."""
-
-
-def is_age(reader: NumberReader, reading: QuantityReading) -> bool:
-    """``from the age of 7``, ``aged 7``: a bare number of years."""
-    before = reader.token(reading.first - 1).key
-    if before == "of":
-        before = reader.token(reading.first - 2).key
-    return reading.kind is FactKind.NUMBER and before in {"age", "ages", "aged", "umar", "उम्र", "आयु"}
 
 
 def units_asked(reader: NumberReader) -> frozenset[str]:
@@ -482,28 +296,3 @@ def units_asked(reader: NumberReader) -> frozenset[str]:
     if any(token.key in PERCENT_WORDS or token.text == "%" for token in reader.tokens):
         units.add(FactKind.PERCENT)
     return frozenset(units)
-
-
-def asked_unit(reading: QuantityReading) -> str:
-    """The unit of a duration or a percentage as `units_asked` names it; empty for what has none of these."""
-    if reading.kind is FactKind.PERCENT:
-        return FactKind.PERCENT
-    return (reading.original_unit or "") if reading.kind is FactKind.DURATION else ""
-
-
-_BEHIND_LIMIT = keys_of("beyond above over exceeding than after until till before within first during unless अधिक")
-_COVER_REACH = 12
-
-
-def is_uncovered(reply: Scan, said: QuantityReading, domain: Domain) -> bool:
-    """``is not covered up to ₹60,000``: a limit of cover that is denied; not "not covered beyond ₹60,000"."""
-    reader = reply.reader
-    for place in range(said.first - 1, said.first - 1 - _COVER_REACH, -1):
-        key = reader.token(place).key
-        if reader.token(place) is END or key in _ENDS or key in _BEHIND_LIMIT:
-            return False
-        if key in domain.yes:
-            return bool(NEGATIONS & {reader.token(place - 1).key, reader.token(place - 2).key})
-        if excludes(key, reader.token(place - 1).key, domain):
-            return not NEGATIONS & {reader.token(place - 1).key, reader.token(place - 2).key}
-    return False

@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from monitors.facts.claims.equality import Match, compare
 from monitors.facts.quantities.fact import Fact, FactKind, QuantityReading
 from monitors.facts.quantities.scan import scan
-from monitors.facts.claims.equality import Match, compare
 
 CALENDAR = Decimal("0.016")
 """How much a duration in years or months may differ: 365 days a year against 30 days a month."""

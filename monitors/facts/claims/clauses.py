@@ -58,20 +58,55 @@ class Passage(NamedTuple):
         return next((clause for clause in self.clauses if clause.first <= figure.first < clause.after), None)
 
 
-_HARD_CUTS: Final = frozenset({"but", "while", "whereas", "लेकिन", "जबकि", "lekin", "jabki", "magar", "although", "though"})
+_HARD_CUTS: Final = frozenset(
+    {"but", "while", "whereas", "लेकिन", "जबकि", "lekin", "jabki", "magar", "although", "though"}
+)
 _ANDS: Final = frozenset({"and", "और", "aur", "&", "or"})
 _BREAKS: Final = frozenset(",;()|–—")
 _ENDS: Final = frozenset(".!?।")
 _ABBREVIATIONS: Final = frozenset(
-    {"mr", "mrs", "ms", "dr", "st", "no", "nr", "approx", "ca", "e", "g", "i", "a", "p", "m", "tel", "incl", "excl", "max", "min", "rs", "vs", "bzw", "inkl", "z", "b", "d", "h", "u", "str"}
+    {
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "st",
+        "no",
+        "nr",
+        "approx",
+        "ca",
+        "e",
+        "g",
+        "i",
+        "a",
+        "p",
+        "m",
+        "tel",
+        "incl",
+        "excl",
+        "max",
+        "min",
+        "rs",
+        "vs",
+        "bzw",
+        "inkl",
+        "z",
+        "b",
+        "d",
+        "h",
+        "u",
+        "str",
+    }
 )
-_ANAPHORS: Final = frozenset({"it", "it's", "its", "this", "that", "that's", "they", "these", "those", "yeh", "ye", "यह", "ये"})
+_ANAPHORS: Final = frozenset(
+    {"it", "it's", "its", "this", "that", "that's", "they", "these", "those", "yeh", "ye", "यह", "ये"}
+)
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*•‣·]|\d{1,2}[.)])[ \t]+")
 _HEADING: Final = re.compile(r"[ \t]*#{1,6}[ \t]+")
 _BOLD_LINE: Final = re.compile(r"[ \t]*\*\*[^*\n]{1,80}\*\*:?[ \t]*")
 _SEPARATOR_ROW: Final = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*\|?[ \t]*")
 _DASH: Final = re.compile(r" [–—-] | {3,}|\t")
-_MAX_HEADING_WORDS: Final = 7
+_MAX_HEADING_TERMS: Final = 7
 _LINE: Final = re.compile(r"[^\n]*\n?")
 
 
@@ -85,7 +120,7 @@ def read_passage(scan: Scan) -> Passage:
     return Passage(scan, figures, builder.clauses, marks, builder.retracted_before)
 
 
-def content_words(tokens: Sequence[Token], figures: Sequence[Figure] = ()) -> Words:
+def content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = ()) -> Words:
     """The stems of the words that say what a text is about; digits that name ("Route 66") are words too."""
     inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
     stems: set[str] = set()
@@ -169,7 +204,11 @@ class _Builder:
             line = lines[at]
             raw = self.text[line.start : line.end]
             if line.first == line.after:
-                headings = [entry for entry in headings if entry[0] < 0 and not _is_blank(raw)] if _is_blank(raw) else headings
+                headings = (
+                    [entry for entry in headings if entry[0] < 0 and not _is_blank(raw)]
+                    if _is_blank(raw)
+                    else headings
+                )
                 at += 1
                 continue
             rows = self._table_rows(lines, at)
@@ -209,12 +248,14 @@ class _Builder:
         return frozenset[str]().union(*(words for _, words in headings))
 
     def _is_heading(self, lines: Sequence[_Line], at: int, raw: str, is_item: bool) -> bool:
-        """A line that names what the next ones are about: ``# …``, bold, with a colon, or short and without a figure."""
+        """A line that names what the next ones are about: ``# …``, bold, with a colon, or short."""
         line = lines[at]
-        if _HEADING.match(raw) or (_BOLD_LINE.fullmatch(raw.rstrip("\n")) and not self.figures_in(line.first, line.after)):
+        if _HEADING.match(raw) or (
+            _BOLD_LINE.fullmatch(raw.rstrip("\n")) and not self.figures_in(line.first, line.after)
+        ):
             return True
         following = next((other for other in lines[at + 1 : at + 2] if other.first < other.after), None)
-        if following is None or line.after - line.first > 2 * _MAX_HEADING_WORDS:
+        if following is None or line.after - line.first > 2 * _MAX_HEADING_TERMS:
             return False
         last = self.tokens[line.after - 1].text
         if last == ":":
@@ -227,8 +268,13 @@ class _Builder:
             return False
         words = line.after - line.first
         if deeper:
-            return words <= _MAX_HEADING_WORDS + 3
-        return not is_item and words <= _MAX_HEADING_WORDS and last not in _ENDS and bool(self.figures_in(following.first, following.after))
+            return words <= _MAX_HEADING_TERMS + 3
+        return (
+            not is_item
+            and words <= _MAX_HEADING_TERMS
+            and last not in _ENDS
+            and bool(self.figures_in(following.first, following.after))
+        )
 
     def _label(self, line: _Line) -> Words:
         """The words of an item before its colon or dash: the heading of deeper items."""
@@ -238,7 +284,7 @@ class _Builder:
         return self.words(line.first, line.after)
 
     def _table_rows(self, lines: Sequence[_Line], at: int) -> int:
-        """How many lines from ``at`` on are rows of a table: with bars, or with as many dashes or tabs as the next."""
+        """How many lines from ``at`` on are rows of a table: with bars, or with as many dashes as the next."""
         count = 0
         while at + count < len(lines) and self._bars(lines[at + count]) >= 2:  # noqa: PLR2004 - two cells have a bar between
             count += 1
@@ -298,7 +344,9 @@ class _Builder:
                 bounds.append(line.end)
         else:
             bounds = [line.start - 1, *(line.start + match.start() + 1 for match in _DASH.finditer(raw)), line.end]
-        cells = [(bisect_left(self.starts, low + 1), bisect_left(self.starts, high)) for low, high in pairwise(bounds)]
+        cells = [
+            (bisect_left(self.starts, low + 1), bisect_left(self.starts, high)) for low, high in pairwise(bounds)
+        ]
         return [(self._past_sign(first, after), after) for first, after in cells]
 
     def _past_sign(self, first: int, after: int) -> int:
@@ -332,7 +380,9 @@ class _Builder:
         before, following = self.tokens[at - 1], self.tokens[at + 1]
         if following.start == token.end and following.kind == WORD:
             return False
-        return not (before.end == token.start and before.key.removesuffix("\0") in _ABBREVIATIONS and before.text not in {"I"})
+        return not (
+            before.end == token.start and before.key.removesuffix("\0") in _ABBREVIATIONS and before.text != "I"
+        )
 
     def _add_sentence(self, first: int, after: int, path: Words) -> None:
         self.sentence += 1
@@ -350,7 +400,9 @@ class _Builder:
 
     def _is_tag(self, first: int, after: int) -> bool:
         """Whether only the end asks: "It takes 11 weeks, okay?"."""
-        comma = next((at for at in range(after - 2, max(first, after - 5), -1) if self.tokens[at].text == ","), None)
+        comma = next(
+            (at for at in range(after - 2, max(first, after - 5), -1) if self.tokens[at].text == ","), None
+        )
         return comma is not None and bool(self.figures_in(first, comma))
 
     def _cuts_between(self, first: int, after: int, hard: Sequence[int]) -> Iterator[int]:
@@ -404,7 +456,7 @@ class _Builder:
         sign = next((token.text for token in self.tokens[head[0] : head[1]] if token.text in SIGNS), None)
         if sign is None or not SIGNS[sign]:
             return figure
-        from dataclasses import replace  # noqa: PLC0415
+        from dataclasses import replace
 
         low = figure.low._replace(kind=FactKind.MONEY, unit=SIGNS[sign])
         return replace(figure, kind=FigureKind.MONEY, low=low)

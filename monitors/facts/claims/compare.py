@@ -111,7 +111,7 @@ def _values(gold: QuantityReading, said: QuantityReading, leeway: Leeway) -> Lik
 
 
 def _measures(gold: QuantityReading, said: QuantityReading, leeway: Leeway) -> Likeness:
-    """Quantities in one dimension are compared in its base unit; the same digits in another unit are another figure."""
+    """In one dimension the base unit is compared; the same digits in another unit are another figure."""
     first = gold.original_value if gold.original_value is not None else gold.value
     second = said.original_value if said.original_value is not None else said.value
     if gold.kind is said.kind and gold.unit == said.unit:
@@ -139,7 +139,11 @@ _ROUNDED: Final = Decimal("0.02")
 
 def _bounded(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
     likeness = _values(gold.low, said.low, leeway)
-    if gold.kind is said.kind is FigureKind.NUMBER and likeness is Likeness.DIFFERENT and gold.is_year != said.is_year:
+    if (
+        gold.kind is said.kind is FigureKind.NUMBER
+        and likeness is Likeness.DIFFERENT
+        and gold.is_year != said.is_year
+    ):
         return Likeness.OTHER
     if gold.kind is said.kind is FigureKind.NUMBER and gold.noun and said.noun and not gold.noun & said.noun:
         return Likeness.OTHER
@@ -163,13 +167,21 @@ def _ranges(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
         if Likeness.OTHER in ends:
             return Likeness.OTHER
         low, high = said.low, said.high or said.low
-        if ends[1] is Likeness.SAME and gold.bound is Bound.AT_MOST or ends[0] is Likeness.SAME and gold.bound is Bound.AT_LEAST:
+        if (ends[1] is Likeness.SAME and gold.bound is Bound.AT_MOST) or (
+            ends[0] is Likeness.SAME and gold.bound is Bound.AT_LEAST
+        ):
             return Likeness.SAME
-        return Likeness.DIFFERENT if all(end.is_different for end in ends) and not _between(gold.low, low, high) else Likeness.NEAR
+        return (
+            Likeness.DIFFERENT
+            if all(end.is_different for end in ends) and not _between(gold.low, low, high)
+            else Likeness.NEAR
+        )
     ends = (_values(gold.low, said.low, leeway), _values(gold.high, said.low, leeway))
     if Likeness.OTHER in ends:
         return Likeness.OTHER
-    if ends[0] is Likeness.SAME and said.bound is Bound.AT_MOST or ends[1] is Likeness.SAME and said.bound is Bound.AT_LEAST:
+    if (ends[0] is Likeness.SAME and said.bound is Bound.AT_MOST) or (
+        ends[1] is Likeness.SAME and said.bound is Bound.AT_LEAST
+    ):
         return Likeness.OTHER_BOUND
     if all(end.is_different for end in ends):
         return Likeness.NEAR if _between(said.low, gold.low, gold.high) else Likeness.DIFFERENT
@@ -222,5 +234,3 @@ def _is_restated(gold: Figure, said: Figure) -> bool:
         if one and other and gold.kind is said.kind and len(gold.per) == len(said.per) == 1:
             return gold.low.value * one == said.low.value * other and gold.low.unit == said.low.unit
     return False
-
-

@@ -6,7 +6,7 @@ from decimal import Decimal
 from enum import IntEnum
 
 from monitors.facts.quantities.clock import ALWAYS
-from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
+from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.numerals import EXACT, is_multiple
 from monitors.facts.quantities.units import DAYS_PER_MONTH, DAYS_PER_YEAR
 
@@ -30,15 +30,12 @@ def compare(
     tolerance: Decimal,
     currency: str | None = None,
 ) -> Match:
-    """Compare two readings by kind and value; bounds by `bounds_agree`.
+    """Compare two readings by kind and value.
 
-    ``currency`` is what an amount is in where it names none. Amounts that both name their period must agree in it:
-    €119 a month is not €119 a year. A number whose decimal mark stays open never differs
+    ``currency`` is what an amount is in where it names none. A number whose decimal mark stays open never differs
     from what it may be: it is vague.
     """
     match = _compared(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance, currency=currency)
-    if match is not Match.OTHER and differ_in_period(gold, said):
-        return Match.DIFFERENT
     if match is not Match.DIFFERENT or (gold.other_value is None and said.other_value is None):
         return match
     others = [
@@ -49,11 +46,6 @@ def compare(
     ]
     may_be = any(_money_or_number(first, second, tolerance) is Match.SAME for first, second in others)
     return Match.VAGUE if may_be else match
-
-
-def differ_in_period(first: QuantityReading, second: QuantityReading) -> bool:
-    """Whether both amounts name the period that they are for, and not the same: a month, a year."""
-    return bool(first.per and second.per) and first.per != second.per
 
 
 def _otherwise(reading: QuantityReading) -> QuantityReading:
@@ -116,13 +108,6 @@ def _same_currency(gold: QuantityReading, said: QuantityReading) -> bool:
     if first and second:
         return not first.isdisjoint(second)
     return "INR" not in {gold.unit, said.unit} or said.value < 1
-
-
-def leaves_currency_open(gold: QuantityReading, said: QuantityReading) -> bool:
-    """Whether an amount of the gold is met by one that does not say its currency: a bare number, a bare ``$``."""
-    if gold.kind is not FactKind.MONEY or gold.unit is None:
-        return False
-    return said.kind is FactKind.NUMBER or (said.kind is FactKind.MONEY and said.unit != gold.unit)
 
 
 def _era(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
@@ -296,8 +281,3 @@ def _two_dates(gold: str, said: str) -> Match:
     if said.startswith(gold):
         return Match.SAME
     return Match.VAGUE if gold.startswith(said) else Match.DIFFERENT
-
-
-def bounds_agree(gold: Bound, said: Bound) -> bool:
-    """Only opposite bounds contradict: "at least 30 days" is not "up to 30 days"; an exact value fits either."""
-    return {gold, said} != {Bound.AT_MOST, Bound.AT_LEAST}

@@ -1,4 +1,4 @@
-"""The values that a text states: a quantity, a range, a ratio, an identifier, "free", "unlimited", with what it is per.
+"""The values that a text states: a quantity, a range, a ratio, an identifier, "free", with what it is per.
 
 A figure is what a claim is compared by. It is made of the readings of `monitors.facts.quantities.scan`.
 """
@@ -76,7 +76,7 @@ class Figure:
 
 
 _KINDS: Final = {kind: FigureKind(kind.value) for kind in FactKind}
-_RANGE_WORDS: Final = frozenset({"-", "–", "—", "to", "upto", "till", "until", "through", "से", "se", "bis", "or"})
+_RANGE_TERMS: Final = frozenset({"-", "–", "—", "to", "upto", "till", "until", "through", "से", "se", "bis", "or"})
 _BETWEEN: Final = frozenset({"between", "from"})
 _ANDS: Final = frozenset({"and", "और", "aur", "&"})
 _NO_RANGE_SIZE: Final = 4
@@ -111,9 +111,11 @@ def figures_of(scan: Scan) -> list[Figure]:
     readings = _with_units_beside(scan.reader, readings)
     codes = _identifiers(scan, readings)
     if codes:
-        readings = [one for one in readings if not any(code.start < one.end and one.start < code.end for code in codes)]
+        readings = [
+            one for one in readings if not any(code.start < one.end and one.start < code.end for code in codes)
+        ]
     readings, ratios = _with_colons(scan, readings)
-    figures = [*_ranged(scan.reader, readings), *ratios, *codes, *_stated_in_words(scan, readings)]
+    figures = [*_ranged(scan.reader, readings), *ratios, *codes, *_stated_in_terms(scan, readings)]
     figures.sort(key=lambda figure: figure.start)
     return figures
 
@@ -128,7 +130,11 @@ def _with_pence(scan: Scan, readings: list[QuantityReading]) -> list[QuantityRea
         changed = None
         if reading.attached and behind.text == "p" and behind.start == reading.end:
             changed = reading._replace(
-                kind=FactKind.MONEY, value=reading.value / 100, last=reading.last + 1, end=behind.end, attached=False
+                kind=FactKind.MONEY,
+                value=reading.value / 100,
+                last=reading.last + 1,
+                end=behind.end,
+                attached=False,
             )
         elif behind.key in _HOUR_WORDS and 0 <= reading.value <= _MAX_HOUR:
             minutes = reading.value * _MINUTES
@@ -214,7 +220,9 @@ def _takes_unit_of(reader: NumberReader, earlier: QuantityReading, reading: Quan
 
 _MAX_BETWEEN: Final = 10
 _SENTENCE_ENDS: Final = frozenset(".!?")
-_BEFORE_UNITLESS: Final = frozenset({"in", "for", "only", "just", "at", "to", ":", "is", "takes", "within", "after", "of"})
+_BEFORE_UNITLESS: Final = frozenset(
+    {"in", "for", "only", "just", "at", "to", ":", "is", "takes", "within", "after", "of"}
+)
 
 
 def _with_colons(scan: Scan, readings: list[QuantityReading]) -> tuple[list[QuantityReading], list[Figure]]:
@@ -276,7 +284,12 @@ def _is_no_value(reader: NumberReader, low: QuantityReading) -> bool:
 def _is_footnote(reader: NumberReader, low: QuantityReading) -> bool:
     """The 1 of "cancelled1.": the mark of a source."""
     before = reader.token(low.first - 1)
-    return low.kind is FactKind.NUMBER and before.kind == WORD and before.end == low.start and before.text[-1].islower()
+    return (
+        low.kind is FactKind.NUMBER
+        and before.kind == WORD
+        and before.end == low.start
+        and before.text[-1].islower()
+    )
 
 
 def _is_range(reader: NumberReader, low: QuantityReading, high: QuantityReading) -> bool:
@@ -297,12 +310,16 @@ def _is_range(reader: NumberReader, low: QuantityReading, high: QuantityReading)
         return "between" in before
     if joints[0] == "or":
         return False
-    return joints[0] in _RANGE_WORDS and not _is_change(reader, low.first)
+    return joints[0] in _RANGE_TERMS and not _is_change(reader, low.first)
 
 
 def _is_cell(reader: NumberReader, low: QuantityReading) -> bool:
     """Whether dashes stand on both sides of a number: ``Ladybirds – 9 – 3`` is a row of a table."""
-    return reader.token(low.first - 1).text in {"–", "—", "-"} and reader.token(low.last + 1).text in {"–", "—", "-"}
+    return reader.token(low.first - 1).text in {"–", "—", "-"} and reader.token(low.last + 1).text in {
+        "–",
+        "—",
+        "-",
+    }
 
 
 def _is_change(reader: NumberReader, at: int) -> bool:
@@ -312,7 +329,7 @@ def _is_change(reader: NumberReader, at: int) -> bool:
 
 
 def _changes() -> dict[str, bool]:
-    from monitors.facts.claims.vocabulary import PHRASES  # noqa: PLC0415
+    from monitors.facts.claims.vocabulary import PHRASES
 
     return {key: any(mark is Mark.CHANGE for _, mark in entries) for key, entries in PHRASES.items()}
 
@@ -323,19 +340,41 @@ _CHANGES: Final = _changes()
 def _figure(reader: NumberReader, low: QuantityReading, high: QuantityReading | None) -> Figure:
     end = high or low
     bound = low.bound if high is None else Bound.EXACT
+    if bound is Bound.AT_MOST and _is_turned_round(reader, low):
+        bound = Bound.AT_LEAST
     noun, behind = _noun(reader, end) if low.kind in {FactKind.NUMBER, FactKind.DURATION} else (frozenset[str](), 0)
     per, after = _per_behind(reader, end, end.last + 1 + behind)
     if not per:
         per = _per_before(reader, low.first)
     if end.per:
         per = frozenset(word for word in per if word not in _PERIOD_NAMES) | {end.per}
+    if not _DATES.isdisjoint(noun):
+        per = frozenset[str]()
     low = low._replace(per="")
     high = high and high._replace(per="")
     return Figure(
-        _KINDS[low.kind], low, low.first, end.last, low.start, end.end, high, bound, per=per, noun=noun, per_last=after - 1
+        _KINDS[low.kind],
+        low,
+        low.first,
+        end.last,
+        low.start,
+        end.end,
+        high,
+        bound,
+        per=per,
+        noun=noun,
+        per_last=after - 1,
     )
 
 
+def _is_turned_round(reader: NumberReader, low: QuantityReading) -> bool:
+    """``no later than half an hour before``: at least half an hour."""
+    late = any(reader.token(at).key in {"later", "latest"} for at in range(low.first - 3, low.first))
+    return late and reader.token(low.last + 1).key in {"before", "prior", "ahead"}
+
+
+_DATES: Final = frozenset(STEMS[word] for word in ("तारीख", "tareekh", "tarikh"))
+"""The day of "the 18th of every month" is no amount for a month."""
 _PER: Final = frozenset({"per", "प्रति", "prati", "/"})
 _EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
 _ARTICLES: Final = frozenset({"a", "an"})
@@ -349,30 +388,40 @@ def _stem_of_period(key: str) -> str:
     return unit.name if unit is not None else PERIODS.get(key) or STEMS[key]
 
 
-def _per_behind(reader: NumberReader, end: QuantityReading, at: int) -> tuple[frozenset[str], int]:
+def _per_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amount
+    reader: NumberReader, end: QuantityReading, at: int
+) -> tuple[frozenset[str], int]:
     """What a figure is for, from token ``at`` on: ``per person and night``, ``a month``, ``/kWh``, ``monthly``."""
     found = list[str]()
     if reader.token(end.last).text == "." or reader.token(end.last + 1).text == ".":
         return frozenset(), end.last + 1
     if reader.token(at).text == "(":
         at += 1
+    if reader.token(at).text == "/" and reader.token(at + 1).text == "-":
+        at += 2
     if reader.token(at).key == "for" and reader.token(at + 1).key in _EACH:
         at += 1
     limit = at + _MAX_PER
     leads = False
     while at < limit:
         token = reader.token(at)
-        if token.key in _PER or token.key in _EACH:
-            leads = True
-        elif token.key in _ARTICLES and (reader.token(at + 1).key in PERIODS or not (found or end.kind is FactKind.DURATION)):
+        if (
+            token.key in _PER
+            or token.key in _EACH
+            or (
+                token.key in _ARTICLES
+                and (reader.token(at + 1).key in PERIODS or not (found or end.kind is FactKind.DURATION))
+            )
+        ):
             leads = True
         elif token.key in PERIODS and not found and not leads and token.key.endswith("ly"):
             return frozenset({PERIODS[token.key]}), at + 1
-        elif token.key == "annum" or token.key == "annually":
+        elif token.key in {"annum", "annually"}:
             return frozenset({"year"}), at + 1
         elif leads and token.kind == WORD and token.key not in _PER_END:
             following = reader.token(at + 1)
-            if following.kind == WORD and token.key.endswith("\0") and following.text[0].isupper():
+            known = token.key in PERIODS or token.text in UNITS or token.text.lower() in UNITS
+            if following.kind == WORD and token.key.endswith("\0") and following.text[0].isupper() and not known:
                 found.append(_stem_of_period(token.key))
                 token, at = following, at + 1
                 following = reader.token(at + 1)
@@ -405,7 +454,7 @@ def _noun(reader: NumberReader, end: QuantityReading) -> tuple[frozenset[str], i
     """The words right behind a bare number, which say what it counts, and how many tokens they are."""
     stems: list[str] = []
     at = end.last + 1
-    while at < end.last + 5:  # noqa: PLR2004 - "free video calls"
+    while at < end.last + 5:
         token = reader.token(at)
         if token.text == "-" and stems:
             at += 1
@@ -483,12 +532,10 @@ def code_of(text: str) -> str:
 _OFTEN: Final = {"once": Decimal(1), "twice": Decimal(2), "thrice": Decimal(3)}
 
 
-def _stated_in_words(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
+def _stated_in_terms(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
     """``free of charge``, ``unlimited``, ``half``; not what a reading holds already ("half an hour")."""
     tokens = scan.reader.tokens
-    marks = [
-        mark for mark in marks_in(tokens) if mark[2] in {Mark.FREE, Mark.UNLIMITED, Mark.HALF, Mark.NOT_FREE}
-    ]
+    marks = [mark for mark in marks_in(tokens) if mark[2] in {Mark.FREE, Mark.UNLIMITED, Mark.HALF, Mark.NOT_FREE}]
     figures = [
         Figure(
             FigureKind.NUMBER,

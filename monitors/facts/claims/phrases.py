@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from monitors.facts.claims.clauses import Clause, Passage, Words
-from monitors.facts.claims.vocabulary import LIGHT, Mark
+from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark
+from monitors.facts.quantities.other_languages import DENIALS, as_written
 from monitors.facts.text import NUMERAL, SIGN, WORD, Token, keys_of, normalise, tokenise
 
 
@@ -41,8 +42,11 @@ class Phrase(NamedTuple):
 _ASIDE: Final = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
 """Up to three words in brackets distinguish namesakes ("(2016 film)"); more may be what the gold is about."""
 _ARTICLES: Final = keys_of("the a an of and & in on at to for by der die das le la les el los las")
-_DENIALS: Final = keys_of("not isn't wasn't never except excluding nor neither without no nicht kein keine nie ohne pas sin cannot can't doesn't don't")
-_DENIALS_BEHIND: Final = keys_of("नहीं nahi nahin nhi")
+_DENIALS: Final = DENIALS | keys_of(
+    "not isn't wasn't never except excluding nor neither without no nicht kein keine nie ohne pas sin "
+    "cannot can't doesn't don't"
+)
+_DENIALS_BEHIND: Final = keys_of("नहीं nahi nahin nhi nicht pas niet")
 _BEHIND_SKIPPED: Final = keys_of("के का की को से ke ka ki ko se में mein")
 _SEPARATORS: Final = frozenset(",;()–—|")
 _MAX_SKIPPED: Final = 3
@@ -85,7 +89,12 @@ def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]
         at = start
         for wanted in phrase:
             skipped = 0
-            while at < len(plain) and plain[at] != wanted and (plain[at] in _ARTICLES or plain[at] == "-") and skipped < _MAX_SKIPPED:
+            while (
+                at < len(plain)
+                and plain[at] != wanted
+                and (plain[at] in _ARTICLES or plain[at] == "-")
+                and skipped < _MAX_SKIPPED
+            ):
                 at, skipped = at + 1, skipped + 1
             if at >= len(plain) or plain[at] != wanted:
                 break
@@ -99,7 +108,11 @@ def word_of(token: Token) -> str:
     """A token's word as phrases are compared: by how it is written, also in a language that is read as English."""
     if token.kind != WORD:
         return token.key
-    return plain_key(normalise(token.text).text.lower().removesuffix("\0")) if token.key != token.text else plain_key(token.key)
+    return (
+        plain_key(normalise(token.text).text.lower().removesuffix("\0"))
+        if token.key != token.text
+        else plain_key(token.key)
+    )
 
 
 def read_phrase(passage: Passage, phrase: Sequence[str], asked: Words, question: Passage) -> list[Phrase]:
@@ -110,7 +123,9 @@ def read_phrase(passage: Passage, phrase: Sequence[str], asked: Words, question:
     ]
 
 
-def _status(passage: Passage, first: int, after: int, asked: Words, question: Passage) -> PhraseStatus:
+def _status(  # noqa: C901 - one row for each status
+    passage: Passage, first: int, after: int, asked: Words, question: Passage
+) -> PhraseStatus:
     tokens = passage.scan.reader.tokens
     clause = next((one for one in passage.clauses if one.first <= first < one.after), None)
     if clause is None:
@@ -135,7 +150,7 @@ def _status(passage: Passage, first: int, after: int, asked: Words, question: Pa
         return PhraseStatus.PAST
     if marks & Mark.INSTEAD and any(mark is Mark.INSTEAD and start <= at < first for at, _, mark in passage.marks):
         return PhraseStatus.DENIED
-    if _is_outdone(passage, clause, (start, end), first, after, asked):
+    if _is_outdone(passage, clause, (start, end), (first, after), asked):
         return PhraseStatus.OUTDONE
     if _has_other_role(passage, question, start, first, after):
         return PhraseStatus.ROLES
@@ -153,7 +168,9 @@ _PAST: Final = keys_of("was were did had used था थे थी tha thi")
 def _segment(passage: Passage, clause: Clause, first: int, after: int) -> tuple[int, int]:
     """The part of a clause around a phrase: from comma to comma."""
     tokens = passage.scan.reader.tokens
-    start = next((at + 1 for at in range(first - 1, clause.first - 1, -1) if tokens[at].text in _SEPARATORS), clause.first)
+    start = next(
+        (at + 1 for at in range(first - 1, clause.first - 1, -1) if tokens[at].text in _SEPARATORS), clause.first
+    )
     end = next((at for at in range(after, clause.after) if tokens[at].text in _SEPARATORS), clause.after)
     return start, end
 
@@ -172,16 +189,16 @@ def _is_denied(tokens: Sequence[Token], start: int, first: int, after: int) -> b
         key = tokens[at].key
         if key in {"only", "just", "but"}:
             return False
-        if key in _DENIALS:
+        if as_written(key) in _DENIALS:
             return True
     at = after
     while at < len(tokens) and tokens[at].key in _BEHIND_SKIPPED:
         at += 1
-    return at < len(tokens) and tokens[at].key in _DENIALS_BEHIND
+    return at < len(tokens) and (tokens[at].key in _DENIALS_BEHIND or tokens[at].text.lower() in _DENIALS_BEHIND)
 
 
 def _is_outdone(
-    passage: Passage, clause: Clause, span: tuple[int, int], first: int, after: int, asked: Words
+    passage: Passage, clause: Clause, span: tuple[int, int], place: tuple[int, int], asked: Words
 ) -> bool:
     """Whether another part of the sentence, with a name of its own, says more of what was asked.
 
@@ -189,20 +206,25 @@ def _is_outdone(
     that does not begin its part ("led by Corvane", "including Corvane") belongs to the one before.
     """
     tokens = passage.scan.reader.tokens
-    start, end = span
+    (start, end), (first, after) = span, place
     opening = [token for token in tokens[start:first] if token.key not in _ARTICLES and token.kind == WORD]
     if any(token.key not in LIGHT or token.key in _ATTACHED for token in opening):
         return False
-    behind = _words_of(passage, after, end)
+    behind = _terms_of(passage, after, end)
     if not behind - asked:
         return False
-    own = _words_of(passage, start, end) & asked
+    own = _terms_of(passage, start, end) & asked
     sentence = [one for one in passage.clauses if one.sentence == clause.sentence]
     for low, high in _segments(passage, sentence[0].first, sentence[-1].after):
-        if low <= first < high or (low == end + 1 and start == sentence[0].first and not _is_name(tokens, low, low)):
+        if low <= first < high or (
+            low == end + 1 and start == sentence[0].first and not _is_name(tokens, low, low)
+        ):
             continue
-        theirs = _words_of(passage, low, high) & asked
-        if own < theirs and any(_is_name(tokens, at, low) for at in range(low, high)):
+        words = _terms_of(passage, low, high)
+        theirs = words & asked
+        names = frozenset(STEMS[tokens[at].key] for at in range(low, high) if _is_name(tokens, at, low))
+        plain = own == theirs and own and not {word for word in words - asked - names if " " not in word}
+        if (own < theirs or plain) and any(_is_name(tokens, at, low) for at in range(low, high)):
             return True
     return False
 
@@ -216,10 +238,10 @@ def _segments(passage: Passage, first: int, after: int) -> list[tuple[int, int]]
     return [(low + 1, high) for low, high in pairwise(cuts) if high > low + 1]
 
 
-def _words_of(passage: Passage, start: int, end: int) -> Words:
-    from monitors.facts.claims.clauses import content_words  # noqa: PLC0415
+def _terms_of(passage: Passage, start: int, end: int) -> Words:
+    from monitors.facts.claims.clauses import content_terms
 
-    return content_words(passage.scan.reader.tokens[start:end])
+    return content_terms(passage.scan.reader.tokens[start:end])
 
 
 def _is_name(tokens: Sequence[Token], at: int, start: int) -> bool:
@@ -237,8 +259,14 @@ def _has_other_role(passage: Passage, question: Passage, start: int, first: int,
     asked = question.scan.reader.tokens
     if not asked or asked[0].key not in _WHO:
         return False
-    verbs = {plain_key(token.key) for token in asked[1:3] if token.kind == WORD and token.key not in _COPULAS}
-    names = {plain_key(token.key) for token in asked[2:] if token.kind == WORD and token.text[0].isupper()} - _TITLES
+    verbs = {
+        plain_key(token.key)
+        for token in asked[1:3]
+        if token.kind == WORD and token.key not in _COPULAS and not token.text[0].isupper()
+    }
+    names = {
+        plain_key(token.key) for token in asked[2:] if token.kind == WORD and token.text[0].isupper()
+    } - _TITLES
     if not verbs or not names:
         return False
     tokens = passage.scan.reader.tokens
@@ -261,11 +289,13 @@ def items_of(text: str) -> list[tuple[str, ...]]:
     if len(parts) < 2:  # noqa: PLR2004 - a list has two items
         return []
     items = [phrase_keys(part) for part in parts]
-    return items if all(item and len(item) <= _MAX_ITEM_WORDS for item in items) else []
+    return items if all(item and len(item) <= _MAX_ITEM_TERMS for item in items) else []
 
 
-_ITEM_BREAK: Final = re.compile(r"\s*[,;]\s*(?:and\s+|und\s+|et\s+|y\s+|और\s+|aur\s+)?|\s+(?:and|und|et|y|&|और|aur)\s+")
-_MAX_ITEM_WORDS: Final = 4
+_ITEM_BREAK: Final = re.compile(
+    r"\s*[,;]\s*(?:and\s+|und\s+|et\s+|y\s+|और\s+|aur\s+)?|\s+(?:and|und|et|y|&|और|aur)\s+"
+)
+_MAX_ITEM_TERMS: Final = 4
 _ORDER: Final = keys_of("order sequence reihenfolge ordre orden क्रम")
 
 

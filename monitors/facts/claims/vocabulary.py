@@ -1,4 +1,4 @@
-"""The words by which answers are read, from `vocabulary.toml`: light words, marks of status, opposites, synonyms."""
+"""The words by which answers are read, from `vocabulary.toml`: light words, marks, opposites, synonyms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any, Final
 
 from monitors.facts.text import Token, normalise, word_key
 
-_TABLES: Final[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "vocabulary.toml").read_text(encoding="utf-8"))
+_TABLES: Final[dict[str, Any]] = tomllib.loads(
+    (Path(__file__).parent / "vocabulary.toml").read_text(encoding="utf-8")
+)
 
 
 class Mark(IntFlag):

@@ -61,7 +61,7 @@ class Locale(NamedTuple):
         return Writing(self.is_unread, self.mark is DecimalMark.COMMA, self.speech)
 
     def spoken(self, speech: str) -> Locale:
-        """This locale with words of ``speech``, which writes a comma before decimals where nothing else is known."""
+        """This locale with words of ``speech``; a comma stands before decimals where nothing else is known."""
         mark = DecimalMark.COMMA if self.mark in {None, DecimalMark.EITHER} else self.mark
         return self._replace(language=Language.OTHER, speech=speech, mark=mark)
 

@@ -55,11 +55,15 @@ UNITS: Final = _load_units()
 """Every unit by its spelling."""
 
 _SPELLINGS: Final = "|".join(
-    re.escape(spelling).replace(r"\ ", r"\s") if len(spelling) <= MAX_CASED_LENGTH else f"(?i:{re.escape(spelling)})"
+    re.escape(spelling).replace(r"\ ", r"\s")
+    if len(spelling) <= MAX_CASED_LENGTH
+    else f"(?i:{re.escape(spelling)})"
     for spelling in sorted(UNITS, key=len, reverse=True)
 )
 _UNIT: Final = re.compile(rf"[ \u00a0\u202f-]?({_SPELLINGS})(?![\w\u0900-\u097f²³°]|/[a-z])")
-_RANGE_JOINTS: Final = frozenset({"-", "–", "—", "to", "upto", "and", "or", "bis", "से", "se", "और", "aur", "a", "à", "y", "et", "und"})
+_RANGE_JOINTS: Final = frozenset(
+    {"-", "–", "—", "to", "upto", "and", "or", "bis", "से", "se", "और", "aur", "a", "à", "y", "et", "und"}
+)
 _MAX_LENGTH: Final = 24
 
 
@@ -92,7 +96,9 @@ def _unit_behind(text: str, reading: QuantityReading) -> tuple[MeasureUnit | Non
 
 
 def _unit_of_range(reader: NumberReader, first: QuantityReading, second: QuantityReading) -> MeasureUnit | None:
-    gap = [reader.token(at).key.removesuffix("\0") for at in range(first.last + 1, min(second.first, first.last + 4))]
+    gap = [
+        reader.token(at).key.removesuffix("\0") for at in range(first.last + 1, min(second.first, first.last + 4))
+    ]
     joined = len(gap) == 1 and gap[0] in _RANGE_JOINTS
     return UNITS.get(_spelling_key(second.original_unit or "")) if joined else None
 

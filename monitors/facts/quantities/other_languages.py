@@ -16,17 +16,17 @@ from monitors.facts.language import OTHER
 from monitors.facts.quantities.currencies import DOLLARS, NAMES, SIGNS
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.numerals import Lookup
-from monitors.facts.quantities.translations import translated, words_of
+from monitors.facts.quantities.translations import terms_of, translated
 from monitors.facts.quantities.units import MILLION_CODES
 from monitors.facts.text import END, NUMERAL, SIGN, WORD, Token, keys_of, word_key
 
 _OPAQUE: Final = "\0"
 """The mark behind a word that must be in no table; no text holds it as part of a word."""
 
-_COMMON_WORDS = frozenset({"le", "lire", "peso", "buck", "bucks", "quid", "dram", "rm"})
+_COMMON_TERMS = frozenset({"le", "lire", "peso", "buck", "bucks", "quid", "dram", "rm"})
 """Names of currencies that are ordinary words in other languages ("le 5", "peso 80 kg")."""
 
-CURRENCY_KEYS: Final = frozenset(NAMES) - _COMMON_WORDS | {"cents"}
+CURRENCY_KEYS: Final = frozenset(NAMES) - _COMMON_TERMS | {"cents"}
 """Names and codes of currencies that are read in any language."""
 
 _SMALL_WORDS = frozenset(word_key(word) for words in OTHER.values() for word in words.split())
@@ -46,7 +46,7 @@ def as_international(tokens: Sequence[Token], text: str, language: str = "") -> 
 
     Words of ``language`` that have a row in `languages.toml` are read as that row says.
     """
-    tokens, words = _grouped(tokens, text), words_of(language)
+    tokens, words = _grouped(tokens, text), terms_of(language)
     if not words:
         tokens = _without_dates(tokens, text)
     return [
@@ -175,27 +175,9 @@ def _is_small(token: Token) -> bool:
     return token.kind == WORD and as_written(token.key) in _SMALL_WORDS
 
 
-def leaves_unread(found: Lookup, readings: Sequence[QuantityReading]) -> bool:
-    """Whether a text may state more than was read: a number with its word, a currency without digits."""
-    if any(reading.unread or reading.attached for reading in readings):
-        return True
-    inside = {at for reading in readings for at in range(reading.first, reading.last + 1)}
-    return any(
-        at not in inside and (token.text in SIGNS or (token.kind == WORD and token.key in CURRENCY_KEYS))
-        for at, token in enumerate(found.tokens)
-    )
-
-
 DENIALS = keys_of(
     "nicht kein keine keinen keiner keines nie ohne sondern ne pas jamais aucun aucune sans no ni nunca ningún "
     "ninguna sin sino não nem sem non mai nessun senza niet geen nooit bez nu fără değil không tidak bukan not "
     "never"
 )
 """Words that may take an amount back, in languages that are recognized: they only stop a grader from passing."""
-
-
-def may_deny(found: Lookup) -> bool:
-    """Whether a text may deny what it states: by such a word, or in a script whose words are not split."""
-    return any(
-        as_written(token.key) in DENIALS if token.kind == WORD else _is_unread(token) for token in found.tokens
-    )

@@ -17,8 +17,8 @@ from monitors.facts.quantities.currencies import MINOR
 from monitors.facts.quantities.dates import Day, date_at, relative_at
 from monitors.facts.quantities.fact import Bound, Fact, FactKind, QuantityReading
 from monitors.facts.quantities.locales import PLAIN, Locale, Writing, as_marked, locale_of, settled
-from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.measures import with_measures
+from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.numbered import with_noun
 from monitors.facts.quantities.numerals import EXACT, LARGEST, is_multiple, plain
 from monitors.facts.quantities.other_languages import as_international, with_unread

@@ -1,7 +1,7 @@
 """German, French and Spanish words as the English ones that the readers know, from `languages.toml`.
 
-Each word that has a row gets that row's key, a number word becomes a numeral; spans stay those of the text. What has
-no row says nothing: "once" is eleven in Spanish and "an" no article in German.
+Each word that has a row gets that row's key, a number word becomes a numeral; spans stay those of the text. What
+has no row says nothing: "once" is eleven in Spanish and "an" no article in German.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any, Final
 
 from monitors.facts.text import NUMERAL, Token, normalise, word_key
 
-_TABLES: Final[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "languages.toml").read_text(encoding="utf-8"))
+_TABLES: Final[dict[str, Any]] = tomllib.loads(
+    (Path(__file__).parent / "languages.toml").read_text(encoding="utf-8")
+)
 LANGUAGES: Final = frozenset(_TABLES)
 """The languages that are read by their words: ISO 639-1."""
 _UNITS_BELOW_TEN: Final = 10
@@ -23,7 +25,7 @@ _HUNDRED: Final = 100
 
 
 @lru_cache(maxsize=8)
-def words_of(language: str) -> Mapping[str, str]:
+def terms_of(language: str) -> Mapping[str, str]:
     """The English key of each word of a language, or its digits; nothing for a language without rows."""
     if language not in _TABLES:
         return {}
@@ -49,7 +51,9 @@ def _german_compounds(numbers: Mapping[str, str]) -> dict[str, str]:
         for scale, factor in (("hundert", 100), ("tausend", 1000)):
             made[f"{unit}{scale}"] = str(value * factor)
             if factor == _HUNDRED:
-                made.update({f"{unit}{scale}{rest}": str(value * factor + more) for rest, more in small.items() if more})
+                made.update(
+                    {f"{unit}{scale}{rest}": str(value * factor + more) for rest, more in small.items() if more}
+                )
     return made
 
 

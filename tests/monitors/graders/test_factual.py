@@ -42,9 +42,9 @@ def told(verdict: Judged | Abstained) -> str:
     ("question", "gold", "reply", "verdict"),
     [
         ("Is cataract covered?", "Yes, after 24 months", "Cataract is covered after two years.", "passed"),
-        ("Is cataract covered?", "Yes, after 24 months", "Cataract is covered.", "missing_fact"),
+        ("Is cataract covered?", "Yes, after 24 months", "Cataract is covered.", "abstained"),
         ("Is cataract covered?", "Yes, after 24 months", "Cataract is covered after 12 months.", "wrong_fact"),
-        ("Is cataract covered?", "Yes, after 24 months", "Cataract is not covered.", "missing_fact"),
+        ("Is cataract covered?", "Yes, after 24 months", "Cataract is not covered.", "wrong_fact"),
         ("Is cataract covered?", "Yes", "Cataract is not covered.", "wrong_fact"),
         (
             "Is there a co-pay?",
@@ -129,7 +129,7 @@ def test_an_unclear_quantity_is_not_outvoted_by_a_yes():
         ("daily from 5:30 am to 11 pm", "Monday to Sunday from 05:30 to 23:00.", "passed"),
         ("Terminal 2", "You leave from Terminal 1, opposite gate A2.", "wrong_fact"),
         ("Terminal 2", "You leave from terminal 2, gate B1.", "passed"),
-        ("Gate 12", "Gate A12.", "passed"),
+        ("Gate 12", "Gate A12.", "abstained"),
     ],
 )
 def test_days_of_the_week_and_places_in_a_row(gold: str, reply: str, verdict: str):

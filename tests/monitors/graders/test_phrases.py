@@ -1,36 +1,15 @@
-"""Short golds without a quantity."""
-
-from datetime import UTC, datetime
+"""Short golds without a quantity: names, phrases, lists."""
 
 import pytest
 
-from monitors.graders.phrases import PhrasesGrader, phrase_words
-from monitors.records.base import Language, Severity
-from monitors.records.cases import GoldCase, Pipeline, Provenance
-from monitors.records.exchanges import Exchange, Timings
+from monitors.facts.claims.phrases import phrase_keys
 from monitors.records.grades import Abstained, Judged
+from tests.monitors.graders import test_factual
 
 
 def grade(gold: str, reply: str, *alternatives: str) -> Judged | Abstained:
-    case = GoldCase(
-        id="c1",
-        turns=("Which hospital handles claims?",),
-        gold=gold,
-        alternatives=alternatives,
-        severity=Severity.WRONG,
-        language=Language.ENGLISH,
-        type="network",
-        provenance=Provenance(pipeline=Pipeline.TEMPLATE),
-    )
-    exchange = Exchange(
-        run_id="r1",
-        case_id="c1",
-        turns=case.turns,
-        visible_text=reply,
-        asked_at=datetime(2026, 1, 1, tzinfo=UTC),
-        timings=Timings(total_ms=1),
-    )
-    return PhrasesGrader().grade(case, exchange)
+    question = "Which hospital handles claims?"
+    return test_factual.grade(question, gold, reply, alternatives=alternatives)
 
 
 def told(verdict: Judged | Abstained) -> str:
@@ -47,15 +26,15 @@ def told(verdict: Judged | Abstained) -> str:
         ("लोटस क्लिनिक", "दावे लोटस क्लिनिक में जाते हैं।", "passed"),
         ("Lotus Clinic", "Claims go to the Banyan Hospital.", "failed"),
         ("Lotus Clinic", "Claims go to the Lotus Hospital.", "abstained"),
-        ("Lotus Clinic", "It is not the Lotus Clinic.", "abstained"),
-        ("Lotus Clinic", "Lotus Clinic nahi, koi aur.", "abstained"),
+        ("Lotus Clinic", "It is not the Lotus Clinic.", "failed"),
+        ("Lotus Clinic", "Lotus Clinic nahi, koi aur.", "failed"),
         ("hospital handles claims", "Which hospital handles claims? No idea.", "abstained"),
         ("Lotus Clinic", "Blotus clinical trials", "abstained"),
         ("Any room but a suite, only if no single room can be had that day", "A suite.", "abstained"),
         ("The answer is polite and explains the rule", "Bags go into a locker.", "abstained"),
         ("Guests must leave quietly", "Please make no noise when you go.", "abstained"),
         ("Frühstück hat begonnen um acht bitte warten", "Breakfast is served.", "abstained"),
-        ("Lotus Clinic and Banyan Hospital", "Claims go to the post office.", "failed"),
+        ("Lotus Clinic and Banyan Hospital", "Claims go to the post office.", "abstained"),
     ],
 )
 def test_phrases(gold: str, reply: str, verdict: str):
@@ -75,5 +54,5 @@ def test_evidence_is_the_phrase():
 
 
 def test_brackets_of_more_than_three_words_are_part_of_the_gold():
-    assert phrase_words("Single room (2016 plan)") == ("single", "room")
-    assert len(phrase_words("Single room (suite only if no other is free)")) > 5
+    assert phrase_keys("Single room (2016 plan)") == ("single", "room")
+    assert len(phrase_keys("Single room (suite only if no other is free)")) > 5

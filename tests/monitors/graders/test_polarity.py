@@ -1,23 +1,17 @@
 """Yes and no, said outright or not."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from monitors.domains.pack import load_domain
 from monitors.facts.text import normalise, tokenise
 from monitors.graders.polarity import (
     Polarity,
-    PolarityGrader,
     gold_polarity,
     is_yes_no_question,
     polarity_of,
     question_of,
+    read_polarity,
 )
-from monitors.records.base import Language, Severity
-from monitors.records.cases import GoldCase, Pipeline, Provenance
-from monitors.records.exchanges import Exchange, Timings
-from monitors.records.grades import Abstained
 
 INSURANCE = load_domain()
 COSMETIC = "Is cosmetic surgery covered?"
@@ -96,25 +90,8 @@ def test_what_a_gold_says():
 
 
 def graded(question: str, gold: str, reply: str) -> str:
-    case = GoldCase(
-        id="c1",
-        turns=(question,),
-        gold=gold,
-        severity=Severity.WRONG,
-        language=Language.ENGLISH,
-        type="coverage_scope",
-        provenance=Provenance(pipeline=Pipeline.TEMPLATE),
-    )
-    exchange = Exchange(
-        run_id="r1",
-        case_id="c1",
-        turns=(question,),
-        visible_text=reply,
-        asked_at=datetime(2026, 1, 1, tzinfo=UTC),
-        timings=Timings(total_ms=1),
-    )
-    grade = PolarityGrader(INSURANCE).grade(case, exchange)
-    return "abstained" if isinstance(grade, Abstained) else "passed" if grade.passed else "failed"
+    agrees = read_polarity(question, (gold,), reply, INSURANCE).agrees
+    return "abstained" if agrees is None else "passed" if agrees else "failed"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Quantities of the gold in the reply, in their roles."""
+"""Figures of the gold in the reply, each for its own subject."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from monitors.domains.pack import load_domain
 from monitors.graders.base import GraderSettings
-from monitors.graders.quantities import QuantitiesGrader
+from monitors.graders.factual import FactualGrader
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Channel, Exchange, Timings, WirePayload
@@ -35,9 +35,7 @@ def an_exchange(text: str, **more: object) -> Exchange:
 
 
 def graded(question: str, gold: str, reply: str, **more: object) -> Judged | Abstained:
-    return QuantitiesGrader(GraderSettings(), load_domain()).grade(
-        a_case(question, gold, **more), an_exchange(reply)
-    )
+    return FactualGrader(GraderSettings(), load_domain()).grade(a_case(question, gold, **more), an_exchange(reply))
 
 
 def told(grade: Judged | Abstained) -> str:
@@ -54,9 +52,7 @@ def told(grade: Judged | Abstained) -> str:
         ("36 months", "Pre-existing diseases: waiting period of 36\u202fmonths."),
         ("24 months", "PED ke liye do saal ka waiting period hai."),
         ("24 months", "पहले से मौजूद बीमारियों के लिए प्रतीक्षा अवधि दो साल है।"),
-        ("24 months — counted from the start of the policy", "After 24 months of continuous cover."),
         ("24 months", "The waiting period went down from 48 months to 24 months."),
-        ("24 months", "24 months for pre-existing diseases. Listed illnesses have a waiting period of 12 months."),
         ("24 months", "24 months [Source: Nova Gold, p. 36]"),
         ("up to 60 days", "60 days"),
         ("60 days", "up to 60 days"),
@@ -76,13 +72,13 @@ def test_the_gold_is_met(gold: str, reply: str):
         (
             "36 months",
             "A pre-existing disease is one diagnosed within 36 months prior to the policy.",
-            "missing_fact",
+            "abstained",
         ),
-        ("36 months", "See clause 36.", "missing_fact"),
-        ("36 months", "The grace period is 36 months.", "missing_fact"),
+        ("36 months", "See clause 36.", "abstained"),
+        ("36 months", "The grace period is 36 months.", "abstained"),
         ("24 months", "24 months. It is actually 36 months.", "wrong_fact"),
         ("24 months", "Nova Silver has a waiting period of 24 months; Nova Gold one of 36 months.", "wrong_fact"),
-        ("24 months and 30 days for illness", "24 months.", "missing_fact"),
+        ("24 months and 30 days for illness", "24 months.", "abstained"),
         ("at least 24 hours", "up to 24 hours", "wrong_fact"),
         ("24 months", "The document does not say.", "missing_fact"),
     ],
@@ -131,12 +127,13 @@ def test_a_denied_limit_is_wrong_and_a_waiting_time_said_by_a_limit_is_not(gold:
 def test_money():
     question = "What is the room rent limit?"
     assert told(graded(question, "₹5,000 per day", "Room rent: Rs. 5000/- a day")) == "passed"
-    assert told(graded(question, "₹5,000 per day", "रूम रेंट पाँच हज़ार रुपये")) == "passed"
+    assert told(graded(question, "₹5,000 per day", "रूम रेंट पाँच हज़ार रुपये")) == "abstained"
+    assert told(graded(question, "₹5,000 per day", "रूम रेंट प्रति दिन पाँच हज़ार रुपये")) == "passed"
     assert told(graded(question, "₹5 lakh", "5,00,000")) == "passed"
     assert told(graded(question, "₹5,000 per day", "$5,000 per day")) == "wrong_fact"
     assert told(graded(question, "₹5,000 per day", "₹50,000 per day")) == "wrong_fact"
-    assert told(graded(question, "₹5,000 per day", "Room rent is not covered up to ₹5,000.")) == "wrong_fact"
-    assert told(graded(question, "₹5,000 per day", "Room rent is not covered beyond ₹5,000.")) == "passed"
+    assert told(graded(question, "₹5,000 per day", "Room rent is not covered up to ₹5,000.")) == "abstained"
+    assert told(graded(question, "₹5,000 per day", "Room rent is not covered beyond ₹5,000.")) == "abstained"
     assert told(graded(question, "up to ₹5,000", "We will not pay more than ₹5,000.")) == "passed"
 
 
@@ -144,7 +141,7 @@ def test_how_often():
     """Once, twice and thrice count where a number of times is asked."""
     question = "How many times can the sum insured be restored?"
     assert told(graded(question, "2", "It can be restored twice.")) == "passed"
-    assert told(graded(question, "2", "It can be restored once.")) == "missing_fact"
+    assert told(graded(question, "2", "It can be restored once.")) == "wrong_fact"
     assert told(graded("How many documents?", "1", "Once you ask, five.")) == "wrong_fact"
 
 
@@ -159,15 +156,15 @@ def test_how_often():
         ("119 EUR per year", "119 euros annually", "passed"),
         ("119 EUR per year", "The annual plan costs €119.", "passed"),
         ("119 EUR", "It costs €119 a year.", "passed"),
-        ("€10 per person", "€10 per year", "passed"),
+        ("€10 per person", "€10 per year", "wrong_fact"),
         ("₹5,000 per day", "Rs 5,000 per night", "passed"),
         ("€120 a year", "€10 per month, that is €120 per year.", "passed"),
         ("€10 a month", "It costs €10 a month. It is €120 a year.", "passed"),
-        ("€10 a month and €100 a year", "€10 a year and €100 a month", "wrong_fact"),
+        ("€10 a month and €100 a year", "€10 a year and €100 a month", "abstained"),
     ],
 )
 def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, verdict: str):
-    """Where both name one; people are no period, and nights are days."""
+    """Where both name one; nights are days."""
     assert told(graded("What does the annual plan cost?", gold, reply)) == verdict
 
 
@@ -177,7 +174,7 @@ def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, v
         ("Yes, until week 28", "Yes, travellers are covered up to the 36th week.", "wrong_fact"),
         ("Yes, until week 28", "Yes, travellers are covered up to the 28th week.", "passed"),
         ("Yes, up to the 28th week", "Yes, up to and including week 28.", "passed"),
-        ("Yes, up to the 28th week", "Yes, pregnancy is covered.", "missing_fact"),
+        ("Yes, up to the 28th week", "Yes, pregnancy is covered.", "abstained"),
         ("28th week", "It is covered up to the 28th week.", "passed"),
         ("28th week", "It is covered for the first 28 weeks.", "passed"),
         ("from the 29th day", "from day 43 on", "wrong_fact"),
@@ -189,7 +186,7 @@ def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, v
         ("the third floor", "It is on the 4th floor.", "wrong_fact"),
         ("28 weeks", "28 weeks, first seen in week 4", "passed"),
         ("Yes, from day 1", "Yes, at once.", "abstained"),
-        ("€500 in the second year", "€500 after a year", "passed"),
+        ("€500 in the second year", "€500 after a year", "abstained"),
     ],
 )
 def test_a_place_in_a_row_is_a_fact_of_its_own(gold: str, reply: str, verdict: str):
@@ -203,15 +200,15 @@ def test_a_place_in_a_row_is_a_fact_of_its_own(gold: str, reply: str, verdict: s
         ("around the clock", "The line is open 24/7, every day of the year.", "passed"),
         ("24/7", "You can call around the clock.", "passed"),
         ("24 hours a day", "Open 24 hours, seven days a week.", "passed"),
-        ("24/7", "It is open from 8 am to 8 pm.", "wrong_fact"),
-        ("8 am to 8 pm", "It is open around the clock.", "wrong_fact"),
+        ("24/7", "It is open from 8 am to 8 pm.", "abstained"),
+        ("8 am to 8 pm", "It is open around the clock.", "abstained"),
         ("24/7", "It is not open around the clock.", "wrong_fact"),
         ("24/7", "Not only by day but around the clock.", "passed"),
         ("24/7", "There is a 24-hour helpline.", "abstained"),
-        ("24/7", "There is a helpline.", "missing_fact"),
+        ("24/7", "There is a helpline.", "abstained"),
         ("24 hours", "It takes 24 hours; the helpline is open 24/7.", "passed"),
         ("the 24-hour helpline", "Call the 24-hour helpline.", "passed"),
-        ("7 days", "The helpline is open 24/7.", "missing_fact"),
+        ("7 days", "The helpline is open 24/7.", "abstained"),
         ("8:30-18:00", "Monday to Friday from 8:30 am to 6 pm (CET)", "passed"),
         ("8:30-18:00", "Monday to Friday from 8:30 am to 5 pm (CET)", "wrong_fact"),
         ("6 pm", "bis 18 Uhr", "passed"),
@@ -222,26 +219,25 @@ def test_times_of_day_and_what_is_always_open(gold: str, reply: str, verdict: st
     assert told(graded("When can I call?", gold, reply)) == verdict
 
 
-def test_always_is_read_in_languages_whose_other_words_are_not():
-    """A denial there is not read, so that it stays open."""
+def test_always_is_read_in_german():
     other = {"language": Language.OTHER, "alternatives": ("24/7",)}
     asked = "Wann ist die Hotline erreichbar?"
     assert told(graded(asked, "rund um die Uhr", "Sie ist rund um die Uhr besetzt.", **other)) == "passed"
-    assert told(graded(asked, "rund um die Uhr", "Sie ist nicht 24/7 besetzt.", **other)) == "abstained"
-    assert told(graded(asked, "rund um die Uhr", "Von 8 bis 18 Uhr.", **other)) == "abstained"
+    assert told(graded(asked, "rund um die Uhr", "Sie ist nicht 24/7 besetzt.", **other)) == "wrong_fact"
+    assert told(graded(asked, "rund um die Uhr", "Von 8 bis 18 Uhr.", **other)) == "wrong_fact"
 
 
 @pytest.mark.parametrize(
     ("question", "gold", "reply", "verdict"),
     [
-        ("What is the oldest insurable age?", "79", "You can join up to and including 69 years.", "wrong_fact"),
+        ("What is the oldest insurable age?", "79", "You can join up to and including 69 years.", "abstained"),
         ("What is the oldest insurable age?", "79", "You can join up to and including 79 years.", "passed"),
-        ("What is the oldest insurable age?", "79", "The wait is 3 months.", "missing_fact"),
+        ("What is the oldest insurable age?", "79", "The wait is 3 months.", "abstained"),
         ("How many months must I wait?", "24", "You wait for 36 months.", "wrong_fact"),
-        ("How many hospitals are there?", "79", "You find some within 5 minutes.", "missing_fact"),
+        ("How many hospitals are there?", "79", "You find some within 5 minutes.", "abstained"),
         ("Which percentage do I pay?", "10", "You pay 20 %.", "wrong_fact"),
-        ("How many claims are there per year?", "2", "You are insured for one year.", "missing_fact"),
-        ("How many of the 30 days are left?", "12", "The free look is 30 days.", "missing_fact"),
+        ("How many claims are there per year?", "2", "You are insured for one year.", "abstained"),
+        ("How many of the 30 days are left?", "12", "The free look is 30 days.", "abstained"),
     ],
 )
 def test_another_number_of_what_is_asked_is_wrong(question: str, gold: str, reply: str, verdict: str):
@@ -258,7 +254,7 @@ def test_another_number_of_what_is_asked_is_wrong(question: str, gold: str, repl
             "Up to €1,200 in all; with the Plus plan it's €2,500.",
             "abstained",
         ),
-        ("How much for bags?", "up to 2500 euros", "Bags: up to €1,200 in total. Plus pays €2,500.", "abstained"),
+        ("How much for bags?", "up to 2500 euros", "Bags: up to €1,200 in total. Plus pays €2,500.", "wrong_fact"),
         ("How much for bags?", "up to 2500 euros", "Up to €2,500; with the basic plan it's €1,200.", "passed"),
         (
             "How much for bags with Plus?",
@@ -266,8 +262,8 @@ def test_another_number_of_what_is_asked_is_wrong(question: str, gold: str, repl
             "Up to €1,200 in all; with Plus it's €2,500.",
             "passed",
         ),
-        ("How much for bags?", "up to 2500 euros", "It costs €12 and pays up to €2,500.", "passed"),
-        ("How much for bags?", "up to 2500 euros", "Up to €12 a day, up to €2,500 in all.", "passed"),
+        ("How much for bags?", "up to 2500 euros", "It costs €12 and pays up to €2,500.", "abstained"),
+        ("How much for bags?", "up to 2500 euros", "Up to €12 a day, up to €2,500 in all.", "abstained"),
         ("How much for bags?", "€2,500", "It went up from €1,200 to €2,500.", "passed"),
         ("How much for bags?", "€2,500", "It is not €1,200, it is €2,500.", "passed"),
         ("What is the ICU limit?", "₹10,000", "Room rent: ₹5,000, ICU: ₹10,000.", "passed"),
@@ -301,27 +297,25 @@ def test_alternatives_are_as_good():
     assert told(graded(WAITING, "24 months", "36 months", alternatives=("36 months",))) == "passed"
 
 
-def test_evidence_points_at_both():
-    """Spans lead to the words in the reply (here the wire's) and in the gold."""
+def test_evidence_points_at_the_figure():
+    """The span leads to the words in the reply, here the wire's."""
     wire = WirePayload(url="http://localhost/answer", text="It is two years.")
     exchange = an_exchange("hidden", wire=wire, graded_channel=Channel.WIRE)
-    grade = QuantitiesGrader(GraderSettings(), load_domain()).grade(
-        a_case(WAITING, "a wait of 24 months"), exchange
-    )
+    grade = FactualGrader(GraderSettings(), load_domain()).grade(a_case(WAITING, "a wait of 24 months"), exchange)
     assert isinstance(grade, Judged)
-    places = {span.where: (span.start, span.end) for span in grade.evidence}
-    assert "It is two years."[slice(*places[Channel.WIRE])] == "two years"
-    assert "a wait of 24 months"[slice(*places["gold"])] == "24 months"
+    (span,) = grade.evidence
+    assert span.where == Channel.WIRE
+    assert "It is two years."[span.start : span.end] == "two years"
 
 
 @given(st.text(), st.text(min_size=1))
 def test_it_never_raises(reply: str, gold: str):
     grade = (
-        QuantitiesGrader(GraderSettings(), load_domain()).grade(a_case(WAITING, gold), an_exchange(reply))
+        FactualGrader(GraderSettings(), load_domain()).grade(a_case(WAITING, gold), an_exchange(reply))
         if _is_valid(gold, reply)
         else None
     )
-    assert grade is None or grade.grader == "quantities"
+    assert grade is None or grade.grader == "factual"
 
 
 def _is_valid(*texts: str) -> bool:

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies
 
+from monitors.facts.claims.wording import describe_reading, group_digits
 from monitors.facts.quantities.scan import scan
-from monitors.graders.quantities import _grouped, measured
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,9 @@ from monitors.graders.quantities import _grouped, measured
 )
 def test_a_quantity_in_words(text, words):
     (reading,) = scan(text).readings
-    assert measured(reading) == words
+    assert describe_reading(reading) == words
 
 
 @given(strategies.decimals(-(10**12), 10**12, places=2), strategies.booleans())
 def test_groups_change_no_value(value, indian):
-    assert Decimal(_grouped(value, indian=indian).replace(",", "")) == value
+    assert Decimal(group_digits(value, indian=indian).replace(",", "")) == value

@@ -31,8 +31,9 @@ def test_spans_count_the_original():
 
 
 def test_measures_and_identifiers_are_no_numbers():
-    """Letters right behind digits make something else of them."""
-    assert [fact.value for fact in read_facts("750ml, 4x4 drive")] == ["4", "4"]
+    """Letters right behind digits make something else of them: a unit, or a name."""
+    assert [fact.value for fact in read_facts("A4 paper, 4x4 drive, a 7P chip")] == ["4", "4", "4"]
+    assert [(fact.kind, fact.value) for fact in read_facts("750ml")] == [("quantity", "0.75")]
 
 
 PIECES = st.sampled_from(
