@@ -34,7 +34,16 @@ from monitors.facts.quantities.translations import LANGUAGES
 from monitors.facts.refusals.detect import read_refusal
 from monitors.facts.text import WORD, Token
 from monitors.facts.weekdays import stretches_of_days
-from monitors.graders.base import SAYS_MORE, SENTENCE, STATEMENT, GraderSettings, abstained, judged
+from monitors.graders.base import (
+    SAYS_MORE,
+    SENTENCE,
+    STATEMENT,
+    UNREAD_GOLD,
+    GraderSettings,
+    abstained,
+    judged,
+    not_read,
+)
 from monitors.graders.claims import (
     Asked,
     Claim,
@@ -167,7 +176,7 @@ class FactualGrader:
         )
         if speech == "other" and best.passed is not False:
             stated = self._word_for_word(case, exchange)
-            return stated or abstained(self, UNREAD_REPLY)
+            return stated or abstained(self, _why_unread(case))
         others = [gold for gold, asked in zip(golds, read, strict=True) if asked not in measured_golds]
         if not best.passed and not speech and (others or all(figure.code for figure in accepted)):
             named = case.model_copy(
@@ -198,7 +207,7 @@ class FactualGrader:
         if speech == "other":
             verdict = decide_terms(case, reply, locale)
             return stated or (
-                self._of_terms(verdict, exchange) if verdict.passed else abstained(self, UNREAD_REPLY)
+                self._of_terms(verdict, exchange) if verdict.passed else abstained(self, _why_unread(case))
             )
         polarity = self._read_polarity(case, exchange, locale)
         if polarity.agrees is not None:
@@ -209,7 +218,7 @@ class FactualGrader:
             return stated or abstained(self, polarity.reason)
         verdict = decide_terms(case, reply, locale)
         if speech and verdict.passed is False and verdict.kind is FailureKind.MISSING_FACT:
-            return stated or abstained(self, UNREAD_REPLY)
+            return stated or abstained(self, _why_unread(case))
         return (
             stated
             if stated and verdict.passed is None and not verdict.turned
@@ -246,6 +255,10 @@ class FactualGrader:
             return None
         span = Span(where=exchange.graded_channel, start=place[0], end=place[1], label="gold word for word")
         return judged(self, None, "the gold stands in the reply, word for word", (span,))
+
+
+def _why_unread(case: GoldCase) -> str:
+    return not_read(UNREAD_GOLD) if case.language is Language.OTHER else UNREAD_REPLY
 
 
 _POINTS: Final = re.compile(
