@@ -397,7 +397,6 @@ _GOES_ON: Final = frozenset(
         "a",
         "each",
         "every",
-        "unless",
         "only",
         "at",
         "of",
@@ -410,9 +409,6 @@ _GOES_ON: Final = frozenset(
         "after",
         "during",
         "within",
-        "except",
-        "excluding",
-        "without",
     }
 )
 _NEW_CLAUSE: Final = frozenset({"and", "which", "who", "because", "so", "plus", "then", "where", "और", "aur"})
@@ -508,3 +504,8 @@ def is_measured(asked: Asked) -> bool:
         for figure in figures
     )
     return len(words) > _MAX_NAME_TERMS or len(content) <= len(figures) or (counted and not named)
+
+
+def said_by_period(figure: Figure) -> Words:
+    """The stems of the words that a figure's own period says: "annual" of "£6 a year"."""
+    return frozenset(STEMS[key] for key, period in PERIODS.items() if period in figure.per)

@@ -58,6 +58,7 @@ from monitors.graders.claims import (
     passage_of_reply,
     periods_in,
     read_claims,
+    said_by_period,
     says_none,
 )
 from monitors.graders.golds import FLOOD, scanned_reply
@@ -346,12 +347,11 @@ def _decide_stated(
 ) -> Verdict:
     gold = describe(claim.figure)
     best = max(live, key=lambda one: (len(one.key & claim.label), len(one.key), -len(one.strange)))
-    labelled = bool(claim.label) and claim.label <= best.key
-    nearer = [
-        one
-        for one in competing
-        if (one.key - best.key if not labelled else one.key & claim.label > best.key & claim.label)
-    ]
+    own = best.key & claim.label
+    labelled = bool(own)
+    if labelled:
+        competing = [one for one in competing if one.key & claim.label]
+    nearer = [one for one in competing if (one.key & claim.label > own if labelled else one.key - best.key)]
     if nearer:
         contradicting = [
             one
@@ -362,16 +362,15 @@ def _decide_stated(
         if len(values) == 1 and len(contradicting) == len(nearer):
             return Verdict(False, f"expected {gold}, found {values.pop()}", claim.figure, contradicting[0].figure)
         return Verdict(None, FOR_ANOTHER.format(gold=gold, other=describe(nearer[0].figure)), claim.figure)
-    tied = (
-        []
-        if labelled
-        else [one for one in competing if one.key == best.key and not (one.strange and not best.strange)]
-    )
-    if labelled:
-        tied = [one for one in competing if one.key >= claim.label and not (one.strange and not best.strange)]
+    tied = [
+        one
+        for one in competing
+        if (one.key & claim.label == own if labelled else one.key == best.key)
+        and not (one.strange and not best.strange)
+    ]
     if tied:
         return Verdict(None, SEVERAL.format(gold=gold, other=describe(tied[0].figure)), claim.figure)
-    if best.strange and any(not one.key < best.key for one in competing):
+    if best.strange and not labelled and any(not one.key < best.key for one in competing):
         word = ", ".join(sorted(best.strange)[:3])
         return Verdict(None, STRANGE.format(gold=gold, word=word), claim.figure)
     reason = _turned(claim, best, asked, reply)
@@ -399,7 +398,7 @@ def _turned(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
     opposite = opposite_in(asked.known, all_stems(reply, best.clause.first, best.clause.after))
     if opposite is not None and not best.figure.said_free:
         return OPPOSITE.format(gold=gold, known=opposite[0], word=opposite[1])
-    missing = claim.subject - best.key
+    missing = claim.subject - best.key - said_by_period(best.figure)
     if best.strange and missing:
         better = any(
             other.first != best.clause.first
@@ -438,7 +437,12 @@ def _substitute(best: Mention, missing: Words, asked: Asked, reply: Passage) -> 
     tokens = reply.scan.reader.tokens
     for at in range(best.clause.first + 1, best.clause.after):
         before = tokens[at - 1]
-        if STEMS[tokens[at].key] in heads and STEMS[before.key] in best.strange and not before.key.endswith("ly"):
+        if (
+            STEMS[tokens[at].key] in heads
+            and STEMS[before.key] in best.strange
+            and not before.key.endswith("ly")
+            and tokens[at - 2].text != "-"
+        ):
             return tokens[at - 1].text
     return ""
 

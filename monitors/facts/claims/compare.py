@@ -59,6 +59,8 @@ _MATCHES: Final = {
 }
 _PER_YEAR: Final = {"year": 1, "quarter": 4, "month": 12, "week": 52}
 _PER_HOUR: Final = {"hour": 1, "minute": 60}
+_SHORT_PERIODS: Final = frozenset({"month", "week", "day", "hour", "minute"})
+"""What an amount without a "per" is hardly for: "€1,400" of a course is not "€1,400 a month"."""
 _MIN_CODE: Final = 8
 """Digits of a phone number that is the same with and without its country code."""
 
@@ -139,6 +141,8 @@ _ROUNDED: Final = Decimal("0.02")
 
 def _bounded(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
     likeness = _values(gold.low, said.low, leeway)
+    if likeness is Likeness.OTHER and _is_other_unit(gold, said):
+        return Likeness.OTHER_UNIT
     if (
         gold.kind is said.kind is FigureKind.NUMBER
         and likeness is Likeness.DIFFERENT
@@ -151,6 +155,16 @@ def _bounded(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
     if likeness is Likeness.SAME and {wanted, said.bound} == {Bound.AT_MOST, Bound.AT_LEAST}:
         return Likeness.OTHER_BOUND
     return likeness
+
+
+_WITH_UNIT: Final = frozenset({FigureKind.MONEY, FigureKind.PERCENT, FigureKind.DURATION, FigureKind.QUANTITY})
+
+
+def _is_other_unit(gold: Figure, said: Figure) -> bool:
+    """Whether the gold's number stands with another unit: ``₹10`` for "10 %", ``50 MB`` for "50 pages"."""
+    first, second = (one.low.original_value or one.low.value for one in (gold, said))
+    counted = gold.kind is FigureKind.NUMBER and bool(gold.noun)
+    return first == second != 0 and said.kind in _WITH_UNIT and (gold.kind in _WITH_UNIT or counted)
 
 
 def _ranges(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
@@ -212,7 +226,7 @@ def _per(gold: Figure, said: Figure, leeway: Leeway, values: Likeness) -> Likene
             return Likeness.NEAR if gold.per < said.per or said.per < gold.per else Likeness.OTHER_PER
     elif gold.per:
         likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR
-    elif said.per and not (said.per <= leeway.asked or said.per & gold.noun):
+    elif said.per & _SHORT_PERIODS and not (said.per <= leeway.asked or said.per & gold.noun):
         likeness = Likeness.NEAR
     if value_same:
         return likeness

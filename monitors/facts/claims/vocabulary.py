@@ -89,7 +89,7 @@ LIGHT: Final = frozenset(_keys(" ".join(_TABLES["light"].values())))
 PERIODS: Final = {key: name for name, words in _TABLES["periods"].items() for key in _keys(words)}
 """The period that a word names: ``year`` of "annual"."""
 
-_SUFFIXES: Final = ("'s", "ies", "ing", "ed", "es", "s", "ly", "e")
+_SUFFIXES: Final = ("'s", "ied", "ies", "ing", "ed", "es", "s", "ly", "e")
 _FOREIGN_SUFFIXES: Final = ("innen", "ern", "en", "er", "es", "em", "et", "e", "n", "s", "t")
 _MATRAS: Final = "ािीुूेैोौंँ"
 _MIN_STEM: Final = 3
@@ -118,7 +118,7 @@ def _stem_of(key: str) -> str:
     for suffix in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= _MIN_STEM and not word.endswith(("ss", "us", "is")):
             stem = word.removesuffix(suffix)
-            if suffix == "ies":
+            if suffix in {"ies", "ied"}:
                 return f"{stem}y"
             if suffix in {"ing", "ed"} and stem[-1] == stem[-2] and stem[-1] not in "lsz":
                 return stem[:-1]
