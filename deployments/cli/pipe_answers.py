@@ -21,7 +21,7 @@ from monitors.facts.language import identify, language_of_case
 from monitors.facts.quantities.fact import Fact, FactKind
 from monitors.facts.quantities.locales import checked_currency, checked_locale
 from monitors.facts.quantities.scan import read_facts
-from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.refusals.detect import RefusalKind, read_refusal
 from monitors.facts.source_files import agreement
 from monitors.facts.text import unread_of
 from monitors.facts.tool_calls import ToolCall, repeated
@@ -178,9 +178,11 @@ def graded(fields: Fields) -> Fields:
     grades = grade_exchange(_panel(locale_of_line(fields), currency_of(fields), domain_of(fields)), case, exchange)
     assessment = assess(case, exchange, grades)
     answer = exchange.graded_text
+    refusal = _refusal(case, answer)
     return {
         "factual_match": _TRUTH[assessment.factual_match],
-        "refused": _refused(case, answer),
+        "refused": None if refusal is None else refusal is RefusalKind.REFUSED,
+        "refusal": refusal,
         "citation_present": bool(find_citations(answer)),
         "language": identify(answer).value,
         "pii": _disclosed(grades),
@@ -222,10 +224,11 @@ def _failed(grade: Grade, aspect: Aspect) -> bool:
     return isinstance(grade, Judged) and grade.aspect is aspect and not grade.passed
 
 
-def _refused(case: GoldCase, answer: str) -> bool | None:
-    """Whether the answer refuses; ``null`` where the words of its language are not read."""
-    refused = read_refusal(answer).refused
-    return None if case.language is Language.OTHER and not refused else refused
+def _refusal(case: GoldCase, answer: str) -> RefusalKind | None:
+    """What the answer does with the question; ``None`` where the rules are unsure or its language is not read."""
+    refusal = read_refusal(answer, case.question, expected=case.expected_refusal)
+    unread = case.language is Language.OTHER and refusal.language != "de" and not refusal.refused
+    return None if unread else refusal.kind
 
 
 def _disclosed(grades: tuple[Grade, ...]) -> list[Fields]:

@@ -9,17 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitors.facts.error_leaks import FORMAL, TRACE, TRACE_HINTS
-from monitors.facts.refusals import detect
-from monitors.facts.refusals.lexicon import HEDGE
+from monitors.facts.refusals.lecture import HINTED as LECTURES
 from monitors.facts.text import Hinted, caseless
 from tests.tiers import scale_examples
 
-SIGNS = [
-    Hinted(sign.pattern, sign.hints)
-    for sign in (*detect._AGAINST, *detect._FOR)  # pyright: ignore[reportPrivateUsage] - each has its own data
-]
-OPENERS = [*detect._OPENERS, detect._PREMISE, HEDGE]  # pyright: ignore[reportPrivateUsage]
-HINTED = [*(shape for shapes in FORMAL for shape in shapes), *SIGNS, *OPENERS]
+HINTED = [*(shape for shapes in FORMAL for shape in shapes), *LECTURES]
 
 
 @pytest.mark.parametrize("hinted", HINTED, ids=lambda hinted: hinted.pattern.pattern[:40])

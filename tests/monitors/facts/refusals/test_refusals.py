@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.facts.refusals.detect import read_refusal
+
+ROWS = [
+    json.loads(line) for line in Path(__file__).with_name("replies.jsonl").read_text(encoding="utf-8").splitlines()
+]
+"""Replies of trades from the marina to the tattoo studio, each with what it does: `kind` as `RefusalKind` has it."""
+LEAST_DECIDED = 0.9
+
+
+def test_no_reply_is_read_as_what_it_is_not_and_few_are_open() -> None:
+    read = [read_refusal(row["reply"], row["question"], expected=row["expected_refusal"]).kind for row in ROWS]
+    wrong = [row for row, kind in zip(ROWS, read, strict=True) if kind is not None and kind != row["kind"]]
+    assert wrong == []
+    assert sum(kind is not None for kind in read) >= LEAST_DECIDED * len(ROWS)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +94,6 @@ def test_a_reply_that_answers(text: str) -> None:
         "Yes, it is covered up to ₹20,000. For dental care, the document does not mention a limit.",
         "As an AI, I don't have real-time information. However, the plan was launched in 2019.",
         "I cannot see your file. However, the copayment is 10%.",
-        "24 months; please verify this with the branch.",
     ],
 )
 def test_a_hedge_that_still_answers_is_no_refusal(text: str) -> None:
