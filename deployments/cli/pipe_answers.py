@@ -226,7 +226,7 @@ def _failed(grade: Grade, aspect: Aspect) -> bool:
 
 def _refusal(case: GoldCase, answer: str) -> RefusalKind | None:
     """What the answer does with the question; ``None`` where the rules are unsure or its language is not read."""
-    refusal = read_refusal(answer, case.question, expected=case.expected_refusal)
+    refusal = read_refusal(answer, " ".join(case.turns), expected=case.expected_refusal)
     unread = case.language is Language.OTHER and refusal.language != "de" and not refusal.refused
     return None if unread else refusal.kind
 

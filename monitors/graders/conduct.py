@@ -45,7 +45,7 @@ class CitationGrader:
             return not_needed(self, "not checked: this target need not name its sources")
         named, spans = self._citations(exchange)
         if not named:
-            if read_refusal(exchange.graded_text).refused:
+            if read_refusal(exchange.graded_text, " ".join(case.turns), expected=False).refused:
                 return abstained(self, "the reply declined to answer and has nothing to cite")
             return judged(self, FailureKind.MISSING_CITATION, "the reply names no source", ())
         if case.expected_citation is None:

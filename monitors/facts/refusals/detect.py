@@ -21,11 +21,11 @@ from pydantic import Field
 
 from monitors.facts.language import LanguageEvidence, evidence
 from monitors.facts.refusals.lecture import find_lecture
-from monitors.facts.refusals.words import Words, language_of_words, role, words_of
-from monitors.facts.text import NUMERAL, SIGN, WORD, Token, first_after_break, normalise, tokenise
+from monitors.facts.refusals.words import language_of_words, role, words_of
+from monitors.facts.text import NUMERAL, SIGN, Normalised, Token, first_after_break, normalise, tokenise
 from monitors.records.base import Record
 
-_READ: Final = 3_000
+_READ: Final = 1_200
 """Characters read: a refusal stands at the beginning of a reply."""
 _CLAUSES: Final = 60
 _SHORT: Final = 7
@@ -125,6 +125,24 @@ PERSON, OTHER, CONTRAST, ANSWERS, TIMEWORD, NUMBER, TITLE, YOU, BEING = map(
     role, ("person", "other", "contrast", "answers", "timeword", "number", "title", "you", "being")
 )
 
+_MAY_DECLINE: Final = (
+    SPEAKER
+    | HOUSE
+    | DECLINING
+    | FORMULA
+    | CLOSED
+    | GIVEN
+    | BEYOND
+    | SILENCE
+    | SILENT
+    | SOURCE
+    | CAVEAT
+    | role("admonition")
+)
+_UNABLE: Final = DENIAL | ABLE
+"""Without one of these a reply answers, unless it is expected to decline: most replies are read no further."""
+_MAY_LEAD_ELSEWHERE: Final = 40
+"""Words of a reply that may be nothing but the way to another person."""
 _STOPS: Final = frozenset(".!?।…")
 _COMMAS: Final = frozenset(",;:—–()")
 _QUOTES: Final = frozenset('"“”„«»')
@@ -140,22 +158,45 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     head = normalise(text[:_READ])
     tokens = tokenise(head.text)
     language = language_of_words(tokens)
-    if language == "en" and evidence(text[:_READ]) is LanguageEvidence.UNREAD:
+    if language == "en" and evidence(text) is LanguageEvidence.UNREAD:
         return Refusal(kind=None)
-    clauses = [*_clauses(tokens, head.text, words_of(language))][:_CLAUSES]
+    roles = words_of(language).roles([token.key for token in tokens])
+    if not expected and not _may_decline(roles):
+        return Refusal(kind=RefusalKind.ANSWERED, language=language)
+    clauses = [*_clauses(tokens, roles, head.text)][:_CLAUSES]
     declines = [_declines(clause, clauses, language, expected=bool(expected)) for clause in clauses]
     strongest = max(declines, default=_Declines.NO)
     if strongest < _Declines.CAVEAT and language == "en" and (span := find_lecture(text)):
         return Refusal(kind=RefusalKind.REFUSED, start=span[0], end=span[1])
-    known = frozenset(token.key for token in tokenise(normalise(question).text))
+    known = _keys(question)
     told = [*_told(clauses, declines, known, language, expected=bool(expected))]
     kind = _kind(clauses, strongest, told, expected=bool(expected))
-    places = [head.original_span(clause.tokens[0].start, clause.tokens[-1].end) for clause in clauses]
-    start, end = places[declines.index(strongest)] if strongest else (0, 0)
-    values = tuple(place for place, tells in zip(places, told, strict=True) if tells is _Tells.VALUE)
+    values = tuple(
+        _place(head, clause) for clause, tells in zip(clauses, told, strict=True) if tells is _Tells.VALUE
+    )
+    start, end = _place(head, clauses[declines.index(strongest)]) if strongest else (0, 0)
     return Refusal(kind=kind, told=values, language=language, start=start, end=end)
 
 
+def _place(head: Normalised, clause: _Clause) -> tuple[int, int]:
+    return head.original_span(clause.tokens[0].start, clause.tokens[-1].end)
+
+
+def _may_decline(roles: Sequence[int]) -> bool:
+    every = 0
+    for bits in set(roles):
+        if bits & _MAY_DECLINE or bits & _UNABLE == _UNABLE:
+            return True
+        every |= bits
+    return bool(every & (REDIRECT | OFFER)) and len(roles) < _MAY_LEAD_ELSEWHERE
+
+
+@lru_cache(maxsize=64)
+def _keys(question: str) -> frozenset[str]:
+    return frozenset(token.key for token in tokenise(normalise(question).text))
+
+
+@lru_cache(maxsize=64)
 def asked_kinds(question: str) -> frozenset[str]:
     """What a question asks for: ``amount``, ``name``, ``time``, ``place``, ``code``."""
     tokens = [token.key for token in tokenise(normalise(question).text) if token.kind != SIGN]
@@ -166,40 +207,32 @@ def asked_kinds(question: str) -> frozenset[str]:
 _ASKS: Final = {kind: role(f"asks_{kind}") for kind in ("amount", "name", "time", "place", "code")}
 
 
-def _clauses(tokens: Sequence[Token], text: str, words: Words) -> Iterator[_Clause]:
+def _clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterator[_Clause]:
     """The clauses in order: cut at stops, line ends, commas, colons, and before a "but"."""
     breaks = first_after_break(tokens, text)
-    held: list[Token] = []
-    sentence, quotes, opens = 0, False, True
+    held, bits = list[Token](), list[int]()
+    sentence, quotes, opens, every = 0, False, True, 0
     for at, token in enumerate(tokens):
-        stop = token.kind == SIGN and token.key in _STOPS and _ends(tokens, at)
-        turn = token.kind == WORD and words.single.get(token.key, 0) & CONTRAST and len(held) > 1
-        cut = stop or at in breaks or turn or (token.kind == SIGN and token.key in _COMMAS)
-        if cut and held:
-            yield _clause(held, words, sentence, asks=token.key == "?", first=opens, quotes=quotes)
-            held, quotes, opens = [], False, False
-        if stop or at in breaks:
+        sign = token.kind == SIGN
+        stop = (sign and token.key in _STOPS and _ends(tokens, at)) or at in breaks
+        if held and (stop or (sign and token.key in _COMMAS) or (roles[at] & CONTRAST and len(held) > 1)):
+            yield _Clause(held, bits, every, sentence, bool(bits[0] & CONTRAST), token.key == "?", opens, quotes)
+            held, bits = list[Token](), list[int]()
+            quotes, opens, every = False, False, 0
+        if stop:
             sentence, opens = sentence + 1, True
-        if token.kind != SIGN:
+        if not sign:
             held.append(token)
-        quotes = quotes or token.key in _QUOTES
+            bits.append(roles[at])
+            every |= roles[at]
+        elif token.key in _QUOTES:
+            quotes = True
     if held:
-        yield _clause(held, words, sentence, asks=False, first=opens, quotes=quotes)
+        yield _Clause(held, bits, every, sentence, bool(bits[0] & CONTRAST), False, opens, quotes)
 
 
 def _ends(tokens: Sequence[Token], at: int) -> bool:
     return at + 1 == len(tokens) or tokens[at + 1].start > tokens[at].end or tokens[at + 1].kind == SIGN
-
-
-def _clause(
-    held: Sequence[Token], words: Words, sentence: int, *, asks: bool, first: bool, quotes: bool
-) -> _Clause:
-    roles = words.roles([token.key for token in held])
-    every = 0
-    for bits in roles:
-        every |= bits
-    turns = bool(roles[0] & CONTRAST)
-    return _Clause(tuple(held), roles, every, sentence, turns, asks, first, quotes)
 
 
 # --- what declines ----------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from monitors.facts.text import Token, normalise, tokenise, word_key
 
@@ -29,49 +29,62 @@ def role(name: str) -> int:
     return _BITS[name]
 
 
-class Words(NamedTuple):
-    """The roles of one language's words, as bits: ``phrases`` by their first word, ``stems`` end in a star."""
+_Phrases = dict[str, list[tuple[tuple[str, ...], int]]]
+"""The phrases that begin with a word, by their second one: all words behind the first, and the role."""
+_MOST_REMEMBERED: Final = 20_000
 
-    single: dict[str, int]
-    phrases: dict[str, list[tuple[tuple[str, ...], int]]]
-    stems: tuple[tuple[str, int], ...]
+
+class Words(dict[str, tuple[int, _Phrases]]):
+    """The roles of one language's words, as bits, and the phrases that begin with each.
+
+    It fills itself with words that only a stem knows, and with those that none does.
+    """
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self._stems = list[tuple[str, int]]()
+        phrases = dict[str, _Phrases]()
+        single = dict[str, int]()
+        for part in _READ_TOGETHER[language]:
+            own = dict[str, int]()
+            for name, bit in _BITS.items():
+                for written in _TABLES[name].get(part, ()):
+                    first, *rest = (word_key(token.text) for token in tokenise(normalise(written.rstrip("*")).text))
+                    if rest:
+                        hyphened = tuple(key for word in rest for key in ("-", word))
+                        for form in (tuple(rest), hyphened):
+                            phrases.setdefault(first, {}).setdefault(form[0], []).append((form, bit))
+                    elif written.endswith("*"):
+                        self._stems.append((first, bit))
+                    else:
+                        own[first] = own.get(first, 0) | bit
+            single |= own
+        self.update((key, (single.get(key, 0), phrases.get(key, {}))) for key in (*single, *phrases))
+
+    def __missing__(self, key: str) -> tuple[int, _Phrases]:
+        entry = sum(bit for stem, bit in self._stems if key.startswith(stem)), _Phrases()
+        if len(self) < _MOST_REMEMBERED:
+            self[key] = entry
+        return entry
 
     def roles(self, keys: Sequence[str]) -> list[int]:
-        """The roles of each word of a clause; a phrase gives its own to all of its words."""
-        roles = [self.single.get(key, 0) for key in keys]
-        for at, key in enumerate(keys):
-            for stem, bits in self.stems:
-                if key.startswith(stem):
-                    roles[at] |= bits
-            for rest, bits in self.phrases.get(key, ()):
-                end = at + 1 + len(rest)
-                if tuple(keys[at + 1 : end]) == rest:
-                    for place in range(at, end):
-                        roles[place] |= bits
+        """The roles of each word; a phrase gives its own to all of its words."""
+        entries = [self[key] for key in keys]
+        roles = [bits for bits, _ in entries]
+        for at, ((_, phrases), following) in enumerate(zip(entries, keys[1:], strict=False)):
+            if phrases and following in phrases:
+                for rest, bit in phrases[following]:
+                    end = at + 1 + len(rest)
+                    if tuple(keys[at + 1 : end]) == rest:
+                        for place in range(at, end):
+                            roles[place] |= bit
         return roles
 
 
 @cache
 def words_of(language: str) -> Words:
     """The words that are read in ``language``: ``en``, ``de``, ``hinglish`` or ``hi``."""
-    single, phrases, stems = (
-        dict[str, int](),
-        dict[str, list[tuple[tuple[str, ...], int]]](),
-        list[tuple[str, int]](),
-    )
-    for part in _READ_TOGETHER[language]:
-        own = dict[str, int]()
-        for name, bit in _BITS.items():
-            for written in _TABLES[name].get(part, ()):
-                first, *rest = (word_key(token.text) for token in tokenise(normalise(written.rstrip("*")).text))
-                if rest:
-                    phrases.setdefault(first, []).append((tuple(rest), bit))
-                elif written.endswith("*"):
-                    stems.append((first, bit))
-                else:
-                    own[first] = own.get(first, 0) | bit
-        single |= own
-    return Words(single, phrases, tuple(stems))
+    return Words(language)
 
 
 _EVERYDAY: Final = {word_key(word): language for language, words in _TABLES["language"].items() for word in words}
