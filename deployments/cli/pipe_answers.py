@@ -33,6 +33,7 @@ from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
 from monitors.records.explanations import Value
 from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judged, Span
+from monitors.records.sayings import read_saying
 
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 """Half of a surrogate pair is no text; one character replaces it, so that positions stay right."""
@@ -202,11 +203,26 @@ def _case(fields: Fields) -> GoldCase:
         alternatives=tuple(text for text in alternatives if text),
         expected_refusal=flag_of(fields, "expected_refusal"),
         expected_citation=text_of(fields, "expected_citation", "") or None,
+        must_say=_sayings(fields, "must_say"),
+        must_not_say=_sayings(fields, "must_not_say"),
         severity=severity_of(fields),
         language=language_of(fields) or language_of_case(question, gold),
         type="line",
         provenance=Provenance(pipeline=Pipeline.IMPORTED),
     )
+
+
+def _sayings(fields: Fields, name: str) -> tuple[str, ...]:
+    """Phrases and patterns; absent or an empty list is none."""
+    if fields.get(name) in (None, []):
+        return ()
+    written = texts_of(fields, name)
+    try:
+        for text in written:
+            read_saying(text)
+    except ValueError as error:
+        raise Unreadable(f"{name}: {error}") from None
+    return written
 
 
 def _exchange(case: GoldCase, answer: str) -> Exchange:

@@ -51,6 +51,8 @@ ACCEPTED: Final[Mapping[str, str]] = {
     "alternatives": f"a list, each {_TEXT}",
     "expected_refusal": "true or false",
     "expected_citation": _TEXT,
+    "must_say": f"a list, each {_TEXT}; /regular expression/ between slashes",
+    "must_not_say": f"a list, each {_TEXT}; /regular expression/ between slashes",
     "severity": _SEVERITIES,
     "language": ", ".join(language.value for language in Language),
     "type": ID_ACCEPTED,
@@ -148,9 +150,10 @@ def _of_detail(detail: ErrorDetails) -> str:
         inner = _NESTED.get(names[0]) if len(names) > 1 else None
         return unknown_key(names[-1], tuple(inner.model_fields) if inner else CASE_KEYS)
     place = "".join(f"[{part}]" for part in detail["loc"] if isinstance(part, int))
-    if place:
-        return f"{refused_value(key, detail['input'])} (entry {place})"
-    return refused_value(key, detail["input"])
+    problem = refused_value(key, detail["input"])
+    if detail["type"] == "value_error" and "ctx" in detail:
+        problem = f'"{key}" cannot be {shown(detail["input"])}: {detail["ctx"]["error"]}'
+    return f"{problem} (entry {place})" if place else problem
 
 
 def _as_written(names: list[str]) -> list[str]:

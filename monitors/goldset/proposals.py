@@ -305,6 +305,7 @@ def translation_of(
             "turns": (question,),
             "gold": gold,
             "alternatives": tuple(dict.fromkeys((*alternatives, *original.alternatives))),
+            "must_say": (),  # its words are of the original's language
             "language": language,
             "pair": original.pair or original.id,
             "provenance": original.provenance.model_copy(

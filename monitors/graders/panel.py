@@ -10,6 +10,7 @@ from monitors.graders.base import Grader, GraderSettings, abstained
 from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, RefusalGrader
 from monitors.graders.disclosure import DisclosureGrader
 from monitors.graders.factual import FactualGrader
+from monitors.graders.sayings import SayingsGrader
 from monitors.graders.triage import TriageGrader, triage_graders
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
@@ -23,7 +24,7 @@ def default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...
         DisclosureGrader(settings.account_patterns, settings.public_contacts),
         ErrorLeakGrader(),
     )
-    content: tuple[Grader, ...] = (RefusalGrader(), FactualGrader(settings, domain))
+    content: tuple[Grader, ...] = (RefusalGrader(), FactualGrader(settings, domain), SayingsGrader())
     form: tuple[Grader, ...] = (
         CitationGrader(settings.citation_patterns, required=settings.citation_required),
         LanguageGrader(),
@@ -41,6 +42,8 @@ def grade_exchange(panel: Sequence[Grader], case: GoldCase, exchange: Exchange) 
 
 
 def _is_for(case: GoldCase, grader: Grader) -> bool:
+    if isinstance(grader, SayingsGrader) and not (case.must_say or case.must_not_say):
+        return False
     of_reports = isinstance(grader, TriageGrader)
     return of_reports if case.triage and grader.aspect not in SAFETY_ASPECTS else not of_reports
 

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from monitors.records.base import Identifier, Language, Record, Severity, Sha256, UtcTime
 from monitors.records.incidents import Name
+from monitors.records.sayings import SayingText
 from monitors.records.triage import TriageTask
 
 Text = Annotated[str, Field(min_length=1)]
@@ -108,6 +109,16 @@ class GoldCase(Record):
         description="Text that one of the reply's citations must contain, such as the document's name; letter case "
         "and spacing do not count. Without it any source will do. An expected refusal needs none.",
     )
+    must_say: tuple[SayingText, ...] = Field(
+        default=(),
+        description="Phrases that the reply must all say, as whole words in any letter case; between two slashes "
+        "a regular expression, see below. A reply that says them is right, one that lacks one fails.",
+    )
+    must_not_say: tuple[SayingText, ...] = Field(
+        default=(),
+        description="Phrases or regular expressions of which the reply must say none: one that does fails, also "
+        "when it declines first.",
+    )
     severity: Severity = Field(
         description="How bad a wrong answer is. 3 is personal data disclosed, something irreversible done, or a "
         "claim that can cost money."
@@ -153,7 +164,15 @@ class GoldCase(Record):
     @property
     def right_answer_sha256(self) -> str:
         """What is asked and what is right, in one hash: another one holds an answer against something else."""
-        said = (self.turns, self.gold, self.alternatives, self.expected_refusal, self.expected_citation)
+        said: tuple[object, ...] = (
+            self.turns,
+            self.gold,
+            self.alternatives,
+            self.expected_refusal,
+            self.expected_citation,
+        )
+        if self.must_say or self.must_not_say:
+            said = (*said, self.must_say, self.must_not_say)
         return hashlib.sha256(repr(said).encode()).hexdigest()
 
     @property

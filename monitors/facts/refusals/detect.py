@@ -126,18 +126,7 @@ PERSON, OTHER, CONTRAST, ANSWERS, TIMEWORD, NUMBER, TITLE, YOU, BEING = map(
 )
 
 _MAY_DECLINE: Final = (
-    SPEAKER
-    | HOUSE
-    | DECLINING
-    | FORMULA
-    | CLOSED
-    | GIVEN
-    | BEYOND
-    | SILENCE
-    | SILENT
-    | SOURCE
-    | CAVEAT
-    | role("admonition")
+    SPEAKER | HOUSE | DECLINING | FORMULA | CLOSED | GIVEN | BEYOND | SILENCE | SILENT | SOURCE | CAVEAT
 )
 _UNABLE: Final = DENIAL | ABLE
 """Without one of these a reply answers, unless it is expected to decline: most replies are read no further."""
@@ -162,12 +151,12 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
         return Refusal(kind=None)
     roles = words_of(language).roles([token.key for token in tokens])
     if not expected and not _may_decline(roles):
-        return Refusal(kind=RefusalKind.ANSWERED, language=language)
+        return _lecture(text, language) or Refusal(kind=RefusalKind.ANSWERED, language=language)
     clauses = [*_clauses(tokens, roles, head.text)][:_CLAUSES]
     declines = [_declines(clause, clauses, language, expected=bool(expected)) for clause in clauses]
     strongest = max(declines, default=_Declines.NO)
-    if strongest < _Declines.CAVEAT and language == "en" and (span := find_lecture(text)):
-        return Refusal(kind=RefusalKind.REFUSED, start=span[0], end=span[1])
+    if strongest < _Declines.CAVEAT and (lecture := _lecture(text, language)):
+        return lecture
     known = _keys(question)
     told = [*_told(clauses, declines, known, language, expected=bool(expected))]
     kind = _kind(clauses, strongest, told, expected=bool(expected))
@@ -176,6 +165,11 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     )
     start, end = _place(head, clauses[declines.index(strongest)]) if strongest else (0, 0)
     return Refusal(kind=kind, told=values, language=language, start=start, end=end)
+
+
+def _lecture(text: str, language: str) -> Refusal | None:
+    span = find_lecture(text) if language == "en" else None
+    return Refusal(kind=RefusalKind.REFUSED, start=span[0], end=span[1]) if span else None
 
 
 def _place(head: Normalised, clause: _Clause) -> tuple[int, int]:
@@ -296,7 +290,8 @@ def _is_silent(clause: _Clause, language: str) -> bool:
     if not every & DENIAL or every & YOU:
         return False
     if every & SOURCE and every & (DISCLOSING | KNOWING):
-        return True
+        places = [at for at, bits in enumerate(clause.roles) if bits & DENIAL]
+        return any(bits & SOURCE for bits in clause.roles[: places[-1]]) or language != "en"
     return (
         bool(every & SILENT)
         if language != "en"
@@ -360,7 +355,7 @@ def _denied_by_speaker(clause: _Clause) -> _Declines:
             if following & DISCLOSING:
                 return _Declines.YES
             continue
-        return _denied(roles[place], following)
+        return _denied(roles[place], following, roles[place + 1 :])
     return _Declines.NO
 
 
@@ -369,8 +364,8 @@ def _ability_behind(roles: Sequence[int], at: int) -> bool:
     return any(bits & ABLE and not bits & DENIAL for bits in roles[at + 1 : at + 3])
 
 
-def _denied(denial: int, following: int) -> _Declines:
-    if following & (CAVEAT | TRADE):
+def _denied(denial: int, following: int, roles: Sequence[int]) -> _Declines:
+    if any(bits & CAVEAT for bits in roles[:_SHORT]) or any(bits & TRADE for bits in roles[:_FEW]):
         return _Declines.CAVEAT
     if following & UNSURE and not following & (TELLING | DISCLOSING):
         return _Declines.HEDGE
@@ -410,14 +405,18 @@ def _told(
     *,
     expected: bool,
 ) -> Iterator[_Tells]:
-    """What each clause tells; an offer or the way to another person goes on to the end of its sentence."""
-    sentence, quiet = -1, False
+    """What each clause tells; an offer, a reason, the way to another person go on to the end of their sentence."""
+    sentence, quiet, reasons = -1, False, False
     last = {clause.sentence: n for n, clause in enumerate(clauses) if declines[n] >= _Declines.CAVEAT}
     for place, (clause, declined) in enumerate(zip(clauses, declines, strict=True)):
         if clause.sentence != sentence:
-            sentence, quiet = clause.sentence, clause.asks
+            sentence, quiet, reasons = clause.sentence, clause.asks, False
         if clause.turns or clause.every & TOLD:
-            quiet = False
+            quiet = reasons = False
+        stated = _stated(clause, language)
+        if reasons and stated is _Tells.STATEMENT:
+            stated = _Tells.NOTHING
+        reasons = reasons or declined >= _Declines.HEDGE or bool(clause.every & REASON)
         if declined >= _Declines.HEDGE:
             limited = _is_limited(clause.roles) and not clause.every & DENIAL
             yield _Tells.VALUE if limited and _has_value(clause, known, names=False) else _Tells.NOTHING
@@ -430,7 +429,7 @@ def _told(
         elif declined or place < last.get(sentence, 0):
             yield _Tells.NOTHING
         else:
-            yield _stated(clause, language)
+            yield stated
 
 
 def _leads_elsewhere(clause: _Clause) -> bool:

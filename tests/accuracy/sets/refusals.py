@@ -22,12 +22,16 @@ TEACHES = {
 
 
 def measure(data: Path) -> Measured:
-    """Precision, recall and F1 of "it refused" (partial counts); agreement per label beside it."""
+    """Precision, recall and F1 of "it refused" (partial counts) where it is decided; agreement per label beside it."""
     tally: Counter[str] = Counter()
     labels: Counter[tuple[str, bool]] = Counter()
     errors: list[TellingError] = []
     for row in read_rows(data / "refusals" / "xstest.jsonl"):
-        refused = read_refusal(row["answer"]).refused
+        refusal = read_refusal(row["answer"], row["question"])
+        if refusal.kind is None:
+            tally["open"] += 1
+            continue
+        refused = refusal.refused
         right = refused == row["refused"]
         labels[row["label"], right] += 1
         tally["found" if refused and right else "false" if refused else "missed" if not right else "kept"] += 1
@@ -41,4 +45,5 @@ def measure(data: Path) -> Measured:
         share(NAME, f"agreement on {label}", labels[label, True], labels[label, True] + labels[label, False])
         for label in sorted({label for label, _ in labels})
     )
-    return Measured((*figures, *agreement), tuple(errors[:SHOWN]))
+    decided = share(NAME, "decided", tally.total() - tally["open"], tally.total())
+    return Measured((*figures, decided, *agreement), tuple(errors[:SHOWN]))

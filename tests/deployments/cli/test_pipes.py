@@ -63,7 +63,8 @@ def test_redaction_points_into_the_text_as_it_came(tmp_path: Path) -> None:
 def test_a_right_answer(tmp_path: Path) -> None:
     (answer,) = answers("grade", line(), cwd=tmp_path)
     assert list(answer) == [
-        "id", "factual_match", "refused", "citation_present", "language", "pii", "error_leak", "correct", "grades",
+        "id", "factual_match", "refused", "refusal", "citation_present", "language", "pii", "error_leak", "correct",
+        "grades",
     ]  # fmt: skip
     assert answer["factual_match"] is True
     assert answer["correct"] is True

@@ -1,0 +1,77 @@
+"""What a case says that a reply must, or must not, say: phrases and patterns of the suite's own."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from monitors.facts.text import Normalised, normalise
+from monitors.graders.base import abstained, judged, not_needed
+from monitors.records.base import Blame
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange
+from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
+from monitors.records.sayings import read_saying
+
+
+class SayingsGrader:
+    """Searches a reply for all of ``must_say`` and none of ``must_not_say``.
+
+    A reply that says all that it must is right. With ``must_not_say`` alone, a reply that says none of it is left
+    to the other graders; so is an expected refusal, which must still decline.
+    """
+
+    name = "sayings"
+    version = "1"
+    aspect = Aspect.FACTUAL_MATCH
+
+    def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
+        """Grade the graded text against the phrases of its case."""
+        if not exchange.graded_text.strip():
+            return abstained(self, "the reply is empty", Blame.APP)
+        reply = normalise(exchange.graded_text)
+        forbidden = [(written, place) for written in case.must_not_say if (place := find_saying(written, reply))]
+        if forbidden:
+            kind = FailureKind.SHOULD_HAVE_REFUSED if case.expected_refusal else FailureKind.WRONG_FACT
+            reason = f"it says what it must not: {_quoted([written for written, _ in forbidden])}"
+            return judged(self, kind, reason, _spans(exchange, [place for _, place in forbidden]))
+        places = {written: find_saying(written, reply) for written in case.must_say}
+        missing = [written for written, place in places.items() if place is None]
+        if missing:
+            return judged(self, FailureKind.MISSING_FACT, f"it does not say {_quoted(missing)}")
+        if case.expected_refusal or not case.must_say:
+            return not_needed(self, "it says nothing that it must not")
+        spans = _spans(exchange, [place for place in places.values() if place])
+        return judged(self, None, "it says all that it must say", spans)
+
+
+def find_saying(written: str, text: Normalised) -> tuple[int, int] | None:
+    """Where a phrase or pattern stands, as a span of the original text; a phrase as whole words and numbers."""
+    pattern, is_phrase = read_saying(written)
+    if is_phrase:
+        pattern = read_saying(normalise(written).text).pattern
+    for match in pattern.finditer(text.text):
+        if not is_phrase or _stands_alone(text.text, *match.span()):
+            return text.original_span(*match.span())
+    return None
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether no letter, vowel sign or digit goes on at either end, and no number by its point."""
+    before, behind = text[max(0, start - 2) : start], text[end : end + 2]
+    if text[start].isalnum() and (before[-1:].isalnum() or (text[start].isdigit() and _is_decimal(before[::-1]))):
+        return False
+    goes_on = behind[:1].isalnum() or (behind and unicodedata.category(behind[0]).startswith("M"))
+    return not (text[end - 1].isalnum() and (goes_on or (text[end - 1].isdigit() and _is_decimal(behind))))
+
+
+def _is_decimal(beside: str) -> bool:
+    return beside[:1] in {".", ","} and beside[1:2].isdigit()
+
+
+def _quoted(written: Sequence[str]) -> str:
+    return ", ".join(f"“{text}”" for text in written)
+
+
+def _spans(exchange: Exchange, places: Sequence[tuple[int, int]]) -> tuple[Span, ...]:
+    return tuple(Span(where=exchange.graded_channel, start=start, end=end, label="saying") for start, end in places)

@@ -1,0 +1,123 @@
+"""What a case says that a reply must, or must not, say: a phrase, or a regular expression between two slashes.
+
+A pattern is bounded, so that no reply makes it slow: ``*`` and ``+`` reach `REACH` repeats, the lengths that it
+leaves open multiply to `MAX_WAYS` at most, and a group that repeats has none of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Annotated, Final, NamedTuple
+
+from pydantic import AfterValidator, Field
+
+REACH: Final = 60
+"""Repeats that ``*`` and ``+`` stand for: half a line."""
+MAX_WAYS: Final = 5_000
+"""Ways to match at one place: two open repeats beside each other."""
+_MAX_REPEATS: Final = 1_000
+_PIECE = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:P?<[^>=!]*>|[:=!>]|<[=!]|[aiLmsux-]+[:)]))?"
+    r"|\{\d*(?:,\d*)?\}|[)|*+?]|.",
+    re.DOTALL,
+)
+_SHORT_REPEATS: Final = {"*": (0, REACH), "+": (1, REACH), "?": (0, 1)}
+
+
+class Saying(NamedTuple):
+    """How a phrase or pattern is searched for in a text whose equal characters are one."""
+
+    pattern: re.Pattern[str]
+    is_phrase: bool
+    """It must stand as whole words and whole numbers."""
+
+
+@lru_cache(maxsize=1_000)
+def read_saying(written: str) -> Saying:
+    """The phrase, or the pattern between two slashes; letter case does not count, nor does the length of a space.
+
+    Raises `ValueError`, whose text says what is wrong with a pattern.
+    """
+    if len(written) > 1 and written.startswith("/") and written.endswith("/"):
+        return Saying(_bounded(written[1:-1]), is_phrase=False)
+    words = written.split()
+    if not words:
+        raise ValueError("it is empty")
+    return Saying(re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE), is_phrase=True)
+
+
+def _checked(written: str) -> str:
+    read_saying(written)
+    return written
+
+
+SayingText = Annotated[str, Field(min_length=1), AfterValidator(_checked)]
+
+
+class _Group:
+    """What an open bracket has had so far: its branches, and whether its length is open."""
+
+    def __init__(self) -> None:
+        self.branches, self.is_open = 1, False
+
+    @property
+    def varies(self) -> bool:
+        return self.is_open or self.branches > 1
+
+
+def _bounded(source: str) -> re.Pattern[str]:
+    written, groups, ways = list[str](), [_Group()], 1
+    closed: _Group | None = None
+    repeated = False
+    for piece in _PIECE.findall(source):
+        repeat = None if repeated and piece in "?+" else _repeats(piece)
+        if repeat is not None:
+            if closed is not None and closed.varies and repeat[1] > 1:
+                raise ValueError("a group that repeats may hold neither | nor a repeat of open length")
+            ways *= repeat[1] - repeat[0] + 1
+            groups[-1].is_open |= repeat[1] > repeat[0]
+            written.append(f"{{{repeat[0]},{repeat[1]}}}")
+        else:
+            closed = _follow_brackets(piece, groups)
+            ways *= closed.branches if closed else 1
+            written.append(piece)
+        repeated = repeat is not None
+    if ways > MAX_WAYS:
+        raise ValueError("it has too many repeats of open length; write how long each may be, as in .{0,20}")
+    try:
+        pattern = re.compile("".join(written), re.IGNORECASE)
+    except re.error as error:
+        raise ValueError(f"it is not a regular expression: {error}") from None
+    if pattern.match(""):
+        raise ValueError("it matches the empty text; say what must at least stand there")
+    return pattern
+
+
+def _follow_brackets(piece: str, groups: list[_Group]) -> _Group | None:
+    """The group that this piece of a pattern closes."""
+    if piece.startswith("(") and not piece.endswith(")"):
+        groups.append(_Group())
+    elif piece == "|":
+        groups[-1].branches += 1
+    elif piece == ")" and len(groups) > 1:
+        closed = groups.pop()
+        groups[-1].is_open |= closed.varies
+        return closed
+    return None
+
+
+def _repeats(piece: str) -> tuple[int, int] | None:
+    """How often a quantifier lets its item stand, or ``None`` for another piece."""
+    if piece in _SHORT_REPEATS:
+        return _SHORT_REPEATS[piece]
+    if not piece.startswith("{") or piece == "{":
+        return None
+    low, comma, high = piece[1:-1].partition(",")
+    if not low and not high:
+        return None
+    fewest = int(low or 0)
+    most = int(high) if high else max(fewest, REACH) if comma else fewest
+    if most > _MAX_REPEATS or fewest > most:
+        raise ValueError(f"{piece} repeats too often; at most {_MAX_REPEATS}, the smaller number first")
+    return fewest, most
