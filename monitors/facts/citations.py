@@ -1,63 +1,128 @@
-"""The sources that a text names."""
+"""The sources that a text names, in the forms of `citations.toml`, or by a target's own patterns."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from monitors.facts.text import Hinted, caseless
 from monitors.records.base import Record
 
-DEFAULT_PATTERNS: tuple[str, ...] = (
-    r"\[\s*(?:Sources?|Regulations?|स्रोत|Srot)\s*[:：]\s*(?P<source>[^\[\]\n]{1,400}?)\s*\]",
-)
-"""``[Source: …]`` and ``[Regulation: …]``, in English and Hindi. A group ``source`` holds what is named."""
+_DATA: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_LOCATOR_NAMES: Final[Sequence[str]] = _DATA["locators"]
+_LOCATORS: Final = "|".join(sorted((re.escape(word) for word in _LOCATOR_NAMES), key=len, reverse=True))
+_PLACE: Final = rf"(?:(?<![^\W_])(?:{_LOCATORS})\.?|§{{1,2}})\s{{0,2}}(?:no\.? ?)?\d[\d.]{{0,10}}"
+_FORMS: Final = {
+    form["name"]: Hinted(
+        re.compile(form["pattern"].replace("LOCATOR", _PLACE), re.IGNORECASE), tuple(form["hints"])
+    )
+    for form in _DATA["forms"]
+}
+DEFAULT_PATTERNS: Final[tuple[str, ...]] = tuple(_FORMS)
+"""The names of all forms."""
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-_SPACES = re.compile(r"\s+")
+_SPACES = re.compile(r"[\s_]+")
+_LOCATED = re.compile(
+    rf"(?:(?<![^\W_])(?:{_LOCATORS})\.?|§{{1,2}})\s{{0,2}}(?:no\.? ?)?(?P<number>\d+(?:\.\d+)*)(?![\d])",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"(?<![\d.])\d+(?:\.\d+)*")
+_FILE = re.compile(r"\.(?:pdf|docx?|md|html?|txt|xlsx?|csv)$")
 
 
 class Citation(Record):
-    """A source that a text names. ``start`` and ``end`` count code points of the whole mark, end exclusive."""
+    """A source that a text names. ``start`` and ``end`` count code points of the whole mark, end exclusive.
+
+    ``form`` is the name of its form in `citations.toml`, or the target's own pattern.
+    """
 
     source: str
     start: Annotated[int, Field(ge=0)]
     end: Annotated[int, Field(ge=0)]
+    form: str = ""
 
 
 def find_citations(text: str, patterns: Sequence[str] = DEFAULT_PATTERNS) -> tuple[Citation, ...]:
-    """All citations in order of place; case does not matter, and one mark is one citation.
+    """All citations in order of place; a mark inside another one is part of it.
 
-    Each of ``patterns`` is a regular expression; what it names is its group ``source``, else its first group,
-    else the whole match. A mark that names nothing (``[Source: ]``) is no citation. Raises ``re.error`` for a
-    pattern that is none; the settings check that first.
+    Each of ``patterns`` is the name of a form or a regular expression, letter case aside; what it names is its
+    group ``source``, else its first group, else the whole match. A mark that names nothing (``[Source: ]``) is no
+    citation. Raises ``re.error`` for a pattern that is none; the settings check that first.
     """
-    found = {
-        match.span(): name
-        for pattern in _compiled(tuple(patterns))
-        for match in pattern.finditer(text)
-        if (name := _named(match))
-    }
-    return tuple(Citation(source=name, start=start, end=end) for (start, end), name in sorted(found.items()))
+    plain = caseless(text)
+    found = sorted(_marks(text, plain, patterns), key=lambda mark: (mark.start, -mark.end))
+    outer = list[Citation]()
+    for mark in found:
+        if not outer or mark.start >= outer[-1].end:
+            outer.append(mark)
+    return tuple(outer)
+
+
+def _marks(text: str, plain: str, patterns: Sequence[str]) -> Iterator[Citation]:
+    for written in patterns:
+        form = _FORMS.get(written)
+        if form is not None and not any(map(plain.__contains__, form.hints)):
+            continue
+        for match in (form.pattern if form else _compiled(written)).finditer(text):
+            if name := _named(match):
+                yield Citation(source=name, start=match.start(), end=match.end(), form=written)
 
 
 def names_source(citation: str, expected: str) -> bool:
-    """Whether a citation contains the expected source: letter case, spacing and invisible characters aside."""
-    return _plain(expected) in _plain(citation)
+    """Whether a citation contains the expected source: as it is written, or its document and its clause apart.
+
+    Letter case, spacing and invisible characters do not count, nor what a clause is called: ``§ 4.2`` is
+    ``clause 4.2``, and not ``clause 4.20``.
+    """
+    plain, wanted = _plain(citation), _plain(expected)
+    if wanted in plain:
+        at = plain.find(wanted) + len(wanted)
+        return not (wanted[-1:].isdigit() and re.match(r"\d|\.\d", plain[at:]))
+    document, clauses = _parts(wanted)
+    numbers = set(_NUMBER.findall(plain)) if document and clauses else set[str]()
+    return bool(clauses) and document in plain and clauses <= numbers
+
+
+def states_source(text: str, expected: str) -> bool:
+    """Whether document and clause, or the name of a file, stand in a text, whatever surrounds them."""
+    plain, wanted = _plain(text), _plain(expected)
+    document, clauses = _parts(wanted)
+    if not clauses:
+        return _FILE.search(wanted) is not None and wanted in plain
+    return bool(document) and document in plain and clauses <= {mark["number"] for mark in _LOCATED.finditer(plain)}
+
+
+def _parts(wanted: str) -> tuple[str, frozenset[str]]:
+    """The document of an expected source, and the numbers of its clauses."""
+    clauses = frozenset(mark["number"] for mark in _LOCATED.finditer(wanted))
+    return _LOCATED.sub("", wanted).strip(" ,;:-–()"), clauses
+
+
+def is_form(written: str) -> bool:
+    """Whether a pattern is the name of a form; raises ``ValueError`` for a plain word that is none."""
+    if written in _FORMS:
+        return True
+    if re.fullmatch(r"[a-z-]+", written):
+        raise ValueError(f"{written!r} is not a form of citation; forms are {', '.join(_FORMS)}")
+    return False
 
 
 @lru_cache(maxsize=64)
-def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def _named(match: re.Match[str]) -> str:
     groups = match.groupdict()
     name = groups.get("source") or (match[1] if match.re.groups else match[0])
-    return _SPACES.sub(" ", _INVISIBLE.sub("", name or "")).strip(" .,;:-–")
+    return re.sub(r"\s+", " ", _INVISIBLE.sub("", name or "").replace("](", " ")).strip(" .,;:-–*_>•()[]")
 
 
 def _plain(text: str) -> str:

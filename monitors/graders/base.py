@@ -7,12 +7,16 @@ from typing import Annotated, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from monitors.facts.citations import DEFAULT_PATTERNS
+from monitors.facts.citations import DEFAULT_PATTERNS, is_form
 from monitors.facts.quantities.locales import checked_currency, checked_locale
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
+
+
+def _is_citation_pattern(written: str) -> str:
+    return written if is_form(written) else _is_pattern(written)
 
 
 def _is_pattern(written: str) -> str:
@@ -27,6 +31,9 @@ def _is_pattern(written: str) -> str:
 
 Pattern = Annotated[str, AfterValidator(_is_pattern)]
 """A regular expression that compiles and needs at least one character."""
+
+CitationPattern = Annotated[str, AfterValidator(_is_citation_pattern)]
+"""The name of a form of citation, or a regular expression."""
 
 
 class TriageSettings(BaseModel):
@@ -60,10 +67,11 @@ class GraderSettings(BaseModel):
         description="whether every answer that is not an expected refusal must name its source; `lookout doctor` "
         "proposes it where answers do",
     )
-    citation_patterns: tuple[Pattern, ...] = Field(
+    citation_patterns: tuple[CitationPattern, ...] = Field(
         default=DEFAULT_PATTERNS,
         min_length=1,
-        description="regular expressions for a citation; a group `source` holds what it names",
+        description="how answers name a source: names of [forms](words.md#citations), or regular expressions whose "
+        "group `source` holds what is named; `lookout doctor` proposes the form that it saw",
     )
     locale: Annotated[str, AfterValidator(checked_locale)] | None = Field(
         default=None,

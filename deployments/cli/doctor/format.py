@@ -14,7 +14,7 @@ from deployments.cli.doctor.checks import FIX
 from deployments.cli.doctor.fixes import Fix
 from deployments.cli.doctor.services import Health, HealthCheck
 from flows.terminal_console import print_named, print_wrapped
-from monitors.facts.citations import find_citations
+from monitors.facts.citations import DEFAULT_PATTERNS, Citation, find_citations
 from monitors.graders.base import GraderSettings
 from monitors.probes.inspect.findings import NewChat, PageElement, PageInspection, Trial
 from monitors.probes.settings import ProbeSettings, Selectors
@@ -136,13 +136,21 @@ def _print_citations(console: Console, inspection: PageInspection, name: str, gr
         highlight=False,
         soft_wrap=True,
     )
-    console.print(escape(f"[targets.{name}.graders]\ncitation_required = true"), highlight=False)
+    lines = [f"[targets.{name}.graders]", "citation_required = true"]
+    forms = dict.fromkeys(citation.form for trial in read for citation in _citations(trial, graders))
+    if forms and graders.citation_patterns == DEFAULT_PATTERNS:
+        lines.append(f"citation_patterns = [{', '.join(map(_string, forms))}]")
+    console.print(escape("\n".join(lines)), highlight=False)
 
 
 def _cites(trial: Trial, graders: GraderSettings) -> bool:
-    texts = [trial.text, *([trial.sent.text] if trial.sent else [])]
     listed = trial.sent is not None and any(source.strip() for source in trial.sent.citations)
-    return listed or any(find_citations(text, graders.citation_patterns) for text in texts)
+    return listed or any(_citations(trial, graders))
+
+
+def _citations(trial: Trial, graders: GraderSettings) -> Iterator[Citation]:
+    for text in (trial.text, *([trial.sent.text] if trial.sent else [])):
+        yield from find_citations(text, graders.citation_patterns)
 
 
 def _print_new_chat(console: Console, found: NewChat | None, name: str) -> None:

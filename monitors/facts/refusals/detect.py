@@ -21,7 +21,7 @@ from pydantic import Field
 
 from monitors.facts.language import LanguageEvidence, evidence
 from monitors.facts.refusals.lecture import find_lecture
-from monitors.facts.refusals.words import language_of_words, role, words_of
+from monitors.facts.refusals.lexicon import guess_language, lexicon_of, role
 from monitors.facts.text import NUMERAL, SIGN, Normalised, Token, first_after_break, normalise, tokenise
 from monitors.records.base import Record
 
@@ -29,9 +29,9 @@ _READ: Final = 1_200
 """Characters read: a refusal stands at the beginning of a reply."""
 _CLAUSES: Final = 60
 _SHORT: Final = 7
-"""Words of a clause that is about one thing."""
+"""Lexicon of a clause that is about one thing."""
 _NEAR: Final = 5
-"""Words between a denial and what is denied."""
+"""Lexicon between a denial and what is denied."""
 
 
 class RefusalKind(StrEnum):
@@ -46,13 +46,13 @@ class RefusalKind(StrEnum):
 class Refusal(Record):
     """How a reply declines. ``start`` and ``end`` are the words it declines by (code points), both 0 without any.
 
-    ``kind`` is ``None`` where the rules are unsure, ``told`` are the clauses with a figure, a name or a quote that
+    ``kind`` is ``None`` where the rules are unsure, ``values`` are clauses with a figure, a name or a quote that
     the question does not have, and ``language`` is the one whose words were read: ``en``, ``de``, ``hinglish`` or
     ``hi``.
     """
 
     kind: RefusalKind | None
-    told: tuple[tuple[int, int], ...] = ()
+    values: tuple[tuple[int, int], ...] = ()
     language: str = "en"
     start: Annotated[int, Field(ge=0)] = 0
     end: Annotated[int, Field(ge=0)] = 0
@@ -83,7 +83,7 @@ class _Declines(IntEnum):
     YES = 5
 
 
-class _Tells(IntEnum):
+class _Content(IntEnum):
     """How much a clause tells."""
 
     NOTHING = 0
@@ -118,8 +118,8 @@ BEYOND, REMIT, IMPERSONAL, THIS, SILENT, SILENCE, SOURCE = map(
     role, ("beyond", "remit", "impersonal", "this", "silent", "silence", "source")
 )
 UNSURE, TRADE, CAVEAT, EMPHASIS, LINK, OFFER = map(role, ("unsure", "trade", "caveat", "emphasis", "link", "offer"))
-REDIRECT, TOLD, INSTRUCTION, REASON, CONDITION = map(
-    role, ("redirect", "told", "instruction", "reason", "condition")
+REDIRECT, ANNOUNCEMENT, INSTRUCTION, REASON, CONDITION = map(
+    role, ("redirect", "announcement", "instruction", "reason", "condition")
 )
 PERSON, OTHER, CONTRAST, ANSWERS, TIMEWORD, NUMBER, TITLE, YOU, BEING = map(
     role, ("person", "other", "contrast", "answers", "timeword", "number", "title", "you", "being")
@@ -131,7 +131,7 @@ _MAY_DECLINE: Final = (
 _UNABLE: Final = DENIAL | ABLE
 """Without one of these a reply answers, unless it is expected to decline: most replies are read no further."""
 _MAY_LEAD_ELSEWHERE: Final = 40
-"""Words of a reply that may be nothing but the way to another person."""
+"""Lexicon of a reply that may be nothing but the way to another person."""
 _STOPS: Final = frozenset(".!?।…")
 _COMMAS: Final = frozenset(",;:—–()")
 _QUOTES: Final = frozenset('"“”„«»')
@@ -146,10 +146,10 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     """
     head = normalise(text[:_READ])
     tokens = tokenise(head.text)
-    language = language_of_words(tokens)
+    language = guess_language(tokens)
     if language == "en" and evidence(text) is LanguageEvidence.UNREAD:
         return Refusal(kind=None)
-    roles = words_of(language).roles([token.key for token in tokens])
+    roles = lexicon_of(language).roles([token.key for token in tokens])
     if not expected and not _may_decline(roles):
         return _lecture(text, language) or Refusal(kind=RefusalKind.ANSWERED, language=language)
     clauses = [*_clauses(tokens, roles, head.text)][:_CLAUSES]
@@ -158,13 +158,13 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     if strongest < _Declines.CAVEAT and (lecture := _lecture(text, language)):
         return lecture
     known = _keys(question)
-    told = [*_told(clauses, declines, known, language, expected=bool(expected))]
-    kind = _kind(clauses, strongest, told, expected=bool(expected))
+    contents = [*_read_contents(clauses, declines, known, language, expected=bool(expected))]
+    kind = _kind(clauses, strongest, contents, expected=bool(expected))
     values = tuple(
-        _place(head, clause) for clause, tells in zip(clauses, told, strict=True) if tells is _Tells.VALUE
+        _place(head, clause) for clause, content in zip(clauses, contents, strict=True) if content is _Content.VALUE
     )
     start, end = _place(head, clauses[declines.index(strongest)]) if strongest else (0, 0)
-    return Refusal(kind=kind, told=values, language=language, start=start, end=end)
+    return Refusal(kind=kind, values=values, language=language, start=start, end=end)
 
 
 def _lecture(text: str, language: str) -> Refusal | None:
@@ -194,7 +194,7 @@ def _keys(question: str) -> frozenset[str]:
 def asked_kinds(question: str) -> frozenset[str]:
     """What a question asks for: ``amount``, ``name``, ``time``, ``place``, ``code``."""
     tokens = [token.key for token in tokenise(normalise(question).text) if token.kind != SIGN]
-    roles = words_of(language_of_words(tokenise(normalise(question).text))).roles(tokens)
+    roles = lexicon_of(guess_language(tokenise(normalise(question).text))).roles(tokens)
     return frozenset(kind for kind, bit in _ASKS.items() if any(bits & bit for bits in roles))
 
 
@@ -291,7 +291,8 @@ def _is_silent(clause: _Clause, language: str) -> bool:
         return False
     if every & SOURCE and every & (DISCLOSING | KNOWING):
         places = [at for at, bits in enumerate(clause.roles) if bits & DENIAL]
-        return any(bits & SOURCE for bits in clause.roles[: places[-1]]) or language != "en"
+        if language != "en" or any(bits & SOURCE for bits in clause.roles[: places[-1]]):
+            return True
     return (
         bool(every & SILENT)
         if language != "en"
@@ -348,8 +349,8 @@ def _denied_by_speaker(clause: _Clause) -> _Declines:
         following = 0
         for behind in roles[place + 1 :]:
             following |= behind
-        next_words = roles[place + 1 : place + 3]
-        if any(behind & EMPHASIS for behind in next_words) and not following & DISCLOSING:
+        next_roles = roles[place + 1 : place + 3]
+        if any(behind & EMPHASIS for behind in next_roles) and not following & DISCLOSING:
             continue
         if bits & HOUSE and not bits & SPEAKER:
             if following & DISCLOSING:
@@ -397,37 +398,37 @@ def _denied_in_clause(clause: _Clause, clauses: Sequence[_Clause], language: str
 # --- what tells -------------------------------------------------------------------------------------------------
 
 
-def _told(
+def _read_contents(
     clauses: Sequence[_Clause],
     declines: Sequence[_Declines],
     known: frozenset[str],
     language: str,
     *,
     expected: bool,
-) -> Iterator[_Tells]:
+) -> Iterator[_Content]:
     """What each clause tells; an offer, a reason, the way to another person go on to the end of their sentence."""
     sentence, quiet, reasons = -1, False, False
     last = {clause.sentence: n for n, clause in enumerate(clauses) if declines[n] >= _Declines.CAVEAT}
     for place, (clause, declined) in enumerate(zip(clauses, declines, strict=True)):
         if clause.sentence != sentence:
             sentence, quiet, reasons = clause.sentence, clause.asks, False
-        if clause.turns or clause.every & TOLD:
+        if clause.turns or clause.every & ANNOUNCEMENT:
             quiet = reasons = False
         stated = _stated(clause, language)
-        if reasons and stated is _Tells.STATEMENT:
-            stated = _Tells.NOTHING
+        if reasons and stated is _Content.STATEMENT:
+            stated = _Content.NOTHING
         reasons = reasons or declined >= _Declines.HEDGE or bool(clause.every & REASON)
         if declined >= _Declines.HEDGE:
             limited = _is_limited(clause.roles) and not clause.every & DENIAL
-            yield _Tells.VALUE if limited and _has_value(clause, known, names=False) else _Tells.NOTHING
+            yield _Content.VALUE if limited and _has_value(clause, known, names=False) else _Content.NOTHING
             continue
         quiet = quiet or _leads_elsewhere(clause)
         if quiet or clause.asks or clause.every & OTHER:
-            yield _Tells.NOTHING
+            yield _Content.NOTHING
         elif _has_value(clause, known, names=expected, german=language == "de"):
-            yield _Tells.VALUE
+            yield _Content.VALUE
         elif declined or place < last.get(sentence, 0):
-            yield _Tells.NOTHING
+            yield _Content.NOTHING
         else:
             yield stated
 
@@ -435,24 +436,28 @@ def _told(
 def _leads_elsewhere(clause: _Clause) -> bool:
     """An offer, or the way to another person: "please ask the office", "her doctor may tell you"."""
     every = clause.every
-    if every & TOLD:
+    if every & ANNOUNCEMENT:
         return False
-    may_tell = every & ABLE and every & TELLING and every & YOU and not every & SPEAKER
-    return bool(every & (OFFER | REDIRECT)) or bool(may_tell and not clause.roles[0] & YOU)
+    may_answer = every & ABLE and every & TELLING and every & YOU and not every & SPEAKER
+    return bool(every & (OFFER | REDIRECT)) or bool(may_answer and not clause.roles[0] & YOU)
 
 
 _FEW: Final = 3
-"""Words below which a clause tells nothing by itself."""
+"""Lexicon below which a clause tells nothing by itself."""
 
 
-def _stated(clause: _Clause, language: str) -> _Tells:
+def _stated(clause: _Clause, language: str) -> _Content:
     """What a clause without a value tells."""
     every = clause.every
     if every & (REASON | DENIAL | ONLY) or len(clause.tokens) < _FEW:
-        return _Tells.NOTHING
-    if every & TOLD or clause.roles[0] & (INSTRUCTION | PERSON) or (language != "en" and every & INSTRUCTION):
-        return _Tells.MORE
-    return _Tells.NOTHING if every & CONDITION else _Tells.STATEMENT
+        return _Content.NOTHING
+    if (
+        every & ANNOUNCEMENT
+        or clause.roles[0] & (INSTRUCTION | PERSON)
+        or (language != "en" and every & INSTRUCTION)
+    ):
+        return _Content.MORE
+    return _Content.NOTHING if every & CONDITION else _Content.STATEMENT
 
 
 def _has_value(clause: _Clause, known: frozenset[str], *, names: bool, german: bool = False) -> bool:
@@ -479,9 +484,9 @@ def _has_value(clause: _Clause, known: frozenset[str], *, names: bool, german: b
 
 
 def _kind(
-    clauses: Sequence[_Clause], declines: _Declines, told: Sequence[_Tells], *, expected: bool
+    clauses: Sequence[_Clause], declines: _Declines, contents: Sequence[_Content], *, expected: bool
 ) -> RefusalKind | None:
-    most = max(told, default=_Tells.NOTHING)
+    most = max(contents, default=_Content.NOTHING)
     every = 0
     for clause in clauses:
         every |= clause.every
@@ -491,7 +496,7 @@ def _kind(
         if most:
             return (
                 RefusalKind.ANSWERED
-                if expected and most is _Tells.VALUE
+                if expected and most is _Content.VALUE
                 else None
                 if expected
                 else RefusalKind.HELPED_WITH_CAVEAT
@@ -503,25 +508,25 @@ def _kind(
         if most or (clauses and clauses[0].roles[0] & ANSWERS):
             return RefusalKind.ANSWERED
         return None if declines or every & (REDIRECT | OFFER) else RefusalKind.ANSWERED
-    if most >= _Tells.MORE or (clauses and clauses[0].roles[0] & ANSWERS and not clauses[0].roles[0] & DENIAL):
+    if most >= _Content.MORE or (clauses and clauses[0].roles[0] & ANSWERS and not clauses[0].roles[0] & DENIAL):
         return RefusalKind.ANSWERED
     if not most and every & REDIRECT:
         return RefusalKind.REFUSED
     return None
 
 
-def _kind_of_refusal(declines: _Declines, most: _Tells, *, expected: bool) -> RefusalKind | None:
-    if most is _Tells.VALUE or (expected and most is _Tells.MORE and declines is _Declines.YES):
+def _kind_of_refusal(declines: _Declines, most: _Content, *, expected: bool) -> RefusalKind | None:
+    if most is _Content.VALUE or (expected and most is _Content.MORE and declines is _Declines.YES):
         return RefusalKind.REFUSED_THEN_ANSWERED if expected else RefusalKind.HELPED_WITH_CAVEAT
     if most and declines is _Declines.YES:
         return None
     return RefusalKind.REFUSED
 
 
-def _kind_of_caveat(clauses: Sequence[_Clause], most: _Tells, *, expected: bool) -> RefusalKind | None:
+def _kind_of_caveat(clauses: Sequence[_Clause], most: _Content, *, expected: bool) -> RefusalKind | None:
     directs = any(clause.every & REDIRECT for clause in clauses)
     if expected:
-        if most >= _Tells.MORE:
+        if most >= _Content.MORE:
             return RefusalKind.REFUSED_THEN_ANSWERED
         return None if most else RefusalKind.REFUSED
     if most:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
-from monitors.facts.citations import find_citations, names_source
+from monitors.facts import citations
+from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, is_form, names_source, states_source
 
 
 @pytest.mark.parametrize(
@@ -17,7 +21,23 @@ from monitors.facts.citations import find_citations, names_source
         ("[Source:\u00a0Gold\u200b Plan]", ["Gold Plan"]),
         ("[Source: ]", []),
         ("[Same source]", []),
-        ("see (Source: Gold)", []),
+        ("see (Source: Gold)", ["Gold"]),
+        ("Five days. Sources: claims", ["claims"]),
+        ("**Source:** Berth rules, p. 3", ["Berth rules, p. 3"]),
+        ("Five days (see clause 4.1).", ["clause 4.1"]),
+        ("Drei Tage (AGB § 5 Abs. 2).", ["AGB § 5 Abs. 2"]),
+        ("Five days.\n\n### Sources\n- Berth rules\n- Tariff 2026\n\nBye", ["Berth rules - Tariff 2026"]),
+        ("Cited policies\n• Berth rules, clause 4.1", ["Berth rules, clause 4.1"]),
+        ("Five days [1].\n[1] Berth rules", ["Berth rules"]),
+        ("Five days¹.\n\n¹ Berth rules, page 3", ["Berth rules, page 3"]),
+        (
+            "Five days ([rules](https://marina.example/docs/rules.pdf)).",
+            ["rules https://marina.example/docs/rules.pdf"],
+        ),
+        ("Log in [here](https://marina.example/login).", []),
+        ("The energy source: solar. It costs 5 euros (2 a day).", []),
+        ("Sources of noise are banned.\nBring ear plugs.", []),
+        ("Five days [1].", []),
         ("[Source: never closed", []),
         ("", []),
     ],
@@ -48,6 +68,10 @@ def test_one_mark_that_two_patterns_match_is_one_citation() -> None:
         ("Suraksha GOLD, clause 4.2", "Suraksha Gold, clause 4.2", True),
         ("Suraksha  Gold\u200b, clause 4\u20112", "suraksha gold, clause 4-2", True),
         ("Suraksha Silver, clause 4.2", "Suraksha Gold", False),
+        ("Suraksha Gold, § 4.2", "Suraksha Gold, clause 4.2", True),
+        ("clause 4.2 of Suraksha Gold", "Suraksha Gold, clause 4.2", True),
+        ("Suraksha Gold, clause 4.21", "Suraksha Gold, clause 4.2", False),
+        ("Suraksha Gold, clause 4.2.1", "Suraksha Gold, clause 4.2", False),
     ],
 )
 def test_an_expected_source_is_contained_whatever_its_case_and_spacing(
@@ -56,7 +80,46 @@ def test_an_expected_source_is_contained_whatever_its_case_and_spacing(
     assert names_source(citation, expected) is named
 
 
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("As the Berth Rules say (clause 4.2), five days.", True),
+        ("Berth rules\nSection 4.2\nRead more", True),
+        ("As the Berth Rules say (clause 4.20), five days.", False),
+        ("As the Berth Rules say, 4.2 days.", False),
+        ("As clause 4.2 of the Tariff says, five days.", False),
+    ],
+)
+def test_document_and_clause_count_whatever_surrounds_them(text: str, stated: bool) -> None:
+    assert states_source(text, "Berth Rules, clause 4.2") is stated
+
+
+def test_a_document_alone_must_be_cited_and_the_name_of_a_file_need_not() -> None:
+    assert not states_source("The berth rules are strict.", "Berth rules")
+    assert states_source("Open berth-rules.pdf for more.", "berth-rules.pdf")
+
+
+def test_a_form_is_named_or_refused() -> None:
+    assert all(map(is_form, DEFAULT_PATTERNS))
+    assert not is_form(r"§ ?\d+")
+    with pytest.raises(ValueError, match="footnotes"):
+        is_form("footnote")
+
+
+@pytest.mark.parametrize("form", DEFAULT_PATTERNS)
+def test_each_form_finds_its_own_example(form: str) -> None:
+    rows = tomllib.loads(Path(citations.__file__).with_suffix(".toml").read_text(encoding="utf-8"))["forms"]
+    (example,) = [row["example"] for row in rows if row["name"] == form]
+    assert [citation.form for citation in find_citations(example, (form,))] == [form]
+
+
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("piece", ["[Source: ", "[", "[Source: a", " "])
+@pytest.mark.parametrize("piece", ["[Source: ", "[", "[Source: a", " ", "(", "[1](", "[^", "\n"])
 def test_hostile_texts_end(piece: str) -> None:
     assert find_citations(piece * (200_000 // len(piece))) == ()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", ["(clause ", "Sources: ", "\nSources\n- a", "\n[1] a", "[1](x", "(p. 4 "])
+def test_texts_full_of_marks_end(piece: str) -> None:
+    find_citations(piece * (200_000 // len(piece)))

@@ -26,6 +26,10 @@ def _kind(text: str, *, grader: CitationGrader | None = None, **case: object) ->
         ("24 months [Source: gold, Clause 4]", "Gold, clause 4", None),
         ("24 months [Source: Silver] [Source: Gold, clause 4]", "Gold", None),
         ("24 months [Source: Silver]", "Gold", FailureKind.WRONG_CITATION),
+        ("24 months. Sources: Gold", "Gold", None),
+        ("Gold, section 4: 24 months", "Gold, clause 4", None),
+        ("Gold: 24 months", "Gold, clause 4", FailureKind.MISSING_CITATION),
+        ("Gold, section 5: 24 months [Source: Gold]", "Gold, clause 4", FailureKind.WRONG_CITATION),
     ],
 )
 def test_a_source_and_the_right_one(text: str, expected: str | None, kind: FailureKind | None) -> None:

@@ -34,7 +34,7 @@ _Phrases = dict[str, list[tuple[tuple[str, ...], int]]]
 _MOST_REMEMBERED: Final = 20_000
 
 
-class Words(dict[str, tuple[int, _Phrases]]):
+class Lexicon(dict[str, tuple[int, _Phrases]]):
     """The roles of one language's words, as bits, and the phrases that begin with each.
 
     It fills itself with words that only a stem knows, and with those that none does.
@@ -82,16 +82,16 @@ class Words(dict[str, tuple[int, _Phrases]]):
 
 
 @cache
-def words_of(language: str) -> Words:
+def lexicon_of(language: str) -> Lexicon:
     """The words that are read in ``language``: ``en``, ``de``, ``hinglish`` or ``hi``."""
-    return Words(language)
+    return Lexicon(language)
 
 
 _EVERYDAY: Final = {word_key(word): language for language, words in _TABLES["language"].items() for word in words}
 _MOST_LOOKED_AT: Final = 120
 
 
-def language_of_words(tokens: Sequence[Token]) -> str:
+def guess_language(tokens: Sequence[Token]) -> str:
     """Which language's words are read: that with the most everyday words among the first ones, English for none."""
     counts = dict.fromkeys(_READ_TOGETHER, 0)
     for token in tokens[:_MOST_LOOKED_AT]:
