@@ -97,6 +97,13 @@ EXCEPTION = re.compile(
 )
 """The class of an exception, in the ways languages print it."""
 
+_STATUS_CODE = r"(?:4(?:0\d|1[0-8]|2[1-689]|31|51|99)|5(?:0\d|1[01]|2\d|30|9[89]))"
+"""The numbers that servers and proxies answer with: 450 and 503 pages are none, but 503 alone could be one."""
+_FAULT = (
+    r"(?:error|fail|limit|quota|request|respon|unavail|time|timed|denied|forbid|unauthori|server|gateway|exceed"
+    r"|overload|invalid|not found|bad |busy|exhaust|internal|upstream|connect|reset|refus|expired|crash|service)"
+)
+"""What the words beside a bare number must say before it is a status."""
 STATUS = re.compile(
     rf"(?<![\w₹$.,-])[45]\d\d\b[\s:,()\[\]\"'*_|–-]{{0,4}}(?:{_REASONS})\b"
     rf"|\b(?:{_REASONS})\b[\s:,]{{0,3}}[(\[]?(?:status |code |error )?[45]\d\d\b"
@@ -104,8 +111,9 @@ STATUS = re.compile(
     r"|\bstatus(?:[ _]?code)?[\"']?\s{0,3}(?:[:=]|of|is|was)?\s{0,3}[\"'(]?[45]\d\d\b"
     r"|\bHTTP(?:/\d(?:\.\d)?)?(?: error| status| response)?[ :(]{1,3}[45]\d\d\b"
     r"|\b(?:error|response|code|error code|err|api error|failure|exception|returned|responded(?: with)?)"
-    r"[ :=#(\[]{1,3}[45]\d\d\b"
-    r"|\berror(?: code)?:? ?(?:10\d\d|12\d\d|52\d)\b|^\W{0,4}[45]\d\d:? |\([45]\d\d\)\W{0,3}$",
+    rf"[ :=#(\[]{{1,3}}{_STATUS_CODE}\b"
+    rf"|\berror(?: code)?:? ?(?:10\d\d|12\d\d|52\d)\b|^\W{{0,4}}{_STATUS_CODE}:? (?=[^\n]{{0,100}}?{_FAULT})"
+    rf"|{_FAULT}[^\n]{{0,120}}?\({_STATUS_CODE}\)\W{{0,3}}$",
     re.IGNORECASE | re.MULTILINE,
 )
 """A status of HTTP with its reason, or named as one."""

@@ -225,7 +225,7 @@ class ErrorLeakGrader:
     """A provider's 429, a stack trace or an error body in a chat bubble. An answer about an error is no error."""
 
     name = "error_leak"
-    version = "3"
+    version = "4"
     aspect = Aspect.ERROR_LEAK
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged:

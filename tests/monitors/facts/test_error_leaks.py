@@ -103,3 +103,25 @@ def test_any_text_is_read(text: str) -> None:
 @pytest.mark.parametrize("piece", ["  at a(", 'File "', "{", "Error: a.", "\n", " ", "error ", "a.", "wrong "])
 def test_hostile_texts_end(piece: str) -> None:
     find_error_leak(piece * (1_000_000 // len(piece)))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "450 pages", "503 euros", "429 members.", "404: balcony seats", "(450)", "500 g", "The code 450",
+        "499 rupees per month", "Response 450 ml", "502", "400 metres from the harbour", "504 km, then the ferry.",
+    ],
+)  # fmt: skip
+def test_a_bare_number_between_400_and_599_is_not_an_error(reply: str) -> None:
+    assert find_error_leak(reply, "How many are there?") is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "503 Service Unavailable", "Error 503", "429: Too many requests", "500 - the server failed", "HTTP 404",
+        "The request failed (502)", "status code 400", "429 rate limit exceeded",
+    ],
+)  # fmt: skip
+def test_a_number_with_the_shape_of_an_error_is_one(reply: str) -> None:
+    assert find_error_leak(reply, "How many are there?") is not None
