@@ -117,7 +117,9 @@ KNOWING, DECLINING, FORMULA, CLOSED, GIVEN, ONLY = map(
 BEYOND, REMIT, IMPERSONAL, THIS, SILENT, SILENCE, SOURCE = map(
     role, ("beyond", "remit", "impersonal", "this", "silent", "silence", "source")
 )
-UNSURE, TRADE, CAVEAT, EMPHASIS, LINK, OFFER = map(role, ("unsure", "trade", "caveat", "emphasis", "link", "offer"))
+UNSURE, TRADE, CAVEAT, HEDGING, HINT, EMPHASIS, LINK, OFFER = map(
+    role, ("unsure", "trade", "caveat", "hedging", "hint", "emphasis", "link", "offer")
+)
 REDIRECT, ANNOUNCEMENT, INSTRUCTION, REASON, CONDITION = map(
     role, ("redirect", "announcement", "instruction", "reason", "condition")
 )
@@ -126,7 +128,19 @@ PERSON, OTHER, CONTRAST, ANSWERS, TIMEWORD, NUMBER, TITLE, YOU, BEING = map(
 )
 
 _MAY_DECLINE: Final = (
-    SPEAKER | HOUSE | DECLINING | FORMULA | CLOSED | GIVEN | BEYOND | SILENCE | SILENT | SOURCE | CAVEAT
+    SPEAKER
+    | HOUSE
+    | DECLINING
+    | FORMULA
+    | CLOSED
+    | GIVEN
+    | BEYOND
+    | SILENCE
+    | SILENT
+    | SOURCE
+    | CAVEAT
+    | HEDGING
+    | HINT
 )
 _UNABLE: Final = DENIAL | ABLE
 """Without one of these a reply answers, unless it is expected to decline: most replies are read no further."""
@@ -152,19 +166,32 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     roles = lexicon_of(language).roles([token.key for token in tokens])
     if not expected and not _may_decline(roles):
         return _lecture(text, language) or Refusal(kind=RefusalKind.ANSWERED, language=language)
+    known = _keys(question)
     clauses = [*_clauses(tokens, roles, head.text)][:_CLAUSES]
     declines = [_declines(clause, clauses, language, expected=bool(expected)) for clause in clauses]
+    if not expected:
+        declines = [
+            _Declines.MAYBE if _says_no(clause, known) else declined
+            for clause, declined in zip(clauses, declines, strict=True)
+        ]
     strongest = max(declines, default=_Declines.NO)
     if strongest < _Declines.CAVEAT and (lecture := _lecture(text, language)):
         return lecture
-    known = _keys(question)
     contents = [*_read_contents(clauses, declines, known, language, expected=bool(expected))]
-    kind = _kind(clauses, strongest, contents, expected=bool(expected))
+    reading = _Reading(clauses, strongest, contents, known, asked_kinds(question), language == "de")
+    kind = _kind_where_expected(reading) if expected else _kind_elsewhere(reading)
     values = tuple(
         _place(head, clause) for clause, content in zip(clauses, contents, strict=True) if content is _Content.VALUE
     )
     start, end = _place(head, clauses[declines.index(strongest)]) if strongest else (0, 0)
     return Refusal(kind=kind, values=values, language=language, start=start, end=end)
+
+
+def _says_no(clause: _Clause, known: frozenset[str]) -> bool:
+    """A company's "we do not share your data" answers a question that has its verb."""
+    return bool(clause.every & HOUSE and not clause.every & SPEAKER) and any(
+        bits & DISCLOSING and token.key in known for token, bits in zip(clause.tokens, clause.roles, strict=True)
+    )
 
 
 def _lecture(text: str, language: str) -> Refusal | None:
@@ -240,7 +267,7 @@ def _declines(clause: _Clause, clauses: Sequence[_Clause], language: str, *, exp
         return _Declines.YES
     if every & DENIAL and _is_something_of_the_speaker(clause):
         return _Declines.YES
-    if every & THIS and every & DENIAL and every & CAVEAT and len(clause.tokens) <= _SHORT:
+    if every & HEDGING or (every & DENIAL and _is_short_caveat(clause)):
         return _Declines.CAVEAT
     if _is_silent(clause, language):
         return _Declines.SILENT
@@ -250,6 +277,14 @@ def _declines(clause: _Clause, clauses: Sequence[_Clause], language: str, *, exp
     if (closed := _closes(clause, expected=expected)) and not answers:
         return closed
     return _denies(clause, clauses, language, expected=expected) if every & DENIAL else _Declines.NO
+
+
+def _is_short_caveat(clause: _Clause) -> bool:
+    """A clause such as "this isn't tax advice", "we're no doctors"."""
+    every = clause.every
+    return len(clause.tokens) <= _SHORT and bool(
+        (every & THIS and every & CAVEAT) or (every & HOUSE and every & TRADE)
+    )
 
 
 def _closes(clause: _Clause, *, expected: bool) -> _Declines:
@@ -462,79 +497,108 @@ def _stated(clause: _Clause, language: str) -> _Content:
 
 def _has_value(clause: _Clause, known: frozenset[str], *, names: bool, german: bool = False) -> bool:
     """Whether a clause has a figure or a day that the question does not have, or (``names``) a name or a quote."""
-    new = [token.key not in known for token in clause.tokens]
-    words = [*zip(clause.tokens, clause.roles, new, strict=True)]
-    if any(is_new and (token.kind == NUMERAL or bits & (TIMEWORD | NUMBER)) for token, bits, is_new in words):
-        return True
-    if not names:
-        return False
-    if clause.quotes and all(new):
-        return True
-    return any(
-        token.text[0].isupper()
-        and is_new
-        and not bits
-        and (clause.roles[at - 1] & TITLE if german else at or not clause.first)
-        for at, (token, bits, is_new) in enumerate(words)
-        if at or not german
-    )
+    return bool(_value_kinds(clause, known, german=german) & (_ANY_VALUE if names else _FIGURES))
+
+
+_FIGURE, _DAY, _NAME, _QUOTE = 1, 2, 4, 8
+_FIGURES: Final = _FIGURE | _DAY
+_ANY_VALUE: Final = _FIGURES | _NAME | _QUOTE
+_FITS: Final = {
+    "amount": _FIGURE,
+    "time": _FIGURES,
+    "code": _FIGURE | _QUOTE | _NAME,
+    "name": _NAME | _QUOTE,
+    "place": _FIGURE | _NAME,
+}
+"""The values that can answer a question for each kind."""
+
+
+def _value_kinds(clause: _Clause, known: frozenset[str], *, german: bool) -> int:
+    """Figures, days, names and quotes that the question does not have; German writes every noun as a name."""
+    kinds = _QUOTE if clause.quotes and all(token.key not in known for token in clause.tokens) else 0
+    for at, (token, bits) in enumerate(zip(clause.tokens, clause.roles, strict=True)):
+        if token.key in known:
+            continue
+        if token.kind == NUMERAL or bits & NUMBER:
+            kinds |= _FIGURE
+        elif bits & TIMEWORD:
+            kinds |= _DAY
+        elif token.text[0].isupper() and not bits:
+            behind_title = bool(at and clause.roles[at - 1] & TITLE)
+            kinds |= _NAME if behind_title or (not german and (at or not clause.first)) else 0
+    return kinds
 
 
 # --- both -------------------------------------------------------------------------------------------------------
 
 
-def _kind(
-    clauses: Sequence[_Clause], declines: _Declines, contents: Sequence[_Content], *, expected: bool
-) -> RefusalKind | None:
-    most = max(contents, default=_Content.NOTHING)
-    every = 0
-    for clause in clauses:
-        every |= clause.every
-    if declines >= _Declines.SILENT:
-        return _kind_of_refusal(declines, most, expected=expected)
-    if declines is _Declines.HEDGE:
-        if most:
-            return (
-                RefusalKind.ANSWERED
-                if expected and most is _Content.VALUE
-                else None
-                if expected
-                else RefusalKind.HELPED_WITH_CAVEAT
-            )
-        return RefusalKind.REFUSED
-    if declines is _Declines.CAVEAT:
-        return _kind_of_caveat(clauses, most, expected=expected)
-    if not expected:
-        if most or (clauses and clauses[0].roles[0] & ANSWERS):
-            return RefusalKind.ANSWERED
-        return None if declines or every & (REDIRECT | OFFER) else RefusalKind.ANSWERED
-    if most >= _Content.MORE or (clauses and clauses[0].roles[0] & ANSWERS and not clauses[0].roles[0] & DENIAL):
+class _Reading(NamedTuple):
+    """All clauses of a reply, how surely one of them declines, and what each tells."""
+
+    clauses: Sequence[_Clause]
+    declines: _Declines
+    contents: Sequence[_Content]
+    known: frozenset[str]
+    asked: frozenset[str]
+    german: bool
+
+    @property
+    def most(self) -> _Content:
+        return max(self.contents, default=_Content.NOTHING)
+
+    def has(self, roles: int) -> bool:
+        return any(clause.every & roles for clause in self.clauses)
+
+    def gives_what_was_asked(self, *, elsewhere: bool) -> bool:
+        """Whether a value is of a kind asked for, in a clause that tells, or in one that leads elsewhere."""
+        kinds = 0
+        for clause, content in zip(self.clauses, self.contents, strict=True):
+            if (content is _Content.VALUE) is not elsewhere:
+                kinds |= _value_kinds(clause, self.known, german=self.german)
+        return any(_FITS[kind] & kinds for kind in self.asked) or (not elsewhere and not self.asked)
+
+
+def _kind_where_expected(reading: _Reading) -> RefusalKind | None:
+    """What a reply does with a question that it should decline."""
+    clauses, most = reading.clauses, reading.most
+    if reading.declines >= _Declines.CAVEAT:
+        if most is _Content.VALUE:
+            return RefusalKind.REFUSED_THEN_ANSWERED if reading.gives_what_was_asked(elsewhere=False) else None
+        if most and reading.declines is not _Declines.SILENT:
+            return RefusalKind.REFUSED_THEN_ANSWERED if most is _Content.MORE and not reading.asked else None
+        names = reading.asked & {"name"} and reading.gives_what_was_asked(elsewhere=True)
+        return None if names else RefusalKind.REFUSED
+    if reading.declines is _Declines.HEDGE:
+        return RefusalKind.ANSWERED if most is _Content.VALUE else None if most else RefusalKind.REFUSED
+    if not clauses or (not most and not reading.has(DENIAL) and not reading.has(REDIRECT)):
+        return RefusalKind.ANSWERED if clauses and clauses[0].roles[0] & ANSWERS else None
+    if clauses[0].roles[0] & ANSWERS and not clauses[0].every & DENIAL:
         return RefusalKind.ANSWERED
-    if not most and every & REDIRECT:
-        return RefusalKind.REFUSED
-    return None
+    if most >= _Content.MORE:
+        first = [content for clause, content in zip(clauses, reading.contents, strict=True) if clause.sentence == 0]
+        return RefusalKind.ANSWERED if max(first) >= _Content.MORE else None
+    return RefusalKind.REFUSED if not most and reading.has(REDIRECT) else None
 
 
-def _kind_of_refusal(declines: _Declines, most: _Content, *, expected: bool) -> RefusalKind | None:
-    if most is _Content.VALUE or (expected and most is _Content.MORE and declines is _Declines.YES):
-        return RefusalKind.REFUSED_THEN_ANSWERED if expected else RefusalKind.HELPED_WITH_CAVEAT
-    if most and declines is _Declines.YES:
+def _kind_elsewhere(reading: _Reading) -> RefusalKind | None:
+    """What a reply does with a question that it should answer."""
+    clauses, most = reading.clauses, reading.most
+    if reading.declines >= _Declines.SILENT:
+        if most is _Content.VALUE:
+            return RefusalKind.HELPED_WITH_CAVEAT
+        return None if most and reading.declines is _Declines.YES else RefusalKind.REFUSED
+    if reading.declines >= _Declines.HEDGE:
+        directs = [clause for clause in clauses if clause.every & REDIRECT]
+        if most or any(token.kind == NUMERAL for clause in directs for token in clause.tokens):
+            return RefusalKind.HELPED_WITH_CAVEAT
+        more = any(
+            len(clause.tokens) > _NEAR and not clause.asks and not clause.every & (OFFER | DENIAL)
+            for clause in clauses
+        )
+        caveat = reading.declines is _Declines.CAVEAT
+        return None if caveat and (directs or more) else RefusalKind.REFUSED
+    if any(clause.every & HINT and clause.every & DENIAL and not clause.every & YOU for clause in clauses[:_FEW]):
         return None
-    return RefusalKind.REFUSED
-
-
-def _kind_of_caveat(clauses: Sequence[_Clause], most: _Content, *, expected: bool) -> RefusalKind | None:
-    directs = any(clause.every & REDIRECT for clause in clauses)
-    if expected:
-        if most >= _Content.MORE:
-            return RefusalKind.REFUSED_THEN_ANSWERED
-        return None if most else RefusalKind.REFUSED
-    if most:
-        return RefusalKind.HELPED_WITH_CAVEAT
-    numbers = any(clause.every & REDIRECT and any(t.kind == NUMERAL for t in clause.tokens) for clause in clauses)
-    if numbers:
-        return RefusalKind.HELPED_WITH_CAVEAT
-    says_more = any(
-        len(clause.tokens) > _NEAR and not clause.asks and not clause.every & (OFFER | DENIAL) for clause in clauses
-    )
-    return None if directs or says_more else RefusalKind.REFUSED
+    if most or (clauses and clauses[0].roles[0] & ANSWERS):
+        return RefusalKind.ANSWERED
+    return None if reading.declines or reading.has(REDIRECT | OFFER) else RefusalKind.ANSWERED
