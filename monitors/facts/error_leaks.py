@@ -7,194 +7,61 @@ advice, data), or prose; the balance decides.
 
 The shapes of errors are what SDKs, servers, runtimes and proxies write, and people do not: status and reason,
 envelope, exception class, error code, request id, trace frame; and, weaker, a component with what failed about it
-("model … overloaded"). Reason phrases and errno names come from Python's own tables. Every pattern is bounded and
-is searched in pieces of bounded length: linear in the text.
+("model … overloaded"). They are in `error_leaks.toml`; reason phrases and errno names come from Python's own tables.
+Every pattern is bounded and is searched in pieces of bounded length: linear in the text.
 """
 
 from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Annotated, Final, NamedTuple
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import Field
 
 from monitors.facts.text import Hinted, caseless
 from monitors.records.base import Record
 
-_REASONS = (
-    "|".join(re.escape(status.phrase) for status in HTTPStatus if status.value >= HTTPStatus.BAD_REQUEST)
-    + "|Request Entity Too Large|Payload Too Large|Gateway Time-out|Service (?:Temporarily |is )?Unavailable"
-    "|Request Time-out|URI Too Long|Unprocessable Entity|Overloaded|Rate Limited|Server Error|Connection timed out"
-    "|Unknown Error|Web server is [a-z ]{4,40}"
-)
-_FIVE_HUNDREDS = (
-    "|".join(re.escape(status.phrase) for status in HTTPStatus if status.value >= HTTPStatus.INTERNAL_SERVER_ERROR)
-    + "|Gateway Time-?out|Service (?:Temporarily )?Unavailable|Server Error|Web server is"
-)
-_FAILING = (
-    "error|errors|exceeded|exhausted|failed|failure|unavailable|not_found|denied|timeout|timed_out|overloaded"
-    "|limited|reached|refused|expired|invalid|missing|quota|too_long|too_large|forbidden|unauthorized|crashed|aborted"
-    "|unreachable|reset|verify_failed"
-)
+_TABLES: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
-TRACE = re.compile(
-    r"Traceback \(most recent call last\)|^[ \t]{0,8}File \"[^\"\n]{1,300}\", line \d+"
-    r"|^[ \t]{1,8}at [\w$.<>/\[\] ]{1,160}\([^()\n]{1,200}:\d{1,7}(?::\d{1,7})?\)"
-    r"|^[ \t]{0,8}at (?:async )?[\w$.<>]{1,120} \([^()\n]{1,200}:\d+:\d+\)"
-    r"|^[ \t]{1,8}at [\w$.<>`]{3,160}\([^()\n]{0,200}\)(?: in [^\n]{1,200}:line \d+)?[ \t]*$"
-    r"|^[ \t]{0,8}from [^\s:]{1,200}:\d{1,7}:in [`']|^#\d{1,3} [^\s(]{1,200}\(\d{1,7}\): "
-    r"|\bpanicked at |^goroutine \d+ \[|\bUnhandledPromiseRejection|\bException in thread \"|^Caused by: ",
-    re.MULTILINE,
-)
-"""Frames of a stack."""
 
-TRACE_HINTS = (
-    "traceback", 'file "', "\nat ", "\n at ", "  at ", "\t at ", "\tat ", "panicked", "goroutine",
-    "unhandled", "exception in", ":in `", ":in '", "#", "caused by",
-)  # fmt: skip
-"""Lower case; one of them is in every `TRACE`, with the line's end before it."""
+def _phrases(least: int) -> str:
+    return "|".join(re.escape(status.phrase) for status in HTTPStatus if status.value >= least)
 
-ENVELOPE = re.compile(
-    r"[{,]\s{0,8}\\?[\"']errors?\\?[\"']\s{0,3}:\s{0,3}(?:[{\[\"']|true\b)"
-    r"|[\"'](?:object|type|status)[\"']\s{0,3}:\s{0,3}[\"'](?:error|failed|failure)[\"']"
-    r"|[{,]\s{0,8}[\"'](?:status|status_?code|code|http_?status)[\"']\s{0,3}:\s{0,3}[\"']?[45]\d\d\b"
-    r"|^[^{]{0,200}\{\s{0,8}[\"'](?:detail|errors|error_?message|error_?description|exception|fault"
-    r"|traceback)[\"']\s{0,3}:"
-    r"|^[^{]{0,200}\{\s{0,8}[\"'](?:message|msg|reason"
-    r"|title)[\"']\s{0,3}:\s{0,3}[\"'][^\"'\n]{1,160}[\"']\s{0,8}\}"
-    r"|[{,]\s{0,8}[\"'](?:error_?code|request_?id|trace_?id|status_?code)[\"']\s{0,3}:"
-    r"|<(?:\w{1,20}:)?(?:Error|Fault|faultcode|faultstring|ErrorResponse|exception)\b[^<>]{0,200}>",
-    re.IGNORECASE,
-)
-"""A body that stands for an answer: ``{"error": …}``, ``{"detail": …}``, ``<Error>``."""
 
-HTML = re.compile(
-    rf"<(?:title|h1|center|b)[^<>]{{0,80}}>[^<>]{{0,120}}?(?:\b[45]\d\d\b|(?:{_REASONS})\b|\berror\b)",
-    re.IGNORECASE,
-)
-"""A page of a server or proxy."""
+_SHORT_ERRNO: Final = 4
+_PARTS: Final[Mapping[str, str]] = {
+    **_TABLES["parts"],
+    "FAILING_UPPER": _TABLES["parts"]["FAILING"].upper(),
+    "REASONS": f"{_phrases(HTTPStatus.BAD_REQUEST)}|{_TABLES['parts']['MORE_REASONS']}",
+    "FIVE_HUNDREDS": f"{_phrases(HTTPStatus.INTERNAL_SERVER_ERROR)}|{_TABLES['parts']['MORE_FIVE_HUNDREDS']}",
+    "ERRNOS": "|".join(sorted(name[1:] for name in errno.errorcode.values() if len(name) > _SHORT_ERRNO)),
+}
+_FLAGS: Final = {"": re.NOFLAG, "i": re.IGNORECASE, "m": re.MULTILINE, "im": re.IGNORECASE | re.MULTILINE}
 
-_TYPES = (
-    r"(?:Error|Exception|Fault|Failure|Timeout|TimedOut|Rejection|Exhausted|Unavailable|Exceeded|Denied|NotFound)"
-)
-EXCEPTION = re.compile(
-    # A class with its package: acme.errors.TooSlow, Acme::TimeoutError, \Acme\ClientException.
-    rf"(?<![\w$])(?:[\w$]{{1,40}}(?:\.|::|\\)){{1,8}}[A-Z]\w{{0,60}}{_TYPES}(?!\w)"
-    r"|(?<![\w$])(?:[a-z_]\w{0,40}\.){1,6}(?:exceptions?|errors?)\.[A-Z]\w{1,60}(?=[:(\s]|$)"
-    # A bare class where a message begins, or right before its message.
-    r"|(?<![\w$.`])(?:AI_)?[A-Z]\w{0,60}(?:Error|Exception|TimedOut|Timeout|Exceeded|Refused|Unavailable)"
-    r"(?:[A-Z]\w{0,40})?(?=: ?\S|[({\]]|$| - | when | error | Request)"
-    rf"|^\W{{0,6}}[A-Z]\w{{1,60}}(?:Error|Exception|Timeout)\W{{0,3}}$"
-    rf"|\((?:[A-Z][a-z]\w{{0,60}}(?:Error|Exception)|[A-Z][a-z]{{2,}}[A-Z]\w{{2,60}})\)(?= \w)"
-    r"|^(?:Fatal error|Uncaught \w{3,40}|Unhandled exception|Unhandled \w{2,20}Error|Warning"
-    r"|Notice): (?=\w{1,40} \w)",
-    re.MULTILINE,
-)
-"""The class of an exception, in the ways languages print it."""
 
-_STATUS_CODE = r"(?:4(?:0\d|1[0-8]|2[1-689]|31|51|99)|5(?:0\d|1[01]|2\d|30|9[89]))"
-"""The numbers that servers and proxies answer with: 450 and 503 pages are none, but 503 alone could be one."""
-_FAULT = (
-    r"(?:error|fail|limit|quota|request|respon|unavail|time|timed|denied|forbid|unauthori|server|gateway|exceed"
-    r"|overload|invalid|not found|bad |busy|exhaust|internal|upstream|connect|reset|refus|expired|crash|service)"
-)
-"""What the words beside a bare number must say before it is a status."""
-STATUS = re.compile(
-    rf"(?<![\w₹$.,-])[45]\d\d\b[\s:,()\[\]\"'*_|–-]{{0,4}}(?:{_REASONS})\b"
-    rf"|\b(?:{_REASONS})\b[\s:,]{{0,3}}[(\[]?(?:status |code |error )?[45]\d\d\b"
-    r"|(?<![\w₹$.,-])[45]\d\d\b (?:client |server )?error\b|\b[45]\d\d status code\b"
-    r"|\bstatus(?:[ _]?code)?[\"']?\s{0,3}(?:[:=]|of|is|was)?\s{0,3}[\"'(]?[45]\d\d\b"
-    r"|\bHTTP(?:/\d(?:\.\d)?)?(?: error| status| response)?[ :(]{1,3}[45]\d\d\b"
-    r"|\b(?:error|response|code|error code|err|api error|failure|exception|returned|responded(?: with)?)"
-    rf"[ :=#(\[]{{1,3}}{_STATUS_CODE}\b"
-    rf"|\berror(?: code)?:? ?(?:10\d\d|12\d\d|52\d)\b|^\W{{0,4}}{_STATUS_CODE}:? (?=[^\n]{{0,100}}?{_FAULT})"
-    rf"|{_FAULT}[^\n]{{0,120}}?\({_STATUS_CODE}\)\W{{0,3}}$",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""A status of HTTP with its reason, or named as one."""
+def _read(name: str) -> Hinted:
+    row = _TABLES[name]
+    source = re.sub("«([A-Z_]+)»", lambda part: _PARTS[part[1]], "|".join(row["any"]))
+    return Hinted(re.compile(source, _FLAGS[row.get("flags", "")]), tuple(row.get("hints", ("",))))
 
-REASON = re.compile(
-    rf"^\W{{0,4}}(?:{_REASONS}|Access Denied|Permission denied)\W{{0,4}}$", re.IGNORECASE | re.MULTILINE
-)
-"""The reason of a status alone in its line."""
 
-_ERRNOS = "|".join(sorted(name[1:] for name in errno.errorcode.values() if len(name) >= 5))  # noqa: PLR2004
-ERRNO = re.compile(rf"\bE(?:{_ERRNOS}|NOTFOUND|AI_AGAIN)\b")
-"""The name of an error of the system: each begins with an E."""
-
-CODE = re.compile(
-    rf"\[Errno -?\d+\]|\(os error \d+\)|\bORA-\d{{4,5}}\b|\bSQLSTATE\b"
-    rf"|\b[a-z]{{2,20}}(?:_[a-z]{{2,20}}){{0,5}}_(?:{_FAILING})\b|\b(?:invalid|insufficient|missing"
-    rf"|unsupported)_[a-z_]{{2,40}}\b"
-    rf"|\b[A-Z]{{2,20}}(?:_[A-Z]{{2,20}}){{0,5}}_(?:{_FAILING.upper()}|REQUESTS)\b"
-    r"|\b(?:INVALID|INSUFFICIENT|FUNCTION_INVOCATION|RESOURCE|PERMISSION|DEADLINE)_[A-Z_]{3,40}\b"
-    r"|\brpc error: code = |\bStatusCode\.[A-Z_]{3,30}\b|\bgrpc_status\b|\bERR_[A-Z_]{3,40}\b"
+_SHAPES: Final = {name: _read(name) for name in _TABLES if name not in {"hints", "parts"}}
+TRACE, TRACE_HINTS = _SHAPES["TRACE"]
+ENVELOPE, HTML, EXCEPTION, IDENTIFIER, ADDRESS, HEAD, COMPONENT, FAILED, PROVIDERS, GAVE_UP, SOFT, EXPLAINS = (
+    _SHAPES[name].pattern
+    for name in (
+        *("ENVELOPE", "HTML", "EXCEPTION", "IDENTIFIER", "ADDRESS", "HEAD", "COMPONENT", "FAILED", "PROVIDERS"),
+        *("GAVE_UP", "SOFT", "EXPLAINS"),
+    )
 )
-"""A code that programs compare: snake case, numbered, gRPC."""
-
-IDENTIFIER = re.compile(
-    r"\b(?:request|trace|correlation|error|incident|event|ray|activity|operation|reference|digest|ref|job)"
-    r"(?:[ _-]?id)?(?:\s?is)?[\"']?\s{0,2}[:=#]?\s{0,2}[\"'`]?(?=[\w=:.-]{0,40}\d)[\w=:.-]{6,80}"
-    r"|\breq_[A-Za-z0-9]{6,}"
-    r"|\bRoot=1-[0-9a-f]",
-    re.IGNORECASE,
-)
-"""A request's or trace's id."""
-
-REPR = re.compile(
-    r"<[\w.]{3,80} object at 0x[0-9a-f]+|\bobject at 0x|\b0x[0-9a-f]{6,}\b|\bb'[{<]|\w+Dict\(\{"
-    r"|\w+\('[^'\n]{1,200}'\)\)|\bkind: \w{3,20}[(,]|\[type=\w+, input_value="
-    r"|\b(?:HTTPS?ConnectionPool|NewConnectionError|IncompleteRead|ProtocolError|NoneType)\b"
-)
-"""How a program prints its objects."""
-
-RUNTIME = re.compile(
-    r"\bobject (?:has no attribute|is not (?:subscriptable|iterable|callable))\b|\bindex out of (?:range"
-    r"|bounds)\b"
-    r"|\b(?:nil|null) pointer\b|\bnull reference\b|\bundefined (?:method|variable|array key|index"
-    r"|local variable)\b"
-    r"|\bproperties of (?:undefined|null)\b|\b(?:is|are) not (?:a function|defined|iterable|a constructor)\b"
-    r"|\breferenced before assignment\b|\bNo such file or directory\b|\bUnexpected (?:token|end of (?:JSON"
-    r"|input)|EOF)\b"
-    r"|\bis not valid JSON\b|\bExpecting (?:value|property name)\b|\bline \d+ column \d+\b"
-    r"|\binvalid literal for\b"
-    r"|\b(?:positional|keyword) arguments?\b|\bdivision by zero\b|\bSegmentation fault\b|\bcore dumped\b"
-    r"|\bout of memory\b|\bCUDA\b|\bcannot import name\b|\bNo module named\b|\bstack overflow\b"
-    r"|\bexit (?:status|code) \d"
-    r"|\bvalidation errors? for\b|\bInput validation error\b|\bField required\b|\bdial tcp\b|\bTLS handshake\b"
-    r"|\bsocket hang up\b|\bgetaddrinfo\b|\bfetch failed\b|\bFailed to fetch\b|\bname resolution\b"
-    r"|\bno such host\b"
-    r"|\bcontext deadline exceeded\b|\bcertificate verify failed\b|\bname or service not known\b|\bdeadlock\b"
-    r"|\b(?:relation|table|column|index) \"?\w+\"? does not exist\b|\btoo many (?:clients|connections)\b"
-    r"|\bdatabase is locked\b|\bmax(?:imum)? retries\b|\bConnection aborted\b|\bbroken pipe\b"
-    r"|\bconnection (?:reset|refused|closed) |\b(?:nil|null) value\b|\bis undefined\b|\bunbound variable\b"
-    r"|\bcodec can't\b|\brecursion depth\b|\bthrowing an instance\b|\bnot a subtype\b|\[object Object\]"
-    r"|\bloop is closed\b|\bunexpected mimetype\b",
-    re.IGNORECASE,
-)
-"""How runtimes, drivers and sockets word what went wrong."""
-
-ADDRESS = re.compile(
-    r"\b(?:for|endpoint|from|to|fetching|request to|of|Get|Post) (?:url:? ?)?[\"'(]?https?://\S{4,300}"
-    r"|\bhttps?://[\w.-]{1,100}(?::\d{2,5}|/v\d)|\b\d{1,3}(?:\.\d{1,3}){3}:\d{2,5}\b|\bhost='"
-    r"|\b[a-z][\w-]{1,40}:\d{4,5}\b"
-    r"|\bhost [\w.-]{3,80}:\d{2,5}\b",
-    re.IGNORECASE,
-)
-"""An address that the machinery called."""
-
-HEAD = re.compile(
-    r"^\W{0,8}(?:[A-Z]\w{0,20} ){0,2}(?:error|failure|failed|exception|fatal|invalid operation|एरर|त्रुटि"
-    r"|error aa gaya)"
-    r"(?: running |(?<=(?-i:Error)) in |\W{0,3}[:\]]|\W{0,3}[-–→] )",
-    re.IGNORECASE,
-)
-"""A label before a message: ``Error:``, ``[ERROR]``, ``Prediction failed:``."""
+TECHNICAL, SERVER = _SHAPES["TECHNICAL"].pattern, _SHAPES["SERVER"].pattern
 
 NAME = re.compile(
     r"\b[a-z]{2,20}_[a-z_]{2,40}\b|\b[A-Z][a-z]+(?:[A-Z][a-z]+){2,6}\b|`[\w.\[\]\"'-]{3,60}`|\w=[\w\[{\"'-]"
@@ -205,182 +72,16 @@ URL = re.compile(r"https?://\S{1,300}|`[^`\n]{1,160}`|\"[^\"\n]{1,160}\"|(?<!\w)
 """Addresses and what is quoted: their words explain nothing."""
 
 FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
-    (Hinted(ENVELOPE, ('"', "'", "<")),),
-    (Hinted(HTML, ("<",)),),
+    (_SHAPES["ENVELOPE"],),
+    (_SHAPES["HTML"],),
     (Hinted(TRACE),),
-    (
-        Hinted(
-            EXCEPTION,
-            (
-                "error", "exception", "fault", "failure", "timeout", "timedout", "rejection", "exhausted",
-                "unavailable", "exceeded", "denied", "notfound", "refused", "(", "uncaught", "unhandled",
-                "warning:", "notice:",
-            ),
-        ),
-    ),
-    (Hinted(STATUS, ("4", "5", "10", "12")), Hinted(REASON)),
-    (Hinted(CODE, ("_", "[errno", "os error", "ora-", "sqlstate", "rpc error", "statuscode")), Hinted(ERRNO)),
-    (
-        Hinted(
-            REPR,
-            (
-                "0x", "b'", "dict(", "('", "kind: ", "[type=", "connectionpool", "newconnectionerror",
-                "incompleteread", "protocolerror", "nonetype",
-            ),
-        ),
-    ),
-    (
-        Hinted(
-            RUNTIME,
-            (
-                "has no attribute", "object is not", "out of ", "pointer", "null", "nil", "undefined", "not a ",
-                "not defined", "not iterable", "before assignment", "no such", "unexpected", "json", "expecting ",
-                "column", "literal", "argument", "by zero", "segmentation", "core dumped", "cuda", "cannot import",
-                "no module", "overflow", "exit ", "validation error", "field required", "dial tcp", "handshake",
-                "hang up", "getaddrinfo", "fetch", "resolution", "deadline exceeded", "verify failed", "not known",
-                "deadlock", "does not exist", "too many", "is locked", "retries", "connection", "broken pipe",
-                "unbound", "codec", "recursion", "throwing", "object object", "loop is closed",
-            ),
-        ),
-    ),
-)  # fmt: skip
+    (_SHAPES["EXCEPTION"],),
+    (_SHAPES["STATUS"], _SHAPES["REASON"]),
+    (_SHAPES["CODE"], _SHAPES["ERRNO"]),
+    (_SHAPES["REPR"],),
+    (_SHAPES["RUNTIME"],),
+)
 """What counts as a shape by itself, each by one of its patterns; an identifier or an address only adds to one."""
-
-COMPONENT = re.compile(
-    r"\b(?:(?:api|http|rpc|grpc|sdk|llm|gpu|ssl|tls|dns|sql|json|url)s?|requests?|responses?|repl(?:y|ies)"
-    r"|models?"
-    r"|(?:web ?)?servers?|services?|upstream|backend|back end|gateway|proxy|connections?|connecting|socket"
-    r"|host|endpoints?"
-    r"|(?:api|secret|access|subscription|authentication)[ _-]?keys?|api[ _-]?tokens?|tokens?|credentials?"
-    r"|authenticat\w{2,4}|authoriz\w{3,5}|quota|rate[ _-]?limit\w{0,4}|call rate|capacity|credits?"
-    r"|credit balance|insufficient (?:account )?balance|balance (?:is )?(?:insufficient|too low|exhausted)"
-    r"|prompt|inputs?|outputs?|context|completion|deployments?|resource|engine|workers?|queue|runner|memory"
-    r"|database|db"
-    r"|collection|vector ?store|cluster|session|stream(?:ing)?|pars(?:e|er|ing)|validation|payload|function"
-    r"|module|plugin"
-    r"|agent|chain|tools?|operation|invocation|prediction|inference|query|task"
-    r"|(?<!in the )(?<!in our )(?<!in your )(?<!use the )(?<!via the )(?<!mobile )app|application|website|system"
-    r"|network|client"
-    r"|provider|gated repo|repo|retriev(?:al|e|er|ing)|embeddings?|knowledge base|assistant|bot|deadline"
-    r"|generation|content"
-    r"|generat(?:e|ing)|load(?:ing)?|process(?:ing)?|free tier|free quota|service tier|demand|traffic|load"
-    r"|iteration limit"
-    r"|messages?|max_tokens|organi[sz]ation|project|candidates?|loop|instance|container|callback|jwt"
-    r"|x509|throughput|consistency|lambda|variable|jawab)\b"
-    r"|सर्वर|अनुरोध|कनेक्शन|सेवा|सिस्टम|नेटवर्क|त्रुटि",
-    re.IGNORECASE,
-)
-"""A part of the machinery."""
-
-FAILED = re.compile(
-    r"\b(?:timed[ -]out|time-?out|fail(?:ed|ure|s)?|crashed|terminated|aborted|cancell?ed|interrupted|lost"
-    r"|dropped"
-    r"|disconnect(?:ed)?|stopped|refused|rejected|denied|blocked|filtered|redacted|forbidden|unauthori[sz]ed"
-    r"|invalid"
-    r"|incorrect|expired|missing|wrong|not found|no such|does(?:n't| not) (?:exist|have|support|match)"
-    r"|unavailable"
-    r"|unreachable|overloaded|busy|over capacity|at capacity|exceed(?:ed|s)?|exhausted|insufficient"
-    r"|not enough|too many"
-    r"|too large|too long|too low|too big|too busy|is full|is down|errors?|errored|(?:unable to|could ?n[o']t"
-    r"|couldn't|can ?not|can't) (?!help|answer|assist|provide|share|discuss|find|give|advise|offer|say|tell"
-    r"|see|book|do\b|be\b|speak|recommend|make|comment)"
-    r"|failed to|unexpected|unknown|malformed|unrecogni[sz]ed|unsupported|no (?:healthy|available|endpoints"
-    r"|deployments"
-    r"|candidates|route|api|object|response|output)|rate[- ]limited|locked|required|not (?:available"
-    r"|supported|ready|loaded"
-    r"|valid|allowed|enabled|set|authorized|permitted|defined|non-negative|respond(?:ing)?|completed?)"
-    r"|maximum|at least one"
-    r"|trouble|issues?|difficult(?:y|ies)|problems?|high (?:demand|traffic|load)|currently (?:loading|busy)"
-    r"|back off"
-    r"|must (?:be|have)|can only afford|reached|isn't|wasn't|no longer|without|more credits|aren't available"
-    r"|closed|nahi|gadbad|galat)\b"
-    r"|समाप्त|विफल|गड़बड़|असमर्थ|अनुपलब्ध|नहीं",
-    re.IGNORECASE,
-)
-"""What went wrong about it."""
-
-PROVIDERS = re.compile(
-    r"\b(?:rate[ _-]?limit(?:s|ed|ing)?[ _-]?(?:reached|exceeded|error|hit|upstream)|too many requests|(?:per"
-    r"|/) ?(?:min(?:ute)?|day)\b.{0,20}\b(?:TPM|RPM|TPD|RPD)"
-    r"|requests per (?:minute|day)|tokens per (?:min(?:ute)?|day)|exceeded your (?:current )?quota|quota exceeded"
-    r"|(?:model|server|engine|api|service) is (?:currently |temporarily )?(?:overloaded|unavailable|busy|loading)"
-    r"|(?:incorrect|invalid|wrong|no|missing) (?:openai |provider )?api[ _-]?(?:key|token)"
-    r"|api[ _-]?key (?:is |not |client |provided)\w{0,12}|maximum (?:context|number of tokens)"
-    r"|context (?:length|window|size)"
-    r"|upstream (?:connect error|request timeout|timed out|provider)|resource (?:has been )?exhausted"
-    r"|no healthy upstream"
-    r"|reach(?:ed)? max retries|credit balance|Plans & Billing|content management policy|server had an error"
-    r"|security token|llm (?:output|provider)|calling the \w{3,40} operation)",
-    re.IGNORECASE,
-)
-"""Words that only providers of models use about themselves."""
-
-GAVE_UP = re.compile(
-    r"\b(?:something (?:went|is|has gone) (?:badly |terribly )?(?:wrong|broken?)"
-    r"|something (?:failed|broke|unexpected)|went wrong"
-    r"|an? (?:[\w-]{2,20} ){0,2}(?:error|exception) (?:has |was |just )?(?:occurred|happened|encountered)"
-    r"|(?:has |have )?(?:encountered|ran into|run into|hit) (?:an? )?(?:\w+ )?(?:error|problem|issue|snag)"
-    r"|(?:due to|because of|experiencing|facing|having|there (?:is|was|are)(?: an?| some)?|some|an?) "
-    r"(?:technical|connection|server|internal|system) (?:difficult\w+|issues?|errors?|problems?|glitch)"
-    r"|(?:failed|unable|not able) to (?:generate|get|fetch|produce|load|complete|process|create|reach|connect)"
-    r"|(?:trouble|problems?|difficulty) (?:connecting|reaching|processing|generating|responding|accessing)"
-    r"|(?:could|can)(?:n't| ?not) (?:be reached|process|generate|complete|connect|reach|load|fetch"
-    r"|get a response)"
-    r"|(?:experiencing|under|because of|due to) (?:\w+ )?(?:high|heavy) (?:demand|traffic|load)"
-    r"|encountered an error|temporarily unavailable|server error|unexpected error)\b"
-    r"|कुछ (?:गलत|गड़बड़)|गड़बड़ (?:हो|है)|तकनीकी (?:समस्या|खराबी|त्रुटि|दिक्कत)|त्रुटि (?:हुई|हो)"
-    r"|\bkuch (?:galat|gadbad)|\bgadbad ho|\btechnical (?:dikkat|samasya)",
-    re.IGNORECASE,
-)
-"""An app that gives up in its own words."""
-
-SOFT = re.compile(
-    r"\b(?:sorry|consider|apologi[sz]e|apolog(?:y|ies)|oops|uh oh|oh no|hmm|please|try again|retry|later"
-    r"|our team|been notified|contact"
-    r"|help center|for more (?:information|details)|troubleshoot\w*|visit|see (?:the )?(?:http|docs|logs?"
-    r"|below)|docs"
-    r"|learn more|if (?:the|this) (?:error|problem|issue) persists|your connection is working|check (?:the|your)"
-    r"|maaf|dobara|kripya|ray id|you can (?:find|retry)|to (?:increase|fix|enable)|upgrade|reported|logged"
-    r"|logs)\b"
-    r"|https?://|क्षमा|माफ|कृपया|पुनः|बाद में|कुछ देर|खेद",
-    re.IGNORECASE,
-)
-"""What stands around an error: regret, advice, where to read more."""
-
-EXPLAINS = re.compile(
-    r"\b(?:means?|meaning|stands? for|refers? to|indicates?|says? that|tells you|describes?|explains?"
-    r"|whenever|when|usually"
-    r"|typically|often|for example|an example|examples|such as|returns?|raises?|throws?|answers with"
-    r"|responds? with|catch(?:es)?|inherits?"
-    r"|comes? from|happens?|appears?|shows? (?:that|up)|occurs|are (?:refused|rejected|counted|retried"
-    r"|limited)|yesterday"
-    r"|last (?:night|week)|instead of|matlab|tab|jab|agar|stays?|counts?|by default|is the|is an?"
-    r"|are the|according|I (?:get|got|am using|am getting|keep|see)|you (?:get|see|are|have a)|we (?:get"
-    r"|see))\b|मतलब|अगर|यदि|\bif\b|\bक्यों|यानी|दर्शाता|\bunless\b|\bcases?\b|\bexplanation\b",
-    re.IGNORECASE,
-)
-"""Speaks about an error rather than being one."""
-
-TECHNICAL = re.compile(
-    r"\b(?:errors?|exceptions?|traceback|stack ?trace|status codes?|[45]\d\d|4xx|5xx|api|apis|https?|python"
-    r"|java(?:script)?"
-    r"|node|docker|kubernetes|k8s|nginx|server|servers|timeouts?|time-outs?|timed|rate[ -]limit\w*|quota"
-    r"|tokens?|sdk|retr(?:y|ies)"
-    r"|retried|webhooks?|logs?|debug\w*|crash\w*|gpu|cuda|llm|models|json|xml|functions?|scripts?|handler"
-    r"|gateway|endpoint|client"
-    r"|code|curl|grep|git|sql|database|postgres\w*|redis|react|django|flask|fastapi|golang|rust|typescript"
-    r"|cron|regex|bash"
-    r"|deploy\w*|ssl|tls|dns|ssh|overloaded|outage|incidents?|runbook|alerts?|panic|exit|max_\w+|null|undefined"
-    r"|nil|bug|throw\w*|catch|fails?|failed|failing|failure|down|broken|not work\w*|anthropic|openai|bedrock"
-    r"|gemini|ollama"
-    r"|langchain|\w+_\w+|\w+Error|\w+Exception|E[A-Z]{5,}|webpage|404|unavailable|invalid|message|request ids?"
-    r"|status|त्रुटि|एरर|सर्वर)\b|`",
-    re.IGNORECASE,
-)
-"""A question that may well be answered by words about errors or by code."""
-
-SERVER = re.compile(rf"\b(?:{_FIVE_HUNDREDS})\b|\bApplication error\b|\b5\d\d\b", re.IGNORECASE)
-"""What makes an error one of a server rather than of a provider."""
 
 
 class ErrorLeakKind(StrEnum):
@@ -419,21 +120,7 @@ _CERTAIN: Final = 3
 _LONGEST_WEAK: Final = 20
 """Words; a longer sentence with a component and a failure explains something."""
 
-_HINTS = (
-    "error", "exception", "fail", "timed", "time-", "time d", "timeout", "unavail", "overload", "limit",
-    "quota", "exhaust", "invalid", "incorrect", "denied", "forbid", "unauthori", "not found", "no such",
-    "refus", "reset", "wrong", "trouble", "issue", "problem", "difficult", "busy", "is full", "null",
-    "undefined", "nil ", "attribute", "traceback", "panic", "goroutine", "status", "could not", "couldn't",
-    "cannot", "can't", "unable", "not able", "missing", "required", "expect", "not exist", "crash", "abort",
-    "lost", "closed", "terminat", "demand", "capacity", "credit", "api", "token", "fault", "disconnect",
-    "expired", "गड़बड़", "गलत", "त्रुटि", "तकनीकी", "एरर", "समस्या", "असमर्थ", "galat", "gadbad", "{", "<",
-    "no healthy", "at least one", "without", "retry", "too ", "must ", "filtered", "blocked", "broke",
-    "loading", "negative", "not defined", "locked", "argument", "unexpected", "stopped", "referenced", "found",
-    "available", "_", "ora-", "variable", "instance", "codec", "recursion", "[object", "aren't", "afford",
-    "insufficient", "aborted", "maximum", "rejected", "interrupt", "http", "not supported", "not ready",
-    "no longer", "dropped", "reached",
-)  # fmt: skip
-"""Lower case; a piece without any of these, and without a status, is no error and costs no more than this scan."""
+_HINTS: Final = tuple(_TABLES["hints"])
 _STATUS_HINT = re.compile(r"\b[45]\d\d\b")
 
 
