@@ -7,8 +7,8 @@ advice, data), or prose; the balance decides.
 
 The shapes of errors are what SDKs, servers, runtimes and proxies write, and people do not: status and reason,
 envelope, exception class, error code, request id, trace frame; and, weaker, a component with what failed about it
-("model … overloaded"). They are in `error_leaks.toml`; reason phrases and errno names come from Python. Each pattern
-is bounded and is searched in pieces of bounded length: linear in the text.
+("model … overloaded"). They are in `error_leaks.toml`; reason phrases and errno names come from Python. Each
+pattern is bounded and is searched in pieces of bounded length: linear in the text.
 """
 
 from __future__ import annotations
