@@ -221,9 +221,6 @@ def tokenise(text: str, *, most: int | None = None) -> list[Token]:
     return found if most is None else found[:most]
 
 
-SENTENCE: Final = re.compile(r"[^.!?।\n]+(?:[.!?](?!\s|$)[^.!?।\n]*)*[.!?।]*")
-"""A sentence: up to a stop that white space follows, or a line end. Reads every character once."""
-
 _BREAK = re.compile(r"[\n\t\v\f\r\u2028\u2029]")
 
 
