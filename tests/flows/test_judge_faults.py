@@ -192,7 +192,7 @@ async def test_f49_a_judge_that_misses_a_canary_is_void_and_the_alert_is_about_t
     assert told.news[0].blame is Blame.PROVIDER
     assert told.report.judging is not None
     assert told.report.judging.void_grades == 2
-    assert "1 of 2" in told.news[0].reason
+    assert (told.report.judging.void_groups, told.report.judging.groups) == (1, 1)
     assert told.report.verdict is Verdict.INCONCLUSIVE
 
 
@@ -218,7 +218,7 @@ async def test_f51_a_limit_or_an_overload_is_waited_out_and_loses_nothing(tmp_pa
     assert told.passed == ["home"]
     assert told.of("teeth").outcome is CaseOutcome.FAILED
     assert told.report.judging is not None
-    assert told.report.judging.calls == 4, "two answers and two canaries, each paid for once"
+    assert told.report.judging.calls == len(server.messages) - 2, "what was refused is not paid for"
 
 
 async def test_f51_a_limit_for_an_hour_is_not_waited_out_and_nothing_is_said_of_the_app(tmp_path, server):

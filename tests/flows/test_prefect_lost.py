@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests.flows.logs_followed import entry
 from tests.flows.nightly.test_night_kills import PASSAGE
 from tests.flows.nights_graded import TOLD
 from tests.flows.nights_of_the_demo import SUITE
+from tests.polling import wait_until
 from tests.prefect_home import with_tables
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.slack import TOKEN, SlackServer
@@ -94,13 +94,14 @@ def lookout(folder: Path, environment: dict[str, str], *arguments: str) -> fork_
     return fork_server.start(*arguments, cwd=folder, env=environment, stdout=pipe, stderr=pipe)
 
 
-def wait_until(holds: Callable[[], bool], working: fork_server.Process) -> None:
-    """Until it ``holds``, as long as whoever brings it about lives."""
-    end = time.monotonic() + COMES_WITHIN_S
-    while not holds():
+def wait_for_progress(condition: Callable[[], bool], working: fork_server.Process) -> None:
+    """Wait until ``condition()``, as long as the process that brings it about lives."""
+
+    def holds() -> bool:
         assert working.poll() is None, working.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.1)  # another process works; there is nothing else to wait on
+        return condition()
+
+    wait_until(holds, timeout_s=COMES_WITHIN_S, what="the process brings it about")
 
 
 def is_in_flow(environment: dict[str, str]) -> bool:
@@ -131,7 +132,7 @@ def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end
         watched(folder, chat, cases=CASES, more=SLACK.format(slack=slack.api_url))
         environment = server.up()
         with lookout(folder, environment, "verify", "demo", "--json") as run:
-            wait_until(lambda: chat.asked >= 3 and is_in_flow(environment), run)
+            wait_for_progress(lambda: chat.asked >= 3 and is_in_flow(environment), run)
             server.kill()
             chat.released.set()
             if to_the_end:
@@ -141,7 +142,7 @@ def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end
                 assert "EventsWorker" not in said
                 assert json.loads(printed)["coverage"]["graded"] == CASES
             else:
-                wait_until(lambda: any(folder.glob("data/runs/*/done")), run)
+                wait_for_progress(lambda: any(folder.glob("data/runs/*/done")), run)
                 run.kill()
         assert chat.asked == CASES
         assert len([*folder.glob("data/runs/*/report.html")]) == 1
@@ -171,7 +172,7 @@ def test_a_nightly_run_comes_to_its_report_and_is_not_graded_twice(tmp_path, ser
             encoding="utf-8",
         )
         with lookout(tmp_path, server.up(), "nightly", "--json", *UNTIL) as run:
-            wait_until(lambda: bool(provider.batches), run)
+            wait_for_progress(lambda: bool(provider.batches), run)
             server.kill()
             printed, said = run.communicate()
         assert SAID in " ".join(said.split()), said
@@ -210,10 +211,10 @@ def test_a_log_is_followed_on_and_each_entry_told_once(tmp_path, server, slack):
     def append_and_wait(number: int) -> None:
         with log.open("a", encoding="utf-8") as file:
             file.write(entry(number))
-        wait_until(lambda: f"Question {number}" in str(slack.messages), following)
+        wait_for_progress(lambda: f"Question {number}" in str(slack.messages), following)
 
     with begun(tmp_path, server.up(), flow) as following:
-        wait_until(lambda: (tmp_path / "data" / "warehouse.duckdb").exists() and stored() == 1, following)
+        wait_for_progress(lambda: (tmp_path / "data" / "warehouse.duckdb").exists() and stored() == 1, following)
         append_and_wait(1)
         server.kill()
         append_and_wait(2)

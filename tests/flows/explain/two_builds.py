@@ -11,12 +11,12 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import gradio
-import uvicorn
-from fastapi import FastAPI
-
-from deployments.demo.space import HOST, bound_socket
+# A test that imports the names of the builds needs no Gradio, whose import takes three seconds.
+if TYPE_CHECKING:
+    import gradio
+    from fastapi import FastAPI
 
 NOW, BEFORE = "9b1c003", "4f2a91c"
 PATHS = {NOW: "/now", BEFORE: f"/builds/{BEFORE}"}
@@ -24,6 +24,9 @@ PATHS = {NOW: "/now", BEFORE: f"/builds/{BEFORE}"}
 
 def application(script: dict) -> FastAPI:
     """Both builds under one address."""
+    import gradio
+    from fastapi import FastAPI
+
     app = FastAPI()
     for commit, path in PATHS.items():
         said = {"sha": script["versions"].get(commit, commit)}
@@ -33,6 +36,8 @@ def application(script: dict) -> FastAPI:
 
 
 def _page(answers: dict[str, list[str]]) -> gradio.Blocks:
+    import gradio
+
     asked = Counter()
 
     def answer(message: str, _history: list) -> str:
@@ -44,6 +49,10 @@ def _page(answers: dict[str, list[str]]) -> gradio.Blocks:
 
 
 if __name__ == "__main__":
+    import uvicorn
+
+    from deployments.demo.space import HOST, bound_socket
+
     listener = bound_socket(0)
     page = application(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
     print(f"http://{HOST}:{listener.getsockname()[1]}", flush=True)
