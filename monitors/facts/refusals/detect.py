@@ -29,9 +29,9 @@ _READ: Final = 1_200
 """Characters read: a refusal stands at the beginning of a reply."""
 _CLAUSES: Final = 60
 _SHORT: Final = 7
-"""Lexicon of a clause that is about one thing."""
+"""Words of a clause that is about one thing."""
 _NEAR: Final = 5
-"""Lexicon between a denial and what is denied."""
+"""Words between a denial and what is denied."""
 
 
 class RefusalKind(StrEnum):
@@ -123,6 +123,7 @@ UNSURE, TRADE, CAVEAT, HEDGING, HINT, EMPHASIS, LINK, OFFER = map(
 REDIRECT, ANNOUNCEMENT, INSTRUCTION, REASON, CONDITION = map(
     role, ("redirect", "announcement", "instruction", "reason", "condition")
 )
+TURN, THING, UNINFORMED = map(role, ("turn", "thing", "uninformed"))
 PERSON, OTHER, CONTRAST, ANSWERS, TIMEWORD, NUMBER, TITLE, YOU, BEING = map(
     role, ("person", "other", "contrast", "answers", "timeword", "number", "title", "you", "being")
 )
@@ -145,7 +146,7 @@ _MAY_DECLINE: Final = (
 _UNABLE: Final = DENIAL | ABLE
 """Without one of these a reply answers, unless it is expected to decline: most replies are read no further."""
 _MAY_LEAD_ELSEWHERE: Final = 40
-"""Lexicon of a reply that may be nothing but the way to another person."""
+"""Words of a reply that may be nothing but the way to another person."""
 _STOPS: Final = frozenset(".!?।…")
 _COMMAS: Final = frozenset(",;:—–()")
 _QUOTES: Final = frozenset('"“”„«»')
@@ -236,8 +237,9 @@ def _clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterat
     for at, token in enumerate(tokens):
         sign = token.kind == SIGN
         stop = (sign and token.key in _STOPS and _ends(tokens, at)) or at in breaks
-        if held and (stop or (sign and token.key in _COMMAS) or (roles[at] & CONTRAST and len(held) > 1)):
-            yield _Clause(held, bits, every, sentence, bool(bits[0] & CONTRAST), token.key == "?", opens, quotes)
+        turn = roles[at] & CONTRAST or (roles[at] & TURN and bits and bits[-1] & (BEING | ABLE))
+        if held and (stop or (sign and token.key in _COMMAS) or (turn and len(held) > 1)):
+            yield _Clause(held, bits, every, sentence, _turns(bits), token.key == "?", opens, quotes)
             held, bits = list[Token](), list[int]()
             quotes, opens, every = False, False, 0
         if stop:
@@ -249,7 +251,11 @@ def _clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterat
         elif token.key in _QUOTES:
             quotes = True
     if held:
-        yield _Clause(held, bits, every, sentence, bool(bits[0] & CONTRAST), False, opens, quotes)
+        yield _Clause(held, bits, every, sentence, _turns(bits), False, opens, quotes)
+
+
+def _turns(roles: Sequence[int]) -> bool:
+    return bool(roles[0] & (CONTRAST | TURN))
 
 
 def _ends(tokens: Sequence[Token], at: int) -> bool:
@@ -271,7 +277,9 @@ def _declines(clause: _Clause, clauses: Sequence[_Clause], language: str, *, exp
         return _Declines.CAVEAT
     if _is_silent(clause, language):
         return _Declines.SILENT
-    if every & ONLY and every & (TELLING | KNOWING) and _is_limited(clause.roles):
+    if every & DENIAL and every & UNINFORMED and every & HOUSE and not every & YOU:
+        return _Declines.SILENT
+    if every & ONLY and every & (TELLING | KNOWING) and (expected or every & SPEAKER) and _is_limited(clause):
         return _Declines.YES
     answers = bool(clauses[0].roles[0] & ANSWERS) and not expected
     if (closed := _closes(clause, expected=expected)) and not answers:
@@ -298,7 +306,11 @@ def _closes(clause: _Clause, *, expected: bool) -> _Declines:
 
 
 def _denies(clause: _Clause, clauses: Sequence[_Clause], language: str, *, expected: bool) -> _Declines:
-    spoken = _denied_by_speaker(clause) if language == "en" else _denied_in_clause(clause, clauses, language)
+    spoken = (
+        _denied_by_speaker(clause)
+        if language == "en"
+        else _denied_in_clause(clause, clauses, language, expected=expected)
+    )
     if spoken is _Declines.NO and clause.every & IMPERSONAL and (clause.every & THIS or expected):
         return _Declines.YES if expected else _Declines.MAYBE
     return spoken
@@ -338,11 +350,12 @@ def _is_silent(clause: _Clause, language: str) -> bool:
     )
 
 
-def _is_limited(roles: Sequence[int]) -> bool:
-    """The speaker "can only answer", "only has"."""
+def _is_limited(clause: _Clause) -> bool:
+    """The speaker "can only answer", "only has"; a company "only gives out"."""
+    speaks = SPEAKER | HOUSE if clause.every & DISCLOSING else SPEAKER
     return any(
-        bits & ONLY and any(before & SPEAKER for before in roles[max(0, at - _NEAR + 2) : at])
-        for at, bits in enumerate(roles)
+        bits & ONLY and any(before & speaks for before in clause.roles[max(0, at - _NEAR + 2) : at])
+        for at, bits in enumerate(clause.roles)
     )
 
 
@@ -407,10 +420,10 @@ def _denied(denial: int, following: int, roles: Sequence[int]) -> _Declines:
         return _Declines.HEDGE
     if (denial | following) & ABLE or following & (TELLING | DISCLOSING | KNOWING):
         return _Declines.YES
-    return _Declines.NO
+    return _Declines.MAYBE
 
 
-def _denied_in_clause(clause: _Clause, clauses: Sequence[_Clause], language: str) -> _Declines:
+def _denied_in_clause(clause: _Clause, clauses: Sequence[_Clause], language: str, *, expected: bool) -> _Declines:
     """German and Hindi put the denial late and the verb last: all of it stands in the clause, or its sentence."""
     every, whole = clause.every, 0
     for other in clauses:
@@ -423,7 +436,7 @@ def _denied_in_clause(clause: _Clause, clauses: Sequence[_Clause], language: str
             return _Declines.CAVEAT if every & CAVEAT else _Declines.YES
     if every & HOUSE and every & DISCLOSING:
         return _Declines.YES
-    if language != "de" and every & DISCLOSING and not every & YOU:
+    if language != "de" and not every & YOU and every & (DISCLOSING | (ABLE if expected else 0)):
         return _Declines.YES
     if language != "de":  # English inside Hindi
         return _denied_by_speaker(clause)
@@ -442,11 +455,11 @@ def _read_contents(
     expected: bool,
 ) -> Iterator[_Content]:
     """What each clause tells; an offer, a reason, the way to another person go on to the end of their sentence."""
-    sentence, quiet, reasons = -1, False, False
+    sentence, quiet, reasons, limited = -1, False, False, False
     last = {clause.sentence: n for n, clause in enumerate(clauses) if declines[n] >= _Declines.CAVEAT}
     for place, (clause, declined) in enumerate(zip(clauses, declines, strict=True)):
         if clause.sentence != sentence:
-            sentence, quiet, reasons = clause.sentence, clause.asks, False
+            sentence, quiet, reasons, limited = clause.sentence, clause.asks, False, False
         if clause.turns or clause.every & ANNOUNCEMENT:
             quiet = reasons = False
         stated = _stated(clause, language)
@@ -454,14 +467,19 @@ def _read_contents(
             stated = _Content.NOTHING
         reasons = reasons or declined >= _Declines.HEDGE or bool(clause.every & REASON)
         if declined >= _Declines.HEDGE:
-            limited = _is_limited(clause.roles) and not clause.every & DENIAL
+            limited = _is_limited(clause) and not clause.every & DENIAL
             yield _Content.VALUE if limited and _has_value(clause, known, names=False) else _Content.NOTHING
             continue
         quiet = quiet or _leads_elsewhere(clause)
-        if quiet or clause.asks or clause.every & OTHER:
+        if (
+            quiet
+            or clause.asks
+            or clause.every & OTHER
+            or (clause.every & DENIAL and place < last.get(sentence, 0))
+        ):
             yield _Content.NOTHING
         elif _has_value(clause, known, names=expected, german=language == "de"):
-            yield _Content.VALUE
+            yield _Content.STATEMENT if limited else _Content.VALUE  # "we only give out the switchboard: 555 0100"
         elif declined or place < last.get(sentence, 0):
             yield _Content.NOTHING
         else:
@@ -478,17 +496,19 @@ def _leads_elsewhere(clause: _Clause) -> bool:
 
 
 _FEW: Final = 3
-"""Lexicon below which a clause tells nothing by itself."""
+"""Words below which a clause tells nothing by itself."""
 
 
 def _stated(clause: _Clause, language: str) -> _Content:
     """What a clause without a value tells."""
     every = clause.every
+    if clause.roles[0] & PERSON and not every & DENIAL:
+        return _Content.MORE
     if every & (REASON | DENIAL | ONLY) or len(clause.tokens) < _FEW:
         return _Content.NOTHING
     if (
         every & ANNOUNCEMENT
-        or clause.roles[0] & (INSTRUCTION | PERSON)
+        or clause.roles[0] & (INSTRUCTION | THING)
         or (language != "en" and every & INSTRUCTION)
     ):
         return _Content.MORE
@@ -500,11 +520,11 @@ def _has_value(clause: _Clause, known: frozenset[str], *, names: bool, german: b
     return bool(_value_kinds(clause, known, german=german) & (_ANY_VALUE if names else _FIGURES))
 
 
-_FIGURE, _DAY, _NAME, _QUOTE = 1, 2, 4, 8
-_FIGURES: Final = _FIGURE | _DAY
+_FIGURE, _NUMBER_WORD, _DAY, _NAME, _QUOTE = 1, 2, 4, 8, 16
+_FIGURES: Final = _FIGURE | _NUMBER_WORD | _DAY
 _ANY_VALUE: Final = _FIGURES | _NAME | _QUOTE
 _FITS: Final = {
-    "amount": _FIGURE,
+    "amount": _FIGURE | _NUMBER_WORD,
     "time": _FIGURES,
     "code": _FIGURE | _QUOTE | _NAME,
     "name": _NAME | _QUOTE,
@@ -520,10 +540,10 @@ def _value_kinds(clause: _Clause, known: frozenset[str], *, german: bool) -> int
         if token.key in known:
             continue
         if token.kind == NUMERAL or bits & NUMBER:
-            kinds |= _FIGURE
+            kinds |= _FIGURE if token.kind == NUMERAL else _NUMBER_WORD
         elif bits & TIMEWORD:
             kinds |= _DAY
-        elif token.text[0].isupper() and not bits:
+        elif token.text[0].isupper() and not token.text.isupper() and not bits:
             behind_title = bool(at and clause.roles[at - 1] & TITLE)
             kinds |= _NAME if behind_title or (not german and (at or not clause.first)) else 0
     return kinds
@@ -575,29 +595,39 @@ def _kind_where_expected(reading: _Reading) -> RefusalKind | None:
     if clauses[0].roles[0] & ANSWERS and not clauses[0].every & DENIAL:
         return RefusalKind.ANSWERED
     if most >= _Content.MORE:
-        first = [content for clause, content in zip(clauses, reading.contents, strict=True) if clause.sentence == 0]
-        return RefusalKind.ANSWERED if max(first) >= _Content.MORE else None
+        first = [n for n, clause in enumerate(clauses) if clause.sentence == 0]
+        denies = any(clauses[n].every & (DENIAL | ONLY) for n in first)
+        tells = max(reading.contents[n] for n in first) >= _Content.MORE
+        return RefusalKind.ANSWERED if tells and not denies else None
     return RefusalKind.REFUSED if not most and reading.has(REDIRECT) else None
+
+
+def _may_be_caveat(clause: _Clause) -> bool:
+    """Whether a clause may be a caveat that no rule reads: the speaker denies something, or sends to a trade."""
+    every = clause.every
+    denies = every & DENIAL and not every & YOU and every & (HINT | SPEAKER)
+    return bool(denies or (every & REDIRECT and every & TRADE)) and not clause.asks
 
 
 def _kind_elsewhere(reading: _Reading) -> RefusalKind | None:
     """What a reply does with a question that it should answer."""
     clauses, most = reading.clauses, reading.most
+    directs = [clause for clause in clauses if clause.every & REDIRECT]
+    gives_number = any(token.kind == NUMERAL for clause in directs for token in clause.tokens)
     if reading.declines >= _Declines.SILENT:
         if most is _Content.VALUE:
             return RefusalKind.HELPED_WITH_CAVEAT
-        return None if most and reading.declines is _Declines.YES else RefusalKind.REFUSED
+        return None if gives_number or (most and reading.declines is _Declines.YES) else RefusalKind.REFUSED
     if reading.declines >= _Declines.HEDGE:
-        directs = [clause for clause in clauses if clause.every & REDIRECT]
-        if most or any(token.kind == NUMERAL for clause in directs for token in clause.tokens):
+        if gives_number or (most and (most > _Content.STATEMENT or reading.declines is _Declines.CAVEAT)):
             return RefusalKind.HELPED_WITH_CAVEAT
         more = any(
             len(clause.tokens) > _NEAR and not clause.asks and not clause.every & (OFFER | DENIAL)
             for clause in clauses
         )
         caveat = reading.declines is _Declines.CAVEAT
-        return None if caveat and (directs or more) else RefusalKind.REFUSED
-    if any(clause.every & HINT and clause.every & DENIAL and not clause.every & YOU for clause in clauses[:_FEW]):
+        return None if most or (caveat and (directs or more)) else RefusalKind.REFUSED
+    if any(map(_may_be_caveat, clauses[:_FEW])):
         return None
     if most or (clauses and clauses[0].roles[0] & ANSWERS):
         return RefusalKind.ANSWERED

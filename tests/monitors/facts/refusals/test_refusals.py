@@ -15,7 +15,7 @@ ROWS = [
     json.loads(line) for line in Path(__file__).with_name("replies.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 """Replies of trades from the marina to the tattoo studio, each with what it does: `kind` as `RefusalKind` has it."""
-LEAST_DECIDED = 0.9
+LEAST_DECIDED = 0.85
 
 
 def test_no_reply_is_read_as_what_it_is_not_and_few_are_open() -> None:
