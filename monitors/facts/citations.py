@@ -122,7 +122,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def _named(match: re.Match[str]) -> str:
     groups = match.groupdict()
     name = groups.get("source") or (match[1] if match.re.groups else match[0])
-    return re.sub(r"\s+", " ", _INVISIBLE.sub("", name or "").replace("](", " ")).strip(" .,;:-–*_>•()[]")
+    return re.sub(r"\s+", " ", _INVISIBLE.sub("", name or "").replace("](", " ")).strip(" .,;:-–*_>•")
 
 
 def _plain(text: str) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import IntEnum, StrEnum
 from functools import lru_cache
+from itertools import pairwise
 from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field
@@ -549,6 +550,15 @@ def _value_kinds(clause: _Clause, known: frozenset[str], *, german: bool) -> int
     return kinds
 
 
+def _has_full_name(clause: _Clause, known: frozenset[str]) -> bool:
+    """Two capitalised words beside each other that the question does not have: most likely a person."""
+    new = [
+        token.text[0].isupper() and not token.text.isupper() and not bits and token.key not in known
+        for token, bits in zip(clause.tokens, clause.roles, strict=True)
+    ]
+    return any(map(all, pairwise(new)))
+
+
 # --- both -------------------------------------------------------------------------------------------------------
 
 
@@ -573,8 +583,10 @@ class _Reading(NamedTuple):
         """Whether a value is of a kind asked for, in a clause that tells, or in one that leads elsewhere."""
         kinds = 0
         for clause, content in zip(self.clauses, self.contents, strict=True):
-            if (content is _Content.VALUE) is not elsewhere:
+            if not elsewhere and content is _Content.VALUE:
                 kinds |= _value_kinds(clause, self.known, german=self.german)
+            elif elsewhere and content is not _Content.VALUE and _has_full_name(clause, self.known):
+                kinds |= _NAME
         return any(_FITS[kind] & kinds for kind in self.asked) or (not elsewhere and not self.asked)
 
 
