@@ -109,8 +109,7 @@ def test_the_check_sees_rows_that_were_changed_behind_its_back(tmp_path, snapsho
         connection.execute("delete from results where case_id = 'case-2'")
     problems = check(store, wait_s=1).troubles
     assert [problem.kind for problem in problems] == [CheckProblemKind.TABLE_DIFFERS] * 2
-    texts = [problem.text for problem in problems]
-    assert texts == snapshot
+    assert [problem.text.replace(str(tmp_path), "FOLDER") for problem in problems] == snapshot
 
 
 def test_the_check_sees_segments_that_were_lost_or_replaced(tmp_path):
