@@ -251,7 +251,7 @@ def identify(text: str) -> Language:
     """
     plain = _plain(text)
     by_script = _language_of_script(plain)
-    return by_script if by_script is not None else _latin_language(_counts(plain.lower()))
+    return by_script if by_script is not None else _latin_language(_counts_of(text))
 
 
 @lru_cache(maxsize=64)
@@ -261,7 +261,7 @@ def evidence(text: str) -> LanguageEvidence:
     by_script = _language_of_script(plain)
     if by_script is not None:
         return LanguageEvidence.UNREAD if by_script is Language.OTHER else LanguageEvidence.READ
-    counts = _counts(plain.lower())
+    counts = _counts_of(text)
     if counts.is_foreign:
         return LanguageEvidence.UNREAD
     return LanguageEvidence.READ if counts.own > counts.foreign else LanguageEvidence.NONE
@@ -305,6 +305,11 @@ def _is_foreign(text: str) -> bool:
     """Whether most letters are of neither the Latin nor the Devanagari script."""
     latin, letters = (sum(map(len, runs.findall(text))) for runs in (_LATIN, _LETTERS))
     return latin < letters / 2
+
+
+@lru_cache(maxsize=64)
+def _counts_of(text: str) -> _WordCounts:
+    return _counts(_plain(text).lower())
 
 
 def _counts(lowered: str) -> _WordCounts:

@@ -97,6 +97,8 @@ class Verdict:
     said: Figure | None = None
     kind: FailureKind = FailureKind.WRONG_FACT
     span: tuple[int, int] = (0, 0)
+    strange: Words = frozenset()
+    """Words that stand with the figure and that neither gold nor question has."""
     turned: bool = False
     """Whether the gold stands in the reply and something turns it: then it does not pass word for word either."""
 
@@ -351,15 +353,19 @@ def _decide_stated(
     labelled = bool(own)
     if labelled:
         competing = [one for one in competing if one.key & claim.label]
-    nearer = [one for one in competing if (one.key & claim.label > own if labelled else one.key - best.key)]
+    nearer = [
+        one
+        for one in competing
+        if (one.key & claim.label > own if labelled else one.key - best.key) and not _shares_head(one, best)
+    ]
     if nearer:
         contradicting = [
             one
-            for one in nearer
+            for one in _nearest(nearer)
             if one.likeness.is_different and (best.key < one.key or (best.strange and not one.strange))
         ]
         values = {describe(one.figure) for one in contradicting}
-        if len(values) == 1 and len(contradicting) == len(nearer):
+        if len(values) == 1:
             return Verdict(False, f"expected {gold}, found {values.pop()}", claim.figure, contradicting[0].figure)
         return Verdict(None, FOR_ANOTHER.format(gold=gold, other=describe(nearer[0].figure)), claim.figure)
     tied = [
@@ -376,7 +382,19 @@ def _decide_stated(
     reason = _turned(claim, best, asked, reply)
     if reason:
         return Verdict(None, reason, claim.figure)
-    return Verdict(True, f"states {gold}", claim.figure, best.figure)
+    return Verdict(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
+
+
+def _shares_head(other: Mention, best: Mention) -> bool:
+    """``A haircut is €24 for women and €19 for men``: what begins a sentence goes for its later figures too."""
+    earlier = other.clause.sentence == best.clause.sentence and other.clause.first < best.clause.first
+    return earlier and bool(other.strange) and not best.strange and bool(best.key)
+
+
+def _nearest(mentions: Sequence[Mention]) -> Sequence[Mention]:
+    """The mention that has all that the others have of the subject, if there is one; else all."""
+    most = max(mentions, key=lambda one: len(one.key))
+    return [most] if all(one is most or one.key < most.key for one in mentions) else mentions
 
 
 def _turned(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
@@ -496,12 +514,20 @@ def _other_terms(asked: Asked, reply: Passage, verdicts: Sequence[Verdict], doma
             return WORKING_DAYS
     words = all_stems(reply) | frozenset[str]().union(*(clause.words for clause in reply.clauses))
     others = frozenset[str]().union(*(claim.others for claim in asked.claims))
-    turns = frozenset(stem for stem in all_stems(asked.gold) - all_stems(asked.question) if stem in OPPOSITES)
+    inside = {at for figure in asked.gold.figures for at in range(figure.first, figure.last + 1)}
+    outside = {STEMS[token.key] for at, token in enumerate(asked.gold.scan.reader.tokens) if at not in inside}
+    turns = [stem for stem in outside - all_stems(asked.question) if stem in OPPOSITES]
     if any(not SIDES[stem] & words for stem in turns if stem not in _LOOSE_TURNS):
         return SAYS_MORE
     missing = others - words - asked.question_terms - frozenset(STEMS[word] for word in domain.common)
     conditions = {token.key for token in asked.gold.scan.reader.tokens} & _CONDITIONS
-    if len(missing) > 1 or (missing and (conditions or any(word.startswith("weekday") for word in missing))):
+    if missing and (conditions or any(word.startswith("weekday") for word in missing)):
+        return SAYS_MORE
+    replaced = {preposition for stem, preposition in _prepositions(asked.gold).items() if stem in missing}
+    strange = frozenset[str]().union(*(one.strange for one in verdicts))
+    if len(missing) > 1 or any(
+        preposition in replaced for stem, preposition in _prepositions(reply).items() if stem in strange
+    ):
         return SAYS_MORE
     return ""
 
@@ -527,6 +553,23 @@ _LOOSE_TURNS: Final = frozenset(
     }
 )
 """Words with an opposite that bounds and light words say as well."""
+
+
+_PREPOSITIONS: Final = frozenset({"of", "after", "before", "from", "for", "in", "on", "at", "to", "by"})
+
+
+def _prepositions(passage: Passage) -> dict[str, str]:
+    """The preposition before a word, articles aside: ``of`` of "within 24 hours of the booking"."""
+    found: dict[str, str] = {}
+    preposition = ""
+    for token in passage.scan.reader.tokens:
+        if token.key in _PREPOSITIONS:
+            preposition = token.key
+        elif token.key not in {"the", "a", "an", "your", "our"}:
+            if preposition and token.kind == WORD:
+                found[STEMS[token.key]] = preposition
+            preposition = ""
+    return found
 
 
 def _sentence_of(verdicts: Sequence[Verdict], reply: Passage) -> str:

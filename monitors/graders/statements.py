@@ -124,6 +124,7 @@ _LOOK_BACK = (
     ("पूर्व",),
     ("prior",),
 )
+_LOOK_BACK_FIRST = frozenset(words[0] for words in _LOOK_BACK)
 _REFERENCES = keys_of(
     "section sections clause clauses page pages p pp para paragraph annexure article excl schedule "
     "chapter line lines version ticket build commit port धारा पृष्ठ खंड"
@@ -194,6 +195,8 @@ def _nearest(reader: NumberReader, places: Sequence[int], domain: Domain) -> _Si
 def looks_back(reader: NumberReader, at: int, domain: Domain) -> bool:
     """``36 months prior to diagnosis``; a time before one of the domain's events is none."""
     for place in range(at, at + _LOOK_BACK_REACH):
+        if reader.token(place).key not in _LOOK_BACK_FIRST:
+            continue
         for words in _LOOK_BACK:
             if all(reader.token(place + offset).key == word for offset, word in enumerate(words)):
                 rest = {reader.token(later).key for later in range(place + 1, place + 7)}

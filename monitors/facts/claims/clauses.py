@@ -101,6 +101,8 @@ _ABBREVIATIONS: Final = frozenset(
 _ANAPHORS: Final = frozenset(
     {"it", "it's", "its", "this", "that", "that's", "they", "these", "those", "yeh", "ye", "यह", "ये"}
 )
+_OTHERS: Final = frozenset({"other", "some", "many", "most", "andere", "autres", "otros"})
+"""Before a plural at the beginning of a clause: it speaks of others."""
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*•‣·]|\d{1,2}[.)])[ \t]+")
 _HEADING: Final = re.compile(r"[ \t]*#{1,6}[ \t]+")
 _BOLD_LINE: Final = re.compile(r"[ \t]*\*\*[^*\n]{1,80}\*\*:?[ \t]*")
@@ -112,8 +114,8 @@ _LINE: Final = re.compile(r"[^\n]*\n?")
 
 def read_passage(scan: Scan) -> Passage:
     """The clauses of a scanned text. Linear."""
-    figures, tokens = figures_of(scan), scan.reader.tokens
-    marks = marks_in(tokens)
+    marks = marks_in(scan.reader.tokens)
+    figures = figures_of(scan, marks)
     builder = _Builder(scan, figures, marks)
     builder.read_lines()
     builder.finish()
@@ -140,18 +142,31 @@ def _number_name(figure: Figure) -> str:
     return f"#{figure.low.value.normalize()}" if bare else f"#{figure.code}" if figure.code else ""
 
 
+class _Content(dict[str, str]):
+    """The stem of each key that says what a text is about, empty for a light word. It fills itself."""
+
+    def __missing__(self, key: str) -> str:
+        if len(self) > _MAX_CACHE:
+            self.clear()
+        weekday = WEEKDAYS.get(key, WEEKDAYS.get(key.removesuffix("s")))
+        stem = "" if key in LIGHT else STEMS[key] if weekday is None else f"weekday {weekday}"
+        self[key] = stem
+        return stem
+
+
+_CONTENT: Final = _Content()
+_MAX_CACHE: Final = 50_000
+
+
 def _content_stem(tokens: Sequence[Token], at: int, token: Token) -> str:
-    if token.kind != WORD:
-        return ""
-    key = token.key
-    if key in LIGHT or (len(key) == 1 and not token.text.isupper()):
-        return ""
+    stem = _CONTENT[token.key]
+    if len(stem) <= 1:
+        return stem if token.text.isupper() else ""
+    if stem == "non":
+        return "" if at + 1 < len(tokens) and tokens[at + 1].text == "-" else stem
     if at > 1 and tokens[at - 1].text == "-" and tokens[at - 2].key == "non":
-        return f"non-{STEMS[key]}"
-    if key == "non" and at + 1 < len(tokens) and tokens[at + 1].text == "-":
-        return ""
-    weekday = WEEKDAYS.get(key, WEEKDAYS.get(key.removesuffix("s")))
-    return STEMS[key] if weekday is None else f"weekday {weekday}"
+        return f"non-{stem}"
+    return stem
 
 
 class _Line(NamedTuple):
@@ -175,7 +190,7 @@ class _Builder:
         self._stems: list[str] = [""] * len(self.tokens)
         inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
         for at, token in enumerate(self.tokens):
-            if at not in inside and token.kind == WORD:
+            if token[0] == WORD and _CONTENT[token[1]] and at not in inside:
                 self._stems[at] = _content_stem(self.tokens, at, token)
         self.names = {figure.first: name for figure in figures if (name := _number_name(figure))}
 
@@ -445,6 +460,8 @@ class _Builder:
         clause = Clause(first, after, self.sentence, path, self.words(first, after) | path, context)
         clause.is_question, clause.is_cell = is_question, is_cell
         clause.figures = self.figures_in(first, after)
+        if self.tokens[first].key in _OTHERS and after - first > 1 and self.tokens[first + 1].key.endswith("s"):
+            clause.marks = Mark.OTHER
         if head is not None:
             clause.figures = [self._with_unit_of_head(figure, head) for figure in clause.figures]
         self.clauses.append(clause)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
-from monitors.facts.claims.vocabulary import LIGHT, PERIODS, STEMS, Mark, marks_in
+from monitors.facts.claims.vocabulary import LIGHT, PERIODS, STEMS, Mark
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.measures import UNITS
@@ -105,8 +105,8 @@ _PENCE: Final = frozenset({"p", "ct"})
 _COUNTRY_CODE: Final = re.compile(r"(?:\+|00)(\d{1,3})")
 
 
-def figures_of(scan: Scan) -> list[Figure]:
-    """All figures of a text in order. Linear."""
+def figures_of(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Figure]:
+    """All figures of a text in order; ``marks`` are its marked phrases. Linear."""
     readings = _with_pence(scan, [reading for reading in scan.readings if not reading.unread])
     readings = _with_units_beside(scan.reader, readings)
     codes = _identifiers(scan, readings)
@@ -115,7 +115,7 @@ def figures_of(scan: Scan) -> list[Figure]:
             one for one in readings if not any(code.start < one.end and one.start < code.end for code in codes)
         ]
     readings, ratios = _with_colons(scan, readings)
-    figures = [*_ranged(scan.reader, readings), *ratios, *codes, *_stated_in_terms(scan, readings)]
+    figures = [*_ranged(scan.reader, readings), *ratios, *codes, *_stated_in_terms(scan, readings, marks)]
     figures.sort(key=lambda figure: figure.start)
     return figures
 
@@ -420,7 +420,8 @@ def _per_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amo
             return frozenset({"year"}), at + 1
         elif leads and token.kind == WORD and token.key not in _PER_END:
             following = reader.token(at + 1)
-            known = token.key in PERIODS or token.text in UNITS or token.text.lower() in UNITS
+            plain = token.text.removesuffix("\0")
+            known = token.key in PERIODS or plain in UNITS or plain.lower() in UNITS
             if following.kind == WORD and token.key.endswith("\0") and following.text[0].isupper() and not known:
                 found.append(_stem_of_period(token.key))
                 token, at = following, at + 1
@@ -529,13 +530,16 @@ def code_of(text: str) -> str:
     return plain
 
 
+_VALUES: Final = Mark.FREE | Mark.UNLIMITED | Mark.HALF | Mark.NOT_FREE
 _OFTEN: Final = {"once": Decimal(1), "twice": Decimal(2), "thrice": Decimal(3)}
 
 
-def _stated_in_terms(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
+def _stated_in_terms(
+    scan: Scan, readings: Sequence[QuantityReading], marked: Sequence[tuple[int, int, Mark]]
+) -> list[Figure]:
     """``free of charge``, ``unlimited``, ``half``; not what a reading holds already ("half an hour")."""
     tokens = scan.reader.tokens
-    marks = [mark for mark in marks_in(tokens) if mark[2] in {Mark.FREE, Mark.UNLIMITED, Mark.HALF, Mark.NOT_FREE}]
+    marks = [mark for mark in marked if mark[2] & _VALUES]
     figures = [
         Figure(
             FigureKind.NUMBER,

@@ -224,7 +224,9 @@ def _is_outdone(
         theirs = words & asked
         names = frozenset(STEMS[tokens[at].key] for at in range(low, high) if _is_name(tokens, at, low))
         plain = own == theirs and own and not {word for word in words - asked - names if " " not in word}
-        if (own < theirs or plain) and any(_is_name(tokens, at, low) for at in range(low, high)):
+        if (own < theirs or len(own) < len(theirs) or plain) and any(
+            _is_name(tokens, at, low) for at in range(low, high)
+        ):
             return True
     return False
 

@@ -164,13 +164,12 @@ def marks_in(tokens: Sequence[Token]) -> list[tuple[int, int, Mark]]:
     """Each marked word or phrase: its first token, the token behind it, and its mark. Linear."""
     marks: list[tuple[int, int, Mark]] = []
     size = len(tokens)
-    for at, token in enumerate(tokens):
-        entries = PHRASES.get(token.key)
-        if entries is None:
-            continue
+    for at, entries in [(at, PHRASES[token[1]]) for at, token in enumerate(tokens) if token[1] in PHRASES]:
         for keys, mark in entries:
             after = at + len(keys)
-            if after <= size and all(tokens[at + step].key == key for step, key in enumerate(keys)):
+            if after == at + 1 or (
+                after <= size and all(tokens[at + step].key == key for step, key in enumerate(keys))
+            ):
                 if mark:
                     marks.append((at, after, mark))
                 break
