@@ -162,6 +162,8 @@ def _import_rules(path: str, module: str) -> Iterator[str]:
         yield f"stations are strangers: {path} imports {module}"
     if _is_leaf(path) and top in PACKAGES and not _within(module, *LEAVES):
         yield f"a leaf imports leaves only: {module}"
+    if path in READERS_OF_GRADERS and _within(module, "monitors.graders.base", "monitors.records.grades"):
+        yield f"only monitors/graders/factual.py builds factual grades, its readers give readings: {module}"
     homes = SDK_HOMES.get(top)
     if homes is not None and not path.startswith(homes):
         yield f"{top} has its home in {', '.join(homes) or 'no place'}"
@@ -171,6 +173,14 @@ def _import_rules(path: str, module: str) -> Iterator[str]:
     if package == "flows" and path not in COMPOSITION_ROOT and concrete:
         yield f"only wiring names concrete classes: {module}"
 
+
+READERS_OF_GRADERS = (
+    "monitors/graders/claims.py",
+    "monitors/graders/golds.py",
+    "monitors/graders/statements.py",
+    "monitors/graders/verbatim.py",
+)
+"""What reads a gold and a reply for the factual grader. Polarity names reasons of `base`, which judge nothing."""
 
 COMPOSITION_ROOT = (
     "flows/context.py",
@@ -312,6 +322,11 @@ def test_every_station_is_known_to_the_rules():
         ("monitors/gate/x.py", "import prefect", "prefect has its home"),
         ("monitors/gate/x.py", "from warehouse.database.store import Store", "monitors know neither"),
         ("monitors/gate/x.py", "from monitors.graders.base import Grader", "stations are strangers"),
+        (
+            "monitors/graders/claims.py",
+            "from monitors.graders.base import judged",
+            "only monitors/graders/factual.py",
+        ),
         ("monitors/gate/x.py", "from monitors.config.file import Config", "stations are strangers"),
         ("monitors/gate/x.py", "def f():\n    import duckdb", "duckdb has its home"),
         ("monitors/facts/x.py", "from monitors.gate.assess import floor_of", "a leaf imports leaves only"),

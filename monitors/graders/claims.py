@@ -126,7 +126,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
     """The claims of a gold, for a question."""
     gold, question = passage_of_gold(gold_text, locale), passage_of_gold(question_text, locale)
     question_terms = content_terms(question.scan.reader.tokens, question.figures) - _measured_by(question)
-    figures = [figure for figure in gold.figures if _is_stated(gold, figure)]
+    figures = [_with_bound(figure, gold) for figure in gold.figures if _is_stated(gold, figure)]
     clauses = [gold.clause_of(figure) for figure in figures]
     words = [clause.words if clause is not None else frozenset[str]() for clause in clauses]
     own = [each - _names_of(figure) for each, figure in zip(words, figures, strict=True)]
@@ -189,11 +189,24 @@ def _measured_by(question: Passage) -> Words:
     )
 
 
+_FROM: Final = frozenset({"from", "ab"})
+_BOUNDED: Final = frozenset({FigureKind.QUANTITY, FigureKind.NUMBER, FigureKind.MONEY})
+
+
+def _with_bound(figure: Figure, gold: Passage) -> Figure:
+    """``from 115 cm`` is a lower bound."""
+    lower = gold.scan.reader.token(figure.first - 1).key in _FROM and figure.kind in _BOUNDED
+    return replace(figure, bound=Bound.AT_LEAST) if lower and figure.high is None else figure
+
+
 def _is_stated(gold: Passage, figure: Figure) -> bool:
     if is_reference(gold.scan.reader, figure.low):
         return False
     if figure.said_often and len(gold.figures) > 1:
         return False
+    if figure.said_free and figure.kind is FigureKind.PERCENT:
+        words = content_terms(gold.scan.reader.tokens, gold.figures) - {STEMS["off"]}
+        return not words
     plain = figure.low.ordinal and not figure.low.counts
     return not plain or all(other.low.ordinal for other in gold.figures)
 
@@ -206,9 +219,12 @@ MAX_PLAIN_ORDINAL: Final = 3
 """"The first year" and "the third option" count nothing."""
 
 
-def mentions_of(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain) -> list[Mention]:
+def mentions_of(  # noqa: C901 - one row for each reason that a figure is no mention
+    claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain
+) -> list[Mention]:
     """The figures of the reply that can be compared with a claim's, in their order."""
     found: list[Mention] = []
+    unit = _unit_of_same(claim, reply, leeway)
     reader = reply.scan.reader
     wanted = claim.label | claim.subject
     for clause in reply.clauses:
@@ -219,6 +235,8 @@ def mentions_of(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, doma
             if likeness is Likeness.OTHER and claim.in_asked_unit is not None:
                 other = compare_figures(claim.in_asked_unit, figure, leeway)
                 likeness = other if other is Likeness.DIFFERENT else likeness
+            if likeness is Likeness.OTHER and unit is not None and (figure.kind, figure.low.unit) == unit:
+                likeness = Likeness.DIFFERENT
             if likeness is Likeness.OTHER:
                 continue
             if likeness is not Likeness.SAME and _is_asked(figure, asked, leeway):
@@ -245,6 +263,17 @@ def mentions_of(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, doma
     return found
 
 
+def _unit_of_same(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[FigureKind, str | None] | None:
+    """The unit that the reply gives a bare number of the gold: days of "27 days"; other days compete with it."""
+    if claim.figure.kind is not FigureKind.NUMBER or claim.figure.noun or claim.figure.high is not None:
+        return None
+    for figure in reply.figures:
+        if figure.kind in _WITH_UNIT and compare_figures(claim.figure, figure, leeway) is Likeness.SAME:
+            return figure.kind, figure.low.unit
+    return None
+
+
+_WITH_UNIT: Final = frozenset({FigureKind.DURATION, FigureKind.MONEY, FigureKind.PERCENT, FigureKind.QUANTITY})
 _DIRECTIONS: Final = frozenset(STEMS[word] for word in ("until", "till", "before", "after", "from"))
 """Light words that say which of two figures is meant: open until, not from."""
 
@@ -318,10 +347,12 @@ def status_of(  # noqa: C901 - one row for each status
         return Status.DENIED
     if figure.low.date == ALWAYS and is_always_denied(reader, figure.low):
         return Status.DENIED
+    if not asked_hedge(asked) and any(
+        one.marks & Mark.HEDGE for one in reply.clauses if one.sentence == clause.sentence
+    ):
+        return Status.HEDGED
     if not marks:
         return Status.LIVE
-    if marks & Mark.HEDGE and not asked_hedge(asked):
-        return Status.HEDGED
     if marks & Mark.OTHER:
         return Status.OTHER_COMPANY
     if marks & Mark.INSTEAD and _follows(figure, clause, reply, Mark.INSTEAD):
@@ -378,12 +409,14 @@ def _is_past(figure: Figure, clause: Clause, reply: Passage) -> bool:
     if marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB:
         return True
     if not marks & Mark.PAST_VERB:
-        return False
+        keys = {token.key for token in reply.scan.reader.tokens[clause.first : clause.after]}
+        return "until" in keys and any(key.endswith("ed") for key in keys) and not keys & _PRESENT
     return any(other.marks & Mark.NOW and other.figures for other in reply.clauses if other is not clause)
 
 
 # --- what else stands with a figure ---------------------------------------------------------------------------
 
+_PRESENT: Final = frozenset({"is", "are", "will", "be", "must", "can", "may", "have", "has", "need", "should"})
 _ENDS_CORE: Final = frozenset(",;:(–—")
 _GOES_ON: Final = frozenset(
     {

@@ -62,7 +62,7 @@ from monitors.graders.claims import (
     says_none,
 )
 from monitors.graders.golds import FLOOD, scanned_reply
-from monitors.graders.polarity import NEITHER, PolarityFinding, is_limited, read_polarity
+from monitors.graders.polarity import NEITHER, PolarityFinding, is_limited, leaves_out_limit, read_polarity
 from monitors.graders.verbatim import find_word_for_word
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
@@ -214,6 +214,8 @@ class FactualGrader:
             )
         polarity = self._read_polarity(case, exchange, locale)
         if polarity.agrees is not None:
+            if polarity.agrees and leaves_out_limit((case.gold, *case.alternatives), text, locale):
+                return abstained(self, SAYS_MORE)
             if polarity.agrees and is_limited((case.gold, *case.alternatives), case.question, text, locale):
                 return abstained(self, LIMITED)
             return self._of_polarity(polarity, exchange, reply)
@@ -512,7 +514,15 @@ def _other_terms(asked: Asked, reply: Passage, verdicts: Sequence[Verdict], doma
         sentence = _sentence_of(verdicts, reply)
         if bool(_WORKING.search(known)) != bool(_WORKING.search(sentence)):
             return WORKING_DAYS
-    words = all_stems(reply) | frozenset[str]().union(*(clause.words for clause in reply.clauses))
+    sentences = {
+        clause.sentence
+        for one in verdicts
+        if one.said is not None and (clause := reply.clause_of(one.said)) is not None
+    }
+    near = [clause for clause in reply.clauses if clause.sentence in sentences or clause.is_cell] or reply.clauses
+    words = frozenset[str]().union(
+        *(clause.words | clause.context | all_stems(reply, clause.first, clause.after) for clause in near)
+    )
     others = frozenset[str]().union(*(claim.others for claim in asked.claims))
     inside = {at for figure in asked.gold.figures for at in range(figure.first, figure.last + 1)}
     outside = {STEMS[token.key] for at, token in enumerate(asked.gold.scan.reader.tokens) if at not in inside}
@@ -521,6 +531,10 @@ def _other_terms(asked: Asked, reply: Passage, verdicts: Sequence[Verdict], doma
         return SAYS_MORE
     missing = others - words - asked.question_terms - frozenset(STEMS[word] for word in domain.common)
     conditions = {token.key for token in asked.gold.scan.reader.tokens} & _CONDITIONS
+    if "only" in conditions and not words & _ONLY:
+        return SAYS_MORE
+    if conditions & {"if", "unless", "provided", "wenn"} and any(one.strange for one in verdicts):
+        return SAYS_MORE
     if missing and (conditions or any(word.startswith("weekday") for word in missing)):
         return SAYS_MORE
     replaced = {preposition for stem, preposition in _prepositions(asked.gold).items() if stem in missing}
@@ -555,6 +569,7 @@ _LOOSE_TURNS: Final = frozenset(
 """Words with an opposite that bounds and light words say as well."""
 
 
+_ONLY: Final = frozenset(STEMS[word] for word in ("only", "just", "solely", "exclusively", "sirf", "केवल", "सिर्फ"))
 _PREPOSITIONS: Final = frozenset({"of", "after", "before", "from", "for", "in", "on", "at", "to", "by"})
 
 
@@ -650,7 +665,9 @@ def _decide_list(
         return Verdict(False, "the reply has the items in another order")
     tokens = reply.scan.reader.tokens
     low, high = min(firsts), max(next(p.after for p in places if p.status in _STANDS) for places in found)
-    if any(token.key in {"or", "oder", "ou", "या", "ya"} for token in tokens[low:high]):
+    if any(
+        token.key in {"or", "oder", "ou", "या", "ya", "to", "till", "through", "bis"} for token in tokens[low:high]
+    ):
         return Verdict(None, "the reply offers the items as a choice")
     inside = {at for places in found for place in places for at in range(place.first, place.after)}
     sentences = {

@@ -279,6 +279,18 @@ def is_limited(golds: Sequence[str], question: str, reply: str, locale: Locale =
     return False
 
 
+_EXCEPTIONS: Final = keys_of("except excluding only unless if without केवल सिर्फ बिना sirf keval bina")
+
+
+def leaves_out_limit(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -> bool:
+    """Whether each gold has an exception or a condition of which the reply has no word."""
+    keys = frozenset(token.key for token in scanned_reply(reply, locale).reader.tokens)
+    limits = [
+        frozenset(token.key for token in scanned_gold(gold, locale).reader.tokens) & _EXCEPTIONS for gold in golds
+    ]
+    return all(limit and not limit & keys for limit in limits)
+
+
 class PolarityFinding(NamedTuple):
     """What a reply answers: ``agrees`` is ``None`` where it is open, with the reason."""
 

@@ -1,4 +1,4 @@
-"""German, French and Spanish texts, as the commands answer for them: no word of theirs is read as English or Hindi."""
+"""German, French and Spanish texts, as the commands answer for them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FACTS: list[tuple[str, Facts]] = [
     ("20L Wasser", []),
     ("5M €", []),
     ("24-monatige Wartezeit", []),
-    ("peso 80 kg", []),
+    ("peso 80 kg", [("quantity", "80000", "g")]),
     # Figures, signs, codes and names of currencies are the same everywhere.
     ("12 500 €", [("money", "12500", "EUR")]),
     ("12\u202f500,50 €", [("money", "12500.5", "EUR")]),
@@ -90,37 +90,37 @@ GRADES: list[tuple[str, str, bool | None]] = [
     ("5.000 €", "Es sind 7.000 €.", False),
     ("20 %", "Son 30 %.", False),
     ("12 500 €", "C'est 500 €.", False),
-    # Words may state what the digits do not.
-    ("5.000.000 €", "Es sind € 5 Millionen.", None),
-    ("5 €", "Es sind € 5 Millionen.", None),
-    ("5.000.000 €", "Es sind fünf Millionen Euro, bei 500 € Beitrag.", None),
-    ("5.000.000 €", "Es sind fünf Millionen.", None),
-    ("€ 5 Millionen", "Es sind 5 €.", None),
-    ("2.500 €", "Son 2 mil 500 euros.", None),
-    ("20 %", "Es sind zwanzig Prozent.", None),
-    ("24 Monate", "Es sind 36 Monate.", None),
-    ("24 Monate", "Es sind 24 Wochen.", None),
-    ("24 mois", "C'est deux ans.", None),
-    ("6 mois", "C'est six mois.", None),
-    ("once meses", "Son 11 meses.", None),
-    ("once", "Son once.", None),
-    ("mai 2024", "Es war im Juni 2024.", None),
-    # What an amount is about, and whether it is denied, is said in words too.
-    ("5.000 €", "Es sind nicht 5.000 €.", None),
-    ("5.000 €", "Ce n'est pas 5.000 €.", None),
-    ("5.000 €", "No son 5.000 €.", None),
+    # Words of German, French and Spanish are read.
+    ("5.000.000 €", "Es sind € 5 Millionen.", True),
+    ("5 €", "Es sind € 5 Millionen.", False),
+    ("5.000.000 €", "Es sind fünf Millionen Euro, bei 500 € Beitrag.", True),
+    ("5.000.000 €", "Es sind fünf Millionen.", True),
+    ("€ 5 Millionen", "Es sind 5 €.", False),
+    ("2.500 €", "Son 2 mil 500 euros.", True),
+    ("20 %", "Es sind zwanzig Prozent.", True),
+    ("24 Monate", "Es sind 36 Monate.", False),
+    ("24 Monate", "Es sind 24 Wochen.", False),
+    ("24 mois", "C'est deux ans.", True),
+    ("6 mois", "C'est six mois.", True),
+    ("once meses", "Son 11 meses.", True),
+    ("once", "Son once.", True),
+    ("mai 2024", "Es war im Juni 2024.", False),
+    # What an amount is about, and whether it is denied, is read too.
+    ("5.000 €", "Es sind nicht 5.000 €.", False),
+    ("5.000 €", "Ce n'est pas 5.000 €.", False),
+    ("5.000 €", "No son 5.000 €.", False),
     ("5.000 €", "Der Selbstbehalt ist 5.000 €, gezahlt werden 500 €.", None),
     ("5.000 € je Auge", "Es sind 5.000 €.", None),
-    ("mindestens 5.000 €", "Es sind 5.000 €.", None),
+    ("mindestens 5.000 €", "Es sind 5.000 €.", True),
     # Yes and no, names.
     ("No, está excluido", "Sí, está cubierto.", None),
     ("no", "Nein.", None),
-    ("Lotus Klinik", "Nicht die Lotus Klinik.", None),
+    ("Lotus Klinik", "Nicht die Lotus Klinik.", False),
     ("Lotus Klinik", "Das weiß ich leider nicht.", None),
 ]
 
 
-def test_words_that_are_not_read_decide_nothing(tmp_path: Path) -> None:
+def test_german_french_and_spanish_replies_are_graded_by_their_figures(tmp_path: Path) -> None:
     """Each reply against its gold: right, wrong, or (``None``) nobody can tell by rules."""
     given = [
         line(question="?", gold=gold, answer=f"{said} [Source: Gold]", language="other") for gold, said, _ in GRADES

@@ -478,6 +478,13 @@ class _Builder:
         low = figure.low._replace(kind=FactKind.MONEY, unit=SIGNS[sign])
         return replace(figure, kind=FigureKind.MONEY, low=low)
 
+    def _is_taken_back(self, first: int, clause: Clause) -> bool:
+        """Whether a figure stands before "sorry", near it, and another of its kind behind."""
+        sentences = {clause.sentence, clause.sentence - 1}
+        near = [one for one in self.clauses if one.sentence in sentences]
+        before = {figure.kind for one in near for figure in one.figures if figure.first < first}
+        return any(figure.kind in before for figure in self.figures if figure.first > first)
+
     def finish(self) -> None:
         """The marks of each clause, and what a later sentence takes back."""
         firsts = [clause.first for clause in self.clauses]
@@ -488,8 +495,8 @@ class _Builder:
             clause = self.clauses[place]
             if clause.first <= first < clause.after:
                 clause.marks |= mark
-                if mark is Mark.RETRACT and clause.first + 4 > first:
-                    self.retracted_before = max(self.retracted_before, clause.first)
+                if mark is Mark.RETRACT and self._is_taken_back(first, clause):
+                    self.retracted_before = max(self.retracted_before, first)
             del after
 
 

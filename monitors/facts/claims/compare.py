@@ -67,6 +67,15 @@ _MIN_CODE: Final = 8
 
 def compare_figures(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
     """Compare two figures; ``gold`` is the expected one."""
+    if (
+        gold.kind is FigureKind.IDENTIFIER
+        and said.kind is FigureKind.NUMBER
+        and gold.code.isdigit()
+        and said.low.bare
+    ):
+        digits = str(said.low.value)
+        same_length = len(digits) == len(gold.code)
+        return Likeness.SAME if digits == gold.code else Likeness.DIFFERENT if same_length else Likeness.OTHER
     if FigureKind.IDENTIFIER in {gold.kind, said.kind} or FigureKind.RATIO in {gold.kind, said.kind}:
         return _codes(gold, said)
     if FigureKind.UNLIMITED in {gold.kind, said.kind}:
@@ -106,6 +115,8 @@ def _values(gold: QuantityReading, said: QuantityReading, leeway: Leeway) -> Lik
     if {gold.kind, said.kind} == {FactKind.PERCENT, FactKind.NUMBER} and half in {gold.value, said.value}:
         percent = gold if gold.kind is FactKind.PERCENT else said
         return Likeness.SAME if percent.value == 100 * half else Likeness.DIFFERENT
+    if gold.kind is said.kind and gold.value < 0 and gold.value == -said.value:
+        return Likeness.NEAR  # "by 4 %" may be up or down
     match = compare(
         gold, said, month_is_30_days=leeway.month_is_30_days, tolerance=leeway.tolerance, currency=leeway.currency
     )
@@ -141,7 +152,7 @@ _ROUNDED: Final = Decimal("0.02")
 
 def _bounded(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
     likeness = _values(gold.low, said.low, leeway)
-    if likeness is Likeness.OTHER and _is_other_unit(gold, said):
+    if likeness in {Likeness.OTHER, Likeness.NEAR} and _is_other_unit(gold, said):
         return Likeness.OTHER_UNIT
     if (
         gold.kind is said.kind is FigureKind.NUMBER
@@ -164,7 +175,8 @@ def _is_other_unit(gold: Figure, said: Figure) -> bool:
     """Whether the gold's number stands with another unit: ``₹10`` for "10 %", ``50 MB`` for "50 pages"."""
     first, second = (one.low.original_value or one.low.value for one in (gold, said))
     counted = gold.kind is FigureKind.NUMBER and bool(gold.noun)
-    return first == second != 0 and said.kind in _WITH_UNIT and (gold.kind in _WITH_UNIT or counted)
+    units = gold.kind in _WITH_UNIT and said.kind is not gold.kind
+    return first == second != 0 and said.kind in _WITH_UNIT and (units or counted)
 
 
 def _ranges(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
@@ -235,7 +247,7 @@ def _per(gold: Figure, said: Figure, leeway: Leeway, values: Likeness) -> Likene
 
 def _alike(first: Words, second: Words) -> bool:
     """Whether what one is per and the other is not is only a word beside it: per started metre."""
-    return not (first - second and second - first)
+    return not first - second
 
 
 def _periods(per: Words) -> bool:

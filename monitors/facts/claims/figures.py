@@ -90,6 +90,8 @@ _IDENTIFIER: Final = re.compile(
     r"|[A-Z]{1,2}\d{1,2}[A-Z]? \d[A-Z]{2}"  # postcodes
     r"|\d{1,4}(?:-\d{1,5}){2,5}(?:-?[A-Z0-9])?"  # ISBN and the like
     r"|[A-Z]{1,5}[-/ ]?\d{1,8}(?:[-/]?[A-Z0-9]{1,6}){0,3}"  # F-210, TH/2290/09-B
+    r"|[A-Z]{1,5}(?:[./-]\d{1,8}){2,4}"  # HM.1931.207
+    r"|\d{1,3}-0\d{1,3}"
     r"|0\d{3,14}"  # leading zero
     r"|\d{3,6}-\d{3,8}|\d{1,3}-\d{1,3}"
     r"|\d{7,18}"
@@ -108,7 +110,7 @@ _COUNTRY_CODE: Final = re.compile(r"(?:\+|00)(\d{1,3})")
 def figures_of(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Figure]:
     """All figures of a text in order; ``marks`` are its marked phrases. Linear."""
     readings = _with_pence(scan, [reading for reading in scan.readings if not reading.unread])
-    readings = _with_units_beside(scan.reader, readings)
+    readings = _with_units_beside(scan.reader, _with_thousands(readings))
     codes = _identifiers(scan, readings)
     if codes:
         readings = [
@@ -153,6 +155,18 @@ def _with_pence(scan: Scan, readings: list[QuantityReading]) -> list[QuantityRea
     return result
 
 
+def _with_thousands(readings: list[QuantityReading]) -> list[QuantityReading]:
+    """``2 mil 500 euros``: thousands and the rest behind them are one amount."""
+    for place in range(len(readings) - 2, -1, -1):
+        first, second = readings[place], readings[place + 1]
+        follows = second.first == first.last + 1 and first.scale == _THOUSAND and second.scale == 1
+        if first.kind is FactKind.NUMBER and follows and second.value < _THOUSAND:
+            joined = second._replace(value=first.value + second.value, first=first.first, start=first.start)
+            readings = [*readings[:place], joined, *readings[place + 2 :]]
+    return readings
+
+
+_THOUSAND: Final = 1000
 _NOUNS_BETWEEN: Final = 3
 
 
@@ -429,7 +443,9 @@ def _per_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amo
             found.append(_stem_of_period(token.key))
             if not (following.key == "and" or following.key in _PER | _EACH | _ARTICLES):
                 return frozenset(found), at + 1
-        elif (found and token.key == "and") or (token.key == "from" and reader.token(at + 1).key.endswith("ly")):
+        elif (found and token.key == "and") or (
+            token.key in {"from", "of"} and reader.token(at + 1).key.endswith("ly")
+        ):
             pass
         else:
             break
@@ -517,6 +533,8 @@ def _is_identifier(text: str, reader: NumberReader, first: int) -> bool:
         low, _, high = text.partition("-")
         if low.startswith(("19", "20")) and len(low) == 4:  # noqa: PLR2004 - 2024-25 is a year
             return False
+        if high.startswith("0") and len(high) > 1:
+            return True
         return len(low) > 2 and digits > 8 if int(low or 0) < int(high or 0) else low.isdigit()  # noqa: PLR2004
     return digits > 6 and "." not in text  # noqa: PLR2004 - a telephone number has seven
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from monitors.facts.claims.clauses import Clause, Passage, Words
+from monitors.facts.claims.clauses import Clause, Passage, Words, content_terms
 from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark
 from monitors.facts.quantities.other_languages import DENIALS, as_written
 from monitors.facts.text import NUMERAL, SIGN, WORD, Token, keys_of, normalise, tokenise
@@ -41,7 +41,7 @@ class Phrase(NamedTuple):
 
 _ASIDE: Final = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
 """Up to three words in brackets distinguish namesakes ("(2016 film)"); more may be what the gold is about."""
-_ARTICLES: Final = keys_of("the a an of and & in on at to for by der die das le la les el los las")
+_ARTICLES: Final = keys_of("the a an of and & in on at der die das le la les el los las")
 _DENIALS: Final = DENIALS | keys_of(
     "not isn't wasn't never except excluding nor neither without no nicht kein keine nie ohne pas sin "
     "cannot can't doesn't don't"
@@ -50,7 +50,6 @@ _DENIALS_BEHIND: Final = keys_of("नहीं nahi nahin nhi nicht pas niet")
 _BEHIND_SKIPPED: Final = keys_of("के का की को से ke ka ki ko se में mein")
 _SEPARATORS: Final = frozenset(",;()–—|")
 _MAX_SKIPPED: Final = 3
-_COPULAS: Final = keys_of("is was are were be been has have had the a an of")
 
 
 @lru_cache(maxsize=256)
@@ -150,9 +149,9 @@ def _status(  # noqa: C901 - one row for each status
         return PhraseStatus.PAST
     if marks & Mark.INSTEAD and any(mark is Mark.INSTEAD and start <= at < first for at, _, mark in passage.marks):
         return PhraseStatus.DENIED
-    if _is_outdone(passage, clause, (start, end), (first, after), asked):
+    if _is_outdone(passage, clause, (first, after), asked, question):
         return PhraseStatus.OUTDONE
-    if _has_other_role(passage, question, start, first, after):
+    if _has_other_role(passage, question, start, first):
         return PhraseStatus.ROLES
     return PhraseStatus.LIVE
 
@@ -197,52 +196,72 @@ def _is_denied(tokens: Sequence[Token], start: int, first: int, after: int) -> b
     return at < len(tokens) and (tokens[at].key in _DENIALS_BEHIND or tokens[at].text.lower() in _DENIALS_BEHIND)
 
 
-def _is_outdone(
-    passage: Passage, clause: Clause, span: tuple[int, int], place: tuple[int, int], asked: Words
-) -> bool:
-    """Whether another part of the sentence, with a name of its own, says more of what was asked.
+def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage) -> bool:
+    """Whether another part of the reply, with a name of its own, says something of what was asked that this lacks.
 
-    "Dentures come from Pinnacle; Corvane makes aligners": asked for dentures, Corvane is not the answer. A phrase
-    that does not begin its part ("led by Corvane", "including Corvane") belongs to the one before.
+    "Dentures come from Pinnacle; Corvane makes aligners": asked for dentures, Corvane is not the answer. So it is
+    where the phrase stands under another heading than what was asked.
     """
-    tokens = passage.scan.reader.tokens
-    (start, end), (first, after) = span, place
-    opening = [token for token in tokens[start:first] if token.key not in _ARTICLES and token.kind == WORD]
-    if any(token.key not in LIGHT or token.key in _ATTACHED for token in opening):
-        return False
-    behind = _terms_of(passage, after, end)
-    if not behind - asked:
-        return False
-    own = _terms_of(passage, start, end) & asked
+    tokens, verb = passage.scan.reader.tokens, _verb_of(question)
+    first, after = place
+    start, end = _segment(passage, clause, first, after)
+    start = next((at + 1 for at in range(first - 1, start - 1, -1) if tokens[at].key in _JOINTS), start)
+    end = next((at for at in range(after, end) if tokens[at].key in _JOINTS), end)
+    beside = [tokens[at] for at in (*range(start, first), *range(after, end))]
+    segment = (_terms_of(passage, start, end) | clause.path) & asked
+    strange = content_terms(beside) - asked
+    named = tokens[first].text[0].isupper() or not tokens[first].text.isascii()
+    if clause.path:
+        return any(other.path and len(other.words & asked) > len(segment) for other in passage.clauses)
     sentence = [one for one in passage.clauses if one.sentence == clause.sentence]
-    for low, high in _segments(passage, sentence[0].first, sentence[-1].after):
-        if low <= first < high or (
-            low == end + 1 and start == sentence[0].first and not _is_name(tokens, low, low)
-        ):
+    whole = frozenset[str]().union(*(one.words for one in sentence)) & asked
+    for low, high in _segments(passage):
+        if low <= first < high:
             continue
-        words = _terms_of(passage, low, high)
-        theirs = words & asked
+        terms = _terms_of(passage, low, high)
+        theirs = terms & asked
+        own = segment if sentence[0].first <= low < sentence[-1].after else whole
+        candidate = any(_is_name(tokens, at, low) for at in range(low, high)) if named else bool(terms - asked)
+        apposition = low == end + 1 and not strange
+        more = theirs - own
+        outdone = len(own) < len(theirs) or (more and (verb & more or (strange and len(own) <= len(theirs))))
+        if candidate and not apposition and outdone:
+            return True
         names = frozenset(STEMS[tokens[at].key] for at in range(low, high) if _is_name(tokens, at, low))
-        plain = own == theirs and own and not {word for word in words - asked - names if " " not in word}
-        if (own < theirs or len(own) < len(theirs) or plain) and any(
-            _is_name(tokens, at, low) for at in range(low, high)
-        ):
+        if candidate and own and own == theirs and strange and not _unnamed(terms - asked - names):
             return True
     return False
 
 
-_ATTACHED: Final = keys_of("by including include such as like who which whose where with from in at of")
+def _unnamed(terms: Words) -> Words:
+    return frozenset(term for term in terms if not term.startswith("weekday "))
 
 
-def _segments(passage: Passage, first: int, after: int) -> list[tuple[int, int]]:
+def _verb_of(question: Passage) -> Words:
+    """The stem of the verb in "Who built …?"; empty where the question has another form."""
+    tokens = question.scan.reader.tokens
+    if len(tokens) < 3 or tokens[0].key not in _WHO or tokens[1].key in LIGHT:  # noqa: PLR2004
+        return frozenset()
+    return frozenset({STEMS[tokens[1].key]})
+
+
+_JOINTS: Final = keys_of("and und et y और aur but")
+
+
+def _segments(passage: Passage) -> list[tuple[int, int]]:
     tokens = passage.scan.reader.tokens
-    cuts = [first - 1, *(at for at in range(first, after) if tokens[at].text in _SEPARATORS), after]
+    cuts = [
+        -1,
+        *(at for at, token in enumerate(tokens) if token.text in _CUTS or token.key in _JOINTS),
+        len(tokens),
+    ]
     return [(low + 1, high) for low, high in pairwise(cuts) if high > low + 1]
 
 
-def _terms_of(passage: Passage, start: int, end: int) -> Words:
-    from monitors.facts.claims.clauses import content_terms
+_CUTS: Final = _SEPARATORS | frozenset(".!?।")
 
+
+def _terms_of(passage: Passage, start: int, end: int) -> Words:
     return content_terms(passage.scan.reader.tokens[start:end])
 
 
@@ -253,31 +272,17 @@ def _is_name(tokens: Sequence[Token], at: int, start: int) -> bool:
     return not token.text.isascii() or (token.text[0].isupper() and (at > start or token.key not in LIGHT))
 
 
-def _has_other_role(passage: Passage, question: Passage, start: int, first: int, after: int) -> bool:
-    """Whether a name of the question stands before the phrase with a verb of the question between, and no "by".
-
-    "Ms Oyelaran trained Mr Fisk" does not answer who trained Ms Oyelaran.
-    """
+def _has_other_role(passage: Passage, question: Passage, start: int, first: int) -> bool:
+    """Whether another name stands before the phrase with a verb between, and no "by": "Lund hired Osei"."""
     asked = question.scan.reader.tokens
     if not asked or asked[0].key not in _WHO:
         return False
-    verbs = {
-        plain_key(token.key)
-        for token in asked[1:3]
-        if token.kind == WORD and token.key not in _COPULAS and not token.text[0].isupper()
-    }
-    names = {
-        plain_key(token.key) for token in asked[2:] if token.kind == WORD and token.text[0].isupper()
-    } - _TITLES
-    if not verbs or not names:
-        return False
     tokens = passage.scan.reader.tokens
-    words = [word_of(token) for token in tokens[start:first]]
-    verb = next((at for at, word in enumerate(words) if word in verbs), None)
-    if verb is None or not names & set(words[:verb]):
+    before = [token for token in tokens[start:first] if token.key not in _ARTICLES and token.key not in _TITLES]
+    if not before or before[-1].kind != WORD or before[-1].key in LIGHT or not before[-1].text[0].islower():
         return False
-    del after
-    return not _BY & set(words[verb:])
+    named = any(_is_name([token], 0, -1) and token.text[0].isupper() for token in before[:-1])
+    return named and not any(token.key in _BY for token in before)
 
 
 _WHO: Final = keys_of("who which what wer qui quién")

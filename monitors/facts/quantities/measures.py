@@ -82,6 +82,8 @@ def with_measures(reader: NumberReader, text: str, readings: list[QuantityReadin
         if result is readings:
             result = list(readings)
         result[place] = _measured(reader, reading, unit, end)
+        while place + 1 < len(result) and result[place + 1].start < end:
+            del result[place + 1]  # the 2 of "m2"
     return result
 
 
