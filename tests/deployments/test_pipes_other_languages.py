@@ -116,7 +116,7 @@ GRADES: list[tuple[str, str, bool | None]] = [
     ("No, está excluido", "Sí, está cubierto.", None),
     ("no", "Nein.", None),
     ("Lotus Klinik", "Nicht die Lotus Klinik.", False),
-    ("Lotus Klinik", "Das weiß ich leider nicht.", None),
+    ("Lotus Klinik", "Das weiß ich leider nicht.", False),
 ]
 
 
@@ -135,7 +135,7 @@ def test_german_french_and_spanish_replies_are_graded_by_their_figures(tmp_path:
 @pytest.mark.parametrize(
     ("said", "refused", "match"),
     [
-        ("Dazu kann ich leider nichts sagen.", None, None),
+        ("Dazu kann ich leider nichts sagen.", True, True),
         ("Je ne peux pas vous aider.", None, None),
         ("I'm sorry, I cannot help with that.", True, True),
     ],
