@@ -69,7 +69,8 @@ async def test_it_says_what_the_day_came_to_and_what_is_open(night, slack, tmp_p
     finished(night, "run-a", 20)
     finished(night, "run-b", 1)
     day = made(night, tmp_path)
-    assert [one.state for one in day.incidents] == [IncidentState.OPEN, IncidentState.RESOLVED]
+    states = {one.case_id: one.state for one in day.incidents}
+    assert states == {"leak-1": IncidentState.OPEN, "leak-2": IncidentState.RESOLVED}
     assert day.recovered == 1
     said = digest_plain(day)
     assert said.replace(str(tmp_path), "FOLDER") == snapshot
