@@ -12,161 +12,27 @@ or listed apart: alone they prove nothing.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from monitors.records.base import Language
 
-_HINGLISH = """
-    ka ke ki ko se mein mei mai mujhe mujhko muje mujse mujhse mera meri mero hume humein hamein hamen hamara
-    hamari hamare humara humari humare aap aapka aapki aapke aapko apka apki apke apko apna apni apne tum
-    tumhara tumhari tumhare tera teri tere unka unki unke unko unhe unhein unse unmein iska iski iske isko
-    isse ismein isme uska uski uske usko usse usmein usme inka inki inke inko inhe jis jiska jiski jiske jisko
-    jisme jismein jab jaise jaisa jaisi jahan jitna jitni jitne kya kyaa kyu kyun kyon kyunki kyonki kaun
-    kaunsa kaunsi kaunse konsa konsi kab kaha kahan kaise kaisa kaisi kitna kitni kitne kis kisi kiska kiski
-    kiske kisko kise koi kuch kuchh aur ya yaa lekin magar agar toh tab phir fir bhi nahi nahin nahee nhi nai
-    mat na hai hain hei hey hoon hu hun tha thi hoga hogi honge hota hoti hote hua hui hue hona hone raha rahi
-    rahe rha rhi rhe rehta rehti rehte rahega rahegi rahenge chahiye chahie chahta chahti chahte chahenge
-    chahunga sakta sakti sakte saktey sakega sakenge paega payega paaega milega milegi milenge milta milti
-    milte mila mile karna karne karo kare karein karen karke karta karti karte karega karegi karenge karunga
-    karungi kiya kiye kijiye kijie kariye karwa karwana karva karvana karao karaye dena dene dekho diya diye
-    deta deti dete dega degi denge dijiye dijie dedo lena lene lo liya liye lie liyae leta leti lete lega
-    lenge lijiye jana jaana jane jaane jao jaao jaye jaaye jaega jaayega jayega jayegi jaenge jayenge jata
-    jaata jati jaati jate jaate gaya gayi gaye gya gyi aana aane aao aaye aaya aayi aata aati aate aega aayega
-    ayega batao bataye bataiye batayen bataen bataein bata batana batane bol bolo boliye bolne kaho kehna
-    kehne kahiye dikhao dikhaye dikhaiye dikhana sunao sunaye suno sunna bajao bajaye bajana bajaiye chalao
-    chalaye chalana chalu lagao lagaye lagana lagega lagta lagti lagte laga lagaen hatao hataye hatado hatana
-    banao banaye banana banado bhejo bheje bheji bhejiye bhejna bhejdo bhejen rakho rakhe rakhna rakhiye
-    rukhiye roko ruko rok khol kholo shuru khatam puch pucho poocho puchiye pata dhundo dhundho khojo yaad
-    dilana dilaye dilao dilaen dilaiye wala wali wale vala vali vale walon waale sabhi saare sare sari saara
-    bahut bohot bahot bohut zyada jyada jada kam thoda thodi sirf abhi ab aaj aj kal parso subah subha shaam
-    sham raat dopahar dophar din dino dinon mahina mahine mahino mahiney hafta hafte haftey saal saalon baras
-    ghanta ghante ghanton baje baad pehle pahle pehla pahla agla agle agli agley pichla pichle pichli andar
-    bahar baahar upar uper niche neeche paas saath sath bina dwara taraf beech yeh ye yah woh wo vo voh vah ve
-    yaha yahan waha wahan vaha idhar udhar isliye isiliye islie ek teen chaar paanch panch chhe saat aath nau
-    bees tees pachas sau hazar hazaar lakh dono teeno accha acha achha achi acche ache theek thik sahi galat
-    haan haa ji jee kripya kripaya krupya dhanyavad shukriya namaste bhai dost logon logo aadmi ghar ghare
-    paisa paise paison rupaye rupay rupaiye kharcha kharch umar umra bimari beemari ilaaj ilaj davai dawai
-    dawa bachche bachcha bachcho bacche baccha bachon beti beta maa pita mata pati patni parivar shaadi mausam
-    barish baarish baarishe garmi thand thandi tapman taapmaan barf hogaa gaana gaane gana gane naya nayi naye
-    purana purani purane bada badi bade badhiya chota chhota chhoti chote choti khana khaana khane pani paani
-    madad samay waqt jaldi deri jagah cheez cheezein chizein chize baare mutabik anusar hisaab hisab matlab
-    zaroorat zarurat jaruri zaroori milne chal chalo chalta chalti chalega raste rasta koshish shamil kul
-    sabse kabhi hamesha zikr ullekh jaankari jankari janna jaanna samajh samjhao mujhpar kardo karde kardijiye
-    kijiyega dijiyega bhar
-"""
-HINGLISH = frozenset(_HINGLISH.split())
+_TABLES: Final[dict[str, Any]] = tomllib.loads(
+    (Path(__file__).parent / "language_words.toml").read_text(encoding="utf-8")
+)
+HINGLISH = frozenset(_TABLES["hinglish"].split())
 """Hindi in Latin letters, without the words that are English as well."""
-
-_HINGLISH_OR_ENGLISH = """
-    are bad ban band bare bas char das do he hi ho hum in is jo kar log main man me mere par pas sab so sun
-    tak the to us
-"""
-HINGLISH_OR_ENGLISH = frozenset(_HINGLISH_OR_ENGLISH.split())
+HINGLISH_OR_ENGLISH = frozenset(_TABLES["hinglish_or_english"].split())
 """Hindi words with the spelling of English ones: they count for Hinglish only beside surer ones."""
-
-_ENGLISH = """
-    the of and a an that it for was with as his her they at be this from have or by one had not but what all
-    were when we there can your which their if will each about how up out them then she many some these
-    would other into has more two like could no than first been who its now did get come made may over new
-    after also because any only our under most us am does doing done should shall must might upon where why
-    whose whom while between during before both through you my i in on is are to do so he me him we'll i'm
-    don't can't yes months month days day years year per please provide cannot information document every
-    another such very much just still own same here s t able based according within set remind show play
-    tell turn give find make need want know let going long far often weather traffic
-"""
-ENGLISH = frozenset(_ENGLISH.split())
+ENGLISH = frozenset(_TABLES["english"].split())
 """The commonest English words, and some of what people ask assistants."""
-
-OTHER = {
-    "es": (
-        "el la los las de del que y en un una por con para su como más pero sus este qué cuál cuándo dónde "
-        "quién cuántos cuántas cuánto fue ser es son está están entre cuando muy sobre también hasta hay "
-        "donde desde todo nos durante qué se al lo"
-    ),
-    "pt": (
-        "o os as um uma de do da dos das que em por com para não é foi são mais como mas ao ele quando "
-        "muito nos já também só pelo pela até qual"
-    ),
-    "fr": (
-        "le la les des du de un une et est dans que qui pour par sur avec pas plus au aux ce cette sont été "
-        "il elle vous nous où quel quelle ont ne"
-    ),
-    "it": (
-        "il lo la gli le di del della dei che è per con non una sono nel nella alla anche come più quale "
-        "quando dove chi ha"
-    ),
-    "de": (
-        "der die das und ist den dem des ein eine einer einem einen nicht mit sich auf für von wie was wer "
-        "wann wo war wurde wurden im zu es auch als bei nach aus hat haben durch werden wird sind oder "
-        "welche welcher welches warum viele wie über"
-    ),
-    "nl": (
-        "de het een van en is dat die niet met op voor zijn er aan te wat wie hoe waar wordt werd door ook "
-        "bij naar uit"
-    ),
-    "ro": (
-        "care este și de la în pe cu ce o un din nu sunt pentru a fost mai ale lui al cel cea cine când "
-        "unde cât câte câți prin către au fi ca sa dintre după"
-    ),
-    "tr": (
-        "ve bir bu ne için ile de da mi mı mu mü olarak hangi kim nerede zaman kaç nasıl daha en çok olan "
-        "değil ise var hangisi sonra kadar gibi neden"
-    ),
-    "vi": (
-        "là của và có các những được trong cho không một này đã với khi ở gì người bao nhiêu nào năm ai đến "
-        "từ như về tại đâu"
-    ),
-    "pl": (
-        "i w na z do nie jest to się że o jak po za co był są dla od przez czy który która które kiedy "
-        "gdzie kto ile"
-    ),
-    "id": (
-        "yang dan di dari untuk dengan pada adalah ini itu tidak apa siapa kapan dimana berapa oleh ke "
-        "dalam akan sebagai"
-    ),
-}
-"""Function words of other languages in Latin letters, so that they are not taken for English."""
-
-_MORE_OTHER = {
-    "es": """
-        mi tu tiene tienen hace puedo puede pueden podemos tengo tenemos hacer nuestro nuestra usted ustedes le les
-        me no sí porque si ni sin lunes martes miércoles jueves viernes sábado domingo cuesta gracias lamento siento
-        claro tampoco nunca esta ese esa
-    """,
-    "fr": """
-        je tu on mon ma mes votre vos notre nos leur puis peut pouvez peux avez avons ai suis sommes êtes c'est
-        n'est n'ai j'ai d'un d'une est-ce combien quand comment pourquoi chez sans mais donc oui non bien sûr désolé
-        regrette aucun aucune jamais lundi mardi mercredi jeudi vendredi samedi dimanche en se si sa son ses leurs
-        l'on aussi très
-    """,
-    "it": """
-        mi ti si ci vi suo sua mio mia nostro nostra posso può possono abbiamo avete hanno ho siamo siete sì no ma
-        se quanto quanti quanta perché sul sulla dal dalla ai agli alle questo questa purtroppo certo mai senza
-        lunedì martedì mercoledì giovedì venerdì sabato domenica c'è dell un costa vostro
-    """,
-    "de": """
-        saal kam sau kommt kommen
-        ich du er wir ihr sie mir mich dir dich uns euch ihnen ihre ihrer ihren ihrem mein meine meinen meiner
-        meinem dein deine unser unsere unseren unserem kann kannst können könnt darf dürfen muss müssen soll sollen
-        möchte möchten will wollen habe habt hatte bin bist seid gibt geht mal ja nein kein keine keinen keiner
-        keinem nichts leider gern gerne bitte danke natürlich selbstverständlich dazu dafür damit darüber darum dort
-        hier heute morgen morgens abends täglich immer nie aber denn wenn dass ob noch schon nur sehr mehr man so da
-        dann zum zur vom beim ins am um bis ab an in vor unter ohne gegen zwischen viel wieviel etwas alle alles
-        jeder jede jeden jedes diese dieser dieses diesen diesem kostet kosten heißt montag dienstag mittwoch
-        donnerstag freitag samstag sonntag wochentag uhr geöffnet geschlossen tut
-    """,
-    "nl": """
-        ik je jij u wij we jullie hij zij ze mijn uw ons onze kan kunt kunnen mag mogen moet moeten heb hebt heeft
-        hebben had ben bent was geen niets ja nee helaas graag maar als dan nog wel al om of tot deze dit hier daar
-        vandaag morgen altijd nooit veel hoeveel waarom welke in maandag dinsdag woensdag donderdag vrijdag zaterdag
-        zondag kost uur
-    """,
-}
-"""What chats in the commonest of them say beside: short answers, verbs that ask, days of the week."""
-
+OTHER: Final[dict[str, str]] = _TABLES["other"]
+"""Function words of other languages, by their code."""
+_MORE_OTHER: Final[dict[str, str]] = _TABLES["more_other"]
 
 _DEVANAGARI = re.compile(r"[\u0900-\u0963\u0966-\u097f]+")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")

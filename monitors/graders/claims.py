@@ -22,7 +22,7 @@ from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound, FactKind
 from monitors.facts.quantities.locales import Locale
 from monitors.facts.quantities.units import TIME_UNITS
-from monitors.facts.text import NUMERAL, SIGN, WORD
+from monitors.facts.text import NUMERAL, SIGN, WORD, keys_of
 from monitors.graders.golds import scanned_gold, scanned_reply
 from monitors.graders.statements import (
     denies_limit,
@@ -326,9 +326,7 @@ def says_none(claim: Claim, asked: Asked, reply: Passage) -> bool:
 # --- status ---------------------------------------------------------------------------------------------------
 
 _NEAR_BEFORE: Final = 4
-_DENIALS: Final = frozenset(
-    {"not", "isn't", "aren't", "wasn't", "doesn't", "don't", "didn't", "never", "nicht", "kein", "no"}
-)
+_DENIALS: Final = keys_of("not isn't aren't wasn't doesn't don't didn't never nicht kein no")
 _BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "takes", "charge"})
 
 
@@ -418,31 +416,8 @@ def _is_past(figure: Figure, clause: Clause, reply: Passage) -> bool:
 
 _PRESENT: Final = frozenset({"is", "are", "will", "be", "must", "can", "may", "have", "has", "need", "should"})
 _ENDS_CORE: Final = frozenset(",;:(–—")
-_GOES_ON: Final = frozenset(
-    {
-        "for",
-        "if",
-        "when",
-        "with",
-        "in",
-        "per",
-        "on",
-        "a",
-        "each",
-        "every",
-        "only",
-        "at",
-        "of",
-        "from",
-        "to",
-        "provided",
-        "as",
-        "until",
-        "before",
-        "after",
-        "during",
-        "within",
-    }
+_GOES_ON: Final = keys_of(
+    "for if when with in per on a each every only at of from to provided as until before after during within"
 )
 _NEW_CLAUSE: Final = frozenset({"and", "which", "who", "because", "so", "plus", "then", "where", "और", "aur"})
 _SUBJECTS: Final = frozenset({"you", "it", "we", "they", "i", "the", "there", "your", "our", "this", "that"})

@@ -32,7 +32,7 @@ from monitors.facts.language import LanguageEvidence, evidence, spoken_language
 from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
 from monitors.facts.quantities.translations import LANGUAGES
 from monitors.facts.refusals.detect import read_refusal
-from monitors.facts.text import WORD, Token
+from monitors.facts.text import WORD, Token, keys_of
 from monitors.facts.weekdays import stretches_of_days
 from monitors.graders.base import (
     SAYS_MORE,
@@ -497,9 +497,7 @@ _WORKING: Final = re.compile(
     r"\b(working|business|banking)[\s-]days?\b|\b(werk|arbeits)tage?n?\b|\bjours ouvr|\bdías (?:hábil|laborab)",
     re.IGNORECASE,
 )
-_CONDITIONS: Final = frozenset(
-    {"if", "unless", "only", "except", "without", "provided", "when", "once", "अगर", "agar", "jab", "bina"}
-)
+_CONDITIONS: Final = keys_of("if unless only except without provided when once अगर agar jab bina")
 
 
 def _other_terms(asked: Asked, reply: Passage, verdicts: Sequence[Verdict], domain: Domain) -> str:
@@ -546,26 +544,7 @@ def _other_terms(asked: Asked, reply: Passage, verdicts: Sequence[Verdict], doma
     return ""
 
 
-_LOOSE_TURNS: Final = frozenset(
-    {
-        "up",
-        "from",
-        "till",
-        "until",
-        "with",
-        "more",
-        "least",
-        "most",
-        "maximum",
-        "minimum",
-        "max",
-        "min",
-        "over",
-        "less",
-        "new",
-        "after",
-    }
-)
+_LOOSE_TURNS: Final = keys_of("up from till until with more least most maximum minimum max min over less new after")
 """Words with an opposite that bounds and light words say as well."""
 
 

@@ -18,32 +18,7 @@ from monitors.facts.text import END, keys_of
 
 YES_WORDS = keys_of("yes yeah yep yup haan haa han हां हाँ bilkul बिल्कुल बिलकुल correct absolutely certainly")
 NO_WORDS = keys_of("no nope nahi nahin नहीं ना नही")
-FILLERS = frozenset(
-    [
-        "ji",
-        "जी",
-        "well",
-        "so",
-        "oh",
-        "in",
-        "short",
-        "answer",
-        "the",
-        "sir",
-        "madam",
-        "*",
-        "#",
-        "_",
-        ">",
-        "-",
-        ":",
-        ",",
-        ".",
-        "!",
-        '"',
-        "'",
-    ]
-)
+FILLERS = keys_of("ji जी well so oh in short answer the sir madam * # _ > - : , . ! \" '")
 
 _OUTSIDE = keys_of("बाहर bahar")
 OUT_OF = frozenset({("से", "बाहर"), ("se", "bahar")})

@@ -20,7 +20,7 @@ from monitors.facts.quantities.currencies import SIGNS
 from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.scan import Scan
-from monitors.facts.text import SIGN, WORD, Token
+from monitors.facts.text import SIGN, WORD, Token, keys_of
 
 Words = frozenset[str]
 
@@ -58,49 +58,14 @@ class Passage(NamedTuple):
         return next((clause for clause in self.clauses if clause.first <= figure.first < clause.after), None)
 
 
-_HARD_CUTS: Final = frozenset(
-    {"but", "while", "whereas", "लेकिन", "जबकि", "lekin", "jabki", "magar", "although", "though"}
-)
+_HARD_CUTS: Final = keys_of("but while whereas लेकिन जबकि lekin jabki magar although though")
 _ANDS: Final = frozenset({"and", "और", "aur", "&", "or"})
 _BREAKS: Final = frozenset(",;()|–—")
 _ENDS: Final = frozenset(".!?।")
-_ABBREVIATIONS: Final = frozenset(
-    {
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "st",
-        "no",
-        "nr",
-        "approx",
-        "ca",
-        "e",
-        "g",
-        "i",
-        "a",
-        "p",
-        "m",
-        "tel",
-        "incl",
-        "excl",
-        "max",
-        "min",
-        "rs",
-        "vs",
-        "bzw",
-        "inkl",
-        "z",
-        "b",
-        "d",
-        "h",
-        "u",
-        "str",
-    }
+_ABBREVIATIONS: Final = keys_of(
+    "mr mrs ms dr st no nr approx ca e g i a p m tel incl excl max min rs vs bzw inkl z b d h u str"
 )
-_ANAPHORS: Final = frozenset(
-    {"it", "it's", "its", "this", "that", "that's", "they", "these", "those", "yeh", "ye", "यह", "ये"}
-)
+_ANAPHORS: Final = keys_of("it it's its this that that's they these those yeh ye यह ये")
 _OTHERS: Final = frozenset({"other", "some", "many", "most", "andere", "autres", "otros"})
 """Before a plural at the beginning of a clause: it speaks of others."""
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*•‣·]|\d{1,2}[.)])[ \t]+")

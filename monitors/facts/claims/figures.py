@@ -19,7 +19,7 @@ from monitors.facts.quantities.measures import UNITS
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.scan import Scan
 from monitors.facts.quantities.units import TIME_UNITS, TimeUnit
-from monitors.facts.text import SIGN, WORD
+from monitors.facts.text import SIGN, WORD, keys_of
 
 
 class FigureKind(StrEnum):
@@ -234,9 +234,7 @@ def _takes_unit_of(reader: NumberReader, earlier: QuantityReading, reading: Quan
 
 _MAX_BETWEEN: Final = 10
 _SENTENCE_ENDS: Final = frozenset(".!?")
-_BEFORE_UNITLESS: Final = frozenset(
-    {"in", "for", "only", "just", "at", "to", ":", "is", "takes", "within", "after", "of"}
-)
+_BEFORE_UNITLESS: Final = keys_of("in for only just at to : is takes within after of")
 
 
 def _with_colons(scan: Scan, readings: list[QuantityReading]) -> tuple[list[QuantityReading], list[Figure]]:

@@ -96,55 +96,12 @@ FAMILIES = {word_key(normalise(word).text): codes for words, codes in _FAMILIES.
 """What a sign or name that leaves the country open can stand for. Rupees are Indian where nothing else is said."""
 
 DOT_GROUPS = frozenset(
-    [
-        "EUR",
-        "DKK",
-        "NOK",
-        "SEK",
-        "ISK",
-        "PLN",
-        "CZK",
-        "HUF",
-        "RON",
-        "BGN",
-        "TRY",
-        "RUB",
-        "UAH",
-        "BRL",
-        "ARS",
-        "CLP",
-        "COP",
-        "IDR",
-        "VND",
-    ]
+    "EUR DKK NOK SEK ISK PLN CZK HUF RON BGN TRY RUB UAH BRL ARS CLP COP IDR VND".split()  # noqa: SIM905
 )
 """Currencies whose countries write a dot between thousands: "€6.000" is six thousand."""
 
-MINOR = frozenset(
-    word_key(word)
-    for word in [
-        "cent",
-        "cents",
-        "c",
-        "pence",
-        "penny",
-        "p",
-        "paise",
-        "paisa",
-        "paisas",
-        "sen",
-        "sens",
-        "kopiyka",
-        "kopiykas",
-        "kopeck",
-        "kopecks",
-        "सेंट",
-        "पेंस",
-        "पैसे",
-        "पैसा",
-        "जिओन",
-        "कोबो",
-    ]
+MINOR = keys_of(
+    "cent cents c pence penny p paise paisa paisas sen sens kopiyka kopiykas kopeck kopecks सेंट पेंस पैसे पैसा जिओन कोबो"
 )
 """Hundredths of the unit before."""
 

@@ -5,12 +5,13 @@ Names of months and weekdays are in English, Hindi and Hindi in Latin letters, b
 
 from __future__ import annotations
 
+import tomllib
 from decimal import Decimal
 from enum import IntEnum
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from monitors.facts.quantities import english_numbers, hindi_numbers, hinglish_numbers
-from monitors.facts.text import normalise, word_key
+from monitors.facts.text import keys_of, normalise, word_key
 
 _MONTHS = {
     1: "january jan janvari january's जनवरी जन",
@@ -82,8 +83,20 @@ class NumberWord(NamedTuple):
     english: bool = False
 
 
-_TABLES = (hinglish_numbers, hindi_numbers, english_numbers)
-"""Later tables win where a spelling is in two."""
+_DATA: dict[str, Any] = tomllib.loads((Path(__file__).parent / "numbers.toml").read_text(encoding="utf-8"))
+_EXTRA: dict[str, Any] = _DATA.pop("extra")
+_TABLES: dict[str, dict[str, dict[str, str]]] = _DATA
+"""By language and section. Later tables win where a spelling is in two."""
+_TRANSLITERATED = keys_of(_EXTRA["transliterated"])
+DIGIT_ORDINAL_ENDINGS = frozenset(_EXTRA["digit_ordinal_endings"].split())
+"""Endings right behind digits: 2रा, 90वी."""
+_SECTIONS = {
+    "small": NumberPart.SMALL, "hundred": NumberPart.HUNDRED, "scales": NumberPart.SCALE,
+    "dozens": NumberPart.DOZEN, "fractions": NumberPart.FRACTION,
+    "quartered": NumberPart.QUARTERED, "fixed": NumberPart.FIXED,
+    "ordinals": NumberPart.ORDINAL, "point": NumberPart.POINT, "and": NumberPart.AND, "over": NumberPart.OVER,
+    "minus": NumberPart.MINUS, "articles": NumberPart.ARTICLE,
+}  # fmt: skip
 
 
 def _key(word: str) -> str:
@@ -92,35 +105,15 @@ def _key(word: str) -> str:
 
 def _gather() -> dict[str, NumberWord]:
     words: dict[str, NumberWord] = {}
-    for table in _TABLES:
-        english = table is english_numbers
-        for value, spellings in table.SMALL.items():
-            round_tens = value >= 20 and value % 10 == 0  # noqa: PLR2004 - twenty, thirty, …
-            for word in spellings.split():
-                like_english = english or word in hindi_numbers.TRANSLITERATED
-                tens = like_english and round_tens
-                words[_key(word)] = NumberWord(NumberPart.SMALL, Decimal(value), tens=tens, english=like_english)
-        for part, entries in (
-            (NumberPart.HUNDRED, table.HUNDRED),
-            (NumberPart.SCALE, table.SCALES),
-            (NumberPart.DOZEN, table.DOZENS),
-            (NumberPart.FRACTION, table.FRACTIONS),
-            (NumberPart.QUARTERED, table.QUARTERED),
-            (NumberPart.FIXED, table.FIXED),
-            (NumberPart.ORDINAL, table.ORDINALS),
-        ):
-            for value, spellings in entries.items():
+    for language, table in _TABLES.items():
+        for section, part in _SECTIONS.items():
+            for value, spellings in table[section].items():
                 for word in spellings.split():
-                    words[_key(word)] = NumberWord(part, Decimal(value), english=english)
-        for part, spellings in (
-            (NumberPart.POINT, table.POINT),
-            (NumberPart.AND, table.AND),
-            (NumberPart.OVER, table.OVER),
-            (NumberPart.MINUS, table.MINUS),
-            (NumberPart.ARTICLE, table.ARTICLES),
-        ):
-            for word in spellings.split():
-                words[_key(word)] = NumberWord(part, Decimal(0), english=english)
+                    small = part is NumberPart.SMALL
+                    english = language == "english" or (small and word in _TRANSLITERATED)
+                    amount = Decimal(value)
+                    tens = small and english and amount >= 20 and amount % 10 == 0  # noqa: PLR2004 - twenty, thirty, …
+                    words[_key(word)] = NumberWord(part, amount, tens=tens, english=english)
     return words
 
 
@@ -135,7 +128,7 @@ def _derived(words: dict[str, NumberWord]) -> dict[str, NumberWord]:
                 made[tens + unit] = NumberWord(second.part, first.value + second.value, english=True)
     for stem, word in words.items():
         if word.part in {NumberPart.SMALL, NumberPart.HUNDRED, NumberPart.SCALE} and not stem.isascii():
-            for ending in hindi_numbers.ORDINAL_ENDINGS:
+            for ending in _EXTRA["ordinal_endings"].split():
                 made[stem + _key(ending)] = NumberWord(NumberPart.ORDINAL, word.value)
     return made
 
@@ -143,9 +136,9 @@ def _derived(words: dict[str, NumberWord]) -> dict[str, NumberWord]:
 def _all_words() -> dict[str, NumberWord]:
     words = _gather()
     words = _derived(words) | words
-    for word in hinglish_numbers.SHY.split():
+    for word in _EXTRA["shy"].split():
         words[word] = words[word]._replace(shy=True)
-    for value, spellings in english_numbers.SUFFIX_SCALES.items():
+    for value, spellings in _EXTRA["suffix_scales"].items():
         for word in spellings.split():
             words[word] = NumberWord(NumberPart.SUFFIX_SCALE, Decimal(value))
     return words

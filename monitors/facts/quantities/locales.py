@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from monitors.facts.quantities.currencies import CODES, DOT_GROUPS, FAMILIES
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
-from monitors.facts.text import NUMERAL, Token
+from monitors.facts.text import NUMERAL, Token, keys_of
 from monitors.records.base import Language
 
 
@@ -70,37 +70,7 @@ PLAIN: Final = Locale()
 """English and Hindi texts of nowhere in particular."""
 
 _TAG = re.compile(r"([a-z]{2})(?:[-_]([A-Z]{2}))?")
-_COMMA_LANGUAGES = frozenset(
-    [
-        "de",
-        "fr",
-        "es",
-        "it",
-        "pt",
-        "nl",
-        "da",
-        "sv",
-        "nb",
-        "no",
-        "fi",
-        "pl",
-        "cs",
-        "sk",
-        "hu",
-        "ro",
-        "bg",
-        "el",
-        "tr",
-        "ru",
-        "uk",
-        "id",
-        "vi",
-        "hr",
-        "sl",
-        "sr",
-        "ca",
-    ]
-)
+_COMMA_LANGUAGES = keys_of("de fr es it pt nl da sv nb no fi pl cs sk hu ro bg el tr ru uk id vi hr sl sr ca")
 _POINT_REGIONS = frozenset(["CH", "LI", "MX", "US", "GT", "HN", "SV", "NI", "PA", "PR", "DO", "PE"])
 """Regions that write a decimal point in a language that otherwise writes a comma."""
 _COMMA_REGIONS = frozenset({"ZA"})

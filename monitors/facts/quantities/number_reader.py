@@ -12,8 +12,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from monitors.facts.quantities.groups import ScaleReader
-from monitors.facts.quantities.hindi_numbers import DIGIT_ORDINAL_ENDINGS
-from monitors.facts.quantities.lexicon import NumberPart
+from monitors.facts.quantities.lexicon import DIGIT_ORDINAL_ENDINGS, NumberPart
 from monitors.facts.quantities.numerals import EXACT, LARGEST, Group, Lookup, is_multiple, numeral_values
 from monitors.facts.text import END, NUMERAL, SIGN, WORD
 
