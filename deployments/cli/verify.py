@@ -51,6 +51,7 @@ from monitors.github.actions import is_ci
 from monitors.goldset.load import load_suite
 from monitors.plural import plural
 from monitors.records.base import Severity
+from monitors.records.cases import GoldCase
 from monitors.records.exchanges import NoAnswer, NoAnswerReason
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.runs import CaseResult, RunReport
@@ -364,6 +365,22 @@ def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:
         f"[bold]{request.target}[/]  {target.url or target.space}  ·  {suite.name}: "
         f"{plural(len(suite.cases), 'case')}, {severe} of severity 3",
     )
+    if shortfall := _coverage_shortfall(config, request.target, suite.cases):
+        print_wrapped(console, f"[yellow]Coverage[/]  {escape(shortfall)}. `lookout gold check` says what helps.")
+
+
+def _coverage_shortfall(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
+    """Why a run without a judge cannot reach the coverage floor, before its first question; empty where it can."""
+    from flows.context import environment, plan_judge  # as below
+    from flows.goldset.mutation_testing import REACH_CASES, reach_of
+    from monitors.graders.panel import default_panel
+
+    target = config.target(name)
+    answers = [case for case in cases if case.triage is None]
+    if not answers or not plan_judge(config.judge, target_record(name, target), environment()).why_off:
+        return ""
+    reach = reach_of(answers, default_panel(target.graders, target.domain), most=REACH_CASES)
+    return reach.format_shortfall(config.gate.coverage_floor)
 
 
 def _say_stopped(console: Console, progress: TerminalProgress, why: str) -> None:

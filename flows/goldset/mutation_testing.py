@@ -18,7 +18,15 @@ from monitors.facts.refusals.detect import read_refusal
 from monitors.gate.assess import assess, severity_of
 from monitors.graders.base import CONDITION, SAYS_MORE, SENTENCE, STATEMENT, UNCLEAR, UNREAD_GOLD, Grader, not_read
 from monitors.graders.panel import grade_exchange
-from monitors.mutations.mutants import Mutant, MutationOperator, mutants_of, right_reply
+from monitors.mutations.mutants import (
+    Mutant,
+    MutationOperator,
+    contradictions_of,
+    mutants_of,
+    right_reply,
+    source_tag,
+)
+from monitors.plural import plural
 from monitors.records.base import Finding, Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, Timings
@@ -182,6 +190,56 @@ def assessed(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessment:
         timings=Timings(total_ms=0),
     )
     return assess(case, said, grade_exchange(panel, case, said))
+
+
+class SuiteReach(Record):
+    """How many golds of a suite rules can decide; ``left`` are the ids of the others, worst severity first."""
+
+    golds: int
+    by_rules: int
+    left: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """The share that rules can decide; 1 of none."""
+        return self.by_rules / self.golds if self.golds else 1.0
+
+    def format_shortfall(self, floor: float) -> str:
+        """Why runs without a judge cannot reach the ``floor`` of coverage; empty where they can."""
+        if self.share >= floor:
+            return ""
+        return (
+            f"rules can decide {self.by_rules} of {plural(self.golds, 'gold')} ({self.share:.0%}), and "
+            f"coverage_floor is {floor:.0%}: without a judge, runs end INCONCLUSIVE"
+        )
+
+
+REACH_CASES: Final = 200
+"""Golds that are tried: evenly spread over a larger suite, a second of work."""
+
+
+def reach_of(cases: Sequence[GoldCase], panel: Sequence[Grader], *, most: int | None = None) -> SuiteReach:
+    """Try which golds rules can decide; of a suite of more than ``most`` cases, as many spread over it."""
+    step = max(1, -(-len(cases) // most)) if most else 1
+    tried = cases[::step]
+    left = sorted((case for case in tried if not is_decidable(case, panel)), key=lambda case: -case.severity)
+    return SuiteReach(golds=len(tried), by_rules=len(tried) - len(left), left=tuple(case.id for case in left))
+
+
+def is_decidable(case: GoldCase, panel: Sequence[Grader]) -> bool:
+    """Whether rules pass right answers in other words than the gold's, and fail one that contradicts it."""
+    right = grade_right(case, panel)
+    natural = f"It is {case.gold[:1].lower()}{case.gold[1:]}{source_tag(case)}"
+    if right.wrong or right.open_otherwise:
+        return False
+    if right.open and assessed(case, natural, panel).outcome is not CaseOutcome.CORRECT:
+        return False
+    outcomes = [assessed(case, mutant.reply, panel).outcome for mutant in contradictions_of(case)[:FEW]]
+    return CaseOutcome.CORRECT not in outcomes and CaseOutcome.FAILED in outcomes
+
+
+FEW: Final = 2
+"""Contradictions that are tried of each gold: the first change its value, or its yes."""
 
 
 CONTENT: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL, Aspect.DISCLOSURE, Aspect.ERROR_LEAK})

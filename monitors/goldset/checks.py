@@ -5,6 +5,7 @@ wrong with it at once, so here a bad line is a value.
 
 The checks find:
 
+- placeholders and broken characters: nobody's answer
 - lines that give no case, and among them those that lack nothing but a severity
 - cases that are not in the language that they say they are in
 - personal data: a suite is read by many, sent to models and shown in alerts
@@ -46,6 +47,7 @@ class SuiteCheck(StrEnum):
 
     UNREADABLE = "unreadable"
     SEVERITY = "severity"
+    PLACEHOLDER = "placeholder"
     REFERENCE = "reference"
     LEAK = "leak"
     DUPLICATE = "duplicate"
@@ -150,6 +152,34 @@ def bad_lines(suite: NumberedSuite) -> Iterator[GoldFinding]:
             what="; also: ".join(line.problems),
             do=(_GIVE_SEVERITY_OF_ISSUE if line.is_issue else _GIVE_SEVERITY) if severity else "mend the line",
         )
+
+
+_PLACEHOLDER = re.compile(
+    r"\b(?:TBD|TBC|TODO|FIXME|XXX+|[Ll]orem ipsum)\b|#(?:REF!|N/A|VALUE!|NAME\?|DIV/0!|NUM!|NULL!)"
+    r"|^=\$?[A-Z]{1,3}\$?\d+\b|^=[A-Z]+\(|^[\s?.…_-]+$|^(?:n/a|N/A|null|None|undefined)$|\{\{|<[A-Z_ ]{3,}>"
+)
+"""What stands in a cell that nobody has filled in, or that a spreadsheet could not."""
+_MOJIBAKE = re.compile(r"[\u00c3\u00c2][\u0080-\u00bf]|\u00e2\u20ac|\u00e0\u00a4|\ufffd|\u00ef\u00bf\u00bd")
+"""UTF-8 read as Latin-1 or Windows-1252, and what could not be read at all."""
+
+
+def placeholders(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+    """Questions and golds that nobody has written yet, or that an export has broken."""
+    for one in cases:
+        texts = (("question", turn) for turn in one.case.turns)
+        golds = (("gold", text) for text in (one.case.gold, *one.case.alternatives))
+        for part, text in (*texts, *golds):
+            found = _PLACEHOLDER.search(text.strip()) or _MOJIBAKE.search(text)
+            if found is not None and one.case.triage is None:
+                broken = _MOJIBAKE.fullmatch(found[0]) is not None
+                yield GoldFinding(
+                    check=SuiteCheck.PLACEHOLDER,
+                    weight=Weight.MUST,
+                    places=(one.place,),
+                    what=f"the {part} has {'broken characters' if broken else 'a placeholder'}: {found[0].strip()}",
+                    do="export it again as UTF-8" if broken else "write the text, or remove the case",
+                )
+                break
 
 
 LANGUAGE_MIN_WORDS = 4

@@ -35,6 +35,7 @@ from deployments.install_browser import working_browser
 from flows.waiting import doing
 from monitors.config.file import Config, TargetConfig, load_config, target_record
 from monitors.errors import BrowserLost, ConfigError, MonitorError, WarehouseBusy
+from monitors.goldset.load import load_suite
 from monitors.plural import plural
 from warehouse.data_folder import refuse_links
 
@@ -322,6 +323,40 @@ def _way(one: PathOutcome) -> HealthCheck:
     return HealthCheck(name=name, health=Health.BROKEN, found="the test did not arrive", to_do=one.detail)
 
 
+def coverage(around: DoctorContext) -> list[HealthCheck]:
+    """Check that the golds of each target without a judge can reach the gate's coverage floor."""
+    from flows.goldset.mutation_testing import REACH_CASES, reach_of  # the graders, which --help can spare
+    from monitors.graders.panel import default_panel
+
+    found: list[HealthCheck] = []
+    for name, target in around.config.targets.items() if around.config else ():
+        if around.config is None or not is_without_judge(around.config, name, around.environment):
+            continue
+        if not target.suite.exists():
+            continue
+        cases = [case for case in load_suite(target.suite).cases if case.triage is None]
+        reach = reach_of(cases, default_panel(target.graders, target.domain), most=REACH_CASES)
+        what = f"golds of {name}"
+        if shortfall := reach.format_shortfall(around.config.gate.coverage_floor):
+            to_do = f"lookout gold check {target.suite} names them and what helps"
+            found.append(HealthCheck(name=what, health=Health.DOUBTFUL, found=shortfall, to_do=to_do))
+        elif cases:
+            decided = f"rules can decide {reach.by_rules} of {plural(reach.golds, 'gold')} that were tried"
+            found.append(HealthCheck(name=what, health=Health.GOOD, found=decided))
+    return found
+
+
+def is_without_judge(config: Config, name: str, environment: Mapping[str, str]) -> bool:
+    """Whether runs of a target have no judge; a judge that is misconfigured is another check's matter."""
+    from flows.context import plan_judge  # duckdb
+
+    try:
+        plan = plan_judge(config.judge, target_record(name, config.target(name)), environment)
+    except ConfigError:
+        return False
+    return bool(plan.why_off)
+
+
 CHECKS: tuple[Callable[[DoctorContext], list[HealthCheck]], ...] = (
     browser,
     pages,
@@ -330,6 +365,7 @@ CHECKS: tuple[Callable[[DoctorContext], list[HealthCheck]], ...] = (
     hub,
     clock,
     judge,
+    coverage,
     hallucination_logs,
     live_traffic,
     tracing,

@@ -17,9 +17,18 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.mutants import SEVERE_FLOOR, gate_settings, graders_of
 from deployments.cli.options import JsonOption
-from flows.goldset.mutation_testing import GradedMutant, RightReply, count_mutants, grade_mutants, grade_right
-from flows.terminal import print_text, write_json
+from flows.goldset.mutation_testing import (
+    GradedMutant,
+    RightReply,
+    SuiteReach,
+    count_mutants,
+    grade_mutants,
+    grade_right,
+    reach_of,
+)
+from flows.terminal import print_text, write_json, write_note
 from flows.waiting import waiting
+from monitors.config.file import load_config
 from monitors.domains.pack import Domain
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import balance_of
@@ -35,11 +44,13 @@ from monitors.goldset.checks import (
     duplicates,
     languages,
     leaks,
+    placeholders,
     quotes,
     read_documents,
     read_numbered,
 )
 from monitors.goldset.issue_checks import issues
+from monitors.goldset.must_say import accept_drafts, draft_must_say, write_drafts
 from monitors.graders.base import CONDITION, SAYS_MORE, UNCLEAR, Grader, GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.graders.statements import NO_WORDS, YES_WORDS
@@ -53,6 +64,7 @@ SHOWN = 10
 TITLES = {
     SuiteCheck.UNREADABLE: "Lines that give no case",
     SuiteCheck.SEVERITY: "Cases without a severity",
+    SuiteCheck.PLACEHOLDER: "Placeholders and broken characters",
     SuiteCheck.REFERENCE: "What is known about an issue",
     SuiteCheck.LEAK: "Issues that hold their own answer",
     SuiteCheck.DUPLICATE: "Asked twice",
@@ -66,9 +78,13 @@ TITLES = {
 }
 
 
-def format_findings(suite: Path, cases: Sequence[GoldCase], findings: Sequence[GoldFinding]) -> str:
+def format_findings(
+    suite: Path, cases: Sequence[GoldCase], findings: Sequence[GoldFinding], reach: SuiteReach | None = None
+) -> str:
     """The whole text for people; its last line is the conclusion."""
     lines = [f"{suite}: {plural(len(cases), 'case')}", *_spread(cases)]
+    if reach is not None:
+        lines += _format_reach(reach)
     for check in SuiteCheck:
         group = sorted((one for one in findings if one.check is check), key=lambda one: one.weight is Weight.SHOULD)
         lines += _group(TITLES[check], group)
@@ -85,6 +101,25 @@ def _spread(cases: Sequence[GoldCase]) -> Iterator[str]:
     for counts in (severities, languages):
         yield "  " + ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     yield f"  {refusals} expected refusals"
+
+
+MOST_LEFT = 6
+
+
+def _format_reach(reach: SuiteReach) -> Iterator[str]:
+    """How many golds rules can decide, which they cannot, and what helps."""
+    golds = plural(reach.golds, "gold")
+    yield f"  rules can decide {reach.by_rules} of {golds} ({reach.share:.0%}) without a judge"
+    if reach.left:
+        more = f" and {len(reach.left) - MOST_LEFT} more (--json lists all)" if len(reach.left) > MOST_LEFT else ""
+        yield f"  not {', '.join(reach.left[:MOST_LEFT])}{more}"
+        yield f"  → {_HELP}"
+
+
+_HELP = (
+    "one claim a gold; `must_say` (--propose FILE drafts it, --accept FILE takes it over); or a judge ([judge]), "
+    'also a local model behind an OpenAI-compatible address (provider = "openai", base_url)'
+)
 
 
 def _group(title: str, group: Sequence[GoldFinding]) -> Iterator[str]:
@@ -220,24 +255,55 @@ def check_command(
     mutants: Annotated[
         bool, typer.Option("--mutants/--no-mutants", help="try wrong replies on the severity-3 cases")
     ] = True,
+    propose: Annotated[
+        Path | None, typer.Option(help="write a draft of must_say for each gold that rules cannot decide")
+    ] = None,
+    accept: Annotated[
+        Path | None, typer.Option(help="add the drafts that are left in this file to the suite, then check it")
+    ] = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Find what makes a suite lie, leak or miss. Exit code 1 when something must be fixed."""
+    if accept is not None:
+        _accept(suite, accept)
     numbered = read_numbered(suite)
     graders, domain = graders_of(config, target)
     gate = gate_settings(config)
+    panel = default_panel(graders, domain)
+    has_judge = config is not None and load_config(config).judge is not None
     with waiting(f"Checking {plural(len(numbered.cases), 'case')}"):
         findings = list(all_findings(numbered, documents, graders, domain, gate, mutants=mutants))
+        reach = reach_of([one.case for one in numbered.cases if one.case.triage is None], panel)
+        if not has_judge and (shortfall := reach.format_shortfall(gate.coverage_floor)):
+            findings.append(GoldFinding(check=SuiteCheck.SELF, weight=Weight.SHOULD, what=shortfall, do=_HELP))
+    if propose is not None:
+        _propose(propose, [one.case for one in numbered.cases if one.case.id in reach.left])
     if as_json:
         plain = {
             "suite": str(suite),
             "cases": len(numbered.cases),
+            "decidable": {"golds": reach.golds, "by_rules": reach.by_rules, "left": reach.left},
             "findings": [finding.model_dump(mode="json") for finding in findings],
         }
         write_json(json.dumps(plain, ensure_ascii=False, indent=2) + "\n")
     else:
-        print_text(format_findings(suite, [one.case for one in numbered.cases], findings))
+        print_text(format_findings(suite, [one.case for one in numbered.cases], findings, reach))
     return ExitCode.FAIL if any(finding.weight is Weight.MUST for finding in findings) else ExitCode.PASS
+
+
+def _propose(path: Path, cases: Sequence[GoldCase]) -> None:
+    drafts = [draft for case in cases if (draft := draft_must_say(case))]
+    write_drafts(path, drafts)
+    write_note(
+        f"{path}: {plural(len(drafts), 'draft')} for {plural(len(cases), 'gold')} that rules cannot decide. "
+        "A reply that says all of a case's must_say is right: read each, change or delete it, then --accept the "
+        "file.\n"
+    )
+
+
+def _accept(suite: Path, path: Path) -> None:
+    count = accept_drafts(suite, path)
+    write_note(f"{suite}: must_say of {plural(count, 'case')} taken over from {path}\n")
 
 
 def all_findings(
@@ -255,6 +321,7 @@ def all_findings(
     yield from duplicates(cases)
     yield from issues(cases)
     yield from contradictions(cases)
+    yield from placeholders(cases)
     yield from leaks(cases, account_patterns=graders.account_patterns, public_contacts=graders.public_contacts)
     yield from languages(cases)
     yield from fails_itself(cases, panel)

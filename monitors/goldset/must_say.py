@@ -1,0 +1,154 @@
+"""Drafts of `must_say` for golds that rules cannot decide: the gold's values and names in their usual forms.
+
+A draft is a proposal. A person reads it, changes or deletes it, and accepts the rest into the suite.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import BaseModel, Field, ValidationError
+
+from monitors.errors import GoldSetError
+from monitors.facts.quantities.scan import read_facts
+from monitors.goldset.load import parse_suite_lines, read_text
+from monitors.records.base import Identifier, Record
+from monitors.records.cases import GoldCase, Text
+from monitors.storage import alone_with, replace_text, text_of
+
+_NUMBER: Final = re.compile(r"\d(?:[.,:\u00a0\u202f ]?\d)*")
+_FIRST_NUMBERS: Final = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+)  # fmt: skip
+_UNIT_FORMS: Final = {
+    "€": r"(?:€|EUR|euros?)", "EUR": r"(?:€|EUR|euros?)", "euros": r"(?:€|EUR|euros?)", "euro": r"(?:€|EUR|euros?)",
+    "$": r"(?:\$|USD|dollars?)", "£": r"(?:£|GBP|pounds?)", "₹": r"(?:₹|Rs\.?|INR|rupees?)",
+    "%": r"(?:%|percent|per cent|Prozent)", "percent": r"(?:%|percent|per cent)",
+    "kg": r"(?:kg|kilos?|kilograms?)", "km": r"(?:km|kilomet(?:er|re)s?)", "m": r"(?:m|met(?:er|re)s?)",
+    "GB": r"(?:GB|gigabytes?)", "MB": r"(?:MB|megabytes?)", "mg": r"(?:mg|milligrams?)",
+    "l": r"(?:l|lit(?:er|re)s?)",
+    "°C": r"(?:°\s?C|degrees Celsius)", "h": r"(?:h|hours?)",
+}  # fmt: skip
+_BEFORE: Final = re.compile(r"(€|\$|£|₹)\s?$")
+_BEHIND: Final = re.compile(r"[\s\u00a0\u202f-]?(°C|%|€|[^\W\d_]+)")
+_NAME: Final = re.compile(r"(?<![.!?] )(?<!^)\b[A-ZÄÖÜ][\w'-]+(?: [A-ZÄÖÜ][\w'-]+)*")
+_SHORT: Final = 4
+"""Words of a gold that is a name, a title or a term, and is said as it stands."""
+
+
+class MustSayDraft(Record):
+    """What a reply to a case must say, as proposed: phrases, or regular expressions between slashes."""
+
+    id: Identifier
+    question: str = ""
+    gold: str = ""
+    must_say: Annotated[tuple[Text, ...], Field(min_length=1)]
+
+
+def draft_must_say(case: GoldCase) -> MustSayDraft | None:
+    """Propose what every right reply to ``case`` says; ``None`` where its gold has no value and no name."""
+    found = [_value_pattern(case.gold, number) for number in _NUMBER.finditer(case.gold)]
+    if not found:
+        found = [name for name in _NAME.findall(case.gold) if name not in case.question]
+    if not found and len(case.gold.split()) <= _SHORT and not read_facts(case.gold):
+        found = [case.gold.strip(" .!")]
+    sayings = tuple(dict.fromkeys(filter(None, found)))
+    if not sayings or case.expected_refusal or case.triage is not None:
+        return None
+    return MustSayDraft(id=case.id, question=case.question, gold=case.gold, must_say=sayings)
+
+
+def _value_pattern(gold: str, number: re.Match[str]) -> str:
+    """A figure with what stands before or behind it, each in its usual forms: ``/(?:14|fourteen)[ -]?days?/``."""
+    figure = _figure_pattern(number[0])
+    sign = _BEFORE.search(gold[: number.start()])
+    unit = _BEHIND.match(gold, number.end())
+    if sign is not None:
+        money = _UNIT_FORMS[sign[1]]
+        return rf"/(?:{money}\s?{figure}|{figure}\s?{money})(?!\d)/"
+    if unit is None:
+        return rf"/(?<!\d){figure}(?!\d)/"
+    word = unit[1]
+    forms = _UNIT_FORMS.get(word, re.escape(word) if not word.endswith("s") else f"{re.escape(word[:-1])}s?")
+    if forms.startswith("(?:€"):
+        return rf"/(?:{forms}\s?{figure}|{figure}\s?{forms})(?!\d)/"
+    return rf"/(?<!\d){figure}[\s-]?{forms}/"
+
+
+def _figure_pattern(figure: str) -> str:
+    """Digits with the separators that people put or leave out; small numbers also in words."""
+    plain = figure.strip()
+    if plain.isdecimal() and int(plain) < len(_FIRST_NUMBERS):
+        return rf"(?:{plain}|{_FIRST_NUMBERS[int(plain)]})"
+    pieces = re.findall(r"\d+", plain)
+    if ":" in plain:
+        return r"\s?:\s?".join(pieces)
+    if len(pieces) > 1 and not _GROUPED.fullmatch(plain):
+        return ("[.,]" if len(pieces) == DECIMAL_PIECES else r"[.\s-]?").join(pieces)
+    digits = "".join(pieces)
+    if len(pieces) == 1 and len(digits) > _GROUP:
+        pieces = [digits[max(0, end - _GROUP) : end] for end in range(len(digits), 0, -_GROUP)][::-1]
+    return r"[.,\s]?".join(pieces)
+
+
+_GROUP: Final = 3
+DECIMAL_PIECES: Final = 2
+_GROUPED: Final = re.compile(r"\d{1,3}(?:[.,\s]\d{2,3})*[.,\s]\d{3}")
+
+
+def write_drafts(path: Path, drafts: Iterable[MustSayDraft]) -> None:
+    """Write the drafts, a line each. Raises `GoldSetError` where the file exists: a person may be at work on it."""
+    lines = [json.dumps(one.model_dump(mode="json"), ensure_ascii=False) + "\n" for one in drafts]
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.writelines(lines)
+    except FileExistsError:
+        raise GoldSetError(f"{path} exists; accept it with --accept, or delete it") from None
+
+
+def read_must_say(path: Path) -> tuple[MustSayDraft, ...]:
+    """Read what a person left of the drafts. Raises `GoldSetError` that names the line."""
+    found: list[MustSayDraft] = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if line.strip():
+            try:
+                found.append(MustSayDraft.model_validate_json(line))
+            except ValidationError as error:
+                raise GoldSetError(f"{path}, line {number}: {error.errors()[0]['msg']}") from None
+    return tuple(found)
+
+
+class _Line(BaseModel):
+    """The id that a suite's line gives."""
+
+    id: str
+
+
+def accept_drafts(suite: Path, path: Path) -> int:
+    """Write the drafts that are left in ``path`` into their cases; how many. Every other line stays as it stands.
+
+    Raises `GoldSetError`, and writes nothing, for a case that the suite does not have or a pattern that is none.
+    """
+    wanted: Mapping[str, MustSayDraft] = {one.id: one for one in read_must_say(path)}
+    with alone_with(suite):
+        lines, met = text_of(suite).split("\n"), set[str]()
+        for number, line in enumerate(lines):
+            try:
+                draft = wanted.get(_Line.model_validate_json(line).id)
+            except ValidationError:
+                continue  # `gold check` names a bad line
+            if draft is not None:
+                lines[number] = json.dumps(
+                    {**json.loads(line), "must_say": list(draft.must_say)}, ensure_ascii=False
+                )
+                met.add(draft.id)
+        if unknown := sorted(wanted.keys() - met):
+            raise GoldSetError(f"{path} names cases that {suite} does not have: {', '.join(unknown)}")
+        parse_suite_lines(lines, name="suite", source=str(suite))
+        replace_text(suite, "\n".join(lines))
+    return len(met)

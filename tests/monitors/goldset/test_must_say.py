@@ -1,0 +1,72 @@
+"""Drafts of what a reply must say: the gold's values and names in the forms that people write, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from monitors.errors import GoldSetError
+from monitors.goldset.must_say import accept_drafts, draft_must_say, read_must_say, write_drafts
+from tests.builders import gold_case
+
+
+def says(sayings, reply):
+    """Whether a reply says all of them, as a grader reads them."""
+    return all(
+        re.search(saying[1:-1], reply, re.IGNORECASE) if saying.startswith("/") else saying in reply
+        for saying in sayings
+    )
+
+
+@pytest.mark.parametrize(
+    ("gold", "says_it", "says_another"),
+    [
+        ("14 days", ["It is 14 days.", "a 14-day loan", "fourteen days"], ["40 days", "114 days", "14 weeks"]),
+        ("€1,400 per term", ["€1,400", "1400 EUR", "1.400 euros"], ["€14,000", "$1,400", "€140"]),
+        ("1800 266 9966", ["call 18002669966", "1800-266-9966"], ["1800 9966 266"]),
+        ("3:1", ["Mix it 3:1.", "3 : 1"], ["1:3"]),
+        ("28 °C", ["28 °C", "28°C", "28 degrees Celsius"], ["28 °F"]),
+        ("4.90", ["4.90", "4,90"], ["4.9", "49.0"]),
+        ("Members 12 euros, guests 16 euros", ["€12 for members and 16 EUR for guests"], ["€12 for all"]),
+        ("It is led by Ada Winter", ["Ask Ada Winter"], ["Ask Ada Sommer"]),
+        ("free of charge", ["It is free of charge."], ["It costs 3 euros."]),
+    ],
+)
+def test_a_draft_accepts_the_usual_forms_of_the_gold_and_no_other_value(gold, says_it, says_another):
+    draft = draft_must_say(gold_case(gold=gold))
+    assert draft is not None
+    assert [reply for reply in [gold, *says_it] if not says(draft.must_say, reply)] == []
+    assert [reply for reply in says_another if says(draft.must_say, reply)] == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"gold": "You may, when the caretaker agrees and stays nearby."}, {"gold": "12", "expected_refusal": True}],
+    ids=["no value and no name", "a refusal"],
+)
+def test_where_nothing_can_be_said_for_sure_there_is_no_draft(changes):
+    assert draft_must_say(gold_case(**changes)) is None
+
+
+def test_drafts_are_written_once_and_read_as_a_person_left_them(tmp_path):
+    path = tmp_path / "drafts.jsonl"
+    drafts = [draft for gold in ("14 days", "40 mg") if (draft := draft_must_say(gold_case(gold=gold)))]
+    write_drafts(path, drafts)
+    assert read_must_say(path) == tuple(drafts)
+    with pytest.raises(GoldSetError):
+        write_drafts(path, drafts)
+    path.write_text(path.read_text(encoding="utf-8").split("\n")[1] + "\n{}\n", encoding="utf-8")
+    with pytest.raises(GoldSetError, match="line 2"):
+        read_must_say(path)
+
+
+def test_a_draft_for_a_case_that_the_suite_does_not_have_changes_nothing(tmp_path):
+    suite, path = tmp_path / "suite.jsonl", tmp_path / "drafts.jsonl"
+    suite.write_text(json.dumps({"id": "a", "question": "How long?", "gold": "14 days", "severity": 3}) + "\n")
+    path.write_text(json.dumps({"id": "b", "must_say": ["14"]}) + "\n")
+    before = suite.read_bytes()
+    with pytest.raises(GoldSetError, match="b"):
+        accept_drafts(suite, path)
+    assert suite.read_bytes() == before
