@@ -19,6 +19,8 @@ from monitors.gate.assess import assess, severity_of
 from monitors.graders.base import CONDITION, SAYS_MORE, SENTENCE, STATEMENT, UNCLEAR, UNREAD_GOLD, Grader, not_read
 from monitors.graders.panel import grade_exchange
 from monitors.mutations.mutants import (
+    LEFT_TO_JUDGE,
+    MISPLACED,
     Mutant,
     MutationOperator,
     contradictions_of,
@@ -137,9 +139,15 @@ def grade_mutants(
 ) -> Iterator[GradedMutant]:
     """Grade all mutants of ``cases``, in order. A sibling is the next case of another policy that asks the same."""
     siblings = siblings_of(cases)
-    for case in cases:
+    for number, case in enumerate(cases):
         already = _failing(assessed(case, right_reply(case), panel))
-        for mutant in mutants_of(case, siblings.get(case.id), citation_required=citation_required):
+        other = cases[(number + 1) % len(cases)]
+        for mutant in mutants_of(
+            case,
+            siblings.get(case.id),
+            citation_required=citation_required,
+            other=other if other.question != case.question else None,
+        ):
             yield _graded(case, mutant, panel, already)
 
 
@@ -380,7 +388,9 @@ def severe_mutation_score(
 def count_mutants(graded: Sequence[GradedMutant]) -> MutationScores:
     """Count the mutants and the catches."""
     severe = [one for one in graded if one.severity is Severity.PAGE]
-    plain = [one for one in severe if one.operator is not MutationOperator.PERSONAL_DATA]
+    apart = {MutationOperator.PERSONAL_DATA, *LEFT_TO_JUDGE}
+    plain = [one for one in severe if one.operator not in apart]
+    hard = [one for one in graded if one.operator in MISPLACED]
     operators = [(one.value, [mutant for mutant in graded if mutant.operator is one]) for one in MutationOperator]
     severities = [
         (f"severity {one.value}", [mutant for mutant in graded if mutant.severity is one]) for one in Severity
@@ -389,7 +399,8 @@ def count_mutants(graded: Sequence[GradedMutant]) -> MutationScores:
         cases=len({mutant.case_id for mutant in graded}),
         whole=_count("all", graded),
         severe=_count("severity 3", severe),
-        severe_without_personal_data=_count("severity 3 without personal data", plain),
+        severe_without_personal_data=_count("severity 3 that contradict", plain),
+        misplaced=_count("right value in the wrong place", hard),
         by_operator=tuple(_count(name, mutants) for name, mutants in operators if mutants),
         by_severity=tuple(_count(name, mutants) for name, mutants in severities if mutants),
     )

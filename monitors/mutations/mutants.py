@@ -358,16 +358,21 @@ def source_tag(case: GoldCase) -> str:
 
 
 def mutants_of(
-    case: GoldCase, sibling: GoldCase | None = None, *, citation_required: bool = True
+    case: GoldCase,
+    sibling: GoldCase | None = None,
+    *,
+    citation_required: bool = True,
+    other: GoldCase | None = None,
 ) -> tuple[Mutant, ...]:
     """All mutants of a case. Never empty, never right.
 
-    ``sibling`` asks the same of another policy: its gold is a likely confusion. Where the target need not cite
-    (``citation_required`` false), an answer without a source is no mutant. The same case gives the same mutants.
+    ``sibling`` asks the same of another policy: its gold is a likely confusion. ``other`` asks something else.
+    Where the target need not cite (``citation_required`` false), an answer without a source is no mutant. The same
+    case gives the same mutants.
     """
     if case.triage is not None:
         return tuple(_of_report(case.triage))
-    made = _of_refusal(case) if case.expected_refusal else _of_answer(case, sibling)
+    made = _of_refusal(case) if case.expected_refusal else _of_answer(case, sibling, other)
     cites = citation_required or case.expected_citation is not None
     return tuple(one for one in made if cites or one.operator is not MutationOperator.CITATION_DROPPED)
 
@@ -408,6 +413,11 @@ def misplaced(case: GoldCase, operator: MutationOperator, other: GoldCase | None
         return None
     return Mutant(operator, text + source_tag(case), FailureKind.WRONG_FACT)
 
+
+LEFT_TO_JUDGE = frozenset(
+    {*MISPLACED, MutationOperator.EVADED, MutationOperator.OTHER_ROLE} - {MutationOperator.UNIT_CHANGED}
+)
+"""Operators whose mutants rules may leave open: they count apart."""
 
 CONTRADICTING = frozenset({
     MutationOperator.NUMBER_CHANGED, MutationOperator.CURRENCY_CHANGED, MutationOperator.NEGATED,
@@ -467,6 +477,8 @@ def _of_report(task: TriageTask) -> Iterator[Mutant]:
 def _of_refusal(case: GoldCase) -> Iterator[Mutant]:
     refusal = in_language(REFUSALS, case.language)
     yield _answered(case)
+    if found := misplaced(case, MutationOperator.REFUSED_THEN_ANSWERED):
+        yield found
     yield Mutant(
         MutationOperator.HEDGED, in_language(HEDGED_ANSWERS, case.language), FailureKind.SHOULD_HAVE_REFUSED
     )
@@ -474,12 +486,12 @@ def _of_refusal(case: GoldCase) -> Iterator[Mutant]:
     yield Mutant(MutationOperator.ERROR_SHOWN, _one_of(ERRORS, case), FailureKind.ERROR_LEAK)
 
 
-def _of_answer(case: GoldCase, sibling: GoldCase | None) -> Iterator[Mutant]:
+def _of_answer(case: GoldCase, sibling: GoldCase | None, other: GoldCase | None) -> Iterator[Mutant]:
     cited = source_tag(case)
     for operator, text in _facts(case, sibling):
         if text and not is_still_right(text, case):
             yield Mutant(operator, text + cited, FailureKind.WRONG_FACT)
-    yield from filter(None, [misplaced(case, MutationOperator.UNIT_CHANGED)])
+    yield from filter(None, (misplaced(case, operator, other or sibling) for operator in MISPLACED))
     if case.language in OTHER_ROLE and states_one_duration(case):
         said = OTHER_ROLE[case.language].format(gold=case.gold)
         yield Mutant(MutationOperator.OTHER_ROLE, said + cited, FailureKind.WRONG_FACT)

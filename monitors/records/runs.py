@@ -132,13 +132,16 @@ class MutantCount(Record):
 class MutationScores(Record):
     """All counts of the mutants of ``cases`` cases. ``severe`` are the mutants of severity 3.
 
-    Personal data is severity 3 in any reply and easily seen, so the severe are also counted without it.
+    Personal data is severity 3 in any reply and easily seen, and rules may leave evasions and misplaced values to a
+    judge, so the severe are also counted without these. ``misplaced`` are the mutants with the right value in the
+    wrong place; ``None`` in runs of before they were made.
     """
 
     cases: Count
     whole: MutantCount
     severe: MutantCount
     severe_without_personal_data: MutantCount
+    misplaced: MutantCount | None = None
     by_operator: tuple[MutantCount, ...]
     by_severity: tuple[MutantCount, ...]
 

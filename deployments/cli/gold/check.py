@@ -54,6 +54,7 @@ from monitors.goldset.must_say import accept_drafts, draft_must_say, write_draft
 from monitors.graders.base import CONDITION, SAYS_MORE, UNCLEAR, Grader, GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.graders.statements import NO_WORDS, YES_WORDS
+from monitors.mutations.mutants import LEFT_TO_JUDGE
 from monitors.plural import plural
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase
@@ -214,12 +215,15 @@ def missed_mutants(
     places = {one.case.id: one for one in severe}
     for mutant in graded:
         if mutant.passed:
+            is_hard = mutant.operator in LEFT_TO_JUDGE
             yield GoldFinding(
                 check=SuiteCheck.MUTANTS,
-                weight=Weight.MUST,
+                weight=Weight.SHOULD if is_hard else Weight.MUST,
                 places=(places[mutant.case_id].place,),
                 what=f"a reply with {mutant.operator.replace('_', ' ')} is passed as right",
-                do="say in the gold what such a reply lacks; `lookout gold mutants` shows it",
+                do="configure a judge: it confirms severity-3 answers that rules pass"
+                if is_hard
+                else "say in the gold what such a reply lacks; `lookout gold mutants` shows it",
             )
     yield from _low_rate(graded, places)
 
@@ -228,7 +232,7 @@ def _low_rate(graded: Sequence[GradedMutant], places: dict[str, NumberedCase]) -
     counts = count_mutants(graded).severe_without_personal_data
     if not counts.mutants or counts.rate >= SEVERE_FLOOR:
         return
-    missed = [mutant for mutant in graded if not mutant.caught_by]
+    missed = [mutant for mutant in graded if not mutant.caught_by and mutant.operator not in LEFT_TO_JUDGE]
     operators = Counter(mutant.operator.value for mutant in missed)
     worst = ", ".join(f"{name} {count}" for name, count in operators.most_common(3))
     by_case = Counter(mutant.case_id for mutant in missed).most_common(5)

@@ -82,9 +82,9 @@ def mutants_command(
 
 
 def catches_enough(counts: MutationScores) -> bool:
-    """Whether enough severe mutants are caught, and none is graded correct."""
+    """Whether enough severe mutants that contradict their gold are caught, and none is graded correct."""
     severe = counts.severe_without_personal_data
-    return severe.rate >= SEVERE_FLOOR and counts.severe.rate >= SEVERE_FLOOR and not counts.severe.passed
+    return severe.rate >= SEVERE_FLOOR and not severe.passed
 
 
 def _print_summary(path: Path, left_out: int, counts: MutationScores) -> Iterator[str]:
@@ -99,9 +99,14 @@ def _print_summary(path: Path, left_out: int, counts: MutationScores) -> Iterato
     yield ""
     yield (
         f"The graders catch {severe.caught} of {plural(severe.mutants, 'mutant')} of severity 3: {severe.rate:.1%} "
-        f"[{severe.low:.1%}, {severe.high:.1%}]; without the {severe.mutants - plain.mutants} with "
-        f"personal data {plain.rate:.1%}. Wanted: {SEVERE_FLOOR:.0%}, and none passed as right."
+        f"[{severe.low:.1%}, {severe.high:.1%}]; of the {plain.mutants} that contradict their gold "
+        f"{plain.rate:.1%}. Wanted: {SEVERE_FLOOR:.0%} of these, and none passed as right."
     )
+    if hard := counts.misplaced:
+        yield (
+            f"Right value in the wrong place: {hard.caught} of {plural(hard.mutants, 'mutant')} caught, "
+            f"{hard.left} left to a judge, {hard.passed} passed as right. A judge confirms severity-3 answers that rules pass."
+        )
 
 
 def _row(one: MutantCount) -> str:
