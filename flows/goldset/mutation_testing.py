@@ -327,16 +327,12 @@ def detect_bad_reply(
     )
 
 
-_LEFT_OPEN: Final = frozenset({MutationOperator.EVADED, MutationOperator.OTHER_ROLE})
-"""Mutants that state no figure for what was asked: rules leave them open, and only a pass would be a miss."""
-
-
 def _detect_mutants(case: GoldCase, panel: Sequence[Grader]) -> MutationOutcome:
     """Whether the graders catch made-up wrong answers, for a conversation that has no known bad reply."""
     mutants = [
         mutant
         for mutant in grade_mutants([case], panel)
-        if mutant.kind in ABOUT_FACTS and (mutant.caught_by or mutant.passed or mutant.operator not in _LEFT_OPEN)
+        if mutant.kind in ABOUT_FACTS and (mutant.caught_by or mutant.operator not in LEFT_TO_JUDGE)
     ]
     caught = sum(bool(mutant.caught_by) for mutant in mutants)
     if mutants and caught == len(mutants):

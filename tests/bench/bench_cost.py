@@ -1,4 +1,4 @@
-"""What judging costs: nights of 10, 200 and 2,000 judged conversations, and deploys of 200 cases, by judge.
+"""What judging costs: nights of 10, 200 and 2,000 judged conversations, and deploys of 200 cases by `judge.scope`.
 
     python -m tests.bench.bench_cost [--write docs/cost.md]
 
@@ -40,8 +40,8 @@ from monitors.judge.judge import Account, FamilyPolicy, JudgedGroup
 from monitors.judge.model import PriceRow, price_list, price_of
 from monitors.judge.precheck import is_open, judge_case
 from monitors.judge.prompt import Subject
-from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeSettings
-from monitors.records.base import Record, Severity
+from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeScope, JudgeSettings
+from monitors.records.base import Finding, Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.runs import Judging
 from monitors.records.traffic import Conversation, Turn
@@ -190,25 +190,31 @@ def cost_of(said: Judging) -> Cost:
     )
 
 
-def answers(open_in_ten: int) -> list[PendingAnswer]:
-    """Of 200 answers to cases of the suite those that a judge is asked about, the worst first as a run asks them."""
-    cases = [case.model_copy(update={"id": f"{number}-{case.id}"[:120]}) for number, case in _numbered(CASES)]
-    chosen = [case for number, case in enumerate(cases) if number % 10 < open_in_ten]
+def answers(scope: JudgeScope) -> list[PendingAnswer]:
+    """Of 200 answers to cases of the suite those that a judge grades, the worst first as a run asks them.
+
+    Rules leave three of ten open and pass the others.
+    """
     told = replies()
     texts = [reply.text for reply in told.values()]
-    return [
-        PendingAnswer(case, exchange(case, padded(told[case.turns[-1]].text, texts, ANSWER_CHARACTERS)), ())
-        for case in sorted(chosen, key=lambda case: -case.severity)
-    ]
+    found: list[PendingAnswer] = []
+    for number, case in _numbered(CASES):
+        rules = Finding.UNGRADED if number % 10 < OPEN_IN_TEN else Finding.YES
+        confirmed = scope is JudgeScope.ALL or (scope is JudgeScope.SEVERE and case.severity is Severity.PAGE)
+        if rules is Finding.UNGRADED or confirmed:
+            named = case.model_copy(update={"id": f"{number}-{case.id}"[:120]})
+            said = exchange(named, padded(told[case.turns[-1]].text, texts, ANSWER_CHARACTERS))
+            found.append(PendingAnswer(named, said, (), rules))
+    return sorted(found, key=lambda one: -one.case.severity)
 
 
 def _numbered(count: int) -> Iterable[tuple[int, GoldCase]]:
     return zip(range(count), itertools.cycle(suite()), strict=False)
 
 
-async def deploy(provider: Provider, open_in_ten: int) -> Cost:
-    """As a run has its open answers judged: severity 3 at once and alone, the others in groups."""
-    waiting = answers(open_in_ten)
+async def deploy(provider: Provider, scope: JudgeScope) -> Cost:
+    """As a run has its answers judged: open ones of severity 3 at once and alone, the others in groups."""
+    waiting = answers(scope)
     voids: list[JudgedGroup] = []
     done = asyncio.Event()
 
@@ -231,7 +237,7 @@ async def deploy(provider: Provider, open_in_ten: int) -> Cost:
                 for one in waiting:
                     done.clear()
                     queue.put(one)
-                    if one.case.severity is Severity.PAGE:
+                    if one.case.severity is Severity.PAGE and one.rules is Finding.UNGRADED:
                         await done.wait()
     if voids:
         raise SystemExit(f"{provider.model}: {len(voids)} groups are void")
@@ -269,7 +275,7 @@ def total(costs: Sequence[Cost], count: int) -> Cost:
 async def measured(provider: Provider) -> list[Spent]:
     """All the work of the page, by one judge."""
     talk_costs = await uncached(provider, as_cases(talks(CASES)))
-    case_costs = await uncached(provider, [judge_case(one.case, one.exchange) for one in answers(10)])
+    case_costs = await uncached(provider, [judge_case(one.case, one.exchange) for one in answers(JudgeScope.ALL)])
     nights = [
         Spent(
             model=provider.model,
@@ -283,12 +289,12 @@ async def measured(provider: Provider) -> list[Spent]:
     deploys = [
         Spent(
             model=provider.model,
-            work=deploy_of(open_in_ten),
+            work=deploy_of(scope),
             replies=CASES,
-            cost=await deploy(provider, open_in_ten),
+            cost=await deploy(provider, scope),
             uncached=total(case_costs, CASES),
         )
-        for open_in_ten in (OPEN_IN_TEN, 10)
+        for scope in JudgeScope
     ]
     return nights + deploys
 
@@ -310,9 +316,9 @@ def night_of(count: int) -> str:
     return f"night of {count:,}"
 
 
-def deploy_of(open_in_ten: int) -> str:
+def deploy_of(scope: JudgeScope) -> str:
     """What a column is called."""
-    return f"deploy of {CASES}, {open_in_ten * 10} % judged"
+    return f"deploy of {CASES}, scope {scope}"
 
 
 def demo_share_open() -> tuple[int, int]:
@@ -353,7 +359,7 @@ def token_table(spent: Sequence[Spent]) -> list[str]:
             f"{one.cost.output_tokens:,}",
         )
         for one in spent
-        if one.work in (night_of(NIGHTS[-1]), deploy_of(OPEN_IN_TEN))
+        if one.work in (night_of(NIGHTS[-1]), deploy_of(JudgeScope.SEVERE))
     ]
     return table(("judge", "work", "calls", "tokens in", "from the cache", "tokens out"), rows)
 

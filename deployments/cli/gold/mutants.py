@@ -105,7 +105,8 @@ def _print_summary(path: Path, left_out: int, counts: MutationScores) -> Iterato
     if hard := counts.misplaced:
         yield (
             f"Right value in the wrong place: {hard.caught} of {plural(hard.mutants, 'mutant')} caught, "
-            f"{hard.left} left to a judge, {hard.passed} passed as right. A judge confirms severity-3 answers that rules pass."
+            f"{hard.left} left to a judge, {hard.passed} passed as right. A judge confirms severity-3 answers that "
+            "rules pass."
         )
 
 

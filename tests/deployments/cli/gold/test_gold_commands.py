@@ -113,15 +113,15 @@ def test_a_bare_no_is_for_a_person_to_look_at(tmp_path, capsys, snapshot):
 
 
 def test_mutants_are_a_table_and_what_is_missed_is_listed(tmp_path, capsys):
-    """Exit code 0 for golds that a figure decides; 1 for severe golds that only a judge can tell."""
+    """Evasions are left to a judge and counted apart: they do not set the exit code."""
     path = suite_file(tmp_path / "core.jsonl", {"id": "a", "severity": 3, "expected_citation": "Suraksha Gold"})
     assert mutants_command(path, missed=3) == 0
     assert "number_changed" in capsys.readouterr().out
     long = "Whatever the treating doctor finds necessary and writes down in the papers that the hospital sends"
     suite_file(path, {"id": "a", "severity": 3, "gold": long})
-    assert mutants_command(path, missed=3, as_json=True) == 1
+    assert mutants_command(path, missed=3, as_json=True) == 0
     counted = json.loads(capsys.readouterr().out)
-    assert not counted["catches_enough"]
+    assert counted["catches_enough"]
     assert {one["operator"] for one in counted["missed"]} >= {"evaded"}
 
 
