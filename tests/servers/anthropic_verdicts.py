@@ -201,7 +201,7 @@ _OPPOSITES = (
 def _about(question: str, answer: str) -> str:
     """What an answer says of this question and of today: the row of a table, no other question's, no past."""
     rows = [line.strip("| ").split(" | ") for line in answer.split("\n") if line.startswith("|")]
-    named = [row[-1] for row in rows if len(row) > 1 and row[0].split() == question.split()]
+    named = [row[-1] for row in rows if len(row) > 1 and question.endswith(row[0])]
     if named:
         return named[0]
     return " ".join(one for one in _SENTENCE_END.split(_QUOTED.sub("", answer)) if not _NOT_NOW.search(one))
@@ -221,7 +221,8 @@ def _is_reordered(gold: str, answer: str) -> bool:
     per = set(_PER.findall(gold))
     if per and set(_PER.findall(answer)) - per:
         return True
-    wanted, stated = _FIGURE.findall(gold), _FIGURE.findall(answer)
+    wanted = _FIGURE.findall(gold)
+    stated = [figure for figure in _FIGURE.findall(answer) if figure in wanted]
     if len(wanted) > 1 and sorted(wanted) == sorted(stated) and wanted != stated:
         return True
     units = dict(_UNIT.findall(gold))

@@ -54,10 +54,11 @@ from monitors.goldset.must_say import accept_drafts, draft_must_say, write_draft
 from monitors.graders.base import CONDITION, SAYS_MORE, UNCLEAR, Grader, GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.graders.statements import NO_WORDS, YES_WORDS
-from monitors.mutations.mutants import LEFT_TO_JUDGE
+from monitors.mutations.mutants import LEFT_TO_JUDGE, MutationOperator
 from monitors.plural import plural
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase
+from monitors.records.grades import FailureKind
 
 SHOWN = 10
 """Findings of one group that are printed one by one; ``--json`` has all."""
@@ -213,6 +214,8 @@ def missed_mutants(
     usable = [one.case for one in severe if not grade_right(one.case, panel).wrong]
     graded = list(grade_mutants(usable, panel, citation_required=citation_required))
     places = {one.case.id: one for one in severe}
+    yield from _low_rate(graded, places)
+    yield from _undefended(graded, places)
     for mutant in graded:
         if mutant.passed:
             is_hard = mutant.operator in LEFT_TO_JUDGE
@@ -225,7 +228,21 @@ def missed_mutants(
                 if is_hard
                 else "say in the gold what such a reply lacks; `lookout gold mutants` shows it",
             )
-    yield from _low_rate(graded, places)
+
+
+def _undefended(graded: Sequence[GradedMutant], places: dict[str, NumberedCase]) -> Iterator[GoldFinding]:
+    """Severity-3 golds of which the rules fail no wrong fact, where they are too many."""
+    wrong = [one for one in graded if one.kind is FailureKind.WRONG_FACT]
+    left = {one.case_id for one in graded if one.operator is MutationOperator.EVADED}
+    left -= {one.case_id for one in wrong if one.caught_by}
+    if len(left) > (1 - SEVERE_FLOOR) * len(places):
+        yield GoldFinding(
+            check=SuiteCheck.MUTANTS,
+            weight=Weight.MUST,
+            places=tuple(places[case_id].place for case_id in sorted(left)[:5]),
+            what=f"of {plural(len(left), 'gold')} the graders catch no severity-3 mutants that state a wrong fact",
+            do=_HELP,
+        )
 
 
 def _low_rate(graded: Sequence[GradedMutant], places: dict[str, NumberedCase]) -> Iterator[GoldFinding]:

@@ -102,9 +102,10 @@ def test_the_demo_suite_bites():
     assert not [case.id for case in DEMO if grade_right(case, PANEL).wrong]
     mutants = list(grade_mutants(DEMO, PANEL))
     counts = count_mutants(mutants)
-    with_answer = [mutant for mutant in mutants if mutant.operator is not MutationOperator.EVADED]
-    assert count_mutants(with_answer).severe_without_personal_data.rate >= 0.97
-    assert counts.severe.passed == 0
+    assert counts.severe_without_personal_data.rate >= 0.98
+    assert counts.severe_without_personal_data.passed == 0
+    assert counts.misplaced is not None
+    assert counts.misplaced.passed <= 0.1 * counts.misplaced.mutants
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the facts of a real bot are not on this machine")
@@ -120,4 +121,4 @@ def test_of_real_facts_95_of_100_severe_twins_are_caught(language):
     counts = count_mutants(list(grade_mutants(severe, PANEL)))
     assert counts.severe.mutants > 200
     assert counts.severe_without_personal_data.rate >= 0.95
-    assert counts.severe.passed == 0
+    assert counts.severe_without_personal_data.passed == 0
