@@ -102,7 +102,7 @@ def test_the_demo_suite_bites():
     assert not [case.id for case in DEMO if grade_right(case, PANEL).wrong]
     mutants = list(grade_mutants(DEMO, PANEL))
     counts = count_mutants(mutants)
-    assert counts.severe_without_personal_data.rate >= 0.98
+    assert counts.severe_without_personal_data.rate >= 0.97
     assert counts.severe_without_personal_data.passed == 0
     assert counts.misplaced is not None
     assert counts.misplaced.passed <= 0.1 * counts.misplaced.mutants
