@@ -430,6 +430,8 @@ def _denied_in_clause(clause: _Clause, clauses: Sequence[_Clause], language: str
     for other in clauses:
         if other.sentence == clause.sentence:
             whole |= other.every
+    if every & SPEAKER and every & UNSURE and not every & DISCLOSING:
+        return _Declines.HEDGE
     if every & SPEAKER or (clause.roles[0] & ABLE and not every & (YOU | HOUSE)):
         if every & (CAVEAT | TRADE) and not every & DISCLOSING:
             return _Declines.CAVEAT
