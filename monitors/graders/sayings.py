@@ -49,7 +49,10 @@ def find_saying(written: str, text: Normalised) -> tuple[int, int] | None:
     """Where a phrase or pattern stands, as a span of the original text; a phrase as whole words and numbers."""
     pattern, is_phrase = read_saying(written)
     if is_phrase:
-        pattern = read_saying(normalise(written).text).pattern
+        plain = normalise(written).text
+        if not plain.strip():  # nothing of it is visible
+            return None
+        pattern = read_saying(plain).pattern
     for match in pattern.finditer(text.text):
         if not is_phrase or _stands_alone(text.text, *match.span()):
             return text.original_span(*match.span())

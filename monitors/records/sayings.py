@@ -42,7 +42,7 @@ def read_saying(written: str) -> Saying:
     if len(written) > 1 and written.startswith("/") and written.endswith("/"):
         return Saying(_bounded(written[1:-1]), is_phrase=False)
     words = written.split()
-    if not words:
+    if not any(character.isprintable() for word in words for character in word):
         raise ValueError("it is empty")
     return Saying(re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE), is_phrase=True)
 

@@ -82,7 +82,18 @@ def test_only_a_case_that_has_sayings_is_graded_by_them() -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["", " ", "/[/", "/(a+)+b/", "/(a|ab){2,9}c/", "/.*.*.*x/", "/a*/", "/x{1,5000}/", "/(?:(?:a|b)(?:c|d)?){9}e/"],
+    [
+        "",
+        " ",
+        "\u00ad",
+        "/[/",
+        "/(a+)+b/",
+        "/(a|ab){2,9}c/",
+        "/.*.*.*x/",
+        "/a*/",
+        "/x{1,5000}/",
+        "/(?:(?:a|b)(?:c|d)?){9}e/",
+    ],
 )
 def test_a_bad_pattern_is_named_with_its_key(written: str) -> None:
     with pytest.raises(ValidationError):
