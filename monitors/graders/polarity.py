@@ -317,8 +317,11 @@ def read_polarity(
         return PolarityFinding(None, UNCLEAR)
     if opening(tokens) is None:
         clause = {token.key for found in _clauses(tokens) if said.tokens[0] in found for token in found}
-        own = _gold_content(golds, question, asked, domain, locale) & stems_of(tokens)
-        if _ONLY & clause or (not agrees and (LIMITS & clause or own)):
+        if _ONLY & clause:
+            return PolarityFinding(None, CONDITION)
+        if not agrees and (
+            LIMITS & clause or _gold_content(golds, question, asked, domain, locale) & stems_of(tokens)
+        ):
             return PolarityFinding(None, CONDITION)
     expected = " or ".join(sorted(wanted))
     reason = f"says {said.polarity}" if agrees else f"expected {expected}, the reply says {said.polarity}"

@@ -20,7 +20,7 @@ from monitors.facts.quantities.currencies import SIGNS
 from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.scan import Scan
-from monitors.facts.text import SIGN, WORD, Token, keys_of
+from monitors.facts.text import WORD, Token, keys_of
 
 Words = frozenset[str]
 
@@ -58,7 +58,7 @@ class Passage(NamedTuple):
         return next((clause for clause in self.clauses if clause.first <= figure.first < clause.after), None)
 
 
-_HARD_CUTS: Final = keys_of("but while whereas लेकिन जबकि lekin jabki magar although though")
+_HARD_CUTS: Final = keys_of("; but while whereas लेकिन जबकि lekin jabki magar although though")
 _ANDS: Final = frozenset({"and", "और", "aur", "&", "or"})
 _BREAKS: Final = frozenset(",;()|–—")
 _ENDS: Final = frozenset(".!?।")
@@ -157,6 +157,8 @@ class _Builder:
         for at, token in enumerate(self.tokens):
             if token[0] == WORD and _CONTENT[token[1]] and at not in inside:
                 self._stems[at] = _content_stem(self.tokens, at, token)
+        self.ends = [at for at, token in enumerate(self.tokens) if token[1] in _ENDS]
+        self.hard = [at for at, token in enumerate(self.tokens) if token[1] in _HARD_CUTS]
         self.names = {figure.first: name for figure in figures if (name := _number_name(figure))}
 
     def words(self, first: int, after: int) -> Words:
@@ -344,7 +346,8 @@ class _Builder:
 
     def _add_prose(self, line: _Line, path: Words) -> None:
         first = line.first
-        for at in range(line.first, line.after):
+        ends = self.ends[bisect_left(self.ends, line.first) : bisect_left(self.ends, line.after)]
+        for at in ends:
             if self._ends_sentence(at, line.after):
                 self._add_sentence(first, at + 1, path)
                 first = at + 1
@@ -353,8 +356,6 @@ class _Builder:
 
     def _ends_sentence(self, at: int, after: int) -> bool:
         token = self.tokens[at]
-        if token.kind != SIGN or token.text not in _ENDS:
-            return False
         if token.text != "." or at + 1 >= after:
             return True
         before, following = self.tokens[at - 1], self.tokens[at + 1]
@@ -366,11 +367,7 @@ class _Builder:
 
     def _add_sentence(self, first: int, after: int, path: Words) -> None:
         self.sentence += 1
-        cuts = [first]
-        for at in range(first, after):
-            token = self.tokens[at]
-            if at > first and (token.key in _HARD_CUTS or token.text == ";"):
-                cuts.append(at)
+        cuts = [first, *self.hard[bisect_left(self.hard, first + 1) : bisect_left(self.hard, after)]]
         cuts.extend(self._cuts_between(first, after, cuts))
         cuts = [*sorted(set(cuts)), after]
         is_question = self.tokens[after - 1].text == "?" and not self._is_tag(first, after)
