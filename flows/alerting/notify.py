@@ -75,7 +75,7 @@ def message_context(
     in_common = _in_common(report, account_patterns)[: lines - 1]
     changed = format_changes_briefly(report.what_changed, most=lines - len(in_common)) + _last_pass(report)
     if left_out := format_uncovered(report.reasons):
-        changed += (f"Not covered by this {report.verdict}: {left_out}",)
+        changed += (f"Not covered: {left_out}",)
     return MessageContext(
         commit=report.commit,
         flat=None if flat is None else f"{flat:.3f}",

@@ -235,8 +235,13 @@ def reach_of(cases: Sequence[GoldCase], panel: Sequence[Grader], *, most: int | 
 
 
 def is_decidable(case: GoldCase, panel: Sequence[Grader]) -> bool:
-    """Whether rules pass right answers in other words than the gold's, and fail one that contradicts it."""
+    """Whether rules pass right answers in other words than the gold's, and fail one that contradicts it.
+
+    What says a case's `must_say` is right in any words.
+    """
     right = grade_right(case, panel)
+    if case.must_say:
+        return not (right.wrong or right.open)
     natural = f"It is {case.gold[:1].lower()}{case.gold[1:]}{source_tag(case)}"
     if right.wrong or right.open_otherwise:
         return False

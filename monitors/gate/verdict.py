@@ -401,7 +401,7 @@ def coverage(run: GateInputs) -> list[VerdictReason]:
 
 def uncovered(run: GateInputs) -> list[VerdictReason]:
     """What a PASS does not cover: severity-3 cases that were not graded, and cases that the baseline had right."""
-    ungraded = [a for a in run.assessments if a.case_id not in run.graded]
+    ungraded = [a for a in run.assessments if a.case_id not in run.graded and a.case_id not in run.disputed]
     before = run.compared.right_before if run.compared else frozenset[str]()
     severe = tuple(a.case_id for a in ungraded if a.case_severity is Severity.PAGE)
     no_longer = tuple(a.case_id for a in ungraded if a.case_id in before and a.case_id not in severe)

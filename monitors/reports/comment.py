@@ -295,7 +295,7 @@ def _verdict(report: RunReport, failed: int, silent: int, ungraded: int, redact:
     if len(decisive) > _REASONS_IN_SIGHT:
         yield f"- and {plural(len(decisive) - _REASONS_IN_SIGHT, 'reason')} more, below"
     if left_out:
-        yield f"- Not covered by this {report.verdict}: {inert(redact(left_out), 400)}"
+        yield f"- Not covered: {inert(redact(left_out), 400)}"
 
 
 def _beside(report: RunReport) -> Iterator[Block]:

@@ -28,6 +28,7 @@ from monitors.records.runs import (
     Latency,
     Metric,
     Ratio,
+    ReasonKind,
     RunReport,
     Scores,
     Verdict,
@@ -202,6 +203,8 @@ def _next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]
         if any(FailureKind.PII_DISCLOSURE in case.assessment.failure_kinds for case in cases):
             graders = f"[targets.{report.target.name}.graders]"
             yield f"if it gave away a contact of your own, list it: public_contacts under {graders}"
+    elif any(reason.kind is ReasonKind.DISPUTED for reason in report.reasons):
+        yield "read each disputed answer beside its gold: roll back if it is wrong, else mark its alert so"
     elif report.judging is not None and report.judging.state is JudgeState.OFF:
         off = f"the judge is off ({report.judging.why})"
         yield _ALTERNATIVES

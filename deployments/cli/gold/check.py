@@ -177,7 +177,7 @@ def fails_itself(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iter
                 what=f"said word for word it would be called wrong: {graded.wrong}",
                 do="correct its reference" if one.case.triage else _CONTRADICTS_ITSELF,
             )
-        elif (left := _left_to_judge(graded) or _bare(one.case)) and one.case.triage is None:
+        elif (left := _left_to_judge(graded) or _bare(one.case)) and not (one.case.triage or one.case.must_say):
             yield GoldFinding(
                 check=SuiteCheck.SELF,
                 weight=Weight.SHOULD,

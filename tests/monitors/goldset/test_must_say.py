@@ -62,6 +62,28 @@ def test_drafts_are_written_once_and_read_as_a_person_left_them(tmp_path):
         read_must_say(path)
 
 
+def test_accepted_drafts_join_their_cases_and_every_other_line_stays(tmp_path):
+    suite, path = tmp_path / "suite.jsonl", tmp_path / "drafts.jsonl"
+    rows = [{"id": name, "question": f"What of {name}?", "gold": "14 days", "severity": 3} for name in "ab"]
+    lines = [json.dumps(row) for row in rows]
+    suite.write_text("\n".join(lines) + "\n")
+    path.write_text(json.dumps({"id": "b", "must_say": ["/14 ?days/"]}) + "\n")
+    assert accept_drafts(suite, path) == 1
+    first, second, _ = suite.read_text().split("\n")
+    assert first == lines[0]
+    assert json.loads(second) == rows[1] | {"must_say": ["/14 ?days/"]}
+
+
+def test_a_pattern_that_is_none_is_refused_and_changes_nothing(tmp_path):
+    suite, path = tmp_path / "suite.jsonl", tmp_path / "drafts.jsonl"
+    suite.write_text(json.dumps({"id": "a", "question": "How long?", "gold": "14 days", "severity": 3}) + "\n")
+    path.write_text(json.dumps({"id": "a", "must_say": ["/14 (days/"]}) + "\n")
+    before = suite.read_bytes()
+    with pytest.raises(GoldSetError):
+        accept_drafts(suite, path)
+    assert suite.read_bytes() == before
+
+
 def test_a_draft_for_a_case_that_the_suite_does_not_have_changes_nothing(tmp_path):
     suite, path = tmp_path / "suite.jsonl", tmp_path / "drafts.jsonl"
     suite.write_text(json.dumps({"id": "a", "question": "How long?", "gold": "14 days", "severity": 3}) + "\n")

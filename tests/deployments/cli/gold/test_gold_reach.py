@@ -48,7 +48,10 @@ def test_what_a_person_reads_of_it_and_the_drafts(tmp_path, capsys, snapshot):
     drafts = tmp_path / "drafts.jsonl"
     check_command(suite_in(tmp_path), propose=drafts)
     assert replace_volatile(capsys.readouterr().out, tmp_path) == snapshot
-    assert [json.loads(line)["id"] for line in drafts.read_text(encoding="utf-8").splitlines()] >= [
+    assert {json.loads(line)["id"] for line in drafts.read_text(encoding="utf-8").splitlines()} >= {
         "workshop",
         "dogs",
-    ]
+    }
+    check_command(tmp_path / "suite.jsonl", accept=drafts, as_json=True)
+    left = json.loads(capsys.readouterr().out)["decidable"]["left"]
+    assert not {"workshop", "dogs"} & set(left), "what is accepted can be decided"
