@@ -61,10 +61,10 @@ def test_different_questions_are_left_alone(one, other):
     assert lines_found(one, other) == []
 
 
-def test_a_case_without_severity_is_told_apart_from_a_broken_line():
+def test_a_case_without_severity_is_told_apart_from_a_broken_line(snapshot):
     """Each bad line has its own finding, in the loader's words."""
     missing, broken = bad_lines(numbered_of({"severity": None}, {"language": "klingon"}))
     assert missing.check == "severity"
-    assert missing.do == 'add "severity": 1, 2 or 3: what a wrong answer would cost'
+    assert missing.do == snapshot
     assert missing.places[0].case_id == "case-1"
     assert broken.check == "unreadable"

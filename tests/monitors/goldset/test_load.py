@@ -96,7 +96,8 @@ def test_a_bad_line_is_named_with_key_value_and_what_is_accepted(bad: str, told:
     with pytest.raises(GoldSetError) as caught:
         load_suite(path)
     text = str(caught.value)
-    assert text.startswith(f"{path} cannot be used, 1 bad line:\n  line 3: ")
+    assert text.startswith(str(path))
+    assert "\n  line 3: " in text
     assert all(words in text for words in told), text
 
 
@@ -110,15 +111,12 @@ def test_a_duplicate_id_is_told_beside_what_else_is_wrong_with_its_line():
         parse_suite_lines([line(), line(severity=9)], name="demo")
 
 
-def test_all_bad_lines_are_told_at_once_up_to_a_screenful():
+def test_all_bad_lines_are_told_at_once_up_to_a_screenful(snapshot):
     lines = [line(id=f"case-{number}", severity=number) for number in range(1, 31)]
     with pytest.raises(GoldSetError) as caught:
         parse_suite_lines(lines, name="demo", source="demo.jsonl")
-    told = str(caught.value).splitlines()
-    assert told[0] == "demo.jsonl cannot be used, 27 bad lines:"
-    assert told[1].startswith("  line 4: ")
-    assert told[-1] == "  … and 7 more"
-    assert len(told) == 1 + BAD_LINES_SHOWN + 1
+    assert len(str(caught.value).splitlines()) == 1 + BAD_LINES_SHOWN + 1
+    assert str(caught.value) == snapshot
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n\r\n", b"\xef\xbb\xbf"])

@@ -17,7 +17,7 @@ CASES = st.dictionaries(
 ).map(lambda rows: [case_of(id=name, severity=level, gold=gold) for name, (level, gold) in rows.items()])
 
 
-def test_a_changed_key_is_told_from_what_to_what():
+def test_a_changed_key_is_told_from_what_to_what(snapshot):
     """Severity comes first, within a case and among cases."""
     old = [case_of(id="a"), case_of(id="b"), case_of(id="c")]
     new = [
@@ -25,15 +25,7 @@ def test_a_changed_key_is_told_from_what_to_what():
         case_of(id="b", severity=3, alternatives=["two years"]),
         case_of(id="c"),
     ]
-    assert describe_diff(diff_of(old, new), most=10) == [
-        "Severity changed (1)",
-        '  b: severity from 2 to 3; alternatives from nothing to ["two years"]',
-        "",
-        "Changed (1)",
-        '  a: gold from "24 months" to "36 months"',
-        "",
-        "1 case as before",
-    ]
+    assert describe_diff(diff_of(old, new), most=10) == snapshot
 
 
 def test_provenance_is_told_key_by_key():
@@ -44,14 +36,12 @@ def test_provenance_is_told_key_by_key():
     assert (key.key, key.after) == ("provenance.document", '"Suraksha Gold v2"')
 
 
-def test_added_and_removed_cases_are_told_worst_first():
+def test_added_and_removed_cases_are_told_worst_first(snapshot):
     """A severity-3 case that is gone should not hide on the second page."""
     old = [case_of(id="mild", severity=1), case_of(id="severe", severity=3), case_of(id="stays")]
     lines = describe_diff(diff_of(old, [case_of(id="stays"), case_of(id="new", expected_refusal=True)]), most=1)
-    assert lines[0] == "Removed (2)"
-    assert lines[1].startswith("  severe · severity 3")
-    assert lines[2] == "  … and 1 more; --json lists all"
-    assert any(line.endswith("→ a refusal") for line in lines)
+    assert "severe" in lines[1]
+    assert lines == snapshot
 
 
 def test_nothing_changed_is_said_so():
