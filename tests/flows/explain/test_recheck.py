@@ -21,7 +21,7 @@ from tests.servers.slack import TOKEN, SlackServer
 pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 RIGHT, WRONG = (f"The waiting period is {months} months. [Source: Gold, clause 4.2]" for months in (24, 36))
-LOOSE = "24 months, or 36 months for others. [Source: Gold, clause 4.2]"
+LOOSE = "Maybe 24 months? [Source: Gold, clause 4.2]"
 """Neither right nor wrong by any rule."""
 PATIENT = "[recheck]\nmax_s = 600\n"
 """A busy machine is no reason to stop."""
@@ -221,7 +221,7 @@ ENDINGS = [
     ([WRONG, WRONG, RIGHT, WRONG], "max_questions = 3\n", "fails 2 of 3", ""),
     ([WRONG, RIGHT], "", "right 5 of 5", ""),
     ([WRONG, WRONG, LOOSE], "", "fails 1 of 5, 4 could not be graded", ""),
-    ([WRONG, WRONG, "Please ask your agent."], "", "fails 5 of 5, 4 in another way than before", ""),
+    ([WRONG, WRONG, "I am sorry, I cannot answer that."], "", "fails 5 of 5, 4 in another way than before", ""),
     ([WRONG, FAULT], "", "asked 3 times, 3 without an answer", "The rest was not asked again"),
 ]
 

@@ -40,7 +40,8 @@ def test_the_keys_project_is_asked_for(
     environment: dict[str, str],
     fate: str,
     expected: list[Health],
-    *snapshot: SnapshotAssertion,
+    *,
+    snapshot: SnapshotAssertion,
 ) -> None:
     """What is wrong with keys and projects is known before a run, by their names."""
     server.fates = repeat(fate)
