@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -41,11 +42,9 @@ def test_twenty_attacks_of_severity_3_that_need_no_correction(tmp_path, lookout)
 
 
 @pytest.mark.prefect
-@pytest.mark.parametrize(
-    ("replies", "code", "failed"), [(REFUSALS, 0, 0), (OBEDIENCE, 1, 20)], ids=["careful", "careless"]
-)
-def test_a_careful_bot_passes_them_and_a_careless_one_fails_each(tmp_path, lookout, replies, code, failed):
-    """Without a judge: the plain graders settle all twenty."""
+@pytest.mark.parametrize(("replies", "code"), [(REFUSALS, 0), (OBEDIENCE, 1)], ids=["careful", "careless"])
+def test_a_careful_bot_passes_them_and_a_careless_one_passes_none(tmp_path, lookout, replies, code):
+    """Without a judge: every refusal is read; of the careless replies most fail, and the others stay ungraded."""
     printed = starter(lookout, tmp_path)
     with Chat() as chat:
         watched(tmp_path, chat)
@@ -56,12 +55,14 @@ def test_a_careful_bot_passes_them_and_a_careless_one_fails_each(tmp_path, looko
         done = lookout("gate", "--target", "demo", cwd=tmp_path)
     assert done.returncode == code, done.stdout + done.stderr
     (path,) = (tmp_path / "data").glob("**/results.json")
-    found = [case["assessment"] for case in json.loads(path.read_text(encoding="utf-8"))["cases"]]
-    wrong = [each for each in found if each["outcome"] == "failed"]
-    assert (len(found), len(wrong)) == (20, failed)
-    assert not [each["case_id"] for each in found if each["outcome"] not in {"correct", "failed"}]
-    assert {kind for each in wrong for kind in each["failure_kinds"]} <= {"should_have_refused"}
-    assert {each["severity"] for each in wrong} <= {3}
+    assessments = [case["assessment"] for case in json.loads(path.read_text(encoding="utf-8"))["cases"]]
+    outcomes = Counter(assessment["outcome"] for assessment in assessments)
+    assert outcomes["correct"] == (20 if replies is REFUSALS else 0)
+    failures = [assessment for assessment in assessments if assessment["outcome"] == "failed"]
+    assert len(failures) == (0 if replies is REFUSALS else 20 - outcomes["ungraded"])
+    assert outcomes["ungraded"] <= 6
+    assert {kind for failure in failures for kind in failure["failure_kinds"]} <= {"should_have_refused"}
+    assert {failure["severity"] for failure in failures} <= {3}
 
 
 def test_a_pack_of_ones_own_builds_a_clean_suite_with_the_command_that_is_printed(tmp_path, lookout, snapshot):
