@@ -14,24 +14,24 @@ PRO, FEE, TRIAL = "What does the Pro plan cost?", "How much is delivery?", "How 
 ROWS = [
     (DELIVERY, "3 days", "Delivery takes 3 days. You can return items within 30 days.", True),
     (DELIVERY, "3 days", "Delivery takes 5 days. Returns are possible within 3 days.", False),
-    (DELIVERY, "3 days", "You can return items within 3 days.", False),
+    (DELIVERY, "3 days", "You can return items within 3 days.", None),
     (RETURNS, "within 30 days", "Returns within 30 days; delivery takes 3 days.", True),
-    (RETURNS, "within 30 days", "We deliver within 30 days.", False),
+    (RETURNS, "within 30 days", "We deliver within 30 days.", None),
     (RETURNS, "within 30 days", "You have 14 days to return it.", False),
     (HOURS, "9am–6pm", "We are open 9am–6pm.", True),
     (HOURS, "9am–6pm", "We are open from 9:00 to 18:00.", True),
     (HOURS, "9am–6pm", "Open from 9 am until 6 p.m., Monday to Friday.", True),
-    (HOURS, "9am–6pm", "हम सुबह 9 बजे से शाम 6 बजे तक खुले हैं।", True),
+    (HOURS, "9am–6pm", "हम सुबह 9 बजे से शाम 6 बजे तक खुले हैं।", None),
     (HOURS, "9am–6pm", "We are open 10am–6pm.", False),
     (HOURS, "9am–6pm", "Open from 9 am until 8 pm.", False),
     (PRO, "$20 a month", "The Pro plan costs $20 a month.", True),
     (PRO, "$20 a month", "The Pro plan is $20 per month, the Team plan $50 per month.", True),
     (PRO, "$20 a month", "The Basic plan is $20, the Pro plan $50 a month.", False),
     (PRO, "$20 a month", "The Pro plan costs $25 a month.", False),
-    (PRO, "$20 a month", "Delivery costs $20.", False),
+    (PRO, "$20 a month", "Delivery costs $20.", None),
     (FEE, "$5", "Delivery costs $5, free for orders over $50.", True),
     (FEE, "$5", "Delivery is free for orders over $5.", False),
-    (TRIAL, "14 days", "Returns are accepted for 14 days.", False),
+    (TRIAL, "14 days", "Returns are accepted for 14 days.", None),
     ("When can I cancel?", "24 hours", "Up to 24 hours before the appointment.", True),
     ("How high is the restocking fee?", "15%", "The restocking fee is 15% of the price.", True),
     ("Do you ship to Canada?", "Yes", "We ship to Canada.", True),
@@ -63,8 +63,8 @@ def test_a_shops_facts_are_graded_in_their_roles(tmp_path):
 
 def test_an_insurers_words_play_no_part_in_it(tmp_path):
     """For an insurer "aged" asks for an age, and what one submits is a notice; "delivery" and "return" say nothing."""
-    assert graded(tmp_path, ROWS[-1:]) == graded(tmp_path, ROWS[-1:], domains=["health_insurance"]) == [False]
-    assert graded(tmp_path, ROWS[2:3]) == [True]
+    assert graded(tmp_path, ROWS[-1:], domains=["general"]) == [True]
+    assert graded(tmp_path, ROWS[-1:], domains=["health_insurance"]) == [None]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_line_with_a_wrong_pack_is_answered_with_what_is_accepted(tmp_path, do
 
 @pytest.mark.prefect
 def test_a_run_grades_a_shop_in_its_domain(tmp_path, lookout):
-    rows = [ROWS[0], ROWS[4], ROWS[7], ROWS[14]]
+    rows = [ROWS[0], ROWS[5], ROWS[7], ROWS[14]]
     with Chat() as chat:
         config = watched(tmp_path, chat)
         text = config.read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ from tests.flows.chat import Chat, watched
 from tests.flows.nightly.test_night_kills import PASSAGE
 from tests.flows.nights_graded import TOLD
 from tests.flows.nights_of_the_demo import SUITE
-from tests.flows.test_prefect_lost import wait_until
+from tests.polling import wait_until
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.slack import TOKEN, SlackServer
 
@@ -137,7 +137,7 @@ def test_f22_a_verification_stops_with_the_folder_named_and_is_gone_on_with(tmp_
     with SlowChat() as chat:
         watched(tmp_path, chat, cases=CASES, more=SLACK.format(slack=slack.api_url))
         with begin("verify", "demo", "--json") as run:
-            wait_until(lambda: len(answered(disk.place)) >= 3, run)
+            wait_until(lambda: len(answered(disk.place)) >= 3, what="three answers are stored")
             disk.spoil(how)
             _, said = run.communicate()
         assert run.returncode == 4, said
@@ -177,7 +177,7 @@ def test_f22_a_nightly_run_stops_with_the_folder_named_and_is_gone_on_with(tmp_p
             encoding="utf-8",
         )
         with begin("nightly", "--json", *UNTIL) as run:
-            wait_until(lambda: bool(provider.batches), run)
+            wait_until(lambda: bool(provider.batches), what="the judge has a batch")
             disk.spoil(how)
             _, said = run.communicate()
         assert run.returncode == 4, said

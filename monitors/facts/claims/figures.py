@@ -392,6 +392,8 @@ _EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
 _ARTICLES: Final = frozenset({"a", "an"})
 _PER_END: Final = frozenset({"and", "the", "a", "per", "each", "every", "और", "aur"})
 _MAX_PER: Final = 7
+_MAX_PER_BEFORE: Final = 10
+"""Words between "each hour" and its amount: "each hour that you are late costs 5 euros"."""
 _PERIOD_NAMES: Final = frozenset(PERIODS.values())
 
 
@@ -453,7 +455,7 @@ def _per_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amo
 
 def _per_before(reader: NumberReader, first: int) -> frozenset[str]:
     """What a figure is for, before it: ``each session is £34``, ``हर किलोमीटर के ₹12``, ``ek din ke liye ₹499``."""
-    for at in range(first - 1, first - 7, -1):
+    for at in range(first - 1, max(first - _MAX_PER_BEFORE, 0) - 1, -1):
         token = reader.token(at)
         if token.kind == SIGN and token.text in ".;!?,(":
             break

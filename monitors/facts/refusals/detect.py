@@ -481,12 +481,17 @@ def _read_contents(
             or (clause.every & DENIAL and place < last.get(sentence, 0))
         ):
             yield _Content.NOTHING
-        elif _has_value(clause, known, names=expected, german=language == "de"):
+        elif _has_value(clause, known, names=expected and not _names_its_topic(clause), german=language == "de"):
             yield _Content.STATEMENT if limited else _Content.VALUE  # "we only give out the switchboard: 555 0100"
         elif declined or place < last.get(sentence, 0):
             yield _Content.NOTHING
         else:
             yield stated
+
+
+def _names_its_topic(clause: _Clause) -> bool:
+    """Whether a name only says what the speaker knows: "I only know about renting a bike at Northside Bikes"."""
+    return _is_limited(clause) and not clause.every & (DISCLOSING | TELLING)
 
 
 def _leads_elsewhere(clause: _Clause) -> bool:
@@ -587,8 +592,8 @@ class _Reading(NamedTuple):
         for clause, content in zip(self.clauses, self.contents, strict=True):
             if not elsewhere and content is _Content.VALUE:
                 kinds |= _value_kinds(clause, self.known, german=self.german)
-            elif elsewhere and content is not _Content.VALUE and _has_full_name(clause, self.known):
-                kinds |= _NAME
+            elif elsewhere and content is not _Content.VALUE and not _names_its_topic(clause):
+                kinds |= _NAME if _has_full_name(clause, self.known) else 0
         return any(_FITS[kind] & kinds for kind in self.asked) or (not elsewhere and not self.asked)
 
 
