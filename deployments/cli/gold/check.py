@@ -110,6 +110,8 @@ MOST_LEFT = 6
 
 def _format_reach(reach: SuiteReach) -> Iterator[str]:
     """How many golds rules can decide, which they cannot, and what helps."""
+    if not reach.golds:
+        return
     golds = plural(reach.golds, "gold")
     yield f"  rules can decide {reach.by_rules} of {golds} ({reach.share:.0%}) without a judge"
     if reach.left:
