@@ -134,6 +134,8 @@ def _measures(gold: QuantityReading, said: QuantityReading, leeway: Leeway) -> L
             return Likeness.SAME
         if gold.value == -said.value and gold.value:
             return Likeness.OTHER_SIGN
+        if gold.original_unit == said.original_unit and _may_be_grouped(first, second):
+            return Likeness.NEAR
         converted = gold.original_unit != said.original_unit
         if converted and gold.value and abs(gold.value - said.value) <= abs(gold.value) * _ROUNDED:
             return Likeness.NEAR
@@ -144,6 +146,18 @@ def _measures(gold: QuantityReading, said: QuantityReading, leeway: Leeway) -> L
         number = said if said.kind is FactKind.NUMBER else gold
         return Likeness.NEAR if number.bare or number.worded else Likeness.OTHER
     return Likeness.OTHER_UNIT
+
+
+_GROUP: Final = 1000
+_GROUP_DIGITS: Final = 3
+
+
+def _may_be_grouped(first: Decimal, second: Decimal) -> bool:
+    """Whether two figures differ only by how a mark is read: "12.500" is twelve and a half, or 12,500."""
+    return any(
+        more == less * _GROUP and less.as_tuple().exponent == -3
+        for more, less in ((first, second), (second, first))
+    )
 
 
 _ROUNDED: Final = Decimal("0.02")
