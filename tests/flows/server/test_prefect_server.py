@@ -80,8 +80,13 @@ def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tm
         home.mkdir()
         note = prefect_server.LocalServer(pid=silent.pid, port=port)
         (home / "server.json").write_text(note.model_dump_json(), encoding="utf-8")
-        with pytest.raises(PrefectUnavailable, match=r"did not answer within 1\.2 s"):
-            prefect_server.connect(None, home, environment={}, start_timeout_s=1.2, say=said.append, stays=False)
+        try:
+            with pytest.raises(PrefectUnavailable, match=r"did not answer within 1\.2 s"):
+                prefect_server.connect(
+                    None, home, environment={}, start_timeout_s=1.2, say=said.append, stays=False
+                )
+        finally:
+            silent.kill()
     assert [line.split()[0] for line, _ in groupby(said, key=lambda line: line.split()[0])] == [
         "Waiting",
         "Still",
