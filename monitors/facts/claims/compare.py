@@ -155,7 +155,7 @@ _GROUP_DIGITS: Final = 3
 def _may_be_grouped(first: Decimal, second: Decimal) -> bool:
     """Whether two figures differ only by how a mark is read: "12.500" is twelve and a half, or 12,500."""
     return any(
-        more == less * _GROUP and less.as_tuple().exponent == -3
+        more == less * _GROUP and less.as_tuple().exponent == -_GROUP_DIGITS
         for more, less in ((first, second), (second, first))
     )
 
