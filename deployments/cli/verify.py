@@ -370,7 +370,7 @@ def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:
 
 
 def _coverage_shortfall(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
-    """Why a run without a judge cannot reach the coverage floor, before its first question; empty where it can."""
+    """Why a run without a judge may stay below the coverage floor; empty where rules decide enough golds."""
     from flows.context import environment, plan_judge  # as below
     from flows.goldset.mutation_testing import REACH_CASES, reach_of
     from monitors.graders.panel import default_panel

@@ -123,7 +123,7 @@ def read_must_say(path: Path) -> tuple[MustSayDraft, ...]:
     return tuple(found)
 
 
-class _Line(BaseModel):
+class _SuiteLine(BaseModel):
     """The id that a suite's line gives."""
 
     id: str
@@ -139,7 +139,7 @@ def accept_drafts(suite: Path, path: Path) -> int:
         lines, met = text_of(suite).split("\n"), set[str]()
         for number, line in enumerate(lines):
             try:
-                draft = wanted.get(_Line.model_validate_json(line).id)
+                draft = wanted.get(_SuiteLine.model_validate_json(line).id)
             except ValidationError:
                 continue  # `gold check` names a bad line
             if draft is not None:

@@ -88,7 +88,7 @@ UNREAD_REPLY: Final = "the language of the reply is not read: whether it says wh
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Decision:
     """What became of a claim, or of a gold. ``passed`` is ``None`` where it is open."""
 
     passed: bool | None
@@ -159,7 +159,7 @@ class FactualGrader:
         """By the figures of each accepted gold; ``None`` where none has one."""
         reply = passage_of_reply(exchange.graded_text, locale)
         golds = (case.gold, *case.alternatives)
-        verdicts: list[Verdict] = []
+        decisions: list[Decision] = []
         read = [read_claims(gold, case.question, locale, self._domain) for gold in golds]
         measured_golds = [asked for asked in read if is_measured(asked)]
         accepted = [claim.figure for asked in measured_golds for claim in asked.claims]
@@ -171,11 +171,11 @@ class FactualGrader:
                 all_stems(asked.question) | asked.question_terms | periods_in(asked.question),
                 bound_asked(case.question),
             )
-            verdicts.append(decide(asked, reply, leeway, self._domain, accepted))
-        if not verdicts:
+            decisions.append(decide(asked, reply, leeway, self._domain, accepted))
+        if not decisions:
             return None
-        best = next((one for one in verdicts if one.passed), None) or next(
-            (one for one in verdicts if one.passed is None), verdicts[0]
+        best = next((one for one in decisions if one.passed), None) or next(
+            (one for one in decisions if one.passed is None), decisions[0]
         )
         if speech == "other" and best.passed is not False:
             stated = self._word_for_word(case, exchange)
@@ -191,7 +191,7 @@ class FactualGrader:
         return self._settled(best, case, exchange, reply, locale)
 
     def _settled(
-        self, best: Verdict, case: GoldCase, exchange: Exchange, reply: Passage, locale: Locale
+        self, best: Decision, case: GoldCase, exchange: Exchange, reply: Passage, locale: Locale
     ) -> Judged | Abstained:
         polarity = self._read_polarity(case, exchange, locale)
         if polarity.agrees is False:
@@ -208,9 +208,9 @@ class FactualGrader:
         stated, text = self._word_for_word(case, exchange), exchange.graded_text
         reply = passage_of_reply(text, locale)
         if speech == "other":
-            verdict = decide_terms(case, reply, locale)
+            decision = decide_terms(case, reply, locale)
             return stated or (
-                self._of_terms(verdict, exchange) if verdict.passed else abstained(self, _why_unread(case))
+                self._of_terms(decision, exchange) if decision.passed else abstained(self, _why_unread(case))
             )
         polarity = self._read_polarity(case, exchange, locale)
         if polarity.agrees is not None:
@@ -221,13 +221,13 @@ class FactualGrader:
             return self._of_polarity(polarity, exchange, reply)
         if polarity.reason != NEITHER:
             return stated or abstained(self, polarity.reason)
-        verdict = decide_terms(case, reply, locale)
-        if speech and verdict.passed is False and verdict.kind is FailureKind.MISSING_FACT:
+        decision = decide_terms(case, reply, locale)
+        if speech and decision.passed is False and decision.kind is FailureKind.MISSING_FACT:
             return stated or abstained(self, _why_unread(case))
         return (
             stated
-            if stated and verdict.passed is None and not verdict.turned
-            else self._of_terms(verdict, exchange)
+            if stated and decision.passed is None and not decision.turned
+            else self._of_terms(decision, exchange)
         )
 
     def _read_polarity(self, case: GoldCase, exchange: Exchange, locale: Locale) -> PolarityFinding:
@@ -244,14 +244,14 @@ class FactualGrader:
         )
         return judged(self, None if polarity.agrees else FailureKind.WRONG_FACT, polarity.reason, spans)
 
-    def _of_terms(self, verdict: Verdict, exchange: Exchange) -> Judged | Abstained:
-        if verdict.passed is None:
-            return abstained(self, verdict.reason)
+    def _of_terms(self, decision: Decision, exchange: Exchange) -> Judged | Abstained:
+        if decision.passed is None:
+            return abstained(self, decision.reason)
         spans = (
-            Span(where=exchange.graded_channel, start=verdict.span[0], end=verdict.span[1], label="gold phrase"),
+            Span(where=exchange.graded_channel, start=decision.span[0], end=decision.span[1], label="gold phrase"),
         )
         return judged(
-            self, None if verdict.passed else verdict.kind, verdict.reason, spans if verdict.passed else ()
+            self, None if decision.passed else decision.kind, decision.reason, spans if decision.passed else ()
         )
 
     def _word_for_word(self, case: GoldCase, exchange: Exchange) -> Judged | None:
@@ -286,27 +286,27 @@ _CITATION: Final = re.compile(r"\[[^\[\]\n]{0,300}\]")
 
 def decide(
     asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
-) -> Verdict:
+) -> Decision:
     """All claims must pass; one that fails fails the gold; anything else is open.
 
     ``accepted`` are the figures of all golds of the case: none of them contradicts another.
     """
-    verdicts = [decide_claim(claim, asked, reply, leeway, domain, accepted) for claim in asked.claims]
-    failed = next((one for one in verdicts if one.passed is False), None)
+    decisions = [decide_claim(claim, asked, reply, leeway, domain, accepted) for claim in asked.claims]
+    failed = next((one for one in decisions if one.passed is False), None)
     if failed is not None:
         return failed
-    left_open = next((one for one in verdicts if one.passed is None), None)
+    left_open = next((one for one in decisions if one.passed is None), None)
     if left_open is not None:
         return left_open
-    reason = _other_terms(asked, reply, verdicts, domain)
+    reason = _other_terms(asked, reply, decisions, domain)
     if reason:
-        return Verdict(None, reason)
-    return Verdict(True, "; ".join(one.reason for one in verdicts), verdicts[0].gold, verdicts[0].said)
+        return Decision(None, reason)
+    return Decision(True, "; ".join(one.reason for one in decisions), decisions[0].gold, decisions[0].said)
 
 
 def decide_claim(  # noqa: PLR0917
     claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
-) -> Verdict:
+) -> Decision:
     """Whether the reply states a claim for its subject."""
     mentions = mentions_of(claim, asked, reply, leeway, domain)
     gold = describe(claim.figure)
@@ -325,14 +325,14 @@ def decide_claim(  # noqa: PLR0917
     different = [one for one in competing if one.likeness.is_different]
     if not different:
         if any(one.status is Status.DENIED for one in same):
-            return Verdict(False, f"expected {gold}, the reply denies it", claim.figure, same[0].figure)
+            return Decision(False, f"expected {gold}, the reply denies it", claim.figure, same[0].figure)
         if same:
-            return Verdict(None, ONLY_AS.format(gold=gold, status=same[0].status), claim.figure)
+            return Decision(None, ONLY_AS.format(gold=gold, status=same[0].status), claim.figure)
         if competing:
-            return Verdict(None, NEAR.format(gold=gold, other=describe(competing[0].figure)), claim.figure)
+            return Decision(None, NEAR.format(gold=gold, other=describe(competing[0].figure)), claim.figure)
         if says_none(claim, asked, reply):
-            return Verdict(True, f"states {gold}", claim.figure)
-        return Verdict(None, NOT_STATED.format(gold=gold), claim.figure)
+            return Decision(True, f"states {gold}", claim.figure)
+        return Decision(None, NOT_STATED.format(gold=gold), claim.figure)
     replaced = any(one.status in {Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED} for one in same)
     return _decide_otherwise(claim, different, competing, replaced=replaced)
 
@@ -348,7 +348,7 @@ def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: 
 
 def _decide_stated(
     claim: Claim, live: Sequence[Mention], competing: Sequence[Mention], asked: Asked, reply: Passage
-) -> Verdict:
+) -> Decision:
     gold = describe(claim.figure)
     best = max(live, key=lambda one: (len(one.key & claim.label), len(one.key), -len(one.strange)))
     own = best.key & claim.label
@@ -368,8 +368,8 @@ def _decide_stated(
         ]
         values = {describe(one.figure) for one in contradicting}
         if len(values) == 1:
-            return Verdict(False, f"expected {gold}, found {values.pop()}", claim.figure, contradicting[0].figure)
-        return Verdict(None, FOR_ANOTHER.format(gold=gold, other=describe(nearer[0].figure)), claim.figure)
+            return Decision(False, f"expected {gold}, found {values.pop()}", claim.figure, contradicting[0].figure)
+        return Decision(None, FOR_ANOTHER.format(gold=gold, other=describe(nearer[0].figure)), claim.figure)
     tied = [
         one
         for one in competing
@@ -377,14 +377,14 @@ def _decide_stated(
         and not (one.strange and not best.strange)
     ]
     if tied:
-        return Verdict(None, SEVERAL.format(gold=gold, other=describe(tied[0].figure)), claim.figure)
+        return Decision(None, SEVERAL.format(gold=gold, other=describe(tied[0].figure)), claim.figure)
     if best.strange and not labelled and any(not one.key < best.key for one in competing):
         word = ", ".join(sorted(best.strange)[:3])
-        return Verdict(None, STRANGE.format(gold=gold, word=word), claim.figure)
+        return Decision(None, STRANGE.format(gold=gold, word=word), claim.figure)
     reason = _turned(claim, best, asked, reply)
     if reason:
-        return Verdict(None, reason, claim.figure)
-    return Verdict(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
+        return Decision(None, reason, claim.figure)
+    return Decision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
 
 
 def _shares_head(other: Mention, best: Mention) -> bool:
@@ -473,7 +473,7 @@ MIN_SHARE: Final = 3
 
 def _decide_otherwise(
     claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], *, replaced: bool
-) -> Verdict:
+) -> Decision:
     """The reply states other figures only: the one that is nearest to the subject contradicts."""
     gold = describe(claim.figure)
     best = max(different, key=lambda one: (len(one.key & claim.label), len(one.key), -len(one.strange)))
@@ -482,15 +482,15 @@ def _decide_otherwise(
     other = describe(best.figure)
     near = [one for one in competing if not one.likeness.is_different and not one.key < best.key]
     if near:
-        return Verdict(None, NEAR.format(gold=gold, other=describe(near[0].figure)))
+        return Decision(None, NEAR.format(gold=gold, other=describe(near[0].figure)))
     wanted = claim.label | claim.subject
     loose = best.strange and len(best.key) * MIN_SHARE < len(wanted)
     # The gold's own number in another unit, an identifier of the same shape, or a new value beside the old one
     # that the reply calls old is about the subject, whatever words stand with it.
     alone = best.likeness.is_turned or best.figure.kind is FigureKind.IDENTIFIER or replaced
     if len(values) == 1 and (alone or not loose):
-        return Verdict(False, f"expected {gold}, found {other}", claim.figure, best.figure)
-    return Verdict(None, UNSURE.format(other=other), claim.figure)
+        return Decision(False, f"expected {gold}, found {other}", claim.figure, best.figure)
+    return Decision(None, UNSURE.format(other=other), claim.figure)
 
 
 _WORKING: Final = re.compile(
@@ -500,21 +500,21 @@ _WORKING: Final = re.compile(
 _CONDITIONS: Final = keys_of("if unless only except without provided when once अगर agar jab bina")
 
 
-def _other_terms(asked: Asked, reply: Passage, verdicts: Sequence[Verdict], domain: Domain) -> str:
+def _other_terms(asked: Asked, reply: Passage, decisions: Sequence[Decision], domain: Domain) -> str:
     """Why the gold's other words, its days or its conditions leave the case open; empty where all stands."""
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
     known = f"{gold_text}\n{asked.question.scan.normalised.text}"
     said, wanted = stretches_of_days(text), stretches_of_days(gold_text)
     if said and wanted and said.isdisjoint(wanted):
         return OTHER_DAYS
-    days = any(one.gold is not None and one.gold.low.original_unit == "day" for one in verdicts)
+    days = any(one.gold is not None and one.gold.low.original_unit == "day" for one in decisions)
     if days:
-        sentence = _sentence_of(verdicts, reply)
+        sentence = _sentence_of(decisions, reply)
         if bool(_WORKING.search(known)) != bool(_WORKING.search(sentence)):
             return WORKING_DAYS
     sentences = {
         clause.sentence
-        for one in verdicts
+        for one in decisions
         if one.said is not None and (clause := reply.clause_of(one.said)) is not None
     }
     near = [clause for clause in reply.clauses if clause.sentence in sentences or clause.is_cell] or reply.clauses
@@ -531,12 +531,12 @@ def _other_terms(asked: Asked, reply: Passage, verdicts: Sequence[Verdict], doma
     conditions = {token.key for token in asked.gold.scan.reader.tokens} & _CONDITIONS
     if "only" in conditions and not words & _ONLY:
         return SAYS_MORE
-    if conditions & {"if", "unless", "provided", "wenn"} and any(one.strange for one in verdicts):
+    if conditions & {"if", "unless", "provided", "wenn"} and any(one.strange for one in decisions):
         return SAYS_MORE
     if missing and (conditions or any(word.startswith("weekday") for word in missing)):
         return SAYS_MORE
     replaced = {preposition for stem, preposition in _prepositions(asked.gold).items() if stem in missing}
-    strange = frozenset[str]().union(*(one.strange for one in verdicts))
+    strange = frozenset[str]().union(*(one.strange for one in decisions))
     if len(missing) > 1 or any(
         preposition in replaced for stem, preposition in _prepositions(reply).items() if stem in strange
     ):
@@ -566,9 +566,9 @@ def _prepositions(passage: Passage) -> dict[str, str]:
     return found
 
 
-def _sentence_of(verdicts: Sequence[Verdict], reply: Passage) -> str:
+def _sentence_of(decisions: Sequence[Decision], reply: Passage) -> str:
     text = reply.scan.normalised.text
-    for one in verdicts:
+    for one in decisions:
         clause = reply.clause_of(one.said) if one.said is not None else None
         if clause is not None:
             tokens = reply.scan.reader.tokens
@@ -584,70 +584,70 @@ MAX_NAME_TERMS: Final = 5
 """Words; a reply that has none of a longer gold may say it in words of its own."""
 
 
-def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> Verdict:
+def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> Decision:
     """A name, a short phrase or a list: it passes where it stands for what was asked, and nothing turns it."""
     question = passage_of_gold(case.question, locale)
     asked = content_terms(question.scan.reader.tokens, question.figures)
     asked_terms = {word_of(token) for token in question.scan.reader.tokens}
-    verdicts = [
+    decisions = [
         _decide_phrase(text, reply, question, asked, asked_terms) for text in (case.gold, *case.alternatives)
     ]
-    short = [one for one in verdicts if one.reason != SENTENCE] or verdicts
+    short = [one for one in decisions if one.reason != SENTENCE] or decisions
     return next((one for one in short if one.passed), None) or next(
         (one for one in short if one.passed is None), short[0]
     )
 
 
-def _decide_phrase(text: str, reply: Passage, question: Passage, asked: Words, asked_terms: set[str]) -> Verdict:
+def _decide_phrase(text: str, reply: Passage, question: Passage, asked: Words, asked_terms: set[str]) -> Decision:
     keys = phrase_keys(text)
     if not keys or len(keys) > MAX_PHRASE_TERMS:
-        return Verdict(None, SENTENCE)
+        return Decision(None, SENTENCE)
     if asked_terms.issuperset(keys):
-        return Verdict(None, "the gold repeats the question, so that the reply may do no more")
+        return Decision(None, "the gold repeats the question, so that the reply may do no more")
     places = read_phrase(reply, keys, asked, question)
     items = [] if any(place.status is PhraseStatus.LIVE for place in places) else items_of(text)
     if items:
-        verdict = _decide_list(items, reply, question, asked)
-        if verdict is not None:
-            return verdict
+        decision = _decide_list(items, reply, question, asked)
+        if decision is not None:
+            return decision
     live = next((place for place in places if place.status is PhraseStatus.LIVE), None)
     if live is not None and all(place.status is not PhraseStatus.TAKEN_BACK for place in places):
-        return Verdict(True, "the gold stands in the reply", span=_span(reply, live.first, live.after))
+        return Decision(True, "the gold stands in the reply", span=_span(reply, live.first, live.after))
     if places and all(place.status is PhraseStatus.DENIED for place in places):
-        return Verdict(False, "the reply says that it is not what the gold says")
+        return Decision(False, "the reply says that it is not what the gold says")
     if places:
-        return Verdict(None, ONLY_AS.format(gold="the gold", status=places[0].status), turned=True)
+        return Decision(None, ONLY_AS.format(gold="the gold", status=places[0].status), turned=True)
     said = {word_of(token) for token in reply.scan.reader.tokens}
     stems = {word[:4] for word in said}
     telling = [word for word in keys if word not in asked_terms] or list(keys)
     if any(word in said or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004
-        return Verdict(None, "the reply shares words with the gold, but not the phrase")
+        return Decision(None, "the reply shares words with the gold, but not the phrase")
     if len(keys) > MAX_NAME_TERMS or not is_proper_name(text) or not other_names(reply, asked, question):
-        return Verdict(None, STATEMENT)
-    return Verdict(False, "the reply names something else, and nothing of the gold", kind=FailureKind.MISSING_FACT)
+        return Decision(None, STATEMENT)
+    return Decision(False, "the reply names something else, and nothing of the gold", kind=FailureKind.MISSING_FACT)
 
 
 def _decide_list(
     items: Sequence[tuple[str, ...]], reply: Passage, question: Passage, asked: Words
-) -> Verdict | None:
+) -> Decision | None:
     """All items must stand, none denied, nothing else among them; in their order where an order is asked."""
     found = [read_phrase(reply, item, asked, question) for item in items]
     for item, places in zip(items, found, strict=True):
         if places and all(place.status is PhraseStatus.DENIED for place in places):
-            return Verdict(False, f"the reply denies “{' '.join(item)}”")
+            return Decision(False, f"the reply denies “{' '.join(item)}”")
     if not any(found):
         return None
     if not all(any(place.status in _STANDS for place in places) for places in found):
-        return Verdict(None, "the reply does not have all items of the gold")
+        return Decision(None, "the reply does not have all items of the gold")
     firsts = [next(place.first for place in places if place.status in _STANDS) for places in found]
     if asks_order(question) and firsts != sorted(firsts):
-        return Verdict(False, "the reply has the items in another order")
+        return Decision(False, "the reply has the items in another order")
     tokens = reply.scan.reader.tokens
     low, high = min(firsts), max(next(p.after for p in places if p.status in _STANDS) for places in found)
     if any(
         token.key in {"or", "oder", "ou", "या", "ya", "to", "till", "through", "bis"} for token in tokens[low:high]
     ):
-        return Verdict(None, "the reply offers the items as a choice")
+        return Decision(None, "the reply offers the items as a choice")
     inside = {at for places in found for place in places for at in range(place.first, place.after)}
     sentences = {
         clause.sentence for clause in reply.clauses for first in firsts if clause.first <= first < clause.after
@@ -661,10 +661,10 @@ def _decide_list(
     )
     strange = words - asked
     if strange:
-        return Verdict(
+        return Decision(
             None, f"all items stand in the reply, with words that may be more: {', '.join(sorted(strange)[:3])}"
         )
-    return Verdict(True, "the reply has all items of the gold", span=_span(reply, low, high))
+    return Decision(True, "the reply has all items of the gold", span=_span(reply, low, high))
 
 
 _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})
@@ -679,8 +679,8 @@ def _span(reply: Passage, first: int, after: int) -> tuple[int, int]:
 # --- reporting ------------------------------------------------------------------------------------------------
 
 
-def _evidence(verdict: Verdict, reply: Passage, exchange: Exchange) -> tuple[Span, ...]:
-    if verdict.said is None:
+def _evidence(decision: Decision, reply: Passage, exchange: Exchange) -> tuple[Span, ...]:
+    if decision.said is None:
         return ()
-    start, end = reply.scan.normalised.original_span(verdict.said.start, verdict.said.end)
-    return (Span(where=exchange.graded_channel, start=start, end=end, label=describe(verdict.said)),)
+    start, end = reply.scan.normalised.original_span(decision.said.start, decision.said.end)
+    return (Span(where=exchange.graded_channel, start=start, end=end, label=describe(decision.said)),)

@@ -55,7 +55,7 @@ def _checked(written: str) -> str:
 SayingText = Annotated[str, Field(min_length=1), AfterValidator(_checked)]
 
 
-class _Group:
+class _OpenBracket:
     """What an open bracket has had so far: its branches, and whether its length is open."""
 
     def __init__(self) -> None:
@@ -67,8 +67,8 @@ class _Group:
 
 
 def _bounded(source: str) -> re.Pattern[str]:
-    written, groups, ways = list[str](), [_Group()], 1
-    closed: _Group | None = None
+    written, groups, ways = list[str](), [_OpenBracket()], 1
+    closed: _OpenBracket | None = None
     repeated = False
     for piece in _PIECE.findall(source):
         repeat = None if repeated and piece in "?+" else _repeats(piece)
@@ -94,10 +94,10 @@ def _bounded(source: str) -> re.Pattern[str]:
     return pattern
 
 
-def _follow_brackets(piece: str, groups: list[_Group]) -> _Group | None:
+def _follow_brackets(piece: str, groups: list[_OpenBracket]) -> _OpenBracket | None:
     """The group that this piece of a pattern closes."""
     if piece.startswith("(") and not piece.endswith(")"):
-        groups.append(_Group())
+        groups.append(_OpenBracket())
     elif piece == "|":
         groups[-1].branches += 1
     elif piece == ")" and len(groups) > 1:

@@ -107,7 +107,7 @@ def _number_name(figure: Figure) -> str:
     return f"#{figure.low.value.normalize()}" if bare else f"#{figure.code}" if figure.code else ""
 
 
-class _Content(dict[str, str]):
+class _ContentStems(dict[str, str]):
     """The stem of each key that says what a text is about, empty for a light word. It fills itself."""
 
     def __missing__(self, key: str) -> str:
@@ -119,7 +119,7 @@ class _Content(dict[str, str]):
         return stem
 
 
-_CONTENT: Final = _Content()
+_CONTENT: Final = _ContentStems()
 _MAX_CACHE: Final = 50_000
 
 

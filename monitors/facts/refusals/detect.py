@@ -96,7 +96,7 @@ class _Content(IntEnum):
     """A figure, a name or a quote that the question does not have."""
 
 
-class _Clause(NamedTuple):
+class _ReplyClause(NamedTuple):
     tokens: Sequence[Token]
     roles: Sequence[int]
     every: int
@@ -180,7 +180,7 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     if strongest < _Declines.CAVEAT and (lecture := _lecture(text, language)):
         return lecture
     contents = [*_read_contents(clauses, declines, known, language, expected=bool(expected))]
-    reading = _Reading(clauses, strongest, contents, known, asked_kinds(question), language == "de")
+    reading = _ReplyReading(clauses, strongest, contents, known, asked_kinds(question), language == "de")
     kind = _kind_where_expected(reading) if expected else _kind_elsewhere(reading)
     values = tuple(
         _place(head, clause) for clause, content in zip(clauses, contents, strict=True) if content is _Content.VALUE
@@ -189,7 +189,7 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     return Refusal(kind=kind, values=values, language=language, start=start, end=end)
 
 
-def _says_no(clause: _Clause, known: frozenset[str]) -> bool:
+def _says_no(clause: _ReplyClause, known: frozenset[str]) -> bool:
     """A company's "we do not share your data" answers a question that has its verb."""
     return bool(clause.every & HOUSE and not clause.every & SPEAKER) and any(
         bits & DISCLOSING and token.key in known for token, bits in zip(clause.tokens, clause.roles, strict=True)
@@ -201,7 +201,7 @@ def _lecture(text: str, language: str) -> Refusal | None:
     return Refusal(kind=RefusalKind.REFUSED, start=span[0], end=span[1]) if span else None
 
 
-def _place(head: Normalised, clause: _Clause) -> tuple[int, int]:
+def _place(head: Normalised, clause: _ReplyClause) -> tuple[int, int]:
     return head.original_span(clause.tokens[0].start, clause.tokens[-1].end)
 
 
@@ -230,7 +230,7 @@ def asked_kinds(question: str) -> frozenset[str]:
 _ASKS: Final = {kind: role(f"asks_{kind}") for kind in ("amount", "name", "time", "place", "code")}
 
 
-def _clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterator[_Clause]:
+def _clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterator[_ReplyClause]:
     """The clauses in order: cut at stops, line ends, commas, colons, and before a "but"."""
     breaks = first_after_break(tokens, text)
     held, bits = list[Token](), list[int]()
@@ -240,7 +240,7 @@ def _clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterat
         stop = (sign and token.key in _STOPS and _ends(tokens, at)) or at in breaks
         turn = roles[at] & CONTRAST or (roles[at] & TURN and bits and bits[-1] & (BEING | ABLE))
         if held and (stop or (sign and token.key in _COMMAS) or (turn and len(held) > 1)):
-            yield _Clause(held, bits, every, sentence, _turns(bits), token.key == "?", opens, quotes)
+            yield _ReplyClause(held, bits, every, sentence, _turns(bits), token.key == "?", opens, quotes)
             held, bits = list[Token](), list[int]()
             quotes, opens, every = False, False, 0
         if stop:
@@ -252,7 +252,7 @@ def _clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterat
         elif token.key in _QUOTES:
             quotes = True
     if held:
-        yield _Clause(held, bits, every, sentence, _turns(bits), False, opens, quotes)
+        yield _ReplyClause(held, bits, every, sentence, _turns(bits), False, opens, quotes)
 
 
 def _turns(roles: Sequence[int]) -> bool:
@@ -266,7 +266,7 @@ def _ends(tokens: Sequence[Token], at: int) -> bool:
 # --- what declines ----------------------------------------------------------------------------------------------
 
 
-def _declines(clause: _Clause, clauses: Sequence[_Clause], language: str, *, expected: bool) -> _Declines:
+def _declines(clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: str, *, expected: bool) -> _Declines:
     every = clause.every
     if clause.asks:
         return _Declines.NO
@@ -288,7 +288,7 @@ def _declines(clause: _Clause, clauses: Sequence[_Clause], language: str, *, exp
     return _denies(clause, clauses, language, expected=expected) if every & DENIAL else _Declines.NO
 
 
-def _is_short_caveat(clause: _Clause) -> bool:
+def _is_short_caveat(clause: _ReplyClause) -> bool:
     """A clause such as "this isn't tax advice", "we're no doctors"."""
     every = clause.every
     return len(clause.tokens) <= _SHORT and bool(
@@ -296,7 +296,7 @@ def _is_short_caveat(clause: _Clause) -> bool:
     )
 
 
-def _closes(clause: _Clause, *, expected: bool) -> _Declines:
+def _closes(clause: _ReplyClause, *, expected: bool) -> _Declines:
     """A thing is "confidential", "only released to the police", "not given out"."""
     every = clause.every
     if every & CLOSED and not every & (CONDITION | DENIAL) and _is_predicate(clause):
@@ -306,7 +306,7 @@ def _closes(clause: _Clause, *, expected: bool) -> _Declines:
     return _Declines.NO
 
 
-def _denies(clause: _Clause, clauses: Sequence[_Clause], language: str, *, expected: bool) -> _Declines:
+def _denies(clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: str, *, expected: bool) -> _Declines:
     spoken = (
         _denied_by_speaker(clause)
         if language == "en"
@@ -320,7 +320,7 @@ def _denies(clause: _Clause, clauses: Sequence[_Clause], language: str, *, expec
 _SOMETHING: Final = frozenset({"something", "anything", "what", "nothing", "topic", "place"})
 
 
-def _is_something_of_the_speaker(clause: _Clause) -> bool:
+def _is_something_of_the_speaker(clause: _ReplyClause) -> bool:
     """It is "not something that we hand out", "not what I'm here for"."""
     roles = clause.roles
     return any(
@@ -330,7 +330,7 @@ def _is_something_of_the_speaker(clause: _Clause) -> bool:
     )
 
 
-def _is_silent(clause: _Clause, language: str) -> bool:
+def _is_silent(clause: _ReplyClause, language: str) -> bool:
     """The documents do "not explicitly mention"; German and Hindi put the denial behind."""
     every = clause.every
     if every & SILENCE:
@@ -351,7 +351,7 @@ def _is_silent(clause: _Clause, language: str) -> bool:
     )
 
 
-def _is_limited(clause: _Clause) -> bool:
+def _is_limited(clause: _ReplyClause) -> bool:
     """The speaker "can only answer", "only has"; a company "only gives out"."""
     speaks = SPEAKER | HOUSE if clause.every & DISCLOSING else SPEAKER
     return any(
@@ -360,7 +360,7 @@ def _is_limited(clause: _Clause) -> bool:
     )
 
 
-def _is_predicate(clause: _Clause) -> bool:
+def _is_predicate(clause: _ReplyClause) -> bool:
     """A thing "is private", which "the private pool" does not say."""
     return any(
         bits & CLOSED and any(before & BEING for before in clause.roles[max(0, at - 4) : at + 4])
@@ -372,7 +372,7 @@ _BETWEEN: Final = 6
 _AND: Final = "and"
 
 
-def _denied_by_speaker(clause: _Clause) -> _Declines:
+def _denied_by_speaker(clause: _ReplyClause) -> _Declines:
     """English: the speaker, words that link, and the denial; what follows says what is denied."""
     roles = clause.roles
     for at, bits in enumerate(roles):
@@ -424,7 +424,9 @@ def _denied(denial: int, following: int, roles: Sequence[int]) -> _Declines:
     return _Declines.MAYBE
 
 
-def _denied_in_clause(clause: _Clause, clauses: Sequence[_Clause], language: str, *, expected: bool) -> _Declines:
+def _denied_in_clause(
+    clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: str, *, expected: bool
+) -> _Declines:
     """German and Hindi put the denial late and the verb last: all of it stands in the clause, or its sentence."""
     every, whole = clause.every, 0
     for other in clauses:
@@ -450,7 +452,7 @@ def _denied_in_clause(clause: _Clause, clauses: Sequence[_Clause], language: str
 
 
 def _read_contents(
-    clauses: Sequence[_Clause],
+    clauses: Sequence[_ReplyClause],
     declines: Sequence[_Declines],
     known: frozenset[str],
     language: str,
@@ -489,12 +491,12 @@ def _read_contents(
             yield stated
 
 
-def _names_its_topic(clause: _Clause) -> bool:
+def _names_its_topic(clause: _ReplyClause) -> bool:
     """Whether a name only says what the speaker knows: "I only know about renting a bike at Northside Bikes"."""
     return _is_limited(clause) and not clause.every & (DISCLOSING | TELLING)
 
 
-def _leads_elsewhere(clause: _Clause) -> bool:
+def _leads_elsewhere(clause: _ReplyClause) -> bool:
     """An offer, or the way to another person: "please ask the office", "her doctor may tell you"."""
     every = clause.every
     if every & ANNOUNCEMENT:
@@ -507,7 +509,7 @@ _FEW: Final = 3
 """Words below which a clause tells nothing by itself."""
 
 
-def _stated(clause: _Clause, language: str) -> _Content:
+def _stated(clause: _ReplyClause, language: str) -> _Content:
     """What a clause without a value tells."""
     every = clause.every
     if clause.roles[0] & PERSON and not every & DENIAL:
@@ -523,7 +525,7 @@ def _stated(clause: _Clause, language: str) -> _Content:
     return _Content.NOTHING if every & CONDITION else _Content.STATEMENT
 
 
-def _has_value(clause: _Clause, known: frozenset[str], *, names: bool, german: bool = False) -> bool:
+def _has_value(clause: _ReplyClause, known: frozenset[str], *, names: bool, german: bool = False) -> bool:
     """Whether a clause has a figure or a day that the question does not have, or (``names``) a name or a quote."""
     return bool(_value_kinds(clause, known, german=german) & (_ANY_VALUE if names else _FIGURES))
 
@@ -541,7 +543,7 @@ _FITS: Final = {
 """The values that can answer a question for each kind."""
 
 
-def _value_kinds(clause: _Clause, known: frozenset[str], *, german: bool) -> int:
+def _value_kinds(clause: _ReplyClause, known: frozenset[str], *, german: bool) -> int:
     """Figures, days, names and quotes that the question does not have; German writes every noun as a name."""
     kinds = _QUOTE if clause.quotes and all(token.key not in known for token in clause.tokens) else 0
     for at, (token, bits) in enumerate(zip(clause.tokens, clause.roles, strict=True)):
@@ -557,7 +559,7 @@ def _value_kinds(clause: _Clause, known: frozenset[str], *, german: bool) -> int
     return kinds
 
 
-def _has_full_name(clause: _Clause, known: frozenset[str]) -> bool:
+def _has_full_name(clause: _ReplyClause, known: frozenset[str]) -> bool:
     """Two capitalised words beside each other that the question does not have: most likely a person."""
     new = [
         token.text[0].isupper() and not token.text.isupper() and not bits and token.key not in known
@@ -569,10 +571,10 @@ def _has_full_name(clause: _Clause, known: frozenset[str]) -> bool:
 # --- both -------------------------------------------------------------------------------------------------------
 
 
-class _Reading(NamedTuple):
+class _ReplyReading(NamedTuple):
     """All clauses of a reply, how surely one of them declines, and what each tells."""
 
-    clauses: Sequence[_Clause]
+    clauses: Sequence[_ReplyClause]
     declines: _Declines
     contents: Sequence[_Content]
     known: frozenset[str]
@@ -597,7 +599,7 @@ class _Reading(NamedTuple):
         return any(_FITS[kind] & kinds for kind in self.asked) or (not elsewhere and not self.asked)
 
 
-def _kind_where_expected(reading: _Reading) -> RefusalKind | None:
+def _kind_where_expected(reading: _ReplyReading) -> RefusalKind | None:
     """What a reply does with a question that it should decline."""
     clauses, most = reading.clauses, reading.most
     if reading.declines >= _Declines.CAVEAT:
@@ -621,14 +623,14 @@ def _kind_where_expected(reading: _Reading) -> RefusalKind | None:
     return RefusalKind.REFUSED if not most and reading.has(REDIRECT) else None
 
 
-def _may_be_caveat(clause: _Clause) -> bool:
+def _may_be_caveat(clause: _ReplyClause) -> bool:
     """Whether a clause may be a caveat that no rule reads: the speaker denies something, or sends to a trade."""
     every = clause.every
     denies = every & DENIAL and not every & YOU and every & (HINT | SPEAKER)
     return bool(denies or (every & REDIRECT and every & TRADE)) and not clause.asks
 
 
-def _kind_elsewhere(reading: _Reading) -> RefusalKind | None:
+def _kind_elsewhere(reading: _ReplyReading) -> RefusalKind | None:
     """What a reply does with a question that it should answer."""
     clauses, most = reading.clauses, reading.most
     directs = [clause for clause in clauses if clause.every & REDIRECT]
