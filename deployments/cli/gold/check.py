@@ -121,8 +121,8 @@ def _format_reach(reach: SuiteReach) -> Iterator[str]:
 
 
 _HELP = (
-    "one claim a gold; `must_say` (--propose FILE drafts it, --accept FILE takes it over); or a judge ([judge]), "
-    'also a local model behind an OpenAI-compatible address (provider = "openai", base_url)'
+    "give each gold one claim; write `must_say` (--propose FILE drafts it, --accept FILE takes it); or "
+    'use a judge ([judge]), also a local model behind an OpenAI-compatible address (provider = "openai", base_url)'
 )
 
 
