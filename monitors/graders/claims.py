@@ -41,13 +41,13 @@ class Status(StrEnum):
     """Why a figure of the reply says nothing of how things are; `LIVE` where it does."""
 
     LIVE = "live"
-    PAST = "what was so earlier"
+    PAST = "an earlier value"
     DENIED = "what it is not"
     HEDGED = "a guess"
     OTHER_COMPANY = "what others do"
     QUESTION = "a question"
     TAKEN_BACK = "what the reply takes back"
-    INSTEAD = "what it is no more"
+    INSTEAD = "what no longer holds"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class PhraseStatus(StrEnum):
     LIVE = "live"
     DENIED = "what it is not"
     COMPARED = "what it is compared with"
-    PAST = "what was so earlier"
+    PAST = "what held earlier"
     HEDGED = "a guess"
     OTHERS = "what others do"
     QUESTION = "a question"
