@@ -26,6 +26,7 @@ from monitors.alerts.wording import (
     TRAFFIC_CASE,
     format_doubt,
     format_to_do,
+    is_disputed,
     is_grave,
     what_broke,
 )
@@ -397,7 +398,7 @@ def _example(case: FailedCase) -> MessageSection:
 def _finding_label(item: AlertItem) -> str:
     if item.observation.kind is not IncidentKind.CASE_FAILURE or item.reason is NotifyReason.RECOVERED:
         return ""
-    if item.observation.failure_kind is None:
+    if is_disputed(item.observation):
         return "Verdicts"
     return "Found" if _is_traffic(item) else "Failed check"
 

@@ -118,7 +118,9 @@ def format_to_do(item: AlertItem) -> str:
     """What helps, in a sentence; nothing where the message says it itself, as one with a title of its own does."""
     incident = item.incident
     if incident.kind is IncidentKind.CASE_FAILURE:
-        return FAILURE_TO_DO[incident.failure_kind] if incident.failure_kind else DISPUTED_TO_DO
+        if incident.failure_kind:
+            return FAILURE_TO_DO[incident.failure_kind]
+        return DISPUTED_TO_DO if is_disputed(item.observation) else ""
     return "" if format_fault(incident) != KIND_WORDS[incident.kind] else KIND_TO_DO.get(incident.kind, "")
 
 
@@ -126,8 +128,12 @@ def format_doubt(seen: Observation) -> str:
     """Why the failure is not certain; empty where it is."""
     if not seen.unconfirmed:
         return ""
-    is_disputed = seen.failure_kind is None
-    return "unconfirmed: a person must decide" if is_disputed else "not confirmed: only one judge says so"
+    return "unconfirmed: a person must decide" if is_disputed(seen) else "not confirmed: only one judge says so"
+
+
+def is_disputed(seen: Observation) -> bool:
+    """Whether rules and judge disagree; a rate of refusals has no failure kind either, and is no dispute."""
+    return seen.unconfirmed and seen.failure_kind is None
 
 
 def what_broke(item: AlertItem) -> str:

@@ -305,7 +305,7 @@ def _is_elsewhere(claim: Claim, figure: Figure, asked: Asked, reply: Passage, do
 
 _NONE: Final = frozenset({"no", "nil", "without", "none", "zero", "not", "कोई", "नहीं", "koi", "nahi"})
 _NONE_REACH: Final = 3
-_AMOUNTS: Final = frozenset({FigureKind.MONEY, FigureKind.NUMBER, FigureKind.PERCENT, FigureKind.DURATION})
+AMOUNTS: Final = frozenset({FigureKind.MONEY, FigureKind.NUMBER, FigureKind.PERCENT, FigureKind.DURATION})
 
 
 def says_none(claim: Claim, asked: Asked, reply: Passage) -> bool:
@@ -316,11 +316,47 @@ def says_none(claim: Claim, asked: Asked, reply: Passage) -> bool:
         FigureKind.IDENTIFIER,
     }:
         return False
-    tokens, topic = reply.scan.reader.tokens, asked.question_terms | claim.others
-    return any(
-        token.key in _NONE and any(STEMS[near.key] in topic for near in tokens[at + 1 : at + 1 + _NONE_REACH])
+    return _denial_of(asked.question_terms | claim.others, reply) is not None
+
+
+def denies_any(asked: Asked, reply: Passage) -> bool:
+    """``There is no co-payment``, with no word that question or gold does not have: no amount of it is right."""
+    at = _denial_of(asked.question_terms, reply)
+    clause = next((one for one in reply.clauses if at is not None and one.first <= at < one.after), None)
+    return clause is not None and _is_plain(clause, reply) and not _strange_in(clause, asked, reply)
+
+
+def states_amount(asked: Asked, reply: Passage) -> Figure | None:
+    """The one amount above zero of a reply to a gold that denies any: ``20 %`` for ``There is no co-payment``."""
+    figures = [figure for figure in reply.figures if figure.kind in AMOUNTS]
+    if len(figures) != 1 or figures[0].low.value <= 0 or _denial_of(asked.question_terms, asked.gold) is None:
+        return None
+    clause = reply.clause_of(figures[0])
+    if clause is None or _denial_of(asked.question_terms, reply) is not None:
+        return None
+    return figures[0] if _is_plain(clause, reply) and not _strange_in(clause, asked, reply) else None
+
+
+def _is_plain(clause: Clause, reply: Passage) -> bool:
+    return not clause.is_question and not clause.marks and clause.first >= reply.retracted_before
+
+
+def _strange_in(clause: Clause, asked: Asked, reply: Passage) -> Words:
+    tokens = reply.scan.reader.tokens[clause.first : clause.after]
+    spans = [_moved(figure, clause.first) for figure in clause.figures]
+    return frozenset(word for word in _terms_without(tokens, spans) - asked.known if not word.startswith("#"))
+
+
+def _denial_of(topic: Words, passage: Passage) -> int | None:
+    """The place of a negation that stands right before a word of ``topic``."""
+    tokens = passage.scan.reader.tokens
+    near = (
+        at
         for at, token in enumerate(tokens)
+        if token.key in _NONE
+        and any(STEMS[behind.key] in topic for behind in tokens[at + 1 : at + 1 + _NONE_REACH])
     )
+    return next(near, None)
 
 
 # --- status ---------------------------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ from monitors.graders.base import (
     not_read,
 )
 from monitors.graders.claims import (
+    AMOUNTS,
     Asked,
     Claim,
     Mention,
@@ -52,6 +53,7 @@ from monitors.graders.claims import (
     all_stems,
     bound_asked,
     core_of,
+    denies_any,
     is_measured,
     mentions_of,
     passage_of_gold,
@@ -60,6 +62,7 @@ from monitors.graders.claims import (
     read_claims,
     said_by_period,
     says_none,
+    states_amount,
 )
 from monitors.graders.golds import FLOOD, scanned_reply
 from monitors.graders.polarity import NEITHER, PolarityFinding, is_limited, leaves_out_limit, read_polarity
@@ -83,6 +86,7 @@ OTHER_DAYS: Final = "the figures agree, but the days of the week are not those o
 WORKING_DAYS: Final = "the figures agree, but of working days and calendar days the reply names the other"
 FOR_EACH: Final = "the figures agree, but one is for each and the other for all of them"
 LIMITED: Final = "the reply says yes or no as the gold does, but with a condition that the gold does not have"
+NONE_EXPECTED: Final = "expected “{gold}”, found {other}"
 DECLINED: Final = "the reply declines to answer, and does not say where the answer stands"
 UNREAD_REPLY: Final = "the language of the reply is not read: whether it says what the gold says is for a judge"
 
@@ -222,6 +226,12 @@ class FactualGrader:
         if polarity.reason != NEITHER:
             return stated or abstained(self, polarity.reason)
         decision = decide_terms(case, reply, locale)
+        if decision.passed is None and not case.alternatives:
+            asked = read_claims(case.gold, case.question, locale, self._domain)
+            figure = states_amount(asked, reply)
+            if figure is not None:
+                reason = NONE_EXPECTED.format(gold=case.gold, other=describe(figure))
+                decision = Decision(False, reason, said=figure)
         if speech and decision.passed is False and decision.kind is FailureKind.MISSING_FACT:
             return stated or abstained(self, _why_unread(case))
         return (
@@ -332,6 +342,8 @@ def decide_claim(  # noqa: PLR0917
             return Decision(None, NEAR.format(gold=gold, other=describe(competing[0].figure)), claim.figure)
         if says_none(claim, asked, reply):
             return Decision(True, f"states {gold}", claim.figure)
+        if claim.figure.low.value > 0 and claim.figure.kind in AMOUNTS and denies_any(asked, reply):
+            return Decision(False, f"expected {gold}, the reply says that there is none", claim.figure)
         return Decision(None, NOT_STATED.format(gold=gold), claim.figure)
     replaced = any(one.status in {Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED} for one in same)
     return _decide_otherwise(claim, different, competing, replaced=replaced)

@@ -35,7 +35,7 @@ from deployments.install_browser import working_browser
 from flows.waiting import doing
 from monitors.config.file import Config, TargetConfig, load_config, target_record
 from monitors.errors import BrowserLost, ConfigError, MonitorError, WarehouseBusy
-from monitors.goldset.load import load_suite
+from monitors.goldset.load import load_suite, suite_text
 from monitors.plural import plural
 from warehouse.data_folder import refuse_links
 
@@ -334,9 +334,16 @@ def coverage(around: DoctorContext) -> list[HealthCheck]:
             continue
         if not target.suite.exists():
             continue
+        what = f"golds of {name}"
+        if not suite_text(target.suite).strip():
+            empty, to_do = (
+                f"{target.suite} is empty",
+                "lookout gold grow, gold build or gold draft write its first cases",
+            )
+            found.append(HealthCheck(name=what, health=Health.DOUBTFUL, found=empty, to_do=to_do))
+            continue
         cases = [case for case in load_suite(target.suite).cases if case.triage is None]
         reach = reach_of(cases, default_panel(target.graders, target.domain), most=REACH_CASES)
-        what = f"golds of {name}"
         if shortfall := reach.format_shortfall(around.config.gate.coverage_floor):
             to_do = f"lookout gold check {target.suite} names them and what helps"
             found.append(HealthCheck(name=what, health=Health.DOUBTFUL, found=shortfall, to_do=to_do))

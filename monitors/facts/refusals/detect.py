@@ -169,7 +169,7 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     if not expected and not _may_decline(roles):
         return _lecture(text, language) or Refusal(kind=RefusalKind.ANSWERED, language=language)
     known = _keys(question)
-    clauses = [*_clauses(tokens, roles, head.text)][:_CLAUSES]
+    clauses = _mark_questions([*_clauses(tokens, roles, head.text)][:_CLAUSES])
     declines = [_declines(clause, clauses, language, expected=bool(expected)) for clause in clauses]
     if not expected:
         declines = [
@@ -253,6 +253,21 @@ def _clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterat
             quotes = True
     if held:
         yield _ReplyClause(held, bits, every, sentence, _turns(bits), False, opens, quotes)
+
+
+def _mark_questions(clauses: list[_ReplyClause]) -> list[_ReplyClause]:
+    """Every clause up to the mark asks where the sentence begins as a question: "Could you rephrase, or …?"."""
+    asking = {clause.sentence for clause in clauses if clause.asks}
+    inverted = {
+        clause.sentence
+        for clause in clauses
+        if clause.first
+        and clause.sentence in asking
+        and clause.roles[0] & ABLE
+        and clause.roles[1:2]
+        and clause.roles[1] & YOU
+    }
+    return [clause._replace(asks=True) if clause.sentence in inverted else clause for clause in clauses]
 
 
 def _turns(roles: Sequence[int]) -> bool:
@@ -559,13 +574,18 @@ def _value_kinds(clause: _ReplyClause, known: frozenset[str], *, german: bool) -
     return kinds
 
 
+_ARTICLES: Final = frozenset({"the", "our"})
+
+
 def _has_full_name(clause: _ReplyClause, known: frozenset[str]) -> bool:
-    """Two capitalised words beside each other that the question does not have: most likely a person."""
+    """Two new capitalised words beside each other: most likely a person, save behind "the" or "our"."""
     new = [
         token.text[0].isupper() and not token.text.isupper() and not bits and token.key not in known
         for token, bits in zip(clause.tokens, clause.roles, strict=True)
     ]
-    return any(map(all, pairwise(new)))
+    return any(
+        all(pair) and not (at and clause.tokens[at - 1].key in _ARTICLES) for at, pair in enumerate(pairwise(new))
+    )
 
 
 # --- both -------------------------------------------------------------------------------------------------------

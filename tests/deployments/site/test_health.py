@@ -18,6 +18,7 @@ from flows.server.schedule_state import ScheduleState, schedule_states
 from monitors.alerts.liveness import Beat
 from monitors.records.self_checks import DrillReport, DrillStation, StationResult, StationState
 from tests.deployments.site.site_server import config_of, filled, serving_site
+from tests.polling import wait_until
 from tests.servers.watchdog import Watchdog
 from tests.warehouse.sample_rows import alert, exchange
 from warehouse.journal.rows import AlertRow, DrillRow, ResultRow
@@ -220,15 +221,15 @@ def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
         done = {"state": {"type": "COMPLETED", "name": "Pass"}, "force": True}
         assert client.post(f"/flow_runs/{ended}/set_state", json=done).is_success
         try:
-            found = {one.name: one for one in schedule_states(api) or ()}
+            states = wait_until(lambda: schedule_states(api), what="Prefect's server answers within the deadline")
         finally:
             for one in (ours, strangers):
                 client.delete(f"/deployments/{one}")
-    state = found["site-health-ours"]
+    state = next(state for state in states if state.name == "site-health-ours")
     assert (state.paused, state.ended, state.broke) == (False, "Pass", False)
     assert state.next_at is not None
     assert state.next_at.isoformat()[:16] == soon[:16]
-    assert "site-health-strangers" not in found
+    assert "site-health-strangers" not in {state.name for state in states}
 
 
 def test_a_server_that_is_away_or_strange_says_nothing(tmp_path):
