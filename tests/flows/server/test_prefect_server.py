@@ -20,6 +20,7 @@ from flows.server import prefect_server
 from flows.server.prefect_server import PrefectUnavailable
 from monitors.errors import WarehouseUnwritable
 from tests.flows.server_kills import kill_while_it_starts, servers_of
+from tests.polling import wait_until
 from tests.prefect_home import with_tables
 
 pytestmark = pytest.mark.prefect
@@ -80,6 +81,8 @@ def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tm
         home.mkdir()
         note = prefect_server.LocalServer(pid=silent.pid, port=port)
         (home / "server.json").write_text(note.model_dump_json(), encoding="utf-8")
+        # Linux shows the arguments of a new process a moment after `Popen` returns.
+        wait_until(Path(f"/proc/{silent.pid}/cmdline").read_bytes, what="the process shows its arguments")
         try:
             with pytest.raises(PrefectUnavailable, match=r"did not answer within 1\.2 s"):
                 prefect_server.connect(
