@@ -14,13 +14,14 @@ from itertools import pairwise
 from typing import Final
 
 from monitors.domains.pack import Domain
-from monitors.facts.claims.clauses import Clause, Passage, Words, content_terms, read_passage
+from monitors.facts.claims.clauses import Clause, Passage, Words, content_terms, figure_names, read_passage
 from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
 from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.vocabulary import LIGHT, PERIODS, STEMS, Mark
 from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound, FactKind
 from monitors.facts.quantities.locales import Locale
+from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.units import TIME_UNITS
 from monitors.facts.text import NUMERAL, SIGN, WORD, keys_of
 from monitors.graders.golds import scanned_gold, scanned_reply
@@ -48,6 +49,8 @@ class Status(StrEnum):
     QUESTION = "a question"
     TAKEN_BACK = "what the reply takes back"
     INSTEAD = "what no longer holds"
+    ALTERNATIVE = "one of several values"
+    ELSEWHERE = "what holds for another value than the one asked about"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +129,13 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
     """The claims of a gold, for a question."""
     gold, question = passage_of_gold(gold_text, locale), passage_of_gold(question_text, locale)
     question_terms = content_terms(question.scan.reader.tokens, question.figures) - _measured_by(question)
+    question_terms |= figure_names(question.figures)
     figures = [_with_bound(figure, gold) for figure in gold.figures if _is_stated(gold, figure)]
     clauses = [gold.clause_of(figure) for figure in figures]
-    words = [clause.words if clause is not None else frozenset[str]() for clause in clauses]
-    own = [each - _names_of(figure) for each, figure in zip(words, figures, strict=True)]
+    own = [
+        _words_with(figure, clause) if clause is not None else frozenset[str]()
+        for figure, clause in zip(figures, clauses, strict=True)
+    ]
     several = len(figures) > 1 and len({clause.first for clause in clauses if clause is not None}) > 1
     common = frozenset[str].intersection(*own) if several else frozenset[str]()
     labels = [each - common if several else frozenset[str]() for each in own]
@@ -211,8 +217,14 @@ def _is_stated(gold: Passage, figure: Figure) -> bool:
     return not plain or all(other.low.ordinal for other in gold.figures)
 
 
+def _words_with(figure: Figure, clause: Clause) -> Words:
+    """The words that stand with a figure; figures of other kinds are words too: the price of "20 l"."""
+    others = figure_names([other for other in clause.figures if other.kind is not figure.kind])
+    return (clause.words | clause.names | others) - _names_of(figure)
+
+
 def _names_of(figure: Figure) -> Words:
-    return frozenset({f"#{figure.low.value.normalize()}", f"#{figure.code}"})
+    return frozenset({f"#{figure.low.value.normalize()}", f"#{figure.code}"}) | figure_names([figure])
 
 
 MAX_PLAIN_ORDINAL: Final = 3
@@ -254,7 +266,7 @@ def mentions_of(  # noqa: C901 - one row for each reason that a figure is no men
                 continue
             mention = Mention(figure, clause, likeness, status_of(figure, clause, reply, asked, claim), frozenset())
             mention.strange = strange_terms(mention, asked, reply)
-            words = clause.words if mention.strange else clause.words | clause.context
+            words = _words_with(figure, clause) | (frozenset[str]() if mention.strange else clause.context)
             turns = _DIRECTIONS & asked.known
             mention.key = (words & wanted) | (
                 turns & all_stems(reply, clause.first, clause.after) if turns else turns
@@ -354,6 +366,7 @@ def _denial_of(topic: Words, passage: Passage) -> int | None:
         at
         for at, token in enumerate(tokens)
         if token.key in _NONE
+        and any(token.kind != SIGN for token in tokens[at + 1 : at + 2])
         and any(STEMS[behind.key] in topic for behind in tokens[at + 1 : at + 1 + _NONE_REACH])
     )
     return next(near, None)
@@ -366,13 +379,17 @@ _DENIALS: Final = keys_of("not isn't aren't wasn't doesn't don't didn't never ni
 _BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "takes", "charge"})
 
 
-def status_of(  # noqa: C901 - one row for each status
+def status_of(  # noqa: C901, PLR0912 - one row for each status
     figure: Figure, clause: Clause, reply: Passage, asked: Asked, claim: Claim
 ) -> Status:
     """Whether a figure says how things are, and if not, why."""
     reader, marks = reply.scan.reader, clause.marks
     if clause.is_question:
         return Status.QUESTION
+    if _is_alternative(figure, claim, reply):
+        return Status.ALTERNATIVE
+    if _is_for_another_value(figure, clause, asked):
+        return Status.ELSEWHERE
     if figure.first < reply.retracted_before:
         return Status.TAKEN_BACK
     if figure.kind is not FigureKind.UNLIMITED and not figure.said_free and _is_denied(figure, reply):
@@ -381,6 +398,9 @@ def status_of(  # noqa: C901 - one row for each status
         return Status.DENIED
     if figure.low.date == ALWAYS and is_always_denied(reader, figure.low):
         return Status.DENIED
+    about = any(mark & Mark.APPROXIMATE and after == figure.first for _, after, mark in reply.marks)
+    if about and not any(mark & Mark.APPROXIMATE for _, _, mark in asked.gold.marks):
+        return Status.HEDGED
     if not asked_hedge(asked) and any(
         one.marks & Mark.HEDGE for one in reply.clauses if one.sentence == clause.sentence
     ):
@@ -395,8 +415,38 @@ def status_of(  # noqa: C901 - one row for each status
         return Status.INSTEAD
     if not asked.is_past and _is_past(figure, clause, reply):
         return Status.PAST
-    del reader
     return Status.LIVE
+
+
+_OR: Final = keys_of("or oder ou ya या")
+
+
+def _is_alternative(figure: Figure, claim: Claim, reply: Passage) -> bool:
+    """``£72 or £81``: one of two figures of a kind, and the gold has no such choice."""
+    if claim.figure.high is not None:
+        return False
+    reader, place = reply.scan.reader, reply.figures.index(figure) if figure in reply.figures else -1
+    if place < 0:
+        return False
+    neighbours = [(reply.figures[at], figure) for at in (place - 1,) if at >= 0]
+    neighbours += [(figure, other) for other in reply.figures[place + 1 : place + 2]]
+    return any(
+        first.kind is second.kind
+        and second.first - max(first.last, first.per_last) <= 2  # noqa: PLR2004 - "or" and nothing else between
+        and any(reader.token(at).key in _OR for at in range(first.last + 1, second.first))
+        for first, second in neighbours
+    )
+
+
+def _is_for_another_value(figure: Figure, clause: Clause, asked: Asked) -> bool:
+    """``€980 for ten years`` where twenty are asked about: a figure of the question's kind, and none that is it."""
+    plain = Leeway()
+    beside = [other for other in clause.figures if other is not figure]
+    for wanted in asked.question.figures:
+        likenesses = {compare_figures(wanted, other, plain) for other in beside}
+        if Likeness.DIFFERENT in likenesses and Likeness.SAME not in likenesses:
+            return wanted.kind is not figure.kind
+    return False
 
 
 def asked_hedge(asked: Asked) -> bool:
@@ -427,11 +477,11 @@ def _follows(figure: Figure, clause: Clause, reply: Passage, wanted: Mark) -> bo
 _REACH: Final = 6
 
 
-def _is_old_end(figure: Figure, clause: Clause, reader: object) -> bool:
+def _is_old_end(figure: Figure, clause: Clause, reader: NumberReader) -> bool:
     """The 35 of "went up from 35 to 70"."""
     place = clause.figures.index(figure) if figure in clause.figures else -1
-    token = getattr(reader, "token")(figure.first - 1)  # noqa: B009
-    return token.key == "from" and place == 0
+    before = figure.first - 1 - (reader.token(figure.first - 1).key == "the")
+    return reader.token(before).key == "from" and place == 0
 
 
 def _is_past(figure: Figure, clause: Clause, reply: Passage) -> bool:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from monitors.domains.pack import Domain
-from monitors.facts.claims.clauses import Passage, Words, content_terms
-from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
+from monitors.facts.claims.clauses import Passage, Words, content_terms, figure_names
+from monitors.facts.claims.compare import Leeway, Likeness, compare_figures, is_conversion
 from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.phrases import (
+    Phrase,
     PhraseStatus,
     asks_order,
     is_proper_name,
@@ -29,6 +30,7 @@ from monitors.facts.claims.phrases import (
 from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, SIDES, STEMS, Mark, opposite_in
 from monitors.facts.claims.wording import describe
 from monitors.facts.language import LanguageEvidence, evidence, spoken_language
+from monitors.facts.quantities.fact import Bound
 from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
 from monitors.facts.quantities.translations import LANGUAGES
 from monitors.facts.refusals.detect import read_refusal
@@ -84,8 +86,8 @@ BETTER: Final = "{gold} stands in the reply, but another sentence says more of w
 UNSURE: Final = "{other} stands in the reply; whether it is what was asked cannot be read"
 OTHER_DAYS: Final = "the figures agree, but the days of the week are not those of the gold"
 WORKING_DAYS: Final = "the figures agree, but of working days and calendar days the reply names the other"
-FOR_EACH: Final = "the figures agree, but one is for each and the other for all of them"
 LIMITED: Final = "the reply says yes or no as the gold does, but with a condition that the gold does not have"
+UNLABELLED: Final = "{gold} stands in the reply, but not with the words that say what it is for"
 NONE_EXPECTED: Final = "expected “{gold}”, found {other}"
 DECLINED: Final = "the reply declines to answer, and does not say where the answer stands"
 UNREAD_REPLY: Final = "the language of the reply is not read: whether it says what the gold says is for a judge"
@@ -185,7 +187,7 @@ class FactualGrader:
             stated = self._word_for_word(case, exchange)
             return stated or abstained(self, _why_unread(case))
         others = [gold for gold, asked in zip(golds, read, strict=True) if asked not in measured_golds]
-        if not best.passed and not speech and (others or all(figure.code for figure in accepted)):
+        if best.passed is None and not speech and (others or all(figure.code for figure in accepted)):
             named = case.model_copy(
                 update={"gold": (others or golds)[0], "alternatives": tuple((others or golds)[1:])}
             )
@@ -277,7 +279,8 @@ def _why_unread(case: GoldCase) -> str:
 
 
 _POINTS: Final = re.compile(
-    r"\b(?:find|found|shown|listed|see|page|look up|section|displayed|available (?:at|in|on)|under|website|app)\b",
+    r"\b(?:find|found|shown|listed|see|page|look up|section|displayed|available (?:at|in|on)|under|website|app"
+    r"|write to|e-?mail)\b|@|www\.|https?:",
     re.IGNORECASE,
 )
 _FIGURE: Final = re.compile(r"\d")
@@ -328,10 +331,18 @@ def decide_claim(  # noqa: PLR0917
         one
         for one in competing
         if not _is_for_another_claim(one, claim, asked, leeway)
+        and not _is_example(one, reply)
         and all(compare_figures(other, one.figure, leeway) is not Likeness.SAME for other in others)
     ]
     if live:
-        return _decide_stated(claim, live, competing, asked, reply)
+        sentences = {one.clause.sentence for one in live}
+        competing = [
+            one
+            for one in competing
+            if not (one.clause.sentence in sentences and is_conversion(claim.figure, one.figure))
+        ]
+        elsewhere = [one for one in competing if _is_right_elsewhere(one, claim, asked, reply, leeway)]
+        return _decide_stated(claim, live, competing, elsewhere, asked, reply)
     different = [one for one in competing if one.likeness.is_different]
     if not different:
         if any(one.status is Status.DENIED for one in same):
@@ -354,13 +365,36 @@ def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: 
     return any(
         compare_figures(other.figure, mention.figure, leeway) is Likeness.SAME
         for other in asked.claims
-        if other is not claim and not (other.label and claim.label)
+        if other is not claim and not (other.label and claim.label and mention.key & claim.label)
     )
 
 
-def _decide_stated(
-    claim: Claim, live: Sequence[Mention], competing: Sequence[Mention], asked: Asked, reply: Passage
+def _is_example(mention: Mention, reply: Passage) -> bool:
+    """Whether a figure is worked out for one case: "a group of ten, for example, pays $90"."""
+    return any(
+        clause.sentence == mention.clause.sentence and clause.marks & Mark.EXAMPLE for clause in reply.clauses
+    )
+
+
+def _is_right_elsewhere(mention: Mention, claim: Claim, asked: Asked, reply: Passage, leeway: Leeway) -> bool:
+    """Whether a figure is another claim's own, and the reply has none of the words that distinguish the claims."""
+    labels = frozenset[str]().union(*(other.label for other in asked.claims))
+    return not any(clause.words & labels for clause in reply.clauses) and any(
+        compare_figures(other.figure, mention.figure, leeway) is Likeness.SAME
+        for other in asked.claims
+        if other is not claim
+    )
+
+
+def _decide_stated(  # noqa: PLR0917
+    claim: Claim,
+    live: Sequence[Mention],
+    competing: Sequence[Mention],
+    elsewhere: Sequence[Mention],
+    asked: Asked,
+    reply: Passage,
 ) -> Decision:
+    """``elsewhere`` are those of ``competing`` that are right for another claim of the gold."""
     gold = describe(claim.figure)
     best = max(live, key=lambda one: (len(one.key & claim.label), len(one.key), -len(one.strange)))
     own = best.key & claim.label
@@ -376,7 +410,9 @@ def _decide_stated(
         contradicting = [
             one
             for one in _nearest(nearer)
-            if one.likeness.is_different and (best.key < one.key or (best.strange and not one.strange))
+            if one.likeness.is_different
+            and one not in elsewhere
+            and ((best.key < one.key and (best.strange or not one.strange)) or (best.strange and not one.strange))
         ]
         values = {describe(one.figure) for one in contradicting}
         if len(values) == 1:
@@ -390,9 +426,18 @@ def _decide_stated(
     ]
     if tied:
         return Decision(None, SEVERAL.format(gold=gold, other=describe(tied[0].figure)), claim.figure)
-    if best.strange and not labelled and any(not one.key < best.key for one in competing):
+    # A time is that of an event: "we close at 4:15, so the last visitors come in at 3:30".
+    of_another_event = (
+        claim.figure.kind is FigureKind.TIME
+        and bool(claim.subject - best.key)
+        and any(one.clause.sentence == best.clause.sentence for one in competing)
+    )
+    unsure = of_another_event or any(not one.key < best.key for one in competing)
+    if best.strange and not labelled and unsure:
         word = ", ".join(sorted(best.strange)[:3])
         return Decision(None, STRANGE.format(gold=gold, word=word), claim.figure)
+    if claim.label and not labelled and elsewhere:
+        return Decision(None, UNLABELLED.format(gold=gold), claim.figure)
     reason = _turned(claim, best, asked, reply)
     if reason:
         return Decision(None, reason, claim.figure)
@@ -452,8 +497,8 @@ def _keys(asked: Asked) -> set[str]:
 
 
 def _is_in_bound(tokens: Sequence[Token], at: int, figure: Figure) -> bool:
-    """The "than" of "no more than 5"."""
-    return tokens[at].key == "than" and at < figure.first <= at + 3
+    """The "than" of "no more than 5"; not the one of a comparison that is not read: "schmaler als 5 cm"."""
+    return tokens[at].key == "than" and at < figure.first <= at + 3 and figure.bound is not Bound.EXACT
 
 
 def _substitute(best: Mention, missing: Words, asked: Asked, reply: Passage) -> str:
@@ -505,6 +550,9 @@ def _decide_otherwise(
     return Decision(None, UNSURE.format(other=other), claim.figure)
 
 
+_DENIED: Final = keys_of(
+    "not no never nicht kein keine nie नहीं nahi nahin pas sin cannot can't doesn't don't isn't aren't"
+)
 _WORKING: Final = re.compile(
     r"\b(working|business|banking)[\s-]days?\b|\b(werk|arbeits)tage?n?\b|\bjours ouvr|\bdías (?:hábil|laborab)",
     re.IGNORECASE,
@@ -534,13 +582,21 @@ def _other_terms(asked: Asked, reply: Passage, decisions: Sequence[Decision], do
         *(clause.words | clause.context | all_stems(reply, clause.first, clause.after) for clause in near)
     )
     others = frozenset[str]().union(*(claim.others for claim in asked.claims))
-    inside = {at for figure in asked.gold.figures for at in range(figure.first, figure.last + 1)}
+    bounds = {Bound.EXACT: 0}
+    inside = {
+        at
+        for figure in asked.gold.figures
+        for at in range(figure.first - bounds.get(figure.bound, _BOUND_REACH), figure.last + 1)
+    }
     outside = {STEMS[token.key] for at, token in enumerate(asked.gold.scan.reader.tokens) if at not in inside}
     turns = [stem for stem in outside - all_stems(asked.question) if stem in OPPOSITES]
     if any(not SIDES[stem] & words for stem in turns if stem not in _LOOSE_TURNS):
         return SAYS_MORE
     missing = others - words - asked.question_terms - frozenset(STEMS[word] for word in domain.common)
-    conditions = {token.key for token in asked.gold.scan.reader.tokens} & _CONDITIONS
+    keys = {token.key for token in asked.gold.scan.reader.tokens}
+    if keys & _BUT and keys & _DENIED and not _DENIED & {token.key for token in reply.scan.reader.tokens}:
+        return SAYS_MORE  # "yes, but not in the first 3 months"
+    conditions = keys & _CONDITIONS
     if "only" in conditions and not words & _ONLY:
         return SAYS_MORE
     if conditions & {"if", "unless", "provided", "wenn"} and any(one.strange for one in decisions):
@@ -556,10 +612,13 @@ def _other_terms(asked: Asked, reply: Passage, decisions: Sequence[Decision], do
     return ""
 
 
-_LOOSE_TURNS: Final = keys_of("up from till until with more least most maximum minimum max min over less new after")
+_BUT: Final = keys_of("but except aber lekin par लेकिन पर sauf pero")
+_LOOSE_TURNS: Final = keys_of("from till until with least most maximum minimum max min over new after")
 """Words with an opposite that bounds and light words say as well."""
 
 
+_BOUND_REACH: Final = 4
+"""Words before a figure that make it a bound: "no more than"."""
 _ONLY: Final = frozenset(STEMS[word] for word in ("only", "just", "solely", "exclusively", "sirf", "केवल", "सिर्फ"))
 _PREPOSITIONS: Final = frozenset({"of", "after", "before", "from", "for", "in", "on", "at", "to", "by"})
 
@@ -599,7 +658,7 @@ MAX_NAME_TERMS: Final = 5
 def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> Decision:
     """A name, a short phrase or a list: it passes where it stands for what was asked, and nothing turns it."""
     question = passage_of_gold(case.question, locale)
-    asked = content_terms(question.scan.reader.tokens, question.figures)
+    asked = content_terms(question.scan.reader.tokens, question.figures) | figure_names(question.figures)
     asked_terms = {word_of(token) for token in question.scan.reader.tokens}
     decisions = [
         _decide_phrase(text, reply, question, asked, asked_terms) for text in (case.gold, *case.alternatives)
@@ -617,7 +676,8 @@ def _decide_phrase(text: str, reply: Passage, question: Passage, asked: Words, a
     if asked_terms.issuperset(keys):
         return Decision(None, "the gold repeats the question, so that the reply may do no more")
     places = read_phrase(reply, keys, asked, question)
-    items = [] if any(place.status is PhraseStatus.LIVE for place in places) else items_of(text)
+    stands = any(place.status is PhraseStatus.LIVE and not _spans_lines(reply, place) for place in places)
+    items = [] if stands else items_of(text)
     if items:
         decision = _decide_list(items, reply, question, asked)
         if decision is not None:
@@ -637,6 +697,12 @@ def _decide_phrase(text: str, reply: Passage, question: Passage, asked: Words, a
     if len(keys) > MAX_NAME_TERMS or not is_proper_name(text) or not other_names(reply, asked, question):
         return Decision(None, STATEMENT)
     return Decision(False, "the reply names something else, and nothing of the gold", kind=FailureKind.MISSING_FACT)
+
+
+def _spans_lines(reply: Passage, place: Phrase) -> bool:
+    """Whether the words of a phrase are items of a list in the reply, where more items may follow."""
+    start, end = (reply.scan.reader.tokens[at] for at in (place.first, place.after - 1))
+    return "\n" in reply.scan.normalised.text[start.start : end.end]
 
 
 def _decide_list(
@@ -664,6 +730,9 @@ def _decide_list(
     sentences = {
         clause.sentence for clause in reply.clauses for first in firsts if clause.first <= first < clause.after
     }
+    listed = [clause for clause in reply.clauses if tokens[clause.first - 1].text in _BULLETS and clause.first]
+    in_list = any(clause.sentence in sentences for clause in listed)
+    sentences |= {clause.sentence for clause in listed} if in_list else set()
     words = frozenset[str]().union(
         *(
             content_terms([tokens[at] for at in range(clause.first, clause.after) if at not in inside])
@@ -679,6 +748,7 @@ def _decide_list(
     return Decision(True, "the reply has all items of the gold", span=_span(reply, low, high))
 
 
+_BULLETS: Final = frozenset("-*•·")
 _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})
 """In a list, other items are no competing."""
 

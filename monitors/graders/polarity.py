@@ -93,7 +93,8 @@ def question_of(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQuest
     tokens = scanned_gold(text, locale).reader.tokens
     keys = [token.key for token in tokens]
     topic = frozenset(word for word in topic_words(tokens) if len(word) > 2)  # noqa: PLR2004
-    asked = [group for group in (*PREDICATES.values(), *domain.predicates) if group & set(keys)]
+    plain = {key for at, key in enumerate(keys) if key != "any" and not _is_auxiliary(keys, at)}
+    asked = [group for group in (*PREDICATES.values(), *domain.predicates) if group & plain]
     return YesNoQuestion(topic - STOP_WORDS - domain.common, domain.yes.union(*asked))
 
 
@@ -180,9 +181,12 @@ def _stated(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) ->
 
 
 def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The sentences of a text. A question that another sentence follows is no statement: "Compulsory? Not here"."""
     clauses: list[list[Token]] = [[]]
-    for token in tokens:
+    for at, token in enumerate(tokens):
         if token.key in _CLAUSE_ENDS:
+            if token.key == "?" and at + 1 < len(tokens):
+                clauses.pop()
             clauses.append([])
         else:
             clauses[-1].append(token)
@@ -204,6 +208,7 @@ def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Cl
             and token.key not in silent
             and tuple(keys[place + 1 : place + 3]) not in OUT_OF
             and not _is_purpose(keys, place)
+            and not _is_auxiliary(keys, place)
         )
         forbidden = may and _forbids(keys, place)
         if not positive and not forbidden and not excludes(token.key, keys[place - 1] if place else "", domain):
@@ -221,6 +226,15 @@ def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Cl
 def _is_purpose(keys: Sequence[str], place: int) -> bool:
     """``to cancel, call us`` says what for, not that it can be done; ``you are able to cancel`` does."""
     return place > 0 and keys[place - 1] == "to" and _ABLE_TO.isdisjoint(keys[max(0, place - 2) : place - 1])
+
+
+def _is_auxiliary(keys: Sequence[str], place: int) -> bool:
+    """The "have" of "have dropped off" and "has been" says nothing by itself."""
+    following = keys[place + 1] if place + 1 < len(keys) else ""
+    return keys[place] in _HAVE and (following == "been" or following.endswith("ed"))
+
+
+_HAVE: Final = frozenset({"have", "has", "having"})
 
 
 def _forbids(keys: Sequence[str], place: int) -> bool:
@@ -291,6 +305,20 @@ def leaves_out_limit(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -
     return all(limit and not limit & keys for limit in limits)
 
 
+_OPENINGS_ONLY: Final = frozenset({"fr", "es"})
+"""Languages of which a yes or no is read, and no sentence that says it in other words."""
+
+
+_SHORT_ANSWER: Final = 5
+
+
+def _answers_itself(tokens: Sequence[Token]) -> bool:
+    """``Pay for parking here? Certainly not.`` answers its own question, which may be the other way round."""
+    asks = next((at for at, token in enumerate(tokens) if token.key == "?"), len(tokens))
+    ends = (at for at, token in enumerate(tokens) if at > asks and token.key in _CLAUSE_ENDS)
+    return 0 < next(ends, len(tokens)) - asks - 1 <= _SHORT_ANSWER
+
+
 class PolarityFinding(NamedTuple):
     """What a reply answers: ``agrees`` is ``None`` where it is open, with the reason."""
 
@@ -308,14 +336,18 @@ def read_polarity(
         return PolarityFinding(None, NEITHER)
     scan = scanned_reply(reply, locale)
     tokens = scan.reader.tokens
-    if opening(tokens) is None and _UNSTATED.search(scan.normalised.text[:_LOOKED_AT].lower()):
+    opened = opening(tokens)
+    if opened is None and _UNSTATED.search(scan.normalised.text[:_LOOKED_AT].lower()):
         return PolarityFinding(None, "the reply says that this is not stated")
     asked = question_of(question, domain, locale)
-    said = polarity_of(tokens, asked, domain)
+    if locale.speech in _OPENINGS_ONLY:
+        said = opened or PolarityReading(Polarity.OPEN, ())
+    else:
+        said = polarity_of(tokens, asked, domain)
     agrees = _agrees(said.polarity, wanted, limited=any(scanned_gold(gold, locale).readings for gold in golds))
-    if agrees is None:
+    if agrees is None or (opened is None and _answers_itself(tokens)):
         return PolarityFinding(None, UNCLEAR)
-    if opening(tokens) is None:
+    if opened is None:
         clause = {token.key for found in _clauses(tokens) if said.tokens[0] in found for token in found}
         if _ONLY & clause:
             return PolarityFinding(None, CONDITION)

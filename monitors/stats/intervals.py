@@ -130,6 +130,8 @@ def beta_share(place: float, first: float, second: float) -> float:
     """
     if place <= 0 or place >= 1:
         return float(place >= 1)
+    if first <= 0 or second <= 0:  # all of it lies at 0, or at 1
+        return float(first <= 0)
     if place > (first + 1) / (first + second + 2):
         return 1 - beta_share(1 - place, second, first)
     scale = lgamma(first + second) - lgamma(first) - lgamma(second)

@@ -158,8 +158,9 @@ def test_a_folder_that_loses_more_than_a_point_is_named():
 
 
 @pytest.mark.whole_only
-def test_tests_of_a_small_tree_catch_a_mutant_and_miss_another(tmp_path):
+def test_tests_of_a_small_tree_catch_a_mutant_and_miss_another(tmp_path, monkeypatch):
     """Coverage is measured with a context for each test, in a process that a test starts too; then mutants are run."""
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     passes = "def passes(score):\n    return score >= 2\n"
     tree = tree_with(tmp_path / "tree", gate=passes, unused="def unused(x):\n    return x + 1\n", __init__="")
     for name, source in {

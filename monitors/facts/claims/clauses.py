@@ -16,11 +16,12 @@ from typing import Final, NamedTuple
 
 from monitors.facts.claims.figures import Figure, FigureKind, figures_of
 from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark, marks_in
+from monitors.facts.claims.wording import describe
 from monitors.facts.quantities.currencies import SIGNS
 from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.scan import Scan
-from monitors.facts.text import WORD, Token, keys_of
+from monitors.facts.text import NUMERAL, WORD, Token, keys_of
 
 Words = frozenset[str]
 
@@ -40,6 +41,8 @@ class Clause:
     marks: Mark = Mark.NOTHING
     is_question: bool = False
     is_cell: bool = False
+    names: Words = frozenset()
+    """The figures beside a cell as words, by which it may be found: the flight "at 10:05"."""
     figures: list[Figure] = field(default_factory=list[Figure])
 
 
@@ -65,6 +68,8 @@ _ENDS: Final = frozenset(".!?।")
 _ABBREVIATIONS: Final = keys_of(
     "mr mrs ms dr st no nr approx ca e g i a p m tel incl excl max min rs vs bzw inkl z b d h u str"
 )
+_UNITS_TOO: Final = frozenset({"m", "h", "g", "min", "max"})
+"""Abbreviations that end a sentence too: "a clearance of 1.95 m. Vans …"."""
 _ANAPHORS: Final = keys_of("it it's its this that that's they these those yeh ye यह ये")
 _OTHERS: Final = frozenset({"other", "some", "many", "most", "andere", "autres", "otros"})
 """Before a plural at the beginning of a clause: it speaks of others."""
@@ -101,6 +106,11 @@ def content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = ()) -> Wo
     return frozenset(stems)
 
 
+def figure_names(figures: Sequence[Figure]) -> Words:
+    """Figures as words."""
+    return frozenset(f"={describe(figure)}" for figure in figures)
+
+
 def _number_name(figure: Figure) -> str:
     """A bare number as a word: it may be a name ("a child of six", "Route 66")."""
     bare = figure.kind is FigureKind.NUMBER and figure.high is None
@@ -125,8 +135,11 @@ _MAX_CACHE: Final = 50_000
 
 def _content_stem(tokens: Sequence[Token], at: int, token: Token) -> str:
     stem = _CONTENT[token.key]
+    if len(token.key) == 1 and token.text.isupper() and token.text.isascii() and token.text != "I":
+        figure_behind = at + 1 < len(tokens) and tokens[at + 1].kind == NUMERAL
+        return token.key if figure_behind or (at and tokens[at - 1].kind == WORD) else ""  # "ramp A", "A 2.3 m"
     if len(stem) <= 1:
-        return stem if token.text.isupper() else ""
+        return ""
     if stem == "non":
         return "" if at + 1 < len(tokens) and tokens[at + 1].text == "-" else stem
     if at > 1 and tokens[at - 1].text == "-" and tokens[at - 2].key == "non":
@@ -311,7 +324,10 @@ class _Builder:
                     continue
                 column = columns[place] if place < len(columns) else frozenset[str]()
                 head = header[place] if has_header and place < len(header) else None
-                self._add(first, after, path | label | column, is_cell=True, head=head)
+                others = [cell for at, cell in enumerate(row) if at != place]
+                names = figure_names([figure for cell in others for figure in self.figures_in(*cell)])
+                beside = frozenset[str]().union(*(self.words(*cell) for cell in others))
+                self._add(first, after, path | label | column, is_cell=True, context=beside, names=names, head=head)
 
     def _cells(self, line: _Line) -> list[tuple[int, int]]:
         raw = self.text[line.start : line.end]
@@ -359,11 +375,14 @@ class _Builder:
         if token.text != "." or at + 1 >= after:
             return True
         before, following = self.tokens[at - 1], self.tokens[at + 1]
+        if following.text == ".":
+            return False  # the last dot of "..." ends it
         if following.start == token.end and following.kind == WORD:
             return False
-        return not (
-            before.end == token.start and before.key.removesuffix("\0") in _ABBREVIATIONS and before.text != "I"
-        )
+        key = before.key.removesuffix("\0")
+        if key in _UNITS_TOO and following.kind == WORD and following.text[0].isupper() and len(following.text) > 1:
+            return True
+        return not (before.end == token.start and key in _ABBREVIATIONS and before.text != "I")
 
     def _add_sentence(self, first: int, after: int, path: Words) -> None:
         self.sentence += 1
@@ -373,6 +392,8 @@ class _Builder:
         is_question = self.tokens[after - 1].text == "?" and not self._is_tag(first, after)
         context = self._context(first, after)
         for start, end in pairwise(cuts):
+            if start > first and self.tokens[start].key in _ANDS and not self.words(start, end):
+                context = context | self.words(first, start)  # "£3 and £4.50 a month" of one account
             self._add(start, end, path, is_question=is_question, context=context)
 
     def _is_tag(self, first: int, after: int) -> bool:
@@ -417,11 +438,13 @@ class _Builder:
         is_question: bool = False,
         is_cell: bool = False,
         context: Words = frozenset(),
+        names: Words = frozenset(),
         head: tuple[int, int] | None = None,
     ) -> None:
         clause = Clause(first, after, self.sentence, path, self.words(first, after) | path, context)
         clause.is_question, clause.is_cell = is_question, is_cell
         clause.figures = self.figures_in(first, after)
+        clause.names = names
         if self.tokens[first].key in _OTHERS and after - first > 1 and self.tokens[first + 1].key.endswith("s"):
             clause.marks = Mark.OTHER
         if head is not None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from monitors.facts.claims.equality import Match, compare
 from monitors.facts.claims.figures import Figure, FigureKind
+from monitors.facts.claims.vocabulary import COUNTED
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 
 Words = frozenset[str]
@@ -80,11 +81,23 @@ def compare_figures(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
         return _codes(gold, said)
     if FigureKind.UNLIMITED in {gold.kind, said.kind}:
         return Likeness.SAME if gold.kind is said.kind else Likeness.OTHER
+    if gold.high is not None and said.high is not None and _may_be_hours(gold, said):
+        return Likeness.NEAR
     if gold.high is not None or said.high is not None:
         likeness = _ranges(gold, said, leeway)
     else:
         likeness = _bounded(gold, said, leeway)
     return _per(gold, said, leeway, likeness) if likeness in {Likeness.SAME, Likeness.DIFFERENT} else likeness
+
+
+def _may_be_hours(gold: Figure, said: Figure) -> bool:
+    """``9–12`` beside ``2–5 pm``: a bare range may be one of hours."""
+    bare = said if said.kind is FigureKind.NUMBER else gold
+    times = {gold.kind, said.kind} == {FigureKind.TIME, FigureKind.NUMBER}
+    return times and bare.high is not None and not bare.noun and 0 <= bare.low.value <= bare.high.value <= _HOURS
+
+
+_HOURS: Final = 24
 
 
 def _codes(gold: Figure, said: Figure) -> Likeness:
@@ -160,6 +173,14 @@ def _may_be_grouped(first: Decimal, second: Decimal) -> bool:
     )
 
 
+def is_conversion(first: Figure, second: Figure) -> bool:
+    """Whether two figures say one measure in two units, rounded: 2,150 m and 7,050 ft."""
+    one, other = first.low, second.low
+    if one.kind is not FactKind.QUANTITY or one.kind is not other.kind or one.unit != other.unit:
+        return False
+    return one.original_unit != other.original_unit and abs(one.value - other.value) <= abs(one.value) * _ROUNDED
+
+
 _ROUNDED: Final = Decimal("0.02")
 """How far a converted figure may be rounded: 5 ft for 1.5 m."""
 
@@ -177,6 +198,12 @@ def _bounded(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
     if gold.kind is said.kind is FigureKind.NUMBER and gold.noun and said.noun and not gold.noun & said.noun:
         return Likeness.OTHER
     wanted = gold.bound if gold.bound is not Bound.EXACT else leeway.bound
+    if (
+        likeness is Likeness.DIFFERENT
+        and gold.bound is not Bound.EXACT
+        and abs(gold.low.value - said.low.value) == 1
+    ):
+        return Likeness.NEAR  # "under 7" is "up to and including 6"
     if likeness is Likeness.SAME and {wanted, said.bound} == {Bound.AT_MOST, Bound.AT_LEAST}:
         return Likeness.OTHER_BOUND
     return likeness
@@ -249,7 +276,9 @@ def _per(gold: Figure, said: Figure, leeway: Leeway, values: Likeness) -> Likene
         elif not value_same:
             return Likeness.NEAR if _periods(gold.per) and _periods(said.per) else Likeness.OTHER
         else:
-            return Likeness.NEAR if gold.per < said.per or said.per < gold.per else Likeness.OTHER_PER
+            nested = gold.per < said.per or said.per < gold.per
+            known = any(word in COUNTED or _periods(frozenset({word})) for word in gold.per | said.per)
+            return Likeness.OTHER_PER if known and not nested else Likeness.NEAR
     elif gold.per:
         likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR
     elif said.per & _SHORT_PERIODS and not (said.per <= leeway.asked or said.per & gold.noun):

@@ -354,6 +354,8 @@ def _figure(reader: NumberReader, low: QuantityReading, high: QuantityReading | 
     bound = low.bound if high is None else Bound.EXACT
     if bound is Bound.AT_MOST and _is_turned_round(reader, low):
         bound = Bound.AT_LEAST
+    if low.kind is FactKind.TIME and high is None:
+        bound = _TIME_BOUNDS.get(reader.token(low.first - 1).key, bound)
     noun, behind = _noun(reader, end) if low.kind in {FactKind.NUMBER, FactKind.DURATION} else (frozenset[str](), 0)
     per, after = _per_behind(reader, end, end.last + 1 + behind)
     if not per:
@@ -377,6 +379,12 @@ def _figure(reader: NumberReader, low: QuantityReading, high: QuantityReading | 
         noun=noun,
         per_last=after - 1,
     )
+
+
+_TIME_BOUNDS: Final = {
+    "from": Bound.AT_LEAST, "after": Bound.AT_LEAST, "until": Bound.AT_MOST, "till": Bound.AT_MOST,
+    "by": Bound.AT_MOST, "before": Bound.AT_MOST,
+}  # fmt: skip
 
 
 def _is_turned_round(reader: NumberReader, low: QuantityReading) -> bool:
@@ -502,7 +510,8 @@ def _identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure
             and match.start() < one.end
             for one in readings
         )
-        if first is None or typed or not _is_identifier(match[0], reader, first):
+        alone = len(match[0]) == len(text.strip(" .")) and " " in match[0] and not _THOUSANDS.fullmatch(match[0])
+        if first is None or typed or not (alone or _is_identifier(match[0], reader, first)):
             continue
         last = first
         while last + 1 < reader.size and reader.token(last + 1).end <= match.end():
@@ -514,6 +523,7 @@ def _identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure
     return found
 
 
+_THOUSANDS: Final = re.compile(r"\d{1,3}(?: \d{3})+")
 _MAX_PLAIN_LETTERS: Final = 3
 _VERSIONS: Final = frozenset({"version", "firmware", "release", "app", "v", "build"})
 

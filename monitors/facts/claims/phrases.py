@@ -28,6 +28,8 @@ class PhraseStatus(StrEnum):
     QUESTION = "a question"
     TAKEN_BACK = "what the reply takes back"
     OUTDONE = "something else than what was asked"
+    SEVERAL = "one of several"
+    QUALIFIED = "something that the reply takes away again"
     ROLES = "one of two names in a role that is not read"
 
 
@@ -44,7 +46,7 @@ _ASIDE: Final = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
 _ARTICLES: Final = keys_of("the a an of and & in on at der die das le la les el los las")
 _DENIALS: Final = DENIALS | keys_of(
     "not isn't wasn't never except excluding nor neither without no nicht kein keine nie ohne pas sin "
-    "cannot can't doesn't don't"
+    "cannot can't doesn't don't won't"
 )
 _DENIALS_BEHIND: Final = keys_of("नहीं nahi nahin nhi nicht pas niet")
 _BEHIND_SKIPPED: Final = keys_of("के का की को से ke ka ki ko se में mein")
@@ -122,7 +124,7 @@ def read_phrase(passage: Passage, phrase: Sequence[str], asked: Words, question:
     ]
 
 
-def _status(  # noqa: C901 - one row for each status
+def _status(  # noqa: C901, PLR0912 - one row for each status
     passage: Passage, first: int, after: int, asked: Words, question: Passage
 ) -> PhraseStatus:
     tokens = passage.scan.reader.tokens
@@ -149,11 +151,53 @@ def _status(  # noqa: C901 - one row for each status
         return PhraseStatus.PAST
     if marks & Mark.INSTEAD and any(mark is Mark.INSTEAD and start <= at < first for at, _, mark in passage.marks):
         return PhraseStatus.DENIED
+    if (
+        marks & Mark.CHANGE
+        and tokens[first - 1 if first else 0].key in _FROM | _ARTICLES
+        and _FROM & set(before[-2:])
+    ):
+        return PhraseStatus.PAST
+    later = [mark for at, _, mark in passage.marks if mark & Mark.RETRACT and after <= at]
+    if later and any(
+        clause.sentence <= one.sentence <= clause.sentence + 1 and one.marks & Mark.RETRACT
+        for one in passage.clauses
+    ):
+        return PhraseStatus.TAKEN_BACK
+    if _is_one_of_several(passage, first, after, asked):
+        return PhraseStatus.SEVERAL
+    if any(
+        tokens[at].key in _BUT and _DENIALS & {as_written(token.key) for token in tokens[at + 1 : at + 4]}
+        for at in range(after, min(len(tokens), after + _MAX_BUT))
+    ):
+        return PhraseStatus.QUALIFIED
     if _is_outdone(passage, clause, (first, after), asked, question):
         return PhraseStatus.OUTDONE
     if _has_other_role(passage, question, start, first):
         return PhraseStatus.ROLES
     return PhraseStatus.LIVE
+
+
+_FROM: Final = frozenset({"from", "von", "vom", "de", "desde", "से", "se"})
+_BUT: Final = frozenset({"but", "aber", "lekin", "लेकिन"})
+_MAX_BUT: Final = 10
+_AND_OR: Final = keys_of("and or & und oder et ou y o और या aur ya")
+
+
+def _is_one_of_several(passage: Passage, first: int, after: int, asked: Words) -> bool:
+    """``between Ada and Bo``: a name beside another that neither gold nor question has."""
+    tokens = passage.scan.reader.tokens
+    if not tokens[first].text[0].isupper():
+        return False
+    pairs = [(after, after + 1), (first - 1, first - 2)]
+    return any(
+        0 <= joint < len(tokens)
+        and 0 <= other < len(tokens)
+        and tokens[joint].key in _AND_OR
+        and tokens[other].kind == WORD
+        and tokens[other].text[0].isupper()
+        and STEMS[tokens[other].key] not in asked
+        for joint, other in pairs
+    )
 
 
 def question_is_past(question: Passage) -> bool:
@@ -211,6 +255,10 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
     segment = (_terms_of(passage, start, end) | clause.path) & asked
     strange = content_terms(beside) - asked
     named = tokens[first].text[0].isupper() or not tokens[first].text.isascii()
+    if clause.is_cell:
+        own = len((clause.words | clause.context | clause.names) & asked)
+        cells = [other for other in passage.clauses if other.is_cell and other is not clause]
+        return any(len((other.words | other.context | other.names) & asked) >= own for other in cells)
     if clause.path:
         return any(other.path and len(other.words & asked) > len(segment) for other in passage.clauses)
     sentence = [one for one in passage.clauses if one.sentence == clause.sentence]

@@ -35,6 +35,7 @@ class Mark(IntFlag):
     UNLIMITED = 8192
     HALF = 16384
     NOT_FREE = 32768
+    EXAMPLE = 65536
 
 
 _MARKS: Final = {
@@ -43,6 +44,7 @@ _MARKS: Final = {
     ("status", "past_verbs"): Mark.PAST_VERB,
     ("status", "now"): Mark.NOW,
     ("status", "hedge"): Mark.HEDGE,
+    ("status", "example"): Mark.EXAMPLE,
     ("status", "approximate"): Mark.APPROXIMATE,
     ("status", "other"): Mark.OTHER,
     ("status", "retract"): Mark.RETRACT,
@@ -88,6 +90,9 @@ LIGHT: Final = frozenset(_keys(" ".join(_TABLES["light"].values())))
 """Words that say nothing about what a figure is for."""
 PERIODS: Final = {key: name for name, words in _TABLES["periods"].items() for key in _keys(words)}
 """The period that a word names: ``year`` of "annual"."""
+
+COUNTED: Final = frozenset(_TABLES["per"]["counted"].split())
+"""The stems of what amounts are for: per person, per item. Of two that are not here, both may be one thing."""
 
 _SUFFIXES: Final = ("'s", "ied", "ies", "ing", "ed", "es", "s", "ly", "e")
 _FOREIGN_SUFFIXES: Final = ("innen", "ern", "en", "er", "es", "em", "et", "e", "n", "s", "t")

@@ -72,12 +72,13 @@ _HOUR_WORDS: Final = {
 }
 _SPOKEN: Final = re.compile(
     rf"""\b(?: (?P<from>\d{{1,2}}){_TO} )?
-    (?: (?P<shift>half\spast|quarter\spast|quarter\sto) \s (?P<hour>\d{{1,2}}|{"|".join(_HOUR_WORDS)})\b (?![:.]\d)
+    (?: (?P<shift>(?:half|quarter|twenty-five|twenty|ten|five)\s(?:past|to)) \s
+        (?P<hour>\d{{1,2}}|{"|".join(_HOUR_WORDS)})\b (?![:.]\d)
         (?: \s?(?P<half>[ap])(?:\.\s?m\b\.?|\s?m\b) )? )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_SPOKEN_HINT: Final = re.compile(r"half past|quarter (?:past|to)", re.IGNORECASE)
-_SHIFTS: Final = {"half past": 30, "quarter past": 15, "quarter to": -15}
+_SPOKEN_HINT: Final = re.compile(r"(?:half|quarter|five|ten|twenty) (?:past|to)", re.IGNORECASE)
+_MINUTES_SPOKEN: Final = {"half": 30, "quarter": 15, "twenty-five": 25, "twenty": 20, "ten": 10, "five": 5}
 _LOOKED_BACK: Final = 12
 _NOON, _DAY = 12, 24
 _EVENING: Final = frozenset({"शाम", "shaam", "sham"})
@@ -153,6 +154,15 @@ def _dotted(text: str) -> Iterator[_ClockTime]:
             yield _ClockTime(found.start(end), found.end(end), hour, int(found[end][-2:]), last <= _NOON)
 
 
+_AT: Final = re.compile(r"\b(?:at|till|until|by|from|before|after)\s+$", re.IGNORECASE)
+
+
+def _is_range(text: str, found: re.Match[str]) -> bool:
+    """``ten to twelve pupils`` is a range, ``at ten to twelve`` a time."""
+    is_quarter = found["shift"].lower().startswith("quarter")
+    return not is_quarter and _AT.search(text[max(0, found.start() - _LOOKED_BACK) : found.start()]) is None
+
+
 def _spoken(text: str) -> Iterator[_ClockTime]:
     for found in _SPOKEN.finditer(text):
         word = found["hour"].lower()
@@ -161,7 +171,13 @@ def _spoken(text: str) -> Iterator[_ClockTime]:
             continue
         if found["from"] is not None and int(found["from"]) < _DAY:
             yield _ClockTime(found.start("from"), found.end("from"), int(found["from"]), 0, is_open=True)
-        minutes = (60 * in_day + _SHIFTS[found["shift"].lower()]) % (60 * _DAY)
+        shift, direction = found["shift"].lower().split()
+        if direction == "to" and shift not in {"quarter", "half"} and word not in _HOUR_WORDS:
+            continue  # "ten to 12" is a range
+        if direction == "to" and _is_range(text, found):
+            continue
+        minutes = _MINUTES_SPOKEN[shift] * (1 if direction == "past" else -1)
+        minutes = (60 * in_day + minutes) % (60 * _DAY)
         yield _ClockTime(found.start("shift"), found.end(), *divmod(minutes, 60), is_open=not found["half"])
 
 

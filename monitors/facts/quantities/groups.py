@@ -252,6 +252,8 @@ class GroupReader(Lookup):
     def _fraction_group(self, at: int, word: NumberWord) -> Group | None:
         """``half a million``, ``quarter million``, ``आधा``; an English half or quarter by itself is no number."""
         after = at + 1
+        if word.english and self.token(after).key == "of" and self.token(after + 2).key in self._units:
+            after += 1  # "a quarter of an hour"
         if word.english and self.part(after) is NumberPart.ARTICLE:
             after += 1
         if (
@@ -267,6 +269,8 @@ class GroupReader(Lookup):
         following = self.word(at + 1)
         if following is None:
             return None
+        if following.part is NumberPart.FRACTION and following.english and self.token(at + 2).key == "of":
+            return self._fraction_group(at + 1, following)
         if following.part in {NumberPart.HUNDRED, NumberPart.SCALE, NumberPart.DOZEN}:
             return self._hundreds(Group(Decimal(1), at + 1))
         if following.part is NumberPart.ORDINAL and following.english and following.value >= 100:  # noqa: PLR2004

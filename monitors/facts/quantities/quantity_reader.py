@@ -286,6 +286,10 @@ def _typed(reader: NumberReader, amount: NumberSpan) -> list[QuantityReading]:
         return [reading_of(reader, FactKind.PERCENT, amount, last=amount.last)]
     if slash_dash(reader, after):
         return [money_reading(reader, amount, "INR", first=amount.first, last=after + 1)]
+    if amount.worded and 0 < amount.value < 1 and reader.token(after).key == "of":
+        after += 1 + (reader.token(after + 1).key in {"a", "an", "one"})  # three quarters of an hour
+        if unit_after(reader, after) is None:
+            after = amount.last + 1
     time = None if amount.ordinal else unit_after(reader, after)
     if time is not None:
         return [duration_with_half(reader, amount, time[0], time[1])]

@@ -62,17 +62,30 @@ def _behind(reader: NumberReader, at: int) -> Bound:
         return Bound.AT_MOST
     if key in {"onwards", "onward", "plus", "+", "upwards"} or (key, following) in _LEAST_BEHIND:
         return Bound.AT_LEAST
+    if following == "at" and reader.token(at).kind == WORD and key not in _JOINTS_OR:
+        return {"most": Bound.AT_MOST, "least": Bound.AT_LEAST}.get(reader.token(at + 2).key, Bound.EXACT)
     return Bound.EXACT
 
 
+_JOINTS_OR = frozenset({"and", "or", "but"})
+_REPEATED = {
+    "कम": Bound.AT_LEAST, "kam": Bound.AT_LEAST, "ज्यादा": Bound.AT_MOST, "zyada": Bound.AT_MOST,
+    "jyada": Bound.AT_MOST, "अधिक": Bound.AT_MOST, "adhik": Bound.AT_MOST,
+}  # fmt: skip
+"""Words that Hindi says twice with "से" between: कम से कम is at least, ज़्यादा से ज़्यादा at most."""
 _MOST_BEHIND = frozenset(
-    {("से", "कम"), ("se", "kam"), ("or", "less"), ("or", "below"), ("and", "below"), ("or", "fewer"), ("at", "most")}
-)
+    {
+        ("से", "कम"), ("se", "kam"), ("से", "छोटे"), ("se", "chhote"), ("or", "less"), ("or", "below"),
+        ("and", "below"), ("or", "fewer"), ("or", "younger"), ("or", "lighter"), ("or", "shorter"),
+        ("or", "smaller"), ("at", "most"), ("and", "under"), ("or", "under"), ("and", "younger"),
+    }
+)  # fmt: skip
 _LEAST_BEHIND = frozenset(
     {
         ("से", "अधिक"), ("से", "ज्यादा"), ("से", "ऊपर"), ("se", "zyada"), ("se", "jyada"), ("se", "adhik"),
         ("se", "upar"), ("or", "more"), ("and", "above"), ("or", "above"), ("and", "over"), ("or", "over"),
-        ("at", "least"),
+        ("at", "least"), ("से", "बडे"), ("se", "bade"), ("or", "older"), ("and", "older"), ("and", "up"),
+        ("or", "higher"), ("or", "longer"), ("or", "heavier"),
     }
 )  # fmt: skip
 
@@ -81,6 +94,8 @@ def _before(reader: NumberReader, at: int) -> Bound:
     """The nearest bounding words in the few tokens before, in the same sentence."""
     for place in range(at, max(-1, at - _WINDOW), -1):
         key, earlier = reader.token(place).key, reader.token(place - 1).key
+        if key == "." and earlier in {"max", "min"}:
+            return Bound.AT_MOST if earlier == "max" else Bound.AT_LEAST
         if key in _STOPS or key == ",":
             return Bound.EXACT
         found = _phrase(reader, place, key, earlier)
@@ -99,10 +114,8 @@ def _phrase(reader: NumberReader, place: int, key: str, earlier: str) -> Bound:
         return _than(reader, place - 1)
     if key in {"most", "least"} and earlier == "at":
         return Bound.AT_MOST if key == "most" else Bound.AT_LEAST
-    if key == "कम" and earlier == "से" and reader.token(place - 2).key == "कम":
-        return Bound.AT_LEAST
-    if key == "kam" and earlier == "se" and reader.token(place - 2).key == "kam":
-        return Bound.AT_LEAST
+    if key == reader.token(place - 2).key and earlier in {"से", "se"} and key in _REPEATED:
+        return _REPEATED[key]
     if key in {"exceeding", "exceed", "above", "over", "beyond"}:
         negated = negated or reader.token(place - 2).key in _NEGATIONS or earlier == "cannot"
         return Bound.AT_MOST if negated else Bound.AT_LEAST

@@ -124,7 +124,7 @@ UNSURE, TRADE, CAVEAT, HEDGING, HINT, EMPHASIS, LINK, OFFER = map(
 REDIRECT, ANNOUNCEMENT, INSTRUCTION, REASON, CONDITION = map(
     role, ("redirect", "announcement", "instruction", "reason", "condition")
 )
-TURN, THING, UNINFORMED = map(role, ("turn", "thing", "uninformed"))
+TURN, THING, UNINFORMED, FLAT_NO, POINTS = map(role, ("turn", "thing", "uninformed", "flat_no", "points"))
 PERSON, OTHER, CONTRAST, ANSWERS, TIMEWORD, NUMBER, TITLE, YOU, BEING = map(
     role, ("person", "other", "contrast", "answers", "timeword", "number", "title", "you", "being")
 )
@@ -180,7 +180,8 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     if strongest < _Declines.CAVEAT and (lecture := _lecture(text, language)):
         return lecture
     contents = [*_read_contents(clauses, declines, known, language, expected=bool(expected))]
-    reading = _ReplyReading(clauses, strongest, contents, known, asked_kinds(question), language == "de")
+    contact = "@" in head.text or "://" in head.text
+    reading = _ReplyReading(clauses, strongest, contents, known, asked_kinds(question), language == "de", contact)
     kind = _kind_where_expected(reading) if expected else _kind_elsewhere(reading)
     values = tuple(
         _place(head, clause) for clause, content in zip(clauses, contents, strict=True) if content is _Content.VALUE
@@ -285,7 +286,12 @@ def _declines(clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: s
     every = clause.every
     if clause.asks:
         return _Declines.NO
-    if every & FORMULA or (every & DECLINING and every & (SPEAKER | HOUSE)) or (every & BEYOND and every & REMIT):
+    if (
+        every & FORMULA
+        or (every & FLAT_NO and expected)
+        or (every & DECLINING and every & (SPEAKER | HOUSE))
+        or (every & BEYOND and every & REMIT)
+    ):
         return _Declines.YES
     if every & DENIAL and _is_something_of_the_speaker(clause):
         return _Declines.YES
@@ -520,6 +526,7 @@ def _leads_elsewhere(clause: _ReplyClause) -> bool:
     return bool(every & (OFFER | REDIRECT)) or bool(may_answer and not clause.roles[0] & YOU)
 
 
+_LONG: Final = 9
 _FEW: Final = 3
 """Words below which a clause tells nothing by itself."""
 
@@ -600,10 +607,24 @@ class _ReplyReading(NamedTuple):
     known: frozenset[str]
     asked: frozenset[str]
     german: bool
+    gives_contact: bool
+    """Whether it has an e-mail address or a link."""
 
     @property
     def most(self) -> _Content:
         return max(self.contents, default=_Content.NOTHING)
+
+    @property
+    def may_help(self) -> bool:
+        """Whether a long clause of another sentence states something: a rule that holds for the case."""
+        first = self.clauses[0].sentence if self.clauses else 0
+        return any(
+            len(clause.tokens) >= _LONG
+            and clause.sentence > first
+            and not clause.asks
+            and not clause.every & (OFFER | REDIRECT | SPEAKER | CONDITION | SOURCE | OTHER)
+            for clause in self.clauses
+        )
 
     def has(self, roles: int) -> bool:
         return any(clause.every & roles for clause in self.clauses)
@@ -616,6 +637,8 @@ class _ReplyReading(NamedTuple):
                 kinds |= _value_kinds(clause, self.known, german=self.german)
             elif elsewhere and content is not _Content.VALUE and not _names_its_topic(clause):
                 kinds |= _NAME if _has_full_name(clause, self.known) else 0
+                if "code" in self.asked:
+                    kinds |= _value_kinds(clause, self.known, german=self.german) & _FIGURE
         return any(_FITS[kind] & kinds for kind in self.asked) or (not elsewhere and not self.asked)
 
 
@@ -627,7 +650,7 @@ def _kind_where_expected(reading: _ReplyReading) -> RefusalKind | None:
             return RefusalKind.REFUSED_THEN_ANSWERED if reading.gives_what_was_asked(elsewhere=False) else None
         if most and reading.declines is not _Declines.SILENT:
             return RefusalKind.REFUSED_THEN_ANSWERED if most is _Content.MORE and not reading.asked else None
-        names = reading.asked & {"name"} and reading.gives_what_was_asked(elsewhere=True)
+        names = reading.asked & {"name", "code"} and reading.gives_what_was_asked(elsewhere=True)
         return None if names else RefusalKind.REFUSED
     if reading.declines is _Declines.HEDGE:
         return RefusalKind.ANSWERED if most is _Content.VALUE else None if most else RefusalKind.REFUSED
@@ -654,11 +677,14 @@ def _kind_elsewhere(reading: _ReplyReading) -> RefusalKind | None:
     """What a reply does with a question that it should answer."""
     clauses, most = reading.clauses, reading.most
     directs = [clause for clause in clauses if clause.every & REDIRECT]
-    gives_number = any(token.kind == NUMERAL for clause in directs for token in clause.tokens)
+    gives_number = reading.gives_contact or any(
+        token.kind == NUMERAL for clause in directs for token in clause.tokens
+    )
     if reading.declines >= _Declines.SILENT:
         if most is _Content.VALUE:
             return RefusalKind.HELPED_WITH_CAVEAT
-        return None if gives_number or (most and reading.declines is _Declines.YES) else RefusalKind.REFUSED
+        unread = gives_number or reading.has(POINTS) or (most and reading.declines is _Declines.YES)
+        return None if unread or reading.may_help else RefusalKind.REFUSED
     if reading.declines >= _Declines.HEDGE:
         if gives_number or (most and (most > _Content.STATEMENT or reading.declines is _Declines.CAVEAT)):
             return RefusalKind.HELPED_WITH_CAVEAT
