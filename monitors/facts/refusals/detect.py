@@ -527,6 +527,7 @@ def _leads_elsewhere(clause: _ReplyClause) -> bool:
 
 
 _LONG: Final = 9
+_CONTENT_LENGTH: Final = 5
 _FEW: Final = 3
 """Words below which a clause tells nothing by itself."""
 
@@ -616,13 +617,15 @@ class _ReplyReading(NamedTuple):
 
     @property
     def may_help(self) -> bool:
-        """Whether a long clause of another sentence states something: a rule that holds for the case."""
+        """Whether a clause of another sentence states a rule of the company about a thing that was asked about."""
         first = self.clauses[0].sentence if self.clauses else 0
         return any(
             len(clause.tokens) >= _LONG
             and clause.sentence > first
             and not clause.asks
-            and not clause.every & (OFFER | REDIRECT | SPEAKER | CONDITION | SOURCE | OTHER)
+            and not clause.every
+            & (OFFER | REDIRECT | SPEAKER | CONDITION | OTHER | PERSON | HOUSE | CLOSED | CAVEAT)
+            and any(len(token.key) >= _CONTENT_LENGTH and token.key in self.known for token in clause.tokens)
             for clause in self.clauses
         )
 
