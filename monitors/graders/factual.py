@@ -660,22 +660,26 @@ def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> Decision:
     question = passage_of_gold(case.question, locale)
     asked = content_terms(question.scan.reader.tokens, question.figures) | figure_names(question.figures)
     asked_terms = {word_of(token) for token in question.scan.reader.tokens}
-    decisions = [
-        _decide_phrase(text, reply, question, asked, asked_terms) for text in (case.gold, *case.alternatives)
-    ]
+    golds = (case.gold, *case.alternatives)
+    accepted = frozenset[str]().union(
+        *(content_terms(passage_of_gold(text, locale).scan.reader.tokens) for text in golds)
+    )
+    decisions = [_decide_phrase(text, reply, question, asked, asked_terms, accepted) for text in golds]
     short = [one for one in decisions if one.reason != SENTENCE] or decisions
     return next((one for one in short if one.passed), None) or next(
         (one for one in short if one.passed is None), short[0]
     )
 
 
-def _decide_phrase(text: str, reply: Passage, question: Passage, asked: Words, asked_terms: set[str]) -> Decision:
+def _decide_phrase(  # noqa: PLR0917
+    text: str, reply: Passage, question: Passage, asked: Words, asked_terms: set[str], accepted: Words
+) -> Decision:
     keys = phrase_keys(text)
     if not keys or len(keys) > MAX_PHRASE_TERMS:
         return Decision(None, SENTENCE)
     if asked_terms.issuperset(keys):
         return Decision(None, "the gold repeats the question, so that the reply may do no more")
-    places = read_phrase(reply, keys, asked, question)
+    places = read_phrase(reply, keys, asked, question, accepted)
     stands = any(place.status is PhraseStatus.LIVE and not _spans_lines(reply, place) for place in places)
     items = [] if stands else items_of(text)
     if items:

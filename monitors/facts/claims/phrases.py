@@ -116,16 +116,21 @@ def word_of(token: Token) -> str:
     )
 
 
-def read_phrase(passage: Passage, phrase: Sequence[str], asked: Words, question: Passage) -> list[Phrase]:
-    """Each place of a phrase with its status. ``asked`` are the content words of the question."""
+def read_phrase(
+    passage: Passage, phrase: Sequence[str], asked: Words, question: Passage, accepted: Words = frozenset()
+) -> list[Phrase]:
+    """Each place of a phrase with its status. ``asked`` are the content words of the question.
+
+    ``accepted`` are the words of all golds: a name of another one beside this one is no other answer.
+    """
     return [
-        Phrase(first, after, _status(passage, first, after, asked, question))
+        Phrase(first, after, _status(passage, first, after, asked, question, accepted))
         for first, after in find_phrase(passage, phrase)
     ]
 
 
-def _status(  # noqa: C901, PLR0912 - one row for each status
-    passage: Passage, first: int, after: int, asked: Words, question: Passage
+def _status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
+    passage: Passage, first: int, after: int, asked: Words, question: Passage, accepted: Words
 ) -> PhraseStatus:
     tokens = passage.scan.reader.tokens
     clause = next((one for one in passage.clauses if one.first <= first < one.after), None)
@@ -163,7 +168,7 @@ def _status(  # noqa: C901, PLR0912 - one row for each status
         for one in passage.clauses
     ):
         return PhraseStatus.TAKEN_BACK
-    if _is_one_of_several(passage, first, after, asked):
+    if _is_one_of_several(passage, first, after, asked | accepted):
         return PhraseStatus.SEVERAL
     if any(
         tokens[at].key in _BUT and _DENIALS & {as_written(token.key) for token in tokens[at + 1 : at + 4]}
@@ -183,21 +188,21 @@ _MAX_BUT: Final = 10
 _AND_OR: Final = keys_of("and or & und oder et ou y o और या aur ya")
 
 
-def _is_one_of_several(passage: Passage, first: int, after: int, asked: Words) -> bool:
+def _is_one_of_several(passage: Passage, first: int, after: int, known: Words) -> bool:
     """``between Ada and Bo``: a name beside another that neither gold nor question has."""
     tokens = passage.scan.reader.tokens
     if not tokens[first].text[0].isupper():
         return False
-    pairs = [(after, after + 1), (first - 1, first - 2)]
-    return any(
-        0 <= joint < len(tokens)
-        and 0 <= other < len(tokens)
-        and tokens[joint].key in _AND_OR
-        and tokens[other].kind == WORD
-        and tokens[other].text[0].isupper()
-        and STEMS[tokens[other].key] not in asked
-        for joint, other in pairs
-    )
+    for joint, step in ((after, 1), (first - 1, -1)):
+        if not 0 <= joint < len(tokens) or tokens[joint].key not in _AND_OR:
+            continue
+        at, name = joint + step, list[Token]()
+        while 0 <= at < len(tokens) and tokens[at].kind == WORD and tokens[at].text[0].isupper():
+            name.append(tokens[at])
+            at += step
+        if name and not any(STEMS[token.key] in known for token in name):
+            return True
+    return False
 
 
 def question_is_past(question: Passage) -> bool:
@@ -269,7 +274,10 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
         terms = _terms_of(passage, low, high)
         theirs = terms & asked
         own = segment if sentence[0].first <= low < sentence[-1].after else whole
-        candidate = any(_is_name(tokens, at, low) for at in range(low, high)) if named else bool(terms - asked)
+        candidate = bool(terms - asked) and (
+            not named
+            or any(_is_name(tokens, at, low) and STEMS[tokens[at].key] not in asked for at in range(low, high))
+        )
         apposition = low == end + 1 and not strange
         more = theirs - own
         outdone = len(own) < len(theirs) or (more and (verb & more or (strange and len(own) <= len(theirs))))
