@@ -52,6 +52,8 @@ _DENIALS_BEHIND: Final = keys_of("नहीं nahi nahin nhi nicht pas niet")
 _BEHIND_SKIPPED: Final = keys_of("के का की को से ke ka ki ko se में mein")
 _SEPARATORS: Final = frozenset(",;()–—|")
 _MAX_SKIPPED: Final = 3
+_JOINING_SIGNS: Final = frozenset("-.")
+"""Signs inside a phrase: "R. J. Mitchell"."""
 
 
 @lru_cache(maxsize=256)
@@ -93,7 +95,7 @@ def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]
             while (
                 at < len(plain)
                 and plain[at] != wanted
-                and (plain[at] in _ARTICLES or plain[at] == "-")
+                and (plain[at] in _ARTICLES or plain[at] in _JOINING_SIGNS)
                 and skipped < _MAX_SKIPPED
             ):
                 at, skipped = at + 1, skipped + 1
