@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from tests.tools.alert_path import count_functions, record_alert_path
 from tests.tools.private_words import identifier_counts, message_counts
 from tests.tools.shape import measure, rows
 
@@ -27,7 +28,7 @@ def test_files_lines_classes_and_functions_are_counted(tmp_path, snapshot):
     (root / "flows" / "page.html").write_text("<p>")
     shape = measure(root)
     assert (shape.files, shape.lines, shape.repeated) == (3, 66, {"Case": 2})
-    assert shape.longest == ("flows/two.py::f:5", 60)
+    assert shape.functions == {"flows/two.py::f:5": 60}
     assert shape.small_modules == ["flows/one.py"]
     assert [(name, value, is_met) for name, value, _, is_met in rows(shape)] == snapshot
 
@@ -35,6 +36,16 @@ def test_files_lines_classes_and_functions_are_counted(tmp_path, snapshot):
 def test_a_folder_with_21_files_is_crowded(tmp_path):
     root = planted(tmp_path, **{f"m{number}": "def f():\n    pass\n" for number in range(21)})
     assert measure(root).crowded == {"flows": 21}
+
+
+def test_the_alert_path_ends_where_slack_is_asked_and_leaves_out_what_is_excluded():
+    functions = record_alert_path()
+    total, counted, rendering = count_functions(functions)
+    assert ("monitors/alerts/slack/client.py", "SlackBot.send") in functions
+    assert total > counted > rendering > 0
+    assert count_functions(
+        [("monitors/alerts/redact.py", "redact"), ("monitors/alerts/message.py", "message")]
+    ) == (2, 1, 1)
 
 
 def test_private_words_are_seen_where_they_stand_and_nowhere_else(tmp_path):
