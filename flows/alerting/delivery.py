@@ -15,11 +15,10 @@ from pathlib import Path
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.threads import shown_in_first_alert
-from monitors.alerts.grouping import BEGINS_A_THREAD
 from monitors.alerts.sender import REFUSED
 from monitors.errors import NotifyError, NotifyTransient, WarehouseBusy
 from monitors.records.base import Record
-from monitors.records.incidents import Alert, DeliveryStatus, Incident, Receipt
+from monitors.records.incidents import BEGINS_A_THREAD, Alert, DeliveryStatus, Incident, Receipt
 from warehouse.queries import outbox
 from warehouse.queries.incidents import is_waiting
 
@@ -156,11 +155,13 @@ def _was_refused(receipt: Receipt) -> bool:
 
 def _remember_thread(notifier: Notifier, alert: Alert, receipt: Receipt) -> None:
     """Store the thread, so that later news of these incidents goes below this message."""
-    about = {item.incident.fingerprint for item in alert.items}
 
     def decision(previous: Mapping[str, Incident]) -> outbox.OutboxDecision:
-        place = {"thread": receipt.thread, "channel": receipt.channel}
-        threaded = tuple(previous[key].model_copy(update=place) for key in about if key in previous)
+        threaded = tuple(
+            previous[key].place_in_thread(receipt.thread, receipt.channel)
+            for key in alert.fingerprints
+            if key in previous
+        )
         return outbox.OutboxDecision(incidents=threaded)
 
     try:

@@ -10,30 +10,26 @@ import asyncio
 import socket
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from flows.alerting.delivery import LOCK_WAIT_S, deliver
 from flows.alerting.notifier import Notifier, catch_up
-from monitors.alerts.grouping import compose
-from monitors.alerts.lifecycle import AlertDecision, PrintRecord, close, decide
+from monitors.alerts.grouping import group, refer
+from monitors.alerts.lifecycle import AlertDecision, decide
 from monitors.alerts.message import short_commit, utc
-from monitors.alerts.observations import ObservationContext, ResolutionScope, fingerprint, monitor_fault
+from monitors.alerts.observations import ObservationContext, fingerprint, monitor_fault
 from monitors.alerts.redact import redact
+from monitors.alerts.resolve import ResolutionScope
 from monitors.errors import MonitorError, NotifyError, WarehouseError
-from monitors.records.base import Record
 from monitors.records.explanations import Recheck
-from monitors.records.grades import FailureKind
 from monitors.records.incidents import (
     Alert,
     Capability,
-    CaseAlert,
     Incident,
     IncidentKind,
-    IncidentState,
     Link,
-    NotifyReason,
     Observation,
+    RunSummary,
 )
 from monitors.records.runs import RunReport, format_uncovered
 from monitors.reports.figures import format_causes, format_changes_briefly
@@ -53,22 +49,7 @@ REFUSED_AGAIN_AFTER: Final = timedelta(seconds=10)
 """The fault of a delivery path that refuses every message until a person fixes it."""
 
 
-class MessageContext(Record):
-    """What a message says besides its incidents."""
-
-    commit: str | None = None
-    flat: str | None = None
-    weighted: str | None = None
-    dimensions: str | None = None
-    in_common: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    links: tuple[Link, ...] = ()
-    under_way: bool = False
-
-
-def message_context(
-    report: RunReport, links: Sequence[Link], *, account_patterns: Sequence[str] = ()
-) -> MessageContext:
+def run_summary(report: RunReport, links: Sequence[Link], *, account_patterns: Sequence[str] = ()) -> RunSummary:
     """What messages show of a finished run: both scores, its reports on issues, what failed cases share."""
     flat, weighted = report.scores.flat.value, report.scores.weighted.value
     lines = EXPLAINING_LINES - bool(format_recheck_briefly(report.recheck))
@@ -76,7 +57,7 @@ def message_context(
     changed = format_changes_briefly(report.what_changed, most=lines - len(in_common)) + _last_pass(report)
     if left_out := format_uncovered(report.reasons):
         changed += (f"Not covered: {left_out}",)
-    return MessageContext(
+    return RunSummary(
         commit=report.commit,
         flat=None if flat is None else f"{flat:.3f}",
         weighted=None if weighted is None else f"{weighted:.3f}",
@@ -116,95 +97,23 @@ async def notify(
     notifier: Notifier,
     observations: Sequence[Observation],
     *,
-    context: MessageContext,
+    summary: RunSummary = RunSummary(),  # noqa: B008 - frozen
     scope: ResolutionScope | None = None,
-    under_way: bool = False,
 ) -> tuple[Alert, ...]:
     """Fold ``observations`` into the target's incidents and send what must be said; returns the messages decided.
 
     With ``scope`` (the run is over) it resolves what the run proved gone. A message that cannot be sent now stays
     in the outbox, and the next process to deliver sends it. A message that is refused for good becomes a fault of
-    the monitor. Open incidents that were only printed are sent once with it, unless the run is still ``under_way``.
+    the monitor. Open incidents that were only printed are sent once with it, unless the run is still under way.
     """
-    decided = await asyncio.to_thread(_decide, notifier, observations, context, scope, under_way=under_way)
+    decided = await asyncio.to_thread(_decide, notifier, observations, summary, scope)
     done = await deliver(notifier)
     if done.refusals:
-        await asyncio.to_thread(_decide, notifier, [_refused(notifier, done.refusals[0])], MessageContext(), None)
+        await asyncio.to_thread(_decide, notifier, [_refused(notifier, done.refusals[0])], RunSummary(), None)
         await deliver(notifier)
     elif done.sent:
         await asyncio.to_thread(_close_refusal, notifier)
     return decided.alerts
-
-
-def composed(notifier: Notifier, settled: AlertDecision, context: MessageContext) -> tuple[Alert, ...]:
-    """Compose the messages of a decision."""
-    return compose(
-        settled.items,
-        target=notifier.target,
-        run_id=notifier.run_id,
-        now=notifier.now(),
-        commit=context.commit,
-        flat=context.flat,
-        weighted=context.weighted,
-        dimensions=context.dimensions,
-        in_common=context.in_common,
-        changed=context.changed,
-        links=context.links,
-        under_way=context.under_way,
-        production=notifier.production,
-    )
-
-
-def _with_references(
-    alerts: Sequence[Alert], *, owed: Mapping[str, PrintRecord], sent: Mapping[str, str], folder: Path
-) -> tuple[Alert, ...]:
-    """The messages with where to read more: the alerts of a gate's cases, the run that saw it, the evidence.
-
-    ``sent`` has the id of the last message about each open incident by fingerprint, ``folder`` is the data folder.
-    """
-    ids = {**sent, **{item.incident.fingerprint: alert.id for alert in alerts for item in alert.items}}
-    return tuple(_with_evidence(_with_own_alerts(_as_of(alert, owed), ids), folder) for alert in alerts)
-
-
-def _as_of(alert: Alert, owed: Mapping[str, PrintRecord]) -> Alert:
-    """What an earlier run saw, with that run's scores and report; none where several runs saw it."""
-    if alert.reason is not NotifyReason.OPEN_BEFORE or alert.items[0].observation.run_id == alert.run_id:
-        return alert
-    runs = {item.observation.run_id: owed[item.incident.fingerprint] for item in alert.items}
-    found = next(iter(runs.values())) if len(runs) == 1 else None
-    return alert.model_copy(
-        update={
-            "flat": found.flat if found else None,
-            "weighted": found.weighted if found else None,
-            "links": found.links if found else (),
-            "dimensions": None,
-            "in_common": (),
-            "changed": (),
-        }
-    )
-
-
-def _with_own_alerts(alert: Alert, ids: Mapping[str, str]) -> Alert:
-    """A gate's message with the ids of the alerts that its severe cases have of their own."""
-    cases = {case for item in alert.items for case in item.observation.cases_with_alerts}
-    own = {
-        case: ids[key]
-        for case in sorted(cases)
-        for kind in FailureKind
-        if (key := fingerprint(alert.target, IncidentKind.CASE_FAILURE, case, kind.value)) in ids
-    }
-    found = tuple(CaseAlert(case_id=case, alert_id=alert_id) for case, alert_id in own.items())
-    return alert.model_copy(update={"own_alerts": found})
-
-
-def _with_evidence(alert: Alert, folder: Path) -> Alert:
-    """What is sent before the run's report is there says where to see what is known."""
-    if not alert.under_way or alert.links:
-        return alert
-    where = Link(label="in", href=f"{socket.gethostname()}:{folder}")
-    return alert.model_copy(
-        update={"links": (Link(label="Evidence", href=f"lookout alerts show {alert.id}"), where)}
-    )
 
 
 def refusal_fingerprint(target: str) -> str:
@@ -214,22 +123,35 @@ def refusal_fingerprint(target: str) -> str:
 
 async def send_owed(notifier: Notifier) -> tuple[Alert, ...]:
     """Send the target's open incidents that were only printed, if there is a way to people now."""
-    if not await asyncio.to_thread(_owed, notifier):
+    if not await asyncio.to_thread(_undelivered, notifier):
         return ()
-    return await notify(notifier, (), context=MessageContext())
+    return await notify(notifier, ())
+
+
+def group_items(
+    notifier: Notifier,
+    settled: AlertDecision,
+    summary: RunSummary = RunSummary(),  # noqa: B008 - frozen
+) -> tuple[Alert, ...]:
+    """The messages of a decision."""
+    return group(
+        settled.items,
+        target=notifier.target,
+        run_id=notifier.run_id,
+        now=notifier.now(),
+        summary=summary.over(RunSummary(production=notifier.production)),
+    )
 
 
 def _decide(
     notifier: Notifier,
     observations: Sequence[Observation],
-    context: MessageContext,
+    summary: RunSummary,
     scope: ResolutionScope | None,
-    *,
-    under_way: bool = False,
 ) -> outbox.OutboxDecision:
     silences = catch_up(notifier.people).silences
-    owed, sent = _owed(notifier), _sent(notifier, observations)
-    folder = notifier.store.database.file.parent
+    undelivered, sent = _undelivered(notifier), _sent(notifier, observations)
+    evidence = f"{socket.gethostname()}:{notifier.store.database.file.parent}"
 
     def decision(previous: Mapping[str, Incident]) -> outbox.OutboxDecision:
         settled = decide(
@@ -239,36 +161,30 @@ def _decide(
             settings=notifier.settings,
             scope=scope,
             silences=silences,
-            owed=owed,
-            under_way=under_way,
+            undelivered=undelivered,
+            under_way=summary.under_way,
         )
-        alerts = _with_references(composed(notifier, settled, context), owed=owed, sent=sent, folder=folder)
+        alerts = group_items(notifier, settled, summary)
+        alerts = refer(alerts, undelivered=undelivered, sent=sent, evidence=evidence)
         return outbox.OutboxDecision(incidents=settled.changed, alerts=alerts)
 
     return outbox.decide(notifier.store, notifier.journal, notifier.target, decision, wait_s=LOCK_WAIT_S)
 
 
-def _owed(notifier: Notifier) -> Mapping[str, PrintRecord]:
-    """Open incidents that only a terminal has shown, or a channel refused; none without a way to people."""
+def _undelivered(notifier: Notifier) -> Mapping[str, Alert]:
+    """The last alerts about open incidents that only a terminal has shown, or a channel refused, by fingerprint.
+
+    None without a way to people.
+    """
     if not notifier.sender.notifies:
         return {}
     try:
-        refusal, before = refusal_fingerprint(notifier.target), notifier.now() - REFUSED_AGAIN_AFTER
+        before = notifier.now() - REFUSED_AGAIN_AFTER
         printed = only_printed(notifier.store, notifier.target, tried_before=before)
     except WarehouseError:
         return {}  # the next notification finds them
-    return {
-        item.incident.fingerprint: PrintRecord(
-            at=alert.created_at,
-            observation=item.observation,
-            flat=alert.flat,
-            weighted=alert.weighted,
-            links=alert.links,
-        )
-        for key, alert in printed.items()
-        for item in alert.items
-        if item.incident.fingerprint == key != refusal  # the message that goes out is the end of that fault
-    }
+    refusal = refusal_fingerprint(notifier.target)  # the message that goes out is the end of that fault
+    return {key: alert for key, alert in printed.items() if key != refusal}
 
 
 def _sent(notifier: Notifier, observations: Sequence[Observation]) -> Mapping[str, str]:
@@ -307,9 +223,9 @@ def _close_refusal(notifier: Notifier) -> None:
 
 def _closed(notifier: Notifier, previous: Mapping[str, Incident], key: str) -> outbox.OutboxDecision:
     known = previous.get(key)
-    if known is None or known.state is IncidentState.RESOLVED:
+    if known is None or known.is_resolved:
         return outbox.OutboxDecision()
-    return outbox.OutboxDecision(incidents=(close(known, notifier.now()),))
+    return outbox.OutboxDecision(incidents=(known.resolve(notifier.now()),))
 
 
 class Fault(NamedTuple):
@@ -339,14 +255,14 @@ async def notify_fault(notifier: Notifier, fault: Fault, *, commit: str | None =
     )
     seen = monitor_fault(at, what=fault.what, detail=fault.detail)
     try:
-        await notify(notifier, [seen], context=MessageContext(commit=commit))
+        await notify(notifier, [seen], summary=RunSummary(commit=commit))
     except (WarehouseError, OSError):
-        await _notify_unstored(notifier, seen, MessageContext(commit=commit))
+        await _notify_unstored(notifier, seen, RunSummary(commit=commit))
 
 
-async def _notify_unstored(notifier: Notifier, seen: Observation, context: MessageContext) -> None:
+async def _notify_unstored(notifier: Notifier, seen: Observation, summary: RunSummary) -> None:
     settled = decide({}, [seen], now=notifier.now(), settings=notifier.settings)
-    for alert in composed(notifier, settled, context):
+    for alert in group_items(notifier, settled, summary):
         try:
             await notifier.sender.send(alert, again=True)
         except NotifyError:
@@ -393,15 +309,13 @@ async def close_quietly(notifier: Notifier, key: str) -> None:
 async def _end(notifier: Notifier, key: str, ending: str | None, began_at: datetime) -> None:
     def decision(previous: Mapping[str, Incident]) -> outbox.OutboxDecision:
         known = previous.get(key)
-        if known is None or known.state is IncidentState.RESOLVED:
+        if known is None or known.is_resolved:
             return outbox.OutboxDecision()
         if ending is None:
-            return outbox.OutboxDecision(incidents=(close(known, notifier.now()),))
+            return outbox.OutboxDecision(incidents=(known.resolve(notifier.now()),))
         scope = _scope(notifier, began_at, ending, known.owner)
         settled = decide({key: known}, [], now=notifier.now(), settings=notifier.settings, scope=scope)
-        return outbox.OutboxDecision(
-            incidents=settled.changed, alerts=composed(notifier, settled, MessageContext())
-        )
+        return outbox.OutboxDecision(incidents=settled.changed, alerts=group_items(notifier, settled))
 
     await asyncio.to_thread(
         outbox.decide, notifier.store, notifier.journal, notifier.target, decision, wait_s=LOCK_WAIT_S

@@ -11,8 +11,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from flows.alerting.notifier import OperatorActions
-from flows.alerting.notify import asked_again, message_context
-from monitors.alerts.grouping import grown
+from flows.alerting.notify import asked_again, run_summary
 from monitors.alerts.sender import AlertSender
 from monitors.errors import NotifyError
 from monitors.records.incidents import Alert
@@ -66,8 +65,8 @@ def as_it_stands(people: OperatorActions, alert_id: str) -> Alert | None:
     if not shown:
         return None
     first, *later = shown
-    whole = _explained(people, grown(first, later))
-    return whole.model_copy(update={"marks": marks_on(people.store, whole)})
+    whole = _explained(people, first.grow(later))
+    return whole.with_marks(marks_on(people.store, whole))
 
 
 def _explained(people: OperatorActions, alert: Alert) -> Alert:
@@ -76,12 +75,9 @@ def _explained(people: OperatorActions, alert: Alert) -> Alert:
     if report is None:
         return alert
     patterns = people.account_patterns(alert.target)
-    context = message_context(report, alert.links, account_patterns=patterns)
-    known = {"flat", "weighted", "dimensions", "in_common", "changed"}
+    summary = run_summary(report, alert.links, account_patterns=patterns)
     again = asked_again(alert, report.recheck, account_patterns=patterns) if report.recheck else ""
-    return alert.model_copy(
-        update={**{name: getattr(context, name) for name in known}, "again": again, "under_way": False}
-    )
+    return alert.with_recheck(again).with_summary(summary.over(alert))
 
 
 def _places(people: OperatorActions, done: tuple[ActionOutcome, ...]) -> tuple[MessageLocation, ...]:

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from flows.alerting.notifier import Notifier
-from monitors.alerts.grouping import OPENING, channel_of, continues_an_alert, grown, thread_of
 from monitors.errors import NotifyError, NotifyRejected, WarehouseError
-from monitors.records.incidents import Alert, AlertItem, DeliveryStatus, IncidentState, Link, Receipt
+from monitors.records.incidents import OPENING, Alert, DeliveryStatus, IncidentState, Receipt, RunSummary
 from warehouse.queries.incidents import marks_on, sent_by_run
 
 
@@ -31,14 +30,14 @@ async def shown_in_first_alert(notifier: Notifier, alert: Alert) -> Receipt | No
     An edit can be repeated, so a missing reply costs nothing. When the first message is gone, or cannot be edited,
     the news goes below it.
     """
-    ts, channel = thread_of(alert), channel_of(alert)
-    if not continues_an_alert(alert) or ts is None or channel is None:
+    ts, channel = alert.thread, alert.channel
+    if not alert.continues_an_alert or ts is None or channel is None:
         return None
     page = next((one for one in await _pages(notifier) if (one.channel, one.ts) == (channel, ts)), None)
     if page is None or page.alerts[0].id == alert.id:
         return None
     try:
-        await notifier.sender.update(grown(page.alerts[0], (*page.alerts[1:], alert)), channel=channel, ts=ts)
+        await notifier.sender.update(page.alerts[0].grow((*page.alerts[1:], alert)), channel=channel, ts=ts)
     except NotifyRejected:
         return None
     except NotifyError as error:
@@ -55,13 +54,8 @@ async def shown_in_first_alert(notifier: Notifier, alert: Alert) -> Receipt | No
 
 async def finish_first_alerts(
     notifier: Notifier,
+    summary: RunSummary,
     *,
-    flat: str | None,
-    weighted: str | None,
-    links: tuple[Link, ...],
-    dimensions: str | None = None,
-    in_common: tuple[str, ...] = (),
-    changed: tuple[str, ...] = (),
     flaky: Mapping[str, str] | None = None,
     again: Callable[[Alert], str] | None = None,
 ) -> tuple[str, ...]:
@@ -77,35 +71,17 @@ async def finish_first_alerts(
     failed: list[str] = []
     quiet = await asyncio.to_thread(_acknowledged, notifier)
     for page in await _pages(notifier):
-        first = grown(page.alerts[0], page.alerts[1:])
+        first = page.alerts[0].grow(page.alerts[1:])
         more = again(first) if again else ""
-        known_already = first.flat is not None or {item.incident.fingerprint for item in first.items} <= quiet
+        known_already = first.flat is not None or quiet.issuperset(first.fingerprints)
         if known_already and not more:
             continue
-        items = tuple(_marked_flaky(item, flaky or {}) for item in first.items)
-        known = {
-            "flat": flat,
-            "weighted": weighted,
-            "links": links,
-            "dimensions": dimensions,
-            "in_common": in_common,
-            "changed": changed,
-            "again": more,
-            "under_way": False,
-        }
-        whole = first.model_copy(update={"items": items, **known})
+        whole = first.mark_flaky(flaky or {}).with_recheck(more).with_summary(summary.over(first))
         try:
             await notifier.sender.update(whole, channel=page.channel, ts=page.ts)
         except NotifyError as error:
             failed.append(str(error))
     return tuple(failed)
-
-
-def _marked_flaky(item: AlertItem, flaky: Mapping[str, str]) -> AlertItem:
-    text = flaky.get(item.observation.case_id or "")
-    if text is None:
-        return item
-    return item.model_copy(update={"observation": item.observation.model_copy(update={"flaky": text})})
 
 
 async def _pages(notifier: Notifier) -> tuple[AlertThread, ...]:
@@ -127,8 +103,8 @@ def _read_pages(notifier: Notifier) -> tuple[AlertThread, ...]:
 
 def _marked(notifier: Notifier, alerts: list[Alert]) -> tuple[Alert, ...]:
     """The alerts with the operator actions on them, which stay visible while the message grows."""
-    marks = marks_on(notifier.store, grown(alerts[0], alerts[1:]))
-    return (alerts[0].model_copy(update={"marks": marks}), *alerts[1:])
+    marks = marks_on(notifier.store, alerts[0].grow(alerts[1:]))
+    return (alerts[0].with_marks(marks), *alerts[1:])
 
 
 def _acknowledged(notifier: Notifier) -> frozenset[str]:

@@ -21,7 +21,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import Fault, MessageContext, fault_of, notify, notify_fault, other_faults_over
+from flows.alerting.notify import Fault, fault_of, notify, notify_fault, other_faults_over
 from flows.context import notifier_without_run
 from flows.data_folder import runs_folder
 from flows.drill.course import MISSING
@@ -29,7 +29,7 @@ from flows.drill.standing import DrillState, standing_of
 from flows.nightly.context import previous_due_at
 from flows.nightly.format import questions_text, rate_text, reports_text
 from flows.repeatability.format import digest_text
-from monitors.alerts.grouping import Digest, DigestFigure
+from monitors.alerts.digest import Digest, DigestFigure
 from monitors.alerts.redact import redact
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.traffic_census import CENSUS_WORDS, share_text
@@ -55,7 +55,7 @@ from warehouse.database.store import Store
 from warehouse.queries.drills import last_drill
 from warehouse.queries.incidents import count_waiting
 from warehouse.queries.repeatability import last_repeatability
-from warehouse.queries.runs import RunSummary, has_run, runs_since
+from warehouse.queries.runs import RunFigures, has_run, runs_since
 from warehouse.queries.traffic import recent_nightly_reports
 
 DAY: Final = timedelta(days=1)
@@ -122,7 +122,7 @@ def digest_id(target: str, now: datetime) -> str:
     return f"LK-{base64.b32encode(digest).decode('ascii')[:8]}"
 
 
-def _run_figures(runs: Sequence[RunSummary], *, expected: bool) -> tuple[DigestFigure, ...]:
+def _run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[DigestFigure, ...]:
     if not runs:
         silent = DigestFigure(label="runs", value="none in the last day: is the schedule alive?")
         return (silent,) if expected else ()
@@ -237,7 +237,7 @@ def _ended(incident: Incident, now: datetime) -> bool:
     return incident.state == "resolved" and incident.resolved_at is not None and now - incident.resolved_at <= DAY
 
 
-def _links(runs: Sequence[RunSummary], folder: Path) -> tuple[Link, ...]:
+def _links(runs: Sequence[RunFigures], folder: Path) -> tuple[Link, ...]:
     if not runs:
         return ()
     return (Link(label="Newest report", href=str(folder / runs[0].run_id / "report.html")),)
@@ -301,7 +301,7 @@ async def catch_up(notifier: Notifier) -> bool:
     except WarehouseBusy as error:
         await notify_fault(notifier, fault_of(error))
         return False
-    await notify(notifier, (), context=MessageContext())
+    await notify(notifier, ())
     return True
 
 

@@ -15,14 +15,14 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from flows.alerting.notify import MessageContext, close_quietly, notify, other_faults_over
+from flows.alerting.notify import close_quietly, notify, other_faults_over
 from flows.context import delivery_paths, heartbeat_in, log_line, terminal_sender
 from flows.data_folder import open_store
 from flows.drill import stations, wrong_answer
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.drill.receiver import receiver
 from flows.drill.wrong_answer import LOAD_WAIT_S, WrongAnswer, notifier_of, stop_page
-from monitors.alerts.grouping import compose
+from monitors.alerts.grouping import group
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.liveness import Beat
 from monitors.alerts.observations import ObservationContext
@@ -234,7 +234,7 @@ def alert_of_failure(drill: DrillContext, report: DrillReport) -> Alert:
     """The message about a drill that failed, which nothing stores."""
     now = drill.now()
     settled = decide({}, [_failure_seen(drill, report)], now=now, settings=drill.config.alerts)
-    (alert,) = compose(settled.items, target=DRILL_TARGET, run_id=drill.drill_id, now=now)
+    (alert,) = group(settled.items, target=DRILL_TARGET, run_id=drill.drill_id, now=now)
     return alert
 
 
@@ -246,7 +246,7 @@ def _failure_seen(drill: DrillContext, report: DrillReport) -> Observation:
 async def _stored_for_later(drill: DrillContext, report: DrillReport) -> None:
     try:
         notifier = notifier_of(drill, open_store(drill.config))
-        await notify(notifier, [_failure_seen(drill, report)], context=MessageContext())
+        await notify(notifier, [_failure_seen(drill, report)])
     except (MonitorError, OSError) as error:
         log_line(f"nor could it be stored: {redact(str(error))}")
 

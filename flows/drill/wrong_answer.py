@@ -19,7 +19,7 @@ from typing import Final
 from pydantic import BaseModel
 
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import MessageContext, notify
+from flows.alerting.notify import notify
 from flows.context import (
     BROWSER_VARIABLE,
     TOKEN_VARIABLE,
@@ -273,7 +273,7 @@ async def outbox(drill: DrillContext, answer: WrongAnswer) -> str:
     title = f"Drill, no action needed: a planted wrong answer was reported here {after_s:.0f} s after it was given"
     detail = passed_text(answer.shadow.fault, judged=drill.config.judge is not None)
     seen = drill_observation(at, title=title, detail=detail, failed=False)
-    alerts = await notify(notifier, [seen], context=MessageContext())
+    alerts = await notify(notifier, [seen])
     mine = next((one for one in alerts if one.target == DRILL_TARGET), None)
     if mine is None:
         raise StationFailed(

@@ -16,7 +16,7 @@ from typing import Final
 
 from flows.alerting.delivery import deliver_waiting
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import Fault, MessageContext, faults_over, notify, notify_fault, other_faults_over
+from flows.alerting.notify import Fault, faults_over, notify, notify_fault, other_faults_over
 from flows.clock import clock
 from flows.context import cores, environment, notifier_without_run, run_id_of_now
 from flows.hallucination_log.encoder_pool import EncoderPool
@@ -38,7 +38,7 @@ from monitors.config.file import Config, TargetConfig
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.plural import plural
 from monitors.records.base import Record
-from monitors.records.incidents import Alert, Capability, IncidentKind, Link, Observation
+from monitors.records.incidents import Alert, Capability, IncidentKind, Link, Observation, RunSummary
 from monitors.records.logs import LoggedHallucination, LogWarning, LogWarningKind, QuarantinedLine
 from monitors.sources.logs.entries import is_whole_entry
 from monitors.sources.logs.files import LocalLog, LogPlace, remote_log
@@ -173,7 +173,7 @@ class LogFollower:
         ):
             notifier = await asyncio.to_thread(self._notifier_of_burst)
             seen = [self._observed(notifier, entry) for entry in entries]
-            sent += await notify(notifier, seen, context=MessageContext(links=self._links()))
+            sent += await notify(notifier, seen, summary=RunSummary(links=self._links()))
             if len(entries) < SENT_AT_ONCE:
                 break
         return sent

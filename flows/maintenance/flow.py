@@ -21,7 +21,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import MessageContext, fault_of, notify, notify_fault
+from flows.alerting.notify import fault_of, notify, notify_fault
 from flows.clock import uptime
 from flows.context import age_key, notifier_without_run
 from flows.maintenance.clock_guard import clock_fault, clock_reading
@@ -33,7 +33,7 @@ from flows.maintenance.findings import (
     faults_of_check,
     faults_of_load,
 )
-from monitors.alerts.observations import ResolutionScope
+from monitors.alerts.resolve import ResolutionScope
 from monitors.config.file import Config, load_config
 from monitors.config.sections import WarehouseSettings
 from monitors.errors import MonitorError, WarehouseBusy, WarehouseDamaged, WarehouseError
@@ -200,6 +200,6 @@ async def _notify_recovery(notifier: Notifier, *, began_at: datetime) -> None:
         owner=notifier.owner,
     )
     try:
-        await notify(notifier, [], context=MessageContext(), scope=scope)
+        await notify(notifier, [], scope=scope)
     except WarehouseError:
         return  # the next nightly run does

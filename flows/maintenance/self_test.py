@@ -15,7 +15,7 @@ from typing import Final
 
 from flows.clock import Clock
 from flows.context import JudgePlan, delivery_paths, heartbeat_in, open_judge, terminal_sender
-from monitors.alerts.grouping import compose
+from monitors.alerts.grouping import group
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.liveness import Beat
 from monitors.alerts.message import span
@@ -133,7 +133,7 @@ def alert_for_test(config: Config, now: datetime) -> Alert:
         at, what=TEST_ALERT, detail="This is a test of Lookout's alerts, asked for by a person. Nothing is wrong."
     )
     settled = decide({}, [seen], now=now, settings=config.alerts)
-    (alert,) = compose(settled.items, target=TEST_TARGET, run_id=at.run_id, now=now)
+    (alert,) = group(settled.items, target=TEST_TARGET, run_id=at.run_id, now=now)
     return alert
 
 

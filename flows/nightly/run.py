@@ -11,7 +11,6 @@ from typing import Final
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import (
     Fault,
-    MessageContext,
     close_quietly,
     fault_over,
     faults_over,
@@ -56,7 +55,8 @@ from flows.nightly.grading import NightlyJudging, graded_by, judge_traffic, why_
 from flows.nightly.read import NightlyRead, read_traffic, watermarks_of, window
 from flows.process_lock import alone
 from flows.waiting import doing
-from monitors.alerts.observations import ObservationContext, ResolutionScope, fingerprint
+from monitors.alerts.observations import ObservationContext, fingerprint
+from monitors.alerts.resolve import ResolutionScope
 from monitors.alerts.traffic_census import Ending
 from monitors.judge.calibration import FEW
 from monitors.records.estimates import DriftReading, DriftState, NightlyPlan, RateEstimate
@@ -334,7 +334,7 @@ class NightlyRun:
             ended_at=now,
             cleared=cleared_by(report),
         )
-        await notify(notifier, seen, context=MessageContext(), scope=scope)
+        await notify(notifier, seen, scope=scope)
         endings = [
             *over_by_census(report, self._earlier, open_ones),
             *(Ending(case, WEEK_WITHOUT) for case in sorted(over)),
@@ -342,7 +342,7 @@ class NightlyRun:
         for case, text in endings:
             cases = frozenset({case})
             ended = {"graded": cases, "passed": cases, "cleared": frozenset[IncidentKind](), "text": text}
-            await notify(notifier, [], context=MessageContext(), scope=scope.model_copy(update=ended))
+            await notify(notifier, [], scope=scope.model_copy(update=ended))
         await self._end_drift(report, scope)
         still = {SCORES_UNWRITTEN, *(fault.what for fault in wrong)}
         if not (report.judging.judged or report.judging.void_grades):  # what is void was an answer too
@@ -362,7 +362,7 @@ class NightlyRun:
         text = drift_ended(report)
         if text:
             ended = {"cleared": frozenset({IncidentKind.DRIFT}), "text": text}
-            await notify(self._notifier, [], context=MessageContext(), scope=scope.model_copy(update=ended))
+            await notify(self._notifier, [], scope=scope.model_copy(update=ended))
         elif report.drift_reading is not None and report.drift_reading.reason == STANDS:
             await close_quietly(self._notifier, fingerprint(self._notifier.target, IncidentKind.DRIFT, METRIC))
 

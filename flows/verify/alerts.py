@@ -15,11 +15,10 @@ from typing import Final, Self
 from urllib.parse import urlsplit
 
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import Fault, MessageContext, fault_of, notify
+from flows.alerting.notify import Fault, fault_of, notify
 from flows.verify.run_state import LiveRun
 from monitors.alerts.observations import (
     ObservationContext,
-    ResolutionScope,
     app_down,
     deploy_failed,
     gate_examples,
@@ -27,14 +26,14 @@ from monitors.alerts.observations import (
     judge_void,
     monitor_fault,
     observations,
-    scope_of,
 )
+from monitors.alerts.resolve import ResolutionScope, scope_of
 from monitors.errors import ProbeError, WarehouseError
 from monitors.explain.what_changed import our_settings_alone
 from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.exchanges import NOT_LET_IN, NOT_READ, NoAnswer, NoAnswerReason
-from monitors.records.incidents import IncidentKind, NotifyReason, Observation
+from monitors.records.incidents import IncidentKind, NotifyReason, Observation, RunSummary
 from monitors.records.runs import CaseResult, JudgeState, ReasonKind, RunReport, Verdict
 from monitors.reports.format import shortened
 from warehouse.queries.incidents import RunMessage, messages_of
@@ -94,10 +93,8 @@ class EarlyAlerts:
             await self._news.wait()
             self._news.clear()
             batch, self._waiting = self._waiting, []
-            context = MessageContext(commit=self._at.commit, under_way=True)
-            self._message = asyncio.create_task(
-                notify(self._run.context.notifier, batch, context=context, under_way=True)
-            )
+            summary = RunSummary(commit=self._at.commit, under_way=True)
+            self._message = asyncio.create_task(notify(self._run.context.notifier, batch, summary=summary))
             await asyncio.wait({self._message})
             await self._settle()
             await asyncio.sleep(PAUSE_S)

@@ -20,7 +20,7 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import deployment
 from prefect.states import Completed
 
-from flows.alerting.notify import asked_again, fault_of, message_context, notify
+from flows.alerting.notify import asked_again, fault_of, notify, run_summary
 from flows.alerting.threads import finish_first_alerts
 from flows.alerting.watchdog import masked, overseen
 from flows.context import heartbeat, log_line, stop_process
@@ -208,9 +208,9 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
     """Report all that the run saw at once, with what it proved gone; people hear only of what is new."""
     listener.get().stage("notifying")
     notifier, patterns = run.context.notifier, run.context.configured.graders.account_patterns
-    context = message_context(report, _links(report, paths), account_patterns=patterns)
+    summary = run_summary(report, _links(report, paths), account_patterns=patterns)
     seen = observed(run, report)
-    await notify(notifier, seen, context=context, scope=scope_after(run, report))
+    await notify(notifier, seen, summary=summary, scope=scope_after(run, report))
     await _complete_alerts(run, report, paths)
     what_came = await asyncio.to_thread(notified, notifier, seen)
     listener.get().ended(f"{report.verdict}, {what_came}", str(paths.html))
@@ -219,15 +219,9 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
 async def _complete_alerts(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
     """Add to this run's alerts all that is known of it by now."""
     patterns, found = run.context.configured.graders.account_patterns, report.recheck
-    context = message_context(report, _links(report, paths), account_patterns=patterns)
     await finish_first_alerts(
         run.context.notifier,
-        flat=context.flat,
-        weighted=context.weighted,
-        links=context.links,
-        dimensions=context.dimensions,
-        in_common=context.in_common,
-        changed=context.changed,
+        run_summary(report, _links(report, paths), account_patterns=patterns),
         flaky=flaky_notes(report),
         again=(lambda alert: asked_again(alert, found, account_patterns=patterns)) if found else None,
     )

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from monitors.alerts.observations import some_of
 from monitors.alerts.operator_actions import is_wanted_as_gold
 from monitors.alerts.redact import ELLIPSIS, inert, visible
 from monitors.alerts.wording import (
@@ -28,6 +27,7 @@ from monitors.alerts.wording import (
     format_to_do,
     is_disputed,
     is_grave,
+    some_of,
     what_broke,
 )
 from monitors.plural import plural

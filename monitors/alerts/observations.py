@@ -1,32 +1,30 @@
-"""What a run observed: each fault with its fingerprint, and the scope in which the run can resolve incidents.
+"""What a run observed: each fault with its fingerprint.
 
 Two observations with one fingerprint are the same fault. A run's failed cases become observations of those that a
 person must hear of one by one; the run's verdict, the app's state, the judge and the monitor give observations of
-their own. A run resolves an incident only where it could have seen the fault.
+their own.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from json.encoder import encode_basestring_ascii
 from typing import Final
 
 from monitors.alerts.redact import excerpt, excerpt_but
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.wording import DISPUTED_TITLE, FAILURE_TITLES, KIND_WORDS
+from monitors.alerts.wording import DISPUTED_TITLE, FAILURE_TITLES, KIND_WORDS, some_of
 from monitors.facts.triage_report import read_report
 from monitors.plural import plural
-from monitors.records.base import Blame, Identifier, Record, Severity, Sha256, UtcTime
+from monitors.records.base import Blame, Identifier, Record, Severity, Sha256
 from monitors.records.exchanges import Exchange, Origin
 from monitors.records.grades import LOG_ROW, Assessment, CaseOutcome, FailureKind, Judged
 from monitors.records.incidents import (
     Capability,
     FailedCase,
-    Incident,
     IncidentKind,
-    IncidentState,
     Observation,
     Redacted,
 )
@@ -42,85 +40,6 @@ def fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
     """
     canonical = f"[{', '.join(map(encode_basestring_ascii, (target, kind.value, *parts)))}]"  # as json.dumps has it
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
-
-
-GRADED = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
-
-
-CLOCK_SET_BACK: Final = timedelta(minutes=10)
-"""Nobody sees a fault so far ahead of a run's end before that run has decided: deciding waits a minute at most."""
-
-
-class ResolutionScope(Record):
-    """What one finished run was able to establish about one target.
-
-    ``graded`` are the cases that were asked, answered and graded, each time they were asked; ``passed`` those of
-    them that were correct every time. ``cleared`` are the other kinds of fault that the run proved absent (it
-    answered, so the app is not down). A case that was not asked, gave no answer or could not be graded is in none
-    of them and resolves nothing. A fault that another run saw after this one began is left to later runs: this one
-    may have asked before it broke. One seen long after this run ended was seen by a clock that was set back since.
-    """
-
-    target: Identifier
-    run_id: Identifier
-    began_at: UtcTime
-    ended_at: UtcTime
-    commit: Identifier | None = None
-    graded: frozenset[str] = frozenset()
-    passed: frozenset[str] = frozenset()
-    right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
-    """What the cases that passed were held against (`GoldCase.right_answer_sha256`)."""
-    cleared: frozenset[IncidentKind] = frozenset()
-    owner: Capability = Capability.VERIFY
-    """Faults of the monitor that another part of it opened are none of this run's business."""
-    text: str | None = None
-    """What proved the faults gone, where the kind's own words do not fit."""
-
-    def resolves(self, incident: Incident) -> bool:
-        """Whether this run, not having seen the fault, shows that it is gone."""
-        if incident.target != self.target or incident.state is IncidentState.RESOLVED:
-            return False
-        if incident.kind is IncidentKind.MONITOR_FAULT and incident.owner is not self.owner:
-            return False
-        seen_since = self.began_at <= incident.last_seen_at <= self.ended_at + CLOCK_SET_BACK
-        if seen_since and incident.last_run_id != self.run_id:
-            return False
-        if incident.kind is IncidentKind.CASE_FAILURE:
-            return incident.case_id in self.graded
-        return incident.kind in self.cleared
-
-
-def scope_of(
-    results: Sequence[CaseResult],
-    *,
-    target: str,
-    run_id: str,
-    began_at: UtcTime,
-    ended_at: UtcTime,
-    commit: str | None = None,
-    cleared: Iterable[IncidentKind] = (),
-) -> ResolutionScope:
-    """Build the scope of a finished run. One answer of the app clears ``APP_DOWN`` and ``DEPLOY_FAILURE`` too.
-
-    The caller adds what only it knows: ``GATE_FAIL`` when the verdict is PASS, ``MONITOR_FAULT`` when the run
-    broke nowhere, ``JUDGE_VOID`` when the canaries were caught, ``DRIFT`` when the test found none.
-    """
-    answered = any(isinstance(result.result, Exchange) for result in results)
-    by_answer = {IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE} if answered else set[IncidentKind]()
-    ungraded = {r.case.id for r in results if r.assessment.outcome not in GRADED}
-    graded = {r.case.id for r in results} - ungraded
-    failed = {r.case.id for r in results if r.assessment.outcome is CaseOutcome.FAILED}
-    return ResolutionScope(
-        target=target,
-        run_id=run_id,
-        began_at=began_at,
-        ended_at=ended_at,
-        commit=commit,
-        graded=frozenset(graded),
-        passed=frozenset(graded - failed),
-        right_answers=_right_answers(r for r in results if r.case.id in graded - failed),
-        cleared=frozenset(cleared) | by_answer,
-    )
 
 
 def _right_answers(results: Iterable[CaseResult]) -> tuple[tuple[Identifier, Sha256], ...]:
@@ -300,7 +219,6 @@ def _observation(
 
 
 CASE_REASON_CHARACTERS: Final = 300
-IDS_NAMED: Final = 6
 UNGRADED_NAMED: Final = 3
 
 
@@ -394,12 +312,6 @@ def _others(ids: Sequence[str], known: Collection[str]) -> str:
         return ""
     which = "Failed before too" if set(ids) <= set(known) else f"{plural(len(ids), 'more case')} failed"
     return f"{which}: {some_of(ids)}."
-
-
-def some_of(ids: Sequence[str], named: int = IDS_NAMED) -> str:
-    """``a, b, c, d, e, f and 4 more``."""
-    more = f" and {len(ids) - named:,} more" if len(ids) > named else ""
-    return ", ".join(ids[:named]) + more
 
 
 def _is_failure(assessment: Assessment) -> bool:

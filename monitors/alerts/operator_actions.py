@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, assert_never
 
-from monitors.alerts.lifecycle import close
 from monitors.alerts.redact import EDGE_CHARACTERS, redact
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import ABOUT_AN_ANSWER, format_doubt
@@ -159,18 +158,18 @@ def _acknowledge(action: PersonAction, incidents: Sequence[Incident], now: datet
     still = [incident for incident in incidents if incident.state is IncidentState.OPEN]
     if not still:
         return _nothing(action, now, ActionEffect.NOTHING_TO_DO, _how_it_stands(incidents), incidents)
-    changed = tuple(one.model_copy(update={"state": IncidentState.ACKNOWLEDGED}) for one in still)
+    changed = tuple(incident.acknowledge() for incident in still)
     text = f"{plural(len(still), 'incident')} acknowledged: no reminder until worse"
     return Settlement(outcome=_done(action, now, incidents, text), incidents=changed)
 
 
 def _resolve(action: PersonAction, incidents: Sequence[Incident], now: datetime) -> Settlement:
-    still = [incident for incident in incidents if incident.state is not IncidentState.RESOLVED]
+    still = [incident for incident in incidents if not incident.is_resolved]
     if not still:
         return _nothing(action, now, ActionEffect.NOTHING_TO_DO, _how_it_stands(incidents), incidents)
     text = f"{plural(len(still), 'incident')} resolved by hand; an alert says so when a run sees it again"
     return Settlement(
-        outcome=_done(action, now, incidents, text), incidents=tuple(close(one, now) for one in still)
+        outcome=_done(action, now, incidents, text), incidents=tuple(incident.resolve(now) for incident in still)
     )
 
 
@@ -182,10 +181,10 @@ def _false_alarm(
     silenced = {item.incident.fingerprint: item for item in matter.items}
     until = now + timedelta(hours=settings.false_alarm_quiet_h)
     text = f"{plural(len(incidents), 'finding')} labelled a false alarm, quiet until {until:%Y-%m-%d %H:%M} UTC"
-    still = (one for one in incidents if one.state is not IncidentState.RESOLVED)
+    still = (incident for incident in incidents if not incident.is_resolved)
     return Settlement(
         outcome=_done(action, now, incidents, text),
-        incidents=tuple(close(one, now) for one in still),
+        incidents=tuple(incident.resolve(now) for incident in still),
         labels=tuple(_label(action, one, silenced.get(one.fingerprint)) for one in incidents),
         silences=tuple(_quiet(action, one, now, until) for one in incidents),
     )
@@ -231,7 +230,7 @@ def _add_to_gold(matter: ActionSubject, now: datetime, account_patterns: Account
 
 
 def _how_it_stands(incidents: Sequence[Incident]) -> str:
-    resolved = [one.resolved_at for one in incidents if one.state is IncidentState.RESOLVED and one.resolved_at]
+    resolved = [incident.resolved_at for incident in incidents if incident.is_resolved and incident.resolved_at]
     if len(resolved) == len(incidents):
         return f"Nothing to do: it is resolved since {max(resolved):%Y-%m-%d %H:%M} UTC."
     return "Nothing to do: it is acknowledged already."

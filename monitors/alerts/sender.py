@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
-from monitors.alerts.grouping import Digest
+from monitors.alerts.digest import Digest
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import ABOUT_THE_MONITOR, is_failed_drill
 from monitors.errors import NotifyRejected
@@ -89,7 +89,7 @@ class FallbackSender:
         refusals: list[str] = []
         for number, path in enumerate(self._paths):
             place = (thread, channel) if number == 0 else (None, None)
-            message = alert if number == 0 else outside_threads(alert)
+            message = alert if number == 0 else alert.outside_threads()
             try:
                 receipt = await path.sender.send(message, thread=place[0], channel=place[1], again=again)
             except NotifyRejected as error:
@@ -115,17 +115,8 @@ class FallbackSender:
         await self._paths[0].sender.update(alert, channel=channel, ts=ts)
 
 
-def outside_threads(alert: Alert) -> Alert:
-    """The same message for a place where its threads do not exist."""
-    items = tuple(
-        item.model_copy(update={"incident": item.incident.model_copy(update={"thread": None, "channel": None})})
-        for item in alert.items
-    )
-    return alert.model_copy(update={"items": items})
-
-
 def _unsent(receipt: Receipt, path: DeliveryPath, refusals: Sequence[str]) -> Receipt:
     if not refusals:
         return receipt
     detail = f"{REFUSED}{'; '.join(refusals)}; sent by {path.name}"
-    return receipt.model_copy(update={"detail": detail})
+    return receipt.explain(detail)

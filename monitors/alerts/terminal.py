@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.style import Style
 from rich.text import Text
 
-from monitors.alerts.grouping import Digest
+from monitors.alerts.digest import Digest
 from monitors.alerts.message import IN_COMMON, TO_DO, Message, MessageSection, message
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import digest_plain

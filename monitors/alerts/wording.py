@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from monitors.records.base import Severity
@@ -139,3 +140,12 @@ def is_disputed(seen: Observation) -> bool:
 def what_broke(item: AlertItem) -> str:
     """The fault of ``item`` in a few words."""
     return format_fault(item.incident)
+
+
+IDS_NAMED: Final = 6
+
+
+def some_of(ids: Sequence[str], named: int = IDS_NAMED) -> str:
+    """``a, b, c, d, e, f and 4 more``."""
+    more = f" and {len(ids) - named:,} more" if len(ids) > named else ""
+    return ", ".join(ids[:named]) + more

@@ -28,7 +28,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from flows.alerting.notifier import Notifier, OperatorActions
-from flows.alerting.notify import MessageContext, notify
+from flows.alerting.notify import notify
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from monitors.alerts.terminal import TerminalSender
@@ -155,7 +155,7 @@ def _work(seed: int, folder: Path, slack: SlackServer, began: datetime, run_id: 
         people=OperatorActions(store=store, settings=settings, account_patterns=lambda _: (), now=now),
         now=now,
     )
-    asyncio.run(notify(desk, [sighting(f"leak-{seed}", run_id=run_id, seen_at=now())], context=MessageContext()))
+    asyncio.run(notify(desk, [sighting(f"leak-{seed}", run_id=run_id, seen_at=now())]))
     return min(len(store.alerts_unsent()), 9)
 
 

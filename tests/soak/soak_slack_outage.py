@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flows.alerting.delivery import deliver_waiting
-from flows.alerting.notify import MessageContext, notify
+from flows.alerting.notify import notify
 from tests.flows.desks import Night
 from tests.monitors.alerts.sightings import sighting
 from tests.servers.slack import SlackServer
@@ -50,7 +50,7 @@ def live_through(outage: str, minutes: int, folder: Path) -> OutageResult:
             run_id = f"run-{minute}"
             began = time.monotonic()
             seen = [sighting(f"leak-{minute}", run_id=run_id, seen_at=night.now)]
-            asyncio.run(notify(night.desk(run_id), seen, context=MessageContext()))
+            asyncio.run(notify(night.desk(run_id), seen))
             slowest_s = max(slowest_s, time.monotonic() - began)
             night.skip(minutes=1)
             before_mb = _rss_mb() if minute <= minutes // 6 else before_mb

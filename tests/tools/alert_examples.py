@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from flows.drill.wrong_answer import passed_text
-from monitors.alerts.grouping import Digest, DigestFigure, compose
-from monitors.alerts.lifecycle import PrintRecord, decide
+from monitors.alerts.digest import Digest, DigestFigure
+from monitors.alerts.grouping import group
+from monitors.alerts.lifecycle import decide
 from monitors.alerts.observations import (
     ObservationContext,
-    ResolutionScope,
     app_down,
     deploy_failed,
     drift,
@@ -25,6 +25,7 @@ from monitors.alerts.observations import (
     monitor_fault,
 )
 from monitors.alerts.redact import excerpt
+from monitors.alerts.resolve import ResolutionScope
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
 from monitors.records.base import Blame, Severity
@@ -43,6 +44,7 @@ from monitors.records.incidents import (
     NotifyReason,
     Observation,
     OperatorMark,
+    RunSummary,
 )
 from monitors.records.self_checks import DRILL_TARGET
 
@@ -409,7 +411,8 @@ def _composed(
     links = [Link(label="report", href=f"{place}/report.html"), Link(label="run", href=place)]
     if any(item.incident.case_id == "leak-07" for item in items):
         links.insert(1, Link(label="trace", href=f"{place}/traces/leak-07.zip"))
-    (alert,) = compose(items, target=TARGET, run_id=run_id, now=at, commit=commit, links=tuple(links), **scores)
+    summary = RunSummary(commit=commit, links=tuple(links), **scores)
+    (alert,) = group(items, target=TARGET, run_id=run_id, now=at, summary=summary)
     return alert
 
 
@@ -441,7 +444,7 @@ def _gate_fail() -> Alert:
 
 def _drilled(seen: Observation) -> Alert:
     _, items = _items((), (seen,), NIGHT)
-    (alert,) = compose(items, target=DRILL_TARGET, run_id=seen.run_id, now=NIGHT)
+    (alert,) = group(items, target=DRILL_TARGET, run_id=seen.run_id, now=NIGHT)
     return alert
 
 
@@ -449,7 +452,8 @@ def _on_issues(*seen: Observation, dimensions: str | None = None) -> Alert:
     """A message about the agent; of a finished run where it says how the dimensions moved."""
     _, items = _items((), seen, NIGHT)
     scores: dict[str, Any] = {"flat": "0.833", "weighted": "0.833", "dimensions": dimensions} if dimensions else {}
-    (alert,) = compose(items, target=AGENT, run_id="run-0301", now=NIGHT, commit=AT.commit, links=LINKS, **scores)
+    summary = RunSummary(commit=AT.commit, links=LINKS, **scores)
+    (alert,) = group(items, target=AGENT, run_id="run-0301", now=NIGHT, summary=summary)
     return alert
 
 
@@ -497,9 +501,10 @@ def _open_before() -> Alert:
     """Two that a gate in CI found, told by the first nightly run that has a way to people."""
     known, first = _items((), (LEAK, GATE), NIGHT)
     previous = {incident.fingerprint: incident for incident in known}
-    owed = {one.incident.fingerprint: PrintRecord(at=NIGHT, observation=one.observation) for one in first}
+    printed = group(first, target=TARGET, run_id="run-0301", now=NIGHT)
+    undelivered = {key: alert for alert in printed for key in alert.fingerprints}
     later = NIGHT + timedelta(hours=20)
-    made = decide(previous, (), now=later, settings=SETTINGS, owed=owed)
+    made = decide(previous, (), now=later, settings=SETTINGS, undelivered=undelivered)
     return _composed(made.items, later, run_id="run-0302", commit="4f2a91c07be1")
 
 

@@ -175,7 +175,7 @@ def deployed_at(store: Store, target: str, commit: str, *, wait_s: float = READ_
     return next((row[0] for row in found.rows if isinstance(row[0], datetime)), None)
 
 
-class RunSummary(NamedTuple):
+class RunFigures(NamedTuple):
     """What a run came to. Scores and latency are ``None`` where nothing was graded or answered."""
 
     run_id: str
@@ -188,7 +188,7 @@ class RunSummary(NamedTuple):
     graded: int
 
 
-def runs_since(store: Store, target: str, since: datetime) -> tuple[RunSummary, ...]:
+def runs_since(store: Store, target: str, since: datetime) -> tuple[RunFigures, ...]:
     """A target's runs that finished at ``since`` or later, newest first."""
     found = store.query(
         "select run_id, verdict, weighted, flat, p95_ms, cost_usd, asked, graded from run_summary"
@@ -196,7 +196,7 @@ def runs_since(store: Store, target: str, since: datetime) -> tuple[RunSummary, 
         {"target": target, "since": since.isoformat()},
     )
     return tuple(
-        RunSummary(
+        RunFigures(
             run_id=str(run_id),
             verdict=str(verdict),
             weighted=_number(weighted),

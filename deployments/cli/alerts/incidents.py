@@ -24,11 +24,10 @@ from flows.alerting.notifier import OperatorActions, act, catch_up, people_of
 from flows.clock import utc_now
 from flows.data_folder import RUNS_FOLDER
 from monitors.alerts.message import DONE_WORDS, short_commit, span, utc
-from monitors.alerts.observations import some_of
 from monitors.alerts.operator_actions import new_action
 from monitors.alerts.redact import visible
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.wording import REASON_WORDS, format_fault
+from monitors.alerts.wording import REASON_WORDS, format_fault, some_of
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError, WarehouseBusy
 from monitors.plural import plural

@@ -35,7 +35,7 @@ from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from monitors.alerts.grouping import Digest, channel_of, thread_of
+from monitors.alerts.digest import Digest
 from monitors.alerts.redact import escape
 from monitors.alerts.sender import channel_for
 from monitors.alerts.settings import AlertSettings
@@ -190,8 +190,8 @@ class Post(Record):
 
 def alert_post(alert: Alert, settings: AlertSettings, *, thread: str | None, channel: str | None) -> Post:
     """Make ``alert`` ready; ``thread`` and ``channel`` as `AlertSender.send` has them."""
-    thread = thread or thread_of(alert)
-    home = (channel or channel_of(alert)) if thread else None
+    thread = thread or alert.thread
+    home = (channel or alert.channel) if thread else None
     return Post(
         id=alert.id,
         said=slack_text(alert, settings),

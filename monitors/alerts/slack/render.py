@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from monitors.alerts.grouping import Digest, digest_headline, digest_lines
+from monitors.alerts.digest import Digest, digest_headline, digest_lines
 from monitors.alerts.message import (
     IN_COMMON,
     TO_DO,

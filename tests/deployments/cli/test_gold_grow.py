@@ -15,7 +15,7 @@ import pytest
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.grow import grow_command
 from flows.alerting.notifier import act, catch_up
-from flows.alerting.notify import MessageContext, notify
+from flows.alerting.notify import notify
 from monitors.errors import ConfigError
 from monitors.goldset.lines import line_of
 from monitors.goldset.load import load_suite
@@ -190,7 +190,7 @@ def leak(folder: Path, slack: SlackServer) -> None:
     )
     people.store.journal.append([ResultRow(row=raw)], run_id="run-1")
     seen = sighting("conversation-1", origin=Origin.TRAFFIC, expected=None)
-    (alert,) = asyncio.run(notify(desk_of(people, clock), [seen], context=MessageContext()))
+    (alert,) = asyncio.run(notify(desk_of(people, clock), [seen]))
     act(
         people,
         PersonAction(

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from deployments.demo.configuration import free_port
-from flows.alerting.notify import MessageContext, notify
+from flows.alerting.notify import notify
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.flows.people_desk import Clock, desk_of, people_in
@@ -86,7 +86,7 @@ def test_f35_a_press_outlives_the_receiver_that_took_it(config, slack, tmp_path)
     (tmp_path / "data").mkdir()
     clock = Clock(datetime.now(UTC))
     people = people_in(tmp_path / "data", slack, clock)
-    asyncio.run(notify(desk_of(people, clock), [sighting()], context=MessageContext()))
+    asyncio.run(notify(desk_of(people, clock), [sighting()]))
     with receiving(config, port) as process, people.store.database.held(30):
         body = form_of(interaction(slack, slack.messages[0], "lookout_acknowledge"))
         answer = httpx.post(

@@ -13,7 +13,7 @@ import uvicorn
 
 from deployments.receivers.slack_actions import PATH, ActionWorker, application
 from flows.alerting.notifier import OperatorActions
-from flows.alerting.notify import MessageContext, notify
+from flows.alerting.notify import notify
 from monitors.alerts.sender import AlertSender
 from monitors.alerts.slack.client import SlackReply
 from tests.flows.people_desk import Clock, desk_of
@@ -62,7 +62,7 @@ async def receiver(
 
 
 async def page(people, clock, *seen):
-    (alert,) = await notify(desk_of(people, clock), seen or (sighting(),), context=MessageContext())
+    (alert,) = await notify(desk_of(people, clock), seen or (sighting(),))
     return alert
 
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from flows.alerting.notify import Fault, MessageContext, notify, notify_fault
+from flows.alerting.notify import Fault, notify, notify_fault
 from flows.alerting.threads import finish_first_alerts
-from monitors.records.incidents import IncidentKind, IncidentState, Link, NotifyReason
+from monitors.records.incidents import IncidentKind, IncidentState, Link, NotifyReason, RunSummary
 from tests.flows.desks import Night
 from tests.flows.messages import ALERT_ID, format_messages
 from tests.monitors.alerts.sightings import scope, sighting
@@ -16,7 +16,7 @@ from tests.servers.slack import SlackServer
 from warehouse.database.retention import age, compact
 from warehouse.queries import outbox
 
-QUIET = MessageContext()
+QUIET = RunSummary()
 
 
 @pytest.fixture
@@ -37,15 +37,15 @@ def said(slack: SlackServer) -> str:
 async def test_f02_an_outage_of_slack_delays_the_page_and_doubles_nothing(night, slack):
     """Ten minutes of 500s, a visit every three; the first visit after them sends it, the next ones nothing."""
     slack.always = "500"
-    await notify(night.desk(), [sighting()], context=QUIET)
+    await notify(night.desk(), [sighting()], summary=QUIET)
     for visit in range(3):
         night.skip(minutes=3)
-        await notify(night.desk(f"visit-{visit}"), [], context=QUIET)
+        await notify(night.desk(f"visit-{visit}"), [], summary=QUIET)
     assert slack.messages == []
     slack.always = None
     for visit in range(2):
         night.skip(minutes=2)
-        await notify(night.desk(f"after-{visit}"), [], context=QUIET)
+        await notify(night.desk(f"after-{visit}"), [], summary=QUIET)
     assert len(slack.messages) == 1
     assert [status for status, _ in night.receipts()] == ["failed"] * 4 + ["sent"]
 
@@ -53,7 +53,7 @@ async def test_f02_an_outage_of_slack_delays_the_page_and_doubles_nothing(night,
 async def test_f03_a_refused_message_is_stored_and_printed(night, slack, snapshot):
     """With a revoked token nothing reaches Slack: the terminal shows alert and reason, the warehouse stores both."""
     slack.always = "token_revoked"
-    await notify(night.desk(), [sighting()], context=QUIET)
+    await notify(night.desk(), [sighting()], summary=QUIET)
     assert slack.messages == []
     assert ALERT_ID.sub("ALERT_ID", night.printed.getvalue()) == snapshot
     assert [alert.kind for alert in night.alerts()] == [IncidentKind.CASE_FAILURE, IncidentKind.MONITOR_FAULT]
@@ -64,12 +64,12 @@ async def test_f03_what_was_refused_is_tried_by_each_run_until_it_goes_out_once(
     """A fault that every run sees is known already; with nothing new to prove the channel, it was never sent."""
     slack.always = "token_revoked"
     for run in range(3):
-        await notify(night.desk(f"run-{run}"), [sighting(run_id=f"run-{run}")], context=QUIET)
+        await notify(night.desk(f"run-{run}"), [sighting(run_id=f"run-{run}")], summary=QUIET)
         night.skip(minutes=1)
     slack.always = None
     assert slack.messages == []
     for run in range(3, 5):
-        await notify(night.desk(f"run-{run}"), [sighting(run_id=f"run-{run}")], context=QUIET)
+        await notify(night.desk(f"run-{run}"), [sighting(run_id=f"run-{run}")], summary=QUIET)
         night.skip(minutes=1)
     (message,) = slack.messages
     assert "Personal data disclosed" in message.text
@@ -79,12 +79,12 @@ async def test_f03_what_was_refused_is_tried_by_each_run_until_it_goes_out_once(
 
 async def test_f03_what_was_refused_and_is_over_recovers_without_a_word(night, slack):
     slack.always = "token_revoked"
-    await notify(night.desk(), [sighting()], context=QUIET)
+    await notify(night.desk(), [sighting()], summary=QUIET)
     slack.always = None
     night.skip(minutes=1)
     case = str(sighting().case_id)
     right = scope("run-2", case, began_at=night.now, ended_at=night.now)
-    await notify(night.desk("run-2"), [], context=QUIET, scope=right)
+    await notify(night.desk("run-2"), [], summary=QUIET, scope=right)
     assert [m.text for m in slack.messages if "Recovered" in m.text] == []
     assert not any(one.kind.value == "case_failure" for one in night.store.open_incidents("demo"))
 
@@ -92,21 +92,21 @@ async def test_f03_what_was_refused_and_is_over_recovers_without_a_word(night, s
 async def test_f03_what_the_main_channel_refuses_goes_to_the_fallback_and_is_told_once(night, slack):
     slack.refusing["C0ALERTS"] = "is_archived"
     ways = [night.bot(slack_monitor_channel="C0MONITOR"), night.bot(slack_channel="C0SECOND")]
-    await notify(night.desk(paths=ways), [sighting()], context=QUIET)
+    await notify(night.desk(paths=ways), [sighting()], summary=QUIET)
     page, fault = slack.messages
     assert (page.channel, fault.channel) == ("C0SECOND", "C0MONITOR")
     assert "unarchive" in json.dumps(fault.blocks)
     assert "sent by way 2" in night.receipts()[0][1]
 
     night.skip(hours=1)
-    await notify(night.desk("run-2", ways), [sighting("leak-2", run_id="run-2")], context=QUIET)
+    await notify(night.desk("run-2", ways), [sighting("leak-2", run_id="run-2")], summary=QUIET)
     assert [m.channel for m in slack.messages[2:]] == ["C0SECOND"], "the same refusal is not told again"
     open_now = {one.kind.value for one in night.store.open_incidents("demo")}
     assert "monitor_fault" in open_now
 
     slack.refusing.clear()
     night.skip(hours=1)
-    await notify(night.desk("run-3", ways), [sighting("leak-3", run_id="run-3")], context=QUIET)
+    await notify(night.desk("run-3", ways), [sighting("leak-3", run_id="run-3")], summary=QUIET)
     assert slack.messages[-1].channel == "C0ALERTS"
     assert "monitor_fault" not in {one.kind.value for one in night.store.open_incidents("demo")}
     assert len(slack.messages) == 4
@@ -114,7 +114,7 @@ async def test_f03_what_the_main_channel_refuses_goes_to_the_fallback_and_is_tol
 
 async def test_f03_a_second_webhook_takes_over_from_a_revoked_token(night, slack):
     slack.misbehave("token_revoked")
-    await notify(night.desk(paths=[night.bot(), night.webhook()]), [sighting()], context=QUIET)
+    await notify(night.desk(paths=[night.bot(), night.webhook()]), [sighting()], summary=QUIET)
     assert [m.by for m in slack.messages] == ["webhook", "bot"]
     assert "Personal data disclosed" in slack.messages[0].text
 
@@ -123,10 +123,10 @@ async def test_f03_trouble_that_passes_scatters_nothing(night, slack):
     """A 500 is no refusal: the message waits for the main channel."""
     slack.misbehave("500")
     ways = [night.bot(), night.bot(slack_channel="C0SECOND")]
-    await notify(night.desk(paths=ways), [sighting()], context=QUIET)
+    await notify(night.desk(paths=ways), [sighting()], summary=QUIET)
     assert slack.messages == []
     night.skip(minutes=2)
-    await notify(night.desk("run-2", ways), [], context=QUIET)
+    await notify(night.desk("run-2", ways), [], summary=QUIET)
     assert [m.channel for m in slack.messages] == ["C0ALERTS"]
 
 
@@ -135,7 +135,7 @@ async def test_f11_later_failures_grow_the_first_message(night, slack, snapshot)
     desk = night.desk()
     for batch in range(5):
         seen = [sighting(f"leak-{batch}-{number}") for number in range(10)]
-        await notify(desk, seen, context=MessageContext(commit="c0ffee1"))
+        await notify(desk, seen, summary=RunSummary(commit="c0ffee1"))
         night.skip(minutes=1)
     (message,) = slack.messages
     first_id = message.metadata["event_payload"]["id"]
@@ -144,7 +144,7 @@ async def test_f11_later_failures_grow_the_first_message(night, slack, snapshot)
     assert first_id in message.text
 
     report = Link(label="Report", href="https://lookout.example/run-1")
-    assert await finish_first_alerts(desk, flat="0.900", weighted="0.612", links=(report,)) == ()
+    assert await finish_first_alerts(desk, RunSummary(flat="0.900", weighted="0.612", links=(report,))) == ()
     (message,) = slack.messages
     assert "score 0.612 weighted" in said(slack)
     assert "https://lookout.example/run-1" in said(slack)
@@ -158,19 +158,19 @@ async def test_an_alert_about_a_case_that_was_right_at_other_times_is_marked_fla
 ):
     """When the first ask was alerted on, the others were still to come."""
     desk = night.desk()
-    await notify(desk, [sighting("leak-1"), sighting("leak-2")], context=QUIET)
+    await notify(desk, [sighting("leak-1"), sighting("leak-2")], summary=QUIET)
     assert "flaky" not in said(slack)
     odd = {"leak-1": "right in 2 of 3 asks"}
-    await finish_first_alerts(desk, flat="0.900", weighted="0.612", links=(), flaky=odd)
+    await finish_first_alerts(desk, RunSummary(flat="0.900", weighted="0.612", links=()), flaky=odd)
     assert said(slack).count(odd["leak-1"]) == 1
     assert format_messages(slack.messages) == snapshot
 
 
 async def test_f11_a_first_message_that_is_gone_is_answered_by_a_new_one(night, slack):
     desk = night.desk()
-    await notify(desk, [sighting("leak-1")], context=QUIET)
+    await notify(desk, [sighting("leak-1")], summary=QUIET)
     slack.forget(slack.messages[0].ts)
-    await notify(desk, [sighting("leak-2")], context=QUIET)
+    await notify(desk, [sighting("leak-2")], summary=QUIET)
     (message,) = slack.messages
     assert "leak-2" in said(slack)
     assert message.thread_ts is None
@@ -178,47 +178,47 @@ async def test_f11_a_first_message_that_is_gone_is_answered_by_a_new_one(night, 
 
 async def test_f11_an_edit_that_is_lost_is_made_again(night, slack):
     desk = night.desk()
-    await notify(desk, [sighting("leak-1")], context=QUIET)
+    await notify(desk, [sighting("leak-1")], summary=QUIET)
     slack.misbehave("lost")
-    await notify(desk, [sighting("leak-2")], context=QUIET)
+    await notify(desk, [sighting("leak-2")], summary=QUIET)
     night.skip(minutes=2)
-    await notify(desk, [], context=QUIET)
+    await notify(desk, [], summary=QUIET)
     (message,) = slack.messages
     assert "2 ×" in message.text
 
 
 async def test_f11_a_webhook_cannot_edit_and_says_what_is_new(night, slack):
     desk = night.desk(paths=[night.webhook()])
-    await notify(desk, [sighting("leak-1")], context=QUIET)
-    await notify(desk, [sighting("leak-2")], context=QUIET)
+    await notify(desk, [sighting("leak-1")], summary=QUIET)
+    await notify(desk, [sighting("leak-2")], summary=QUIET)
     assert ["leak-1" in m.text + json.dumps(m.blocks) for m in slack.messages] == [True, False]
-    assert await finish_first_alerts(desk, flat="0.9", weighted="0.8", links=()) == ()
+    assert await finish_first_alerts(desk, RunSummary(flat="0.9", weighted="0.8", links=())) == ()
 
 
 async def test_what_somebody_has_acknowledged_is_not_edited_any_more(night, slack):
     desk = night.desk()
-    await notify(desk, [sighting("leak-1")], context=QUIET)
+    await notify(desk, [sighting("leak-1")], summary=QUIET)
     (known,) = night.store.open_incidents("demo")
     taken = known.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
     outbox.decide(
         night.store, night.store.journal, "demo", lambda _: outbox.OutboxDecision(incidents=(taken,)), wait_s=5
     )
-    await finish_first_alerts(desk, flat="0.900", weighted="0.612", links=())
+    await finish_first_alerts(desk, RunSummary(flat="0.900", weighted="0.612", links=()))
     assert slack.messages[0].edits == 0
 
 
 async def test_f14_a_purge_while_it_still_fails_says_nothing(night, slack):
     """Everything older than now is compacted and aged; the same failure in the next run is no news."""
-    await notify(night.desk(), [sighting()], context=QUIET)
+    await notify(night.desk(), [sighting()], summary=QUIET)
     night.skip(days=0.5)
     compact(night.store, before=night.now, wait_s=5, unfinished=True)
     report = age(night.store, before=night.now, key=b"0123456789abcdef", wait_s=5)
     assert report.segments > 0
-    await notify(night.desk("run-2"), [sighting(run_id="run-2", seen_at=night.now)], context=QUIET)
+    await notify(night.desk("run-2"), [sighting(run_id="run-2", seen_at=night.now)], summary=QUIET)
     assert len(slack.messages) == 1
     night.skip(hours=2)
     ended = scope("run-3", "leak-1", began_at=night.now, ended_at=night.now)
-    await notify(night.desk("run-3"), [], context=QUIET, scope=ended)
+    await notify(night.desk("run-3"), [], summary=QUIET, scope=ended)
     assert slack.messages[1].thread_ts == slack.messages[0].ts, "it is still known where it was told"
 
 

@@ -8,12 +8,12 @@ import socket
 
 import pytest
 
-from flows.alerting.notify import MessageContext, notify
+from flows.alerting.notify import notify
 from flows.verify.alerts import notified
-from monitors.alerts.lifecycle import ANOTHER_GOLD
 from monitors.alerts.redact import redact
+from monitors.alerts.resolve import ANOTHER_GOLD
 from monitors.records.base import Severity
-from monitors.records.incidents import FailedCase, IncidentKind, Link, NotifyReason
+from monitors.records.incidents import FailedCase, IncidentKind, Link, NotifyReason, RunSummary
 from tests.flows.chat import Chat, watched
 from tests.flows.desks import Night
 from tests.flows.messages import format_message, format_messages, format_stable_messages, load_alerts_in
@@ -63,7 +63,7 @@ def gate(run_id: str, *cases: str, **changes):
 async def tell(night: Night, run_id: str, *seen, paths=None, ended=None, **context):
     """Notify of one run an hour after the last one."""
     night.skip(hours=1)
-    return await notify(night.desk(run_id, paths), seen, context=MessageContext(**context), scope=ended)
+    return await notify(night.desk(run_id, paths), seen, summary=RunSummary(**context), scope=ended)
 
 
 def after(night: Night, run_id: str, *right: str, **changes):

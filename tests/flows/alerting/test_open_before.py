@@ -6,17 +6,17 @@ import json
 
 import pytest
 
-from flows.alerting.notify import MessageContext, notify, send_owed
+from flows.alerting.notify import notify, send_owed
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
-from monitors.records.incidents import IncidentKind, NotifyReason
+from monitors.records.incidents import IncidentKind, NotifyReason, RunSummary
 from tests.flows.chat import RIGHT, Chat, watched
 from tests.flows.desks import Night
 from tests.flows.messages import format_stable_messages, load_alerts_in
 from tests.monitors.alerts.sightings import outage, scope, sighting
 from tests.servers.slack import TOKEN, SlackServer
 
-QUIET = MessageContext()
+QUIET = RunSummary()
 WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
 
 
@@ -95,7 +95,7 @@ async def test_of_several_kinds_there_is_one_message_and_another_about_the_monit
     gate = outage(IncidentKind.GATE_FAIL, run_id="by-hand")
     fault = outage(IncidentKind.MONITOR_FAULT, run_id="by-hand")
     seen = [sighting(), sighting("price-1", FailureKind.WRONG_FACT), gate, fault]
-    await notify(night.desk("by-hand", [night.terminal]), seen, context=QUIET, scope=scope("by-hand"))
+    await notify(night.desk("by-hand", [night.terminal]), seen, summary=QUIET, scope=scope("by-hand"))
     night.skip(hours=1)
     sent = await send_owed(night.desk("up"))
     assert {one.reason for one in sent} == {NotifyReason.OPEN_BEFORE}
@@ -103,35 +103,35 @@ async def test_of_several_kinds_there_is_one_message_and_another_about_the_monit
     assert sorted("3 were open" in text or "1 was open" in text for text in texts(slack)) == [True, True]
     night.skip(hours=1)
     await send_owed(night.desk("up-again"))
-    await notify(night.desk("nightly"), [sighting(run_id="nightly")], context=QUIET)
+    await notify(night.desk("nightly"), [sighting(run_id="nightly")], summary=QUIET)
     assert len(slack.messages) == 2
 
 
 async def test_what_the_first_run_with_slack_finds_mended_is_not_sent_at_all(night, slack):
     by_hand = night.desk("by-hand", [night.terminal])
-    await notify(by_hand, [sighting(), sighting("price-1")], context=QUIET, scope=scope("by-hand"))
+    await notify(by_hand, [sighting(), sighting("price-1")], summary=QUIET, scope=scope("by-hand"))
     night.skip(hours=3)
     under_way = [sighting("price-1", run_id="nightly")]
-    await notify(night.desk("nightly"), under_way, context=QUIET, under_way=True)
+    await notify(night.desk("nightly"), under_way, summary=RunSummary(under_way=True))
     assert texts(slack) == [], "the run may find it mended still"
     after = scope("nightly", "leak-1", began_at=night.now, ended_at=night.now)
-    await notify(night.desk("nightly"), under_way, context=QUIET, scope=after)
+    await notify(night.desk("nightly"), under_way, summary=QUIET, scope=after)
     assert ["price-1" in text for text in texts(slack)] == [True], (
         "nobody had heard of it, so nobody hears of its end"
     )
     night.skip(hours=1)
     later = scope("next", "price-1", began_at=night.now, ended_at=night.now)
-    await notify(night.desk("next"), [], context=QUIET, scope=later)
+    await notify(night.desk("next"), [], summary=QUIET, scope=later)
     assert slack.messages[1].thread_ts == slack.messages[0].ts, "what was sent ends where it was sent"
 
 
 async def test_what_a_channel_refused_is_sent_once_the_way_is_mended(night, slack):
     slack.refusing = {"C0ALERTS": "is_archived"}
-    await notify(night.desk("refused"), [sighting()], context=QUIET)
+    await notify(night.desk("refused"), [sighting()], summary=QUIET)
     assert slack.messages == []
     slack.refusing = {}
     night.skip(hours=1)
-    await notify(night.desk("mended"), [sighting("other-1", run_id="mended")], context=QUIET)
+    await notify(night.desk("mended"), [sighting("other-1", run_id="mended")], summary=QUIET)
     night.skip(minutes=1)
     await send_owed(night.desk("after"))
     assert any("open before Slack" in text and "leak-1" in text for text in texts(slack))
@@ -143,13 +143,13 @@ async def test_what_a_channel_refused_is_sent_once_the_way_is_mended(night, slac
 
 async def test_what_slack_could_not_take_for_an_hour_is_not_printed_away_by_a_run_by_hand(night, slack):
     slack.always = "500"
-    await notify(night.desk("nightly"), [sighting()], context=QUIET)
+    await notify(night.desk("nightly"), [sighting()], summary=QUIET)
     night.skip(minutes=5)
-    await notify(night.desk("by-hand", [night.terminal]), [], context=QUIET)
+    await notify(night.desk("by-hand", [night.terminal]), [], summary=QUIET)
     assert "leak-1" not in night.printed.getvalue()
     slack.always = None
     night.skip(minutes=5)
-    await notify(night.desk("next"), [], context=QUIET)
+    await notify(night.desk("next"), [], summary=QUIET)
     assert len(slack.messages) == 1
 
 
@@ -157,7 +157,7 @@ async def test_without_slack_the_terminal_is_told_once_however_often_it_is_seen(
     """Without Slack nothing is owed to anybody: the terminal is told once, as it always was."""
     for number in range(3):
         await notify(
-            night.desk(f"by-hand-{number}", [night.terminal]), [sighting(run_id=f"by-hand-{number}")], context=QUIET
+            night.desk(f"by-hand-{number}", [night.terminal]), [sighting(run_id=f"by-hand-{number}")], summary=QUIET
         )
         night.skip(hours=1)
     assert night.printed.getvalue().count("Personal data disclosed") == 1

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from flows.alerting.notifier import act, catch_up
-from flows.alerting.notify import MessageContext, notify
+from flows.alerting.notify import notify
 from flows.alerting.shown_again import show_again
 from monitors.records.exchanges import Exchange, Origin, Timings
 from monitors.records.grades import FailureKind
@@ -57,7 +57,7 @@ def click(alert, kind=ActionKind.ACKNOWLEDGE, *, by="U0ASHA", message_ts=None, a
 
 
 async def page(people, clock, *seen, run_id="run-1"):
-    (alert,) = await notify(desk_of(people, clock, run_id=run_id), seen or (sighting(),), context=MessageContext())
+    (alert,) = await notify(desk_of(people, clock, run_id=run_id), seen or (sighting(),))
     return alert
 
 
@@ -68,7 +68,8 @@ def again(run: int, **changes):
 async def next_night(people, clock, run: int, **changes):
     clock.at = NIGHT + timedelta(days=run)
     return await notify(
-        desk_of(people, clock, run_id=f"run-{run}"), [again(run, **changes)], context=MessageContext()
+        desk_of(people, clock, run_id=f"run-{run}"),
+        [again(run, **changes)],
     )
 
 
@@ -157,7 +158,7 @@ async def test_f18_a_stored_silence_that_ends_while_it_still_fails_lets_one_aler
         case_id="leak-1",
     )
     append_silence(people.store.journal, silence)
-    assert await notify(desk_of(people, clock), [sighting()], context=MessageContext()) == ()
+    assert await notify(desk_of(people, clock), [sighting()]) == ()
     assert await next_night(people, clock, 2) == ()
     assert [alert.reason for alert in await next_night(people, clock, 3)] == ["first_seen"]
     assert await next_night(people, clock, 3) == ()
@@ -287,6 +288,6 @@ async def test_an_action_that_cannot_be_carried_out_keeps_no_page_from_people(pe
     carried = catch_up(broken)
     assert [one.outcome.effect for one in carried.done] == [ActionEffect.DONE]
     assert carried.failed == (f"click-{alert.id}-false_alarm: ValueError",)
-    (told,) = await notify(desk_of(broken, clock, run_id="run-2"), [sighting("leak-2")], context=MessageContext())
+    (told,) = await notify(desk_of(broken, clock, run_id="run-2"), [sighting("leak-2")])
     assert told.reason == "first_seen"
     assert [one.outcome.effect for one in catch_up(people).done] == [ActionEffect.DONE]

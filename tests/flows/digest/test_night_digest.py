@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from flows.alerting.notify import MessageContext, notify
+from flows.alerting.notify import notify
 from flows.digest.flow import DigestTarget, catch_up, digest, digest_id, digest_of, send_digest
 from flows.nightly.format import rate_text
 from monitors.alerts.settings import AlertSettings
@@ -62,9 +62,9 @@ def made(night: Night, folder, setup: DigestTarget = RUNS_ALONE):
 
 
 async def test_it_says_what_the_day_came_to_and_what_is_open(night, slack, tmp_path, snapshot):
-    await notify(night.desk(), [sighting("leak-1"), sighting("leak-2")], context=MessageContext())
+    await notify(night.desk(), [sighting("leak-1"), sighting("leak-2")])
     ended = scope("run-2", "leak-2", began_at=night.now, ended_at=night.now)
-    await notify(night.desk("run-2"), [], context=MessageContext(), scope=ended)
+    await notify(night.desk("run-2"), [], scope=ended)
     finished(night, "run-old", 40)
     finished(night, "run-a", 20)
     finished(night, "run-b", 1)
@@ -161,7 +161,7 @@ async def test_faults_of_the_monitor_are_the_business_of_its_owners(nights, slac
 
 async def test_what_could_not_be_sent_is_counted_and_then_sent(night, slack, tmp_path):
     slack.always = "500"
-    await notify(night.desk(), [sighting()], context=MessageContext())
+    await notify(night.desk(), [sighting()])
     assert str(made(night, tmp_path).note).startswith("1 message ")
     slack.always = None
     night.skip(minutes=2)

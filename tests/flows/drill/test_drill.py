@@ -23,7 +23,7 @@ from flows.drill.course import notify_failure, store_report
 from flows.drill.receiver import signed_delivery
 from flows.drill.standing import DrillState, standing_of
 from flows.drill.wrong_answer import notifier_of
-from monitors.alerts.grouping import compose
+from monitors.alerts.grouping import group
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.observations import ObservationContext, monitor_fault
 from monitors.alerts.observations import drill as drill_seen
@@ -94,7 +94,7 @@ def messages(*, failed: bool):
         monitor_fault(at, what="DrillMissing", detail="None came."),
     ]
     settled = decide({}, seen, now=BEGAN, settings=SETTINGS)
-    return compose(settled.items, target=DRILL_TARGET, run_id="drill-1", now=BEGAN)
+    return group(settled.items, target=DRILL_TARGET, run_id="drill-1", now=BEGAN)
 
 
 @pytest.mark.parametrize("failed", [True, False])

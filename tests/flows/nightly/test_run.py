@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from flows.alerting.notify import Fault, MessageContext, notify, notify_fault
+from flows.alerting.notify import Fault, notify, notify_fault
 from flows.nightly.run import NightlyRun
-from monitors.alerts.observations import ResolutionScope
+from monitors.alerts.resolve import ResolutionScope
 from monitors.errors import SourceUnavailable
 from monitors.records.estimates import RateEstimate
 from monitors.records.incidents import IncidentKind, NotifyReason
@@ -69,7 +69,7 @@ async def test_what_stopped_a_night_is_over_once_a_later_one_is_graded_and_not_b
         ended_at=nights.desk.now,
         cleared=frozenset({IncidentKind.MONITOR_FAULT}),
     )
-    await notify(verified, [], context=MessageContext(), scope=scope)
+    await notify(verified, [], scope=scope)
     (stopped,) = nights.desk.store.open_incidents("demo")
     await nights.grade(1)
     assert stopped.fingerprint not in {one.fingerprint for one in nights.desk.store.open_incidents("demo")}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from monitors.alerts.grouping import compose
+from monitors.alerts.grouping import group
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import slack_text
@@ -78,7 +78,7 @@ async def test_a_disagreement_is_inconclusive_alerts_unconfirmed_and_shows_both_
     now = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
     alerted = alerted.model_copy(update={"run_id": "run-7", "seen_at": now})
     decision = decide({}, [alerted], now=now, settings=AlertSettings())
-    [alert] = compose(decision.items, target="demo", run_id="run-7", now=now)
+    [alert] = group(decision.items, target="demo", run_id="run-7", now=now)
     assert plain_text(alert, AlertSettings()) == snapshot
     assert slack_text(alert, AlertSettings()).blocks == snapshot
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from monitors.alerts.grouping import compose
+from monitors.alerts.grouping import group
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
@@ -37,7 +37,7 @@ async def work(folder: Path, api_url: str, lease_s: float) -> None:
 
     def decision(previous: Mapping[str, Incident]) -> outbox.OutboxDecision:
         made = decide(previous, [sighting(seen_at=now(), run_id="run-1")], now=now(), settings=settings)
-        alerts = compose(made.items, target="demo", run_id="run-1", now=now())
+        alerts = group(made.items, target="demo", run_id="run-1", now=now())
         return outbox.OutboxDecision(incidents=made.changed, alerts=alerts)
 
     outbox.decide(store, store.journal, "demo", decision, wait_s=WAIT_S)

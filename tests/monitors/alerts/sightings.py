@@ -6,14 +6,24 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from monitors.alerts.grouping import compose
+from monitors.alerts.grouping import group
 from monitors.alerts.lifecycle import AlertDecision, decide
-from monitors.alerts.observations import ResolutionScope, fingerprint
+from monitors.alerts.observations import fingerprint
 from monitors.alerts.redact import redact
+from monitors.alerts.resolve import ResolutionScope
 from monitors.alerts.settings import AlertSettings
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import FailureKind
-from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, Link, NotifyReason, Observation
+from monitors.records.incidents import (
+    Alert,
+    AlertItem,
+    Incident,
+    IncidentKind,
+    Link,
+    NotifyReason,
+    Observation,
+    RunSummary,
+)
 from monitors.records.operator_actions import Silence
 
 NIGHT = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
@@ -109,7 +119,7 @@ class Book:
         """Write down where an alert's first message is."""
         for item in alert.items:
             key = item.incident.fingerprint
-            self.incidents[key] = self.incidents[key].model_copy(update={"thread": thread, "channel": channel})
+            self.incidents[key] = self.incidents[key].place_in_thread(thread, channel)
 
 
 def items(*observations: Observation, now: datetime = NIGHT) -> tuple[AlertItem, ...]:
@@ -123,6 +133,8 @@ def alert_of(told: Sequence[AlertItem], **changes: Any) -> Alert:
         "target": "demo",
         "run_id": "run-1",
         "now": NIGHT,
+    }
+    summary: dict[str, Any] = {
         "commit": "4f2a91c07be1",
         "flat": "0.952",
         "weighted": "0.871",
@@ -131,7 +143,8 @@ def alert_of(told: Sequence[AlertItem], **changes: Any) -> Alert:
             Link(label="trace", href="runs/run-1/leak-1.zip"),
         ),
     }
-    (alert,) = compose(told, **(values | changes))
+    summary |= {name: changes.pop(name) for name in list(changes) if name in RunSummary.model_fields}
+    (alert,) = group(told, **(values | changes), summary=RunSummary(**summary))
     return alert
 
 

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from monitors.alerts.grouping import compose
+from monitors.alerts.grouping import group
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from monitors.errors import NotifyTransient
@@ -62,7 +62,7 @@ class Worker:
         outbox = self.outbox
         self.step()
         made = outbox.book.decision(sighting(outbox.case_id, run_id=run_id, seen_at=outbox.now), now=outbox.now)
-        alerts = compose(made.items, target="demo", run_id=run_id, now=outbox.now)
+        alerts = group(made.items, target="demo", run_id=run_id, now=outbox.now)
         outbox.waiting |= {alert.id: alert for alert in alerts}
         self.step()
         free = [key for key in outbox.waiting if outbox.leases.get(key, outbox.now) <= outbox.now]

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.grouping import Digest, DigestFigure, digest_headline, digest_lines
+from monitors.alerts.digest import Digest, DigestFigure, digest_headline, digest_lines
 from monitors.alerts.slack.render import digest_plain, digest_text
 from monitors.records.base import Severity
 from monitors.records.incidents import IncidentState

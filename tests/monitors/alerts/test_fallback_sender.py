@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.alerts.sender import DeliveryPath, FallbackSender, outside_threads
+from monitors.alerts.sender import DeliveryPath, FallbackSender
 from monitors.errors import NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
 from monitors.records.incidents import Alert, DeliveryStatus, Receipt
 from tests.monitors.alerts.sightings import NIGHT, alert
@@ -78,7 +78,7 @@ def test_outside_its_threads_a_message_is_the_same_otherwise():
         item.model_copy(update={"incident": item.incident.model_copy(update={"thread": "1.1", "channel": "C1"})})
         for item in one.items
     )
-    assert outside_threads(one.model_copy(update={"items": items})) == one
+    assert one.model_copy(update={"items": items}).outside_threads() == one
 
 
 def test_no_way_at_all_is_a_mistake():

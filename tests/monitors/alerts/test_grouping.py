@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.grouping import channel_of, compose, thread_of
+from monitors.alerts.grouping import group
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason
@@ -12,7 +12,7 @@ from tests.monitors.alerts.sightings import DAY, HOUR, NIGHT, Book, alert_of, it
 
 def composed(*told, **changes: object):
     values = {"target": "demo", "run_id": "run-1", "now": NIGHT}
-    return compose(told, **(values | changes))
+    return group(told, **(values | changes))
 
 
 def test_f11_five_hundred_failures_are_one_alert():
@@ -53,13 +53,13 @@ def test_recoveries_go_each_to_its_own_thread():
         book.noted(alert, thread, "C0ALERTS")
     told = book.decision(now=NIGHT + 2 * HOUR, scope=scope("run-2", "a", "b", "c")).items
     alerts = composed(*told)
-    assert {thread_of(alert): len(alert.items) for alert in alerts} == {"1.1": 1, "2.2": 2}
-    assert {channel_of(alert) for alert in alerts} == {"C0ALERTS"}
+    assert {alert.thread: len(alert.items) for alert in alerts} == {"1.1": 1, "2.2": 2}
+    assert {alert.channel for alert in alerts} == {"C0ALERTS"}
 
 
 def test_what_opens_has_no_thread_yet():
     (alert,) = composed(*items(sighting()))
-    assert (thread_of(alert), channel_of(alert)) == (None, None)
+    assert (alert.thread, alert.channel) == (None, None)
 
 
 def test_f11_what_a_run_finds_after_its_first_page_goes_below_it():
@@ -69,7 +69,7 @@ def test_f11_what_a_run_finds_after_its_first_page_goes_below_it():
     for batch in (range(1, 50), range(50, 500)):
         seen = [sighting(f"case-{number}") for number in batch]
         (later,) = composed(*book.decision(*seen).items)
-        assert (thread_of(later), channel_of(later), len(later.items)) == ("1.1", "C0ALERTS", len(batch))
+        assert (later.thread, later.channel, len(later.items)) == ("1.1", "C0ALERTS", len(batch))
 
 
 def test_the_next_run_and_another_kind_begin_threads_of_their_own():
@@ -77,7 +77,7 @@ def test_the_next_run_and_another_kind_begin_threads_of_their_own():
     book.noted(alert_of(book.decision(sighting("case-0")).items), "1.1", "C0ALERTS")
     (gate,) = composed(*book.decision(outage(IncidentKind.GATE_FAIL)).items)
     (next_run,) = composed(*book.decision(sighting("case-1", run_id="run-2")).items)
-    assert (thread_of(gate), thread_of(next_run)) == (None, None)
+    assert (gate.thread, next_run.thread) == (None, None)
 
 
 def test_a_leak_is_not_told_below_a_wrong_number():
@@ -85,7 +85,7 @@ def test_a_leak_is_not_told_below_a_wrong_number():
     wrong = sighting("case-0", failure=FailureKind.WRONG_FACT)
     book.noted(alert_of(book.decision(wrong).items), "1.1", "C0ALERTS")
     (leak,) = composed(*book.decision(sighting("case-1")).items)
-    assert thread_of(leak) is None
+    assert leak.thread is None
 
 
 @given(st.permutations([sighting(case, failure=kind) for case in "abc" for kind in list(FailureKind)[:3]]))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.grouping import continues_an_alert, grown
 from monitors.records.base import Severity
-from monitors.records.incidents import Alert
+from monitors.records.incidents import Alert, Link, RunSummary
 from tests.monitors.alerts.sightings import alert, sighting
 
 
@@ -18,16 +17,16 @@ def batch(numbers: list[int], **changes: object) -> Alert:
 @given(st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=6), min_size=1, max_size=5))
 def test_f11_all_that_was_told_is_shown_once_under_the_first_id(batches):
     first, *later = [batch(numbers) for numbers in batches]
-    whole = grown(first, later)
+    whole = first.grow(later)
     cases = [item.incident.case_id for item in whole.items]
     assert sorted(cases) == sorted({f"leak-{number}" for numbers in batches for number in numbers})
     assert (whole.id, whole.created_at, whole.reason) == (first.id, first.created_at, first.reason)
-    assert grown(whole, later) == whole
+    assert whole.grow(later) == whole
 
 
 def test_the_worst_comes_first_and_sets_the_colour():
     mild = batch([1], severity=Severity.WRONG)
-    whole = grown(mild, [batch([2])])
+    whole = mild.grow([batch([2])])
     assert whole.severity is Severity.PAGE
     assert whole.items[0].incident.case_id == "leak-2"
 
@@ -35,15 +34,25 @@ def test_the_worst_comes_first_and_sets_the_colour():
 def test_scores_and_links_are_the_newest_there_are():
     early = batch([1]).model_copy(update={"flat": None, "weighted": None, "links": ()})
     final = batch([2])
-    assert (grown(early, [final]).weighted, grown(early, [final]).links) == (final.weighted, final.links)
-    assert grown(final, [early]).weighted == final.weighted
+    assert (early.grow([final]).weighted, early.grow([final]).links) == (final.weighted, final.links)
+    assert final.grow([early]).weighted == final.weighted
     moved = final.model_copy(update={"dimensions": "Usefulness 4.3 → 3.8"})
-    assert (grown(early, [moved]).dimensions, grown(moved, [early]).dimensions) == (moved.dimensions,) * 2
+    assert (early.grow([moved]).dimensions, moved.grow([early]).dimensions) == (moved.dimensions,) * 2
 
 
 def test_only_news_of_a_run_that_has_a_message_continues_it():
     one = batch([1])
-    assert not continues_an_alert(one)
-    place = {"thread": "1.1", "channel": "C1"}
-    items = tuple(i.model_copy(update={"incident": i.incident.model_copy(update=place)}) for i in one.items)
-    assert continues_an_alert(one.model_copy(update={"items": items}))
+    assert not one.continues_an_alert
+    assert one.with_items(item.place_in_thread("1.1", "C1") for item in one.items).continues_an_alert
+
+
+def test_the_newer_summary_counts_and_what_it_leaves_empty_stays():
+    early = RunSummary(
+        commit="c0ffee1", links=(Link(label="Evidence", href="here"),), under_way=True, production=True
+    )
+    final = RunSummary(flat="0.900", weighted="0.800", changed=("a model",))
+    whole = final.over(early)
+    assert (whole.flat, whole.links, whole.commit, whole.production) == ("0.900", early.links, "c0ffee1", True)
+    assert not whole.under_way
+    assert RunSummary(under_way=True).over(final).under_way
+    assert set(Alert.model_fields) > set(RunSummary.model_fields)

@@ -103,10 +103,7 @@ def test_worse_is_told_at_once_and_severity_never_falls_while_open():
 def test_an_acknowledged_incident_is_quiet_until_it_gets_worse():
     book = Book()
     book.decide(seen(severity=Severity.WRONG))
-    book.incidents = {
-        key: incident.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
-        for key, incident in book.incidents.items()
-    }
+    book.incidents = {key: incident.acknowledge() for key, incident in book.incidents.items()}
     assert book.decide(seen(2, severity=Severity.WRONG), now=NIGHT + 5 * DAY) == ()
     assert book.decide(seen(3), now=NIGHT + 6 * DAY) == (WORSE,)
     assert only(book).state is IncidentState.OPEN
@@ -115,10 +112,7 @@ def test_an_acknowledged_incident_is_quiet_until_it_gets_worse():
 def test_an_acknowledged_incident_recovers_in_public():
     book = Book()
     book.decide(seen())
-    book.incidents = {
-        key: incident.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
-        for key, incident in book.incidents.items()
-    }
+    book.incidents = {key: incident.acknowledge() for key, incident in book.incidents.items()}
     assert book.decide(now=NIGHT + 2 * HOUR, scope=scope("run-2", "leak-1")) == (RECOVERED,)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from monitors.alerts.observations import ObservationContext, monitor_fault, scope_of
+from monitors.alerts.observations import ObservationContext, monitor_fault
+from monitors.alerts.resolve import scope_of
 from monitors.gate.assess import assess
 from monitors.records.base import Severity
 from monitors.records.grades import Aspect, FailureKind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flows.alerting.notify import message_context
+from flows.alerting.notify import run_summary
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import slack_text
 from monitors.alerts.terminal import plain_text
@@ -93,7 +93,7 @@ def test_a_message_explains_in_three_lines_and_a_hostile_value_rings_nobody(snap
     report = example_run(correct=3).report.model_copy(
         update={"first_look": look, "what_changed": found(MODEL, DEPLOY)}
     )
-    context = message_context(report, [])
+    context = run_summary(report, [])
     assert (len(context.in_common), len(context.changed)) == (2, 2)
     assert "a@b.in" not in context.changed[0]
     sent = alert(sighting()).model_copy(update={"changed": context.changed})
@@ -119,6 +119,6 @@ def test_a_message_names_the_deploy_to_roll_back_to(changes, named):
     """The last that passed; where that is the deploy that fails now, it says so: going back to it changes nothing."""
     what = found(DEPLOY).model_copy(update=changes)
     report = example_run(correct=3).report.model_copy(update={"what_changed": what, "commit": "bbb"})
-    lines = [line for line in message_context(report, []).changed if line.startswith("Last PASS")]
+    lines = [line for line in run_summary(report, []).changed if line.startswith("Last PASS")]
     assert len(lines) == (named is not None)
     assert all(named in line for line in lines)

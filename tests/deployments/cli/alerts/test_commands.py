@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from deployments.cli.alerts.silences import end_of
 from deployments.cli.app import app
-from flows.alerting.notify import MessageContext, notify
+from flows.alerting.notify import notify
 from monitors.errors import ConfigError
 from monitors.records.grades import FailureKind
 from tests.flows.people_desk import Clock, desk_of, people_in
@@ -37,7 +37,7 @@ class Place:
 
     def night(self, run_id, *failures):
         seen = [one.model_copy(update={"run_id": run_id, "seen_at": self.clock()}) for one in failures]
-        return asyncio.run(notify(desk_of(self.people, self.clock, run_id=run_id), seen, context=MessageContext()))
+        return asyncio.run(notify(desk_of(self.people, self.clock, run_id=run_id), seen))
 
     def run(self, *words, fails=None, user="meera"):
         arguments = ["alerts", *words, "--data-folder", str(self.folder)]

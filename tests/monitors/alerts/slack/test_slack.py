@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pytest
 
-from monitors.alerts.grouping import digest_headline
+from monitors.alerts.digest import digest_headline
 from monitors.alerts.observations import ObservationContext, monitor_fault
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot, SlackWebhook

@@ -1,0 +1,171 @@
+"""What a finished run can resolve, and what a message says of an incident that is over.
+
+A run resolves an incident only where it could have seen the fault and did not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Final
+
+from monitors.alerts.redact import redact
+from monitors.alerts.wording import ABOUT_THE_MONITOR, KIND_WORDS, TITLED, some_of
+from monitors.records.base import Blame, Identifier, Record, Sha256, UtcTime
+from monitors.records.exchanges import Exchange
+from monitors.records.grades import CaseOutcome
+from monitors.records.incidents import AlertItem, Capability, Incident, IncidentKind, NotifyReason, Observation
+from monitors.records.runs import CaseResult
+
+GRADED = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
+
+
+CLOCK_SET_BACK: Final = timedelta(minutes=10)
+"""Nobody sees a fault so far ahead of a run's end before that run has decided: deciding waits a minute at most."""
+
+
+class ResolutionScope(Record):
+    """What one finished run was able to establish about one target.
+
+    ``graded`` are the cases that were asked, answered and graded, each time they were asked; ``passed`` those of
+    them that were correct every time. ``cleared`` are the other kinds of fault that the run proved absent (it
+    answered, so the app is not down). A case that was not asked, gave no answer or could not be graded is in none
+    of them and resolves nothing. A fault that another run saw after this one began is left to later runs: this one
+    may have asked before it broke. One seen long after this run ended was seen by a clock that was set back since.
+    """
+
+    target: Identifier
+    run_id: Identifier
+    began_at: UtcTime
+    ended_at: UtcTime
+    commit: Identifier | None = None
+    graded: frozenset[str] = frozenset()
+    passed: frozenset[str] = frozenset()
+    right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
+    """What the cases that passed were held against (`GoldCase.right_answer_sha256`)."""
+    cleared: frozenset[IncidentKind] = frozenset()
+    owner: Capability = Capability.VERIFY
+    """Faults of the monitor that another part of it opened are none of this run's business."""
+    text: str | None = None
+    """What proved the faults gone, where the kind's own words do not fit."""
+
+    def resolves(self, incident: Incident) -> bool:
+        """Whether this run, not having seen the fault, shows that it is gone."""
+        if incident.target != self.target or incident.is_resolved:
+            return False
+        if incident.kind is IncidentKind.MONITOR_FAULT and incident.owner is not self.owner:
+            return False
+        seen_since = self.began_at <= incident.last_seen_at <= self.ended_at + CLOCK_SET_BACK
+        if seen_since and incident.last_run_id != self.run_id:
+            return False
+        if incident.kind is IncidentKind.CASE_FAILURE:
+            return incident.case_id in self.graded
+        return incident.kind in self.cleared
+
+
+def scope_of(
+    results: Sequence[CaseResult],
+    *,
+    target: str,
+    run_id: str,
+    began_at: UtcTime,
+    ended_at: UtcTime,
+    commit: str | None = None,
+    cleared: Iterable[IncidentKind] = (),
+) -> ResolutionScope:
+    """Build the scope of a finished run. One answer of the app clears ``APP_DOWN`` and ``DEPLOY_FAILURE`` too.
+
+    The caller adds what only it knows: ``GATE_FAIL`` when the verdict is PASS, ``MONITOR_FAULT`` when the run
+    broke nowhere, ``JUDGE_VOID`` when the canaries were caught, ``DRIFT`` when the test found none.
+    """
+    answered = any(isinstance(result.result, Exchange) for result in results)
+    by_answer = {IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE} if answered else set[IncidentKind]()
+    ungraded = {r.case.id for r in results if r.assessment.outcome not in GRADED}
+    graded = {r.case.id for r in results} - ungraded
+    failed = {r.case.id for r in results if r.assessment.outcome is CaseOutcome.FAILED}
+    return ResolutionScope(
+        target=target,
+        run_id=run_id,
+        began_at=began_at,
+        ended_at=ended_at,
+        commit=commit,
+        graded=frozenset(graded),
+        passed=frozenset(graded - failed),
+        right_answers=tuple(
+            {r.case.id: r.case.right_answer_sha256 for r in results if r.case.id in graded - failed}.items()
+        ),
+        cleared=frozenset(cleared) | by_answer,
+    )
+
+
+CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
+    IncidentKind.CASE_FAILURE: "Asked again, and this fault did not come back.",
+    IncidentKind.HALLUCINATION: "Closed: nothing more was seen of it.",
+    IncidentKind.DEPLOY_FAILURE: "The application serves again.",
+    IncidentKind.APP_DOWN: "The application answers again.",
+    IncidentKind.DRIFT: "The test finds no drift any more.",
+    IncidentKind.JUDGE_VOID: "The judge grades its known answers right again.",
+    IncidentKind.MONITOR_FAULT: "This run could ask its questions again.",
+    IncidentKind.DRILL: "The drill is over.",
+}
+
+
+ANSWERS_AGAIN: Final = "The questions of this run got answers."
+"""Of a fault whose title names Lookout's settings: the application need not have been away."""
+
+
+def recover(incident: Incident, scope: ResolutionScope) -> AlertItem:
+    """Resolve ``incident`` by the run of ``scope``; the caller decides whether to send an alert."""
+    observation = Observation(
+        fingerprint=incident.fingerprint,
+        kind=incident.kind,
+        target=incident.target,
+        run_id=scope.run_id,
+        seen_at=scope.ended_at,
+        severity=incident.severity,
+        blame=Blame.MONITOR if incident.kind in ABOUT_THE_MONITOR else Blame.APP,
+        failure_kind=incident.failure_kind,
+        case_id=incident.case_id,
+        commit=scope.commit,
+        title=incident.title,
+        reason=redact(_format_ending(incident, scope)),
+    )
+    resolved = incident.resolve(scope.ended_at)
+    return AlertItem(incident=resolved, observation=observation, reason=NotifyReason.RECOVERED)
+
+
+def _format_ending(incident: Incident, scope: ResolutionScope) -> str:
+    if scope.text is not None:
+        return scope.text
+    if incident.kind is IncidentKind.GATE_FAIL:
+        failed = dict.fromkeys((*incident.notified_cases, *incident.failed_cases))
+        right = [case for case in failed if case in scope.passed]
+        which = f" ({some_of(right)} {'is' if len(right) == 1 else 'are'} right now)" if right else ""
+        edited = [case for case in right if _has_another_gold(incident, case, scope)]
+        return f"The gate passes again{which}.{_by_another_gold(edited)}"
+    if incident.kind in TITLED and incident.title != KIND_WORDS[incident.kind]:
+        return ANSWERS_AGAIN
+    if incident.kind is not IncidentKind.CASE_FAILURE:
+        return CLEARED_WORDS[incident.kind]
+    if incident.case_id in scope.passed:
+        if _has_another_gold(incident, incident.case_id, scope):
+            return ANOTHER_GOLD
+        return "Asked again, and the answer is right now."
+    return CLEARED_WORDS[incident.kind] + " The case still fails in another way."
+
+
+ANOTHER_GOLD: Final = (
+    "Asked again, and the answer is right by another gold: the suite changed, so the bot may say "
+    "the same as before."
+)
+
+
+def _has_another_gold(incident: Incident, case_id: str, scope: ResolutionScope) -> bool:
+    before, now = dict(incident.right_answers).get(case_id), dict(scope.right_answers).get(case_id)
+    return before is not None and now is not None and before != now
+
+
+def _by_another_gold(cases: Sequence[str]) -> str:
+    if not cases:
+        return ""
+    return f" The suite has another gold now for {some_of(cases)}, so the bot may say the same as before."
