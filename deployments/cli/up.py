@@ -22,7 +22,7 @@ from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
 from deployments.up.one_installation import LOCK_NAME, is_held, only_one
 from deployments.up.parts import LAST_PORT, check_deploys, check_whole, parts_of, site_port
 from deployments.up.supervisor import OWN_NAME, RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
-from flows.alerting.notify import Fault, fault_over, notify_fault
+from flows.alerting.faults import Fault, notify_fault, resolve_faults
 from flows.clock import utc_now
 from flows.context import TOKEN_VARIABLE, WEBHOOK_VARIABLE, environment, notifier_without_run
 from flows.data_folder import PREFECT_FOLDER, RUNS_FOLDER
@@ -175,7 +175,7 @@ def voice_of(config: Config, log: Callable[[str, str], None]) -> SupervisorLog:
     async def stands_again(name: str) -> None:
         notifier = await asyncio.to_thread(notifier_without_run, config, SUBJECT, Capability.UP)
         text = f"The part {name!r} of `lookout up` stands again."
-        await fault_over(notifier, _fault_name(name), began_at=notifier.now(), ending=text)
+        await resolve_faults(notifier, {_fault_name(name): text}, began_at=notifier.now())
 
     return SupervisorLog(log=log, dies_again=dies_again, stands_again=stands_again)
 

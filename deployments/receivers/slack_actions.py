@@ -30,8 +30,8 @@ from starlette.routing import Route
 
 from deployments.receivers.worker import Worker
 from deployments.triggers.delivery import read_strict_json
-from flows.alerting.notifier import OperatorActions, act, catch_up
-from flows.alerting.shown_again import as_it_stands, outcome_of, recent_outcomes, show_again
+from flows.alerting.edits import current_alert, outcome_of, recent_outcomes, update_alerts
+from flows.alerting.notifier import OperatorActions, act, apply_actions
 from monitors.alerts.sender import AlertSender
 from monitors.alerts.slack.client import SlackReply
 from monitors.alerts.slack.render import Press, pressed
@@ -202,12 +202,12 @@ class ActionWorker(Worker):
 
     async def _show_what_was_left(self) -> None:
         """Show presses that a killed receiver may have carried out without showing them."""
-        await asyncio.to_thread(catch_up, self._people, wait_s=LOCK_WAIT_S)
+        await asyncio.to_thread(apply_actions, self._people, wait_s=LOCK_WAIT_S)
         for outcome in await asyncio.to_thread(recent_outcomes, self._people):
             await self._show(outcome, None)
 
     async def _carry_out(self) -> None:
-        carried = await asyncio.to_thread(catch_up, self._people, wait_s=LOCK_WAIT_S)
+        carried = await asyncio.to_thread(apply_actions, self._people, wait_s=LOCK_WAIT_S)
         for failure in carried.failed:
             log.error("a press could not be carried out and waits: %s", failure)
         for action_id, click in list(self._waiting.items()):
@@ -223,7 +223,7 @@ class ActionWorker(Worker):
                 if response_url:
                     await self._reply.whisper(response_url, outcome.text)
                 return
-            failed = await show_again(self._people, self._sender, [outcome]) if self._sender else ("no token",)
+            failed = await update_alerts(self._people, self._sender, [outcome]) if self._sender else ("no token",)
             if failed and response_url:
                 await self._show_by_reply(outcome, response_url)
         except NotifyError as error:
@@ -232,7 +232,7 @@ class ActionWorker(Worker):
     async def _show_by_reply(self, outcome: ActionOutcome, response_url: str) -> None:
         click = self._waiting.get(outcome.action_id)
         alert_id = click.action.alert_id if click else None
-        alert = await asyncio.to_thread(as_it_stands, self._people, alert_id) if alert_id else None
+        alert = await asyncio.to_thread(current_alert, self._people, alert_id) if alert_id else None
         if alert is not None:
             await self._reply.replace(response_url, alert)
 

@@ -16,8 +16,8 @@ from threading import Thread
 from typing import Final
 
 from deployments.site.page import PageRequest
-from flows.alerting.notifier import act, catch_up
-from flows.alerting.shown_again import show_again
+from flows.alerting.edits import update_alerts
+from flows.alerting.notifier import act, apply_actions
 from monitors.alerts.operator_actions import ID_CHARACTERS, new_action
 from monitors.errors import MonitorError, WarehouseBusy
 from monitors.records.incidents import ActionKind, ActionVia, Incident
@@ -45,7 +45,7 @@ def decide(
         action = action.model_copy(update={"id": f"{ActionVia.SITE.value}-{key}"})
     act(people, action)
     with suppress(WarehouseBusy):
-        catch_up(people, wait_s=WAIT_S)
+        apply_actions(people, wait_s=WAIT_S)
     renew_copy(request)
     done = outcomes(request.site.store, action_id=action.id)
     if not done:
@@ -63,7 +63,7 @@ def _show_in_slack(request: PageRequest, done: Sequence[ActionOutcome]) -> None:
     """Edit the messages beside: Slack may be slow, and an edit that is missed is made up for by the next."""
     bot = request.site.bot
     if bot is not None:
-        edit = partial(asyncio.run, show_again(request.site.people, bot, done))
+        edit = partial(asyncio.run, update_alerts(request.site.people, bot, done))
         Thread(target=edit, daemon=True, name="slack-edit").start()
 
 

@@ -1,6 +1,6 @@
 """What an alert needs: the incidents, the sender, the target, and the operator actions that change them.
 
-`catch_up` carries out operator actions and reads their silences before any alert is decided.
+`apply_actions` carries out operator actions and reads their silences before any alert is decided.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def people_of(config: Config, store: Store, now: Callable[[], datetime]) -> Oper
 
 
 def act(people: OperatorActions, action: PersonAction) -> None:
-    """Store an action. Durable when this returns, without waiting for anyone; `catch_up` carries it out."""
+    """Store an action. Durable when this returns, without waiting for anyone; `apply_actions` carries it out."""
     append_action(people.store.journal, action)
 
 
-def catch_up(people: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> ActionResults:
+def apply_actions(people: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> ActionResults:
     """Carry out what waits, each action once across all processes; return all silences too.
 
     Raises `WarehouseBusy`: then the actions still wait, and nothing is lost.

@@ -17,8 +17,8 @@ from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar, cast
 
+from flows.alerting.faults import Fault, fault_of, notify_fault
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import Fault, fault_of, notify_fault
 from monitors.alerts.liveness import Beat, Heartbeat
 from monitors.alerts.redact import redact
 from monitors.errors import MonitorError

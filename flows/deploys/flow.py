@@ -30,9 +30,9 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 from pydantic import Field, ValidationError
 
-from flows.alerting.delivery import deliver_waiting
+from flows.alerting.faults import Fault, notify_fault, resolve_faults
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import Fault, fault_over, notify_fault
+from flows.alerting.send import send_waiting
 from flows.clock import clock
 from flows.context import environment, hub_token, notifier_without_run
 from flows.data_folder import open_store
@@ -212,7 +212,7 @@ async def _end_silence(watch: DeployPoller, target: str) -> None:
         who = "The Hub" if target in watch.targets else "GitHub"
         text = f"{who} says again which commit {target} runs."
         try:
-            await fault_over(watch.notifier(), _name_of(target), began_at=watch.now(), ending=text)
+            await resolve_faults(watch.notifier(), {_name_of(target): text}, began_at=watch.now())
         except WarehouseError:
             return  # the next poll reports it
     if silence.failures:
@@ -237,7 +237,7 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
     journal = open_store(config).journal
     async with get_client() as client:
         started = await start_waiting(client, watch.deploys, journal, plan, now=watch.now)
-    await deliver_waiting(watch.notifier())
+    await send_waiting(watch.notifier())
     if started.failed:
         return Failed(name="Waiting", message=str(started.failed[0]))
     return Completed(name="Watched", message=_describe_polls(results, started))

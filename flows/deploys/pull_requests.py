@@ -14,7 +14,7 @@ from typing import Final, cast
 
 from prefect.blocks.system import Secret
 
-from flows.alerting.notify import Fault, notify_fault
+from flows.alerting.faults import Fault, notify_fault
 from flows.deploys.github_results import GitHubPlace, retry_at_end, retry_at_start
 from flows.deploys.queue import DeployQueue
 from flows.verify.run_state import LiveRun

@@ -20,8 +20,9 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
+from flows.alerting.faults import Fault, fault_of, notify_fault, resolve_other_faults
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import Fault, fault_of, notify, notify_fault, other_faults_over
+from flows.alerting.pipeline import notify
 from flows.context import notifier_without_run
 from flows.data_folder import runs_folder
 from flows.drill.course import MISSING
@@ -273,7 +274,7 @@ async def digest(config_path: Path, target: str | None = None) -> State[tuple[st
         )
         receipt = await send_digest(notifier, message)
         if loaded and receipt.status is DeliveryStatus.SENT:
-            await other_faults_over(notifier, but=(), ending=SENT_AGAIN, began_at=began_at)
+            await resolve_other_faults(notifier, but=(), ending=SENT_AGAIN, began_at=began_at)
         sent.append(message.id)
     await notify_missing_drill(config)
     return Completed(message=f"{len(sent)} sent", data=tuple(sent))

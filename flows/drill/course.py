@@ -15,7 +15,8 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from flows.alerting.notify import close_quietly, notify, other_faults_over
+from flows.alerting.faults import resolve_other_faults
+from flows.alerting.pipeline import notify, resolve_incidents
 from flows.context import delivery_paths, heartbeat_in, log_line, terminal_sender
 from flows.data_folder import open_store
 from flows.drill import stations, wrong_answer
@@ -145,9 +146,9 @@ class Course:
         try:
             notifier = notifier_of(self._drill, open_store(self._drill.config))
             if self._answer.incident:
-                await close_quietly(notifier, self._answer.incident)
+                await resolve_incidents(notifier, {self._answer.incident: None}, began_at=notifier.now())
             if self._report.passed:
-                await other_faults_over(notifier, but=(), ending=OVER, began_at=self._report.started_at)
+                await resolve_other_faults(notifier, but=(), ending=OVER, began_at=self._report.started_at)
         except (MonitorError, OSError) as error:
             log_line(f"an incident of the drill stays open: {redact(str(error))}")
 

@@ -19,7 +19,7 @@ from typing import Final
 from pydantic import BaseModel
 
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import notify
+from flows.alerting.pipeline import notify
 from flows.context import (
     BROWSER_VARIABLE,
     TOKEN_VARIABLE,

@@ -18,7 +18,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
-from flows.alerting.notify import fault_of, notify_fault
+from flows.alerting.faults import fault_of, notify_fault
 from flows.context import notifier_without_run
 from flows.hallucination_log.follower import (
     LogPoll,

@@ -14,9 +14,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from flows.alerting.delivery import deliver_waiting
+from flows.alerting.faults import Fault, notify_fault, resolve_faults, resolve_other_faults
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import Fault, faults_over, notify, notify_fault, other_faults_over
+from flows.alerting.pipeline import notify
+from flows.alerting.send import send_waiting
 from flows.clock import clock
 from flows.context import cores, environment, notifier_without_run, run_id_of_now
 from flows.hallucination_log.encoder_pool import EncoderPool
@@ -147,7 +148,7 @@ class LogFollower:
 
     async def _poll(self) -> LogPoll:
         began_at = self.notifier.now()
-        await deliver_waiting(self.notifier)
+        await send_waiting(self.notifier)
         try:
             found = await self._read()
         except SourceUnavailable as error:
@@ -221,8 +222,8 @@ class LogFollower:
         over = {what: text for what, text in _OVER.items() if what not in wrong}
         if not found.entries:
             over.pop(LOG_LINES_UNREADABLE, None)  # nothing was read that could show it
-        await faults_over(self.notifier, over, began_at=began_at)
-        await other_faults_over(self.notifier, but=LOG_FAULTS, ending=FOLLOWED_AGAIN, began_at=began_at)
+        await resolve_faults(self.notifier, over, began_at=began_at)
+        await resolve_other_faults(self.notifier, but=LOG_FAULTS, ending=FOLLOWED_AGAIN, began_at=began_at)
 
     def _silent(self) -> Sequence[Fault]:
         now = self.notifier.now()

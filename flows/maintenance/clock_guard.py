@@ -14,7 +14,7 @@ from typing import Final
 
 from pydantic import Field, ValidationError
 
-from flows.alerting.notify import Fault
+from flows.alerting.faults import Fault
 from monitors.records.base import Record, UtcTime
 from monitors.storage import write_atomically
 

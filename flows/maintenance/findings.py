@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from flows.alerting.notify import Fault
+from flows.alerting.faults import Fault
 from monitors.config.file import Config
 from monitors.errors import ConfigError
 from monitors.plural import plural

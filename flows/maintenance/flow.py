@@ -20,8 +20,9 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
+from flows.alerting.faults import fault_of, notify_fault
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import fault_of, notify, notify_fault
+from flows.alerting.pipeline import notify
 from flows.clock import uptime
 from flows.context import age_key, notifier_without_run
 from flows.maintenance.clock_guard import clock_fault, clock_reading

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from flows.alerting.notify import Fault
+from flows.alerting.faults import Fault
 from flows.nightly.format import ABOUT_ALL, unusable_of
 from monitors.alerts.observations import (
     ObservationContext,

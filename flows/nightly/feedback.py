@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from flows.alerting.notify import Fault
+from flows.alerting.faults import Fault
 from flows.nightly.alerts import SCORES_UNWRITTEN
 from flows.nightly.estimate import NightlyEstimates
 from monitors.errors import SourceUnavailable

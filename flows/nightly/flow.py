@@ -20,7 +20,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from flows.alerting.notify import fault_of, notify_fault
+from flows.alerting.faults import fault_of, notify_fault
 from flows.alerting.watchdog import masked
 from flows.clock import clock
 from flows.context import log_line, notifier_without_run

@@ -8,16 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from flows.alerting.faults import Fault, notify_fault, resolve_faults, resolve_other_faults
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import (
-    Fault,
-    close_quietly,
-    fault_over,
-    faults_over,
-    notify,
-    notify_fault,
-    other_faults_over,
-)
+from flows.alerting.pipeline import notify, resolve_incidents
 from flows.nightly.alerts import (
     BY_CENSUS,
     GRADED_AGAIN,
@@ -348,8 +341,8 @@ class NightlyRun:
         if not (report.judging.judged or report.judging.void_grades):  # what is void was an answer too
             still.add(JUDGE_SILENT)
         gone = {what: text for what, text in NIGHT_FAULTS.items() if what not in still}
-        await faults_over(notifier, gone, began_at=report.until)
-        await other_faults_over(notifier, but=NIGHT_FAULTS, ending=GRADED_AGAIN, began_at=self._began_at)
+        await resolve_faults(notifier, gone, began_at=report.until)
+        await resolve_other_faults(notifier, but=NIGHT_FAULTS, ending=GRADED_AGAIN, began_at=self._began_at)
 
     def _seen_by_census(
         self, report: NightlyReport, reading: IntakeCheckpoint, at: ObservationContext
@@ -364,7 +357,8 @@ class NightlyRun:
             ended = {"cleared": frozenset({IncidentKind.DRIFT}), "text": text}
             await notify(self._notifier, [], scope=scope.model_copy(update=ended))
         elif report.drift_reading is not None and report.drift_reading.reason == STANDS:
-            await close_quietly(self._notifier, fingerprint(self._notifier.target, IncidentKind.DRIFT, METRIC))
+            drift = fingerprint(self._notifier.target, IncidentKind.DRIFT, METRIC)
+            await resolve_incidents(self._notifier, {drift: None}, began_at=self._notifier.now())
 
     async def _write_back(self, report: NightlyReport, estimates: NightlyEstimates) -> None:
         """Write scores to the sources of the conversations, where that is wanted; report trouble with it."""
@@ -378,7 +372,7 @@ class NightlyRun:
             await notify_fault(self._notifier, written.fault)
         elif written.conversations:
             text = NIGHT_FAULTS[SCORES_UNWRITTEN]
-            await fault_over(self._notifier, SCORES_UNWRITTEN, began_at=report.until, ending=text)
+            await resolve_faults(self._notifier, {SCORES_UNWRITTEN: text}, began_at=report.until)
 
 
 def _disclosing(census: Sequence[CensusRate], read: int) -> tuple[int, int] | None:

@@ -18,7 +18,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from flows.alerting.notify import fault_of, notify_fault, other_faults_over
+from flows.alerting.faults import fault_of, notify_fault, resolve_other_faults
 from flows.alerting.watchdog import masked
 from flows.context import log_line, notifier_without_run
 from flows.repeatability.context import build_repeatability_context
@@ -56,7 +56,7 @@ async def measure_repeatability(
             await notify_fault(notifier, fault_of(error))
             failures.append(error)
         else:
-            await other_faults_over(notifier, but=(), ending=ASKED_AGAIN, began_at=began_at)
+            await resolve_other_faults(notifier, but=(), ending=ASKED_AGAIN, began_at=began_at)
             log_line(session_in_one_line(sessions[-1]))
     if failures:
         raise failures[0]

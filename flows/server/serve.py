@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from flows.alerting.notify import send_owed
+from flows.alerting.pipeline import send_undelivered
 from flows.clock import utc_now
 from flows.context import connect_prefect, environment, log_line, notifier_without_run, slack_way
 from flows.data_folder import open_store, prefect_home
@@ -53,7 +53,7 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
         threading.Thread(target=_end_when_moved, args=(config,), name="moved-server", daemon=True).start()
     from flows.server.registration import serve_all  # Prefect reads its settings at import, so it must be connected
 
-    asyncio.run(_send_owed(config))
+    asyncio.run(_send_undelivered(config))
     planned = planned_deployments(config, config_path, config.schedules)
     if only_deploys:
         planned = tuple(one for one in planned if one.full_name == config.deploys.deployment)
@@ -68,11 +68,11 @@ def _leave_folder(config: Config) -> None:
         os.chdir(own)
 
 
-async def _send_owed(config: Config) -> None:
+async def _send_undelivered(config: Config) -> None:
     """Send what was only printed, now that this installation runs, if it has a way to people."""
     try:
         for target in await asyncio.to_thread(targets_with_open_incidents, open_store(config)):
-            await send_owed(notifier_without_run(config, target, Capability.UP))
+            await send_undelivered(notifier_without_run(config, target, Capability.UP))
     except MonitorError as error:
         write_note(f"what was open before could not be sent yet: {redact(str(error))}\n")
 

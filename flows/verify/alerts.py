@@ -14,8 +14,9 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urlsplit
 
+from flows.alerting.faults import Fault, fault_of
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import Fault, fault_of, notify
+from flows.alerting.pipeline import notify
 from flows.verify.run_state import LiveRun
 from monitors.alerts.observations import (
     ObservationContext,

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
-from flows.alerting.notify import Fault, fault_of, notify_fault
+from flows.alerting.faults import Fault, fault_of, notify_fault
 from flows.alerting.watchdog import HUNG_RUN
 from flows.context import browser_of, chat_driver, configuration, notifier_without_run, pace, wire
 from flows.data_folder import runs_folder

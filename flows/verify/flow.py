@@ -20,8 +20,10 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import deployment
 from prefect.states import Completed
 
-from flows.alerting.notify import asked_again, fault_of, notify, run_summary
-from flows.alerting.threads import finish_first_alerts
+from flows.alerting.edits import finish_first_alerts
+from flows.alerting.faults import fault_of
+from flows.alerting.pipeline import notify
+from flows.alerting.run_summary import format_recheck_of, run_summary
 from flows.alerting.watchdog import masked, overseen
 from flows.context import heartbeat, log_line, stop_process
 from flows.deploys.pull_requests import followed, post_results, pulls_of
@@ -223,7 +225,7 @@ async def _complete_alerts(run: LiveRun, report: RunReport, paths: ReportPaths) 
         run.context.notifier,
         run_summary(report, _links(report, paths), account_patterns=patterns),
         flaky=flaky_notes(report),
-        again=(lambda alert: asked_again(alert, found, account_patterns=patterns)) if found else None,
+        again=(lambda alert: format_recheck_of(alert, found, account_patterns=patterns)) if found else None,
     )
 
 

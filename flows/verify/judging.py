@@ -15,7 +15,7 @@ from decimal import Decimal
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from flows.alerting.notify import Fault
+from flows.alerting.faults import Fault
 from flows.context import open_judge
 from flows.verify.run_state import LiveRun
 from monitors.gate.assess import assess

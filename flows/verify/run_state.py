@@ -15,7 +15,7 @@ from typing import Final, TypeVar, overload
 
 from pydantic import BaseModel, TypeAdapter
 
-from flows.alerting.notify import Fault
+from flows.alerting.faults import Fault
 from flows.context import RunContext
 from flows.data_folder import runs_folder
 from flows.verify.run_folder import AUTO, NO_BASELINE

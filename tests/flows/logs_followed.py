@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from flows.alerting.delivery import deliver
+from flows.alerting.send import send_outbox
 from flows.hallucination_log.encoder_pool import EncoderPool
 from flows.hallucination_log.follower import LogFollower, LogPoll, LogReader
 from flows.hallucination_log.line_encoder import LineSettings
@@ -72,7 +72,7 @@ class Followed:
 
     async def night_delivers(self) -> None:
         """Whoever comes by sends what waits in the outbox."""
-        await deliver(self.night.desk("passer-by"))
+        await send_outbox(self.night.desk("passer-by"))
 
     def stored(self) -> list[int]:
         """The numbers of all kept entries, in the order of the log."""

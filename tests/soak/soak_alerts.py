@@ -28,7 +28,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from flows.alerting.notifier import Notifier, OperatorActions
-from flows.alerting.notify import notify
+from flows.alerting.pipeline import notify
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from monitors.alerts.terminal import TerminalSender

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from flows.alerting.delivery import deliver_waiting
-from flows.alerting.notify import notify
+from flows.alerting.pipeline import notify
+from flows.alerting.send import send_waiting
 from tests.flows.desks import Night
 from tests.monitors.alerts.sightings import sighting
 from tests.servers.slack import SlackServer
@@ -58,7 +58,7 @@ def live_through(outage: str, minutes: int, folder: Path) -> OutageResult:
         slack.always = None
         for _ in range(minutes):
             night.skip(minutes=2)
-            asyncio.run(deliver_waiting(night.desk("after")))
+            asyncio.run(send_waiting(night.desk("after")))
         numbers = tuple(int(LEAK.findall(json.dumps(one.blocks))[0]) for one in slack.messages)
         return OutageResult(numbers, requests, slowest_s, grown_mb, len(night.store.alerts_unsent()))
 

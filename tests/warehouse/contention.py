@@ -21,10 +21,11 @@ import duckdb
 
 from monitors.errors import WarehouseBusy
 from tests.warehouse.crash_worker import Plan, once_more, open_store
+from tests.warehouse.decisions import decide
 from tests.warehouse.sample_rows import assessment, exchange
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow
-from warehouse.queries.outbox import claim_alerts, decide, record_receipt
+from warehouse.queries.outbox import claim_alerts, record_receipt
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from itertools import count
 from pathlib import Path
 
 from monitors.records.incidents import Incident
+from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import REAL_PATIENCE
 from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, run_report
 from warehouse.database.check import check
@@ -27,7 +28,6 @@ from warehouse.database.rebuild import rebuild
 from warehouse.database.retention import age, compact
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
-from warehouse.queries.outbox import OutboxDecision, decide
 
 FAULTS = ("leak", "wrong", "slow")
 WAIT_S = 30.0

@@ -186,7 +186,7 @@ group by r.channel, r.thread order by all
 """
 
 
-_ONLY_PRINTED = """
+_UNDELIVERED = """
 with sent_alerts as (
   select a.id, a.created_at, a.reason, a.record,
     unnest(json_extract_string(a.record, '$.items[*].incident.fingerprint')) as fingerprint
@@ -244,12 +244,12 @@ def newest_alert_message(store: Store, target: str, kind: IncidentKind) -> First
     return None
 
 
-def only_printed(store: Store, target: str, *, tried_before: datetime) -> Mapping[str, Alert]:
+def find_undelivered(store: Store, target: str, *, tried_before: datetime) -> Mapping[str, Alert]:
     """The last message about each open incident of ``target`` of which nobody was notified, by fingerprint.
 
     What a channel refused since ``tried_before`` is left out: it was tried just now.
     """
-    found = store.query(_ONLY_PRINTED, {"target": target, "tried_before": tried_before.isoformat()})
+    found = store.query(_UNDELIVERED, {"target": target, "tried_before": tried_before.isoformat()})
     return {str(key): Alert.model_validate_json(str(record)) for key, record in found.rows}
 
 

@@ -1,13 +1,14 @@
 """Decisions that must be made once across processes: open this incident, send this message.
 
 Each decision is made in one short transaction under the lock: the outbox is brought up to date, the target's
-incidents are read, a pure function decides, and what it decided goes to the journal and into the tables together.
+incidents are read, the caller decides, and what it recorded goes to the journal and into the tables together.
 A process killed in between has decided (the segment is there, the next one loads it) or has not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 import duckdb
@@ -24,17 +25,6 @@ from warehouse.journal.rows import AlertRow, IncidentRow, IncidentVersion, Outbo
 from warehouse.journal.segments import SUFFIX
 
 
-class OutboxDecision(Record):
-    """What changes and what is said: incidents in their new state, messages to send. Both may be empty."""
-
-    incidents: tuple[Incident, ...] = ()
-    alerts: tuple[Alert, ...] = ()
-
-
-Decide = Callable[[Mapping[str, Incident]], OutboxDecision]
-"""Pure: a target's incidents by fingerprint → what changes and what is said."""
-
-
 class SendLease(Record):
     """Messages that are one worker's to send until ``expires_at``; then somebody else may take them.
 
@@ -47,21 +37,41 @@ class SendLease(Record):
     tried: frozenset[str] = frozenset()
 
 
-def decide(store: Store, journal: Journal, target: str, decision: Decide, *, wait_s: float) -> OutboxDecision:
-    """Let ``decision`` decide on the target's incidents as they stand, once across all processes.
+class IncidentBook:
+    """A target's incidents while a decision about them is made, and what it comes to."""
 
-    Returns what was decided; it is durable by then. Waits ``wait_s`` seconds at most for the lock, else raises
-    `WarehouseBusy`: then nothing was decided. An error of ``decision`` passes through, and nothing was decided.
+    def __init__(self, incidents: Mapping[str, Incident]) -> None:
+        self.incidents = incidents
+        """As they stood when the book was opened, by fingerprint."""
+        self.changed: list[Incident] = []
+        self.alerts: list[Alert] = []
+
+    def record(self, incidents: Iterable[Incident], alerts: Iterable[Alert] = ()) -> None:
+        """Store incidents in their new state and alerts to send, together, when the book is closed."""
+        self.changed += incidents
+        self.alerts += alerts
+
+
+@contextmanager
+def open_incident_book(store: Store, journal: Journal, target: str, *, wait_s: float) -> Generator[IncidentBook]:
+    """Let the caller decide on the target's incidents as they stand, once across all processes.
+
+    What is recorded is durable when the block is left. Waits ``wait_s`` seconds at most for the lock, else raises
+    `WarehouseBusy`: then nothing was decided. An error in the block passes through, and nothing was decided.
     """
     with store.database.writing(wait_s) as connection:
         load(connection, journal, store.database.scratch, OUTBOX)
         with transaction(connection):
-            decided = decision(incidents_of(connection, target))
-            rows = _rows(decided, next_sequence(connection))
+            book = IncidentBook(incidents_of(connection, target))
+            yield book
+            versions = [
+                IncidentRow(row=IncidentVersion(sequence=number, incident=incident))
+                for number, incident in enumerate(book.changed, start=next_sequence(connection))
+            ]
+            rows: list[OutboxRow] = [*versions, *(AlertRow(row=alert) for alert in book.alerts)]
             if rows:
                 save(connection, journal, rows)
         store.remember(connection)
-    return decided
 
 
 def claim_alerts(
@@ -137,14 +147,6 @@ _LEASE = """
 insert or replace into leases (owner, claimed_at, expires_at, alert_id, receipts)
 select $1, $2, $3, $4, (select count(*) from receipts where alert_id = $4)
 """
-
-
-def _rows(decided: OutboxDecision, sequence: int) -> Sequence[OutboxRow]:
-    versions = [
-        IncidentRow(row=IncidentVersion(sequence=number, incident=incident))
-        for number, incident in enumerate(decided.incidents, start=sequence)
-    ]
-    return [*versions, *(AlertRow(row=alert) for alert in decided.alerts)]
 
 
 def next_sequence(connection: duckdb.DuckDBPyConnection) -> int:

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deployments.cli.data_folder import data_folder_of, store_of
-from flows.alerting.notifier import OperatorActions, act, catch_up, people_of
+from flows.alerting.notifier import OperatorActions, act, apply_actions, people_of
 from flows.clock import utc_now
 from flows.data_folder import RUNS_FOLDER
 from monitors.alerts.message import DONE_WORDS, short_commit, span, utc
@@ -54,17 +54,17 @@ class IncidentSession:
 
     def do(self, kind: ActionKind, incidents: Sequence[Incident], *, by: str, note: str) -> ActionOutcome | None:
         """Store an action on ``incidents``, carry it out and show it; ``None`` while it waits for the file."""
-        from flows.alerting.shown_again import outcome_of, show_again  # messages, and with the next line Slack's
+        from flows.alerting.edits import outcome_of, update_alerts  # messages, and with the next line Slack's
         from flows.context import slack_bot  # client, which a list can do without
 
         action = new_action(kind, incidents, at=self.people.now(), by=by, via=ActionVia.COMMAND, note=note)
         act(self.people, action)
         with suppress(WarehouseBusy):
-            catch_up(self.people, wait_s=WAIT_S)
+            apply_actions(self.people, wait_s=WAIT_S)
         outcome = outcome_of(self.people, action.id)
         bot = slack_bot(self.config) if self.config is not None else None
         if outcome is not None and bot is not None:
-            asyncio.run(show_again(self.people, bot, [outcome]))
+            asyncio.run(update_alerts(self.people, bot, [outcome]))
         return outcome
 
 
@@ -76,7 +76,7 @@ def open_alerts_session(config: Path, data_folder: Path | None) -> IncidentSessi
     store = store_of(config, data_folder)
     session = _open_session(config, store)
     with suppress(WarehouseBusy):
-        catch_up(session.people, wait_s=WAIT_S)
+        apply_actions(session.people, wait_s=WAIT_S)
     return session
 
 

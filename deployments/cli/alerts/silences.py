@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from deployments.cli.alerts.incidents import WAIT_S, IncidentSession, meant
-from flows.alerting.notifier import catch_up
+from flows.alerting.notifier import apply_actions
 from monitors.alerts.message import utc
 from monitors.alerts.redact import redact, visible
 from monitors.errors import ConfigError, WarehouseBusy
@@ -150,4 +150,4 @@ def _why(error: ValidationError) -> str:
 def _take_in(session: IncidentSession) -> None:
     """Load what waits in the journal. If it must wait, the next run loads it."""
     with suppress(WarehouseBusy):
-        catch_up(session.people, wait_s=WAIT_S)
+        apply_actions(session.people, wait_s=WAIT_S)

@@ -12,7 +12,7 @@ from deployments.cli.alerts.silences import SilenceMatchers, describe_record, en
 from deployments.site.decisions import WAIT_S, decide, renew_copy, sent_once
 from deployments.site.masking import mask_fields
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, missing
-from flows.alerting.notifier import catch_up
+from flows.alerting.notifier import apply_actions
 from monitors.alerts.operator_actions import is_wanted_as_gold
 from monitors.alerts.wording import ABOUT_AN_ANSWER, KIND_WORDS, REASON_WORDS, format_fault, is_grave
 from monitors.errors import ConfigError, WarehouseBusy
@@ -164,7 +164,7 @@ def incident_page(request: PageRequest) -> Page:
         incident=mask_fields(incident, mask, "title"),
         fault=fault,
         evidence=_evidence(request, item, known) if item else None,
-        asked_again=_asked_again(request, incident),
+        asked_again=_format_recheck_of(request, incident),
         story=tuple(_entry(request, incident, line, known) for line in lines),
         earlier=len(story_so_far) - len(lines),
         silences=tuple(mask_fields(one, mask, "author", "comment") for one in story.silences if one.in_force(now)),
@@ -217,7 +217,7 @@ def _evidence(request: PageRequest, item: AlertItem, known: frozenset[str]) -> C
     return mask_fields(found, request.mask(seen.target), "reason", "asked", "expected", "answered", "flaky")
 
 
-def _asked_again(request: PageRequest, incident: Incident) -> str:
+def _format_recheck_of(request: PageRequest, incident: Incident) -> str:
     report = request.site.store.report(incident.last_run_id) if incident.case_id else None
     found = format_recheck_briefly(report.recheck, [incident.case_id or ""]) if report else ""
     return request.masked(found, incident.target)
@@ -279,7 +279,7 @@ def _store(request: PageRequest, silence: Silence) -> None:
     people = request.site.people
     append_silence(people.store.journal, silence)
     with suppress(WarehouseBusy):
-        catch_up(people, wait_s=WAIT_S)
+        apply_actions(people, wait_s=WAIT_S)
     renew_copy(request)
 
 

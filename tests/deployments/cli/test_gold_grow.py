@@ -14,8 +14,8 @@ import pytest
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.grow import grow_command
-from flows.alerting.notifier import act, catch_up
-from flows.alerting.notify import notify
+from flows.alerting.notifier import act, apply_actions
+from flows.alerting.pipeline import notify
 from monitors.errors import ConfigError
 from monitors.goldset.lines import line_of
 from monitors.goldset.load import load_suite
@@ -197,7 +197,7 @@ def leak(folder: Path, slack: SlackServer) -> None:
             id="click-9", kind=ActionKind.ADD_TO_GOLD, at=NIGHT, by="U0ASHA", via=ActionVia.SLACK, alert_id=alert.id
         ),
     )
-    catch_up(people)
+    apply_actions(people)
 
 
 def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path, snapshot):

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from deployments.demo.configuration import free_port
-from flows.alerting.notify import notify
+from flows.alerting.pipeline import notify
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.flows.people_desk import Clock, desk_of, people_in

@@ -13,7 +13,7 @@ import uvicorn
 
 from deployments.receivers.slack_actions import PATH, ActionWorker, application
 from flows.alerting.notifier import OperatorActions
-from flows.alerting.notify import notify
+from flows.alerting.pipeline import notify
 from monitors.alerts.sender import AlertSender
 from monitors.alerts.slack.client import SlackReply
 from tests.flows.people_desk import Clock, desk_of

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from flows.alerting.delivery import deliver_waiting
-from flows.alerting.notify import notify
+from flows.alerting.pipeline import notify
+from flows.alerting.send import send_waiting
 from monitors.records.incidents import RunSummary
 from monitors.records.operator_actions import Silence
 from tests.flows.desks import Night
@@ -46,9 +46,9 @@ async def test_what_waited_when_the_clock_was_set_is_sent_by_the_next_visit(nigh
     await notify(night.desk(), [sighting()], summary=QUIET)
     night.skip(**step)
     slack.always = None
-    await deliver_waiting(night.desk("visit"))
+    await send_waiting(night.desk("visit"))
     night.skip(minutes=2)
-    await deliver_waiting(night.desk("visit-2"))
+    await send_waiting(night.desk("visit-2"))
     assert len(slack.messages) == 1
 
 
@@ -67,7 +67,7 @@ async def test_a_message_whose_reply_was_lost_is_found_again_after_a_step(night,
     night.skip(**step)
     for visit in range(2):
         night.skip(minutes=2)
-        await deliver_waiting(night.desk(f"visit-{visit}"))
+        await send_waiting(night.desk(f"visit-{visit}"))
     assert len(slack.messages) == 1
 
 

@@ -6,15 +6,16 @@ import json
 
 import pytest
 
-from flows.alerting.notify import Fault, notify, notify_fault
-from flows.alerting.threads import finish_first_alerts
+from flows.alerting.edits import finish_first_alerts
+from flows.alerting.faults import Fault, notify_fault
+from flows.alerting.pipeline import notify
 from monitors.records.incidents import IncidentKind, IncidentState, Link, NotifyReason, RunSummary
 from tests.flows.desks import Night
 from tests.flows.messages import ALERT_ID, format_messages
 from tests.monitors.alerts.sightings import scope, sighting
 from tests.servers.slack import SlackServer
+from tests.warehouse.decisions import OutboxDecision, decide
 from warehouse.database.retention import age, compact
-from warehouse.queries import outbox
 
 QUIET = RunSummary()
 
@@ -200,9 +201,7 @@ async def test_what_somebody_has_acknowledged_is_not_edited_any_more(night, slac
     await notify(desk, [sighting("leak-1")], summary=QUIET)
     (known,) = night.store.open_incidents("demo")
     taken = known.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
-    outbox.decide(
-        night.store, night.store.journal, "demo", lambda _: outbox.OutboxDecision(incidents=(taken,)), wait_s=5
-    )
+    decide(night.store, night.store.journal, "demo", lambda _: OutboxDecision(incidents=(taken,)), wait_s=5)
     await finish_first_alerts(desk, RunSummary(flat="0.900", weighted="0.612", links=()))
     assert slack.messages[0].edits == 0
 

@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from flows.alerting.notify import notify
+from flows.alerting.pipeline import notify
 from flows.verify.alerts import notified
 from monitors.alerts.redact import redact
 from monitors.alerts.resolve import ANOTHER_GOLD

@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from flows.alerting.notify import Fault, fault_of, notify_fault
+from flows.alerting.faults import Fault, fault_of, notify_fault
 from flows.alerting.watchdog import MaskedError, masked
 from monitors.config.file import parse_config
 from monitors.errors import ConfigError, WarehouseBusy

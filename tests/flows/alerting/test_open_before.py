@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from flows.alerting.notify import notify, send_owed
+from flows.alerting.pipeline import notify, send_undelivered
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason, RunSummary
@@ -97,12 +97,12 @@ async def test_of_several_kinds_there_is_one_message_and_another_about_the_monit
     seen = [sighting(), sighting("price-1", FailureKind.WRONG_FACT), gate, fault]
     await notify(night.desk("by-hand", [night.terminal]), seen, summary=QUIET, scope=scope("by-hand"))
     night.skip(hours=1)
-    sent = await send_owed(night.desk("up"))
+    sent = await send_undelivered(night.desk("up"))
     assert {one.reason for one in sent} == {NotifyReason.OPEN_BEFORE}
     assert sorted(len(one.items) for one in sent) == [1, 3]
     assert sorted("3 were open" in text or "1 was open" in text for text in texts(slack)) == [True, True]
     night.skip(hours=1)
-    await send_owed(night.desk("up-again"))
+    await send_undelivered(night.desk("up-again"))
     await notify(night.desk("nightly"), [sighting(run_id="nightly")], summary=QUIET)
     assert len(slack.messages) == 2
 
@@ -133,11 +133,11 @@ async def test_what_a_channel_refused_is_sent_once_the_way_is_mended(night, slac
     night.skip(hours=1)
     await notify(night.desk("mended"), [sighting("other-1", run_id="mended")], summary=QUIET)
     night.skip(minutes=1)
-    await send_owed(night.desk("after"))
+    await send_undelivered(night.desk("after"))
     assert any("open before Slack" in text and "leak-1" in text for text in texts(slack))
     count = len(slack.messages)
     night.skip(minutes=1)
-    await send_owed(night.desk("again"))
+    await send_undelivered(night.desk("again"))
     assert len(slack.messages) == count
 
 

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from flows.alerting.notifier import act, catch_up
-from flows.alerting.notify import notify
-from flows.alerting.shown_again import show_again
+from flows.alerting.edits import update_alerts
+from flows.alerting.notifier import act, apply_actions
+from flows.alerting.pipeline import notify
 from monitors.records.exchanges import Exchange, Origin, Timings
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import ActionKind, ActionVia, IncidentState
@@ -95,7 +95,7 @@ async def test_an_action_waits_in_the_journal_and_the_next_run_carries_it_out(pe
     act(people, click(alert))
     other = people_in(tmp_path, slack, clock, seed=7)
     assert await next_night(other, clock, 2) == ()
-    assert catch_up(other).done == ()
+    assert apply_actions(other).done == ()
     (incident,) = other.store.incidents("demo").values()
     assert incident.state is IncidentState.ACKNOWLEDGED
 
@@ -104,9 +104,9 @@ async def test_the_same_click_twice_is_one_action(people, clock):
     alert = await page(people, clock)
     act(people, click(alert, by="U0ASHA"))
     act(people, click(alert, by="U0LATE"))
-    (done,) = catch_up(people).done
+    (done,) = apply_actions(people).done
     act(people, click(alert, by="U0LATE"))
-    assert catch_up(people).done == ()
+    assert apply_actions(people).done == ()
     assert done.outcome.effect is ActionEffect.DONE
     assert people.store.query("select done_by from actions").rows == (("U0ASHA",),)
 
@@ -115,7 +115,7 @@ async def test_a_second_person_who_acknowledges_changes_nothing(people, clock):
     alert = await page(people, clock)
     act(people, click(alert))
     act(people, click(alert).model_copy(update={"id": "another-click", "by": "U0LATE"}))
-    first, second = catch_up(people).done
+    first, second = apply_actions(people).done
     assert (first.outcome.effect, second.outcome.effect) == (ActionEffect.DONE, ActionEffect.NOTHING_TO_DO)
     states = people.store.query("select state from incident_history order by sequence").rows
     assert states.count((IncidentState.ACKNOWLEDGED,)) == 1
@@ -126,8 +126,8 @@ async def test_the_message_shows_who_acknowledged_it_and_loses_the_button(people
     (message,) = slack.messages
     clock.skip(minutes=14)
     act(people, click(alert, message_ts=message.ts).model_copy(update={"at": clock()}))
-    done = catch_up(people).done
-    assert await show_again(people, desk_of(people, clock).sender, [one.outcome for one in done]) == ()
+    done = apply_actions(people).done
+    assert await update_alerts(people, desk_of(people, clock).sender, [one.outcome for one in done]) == ()
     (shown,) = slack.messages
     assert shown.edits == 1
     assert format_messages([shown]) == snapshot
@@ -139,7 +139,7 @@ async def test_a_false_alarm_is_a_label_and_quiet_that_ends(people, clock):
     """A week later it still fails: nobody mended the grader, so it is told (row 18)."""
     alert = await page(people, clock)
     act(people, click(alert, ActionKind.FALSE_ALARM))
-    (done,) = catch_up(people).done
+    (done,) = apply_actions(people).done
     labels = people.store.query("select case_id, failure_kind, finding_right, done_by, run_id from labels").rows
     assert labels == (("leak-1", "pii_disclosure", False, "U0ASHA", "run-1"),)
     assert [one.state for one in done.incidents] == [IncidentState.RESOLVED]
@@ -168,7 +168,7 @@ async def test_a_silence_is_made_shorter_and_never_longer(people, clock):
     values = {"id": "s-1", "author": "a", "comment": "c", "starts_at": NIGHT, "case_id": "leak-1"}
     for hours in (5, 1, 9):
         append_silence(people.store.journal, Silence(**values, ends_at=NIGHT + timedelta(hours=hours)))
-    (kept,) = catch_up(people).silences
+    (kept,) = apply_actions(people).silences
     assert kept.ends_at == NIGHT + timedelta(hours=1)
 
 
@@ -176,7 +176,7 @@ async def test_of_several_failures_one_can_be_called_false(people, clock):
     alert = await page(people, clock, sighting("leak-1"), sighting("leak-2"))
     about = alert.items[1].incident.fingerprint
     act(people, click(alert, ActionKind.FALSE_ALARM, about=(about,)))
-    catch_up(people)
+    apply_actions(people)
     states = {one.case_id: one.state for one in people.store.incidents("demo").values()}
     assert states == {"leak-1": IncidentState.OPEN, "leak-2": IncidentState.RESOLVED}
 
@@ -186,9 +186,9 @@ async def test_what_a_run_shows_later_in_its_first_message_is_acknowledged_with_
     await page(people, clock, sighting("leak-2"))
     (message,) = slack.messages
     act(people, click(alert, message_ts=message.ts))
-    (done,) = catch_up(people).done
+    (done,) = apply_actions(people).done
     assert len(done.incidents) == 2
-    await show_again(people, desk_of(people, clock).sender, [done.outcome])
+    await update_alerts(people, desk_of(people, clock).sender, [done.outcome])
     (shown,) = slack.messages
     assert "leak-2" in json.dumps(shown.blocks)
     assert "lookout_acknowledge" not in json.dumps(shown.blocks)
@@ -199,7 +199,7 @@ async def test_what_comes_after_the_acknowledgement_has_its_button_again(people,
     alert = await page(people, clock)
     (message,) = slack.messages
     act(people, click(alert, message_ts=message.ts))
-    catch_up(people)
+    apply_actions(people)
     await page(people, clock, sighting("leak-2"))
     (shown,) = slack.messages
     assert format_messages([shown]) == snapshot
@@ -219,7 +219,7 @@ async def test_add_to_gold_makes_a_redacted_draft_and_no_case(people, clock):
     people.store.journal.append([ResultRow(row=raw)], run_id="run-1")
     alert = await page(people, clock, sighting("conversation-1", origin=Origin.TRAFFIC, expected=None))
     act(people, click(alert, ActionKind.ADD_TO_GOLD))
-    (done,) = catch_up(people).done
+    (done,) = apply_actions(people).done
     (draft,) = done.drafts
     assert ["[account number]" in draft.turns[0], "[e-mail]" in draft.turns[1]] == [True, True]
     assert not any(text in draft.model_dump_json() for text in ("SRK-204417", "meera.k", "50100234417788"))
@@ -232,21 +232,21 @@ async def test_add_to_gold_makes_a_redacted_draft_and_no_case(people, clock):
 async def test_a_draft_of_what_was_never_kept_says_that_it_is_cut(people, clock):
     alert = await page(people, clock, sighting("conversation-1", origin=Origin.TRAFFIC))
     act(people, click(alert, ActionKind.ADD_TO_GOLD))
-    (done,) = catch_up(people).done
+    (done,) = apply_actions(people).done
     assert [(draft.cut, draft.turns) for draft in done.drafts] == [(True, (sighting().asked,))]
 
 
 async def test_a_gold_case_is_not_drafted_again(people, clock):
     alert = await page(people, clock)
     act(people, click(alert, ActionKind.ADD_TO_GOLD))
-    (done,) = catch_up(people).done
+    (done,) = apply_actions(people).done
     assert (done.outcome.effect, done.drafts) == (ActionEffect.NOTHING_TO_DO, ())
 
 
 async def test_a_message_of_another_installation_changes_nothing(people, clock):
     alert = await page(people, clock)
     act(people, click(alert.model_copy(update={"id": "LK-ELSEWHERE"})))
-    (done,) = catch_up(people).done
+    (done,) = apply_actions(people).done
     assert (done.outcome.effect, done.incidents) == (ActionEffect.UNKNOWN, ())
 
 
@@ -255,7 +255,7 @@ async def test_a_failure_that_the_message_does_not_show_is_not_touched(people, c
     await page(people, clock, sighting("leak-2"), run_id="run-5")
     strange = sighting("leak-2").fingerprint
     act(people, click(alert, about=(strange,)))
-    (done,) = catch_up(people).done
+    (done,) = apply_actions(people).done
     assert done.outcome.effect is ActionEffect.UNKNOWN
 
 
@@ -268,7 +268,7 @@ async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_pa
     values = {"id": "s-1", "author": "a", "comment": "c", "starts_at": NIGHT, "case_id": "leak-1"}
     for hours in (1, 9):
         append_silence(people.store.journal, Silence(**values, ends_at=NIGHT + timedelta(hours=hours)))
-    catch_up(people)
+    apply_actions(people)
     tables = ("actions", "action_outcomes", "labels", "case_drafts", "silences", "incident_history")
     before = {name: people.store.query(f"select * from {name} order by all").rows for name in tables}
     assert all(before.values())
@@ -276,7 +276,7 @@ async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_pa
     rebuild(people.store, wait_s=1)
     after = {name: people.store.query(f"select * from {name} order by all").rows for name in tables}
     assert after == before
-    assert catch_up(people).done == ()
+    assert apply_actions(people).done == ()
 
 
 async def test_an_action_that_cannot_be_carried_out_keeps_no_page_from_people(people, clock):
@@ -285,9 +285,9 @@ async def test_an_action_that_cannot_be_carried_out_keeps_no_page_from_people(pe
     act(people, click(alert))
     act(people, click(alert, ActionKind.FALSE_ALARM).model_copy(update={"by": "U0LATE"}))
     broken = replace(people, settings=people.settings.model_copy(update={"false_alarm_quiet_h": float("nan")}))
-    carried = catch_up(broken)
+    carried = apply_actions(broken)
     assert [one.outcome.effect for one in carried.done] == [ActionEffect.DONE]
     assert carried.failed == (f"click-{alert.id}-false_alarm: ValueError",)
     (told,) = await notify(desk_of(broken, clock, run_id="run-2"), [sighting("leak-2")])
     assert told.reason == "first_seen"
-    assert [one.outcome.effect for one in catch_up(people).done] == [ActionEffect.DONE]
+    assert [one.outcome.effect for one in apply_actions(people).done] == [ActionEffect.DONE]

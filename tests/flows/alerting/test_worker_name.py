@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from flows.alerting.delivery import is_gone, worker_name
+from flows.alerting.worker import is_gone, worker_name
 from tests.conftest import ROOT
 
-SAY_NAME = "from flows.alerting.delivery import worker_name; print(worker_name(), flush=True); input()"
+SAY_NAME = "from flows.alerting.worker import worker_name; print(worker_name(), flush=True); input()"
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="the system does not tell")  # noqa: PTH110 - as the module does
 

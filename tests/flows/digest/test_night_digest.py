@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from flows.alerting.notify import notify
+from flows.alerting.pipeline import notify
 from flows.digest.flow import DigestTarget, catch_up, digest, digest_id, digest_of, send_digest
 from flows.nightly.format import rate_text
 from monitors.alerts.settings import AlertSettings
@@ -190,7 +190,7 @@ async def test_a_digest_that_is_refused_is_printed_and_alerts(night, slack, tmp_
 
 FAULT_AND_DIGEST = """
 import asyncio, pathlib
-from flows.alerting.notify import Fault, notify_fault
+from flows.alerting.faults import Fault, notify_fault
 from flows.context import notifier_without_run
 from flows.digest.flow import digest
 from monitors.config.file import load_config

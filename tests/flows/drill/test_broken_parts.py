@@ -33,10 +33,10 @@ from tests.flows.test_disk_faults import Disk
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.slack import SlackServer
 from tests.servers.watchdog import Watchdog
+from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import alert, incident
 from warehouse.database.store import Store
-from warehouse.queries.outbox import OutboxDecision, decide
 
 Break = Callable[[Installation, ExitStack], None]
 BREAKS: dict[str, Break] = {}

@@ -15,7 +15,7 @@ from deployments.demo.drill_page import FAULTS, RIGHT_CASE
 from deployments.demo.faults import PlantedFaults
 from deployments.demo.policies import load_policies, load_vocabulary
 from deployments.triggers.delivery import Delivery, Ignored, NotForUs
-from flows.alerting.delivery import deliver
+from flows.alerting.send import send_outbox
 from flows.data_folder import open_store
 from flows.digest.flow import notify_missing_drill
 from flows.drill.context import drill_of
@@ -210,7 +210,7 @@ async def test_where_slack_takes_nothing_now_the_failure_goes_outside_at_once_an
     assert ping.body == snapshot
     assert slack.messages == []
     slack.always = None
-    await deliver(notifier_of(done, open_store(done.config)))
+    await send_outbox(notifier_of(done, open_store(done.config)))
     (message,) = slack.messages
     assert message.text.startswith("Drill failed at Slack")
     assert message.channel == "C0MONITOR"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.alerting.notify import Fault, notify_fault
+from flows.alerting.faults import Fault, notify_fault
 from monitors.errors import SourceUnavailable, WarehouseBusy
 from monitors.records.incidents import Capability, IncidentKind, NotifyReason
 from tests.flows.desks import Night
@@ -277,7 +277,7 @@ async def test_killed_between_deciding_and_sending_a_look_that_finds_nothing_new
     async def killed(_desk):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("flows.alerting.notify.deliver", killed)
+    monkeypatch.setattr("flows.alerting.pipeline.send_outbox", killed)
     with pytest.raises(KeyboardInterrupt):
         await followed.look()
     monkeypatch.undo()

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from flows.alerting.notify import Fault, notify, notify_fault
+from flows.alerting.faults import Fault, notify_fault
+from flows.alerting.pipeline import notify
 from flows.nightly.run import NightlyRun
 from monitors.alerts.resolve import ResolutionScope
 from monitors.errors import SourceUnavailable

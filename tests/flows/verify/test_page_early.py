@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from flows.alerting.faults import Fault
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import Fault
 from flows.verify.alerts import EarlyAlerts
 from flows.verify.run_state import LiveRun
 from monitors.alerts.observations import ObservationContext

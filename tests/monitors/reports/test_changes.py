@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flows.alerting.notify import run_summary
+from flows.alerting.run_summary import run_summary
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import slack_text
 from monitors.alerts.terminal import plain_text

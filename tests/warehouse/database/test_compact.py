@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from monitors.errors import WarehouseUnwritable
+from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import SteppingClock, count, store_in
 from tests.warehouse.sample_rows import NOON, assessment, exchange, incident, run_report, suite
 from warehouse.database.check import CheckProblemKind, check
@@ -12,7 +13,6 @@ from warehouse.database.rebuild import rebuild
 from warehouse.database.retention import compact
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
-from warehouse.queries.outbox import OutboxDecision, decide
 
 LATER = NOON + timedelta(days=1)
 

@@ -10,6 +10,7 @@ from monitors.records.base import Blame
 from monitors.records.exchanges import Attempt, Evidence, Exchange, Origin, WirePayload
 from monitors.records.incidents import Alert, Incident
 from monitors.records.operator_actions import CaseDraft, HumanLabel
+from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import bare_store_in, count, store_in
 from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, no_answer, run_report
 from warehouse.database.check import check
@@ -17,7 +18,6 @@ from warehouse.database.rebuild import rebuild
 from warehouse.database.retention import age, compact
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, DraftRow, LabelRow, ResultRow, RunRow
-from warehouse.queries.outbox import OutboxDecision, decide
 
 KEY = b"0123456789abcdef"
 LATER = NOON + timedelta(days=1)

@@ -19,13 +19,14 @@ from monitors.errors import WarehouseError
 from monitors.records.incidents import DeliveryStatus
 from tests.warehouse.crash_worker import longer_schema, once_more
 from tests.warehouse.database.test_faults import flip, leave_log_behind, tear
+from tests.warehouse.decisions import decide
 from tests.warehouse.places import SteppingClock, bare_store_in, store_in
 from tests.warehouse.sample_rows import assessment, exchange, receipt, run_report
 from warehouse.database.check import check
 from warehouse.database.rebuild import rebuild
 from warehouse.database.retention import compact
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
-from warehouse.queries.outbox import claim_alerts, decide, record_receipt
+from warehouse.queries.outbox import claim_alerts, record_receipt
 
 CASES = st.sampled_from(["a", "b", "c", "d"])
 RUNS = st.sampled_from(["run-1", "run-2"])

@@ -13,11 +13,12 @@ from monitors.records.exchanges import Origin, Timings
 from monitors.records.grades import Aspect, Assessment, CaseOutcome, FailureKind, Judged
 from monitors.records.incidents import DeliveryStatus, IncidentState
 from monitors.records.runs import RunReport
+from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import SteppingClock, store_in
 from tests.warehouse.sample_rows import alert, assessment, exchange, grades, incident, receipt, run_report
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, JournalRow, ResultRow, RunRow
-from warehouse.queries.outbox import OutboxDecision, decide, record_receipt
+from warehouse.queries.outbox import record_receipt
 
 A, B, GONE = "run-a", "run-b", "run-without-report"
 """Two runs of the same suite and commit, an hour apart, and one that was killed before its report."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_drills import drill
 from tests.warehouse.sample_nights import night_report, seen
@@ -37,7 +38,7 @@ from warehouse.journal.rows import (
     RunRow,
     SuiteCase,
 )
-from warehouse.queries.outbox import OutboxDecision, decide, record_receipt
+from warehouse.queries.outbox import record_receipt
 
 HOSTILE = (
     "'; drop table results; --",

@@ -9,6 +9,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from monitors.errors import WarehouseUnwritable
+from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import REAL_PATIENCE, SteppingClock, count, seeded_entropy
 from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, run_report, suite
 from warehouse.database.check import check
@@ -18,7 +19,6 @@ from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
 from warehouse.journal.object_store import ObjectSegments
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
-from warehouse.queries.outbox import OutboxDecision, decide
 
 
 @pytest.fixture(scope="module")

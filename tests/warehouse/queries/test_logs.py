@@ -13,11 +13,11 @@ from monitors.records.logs import (
     QuarantinedLine,
     QuarantineReason,
 )
+from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import NOON, incident
 from warehouse.database.retention import age
 from warehouse.journal.rows import CursorRow, HallucinationRow, QuarantineRow
-from warehouse.queries import outbox
 from warehouse.queries.traffic import entry_times, log_cursor, unnotified
 
 EMPTY = "0" * 64
@@ -79,7 +79,7 @@ def test_what_has_an_incident_or_is_history_is_not_told(tmp_path):
     store.journal.append([logged(1), logged(2), logged(3, tell=False), cursor(1, 10)], run_id=None)
     store.load_pending(1)
     known = incident().model_copy(update={"fingerprint": f"{1:064x}", "target": "bot"})
-    outbox.decide(store, store.journal, "bot", lambda _: outbox.OutboxDecision(incidents=(known,)), wait_s=1)
+    decide(store, store.journal, "bot", lambda _: OutboxDecision(incidents=(known,)), wait_s=1)
     assert [entry.entry.offset for entry in unnotified(store, "bot", most=9)] == [2]
     assert unnotified(store, "another", most=9) == []
 

@@ -4,9 +4,10 @@ import pytest
 
 from monitors.records.base import Severity
 from monitors.records.incidents import DeliveryStatus, IncidentState
+from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import SteppingClock, count, store_in
 from tests.warehouse.sample_rows import alert, incident, receipt
-from warehouse.queries.outbox import OutboxDecision, claim_alerts, decide, record_receipt
+from warehouse.queries.outbox import claim_alerts, record_receipt
 
 
 def open_once(incidents):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from deployments.cli.alerts.silences import end_of
 from deployments.cli.app import app
-from flows.alerting.notify import notify
+from flows.alerting.pipeline import notify
 from monitors.errors import ConfigError
 from monitors.records.grades import FailureKind
 from tests.flows.people_desk import Clock, desk_of, people_in

@@ -1,0 +1,33 @@
+"""Decisions in one call, for tests of what happens around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from monitors.records.incidents import Alert, Incident
+from warehouse.database.store import Store
+from warehouse.journal.journal import Journal
+from warehouse.queries.outbox import open_incident_book
+
+
+class OutboxDecision(NamedTuple):
+    """What changes and what is sent. Both may be empty."""
+
+    incidents: tuple[Incident, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+
+
+def decide(
+    store: Store,
+    journal: Journal,
+    target: str,
+    decision: Callable[[Mapping[str, Incident]], OutboxDecision],
+    *,
+    wait_s: float,
+) -> OutboxDecision:
+    """Record what ``decision`` makes of the target's incidents; returns it once it is durable."""
+    with open_incident_book(store, journal, target, wait_s=wait_s) as book:
+        decided = decision(book.incidents)
+        book.record(decided.incidents, decided.alerts)
+    return decided
