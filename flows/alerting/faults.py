@@ -70,7 +70,7 @@ async def resolve_faults(notifier: Notifier, endings: Mapping[str, str | None], 
 async def resolve_other_faults(
     notifier: Notifier, *, but: Collection[str], ending: str, began_at: datetime
 ) -> None:
-    """Resolve all open faults of the notifier's part of the monitor, ``but`` those with these names: it works again.
+    """Resolve all open faults of the notifier's part of the monitor, but those named ``but``: it works again.
 
     What stopped it altogether has no name that is known beforehand. Raises `WarehouseError`.
     """

@@ -10,9 +10,10 @@ from typing import Final, NamedTuple, Protocol
 
 from monitors.alerts.digest import Digest
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.wording import ABOUT_THE_MONITOR, is_failed_drill
+from monitors.alerts.wording import ABOUT_THE_MONITOR
 from monitors.errors import NotifyRejected
-from monitors.records.incidents import Alert, Receipt
+from monitors.records.base import Severity
+from monitors.records.incidents import Alert, IncidentKind, Receipt
 
 
 class AlertSender(Protocol):
@@ -48,8 +49,12 @@ class AlertSender(Protocol):
 
 
 def channel_for(alert: Alert, settings: AlertSettings) -> str | None:
-    """The configured channel for alerts of this kind."""
-    if alert.kind in ABOUT_THE_MONITOR or is_failed_drill(alert):
+    """The configured channel for alerts of this kind.
+
+    That a drill failed is for the monitor's owners; one that passed is quiet.
+    """
+    is_failed_drill = alert.kind is IncidentKind.DRILL and alert.severity is not Severity.ANNOYING
+    if alert.kind in ABOUT_THE_MONITOR or is_failed_drill:
         return settings.channel_for_monitor()
     return settings.slack_channel
 

@@ -29,9 +29,9 @@ _LABEL_WIDTH = 15
 def terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
     """A framed message for a rich console, in the words that Slack would show."""
     content = message(alert, group_limit=settings.group_limit)
-    colour = "green" if content.over else _COLOURS[alert.severity]
+    colour = "green" if content.is_over else _COLOURS[alert.severity]
     return Panel(
-        Group(Text(content.headline, style=Style(bold=True)), *_body(content)),  # a title would be cut off
+        Group(Text(content.headline, style=Style(bold=True)), *_format_body(content)),  # a title would be cut off
         subtitle=Text(f"{content.id} · run {content.run_id} · {content.at}", style=Style(dim=True)),
         subtitle_align="left",
         border_style=colour,
@@ -42,11 +42,11 @@ def terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
 def plain_text(alert: Alert, settings: AlertSettings) -> str:
     """The same without colour or frame, for logs and files; ends with a line break."""
     content = message(alert, group_limit=settings.group_limit)
-    lines = [content.headline, *(line.plain for line in _body(content))]
+    lines = [content.headline, *(line.plain for line in _format_body(content))]
     return "\n".join([*lines, f"{content.id} · run {content.run_id} · {content.at}", ""])
 
 
-def _body(content: Message) -> list[Text]:
+def _format_body(content: Message) -> list[Text]:
     where = " · ".join(piece for piece in (content.why_sent, content.since, content.scores) if piece)
     lines = [Text(where, style=Style(italic=True)), *(Text(mark, style=Style(bold=True)) for mark in content.marks)]
     if content.dimensions:
@@ -55,45 +55,42 @@ def _body(content: Message) -> list[Text]:
     lines += [Text(f"{IN_COMMON} {cause}") for cause in content.in_common]
     lines += [Text(change) for change in content.changed]
     for number, part in enumerate(content.parts, start=1):
-        lines += [Text(""), *_part(part, "" if content.alone else f"{number}.")]
+        lines += [Text(""), *_format_part(part, "" if content.is_alone else f"{number}.")]
     if content.more:
         lines += [Text(""), Text(f"… {content.more}", style=Style(bold=True))]
     if content.to_do:
-        lines += [Text(""), _row(TO_DO, content.to_do)]
+        lines += [Text(""), _format_row(TO_DO, content.to_do)]
     if content.links:
-        lines += [Text(""), *(_row(link.label, link.href) for link in content.links)]
+        lines += [Text(""), *(_format_row(link.label, link.href) for link in content.links)]
     return lines
 
 
-def _part(part: MessageSection, number: str) -> list[Text]:
+def _format_part(part: MessageSection, number: str) -> list[Text]:
     """One failure; without ``number`` an only one, whose name is the headline. Its examples count below it."""
-    rows = [_row(label, text) for label, text in part.excerpts]
-    if part.finding:
-        rows.append(_row(part.finding_label, part.finding) if part.finding_label else Text(part.finding))
-    if part.row:
-        rows.append(_row(part.severity, part.row))
-    if part.others:
-        rows.append(Text(part.others, style=Style(italic=True)))
-    if part.history:
-        rows.append(Text(part.history, style=Style(italic=True)))
-    if part.doubt:
-        rows.append(_row("Note", part.doubt))
-    if part.flaky:
-        rows.append(_row("Note", f"flaky: {part.flaky}; it does not decide the verdict alone"))
-    for n, case in enumerate(part.examples, start=1):
-        rows += [Text(""), *_part(case, f"{number}{n}.")]
-    return [*_title(part, number), *rows]
-
-
-def _title(part: MessageSection, number: str) -> list[Text]:
+    rows: list[Text] = []
     if number:
         title = Text(f"{number} {part.heading}", style=Style(bold=True))
-        bad = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst of all cases
-        return [Text.assemble(title, f" · {part.case_id}" if part.case_id else "", bad)]
-    return [_row("Case", part.case_id)] if part.case_id else []
+        severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst of all
+        rows.append(Text.assemble(title, f" · {part.case_id}" if part.case_id else "", severity))
+    elif part.case_id:
+        rows.append(_format_row("Case", part.case_id))
+    rows += [_format_row(label, text) for label, text in part.excerpts]
+    if part.finding:
+        finding = _format_row(part.finding_label, part.finding) if part.finding_label else Text(part.finding)
+        rows.append(finding)
+    if part.row:
+        rows.append(_format_row(part.severity, part.row))
+    rows += [Text(text, style=Style(italic=True)) for text in (part.others, part.history) if text]
+    if part.doubt:
+        rows.append(_format_row("Note", part.doubt))
+    if part.flaky:
+        rows.append(_format_row("Note", f"flaky: {part.flaky}; it does not decide the verdict alone"))
+    for n, case in enumerate(part.examples, start=1):
+        rows += [Text(""), *_format_part(case, f"{number}{n}.")]
+    return rows
 
 
-def _row(label: str, text: str) -> Text:
+def _format_row(label: str, text: str) -> Text:
     return Text.assemble((f"{label:<{_LABEL_WIDTH}}", Style(dim=True)), text)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from monitors.records.base import Severity
 from monitors.records.grades import FAILURE_WORDS, FailureKind
-from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, NotifyReason, Observation
+from monitors.records.incidents import AlertItem, Incident, IncidentKind, NotifyReason, Observation
 
 FAILURE_TITLES: Final = {kind: failure.capitalize() for kind, failure in FAILURE_WORDS.items()}
 
@@ -96,16 +96,6 @@ GRAVE = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
 """What was disclosed or done stays so: these alerts go first, and nothing mutes them."""
 
 
-def is_grave(item: AlertItem) -> bool:
-    """Whether the harm is done whatever happens next."""
-    return item.incident.failure_kind in GRAVE
-
-
-def is_failed_drill(alert: Alert) -> bool:
-    """Whether it says that a drill failed, which is for the monitor's owners. One that passed is quiet."""
-    return alert.kind is IncidentKind.DRILL and alert.severity is not Severity.ANNOYING
-
-
 def format_fault(incident: Incident) -> str:
     """The fault in a few words: the failure's name where it has one, else its own title or the incident's kind."""
     if incident.kind is IncidentKind.CASE_FAILURE:
@@ -135,11 +125,6 @@ def format_doubt(seen: Observation) -> str:
 def is_disputed(seen: Observation) -> bool:
     """Whether rules and judge disagree; a rate of refusals has no failure kind either, and is no dispute."""
     return seen.unconfirmed and seen.failure_kind is None
-
-
-def what_broke(item: AlertItem) -> str:
-    """The fault of ``item`` in a few words."""
-    return format_fault(item.incident)
 
 
 IDS_NAMED: Final = 6

@@ -14,7 +14,7 @@ from deployments.site.masking import mask_fields
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, missing
 from flows.alerting.notifier import apply_actions
 from monitors.alerts.operator_actions import is_wanted_as_gold
-from monitors.alerts.wording import ABOUT_AN_ANSWER, KIND_WORDS, REASON_WORDS, format_fault, is_grave
+from monitors.alerts.wording import ABOUT_AN_ANSWER, GRAVE, KIND_WORDS, REASON_WORDS, format_fault
 from monitors.errors import ConfigError, WarehouseBusy
 from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.incidents import ActionKind, AlertItem, Incident, IncidentKind, IncidentState
@@ -169,7 +169,7 @@ def incident_page(request: PageRequest) -> Page:
         earlier=len(story_so_far) - len(lines),
         silences=tuple(mask_fields(one, mask, "author", "comment") for one in story.silences if one.in_force(now)),
         decisions=tuple(one for one in _DECISIONS if _is_left(one.kind, incident, item)),
-        can_be_silenced=not (item is not None and is_grave(item)),
+        can_be_silenced=item is None or item.incident.failure_kind not in GRAVE,
         has_run_page=incident.last_run_id in known,
         as_shown=_as_shown(story_so_far, incident),
     )

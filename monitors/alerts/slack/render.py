@@ -14,7 +14,6 @@ from monitors.alerts.digest import Digest, digest_headline, digest_lines
 from monitors.alerts.message import (
     IN_COMMON,
     TO_DO,
-    Message,
     MessageSection,
     is_left,
     mark_line,
@@ -162,30 +161,43 @@ class SlackText(Record):
 def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
     """Render ``alert``. First line: what broke, how bad, where; last line: the id that a duplicate shares."""
     content = message(alert, group_limit=settings.group_limit, site_url=settings.site_url)
+    offers_actions = settings.slack_buttons and not content.is_over
     texts = sum(1 + len(part.examples) for part in content.parts)
     room = min(SECTION_CHARACTERS, PARTS_CHARACTERS // texts)
-    blocks = [header(content.headline), context(_where(content))]
+
+    why_since_scores = [f"*{inert(content.why_sent)}*", inert(content.since), inert(content.scores)]
+    blocks = [header(content.headline), context(" · ".join(piece for piece in why_since_scores if piece))]
     if alert.marks:  # before all else: whoever opens the channel sees that somebody has it
-        blocks.append(section(_marks(alert)))
+        marks = (mark_line(mark, alert, slack=True) for mark in alert.marks[-MARKS_SHOWN:])
+        blocks.append(section("\n".join(marks)))
     if content.dimensions:
         blocks.append(section(inert(content.dimensions)))
-    shared = [f"{IN_COMMON} {inert(cause)}" for cause in content.in_common]
-    asked_again = [inert(content.again)] if content.again else []
-    if explained := [*asked_again, *shared, *map(inert, content.changed)]:
+    explained = [inert(content.again)] if content.again else []
+    explained += [f"{IN_COMMON} {inert(cause)}" for cause in content.in_common]
+    explained += [inert(change) for change in content.changed]
+    if explained:
         blocks.append(section("\n".join(explained)))
+
     shown = zip(content.parts, one_of_each_first(alert.items), strict=False)  # what is beyond the parts is counted
     for number, (part, item) in enumerate(shown, start=1):
-        name = "" if content.alone else f"{number}."
-        blocks.append(section(_part(part, name, room)) | _menu(alert, item, content, settings))
-        blocks += [section(_part(case, f"{name}{n}.", room)) for n, case in enumerate(part.examples, start=1)]
+        name = "" if content.is_alone else f"{number}."
+        block = section(_format_part(part, name, room))
+        # A menu for each of several failures: a false alarm is about one of them.
+        if offers_actions and not content.is_alone and (accessory := menu(alert, item)):
+            block |= {"accessory": accessory}
+        blocks.append(block)
+        blocks += [
+            section(_format_part(case, f"{name}{n}.", room)) for n, case in enumerate(part.examples, start=1)
+        ]
+
     if content.more:
         blocks.append(section(f"… *{inert(content.more)}*"))
     if content.to_do:
         blocks.append(section(f"*{TO_DO}* {inert(content.to_do)}"))
     if content.links:
         blocks.append(section(link_line(content.links)))
-    if settings.slack_buttons and not content.over and (left := buttons(alert)):
-        blocks.append(left)
+    if offers_actions and (row := buttons(alert)):
+        blocks.append(row)
     blocks.append(context(f"`{content.id}` · run `{inert(content.run_id)}` · {content.at}"))
     return SlackText(text=inert_but(content.one_line, content.address), blocks=tuple(blocks))
 
@@ -197,84 +209,59 @@ def header(text: str) -> Block:
 
 
 def section(text: str) -> Block:
-    """A paragraph of ``mrkdwn`` that is inert already."""
-    return {"type": "section", "text": _mrkdwn(fit(text, SECTION_CHARACTERS))}
+    """A paragraph of ``mrkdwn`` that is inert already.
+
+    ``verbatim`` stops Slack from turning bare addresses and names into links of its own.
+    """
+    return {"type": "section", "text": {"type": "mrkdwn", "text": fit(text, SECTION_CHARACTERS), "verbatim": True}}
 
 
 def context(text: str) -> Block:
     """A small grey line of ``mrkdwn`` that is inert already."""
-    return {"type": "context", "elements": [_mrkdwn(fit(text, CONTEXT_CHARACTERS))]}
+    shown = fit(text, CONTEXT_CHARACTERS)
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": shown, "verbatim": True}]}
 
 
-def _mrkdwn(text: str) -> Block:
-    """``verbatim`` stops Slack from turning bare addresses and names into links of its own."""
-    return {"type": "mrkdwn", "text": text, "verbatim": True}
-
-
-def _where(content: Message) -> str:
-    pieces = [f"*{inert(content.why_sent)}*", inert(content.since), inert(content.scores)]
-    return " · ".join(piece for piece in pieces if piece)
-
-
-def _part(part: MessageSection, number: str, room: int) -> str:
+def _format_part(part: MessageSection, number: str, room: int) -> str:
     """One failure in at most ``room`` characters; without ``number`` an only one, whose name is the headline."""
-    frame = [_title(part, number), *_findings(part, room // 4)]
-    quotes = [(label, inert(text)) for label, text in part.excerpts]
-    left = room - sum(len(line) + 1 for line in frame) - sum(len(label) + 6 for label, _ in quotes)
-    each = max(QUOTE_AT_LEAST, left // len(quotes)) if quotes else 0
-    shown = (f">*{label}* {fit(text, each)}" for label, text in quotes)
-    return "\n".join(line for line in (frame[0], *shown, *frame[1:]) if line)
-
-
-def _title(part: MessageSection, number: str) -> str:
     case = f"`{inert(part.case_id)}`" if part.case_id else ""
+    title = f"*Case* {case}" if case else ""
     if number:
-        bad = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst of all cases
-        return f"*{number} {inert(part.heading)}* {case}".rstrip() + bad
-    return f"*Case* {case}" if case else ""
+        severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst of all
+        title = f"*{number} {inert(part.heading)}* {case}".rstrip() + severity
 
-
-def _findings(part: MessageSection, room: int) -> list[str]:
+    limit = room // 4
     label = f"*{part.finding_label}* " if part.finding_label else ""
-    row = f": {fit(inert(part.row), ROW_CHARACTERS)}" if part.row else ""
-    return [
-        f"{label}{fit(inert_but(part.finding, part.address), room)}",
-        f"*{part.severity}*{row}" if row else "",
+    findings = [
+        f"{label}{fit(inert_but(part.finding, part.address), limit)}",
+        f"*{part.severity}*: {fit(inert(part.row), ROW_CHARACTERS)}" if part.row else "",
         f"_{inert(part.history)}_" if part.history else "",
-        f"_{fit(inert(part.others), room)}_" if part.others else "",
+        f"_{fit(inert(part.others), limit)}_" if part.others else "",
         f"⚠️ {part.doubt}" if part.doubt else "",
         f"⚠️ flaky: {inert(part.flaky)}; it does not decide the verdict alone" if part.flaky else "",
     ]
 
+    # The excerpts share what the rest leaves.
+    quotes = [(label, inert(text)) for label, text in part.excerpts]
+    left = room - sum(len(line) + 1 for line in (title, *findings))
+    left -= sum(len(label) + 6 for label, _ in quotes)
+    each = max(QUOTE_AT_LEAST, left // len(quotes)) if quotes else 0
+    lines = [title, *(f">*{label}* {fit(text, each)}" for label, text in quotes), *findings]
+    return "\n".join(line for line in lines if line)
+
 
 def link_line(links: Sequence[Link]) -> str:
-    """As many whole links as fit: a cut one would lead elsewhere."""
+    """As many whole links as fit: a cut one would lead elsewhere. A path is shown to be copied."""
     shown: list[str] = []
-    for link in map(_link, links):
-        if sum(map(len, shown)) + len(link) > LINKS_CHARACTERS:
+    for link in links:
+        if _ADDRESS.fullmatch(link.href) and len(link.href) <= URL_CHARACTERS:
+            text = f"<{escape(link.href)}|{inert(link.label)}>"
+        else:
+            text = f"{inert(link.label)} `{fit(inert(link.href), URL_CHARACTERS)}`"
+        if sum(map(len, shown)) + len(text) > LINKS_CHARACTERS:
             return " · ".join([*shown, ELLIPSIS])
-        shown.append(link)
+        shown.append(text)
     return " · ".join(shown)
-
-
-def _link(link: Link) -> str:
-    """A link where there is an address; a path is shown to be copied."""
-    if _ADDRESS.fullmatch(link.href) and len(link.href) <= URL_CHARACTERS:
-        return f"<{escape(link.href)}|{inert(link.label)}>"
-    return f"{inert(link.label)} `{fit(inert(link.href), URL_CHARACTERS)}`"
-
-
-def _marks(alert: Alert) -> str:
-    """Who did what, the newest last: as many as a person reads."""
-    return "\n".join(mark_line(mark, alert, slack=True) for mark in alert.marks[-MARKS_SHOWN:])
-
-
-def _menu(alert: Alert, item: AlertItem, content: Message, settings: AlertSettings) -> Block:
-    """A menu for each of several failures: a false alarm is about one of them."""
-    if content.alone or content.over or not settings.slack_buttons:
-        return {}
-    found = menu(alert, item)
-    return {"accessory": found} if found else {}
 
 
 def digest_text(digest: Digest) -> SlackText:
