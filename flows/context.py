@@ -274,7 +274,7 @@ class RunContext:
     judge: JudgePlan
     store: Store
     journal: Journal
-    sender: AlertSender
+    notifier: Notifier
     run_folder: RunFolder
     request: VerifyRequest
     now: Clock
@@ -300,11 +300,6 @@ class RunContext:
     def hub_token(self) -> str | None:
         """The token that opens a private Space."""
         return self.environment.get(HUB_VARIABLE)
-
-    @property
-    def notifier(self) -> Notifier:
-        """The notifier that decides and sends this run's messages."""
-        return notifier_for(self.config, self.store, self.sender, target=self.target.name, run_id=self.run_id)
 
 
 def configuration(request: VerifyRequest) -> Config:
@@ -358,17 +353,19 @@ def wire(request: VerifyRequest) -> RunContext:
     suite = load_suite(configured.suite)
     sender = alert_sender(config, os.environ)
     store = open_store(config)
+    panel = default_panel(configured.graders, configured.domain)
+    run_folder = _claim_run_folder(request, config, target, suite)  # last: what is refused claims nothing
     return RunContext(
         config=config,
         target=target,
         configured=configured,
         suite=suite,
-        panel=default_panel(configured.graders, configured.domain),
+        panel=panel,
         judge=judge,
         store=store,
         journal=store.journal,
-        sender=sender,
-        run_folder=_claim_run_folder(request, config, target, suite),
+        notifier=notifier_for(config, store, sender, target=target.name, run_id=run_folder.start.run_id),
+        run_folder=run_folder,
         request=request,
         now=clock.get(),
         environment=os.environ,

@@ -151,20 +151,23 @@ def drifted(
             f"{FAILURE_TITLES[one.kind]} ({one.failures:,} of {report.sampled:,} sampled)" for one in kinds
         )
         most = f" Found in this night: {named}." if named else ""
-        said = drift(at, metric=METRIC, detail=f"Failures in live traffic: {reading.text}.{most}")
-        yield said.model_copy(update=_example_of([one.kind for one in kinds], results, at, settings))
+        detail = f"Failures in live traffic: {reading.text}.{most}"
+        example = _find_example([one.kind for one in kinds], results)
+        if example is None:
+            yield drift(at, metric=METRIC, detail=detail)
+            return
+        shorten = partial(excerpt, limit=settings.excerpt_characters, account_patterns=at.account_patterns)
+        asked, answered = shorten(example.turns[-1]), shorten(example.graded_text)
+        yield drift(at, metric=METRIC, detail=detail, asked=asked, answered=answered)
 
 
-def _example_of(
-    kinds: Sequence[FailureKind], results: Sequence[CaseResult], at: ObservationContext, settings: AlertSettings
-) -> dict[str, object]:
-    """The question and the reply of one conversation of the most frequent kind that has one."""
+def _find_example(kinds: Sequence[FailureKind], results: Sequence[CaseResult]) -> Exchange | None:
+    """One conversation of the most frequent kind that has one."""
     for kind in kinds:
-        for one in results:
-            if kind in one.assessment.failure_kinds and isinstance(one.result, Exchange):
-                shown = partial(excerpt, limit=settings.excerpt_characters, account_patterns=at.account_patterns)
-                return {"asked": shown(one.result.turns[-1]), "answered": shown(one.result.graded_text)}
-    return {}
+        for result in results:
+            if kind in result.assessment.failure_kinds and isinstance(result.result, Exchange):
+                return result.result
+    return None
 
 
 def seen_by_census(

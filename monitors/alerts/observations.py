@@ -8,10 +8,10 @@ their own.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from json.encoder import encode_basestring_ascii
-from typing import Final
+from typing import Final, NamedTuple
 
 from monitors.alerts.redact import excerpt, excerpt_but
 from monitors.alerts.settings import AlertSettings
@@ -28,8 +28,7 @@ from monitors.records.incidents import (
     Observation,
     Redacted,
 )
-from monitors.records.runs import CaseResult, ReasonKind, RunReport, VerdictReason
-from monitors.records.triage import TriageReference
+from monitors.records.runs import CaseResult, ReasonKind, RunReport
 
 
 def fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
@@ -40,10 +39,6 @@ def fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
     """
     canonical = f"[{', '.join(map(encode_basestring_ascii, (target, kind.value, *parts)))}]"  # as json.dumps has it
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
-
-
-def _right_answers(results: Iterable[CaseResult]) -> tuple[tuple[Identifier, Sha256], ...]:
-    return tuple({result.case.id: result.case.right_answer_sha256 for result in results}.items())
 
 
 LOG_REASON_CHARACTERS: Final = 500
@@ -67,12 +62,12 @@ def app_down(at: ObservationContext, *, detail: str, title: str = "") -> Observa
 
     ``title`` is the message's first line where the kind's own words claim too much.
     """
-    return _titled(_observation(at, IncidentKind.APP_DOWN, Severity.PAGE, Blame.APP, detail), title)
+    return _observe(at, IncidentKind.APP_DOWN, Severity.PAGE, Blame.APP, detail, title=title)
 
 
 def deploy_failed(at: ObservationContext, *, detail: str) -> Observation:
     """The deploy did not come up: a build or runtime error, paused, or not serving until the deadline."""
-    return _observation(at, IncidentKind.DEPLOY_FAILURE, Severity.PAGE, Blame.APP, detail)
+    return _observe(at, IncidentKind.DEPLOY_FAILURE, Severity.PAGE, Blame.APP, detail)
 
 
 class FailedCases(Record):
@@ -91,21 +86,45 @@ def gate_failed(report: RunReport, at: ObservationContext, failed: FailedCases |
     ``failed`` is what `gate_examples` makes of its results.
     """
     decisive = [reason for reason in report.reasons if reason.decisive]
-    vetoed = any(reason.kind is ReasonKind.VETO for reason in decisive)
-    severity = Severity.PAGE if vetoed else Severity.WRONG
-    seen = _observation(at, IncidentKind.GATE_FAIL, severity, Blame.APP, _why(decisive))
-    kinds = tuple(dict.fromkeys(reason.kind.value for reason in decisive))
-    return seen.model_copy(update={**dict(failed or FailedCases()), "verdict_reasons": kinds})
+    is_vetoed = any(reason.kind is ReasonKind.VETO for reason in decisive)
+    severity = Severity.PAGE if is_vetoed else Severity.WRONG
+    texts: list[str] = []
+    for reason in decisive:
+        text = reason.text
+        if reason.kind is ReasonKind.COVERAGE and reason.case_ids:  # nothing else of the message names them
+            text += f" (not graded: {some_of(reason.case_ids, UNGRADED_NAMED)})"
+        texts.append(text)
+    return _observe(
+        at,
+        IncidentKind.GATE_FAIL,
+        severity,
+        Blame.APP,
+        "; ".join(texts) or "the gate gave no reason",
+        failed=failed,
+        verdict_reasons=tuple(dict.fromkeys(reason.kind.value for reason in decisive)),
+    )
 
 
 def judge_void(at: ObservationContext, *, detail: str) -> Observation:
     """The judge missed its canaries: its grades of this batch are void, which says nothing about the app."""
-    return _observation(at, IncidentKind.JUDGE_VOID, Severity.WRONG, Blame.PROVIDER, detail)
+    return _observe(at, IncidentKind.JUDGE_VOID, Severity.WRONG, Blame.PROVIDER, detail)
 
 
-def drift(at: ObservationContext, *, metric: str, detail: str) -> Observation:
-    """A rate moved against its trailing window. ``metric`` names which; ``detail`` says how far and since when."""
-    return _observation(at, IncidentKind.DRIFT, Severity.WRONG, Blame.APP, detail, metric)
+def drift(
+    at: ObservationContext,
+    *,
+    metric: str,
+    detail: str,
+    asked: Redacted | None = None,
+    answered: Redacted | None = None,
+) -> Observation:
+    """A rate moved against its trailing window. ``metric`` names which; ``detail`` says how far and since when.
+
+    ``asked`` and ``answered`` are those of an example.
+    """
+    return _observe(
+        at, IncidentKind.DRIFT, Severity.WRONG, Blame.APP, detail, metric, asked=asked, answered=answered
+    )
 
 
 def monitor_fault(at: ObservationContext, *, what: str, detail: str, title: str = "") -> Observation:
@@ -113,19 +132,13 @@ def monitor_fault(at: ObservationContext, *, what: str, detail: str, title: str 
 
     ``title`` is the message's first line where more can be said than the kind's own words.
     """
-    fault = _observation(at, IncidentKind.MONITOR_FAULT, Severity.WRONG, Blame.MONITOR, detail, what)
-    return _titled(fault, title)
-
-
-def _titled(seen: Observation, title: str) -> Observation:
-    return seen.model_copy(update={"title": excerpt(title, limit=LOG_REASON_CHARACTERS)}) if title else seen
+    return _observe(at, IncidentKind.MONITOR_FAULT, Severity.WRONG, Blame.MONITOR, detail, what, title=title)
 
 
 def drill(at: ObservationContext, *, title: str, detail: str, failed: bool) -> Observation:
     """What came of a drill: ``title`` is the message's first line. Each drill is an incident of its own."""
     severity = Severity.PAGE if failed else Severity.ANNOYING
-    seen = _observation(at, IncidentKind.DRILL, severity, Blame.MONITOR, detail, at.run_id, str(failed))
-    return seen.model_copy(update={"title": excerpt(title, limit=LOG_REASON_CHARACTERS)})
+    return _observe(at, IncidentKind.DRILL, severity, Blame.MONITOR, detail, at.run_id, str(failed), title=title)
 
 
 def hallucination(
@@ -148,55 +161,51 @@ def hallucination(
     sends one alert. ``place`` says in words where it stands.
     """
 
-    def short(text: str) -> Redacted:
-        return excerpt(text, limit=settings.excerpt_characters, account_patterns=at.account_patterns)
+    def shorten(text: str) -> Redacted | None:
+        limit = settings.excerpt_characters
+        return excerpt(text, limit=limit, account_patterns=at.account_patterns) or None
 
-    grounds = "; ".join(reasons) or "the app gave no reason"
-    detail = grounds + _support(chunk_count, top_score, policy_ids) + (f"; {place}" if place else "")
-    seen = _observation(at, IncidentKind.HALLUCINATION, Severity.PAGE, Blame.APP, detail, entry_id)
-    shown = _LogEntryParts(
-        asked=short(user_text) or None,
-        expected=short("; ".join(unsupported_claims)) or None,
-        answered=short(blocked_reply) or None,
-        policy_row=LOG_ROW,
-    )
-    return seen.model_copy(update=dict(shown))
-
-
-class _LogEntryParts(Record):
-    """What an entry of the log adds to an observation. ``expected`` are the claims that nothing supports."""
-
-    asked: Redacted | None
-    expected: Redacted | None
-    answered: Redacted | None
-    policy_row: str
-    origin: Origin = Origin.LOG
-
-
-def _support(chunk_count: int | None, top_score: float | None, policy_ids: Sequence[str]) -> str:
-    known = [
+    support = [
         f"{chunk_count} chunks" if chunk_count is not None else "",
         f"top score {top_score:.2f}" if top_score is not None else "",
         f"policies {', '.join(policy_ids)}" if policy_ids else "",
     ]
-    found = ", ".join(piece for piece in known if piece)
-    return f" ({found})" if found else ""
+    detail = "; ".join(reasons) or "the app gave no reason"
+    if any(support):
+        detail += f" ({', '.join(piece for piece in support if piece)})"
+    return _observe(
+        at,
+        IncidentKind.HALLUCINATION,
+        Severity.PAGE,
+        Blame.APP,
+        f"{detail}; {place}" if place else detail,
+        entry_id,
+        asked=shorten(user_text),
+        expected=shorten("; ".join(unsupported_claims)),
+        answered=shorten(blocked_reply),
+        policy_row=LOG_ROW,
+        origin=Origin.LOG,
+    )
 
 
-def _why(decisive: Sequence[VerdictReason]) -> str:
-    return "; ".join(map(_reason, decisive)) or "the gate gave no reason"
-
-
-def _reason(reason: VerdictReason) -> str:
-    """With the first cases that were not graded: nothing else of the message names them."""
-    if reason.kind is not ReasonKind.COVERAGE or not reason.case_ids:
-        return reason.text
-    return f"{reason.text} (not graded: {some_of(reason.case_ids, UNGRADED_NAMED)})"
-
-
-def _observation(
-    at: ObservationContext, kind: IncidentKind, severity: Severity, blame: Blame, detail: str, *parts: str
+def _observe(
+    at: ObservationContext,
+    kind: IncidentKind,
+    severity: Severity,
+    blame: Blame,
+    detail: str,
+    *parts: str,
+    title: str = "",
+    failed: FailedCases | None = None,
+    verdict_reasons: tuple[str, ...] = (),
+    asked: Redacted | None = None,
+    expected: Redacted | None = None,
+    answered: Redacted | None = None,
+    policy_row: str | None = None,
+    origin: Origin = Origin.PROBE,
 ) -> Observation:
+    """An observation that is about no case; ``parts`` distinguish faults of one kind."""
+    cases = failed or FailedCases()
     return Observation(
         fingerprint=fingerprint(at.target, kind, *parts),
         kind=kind,
@@ -207,7 +216,7 @@ def _observation(
         blame=blame,
         commit=at.commit,
         owner=at.owner,
-        title=excerpt(KIND_WORDS[kind], limit=LOG_REASON_CHARACTERS),
+        title=excerpt(title or KIND_WORDS[kind], limit=LOG_REASON_CHARACTERS),
         reason=excerpt_but(
             detail or KIND_WORDS[kind],
             at.address,
@@ -215,6 +224,17 @@ def _observation(
             account_patterns=at.account_patterns,
         ),
         address=at.address,
+        asked=asked,
+        expected=expected,
+        answered=answered,
+        policy_row=policy_row,
+        origin=origin,
+        examples=cases.examples,
+        others=cases.others,
+        failed_cases=cases.failed_cases,
+        right_answers=cases.right_answers,
+        cases_with_alerts=cases.cases_with_alerts,
+        verdict_reasons=verdict_reasons,
     )
 
 
@@ -242,22 +262,44 @@ def observations(
     """
     worst: dict[str, Observation] = {}
     for result in results:
-        if not (_has_own_alert(result.assessment, settings) or _is_disputed(result.assessment, settings)):
+        case, assessment = result.case, result.assessment
+        is_disputed = assessment.is_disputed and assessment.severity >= settings.page_severity
+        if not (is_disputed or _has_own_alert(assessment, settings)):
             continue
-        seen = _observe(
-            result,
+        kind = next(iter(assessment.failure_kinds), None)
+        check = assessment.reason
+        if kind is not None:
+            grade = next(_failing_grades(assessment, kind), None)
+            is_reasoned = grade is not None and bool(grade.reason.strip())
+            check = f"{grade.grader}: {grade.reason}" if grade and is_reasoned else check or kind.value
+        texts = _excerpts_of(result, kind, settings.excerpt_characters, account_patterns)
+        title = FAILURE_TITLES[kind] if kind else DISPUTED_TITLE
+        observation = Observation(
+            fingerprint=fingerprint(target, IncidentKind.CASE_FAILURE, case.id, kind.value if kind else DISPUTED),
+            kind=IncidentKind.CASE_FAILURE,
             target=target,
             run_id=run_id,
             seen_at=seen_at,
+            severity=assessment.severity,
+            blame=Blame.APP,
+            failure_kind=kind,
+            case_id=case.id,
+            right_answers=((case.id, case.right_answer_sha256),),
+            policy_row=assessment.policy_row,
             commit=commit,
-            limit=settings.excerpt_characters,
-            account_patterns=account_patterns,
+            title=excerpt(title, limit=settings.excerpt_characters, account_patterns=account_patterns),
+            asked=texts.asked,
+            expected=texts.expected,
+            answered=texts.answered,
+            reason=excerpt(check, limit=CASE_REASON_CHARACTERS, account_patterns=account_patterns),
+            unconfirmed=assessment.unconfirmed,
+            flaky=flaky.get(case.id, "") if flaky else "",
+            origin=result.result.origin,
+            is_report=case.triage is not None,
         )
-        if flaky and result.case.id in flaky:
-            seen = seen.model_copy(update={"flaky": flaky[result.case.id]})
-        known = worst.get(seen.fingerprint)
-        if known is None or seen.severity > known.severity:
-            worst[seen.fingerprint] = seen
+        other = worst.get(observation.fingerprint)
+        if other is None or observation.severity > other.severity:
+            worst[observation.fingerprint] = observation
     return tuple(worst.values())
 
 
@@ -274,158 +316,102 @@ def gate_examples(
     then in the order of ``results``; a case that was asked several times is named once. A gate that fails over a
     wrong price has to say which price.
     """
-    failed = sorted((r for r in results if _is_failure(r.assessment)), key=lambda r: -r.assessment.severity)
-    worst = tuple({result.case.id: result for result in reversed(failed)}.values())[::-1]
-    alone = tuple(r.case.id for r in worst if _has_own_alert(r.assessment, settings))
-    mild = sorted((r for r in worst if r.case.id not in alone), key=lambda r: r.case.id in known)
-    shown, rest = mild[: settings.group_limit], mild[settings.group_limit :]
+    failures = [
+        r for r in results if r.assessment.outcome is CaseOutcome.FAILED and r.assessment.blame is Blame.APP
+    ]
+    failures.sort(key=lambda r: -r.assessment.severity)
+    worst = tuple({result.case.id: result for result in reversed(failures)}.values())[::-1]
+    with_alerts = tuple(r.case.id for r in worst if _has_own_alert(r.assessment, settings))
+    mild = sorted((r for r in worst if r.case.id not in with_alerts), key=lambda r: r.case.id in known)
+    examples: list[FailedCase] = []
+    for result in mild[: settings.group_limit]:
+        kind = result.assessment.failure_kinds[0]
+        texts = _excerpts_of(result, kind, settings.excerpt_characters, account_patterns)
+        examples.append(
+            FailedCase(
+                case_id=result.case.id,
+                severity=result.assessment.severity,
+                title=excerpt(FAILURE_TITLES[kind], limit=CASE_REASON_CHARACTERS),
+                asked=texts.asked,
+                expected=texts.expected,
+                answered=texts.answered,
+                is_report=result.case.triage is not None,
+            )
+        )
+    # The others in words: ``2 more cases failed: a, b.``, or that they failed before where a message has named all.
+    others, rest = "", [result.case.id for result in mild[settings.group_limit :]]
+    if rest:
+        count = "Failed before too" if set(rest) <= set(known) else f"{plural(len(rest), 'more case')} failed"
+        others = f"{count}: {some_of(rest)}."
     return FailedCases(
-        examples=tuple(_named(result, settings, account_patterns) for result in shown),
-        others=_others([r.case.id for r in rest], known),
+        examples=tuple(examples),
+        others=others,
         failed_cases=tuple(result.case.id for result in worst),
-        right_answers=_right_answers(worst),
-        cases_with_alerts=alone,
+        right_answers=tuple((result.case.id, result.case.right_answer_sha256) for result in worst),
+        cases_with_alerts=with_alerts,
     )
-
-
-def _named(result: CaseResult, settings: AlertSettings, account_patterns: Sequence[str]) -> FailedCase:
-    kind = result.assessment.failure_kinds[0]
-
-    def short(text: str, around: int | None = None) -> Redacted | None:
-        limit = settings.excerpt_characters
-        return excerpt(text, limit=limit, account_patterns=account_patterns, around=around) or None
-
-    return FailedCase(
-        case_id=result.case.id,
-        severity=result.assessment.severity,
-        title=excerpt(FAILURE_TITLES[kind], limit=CASE_REASON_CHARACTERS),
-        asked=short(_asked(result)),
-        expected=short(_expected(result)),
-        answered=short(*_answer(result, kind)),
-        is_report=result.case.triage is not None,
-    )
-
-
-def _others(ids: Sequence[str], known: Collection[str]) -> str:
-    """``2 more cases failed: a, b.``, or ``Failed before too: a, b.`` where a message has named them all."""
-    if not ids:
-        return ""
-    which = "Failed before too" if set(ids) <= set(known) else f"{plural(len(ids), 'more case')} failed"
-    return f"{which}: {some_of(ids)}."
-
-
-def _is_failure(assessment: Assessment) -> bool:
-    return assessment.outcome is CaseOutcome.FAILED and assessment.blame is Blame.APP
 
 
 def _has_own_alert(assessment: Assessment, settings: AlertSettings) -> bool:
-    return _is_failure(assessment) and assessment.severity >= settings.page_severity
-
-
-def _is_disputed(assessment: Assessment, settings: AlertSettings) -> bool:
-    return assessment.is_disputed and assessment.severity >= settings.page_severity
+    is_failure = assessment.outcome is CaseOutcome.FAILED and assessment.blame is Blame.APP
+    return is_failure and assessment.severity >= settings.page_severity
 
 
 DISPUTED: Final = "disputed"
 """What distinguishes an answer on which rules and judge disagree from a failure of the same case."""
 
 
-def _observe(
-    result: CaseResult,
-    *,
-    target: str,
-    run_id: str,
-    seen_at: datetime,
-    commit: str | None,
-    limit: int,
-    account_patterns: Sequence[str],
-) -> Observation:
-    case, assessment = result.case, result.assessment
-    kind = next(iter(assessment.failure_kinds), None)
-
-    def short(text: str, around: int | None = None, limit: int = limit) -> Redacted:
-        return excerpt(text, limit=limit, account_patterns=account_patterns, around=around)
-
-    return Observation(
-        fingerprint=fingerprint(target, IncidentKind.CASE_FAILURE, case.id, kind.value if kind else DISPUTED),
-        kind=IncidentKind.CASE_FAILURE,
-        target=target,
-        run_id=run_id,
-        seen_at=seen_at,
-        severity=assessment.severity,
-        blame=Blame.APP,
-        failure_kind=kind,
-        case_id=case.id,
-        right_answers=_right_answers([result]),
-        policy_row=assessment.policy_row,
-        commit=commit,
-        title=short(FAILURE_TITLES[kind] if kind else DISPUTED_TITLE),
-        asked=short(_asked(result)) or None,
-        expected=short(_expected(result)) or None,
-        answered=short(*_answer(result, kind)) or None,
-        reason=short(_which_check(assessment, kind) if kind else assessment.reason, limit=CASE_REASON_CHARACTERS),
-        unconfirmed=assessment.unconfirmed,
-        origin=result.result.origin,
-        is_report=case.triage is not None,
-    )
-
-
-def _asked(result: CaseResult) -> str:
-    """The question, or an issue's title and text: its address says nothing to a reader."""
-    task = result.case.triage
-    if task is None:
-        return result.case.question
-    return f"{task.issue.title}: {task.issue.body}" if task.issue.body.strip() else task.issue.title
-
-
-def _expected(result: CaseResult) -> str:
-    case = result.case
-    if case.triage is not None:
-        return _known(case.triage.reference) or case.gold
-    text = f"A refusal: {case.gold}" if case.expected_refusal else case.gold
-    return f"{text} [cites {case.expected_citation}]" if case.expected_citation else text
-
-
-def _known(reference: TriageReference) -> str:
-    """What is known about an issue, in one line: ``the lock is never released; in a.py, b.py; severity high``."""
-    parts = (
-        reference.root_cause,
-        f"in {', '.join(reference.relevant_files)}" if reference.relevant_files else "",
-        f"severity {reference.severity}" if reference.severity else "",
-    )
-    return "; ".join(part for part in parts if part)
-
-
-def _answer(result: CaseResult, kind: FailureKind | None) -> tuple[str, int | None]:
-    """What came back, and where in it the evidence stands.
-
-    Of a report on an issue it is the root cause that it gives, unless what is wrong may stand anywhere in it.
-    """
-    came = result.result
-    text = came.graded_text if isinstance(came, Exchange) else came.partial_text
-    if result.case.triage is None or kind in _ANYWHERE:
-        return text, _evidence_start(result, kind)
-    return read_report(text).root_cause or text.strip() or EMPTY_REPORT, None
-
-
 EMPTY_REPORT: Final = "(empty)"
 _ANYWHERE: Final = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION, FailureKind.ERROR_LEAK})
+"""What is wrong in these ways may stand anywhere in an agent's report."""
 
 
-def _failing(assessment: Assessment, kind: FailureKind) -> Iterator[Judged]:
+class _Excerpts(NamedTuple):
+    asked: Redacted | None
+    expected: Redacted | None
+    answered: Redacted | None
+
+
+def _excerpts_of(
+    result: CaseResult, kind: FailureKind | None, limit: int, account_patterns: Sequence[str]
+) -> _Excerpts:
+    """What was asked, expected and answered, redacted and cut; the answer near the evidence that it is wrong.
+
+    Of a report on an issue: the issue's title and text (its address says nothing to a reader), what is known about
+    it, and the root cause that the report gives.
+    """
+    case, response = result.case, result.result
+    answered = response.graded_text if isinstance(response, Exchange) else response.partial_text
+    around: int | None = None
+    if isinstance(response, Exchange) and kind is not None:
+        spans = (span for grade in _failing_grades(result.assessment, kind) for span in grade.evidence)
+        around = next((span.start for span in spans if span.where == response.graded_channel), None)
+
+    if case.triage is None:
+        asked = case.question
+        expected = f"A refusal: {case.gold}" if case.expected_refusal else case.gold
+        if case.expected_citation:
+            expected += f" [cites {case.expected_citation}]"
+    else:
+        issue, reference = case.triage.issue, case.triage.reference
+        asked = f"{issue.title}: {issue.body}" if issue.body.strip() else issue.title
+        parts = (
+            reference.root_cause,
+            f"in {', '.join(reference.relevant_files)}" if reference.relevant_files else "",
+            f"severity {reference.severity}" if reference.severity else "",
+        )
+        expected = "; ".join(part for part in parts if part) or case.gold
+        if kind not in _ANYWHERE:
+            answered, around = read_report(answered).root_cause or answered.strip() or EMPTY_REPORT, None
+
+    return _Excerpts(
+        asked=excerpt(asked, limit=limit, account_patterns=account_patterns) or None,
+        expected=excerpt(expected, limit=limit, account_patterns=account_patterns) or None,
+        answered=excerpt(answered, limit=limit, account_patterns=account_patterns, around=around) or None,
+    )
+
+
+def _failing_grades(assessment: Assessment, kind: FailureKind) -> Iterator[Judged]:
     for grade in assessment.grades:
         if isinstance(grade, Judged) and grade.failure_kind is kind:
             yield grade
-
-
-def _which_check(assessment: Assessment, kind: FailureKind) -> str:
-    grade = next(_failing(assessment, kind), None)
-    return f"{grade.grader}: {grade.reason}" if grade and grade.reason.strip() else assessment.reason or kind.value
-
-
-def _evidence_start(result: CaseResult, kind: FailureKind | None) -> int | None:
-    came = result.result
-    if not isinstance(came, Exchange) or kind is None:
-        return None
-    spans = (span for grade in _failing(result.assessment, kind) for span in grade.evidence)
-    return next((span.start for span in spans if span.where == came.graded_channel), None)
