@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,12 +15,11 @@ from monitors.alerts.grouping import group
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
-from monitors.records.incidents import Incident
 from tests.monitors.alerts.sightings import sighting
 from tests.servers.slack import TOKEN
-from tests.warehouse import decisions
 from tests.warehouse.places import REAL_PATIENCE
 from warehouse.database.store import Store
+from warehouse.queries.outbox import claim_alerts, open_incident_book, record_receipt
 
 WAIT_S = 30.0
 
@@ -35,18 +33,14 @@ async def work(folder: Path, api_url: str, lease_s: float) -> None:
     settings = AlertSettings(slack_channel="C0ALERTS", slack_api_url=api_url, send_timeout_s=120.0)
     store = Store(folder, clock=now, entropy=os.urandom, patience=REAL_PATIENCE)
 
-    def decision(previous: Mapping[str, Incident]) -> decisions.OutboxDecision:
-        made = decide(previous, [sighting(seen_at=now(), run_id="run-1")], now=now(), settings=settings)
-        alerts = group(made.items, target="demo", run_id="run-1", now=now())
-        return decisions.OutboxDecision(incidents=made.changed, alerts=alerts)
-
-    decisions.decide(store, store.journal, "demo", decision, wait_s=WAIT_S)
-    claim = decisions.claim_alerts(
-        store, store.journal, owner=f"w{os.getpid()}", lease_s=lease_s, limit=9, wait_s=WAIT_S
-    )
+    journal = store.journal
+    with open_incident_book(store, journal, "demo", wait_s=WAIT_S) as book:
+        made = decide(book.incidents, [sighting(seen_at=now(), run_id="run-1")], now=now(), settings=settings)
+        book.record(made.changed, group(made.items, target="demo", run_id="run-1", now=now()))
+    claim = claim_alerts(store, journal, owner=f"w{os.getpid()}", lease_s=lease_s, limit=9, wait_s=WAIT_S)
     for alert in claim.alerts:
         receipt = await SlackBot(settings, token=TOKEN, now=now).send(alert, again=True)
-        decisions.record_receipt(store, store.journal, receipt, wait_s=WAIT_S)
+        record_receipt(store, journal, receipt, wait_s=WAIT_S)
 
 
 if __name__ == "__main__":
