@@ -93,17 +93,13 @@ def seen_in_traffic(
     for one in every:
         if one.failure_kind is not None and one.failure_kind not in BY_CENSUS:
             first.setdefault(one.failure_kind, one)
-    return tuple(_of_kind(kind, one, report) for kind, one in first.items())
-
-
-def _of_kind(kind: FailureKind, example: Observation, report: NightlyReport) -> Observation:
-    return example.model_copy(
-        update={
-            "fingerprint": fingerprint(report.target, IncidentKind.CASE_FAILURE, traffic_case(kind)),
-            "case_id": traffic_case(kind),
-            "expected": None,
-            "reason": excerpt(f"{_how_often(kind, report)}. {example.reason}", limit=500),
-        }
+    return tuple(
+        example.as_rate(
+            fingerprint(report.target, IncidentKind.CASE_FAILURE, traffic_case(kind)),
+            traffic_case(kind),
+            excerpt(f"{_how_often(kind, report)}. {example.reason}", limit=500),
+        )
+        for kind, example in first.items()
     )
 
 

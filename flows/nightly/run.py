@@ -333,9 +333,7 @@ class NightlyRun:
             *(Ending(case, WEEK_WITHOUT) for case in sorted(over)),
         ]
         for case, text in endings:
-            cases = frozenset({case})
-            ended = {"graded": cases, "passed": cases, "cleared": frozenset[IncidentKind](), "text": text}
-            await notify(notifier, [], scope=scope.model_copy(update=ended))
+            await notify(notifier, [], scope=scope.narrow_to(cases={case}, text=text))
         await self._end_drift(report, scope)
         still = {SCORES_UNWRITTEN, *(fault.what for fault in wrong)}
         if not (report.judging.judged or report.judging.void_grades):  # what is void was an answer too
@@ -354,8 +352,7 @@ class NightlyRun:
         """Report a rate that is back. A new rate that stood for a week is no news and no success."""
         text = drift_ended(report)
         if text:
-            ended = {"cleared": frozenset({IncidentKind.DRIFT}), "text": text}
-            await notify(self._notifier, [], scope=scope.model_copy(update=ended))
+            await notify(self._notifier, [], scope=scope.narrow_to(cleared={IncidentKind.DRIFT}, text=text))
         elif report.drift_reading is not None and report.drift_reading.reason == STANDS:
             drift = fingerprint(self._notifier.target, IncidentKind.DRIFT, METRIC)
             await resolve_incidents(self._notifier, {drift: None}, began_at=self._notifier.now())

@@ -5,7 +5,7 @@ A run resolves an incident only where it could have seen the fault and did not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -48,6 +48,24 @@ class ResolutionScope(Record):
     """Faults of the monitor that another part of it opened are none of this run's business."""
     text: str | None = None
     """What proved the faults gone, where the kind's own words do not fit."""
+
+    def narrow_to(
+        self, *, text: str, cases: Collection[str] = (), cleared: Collection[IncidentKind] = ()
+    ) -> ResolutionScope:
+        """What of it resolves only these ``cases`` and kinds, with ``text`` for their messages."""
+        return ResolutionScope(
+            target=self.target,
+            run_id=self.run_id,
+            began_at=self.began_at,
+            ended_at=self.ended_at,
+            commit=self.commit,
+            graded=frozenset(cases),
+            passed=frozenset(cases),
+            right_answers=self.right_answers,
+            cleared=frozenset(cleared),
+            owner=self.owner,
+            text=text,
+        )
 
     def resolves(self, incident: Incident) -> bool:
         """Whether this run, not having seen the fault, shows that it is gone."""

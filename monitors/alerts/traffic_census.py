@@ -19,7 +19,7 @@ from monitors.alerts.wording import FAILURE_TITLES, TRAFFIC_CASE
 from monitors.plural import plural
 from monitors.records.base import Blame, Record, Severity, UtcTime
 from monitors.records.exchanges import Origin
-from monitors.records.incidents import Incident, IncidentKind, Observation
+from monitors.records.incidents import Incident, IncidentKind, Observation, Redacted
 from monitors.records.nightly import CensusExample, CensusKind, CensusRate
 
 CENSUS_WORDS: Final[dict[CensusKind, str]] = {
@@ -125,8 +125,15 @@ def census_observations(
         before = last_level(nightly_runs) if kind.always_fails else _usual(nightly_runs).usual
         more = before is not None and has_multiplied(before, _count(rate))
         if kind.always_fails or more:
-            seen = _observation(rate, before, shown.get(kind), at=at, settings=settings, grade=grades[kind])
-            yield seen.model_copy(update={"multiplied": more and kind.always_fails})
+            yield _observe_rate(
+                rate,
+                before,
+                shown.get(kind),
+                at=at,
+                settings=settings,
+                grade=grades[kind],
+                multiplied=more and kind.always_fails,
+            )
 
 
 def census_over(
@@ -190,7 +197,7 @@ def _usual(nightly_runs: Sequence[CensusCount]) -> _Usual:
     return found
 
 
-def _observation(
+def _observe_rate(
     rate: CensusRate,
     before: CensusCount | None,
     example: CensusExample | None,
@@ -198,31 +205,31 @@ def _observation(
     at: ObservationContext,
     settings: AlertSettings,
     grade: CensusSeverity,
+    multiplied: bool,
 ) -> Observation:
-    def short(text: str, limit: int = settings.excerpt_characters) -> str:
+    def shorten(text: str, limit: int = settings.excerpt_characters) -> Redacted:
         return excerpt(text, limit=limit, account_patterns=at.account_patterns)
 
     kind, case = rate.kind, census_case(rate.kind)
     failure = kind.failure_kind if kind.always_fails else None
     title = FAILURE_TITLES[failure] if failure else _MORE_WORDS.get(kind, CENSUS_WORDS[kind])
-    shown = {"asked": short(example.asked) or None, "answered": short(example.answered) or None} if example else {}
-    return Observation.model_validate(
-        {
-            "fingerprint": fingerprint(at.target, IncidentKind.CASE_FAILURE, case),
-            "kind": IncidentKind.CASE_FAILURE,
-            "target": at.target,
-            "run_id": at.run_id,
-            "seen_at": at.seen_at,
-            "severity": grade.severity,
-            "blame": Blame.APP,
-            "failure_kind": failure,
-            "case_id": case,
-            "policy_row": grade.row,
-            "title": short(title),
-            "reason": short(_how_many(rate, before, example), REASON_CHARACTERS),
-            "origin": Origin.TRAFFIC,
-            **shown,
-        }
+    return Observation(
+        fingerprint=fingerprint(at.target, IncidentKind.CASE_FAILURE, case),
+        kind=IncidentKind.CASE_FAILURE,
+        target=at.target,
+        run_id=at.run_id,
+        seen_at=at.seen_at,
+        severity=grade.severity,
+        blame=Blame.APP,
+        failure_kind=failure,
+        case_id=case,
+        policy_row=grade.row,
+        title=shorten(title),
+        asked=(shorten(example.asked) or None) if example else None,
+        answered=(shorten(example.answered) or None) if example else None,
+        reason=shorten(_how_many(rate, before, example), REASON_CHARACTERS),
+        origin=Origin.TRAFFIC,
+        multiplied=multiplied,
     )
 
 

@@ -167,6 +167,12 @@ class Observation(FaultIdentity):
     address: str = ""
     """The target's configured address, which stays readable in ``reason``: it is not the application's text."""
 
+    def as_rate(self, fingerprint: Sha256, case_id: str, reason: Redacted) -> Self:
+        """The observation as an example of all that failed in its way, which are one fault with ``case_id``."""
+        return self.model_copy(
+            update={"fingerprint": fingerprint, "case_id": case_id, "expected": None, "reason": reason}
+        )
+
     def without_cases(self, right: Collection[str], reason: Redacted) -> Self:
         """The observation without the cases that were ``right`` since; ``reason`` says which are left."""
         return self.model_copy(
