@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify, resolve_incidents
-from monitors.alerts.grouping import group
-from monitors.alerts.lifecycle import decide
-from monitors.alerts.observations import ObservationContext, fingerprint, monitor_fault
+from monitors.alerts.decide import decide
+from monitors.alerts.group import group
+from monitors.alerts.observe import ObservationContext, fingerprint, monitor_fault
 from monitors.errors import MonitorError, NotifyError, WarehouseError
 from monitors.records.incidents import IncidentKind, RunSummary
 

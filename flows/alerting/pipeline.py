@@ -2,7 +2,7 @@
 
     observe → apply actions → decide → group, refer → record → send
 
-Observations come from whoever watches (`monitors.alerts.observations`). What people pressed is applied first, each
+Observations come from whoever watches (`monitors.alerts.observe`). What people pressed is applied first, each
 action in a transaction of its own. Decide, group, refer and record share one lock and one transaction, so that a
 decision is made once across processes and is stored before anything is sent.
 """
@@ -18,9 +18,9 @@ from typing import Final
 
 from flows.alerting.notifier import LOCK_WAIT_S, Notifier, apply_actions
 from flows.alerting.send import send_outbox
-from monitors.alerts.grouping import group, refer
-from monitors.alerts.lifecycle import decide
-from monitors.alerts.observations import ObservationContext, fingerprint, monitor_fault
+from monitors.alerts.decide import decide
+from monitors.alerts.group import group, refer
+from monitors.alerts.observe import ObservationContext, fingerprint, monitor_fault
 from monitors.alerts.resolve import ResolutionScope
 from monitors.errors import WarehouseError
 from monitors.records.incidents import Alert, Capability, IncidentKind, Observation, RunSummary

@@ -23,11 +23,11 @@ from flows.drill import stations, wrong_answer
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.drill.receiver import receiver
 from flows.drill.wrong_answer import LOAD_WAIT_S, WrongAnswer, notifier_of, stop_page
-from monitors.alerts.grouping import group
-from monitors.alerts.lifecycle import decide
+from monitors.alerts.decide import decide
+from monitors.alerts.group import group
 from monitors.alerts.liveness import Beat
-from monitors.alerts.observations import ObservationContext
-from monitors.alerts.observations import drill as drill_observation
+from monitors.alerts.observe import ObservationContext
+from monitors.alerts.observe import drill as drill_observation
 from monitors.alerts.redact import redact
 from monitors.alerts.sender import DeliveryPath
 from monitors.errors import MonitorError, NotifyError

@@ -35,8 +35,8 @@ from flows.data_folder import open_store
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.maintenance.self_test import try_judges
 from monitors.alerts.liveness import TARGET_MARK, Beat
-from monitors.alerts.observations import ObservationContext
-from monitors.alerts.observations import drill as drill_observation
+from monitors.alerts.observe import ObservationContext
+from monitors.alerts.observe import drill as drill_observation
 from monitors.alerts.sender import REFUSED
 from monitors.config.file import target_record
 from monitors.domains.pack import DEFAULT_DOMAINS, load_domain

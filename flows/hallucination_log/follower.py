@@ -33,7 +33,7 @@ from monitors.alerts.liveness import (
     log_silence_fault,
     silence_beyond_norm,
 )
-from monitors.alerts.observations import ObservationContext, hallucination
+from monitors.alerts.observe import ObservationContext, hallucination
 from monitors.alerts.settings import WatchdogSettings
 from monitors.config.file import Config, TargetConfig
 from monitors.errors import ConfigError, SourceUnavailable

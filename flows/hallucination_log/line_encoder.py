@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from monitors.alerts.observations import fingerprint
+from monitors.alerts.observe import fingerprint
 from monitors.alerts.redact import redact
 from monitors.facts.disclosures.sieve import any_may_disclose, may_disclose
 from monitors.records.base import Identifier, Record

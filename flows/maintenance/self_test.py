@@ -15,11 +15,11 @@ from typing import Final
 
 from flows.clock import Clock
 from flows.context import JudgePlan, delivery_paths, heartbeat_in, open_judge, terminal_sender
-from monitors.alerts.grouping import group
-from monitors.alerts.lifecycle import decide
+from monitors.alerts.decide import decide
+from monitors.alerts.group import group
 from monitors.alerts.liveness import Beat
 from monitors.alerts.message import span
-from monitors.alerts.observations import ObservationContext, monitor_fault
+from monitors.alerts.observe import ObservationContext, monitor_fault
 from monitors.alerts.sender import DeliveryPath
 from monitors.config.file import Config
 from monitors.errors import MonitorError, NotifyError

@@ -9,13 +9,13 @@ from typing import Final
 
 from flows.alerting.faults import Fault
 from flows.nightly.format import ABOUT_ALL, unusable_of
-from monitors.alerts.observations import (
+from monitors.alerts.observe import (
     ObservationContext,
     drift,
     fingerprint,
     judge_void,
     monitor_fault,
-    observations,
+    observe_cases,
 )
 from monitors.alerts.redact import excerpt
 from monitors.alerts.settings import AlertSettings
@@ -80,7 +80,7 @@ def seen_in_traffic(
     results: Sequence[CaseResult], report: NightlyReport, at: ObservationContext, settings: AlertSettings
 ) -> tuple[Observation, ...]:
     """One observation for each kind of failure that alerts: an example, how often, and the estimate for all."""
-    every = observations(
+    every = observe_cases(
         results,
         target=at.target,
         run_id=at.run_id,

@@ -48,7 +48,7 @@ from flows.nightly.grading import NightlyJudging, graded_by, judge_traffic, why_
 from flows.nightly.read import NightlyRead, read_traffic, watermarks_of, window
 from flows.process_lock import alone
 from flows.waiting import doing
-from monitors.alerts.observations import ObservationContext, fingerprint
+from monitors.alerts.observe import ObservationContext, fingerprint
 from monitors.alerts.resolve import ResolutionScope
 from monitors.alerts.traffic_census import Ending
 from monitors.judge.calibration import FEW

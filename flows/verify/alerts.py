@@ -18,7 +18,7 @@ from flows.alerting.faults import Fault, fault_of
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
 from flows.verify.run_state import LiveRun
-from monitors.alerts.observations import (
+from monitors.alerts.observe import (
     ObservationContext,
     app_down,
     deploy_failed,
@@ -26,7 +26,7 @@ from monitors.alerts.observations import (
     gate_failed,
     judge_void,
     monitor_fault,
-    observations,
+    observe_cases,
 )
 from monitors.alerts.resolve import ResolutionScope, scope_of
 from monitors.errors import ProbeError, WarehouseError
@@ -62,7 +62,7 @@ class EarlyAlerts:
 
     def on_result(self, result: CaseResult) -> None:
         """Take in one result."""
-        seen = observations(
+        seen = observe_cases(
             [result],
             target=self._at.target,
             run_id=self._at.run_id,
@@ -118,11 +118,11 @@ SAYS_WHY_NOTHING = frozenset(
 """Where one of these is reported, it is why nothing was graded."""
 
 
-def observed(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
+def observe_run(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
     """Everything that is wrong: worst cases, outages, the monitor's own faults; before folding into incidents."""
     context, at = run.context, observation_context(run)
     seen = list(
-        observations(
+        observe_cases(
             run.results,
             target=context.target.name,
             run_id=context.run_id,
@@ -346,7 +346,7 @@ HOW: Final = {
 """How far the messages came, the worst first: a reader must know of one that did not arrive."""
 
 
-def notified(notifier: Notifier, observations: Sequence[Observation]) -> str:
+def describe_notifications(notifier: Notifier, observations: Sequence[Observation]) -> str:
     """``2 already known, nothing sent``, or ``1 new, sent now; 2 already known``, for all that a run saw.
 
     "Nothing to send" when it saw nothing and nothing recovered. A warehouse that cannot be read is named as the

@@ -28,7 +28,7 @@ from flows.alerting.watchdog import masked, overseen
 from flows.context import heartbeat, log_line, stop_process
 from flows.deploys.pull_requests import followed, post_results, pulls_of
 from flows.goldset.mutation_testing import severe_mutation_score
-from flows.verify.alerts import flaky_notes, notified, observed, scope_after
+from flows.verify.alerts import describe_notifications, flaky_notes, observe_run, scope_after
 from flows.verify.asking import ask_in_time, early_run, prepared
 from flows.verify.experiments import ExperimentWriter, experiment_of
 from flows.verify.progress import RunLog, listener
@@ -211,10 +211,10 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
     listener.get().stage("notifying")
     notifier, patterns = run.context.notifier, run.context.configured.graders.account_patterns
     summary = run_summary(report, _links(report, paths), account_patterns=patterns)
-    seen = observed(run, report)
+    seen = observe_run(run, report)
     await notify(notifier, seen, summary=summary, scope=scope_after(run, report))
     await _complete_alerts(run, report, paths)
-    what_came = await asyncio.to_thread(notified, notifier, seen)
+    what_came = await asyncio.to_thread(describe_notifications, notifier, seen)
     listener.get().ended(f"{report.verdict}, {what_came}", str(paths.html))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import exp, fsum, lgamma
 from typing import Final, NamedTuple
 
-from monitors.alerts.observations import ObservationContext, fingerprint
+from monitors.alerts.observe import ObservationContext, fingerprint
 from monitors.alerts.redact import excerpt
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import FAILURE_TITLES, TRAFFIC_CASE

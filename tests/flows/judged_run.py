@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from flows.clock import utc_now
 from flows.context import wire
-from flows.verify.alerts import observed
+from flows.verify.alerts import observe_run
 from flows.verify.judging import JudgeStage
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun, find_judge_change
@@ -140,7 +140,7 @@ async def _told(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], *, record
     if recorded:
         run.context.journal.append((RunRow(row=report),), run_id=run.context.run_id)
         run.context.store.load_pending(30)
-    return Told(report, tuple(run.results), observed(run, report), tuple(heard))
+    return Told(report, tuple(run.results), observe_run(run, report), tuple(heard))
 
 
 def with_key(monkeypatch: Any) -> None:

@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from flows.drill.wrong_answer import passed_text
+from monitors.alerts.decide import decide
 from monitors.alerts.digest import Digest, DigestFigure
-from monitors.alerts.grouping import group
-from monitors.alerts.lifecycle import decide
-from monitors.alerts.observations import (
+from monitors.alerts.group import group
+from monitors.alerts.observe import (
     ObservationContext,
     app_down,
     deploy_failed,

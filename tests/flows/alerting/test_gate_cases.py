@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from flows.alerting.pipeline import notify
-from flows.verify.alerts import notified
+from flows.verify.alerts import describe_notifications
 from monitors.alerts.redact import redact
 from monitors.alerts.resolve import ANOTHER_GOLD
 from monitors.records.base import Severity
@@ -254,7 +254,7 @@ async def test_the_last_line_of_a_run_counts_what_was_sent_and_what_was_known(ni
 
     async def run(run_id: str, *seen, paths=None, ended=None) -> None:
         await tell(night, run_id, *seen, paths=paths, ended=ended)
-        lines.append(notified(night.desk(run_id, paths), seen))
+        lines.append(describe_notifications(night.desk(run_id, paths), seen))
 
     for number in range(2):
         await run(f"by-hand-{number}", sighting(run_id=f"by-hand-{number}"), paths=[night.terminal])

@@ -23,10 +23,10 @@ from flows.drill.course import notify_failure, store_report
 from flows.drill.receiver import signed_delivery
 from flows.drill.standing import DrillState, standing_of
 from flows.drill.wrong_answer import notifier_of
-from monitors.alerts.grouping import group
-from monitors.alerts.lifecycle import decide
-from monitors.alerts.observations import ObservationContext, monitor_fault
-from monitors.alerts.observations import drill as drill_seen
+from monitors.alerts.decide import decide
+from monitors.alerts.group import group
+from monitors.alerts.observe import ObservationContext, monitor_fault
+from monitors.alerts.observe import drill as drill_seen
 from monitors.alerts.sender import channel_for
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import slack_text

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from flows.hallucination_log.encoder_pool import ALONE, EncoderPool
 from flows.hallucination_log.line_encoder import EncodedLines, LineEncoder, LineSettings, protected
-from monitors.alerts.observations import fingerprint
+from monitors.alerts.observe import fingerprint
 from monitors.alerts.redact import redact
 from monitors.records.incidents import IncidentKind
 from monitors.records.logs import BlockedReply, FileMark, HallucinationEntry, LogCursor, LoggedHallucination

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from monitors.alerts.grouping import group
-from monitors.alerts.lifecycle import decide
+from monitors.alerts.decide import decide
+from monitors.alerts.group import group
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import slack_text
 from monitors.alerts.terminal import plain_text

@@ -12,7 +12,7 @@ from flows.alerting.faults import Fault
 from flows.alerting.notifier import Notifier
 from flows.verify.alerts import EarlyAlerts
 from flows.verify.run_state import LiveRun
-from monitors.alerts.observations import ObservationContext
+from monitors.alerts.observe import ObservationContext
 from monitors.alerts.settings import AlertSettings
 from monitors.records.base import Severity
 from monitors.records.grades import Aspect, FailureKind

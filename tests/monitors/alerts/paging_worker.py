@@ -11,8 +11,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from monitors.alerts.grouping import group
-from monitors.alerts.lifecycle import decide
+from monitors.alerts.decide import decide
+from monitors.alerts.group import group
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from tests.monitors.alerts.sightings import sighting

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from monitors.alerts.grouping import group
-from monitors.alerts.lifecycle import AlertDecision, decide
-from monitors.alerts.observations import fingerprint
+from monitors.alerts.decide import AlertDecision, decide
+from monitors.alerts.group import group
+from monitors.alerts.observe import fingerprint
 from monitors.alerts.redact import redact
 from monitors.alerts.resolve import ResolutionScope
 from monitors.alerts.settings import AlertSettings

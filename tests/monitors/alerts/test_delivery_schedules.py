@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from monitors.alerts.grouping import group
+from monitors.alerts.group import group
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from monitors.errors import NotifyTransient

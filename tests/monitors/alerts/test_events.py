@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.alerts.observations import (
+from monitors.alerts.observe import (
     ObservationContext,
     app_down,
     deploy_failed,

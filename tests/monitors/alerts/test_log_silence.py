@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.alerts.liveness import LogSilence, log_silence_fault, silence_beyond_norm
-from monitors.alerts.observations import ObservationContext, monitor_fault
+from monitors.alerts.observe import ObservationContext, monitor_fault
 from monitors.alerts.settings import WatchdogSettings
 from monitors.records.base import Blame
 from monitors.records.incidents import IncidentKind, Observation

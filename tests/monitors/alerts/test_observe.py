@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.alerts.observations import gate_examples, observations
+from monitors.alerts.observe import gate_examples, observe_cases
 from monitors.alerts.settings import AlertSettings
 from monitors.gate.assess import assess
 from monitors.records.base import Blame, Severity
@@ -19,7 +19,7 @@ SETTINGS = AlertSettings()
 
 def seen(*results: CaseResult, **changes: object):
     values = {"target": "demo", "run_id": "run-1", "commit": "c0ffee1", "seen_at": NOON, "settings": SETTINGS}
-    return observations(results, **(values | changes))
+    return observe_cases(results, **(values | changes))
 
 
 def page_case(case_id: str = "case-1", **changes: object):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from monitors.alerts.observations import ObservationContext, monitor_fault
+from monitors.alerts.observe import ObservationContext, monitor_fault
 from monitors.alerts.resolve import scope_of
 from monitors.gate.assess import assess
 from monitors.records.base import Severity

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from monitors.alerts.observations import ObservationContext, app_down
+from monitors.alerts.observe import ObservationContext, app_down
 from monitors.alerts.redact import excerpt
 from monitors.alerts.slack.render import slack_text
 from monitors.alerts.terminal import TerminalSender, plain_text, terminal_panel

@@ -9,7 +9,7 @@ from datetime import datetime
 import pytest
 
 from monitors.alerts.digest import digest_headline
-from monitors.alerts.observations import ObservationContext, monitor_fault
+from monitors.alerts.observe import ObservationContext, monitor_fault
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot, SlackWebhook
 from monitors.errors import ConfigError, NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure

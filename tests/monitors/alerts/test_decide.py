@@ -1,4 +1,4 @@
-"""An incident's life, story by story; the laws are in test_lifecycle_laws.py."""
+"""An incident's life, story by story; the laws are in test_decide_laws.py."""
 
 from __future__ import annotations
 

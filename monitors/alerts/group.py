@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from monitors.alerts.observations import fingerprint
+from monitors.alerts.observe import fingerprint
 from monitors.alerts.wording import ABOUT_THE_MONITOR
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import (

@@ -242,7 +242,7 @@ CASE_REASON_CHARACTERS: Final = 300
 UNGRADED_NAMED: Final = 3
 
 
-def observations(
+def observe_cases(
     results: Sequence[CaseResult],
     *,
     target: str,

@@ -9,7 +9,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.lifecycle import decide
+from monitors.alerts.decide import decide
 from monitors.records.base import Severity
 from monitors.records.incidents import IncidentState, NotifyReason, Observation
 from tests.monitors.alerts.sightings import DAY, HOUR, NIGHT, SETTINGS, Book, scope, sighting

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.grouping import group
+from monitors.alerts.group import group
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason
