@@ -40,8 +40,8 @@ def people_of(config: Config, store: Store, now: Callable[[], datetime]) -> Oper
     """The store that carries out operator actions."""
 
     def account_patterns(target: str) -> tuple[str, ...]:
-        known = config.targets.get(target)
-        return known.graders.account_patterns if known else ()
+        configured = config.targets.get(target)
+        return configured.graders.account_patterns if configured else ()
 
     return OperatorActions(store=store, settings=config.alerts, account_patterns=account_patterns, now=now)
 
@@ -57,8 +57,8 @@ def apply_actions(people: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> Ac
     Raises `WarehouseBusy`: then the actions still wait, and nothing is lost.
     """
 
-    def decision(matter: ActionSubject) -> Settlement:
-        return settle(matter, now=people.now(), settings=people.settings, account_patterns=people.account_patterns)
+    def decision(subject: ActionSubject) -> Settlement:
+        return settle(subject, now=people.now(), settings=people.settings, account_patterns=people.account_patterns)
 
     return carry_out(people.store, people.store.journal, decision, wait_s=wait_s)
 

@@ -43,28 +43,30 @@ class Digest(Record):
     @property
     def open_incidents(self) -> tuple[Incident, ...]:
         """The unresolved ones, worst first, then oldest."""
-        still = [one for one in self.incidents if one.state is not IncidentState.RESOLVED]
-        return tuple(sorted(still, key=lambda one: (-one.severity, one.opened_at, one.fingerprint)))
+        unresolved = [incident for incident in self.incidents if incident.state is not IncidentState.RESOLVED]
+        return tuple(
+            sorted(unresolved, key=lambda incident: (-incident.severity, incident.opened_at, incident.fingerprint))
+        )
 
 
 def digest_headline(digest: Digest) -> str:
     """``🔴 3 open, 1 of them SEV 3 · suraksha-demo · night of 2026-03-01``."""
-    still = digest.open_incidents
-    where = f"{digest.target} · night of {digest.made_at:%Y-%m-%d}"
+    unresolved = digest.open_incidents
+    place = f"{digest.target} · night of {digest.made_at:%Y-%m-%d}"
     doubt = f", {digest.unknown}" if digest.unknown else ""
-    if not still:
-        return f"{UNKNOWN_MARK if doubt else RECOVERED_MARK} Nothing open{doubt} · {where}"
-    worst = still[0].severity
-    grave = sum(one.severity is worst for one in still)
-    return f"{SEVERITY_MARKS[worst]} {len(still):,} open, {grave:,} of them SEV {int(worst)}{doubt} · {where}"
+    if not unresolved:
+        return f"{UNKNOWN_MARK if doubt else RECOVERED_MARK} Nothing open{doubt} · {place}"
+    worst = unresolved[0].severity
+    grave = sum(incident.severity is worst for incident in unresolved)
+    return f"{SEVERITY_MARKS[worst]} {len(unresolved):,} open, {grave:,} of them SEV {int(worst)}{doubt} · {place}"
 
 
 def digest_lines(digest: Digest) -> tuple[str, ...]:
     """One line per open incident, the worst first; the last one counts what is not named."""
-    still = digest.open_incidents
-    lines = [_format_incident(one, digest.made_at) for one in still[:LISTED]]
-    if len(still) > LISTED:
-        lines.append(f"… and {plural(len(still) - LISTED, 'more', 'more')}")
+    unresolved = digest.open_incidents
+    lines = [_format_incident(incident, digest.made_at) for incident in unresolved[:LISTED]]
+    if len(unresolved) > LISTED:
+        lines.append(f"… and {plural(len(unresolved) - LISTED, 'more', 'more')}")
     return tuple(lines)
 
 

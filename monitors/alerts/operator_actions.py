@@ -64,58 +64,67 @@ def new_action(
 
 def is_wanted_as_gold(item: AlertItem) -> bool:
     """Whether a case can be drafted of it: a real user asked it. A probe's question is a gold case already."""
-    seen = item.observation
-    return item.incident.kind in ABOUT_AN_ANSWER and seen.origin is not Origin.PROBE and bool(seen.asked)
+    observation = item.observation
+    return (
+        item.incident.kind in ABOUT_AN_ANSWER and observation.origin is not Origin.PROBE and bool(observation.asked)
+    )
 
 
 def draft_of(
     action: PersonAction,
     item: AlertItem,
-    said: Sequence[StoredConversation],
+    conversations: Sequence[StoredConversation],
     account_patterns: Callable[[str], Sequence[str]],
 ) -> CaseDraft:
     """Draft a case of ``item``; ``said`` is the whole conversation where it is stored, else excerpts must do.
 
     The log's own claims are what was unsupported, not what is right: there a person writes the gold.
     """
-    seen, incident = item.observation, item.incident
+    observation, incident = item.observation, item.incident
     patterns = account_patterns(incident.target)
-    whole = next((one for one in said if (one.run_id, one.case_id) == (seen.run_id, seen.case_id)), None)
+    whole = next(
+        (
+            conversation
+            for conversation in conversations
+            if (conversation.run_id, conversation.case_id) == (observation.run_id, observation.case_id)
+        ),
+        None,
+    )
 
     def clean(text: str) -> Redacted:
         """Redacted before it is cut: half an account number is one that no pattern knows."""
-        seen_whole = redact(text[: LONGEST_TEXT + EDGE_CHARACTERS], account_patterns=patterns)
-        return redact(seen_whole[:LONGEST_TEXT], account_patterns=patterns)
+        redacted = redact(text[: LONGEST_TEXT + EDGE_CHARACTERS], account_patterns=patterns)
+        return redact(redacted[:LONGEST_TEXT], account_patterns=patterns)
 
-    turns = tuple(clean(turn) for turn in whole.turns) if whole else tuple(filter(None, (seen.asked,)))
+    turns = tuple(clean(turn) for turn in whole.turns) if whole else tuple(filter(None, (observation.asked,)))
     severity, why = _proposed(item)
     return CaseDraft(
         id=f"{action.id}-{incident.fingerprint[:DRAFT_FINGERPRINT_CHARACTERS]}",
         made_at=action.at,
         by=action.by,
         target=incident.target,
-        run_id=seen.run_id,
-        source_id=seen.case_id,
+        run_id=observation.run_id,
+        source_id=observation.case_id,
         fingerprint=incident.fingerprint,
-        origin=seen.origin,
+        origin=observation.origin,
         turns=turns,
-        gold=None if incident.kind is IncidentKind.HALLUCINATION else seen.expected,
-        bad_reply=(clean(whole.answer) if whole and whole.answer else seen.answered),
+        gold=None if incident.kind is IncidentKind.HALLUCINATION else observation.expected,
+        bad_reply=(clean(whole.answer) if whole and whole.answer else observation.answered),
         failure_kind=incident.failure_kind,
         language=identify(turns[-1]),
         suggested_severity=severity,
         severity_reason=why,
-        finding=seen.reason,
+        finding=observation.reason,
         cut=whole is None,
     )
 
 
 def _proposed(item: AlertItem) -> tuple[Severity, str]:
     """The severity that the finding had, and the policy row that set it."""
-    seen = item.observation
-    row = f": {format_policy_row(seen.policy_row)}" if seen.policy_row else ""
-    doubt = f"; {format_doubt(seen)}" if seen.unconfirmed else ""
-    return seen.severity, f"the finding was severity {int(seen.severity)}{row}{doubt}"
+    observation = item.observation
+    row = f": {format_policy_row(observation.policy_row)}" if observation.policy_row else ""
+    doubt = f"; {format_doubt(observation)}" if observation.unconfirmed else ""
+    return observation.severity, f"the finding was severity {int(observation.severity)}{row}{doubt}"
 
 
 UNKNOWN_TEXT = "This message is not in this Lookout's warehouse: it was sent by another installation."
@@ -127,10 +136,10 @@ AccountPatterns = Callable[[str], Sequence[str]]
 
 
 def settle(
-    matter: ActionSubject, *, now: datetime, settings: AlertSettings, account_patterns: AccountPatterns
+    subject: ActionSubject, *, now: datetime, settings: AlertSettings, account_patterns: AccountPatterns
 ) -> Settlement:
     """Carry out ``matter.action`` on the incidents as they stand; an action with nothing left to do says so."""
-    action, incidents = matter.action, _meant(matter)
+    action, incidents = subject.action, _meant(subject)
     if not incidents:
         return _nothing(action, now, ActionEffect.UNKNOWN, UNKNOWN_TEXT)
     match action.kind:
@@ -139,54 +148,55 @@ def settle(
         case ActionKind.RESOLVE:
             return _resolve(action, incidents, now)
         case ActionKind.FALSE_ALARM:
-            return _false_alarm(matter, incidents, now, settings)
+            return _false_alarm(subject, incidents, now, settings)
         case ActionKind.ADD_TO_GOLD:
-            return _add_to_gold(matter, now, account_patterns)
+            return _add_to_gold(subject, now, account_patterns)
         case _:
             assert_never(action.kind)
 
 
-def _meant(matter: ActionSubject) -> tuple[Incident, ...]:
+def _meant(subject: ActionSubject) -> tuple[Incident, ...]:
     """A button is about what its message shows; a command about the incidents that it names."""
-    if matter.action.alert_id is None:
-        return matter.incidents
-    shown = {item.incident.fingerprint for item in matter.items}
-    return tuple(incident for incident in matter.incidents if incident.fingerprint in shown)
+    if subject.action.alert_id is None:
+        return subject.incidents
+    shown = {item.incident.fingerprint for item in subject.items}
+    return tuple(incident for incident in subject.incidents if incident.fingerprint in shown)
 
 
 def _acknowledge(action: PersonAction, incidents: Sequence[Incident], now: datetime) -> Settlement:
-    still = [incident for incident in incidents if incident.state is IncidentState.OPEN]
-    if not still:
+    unacknowledged = [incident for incident in incidents if incident.state is IncidentState.OPEN]
+    if not unacknowledged:
         return _nothing(action, now, ActionEffect.NOTHING_TO_DO, _how_it_stands(incidents), incidents)
-    changed = tuple(incident.acknowledge() for incident in still)
-    text = f"{plural(len(still), 'incident')} acknowledged: no reminder until worse"
+    changed = tuple(incident.acknowledge() for incident in unacknowledged)
+    text = f"{plural(len(unacknowledged), 'incident')} acknowledged: no reminder until worse"
     return Settlement(outcome=_done(action, now, incidents, text), incidents=changed)
 
 
 def _resolve(action: PersonAction, incidents: Sequence[Incident], now: datetime) -> Settlement:
-    still = [incident for incident in incidents if not incident.is_resolved]
-    if not still:
+    unresolved = [incident for incident in incidents if not incident.is_resolved]
+    if not unresolved:
         return _nothing(action, now, ActionEffect.NOTHING_TO_DO, _how_it_stands(incidents), incidents)
-    text = f"{plural(len(still), 'incident')} resolved by hand; an alert says so when a run sees it again"
+    text = f"{plural(len(unresolved), 'incident')} resolved by hand; an alert says so when a run sees it again"
     return Settlement(
-        outcome=_done(action, now, incidents, text), incidents=tuple(incident.resolve(now) for incident in still)
+        outcome=_done(action, now, incidents, text),
+        incidents=tuple(incident.resolve(now) for incident in unresolved),
     )
 
 
 def _false_alarm(
-    matter: ActionSubject, incidents: Sequence[Incident], now: datetime, settings: AlertSettings
+    subject: ActionSubject, incidents: Sequence[Incident], now: datetime, settings: AlertSettings
 ) -> Settlement:
     """The finding was wrong: labelled so, resolved, and quiet for a while. Never for ever: graders get better."""
-    action = matter.action
-    silenced = {item.incident.fingerprint: item for item in matter.items}
+    action = subject.action
+    silenced = {item.incident.fingerprint: item for item in subject.items}
     until = now + timedelta(hours=settings.false_alarm_quiet_h)
     text = f"{plural(len(incidents), 'finding')} labelled a false alarm, quiet until {until:%Y-%m-%d %H:%M} UTC"
-    still = (incident for incident in incidents if not incident.is_resolved)
+    unresolved = (incident for incident in incidents if not incident.is_resolved)
     return Settlement(
         outcome=_done(action, now, incidents, text),
-        incidents=tuple(incident.resolve(now) for incident in still),
-        labels=tuple(_label(action, one, silenced.get(one.fingerprint)) for one in incidents),
-        silences=tuple(_quiet(action, one, now, until) for one in incidents),
+        incidents=tuple(incident.resolve(now) for incident in unresolved),
+        labels=tuple(_label(action, incident, silenced.get(incident.fingerprint)) for incident in incidents),
+        silences=tuple(_quiet(action, incident, now, until) for incident in incidents),
     )
 
 
@@ -217,13 +227,13 @@ def _quiet(action: PersonAction, incident: Incident, now: datetime, until: datet
     )
 
 
-def _add_to_gold(matter: ActionSubject, now: datetime, account_patterns: AccountPatterns) -> Settlement:
-    action = matter.action
-    wanted = [item for item in matter.items if is_wanted_as_gold(item)]
+def _add_to_gold(subject: ActionSubject, now: datetime, account_patterns: AccountPatterns) -> Settlement:
+    action = subject.action
+    wanted = [item for item in subject.items if is_wanted_as_gold(item)]
     if not wanted:
         text = "Nothing to draft: what a probe asked is a gold case already, and other messages have no question."
         return _nothing(action, now, ActionEffect.NOTHING_TO_DO, text)
-    drafts = tuple(draft_of(action, item, matter.said, account_patterns) for item in wanted)
+    drafts = tuple(draft_of(action, item, subject.conversations, account_patterns) for item in wanted)
     text = f"{plural(len(drafts), 'case')} drafted, to be reviewed: nothing unreviewed is gold"
     about = [item.incident for item in wanted]
     return Settlement(outcome=_done(action, now, about, text), drafts=drafts)

@@ -115,16 +115,18 @@ def format_to_do(item: AlertItem) -> str:
     return "" if format_fault(incident) != KIND_WORDS[incident.kind] else KIND_TO_DO.get(incident.kind, "")
 
 
-def format_doubt(seen: Observation) -> str:
+def format_doubt(observation: Observation) -> str:
     """Why the failure is not certain; empty where it is."""
-    if not seen.unconfirmed:
+    if not observation.unconfirmed:
         return ""
-    return "unconfirmed: a person must decide" if is_disputed(seen) else "not confirmed: only one judge says so"
+    return (
+        "unconfirmed: a person must decide" if is_disputed(observation) else "not confirmed: only one judge says so"
+    )
 
 
-def is_disputed(seen: Observation) -> bool:
+def is_disputed(observation: Observation) -> bool:
     """Whether rules and judge disagree; a rate of refusals has no failure kind either, and is no dispute."""
-    return seen.unconfirmed and seen.failure_kind is None
+    return observation.unconfirmed and observation.failure_kind is None
 
 
 IDS_NAMED: Final = 6

@@ -194,7 +194,7 @@ class ActionSubject(Record):
     action: PersonAction
     items: tuple[AlertItem, ...] = ()
     incidents: tuple[Incident, ...] = ()
-    said: tuple[StoredConversation, ...] = ()
+    conversations: tuple[StoredConversation, ...] = ()
 
 
 class Settlement(Record):

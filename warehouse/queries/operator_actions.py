@@ -178,7 +178,7 @@ def _matter(connection: duckdb.DuckDBPyConnection, journal: Journal, action: Per
         action=action,
         items=items,
         incidents=tuple(_incidents(connection, sorted(wanted or by_fingerprint))),
-        said=_said(connection, journal, items) if action.kind is ActionKind.ADD_TO_GOLD else (),
+        conversations=_said(connection, journal, items) if action.kind is ActionKind.ADD_TO_GOLD else (),
     )
 
 

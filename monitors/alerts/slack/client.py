@@ -129,14 +129,14 @@ UNREADABLE: Final = "unreadable"
 _CODE: Final = re.compile(r"[a-z][a-z_]{1,59}")
 
 
-def error_code(said: object) -> str:
+def error_code(error: object) -> str:
     """Slack's own name of the error, or `UNREADABLE` for anything that is not one."""
-    return said if isinstance(said, str) and _CODE.fullmatch(said) else UNREADABLE
+    return error if isinstance(error, str) and _CODE.fullmatch(error) else UNREADABLE
 
 
-def refused(status: int, said: object) -> NotifyError:
-    """The error for an answer that is not a yes. ``status`` is HTTP's, ``said`` Slack's name for what is wrong."""
-    code = error_code(said)
+def refused(status: int, error: object) -> NotifyError:
+    """The error for an answer that is not a yes. ``status`` is HTTP's, ``error`` Slack's name for what is wrong."""
+    code = error_code(error)
     if status == 429:  # noqa: PLR2004 - HTTP's "too many requests"
         return NotifyTransient("Slack limits the rate (429); the message is kept for the next delivery")
     if code in TRANSIENT:
@@ -173,7 +173,7 @@ class Post(Record):
     """One message, ready. ``id`` is the visible one; ``channel`` is empty for a webhook, which has its own."""
 
     id: Identifier
-    said: SlackText
+    content: SlackText
     made_at: UtcTime
     channel: str = ""
     thread: str | None = None
@@ -185,7 +185,7 @@ class Post(Record):
 
     def without_layout(self) -> Post:
         """The same as plain text: for when Slack refuses the layout."""
-        return self.model_copy(update={"said": SlackText(text=self.said.text, blocks=())})
+        return self.model_copy(update={"content": SlackText(text=self.content.text, blocks=())})
 
 
 def alert_post(alert: Alert, settings: AlertSettings, *, thread: str | None, channel: str | None) -> Post:
@@ -194,7 +194,7 @@ def alert_post(alert: Alert, settings: AlertSettings, *, thread: str | None, cha
     home = (channel or alert.channel) if thread else None
     return Post(
         id=alert.id,
-        said=slack_text(alert, settings),
+        content=slack_text(alert, settings),
         made_at=alert.created_at,
         channel=home or channel_for(alert, settings) or "",
         thread=thread,
@@ -205,7 +205,7 @@ def alert_post(alert: Alert, settings: AlertSettings, *, thread: str | None, cha
 def digest_post(digest: Digest, settings: AlertSettings) -> Post:
     """Make ``digest`` ready: a message of its own in the alerts' channel."""
     return Post(
-        id=digest.id, said=digest_text(digest), made_at=digest.made_at, channel=settings.slack_channel or ""
+        id=digest.id, content=digest_text(digest), made_at=digest.made_at, channel=settings.slack_channel or ""
     )
 
 
@@ -222,43 +222,44 @@ class SlackReply:
     def leads_to_slack(self, url: str) -> bool:
         """Whether ``url`` is Slack's, or belongs to the configured ``slack_api_url`` (a proxy, a test server)."""
         try:
-            asked, known = urlsplit(url), urlsplit(self._settings.slack_api_url)
-            places = (asked.scheme, asked.hostname, asked.port), (known.scheme, known.hostname, known.port)
+            address, configured = urlsplit(url), urlsplit(self._settings.slack_api_url)
+            place = address.scheme, address.hostname, address.port
+            own_place = configured.scheme, configured.hostname, configured.port
         except ValueError:
             return False
-        if asked.username is not None or asked.password is not None:
+        if address.username is not None or address.password is not None:
             return False
-        of_slack = asked.scheme == "https" and asked.hostname in SLACK_HOSTS and asked.port in {None, 443}
-        return of_slack or places[0] == places[1]
+        is_slack = address.scheme == "https" and address.hostname in SLACK_HOSTS and address.port in {None, 443}
+        return is_slack or place == own_place
 
     async def replace(self, url: str, alert: Alert) -> None:
         """Show ``alert`` in place of the message whose button was pressed. Raises `NotifyError`."""
-        said = slack_text(alert, self._settings)
-        await self._post(url, {"replace_original": True, "text": said.text, "blocks": list(said.blocks)})
+        content = slack_text(alert, self._settings)
+        await self._post(url, {"replace_original": True, "text": content.text, "blocks": list(content.blocks)})
 
     async def whisper(self, url: str, text: str) -> None:
         """Post ``text`` to the one who pressed, and to nobody else. Raises `NotifyError`."""
         await self._post(url, {"response_type": "ephemeral", "replace_original": False, "text": escape(text)})
 
-    async def _post(self, url: str, body: Mapping[str, object]) -> None:
+    async def _post(self, url: str, message: Mapping[str, object]) -> None:
         if not self.leads_to_slack(url):
             raise NotifyRejected("the address for the answer is not Slack's; it was not asked")
         timeout = aiohttp.ClientTimeout(total=self._settings.send_timeout_s)
         try:
             async with (
                 aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
-                session.post(url, json=body, allow_redirects=False) as answer,
+                session.post(url, json=message, allow_redirects=False) as answer,
             ):
-                status, said = answer.status, (await answer.text(errors="replace")).strip()
+                status, body = answer.status, (await answer.text(errors="replace")).strip()
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
             raise not_sent() from None
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError):
             raise reply_missing() from None
         if status != 200:  # noqa: PLR2004 - HTTP's OK
-            raise refused(status, said)
+            raise refused(status, body)
 
 
-# The SDK types its bodies and answers as bare dicts; what is read of them goes through slack_answers.
+# The SDK types its bodies and answers as bare dicts; what is read of them goes through the models above.
 # pyright: reportUnknownMemberType=false
 
 CONNECT_TIMEOUT_S: Final = 5.0
@@ -309,8 +310,8 @@ class _RateLimitWithin(AsyncRateLimitErrorRetryHandler):
 
 def _asked_wait_s(response: HttpResponse | None) -> float:
     headers = response.headers if response is not None else {}
-    said = next((value[0] for name, value in headers.items() if name.lower() == "retry-after"), "")
-    return float(said) if said.isdecimal() else 1.0
+    wait = next((value[0] for name, value in headers.items() if name.lower() == "retry-after"), "")
+    return float(wait) if wait.isdecimal() else 1.0
 
 
 class SlackBot:
@@ -340,26 +341,26 @@ class SlackBot:
 
     async def post(self, post: Post, *, again: bool = False) -> Receipt:
         """Post what is ready, unless ``again`` or its age makes us search and it is there."""
-        bot_fault = again or self._now() - post.made_at > FRESH
+        may_have_arrived = again or self._now() - post.made_at > FRESH
         async with _deadline(self._settings) as session:
             client = self._client(session)
-            found = await self._find(client, post) if bot_fault else None
-            posted = found or await self._post(client, post)
+            earlier = await self._find(client, post) if may_have_arrived else None
+            posted = earlier or await self._post(client, post)
         return Receipt(
             alert_id=post.id,
             status=DeliveryStatus.SENT,
             at=self._now(),
             channel=posted.channel,
             thread=post.thread or posted.ts,
-            detail="found: an earlier try had arrived" if found else "",
+            detail="found: an earlier try had arrived" if earlier else "",
         )
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
         """Show ``alert`` in place of the message ``ts`` of ``channel`` (an id, as its receipt has it)."""
-        said = slack_text(alert, self._settings)
+        content = slack_text(alert, self._settings)
         async with _deadline(self._settings) as session:
             await self._client(session).chat_update(
-                channel=channel, ts=ts, text=said.text, blocks=_sdk_blocks(said), metadata=_metadata(alert.id)
+                channel=channel, ts=ts, text=content.text, blocks=_sdk_blocks(content), metadata=_metadata(alert.id)
             )
 
     async def check(self) -> str:
@@ -394,8 +395,8 @@ class SlackBot:
     async def _post_once(self, client: AsyncWebClient, post: Post) -> PostMessageResponse:
         answer = await client.chat_postMessage(
             channel=post.channel,
-            text=post.said.text,
-            blocks=_sdk_blocks(post.said),
+            text=post.content.text,
+            blocks=_sdk_blocks(post.content),
             thread_ts=post.thread,
             reply_broadcast=post.broadcast or None,
             unfurl_links=False,
@@ -455,25 +456,27 @@ class SlackWebhook:
 
     async def _deliver(self, post: Post) -> Receipt:
         async with _deadline(self._settings) as session:
-            status, body = await self._post(session, post.said)
+            status, body = await self._post(session, post.content)
             if body in LAYOUT_REFUSED:
-                status, body = await self._post(session, post.without_layout().said)
+                status, body = await self._post(session, post.without_layout().content)
         if status != 200 or body != "ok":  # noqa: PLR2004 - HTTP's OK
             raise refused(status, body)
         return Receipt(alert_id=post.id, status=DeliveryStatus.SENT, at=self._now())
 
-    async def _post(self, session: aiohttp.ClientSession, said: SlackText) -> tuple[int, str]:
+    async def _post(self, session: aiohttp.ClientSession, content: SlackText) -> tuple[int, str]:
         client = AsyncWebhookClient(
             self._url, session=session, retry_handlers=_retry_handlers(self._settings), logger=_quiet
         )
         client.proxy = None  # as for the bot
-        answer = await client.send(text=said.text, blocks=_sdk_blocks(said), unfurl_links=False, unfurl_media=False)
+        answer = await client.send(
+            text=content.text, blocks=_sdk_blocks(content), unfurl_links=False, unfurl_media=False
+        )
         return answer.status_code, answer.body.strip()
 
 
 @asynccontextmanager
 async def _deadline(settings: AlertSettings) -> AsyncGenerator[aiohttp.ClientSession]:
-    """A session whose every failure leaves as one of ours, without a word of what the library said."""
+    """A session whose every failure leaves as one of ours, without a word of what the library content."""
     timeout = aiohttp.ClientTimeout(total=settings.send_timeout_s, connect=CONNECT_TIMEOUT_S)
     try:
         async with (
@@ -509,8 +512,8 @@ def _metadata(alert_id: str) -> dict[str, Any]:
     return {"event_type": METADATA_EVENT, "event_payload": {"id": alert_id}}
 
 
-def _sdk_blocks(said: SlackText) -> list[Block] | None:
-    return list(said.blocks) or None
+def _sdk_blocks(content: SlackText) -> list[Block] | None:
+    return list(content.blocks) or None
 
 
 def _answered(error: SlackApiError) -> object:
