@@ -16,7 +16,7 @@ from flows.alerting.run_summary import format_recheck_of, run_summary
 from monitors.alerts.sender import AlertSender
 from monitors.errors import NotifyError, NotifyRejected, WarehouseError
 from monitors.records.incidents import OPENING, Alert, DeliveryStatus, IncidentState, Receipt, RunSummary
-from monitors.records.operator_actions import ActionOutcome, PersonAction
+from monitors.records.operator_actions import ActionOutcome
 from warehouse.queries.incidents import (
     action_of,
     alert_shown,
@@ -141,17 +141,29 @@ async def update_alerts(
 
     An edit shows how things stand now, so it can be repeated, and the next edit makes up for a missing one.
     """
-    failed: list[str] = []
-    places = await asyncio.to_thread(_places, people, tuple(done))
-    for place in places:
+    failures: list[str] = []
+    for place in await asyncio.to_thread(_find_messages, people, tuple(done)):
         alert = await asyncio.to_thread(current_alert, people, place.alert_id)
         if alert is None:
             continue
         try:
             await sender.update(alert, channel=place.channel, ts=place.ts)
         except NotifyError as error:
-            failed.append(str(error))
-    return tuple(failed)
+            failures.append(str(error))
+    return tuple(failures)
+
+
+def _find_messages(people: OperatorActions, done: Iterable[ActionOutcome]) -> tuple[MessageLocation, ...]:
+    """The messages with the buttons, and the first message about each incident."""
+    places: dict[tuple[str, str], MessageLocation] = {}
+    for outcome in done:
+        action = action_of(people.store, outcome.action_id)
+        if action and action.channel is not None and action.message_ts is not None and action.alert_id is not None:
+            place = MessageLocation(action.channel, action.message_ts, action.alert_id)
+            places[place.channel, place.ts] = place
+        for channel, ts, alert_id in first_messages_of(people.store, outcome.fingerprints):
+            places.setdefault((channel, ts), MessageLocation(channel, ts, alert_id))
+    return tuple(places.values())
 
 
 def outcome_of(people: OperatorActions, action_id: str) -> ActionOutcome | None:
@@ -165,39 +177,19 @@ def recent_outcomes(people: OperatorActions, within: timedelta = RECENT) -> tupl
 
 
 def current_alert(people: OperatorActions, alert_id: str) -> Alert | None:
-    """A message with all that it shows and the operator actions on it; ``None`` when it is not known here."""
+    """A message as it stands now; ``None`` when it is not known here.
+
+    That is with all that it shows, all that its run found out after it was sent, and what people did about it.
+    """
     shown = alert_shown(people.store, alert_id)
     if not shown:
         return None
     first, *later = shown
-    whole = _complete_alert(people, first.grow(later))
-    return whole.with_marks(marks_on(people.store, whole))
-
-
-def _complete_alert(people: OperatorActions, alert: Alert) -> Alert:
-    """The alert with all that its run found out after it was sent, where that run has ended."""
+    alert = first.grow(later)
     report = people.store.report(alert.items[0].observation.run_id)
-    if report is None:
-        return alert
-    patterns = people.account_patterns(alert.target)
-    summary = run_summary(report, alert.links, account_patterns=patterns)
-    again = format_recheck_of(alert, report.recheck, account_patterns=patterns) if report.recheck else ""
-    return alert.with_recheck(again).with_summary(summary.over(alert))
-
-
-def _places(people: OperatorActions, done: tuple[ActionOutcome, ...]) -> tuple[MessageLocation, ...]:
-    """The messages with the buttons, and the first message about each incident."""
-    places: dict[tuple[str, str], MessageLocation] = {}
-    for outcome in done:
-        action = action_of(people.store, outcome.action_id)
-        if action is not None and (clicked := _clicked(action)):
-            places[clicked.channel, clicked.ts] = clicked
-        for channel, ts, alert_id in first_messages_of(people.store, outcome.fingerprints):
-            places.setdefault((channel, ts), MessageLocation(channel, ts, alert_id))
-    return tuple(places.values())
-
-
-def _clicked(action: PersonAction) -> MessageLocation | None:
-    if action.channel is None or action.message_ts is None or action.alert_id is None:
-        return None
-    return MessageLocation(action.channel, action.message_ts, action.alert_id)
+    if report is not None:
+        patterns = people.account_patterns(alert.target)
+        recheck = format_recheck_of(alert, report.recheck, account_patterns=patterns) if report.recheck else ""
+        summary = run_summary(report, alert.links, account_patterns=patterns)
+        alert = alert.with_recheck(recheck).with_summary(summary.over(alert))
+    return alert.with_marks(marks_on(people.store, alert))
