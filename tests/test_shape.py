@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.tools.alert_path import count_functions, record_alert_path
+from tests.tools.alert_path import MAX_FUNCTIONS, MAX_RENDERING, count_functions, record_alert_path
 from tests.tools.private_words import identifier_counts, message_counts
 from tests.tools.shape import measure, rows
 
@@ -43,6 +43,7 @@ def test_the_alert_path_ends_where_slack_is_asked_and_leaves_out_what_is_exclude
     total, counted, rendering = count_functions(functions)
     assert ("monitors/alerts/slack/client.py", "SlackBot.send") in functions
     assert total > counted > rendering > 0
+    assert (counted <= MAX_FUNCTIONS, rendering <= MAX_RENDERING) == (True, True), "an alert takes a longer way"
     assert count_functions(
         [("monitors/alerts/redact.py", "redact"), ("monitors/alerts/message.py", "message")]
     ) == (2, 1, 1)
