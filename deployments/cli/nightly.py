@@ -80,7 +80,7 @@ def _graded(
     """The reports; what was graded counts also where the Prefect server ended meanwhile."""
     try:
         return asyncio.run(_flow(config, target, due_at))
-    except Exception as error:
+    except Exception as error:  # Prefect raises several kinds; only a lost server is handled
         stored = [NightlyRun(context).stored() for context in planned] if is_server_gone(error) else []
         reports = [report for report in stored if report is not None]
         if not reports or len(reports) < len(planned):

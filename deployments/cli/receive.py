@@ -107,6 +107,7 @@ def serve_deploys(
     _print_deploys_status(console, settings, environment, f"http://{host}:{port}")
     log_to_terminal("%(asctime)s %(message)s")
     allow_files()
+    # SIGTERM is how a service is stopped: exit code 0.
     with _stopped_by_term(), suppress(_ReceiverStopped):
         uvicorn.run(
             app,

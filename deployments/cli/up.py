@@ -137,6 +137,7 @@ async def _watch_configuration(path: Path, log: Callable[[str, str], None]) -> N
     """Say what becomes of a change of the configuration: runs read it anew, what keeps running does not."""
     known = seen = await asyncio.to_thread(_content, path)
     while True:
+        # A file is polled: its editor may replace it, which ends a watch on it.
         await asyncio.sleep(CONFIGURATION_EVERY_S)
         before, seen = seen, await asyncio.to_thread(_content, path)
         if seen in {known, None} or seen != before:  # an editor may be just writing it

@@ -331,7 +331,7 @@ def verified(request: VerifyRequest, *, check_address: bool = False) -> RunRepor
         except PrefectUnavailable:
             _say_stopped(console, progress, "There is no Prefect server to go on with")
             raise
-        except Exception as error:
+        except Exception as error:  # Prefect raises several kinds; only a lost server is handled
             report = finished_report(runs_folder(config), progress.run_id) if is_server_gone(error) else None
             if report is None:
                 raise

@@ -167,6 +167,7 @@ def _wait_until_served(app: DemoApp, process: subprocess.Popen[bytes], port: int
                 return
         except httpx.HTTPError:
             pass
+        # A page that starts sends no event.
         time.sleep(0.2)
     raise DemoSpaceFailed(f"the {app.name} did not answer within {START_S:g} s; its log: {log}")
 
@@ -202,6 +203,7 @@ def _wait_for_a_person(places: str) -> None:
     terminal_console(stderr=True, highlight=False).print(f"{places}\nCtrl-C ends it.")
     try:
         while True:
+            # Ctrl-C ends it.
             time.sleep(3600)
     except KeyboardInterrupt:
         return

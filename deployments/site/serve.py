@@ -96,6 +96,7 @@ def _site(config: Config, host: str, outside: Surroundings) -> Site:
 def _ask_beside(site: Site) -> None:
     """What takes long and no page should wait for, once there is a copy."""
     site.health.renew(site)
+    # The page that needs it asks again, and shows the error.
     with suppress(MonitorError):
         site.figures.once("reviews", lambda: site.reviews.answers(site.store, None, site.now()))
 

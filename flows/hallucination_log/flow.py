@@ -57,6 +57,7 @@ async def _polls(config: Config, name: str, for_s: float) -> list[LogPoll | Moni
     end = monotonic() + for_s
     polls = [await _poll(config, name)]
     while end - monotonic() > (pause := poll_s(config, name)):
+        # A log file is polled; its pause is a setting.
         await asyncio.sleep(pause)
         polls.append(await _poll(config, name))
     return polls

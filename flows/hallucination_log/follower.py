@@ -162,6 +162,7 @@ class LogFollower:
             try:
                 return await asyncio.to_thread(self.reader.poll)
             except SourceUnavailable:
+                # A source that is away for a moment is no fault yet.
                 await asyncio.sleep(RETRY_AFTER_S)
         return await asyncio.to_thread(self.reader.poll)
 

@@ -67,6 +67,7 @@ def save_proofs(folder: Path, known: PathProofs, outcomes: Sequence[PathOutcome]
     """Add the ways that took a test message just now. A folder that cannot be written costs one more test."""
     fresh = {one.path: PathProof(at=now, alert_id=one.alert_id) for one in outcomes if one.alert_id}
     whole = known.model_copy(update={"proofs": {**known.proofs, **fresh}})
+    # A folder that cannot be written costs one more test, as the docstring says.
     with suppress(OSError, MonitorError):
         private_folder((folder / PROOFS_FILE).parent)
         write_atomically(folder / PROOFS_FILE, whole.model_dump_json(), within=folder)

@@ -71,6 +71,7 @@ def _watch(home: Path, server: LocalServer) -> None:
         threading.Event().wait(POLL_S)
         silent = 0 if prefect_server.running_server(home) else silent + 1
     _say(f"Prefect's server at {server.api_url} answers no more")
+    # It ended meanwhile, or its number belongs to another process.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(server.pid, signal.SIGKILL)
 

@@ -100,6 +100,7 @@ class EarlyAlerts:
             )
             await asyncio.wait({self._message})
             await self._settle()
+            # Failures of the next seconds go into one message instead of one each.
             await asyncio.sleep(PAUSE_S)
 
     async def _settle(self) -> None:

@@ -59,7 +59,7 @@ async def prepared(request: VerifyRequest, *, unreported: tuple[type[Exception],
         await asyncio.to_thread(run.context.journal.append_suite, run.context.suite)
         if run.context.run_folder.resumed:
             await asyncio.to_thread(run.recall)
-    except Exception as error:
+    except Exception as error:  # whatever broke, its owners hear of it; raised again
         if not isinstance(error, unreported):
             await _notify_unprepared(request, error)
         raise

@@ -98,6 +98,7 @@ async def experiment_of(run: LiveRun) -> AsyncGenerator[ExperimentWriter | None]
             yield ExperimentWriter(run, address, opening)
         finally:
             opening.cancel()
+            # The cancellation is ours, and a failed opening is the writer's to report.
             with suppress(asyncio.CancelledError, Exception):
                 await opening
 

@@ -58,7 +58,7 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
     Raises `ConfigError` before anything is asked. A run that is stopped in the middle stores what was answered, and
     the next run with the same target, suite and commit goes on from there.
     """
-    if deployment.id:  # pyright: ignore[reportUnknownMemberType] - made at run time
+    if deployment.id:
         listener.set(RunLog(request.target, log_line))
     run = await prepare(request)
     context = run.context
@@ -98,7 +98,7 @@ async def prepare(request: VerifyRequest) -> LiveRun:
 
 def _raised_for_caller() -> tuple[type[Exception], ...]:
     """The errors that the caller of a run reads himself; a deployment has no such caller."""
-    return () if deployment.id else (ConfigError,)  # pyright: ignore[reportUnknownMemberType] - made at run time
+    return () if deployment.id else (ConfigError,)
 
 
 @task(name="ask and grade", cache_policy=NO_CACHE)

@@ -430,7 +430,7 @@ _REACH: Final = 6
 def _is_old_end(figure: Figure, clause: Clause, reader: object) -> bool:
     """The 35 of "went up from 35 to 70"."""
     place = clause.figures.index(figure) if figure in clause.figures else -1
-    token = getattr(reader, "token")(figure.first - 1)  # noqa: B009
+    token = getattr(reader, "token")(figure.first - 1)  # noqa: B009 - the reader is typed as object here, so an attribute is an error
     return token.key == "from" and place == 0
 
 
@@ -494,7 +494,7 @@ def _moved(figure: Figure, by: int) -> tuple[int, int]:
 def _terms_without(tokens: Sequence[object], spans: Iterable[tuple[int, int]]) -> Words:
     inside = {at for low, high in spans for at in range(low, high + 1)}
     kept = [token for at, token in enumerate(tokens) if at not in inside]
-    return content_terms(kept)  # type: ignore[arg-type]
+    return content_terms(kept)  # type: ignore[arg-type] - the tokens are typed as object here
 
 
 _PERIOD_STEMS: Final = frozenset(STEMS[key] for key in PERIODS) | frozenset(PERIODS.values())

@@ -60,6 +60,7 @@ class IncidentSession:
 
         action = new_action(kind, incidents, at=self.people.now(), by=by, via=ActionVia.COMMAND, note=note)
         act(self.people, action)
+        # The action is in the journal; the next run loads it.
         with suppress(WarehouseBusy):
             catch_up(self.people, wait_s=WAIT_S)
         outcome = outcome_of(self.people, action.id)
@@ -76,6 +77,7 @@ def open_alerts_session(config: Path, data_folder: Path | None) -> IncidentSessi
         raise ConfigError(f"{folder}: no warehouse here yet; a run makes one")
     store = store_of(config, data_folder)
     session = _open_session(config, store)
+    # What is shown may be some minutes old.
     with suppress(WarehouseBusy):
         catch_up(session.people, wait_s=WAIT_S)
     return session

@@ -259,6 +259,7 @@ def langfuse(around: DoctorContext) -> list[HealthCheck]:
 
 async def _langfuse_project(settings: LangfuseSettings, environment: Mapping[str, str]) -> str:
     async def briefly(seconds: float) -> None:
+        # A check does not wait as long as a run would before it tries again.
         await asyncio.sleep(min(seconds, 0.5))
 
     async with LangfuseClient.opened(settings, langfuse_keys(settings, environment), briefly) as client:

@@ -107,7 +107,7 @@ class JobResults:
         asyncio.run(self._at_start.say_state(State.PENDING, "asking the gold questions"))
         try:
             yield
-        except (Exception, KeyboardInterrupt) as error:
+        except (Exception, KeyboardInterrupt) as error:  # a pending status must get an end; raised again
             asyncio.run(
                 self._place.say_state(State.ERROR, f"no verdict: {type(error).__name__}; see the job's log")
             )

@@ -99,6 +99,7 @@ def _shown(request: PageRequest, one: DraftCandidate) -> GrownDraftShown:
 
 def _with_suite(one: DraftCandidate, settings: TargetConfig) -> DraftCandidate:
     """The same, with the case of the suite that asks it already; a suite that cannot be read asks nothing."""
+    # A suite that cannot be read asks nothing, see the docstring.
     with suppress(GoldSetError):
         known = candidates([one.draft], cases_in(settings.suite))
         return one.model_copy(update={"asked_by": known[0].asked_by})
@@ -123,6 +124,7 @@ def decide_grown_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
         text = "Not wanted: it does not come back."
     else:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say yes or no: nothing was stored.")
+    # The decision is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
         request.site.people.store.load_pending(WAIT_S)
     renew_copy(request)
