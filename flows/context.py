@@ -317,7 +317,7 @@ def configuration(request: VerifyRequest) -> Config:
 
 
 def check_request(request: VerifyRequest) -> None:
-    """Refuse in a second what `wire` would refuse after a server has been started: raises as it does.
+    """Refuse in a second what `build_run_context` would refuse after a server has been started: raises as it does.
 
     It refuses here a rating threshold without a judge's key, too: the run could reach no verdict.
     """
@@ -348,7 +348,7 @@ def refuse_rating_without_judge(config: Config, judge: JudgePlan) -> None:
         )
 
 
-def wire(request: VerifyRequest) -> RunContext:
+def build_run_context(request: VerifyRequest) -> RunContext:
     """Everything for ``request``. `ConfigError` and `WarehouseUnwritable` before anything is asked."""
     config = configuration(request)
     configured = config.target(request.target)

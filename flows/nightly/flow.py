@@ -63,7 +63,7 @@ async def grade_traffic(
     return Completed(name=_name(reports), message="; ".join(map(in_one_line, reports)), data=tuple(reports))
 
 
-@task(name="grade night", cache_policy=NO_CACHE)
+@task(name="grade nightly run", cache_policy=NO_CACHE)
 @masked
 async def grade_target(config: Config, target: str, due_at: datetime | None) -> NightlyReport:
     """Do one nightly run of one target."""

@@ -16,7 +16,7 @@ from typing import Final
 
 from flows.alerting.notify import Fault, fault_of, notify_fault
 from flows.alerting.watchdog import HUNG_RUN
-from flows.context import browser_of, chat_driver, configuration, notifier_without_run, pace, wire
+from flows.context import browser_of, build_run_context, chat_driver, configuration, notifier_without_run, pace
 from flows.data_folder import runs_folder
 from flows.verify.alerts import EarlyAlerts, observation_context
 from flows.verify.judging import JudgeStage
@@ -55,7 +55,7 @@ async def prepared(request: VerifyRequest, *, unreported: tuple[type[Exception],
     """
     try:
         await asyncio.to_thread(named_baseline, request.baseline, runs_folder(configuration(request)))
-        run = LiveRun(await asyncio.to_thread(wire, request))
+        run = LiveRun(await asyncio.to_thread(build_run_context, request))
         await asyncio.to_thread(run.context.journal.append_suite, run.context.suite)
         if run.context.run_folder.resumed:
             await asyncio.to_thread(run.recall)
