@@ -59,6 +59,10 @@ class GradedTurn(Record):
     result: CaseResult
     passages: tuple[str, ...] = ()
 
+    def settle(self, result: CaseResult) -> GradedTurn:
+        """The same reply with the grades that a judge settled it with."""
+        return GradedTurn(result=result, passages=self.passages)
+
     @property
     def is_report(self) -> bool:
         """Whether it is an agent's report on an issue, which a judge rates without knowing what is right."""
