@@ -14,11 +14,11 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.clock import utc_now
-from flows.context import connect_prefect
 from flows.nightly.context import NightlyContext, build_nightly_context, targets_to_grade
 from flows.nightly.format import format_nightly, intake_lines
 from flows.nightly.run import NightlyRun
 from flows.nightly.state import IntakeCheckpoint
+from flows.runtime.run import connect_prefect
 from flows.server.prefect_server import is_server_gone
 from flows.terminal import print_text, write_json
 from flows.terminal_console import terminal_console

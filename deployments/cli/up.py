@@ -24,8 +24,9 @@ from deployments.up.parts import LAST_PORT, check_deploys, check_whole, parts_of
 from deployments.up.supervisor import OWN_NAME, RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
 from flows.alerting.notify import Fault, fault_over, notify_fault
 from flows.clock import utc_now
-from flows.context import TOKEN_VARIABLE, WEBHOOK_VARIABLE, environment, notifier_without_run
 from flows.data_folder import PREFECT_FOLDER, RUNS_FOLDER
+from flows.runtime.secrets import environment
+from flows.runtime.slack import TOKEN_VARIABLE, WEBHOOK_VARIABLE, notifier_without_run
 from flows.server import prefect_server
 from flows.server.prefect_server import LocalServer, ServerOnMachine
 from flows.server.schedules import planned_deployments

@@ -82,8 +82,9 @@ def demo_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Start a real chat page, or an agent, on this machine, with faults, and verify it: in two minutes."""
-    from flows.context import connect_prefect, console  # duckdb, slack_sdk
     from flows.data_folder import prefect_home  # duckdb, slack_sdk
+    from flows.runtime.run import connect_prefect  # duckdb, slack_sdk
+    from flows.runtime.slack import console  # duckdb, slack_sdk
 
     _need_gradio(agent=agent)
     app, rated_by = _chosen(agent=agent, judge=judge, judge_url=judge_url)

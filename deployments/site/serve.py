@@ -24,8 +24,9 @@ from deployments.site.refresher import Refresher
 from deployments.site.rendering import Renderer
 from deployments.site.tokens import SessionSigner, TokenStore
 from flows.alerting.notifier import people_of
-from flows.context import environment, fresh_key, slack_bot
 from flows.data_folder import open_store, runs_folder
+from flows.runtime.secrets import environment, fresh_key
+from flows.runtime.slack import slack_bot
 from flows.verify.run_watch import RunWatch
 from monitors.config.file import Config
 from monitors.errors import MonitorError

@@ -16,12 +16,12 @@ from typing import Final
 from pydantic import ValidationError
 
 from flows.alerting.notify import MessageContext, close_quietly, notify, other_faults_over
-from flows.context import delivery_paths, heartbeat_in, log_line, terminal_sender
 from flows.data_folder import open_store
 from flows.drill import stations, wrong_answer
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.drill.receiver import receiver
 from flows.drill.wrong_answer import LOAD_WAIT_S, WrongAnswer, notifier_of, stop_page
+from flows.runtime.slack import delivery_paths, heartbeat_in, log_line, terminal_sender
 from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.liveness import Beat

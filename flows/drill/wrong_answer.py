@@ -20,20 +20,12 @@ from pydantic import BaseModel
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import MessageContext, notify
-from flows.context import (
-    BROWSER_VARIABLE,
-    TOKEN_VARIABLE,
-    WEBHOOK_VARIABLE,
-    alert_sender,
-    browser_of,
-    driver_at,
-    heartbeat_in,
-    notifier_for,
-    plan_judge,
-)
 from flows.data_folder import open_store
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.maintenance.self_test import try_judges
+from flows.runtime.judge import plan_judge
+from flows.runtime.probe import BROWSER_VARIABLE, browser_of, driver_at
+from flows.runtime.slack import TOKEN_VARIABLE, WEBHOOK_VARIABLE, alert_sender, heartbeat_in, notifier_for
 from monitors.alerts.liveness import TARGET_MARK, Beat
 from monitors.alerts.observations import ObservationContext
 from monitors.alerts.observations import drill as drill_observation

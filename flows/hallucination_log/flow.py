@@ -19,7 +19,6 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from flows.alerting.notify import fault_of, notify_fault
-from flows.context import notifier_without_run
 from flows.hallucination_log.follower import (
     LogPoll,
     describe_all,
@@ -28,6 +27,7 @@ from flows.hallucination_log.follower import (
     poll_s,
     state_name,
 )
+from flows.runtime.slack import notifier_without_run
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError, MonitorError
 from monitors.records.incidents import Capability

@@ -17,11 +17,13 @@ from typing import Final
 from flows.alerting.delivery import deliver_waiting
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import Fault, MessageContext, faults_over, notify, notify_fault, other_faults_over
-from flows.clock import clock
-from flows.context import cores, environment, notifier_without_run, run_id_of_now
+from flows.clock import utc_now
 from flows.hallucination_log.encoder_pool import EncoderPool
 from flows.hallucination_log.line_encoder import ASIDE_SHOWN, EncodedLines, LineSettings
 from flows.process_lock import alone
+from flows.runtime.probe import cores
+from flows.runtime.secrets import environment, run_id_of_now
+from flows.runtime.slack import notifier_without_run
 from monitors.alerts.liveness import (
     LOG_FAULTS,
     LOG_GAP,
@@ -277,7 +279,7 @@ def follower(config: Config, target: str) -> LogFollower:
         target=target,
         place=place_of(settings),
         store=notifier.store,
-        pool=EncoderPool(_line_settings(target, settings, configured), cores(), clock.get()),
+        pool=EncoderPool(_line_settings(target, settings, configured), cores(), utc_now),
         limits=BatchLimits(longest_bytes=settings.longest_line_kb * 1024),
     )
     return LogFollower(

@@ -23,7 +23,6 @@ from prefect.states import Completed, Failed
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import MessageContext, fault_of, notify, notify_fault
 from flows.clock import uptime
-from flows.context import age_key, notifier_without_run
 from flows.maintenance.clock_guard import clock_fault, clock_reading
 from flows.maintenance.findings import (
     MENDED_BY_REBUILD,
@@ -33,6 +32,8 @@ from flows.maintenance.findings import (
     faults_of_check,
     faults_of_load,
 )
+from flows.runtime.secrets import age_key
+from flows.runtime.slack import notifier_without_run
 from monitors.alerts.observations import ResolutionScope
 from monitors.config.file import Config, load_config
 from monitors.config.sections import WarehouseSettings

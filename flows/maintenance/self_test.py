@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Final
 
 from flows.clock import Clock
-from flows.context import JudgePlan, delivery_paths, heartbeat_in, open_judge, terminal_sender
+from flows.runtime.judge import JudgePlan, open_judge
+from flows.runtime.slack import delivery_paths, heartbeat_in, terminal_sender
 from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.liveness import Beat

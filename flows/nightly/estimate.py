@@ -14,8 +14,8 @@ from enum import StrEnum
 from math import fsum
 from typing import Final, NamedTuple
 
-from flows.context import JudgePlan
 from flows.nightly.grading import is_safely_graded, is_unanswered
+from flows.runtime.judge import JudgePlan
 from monitors.gate.assess import worst_first
 from monitors.gate.ratings import BEST, WORST, rating_of
 from monitors.judge.canaries import canaries_for

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from flows.context import JudgePlan, open_judge
+from flows.runtime.judge import JudgePlan, open_judge
 from flows.verify.judging import marked
 from monitors.facts.language import identify
 from monitors.gate.assess import assess

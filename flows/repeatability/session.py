@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final, Self
 
-from flows.context import open_judge
 from flows.explain.asking import asker_at
 from flows.repeatability.context import RepeatabilityContext
 from flows.repeatability.sample import sampled_cases
+from flows.runtime.judge import open_judge
 from flows.verify.judging import JudgeQueue, PendingAnswer, ruled_assessment
 from flows.waiting import doing
 from monitors.errors import ProbeError, WarehouseBusy

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from flows.context import environment
 from flows.data_folder import prefect_home
+from flows.runtime.secrets import environment
 from flows.server import prefect_server
 from flows.server.prefect_server import LocalServer
 from flows.terminal import guarded_output, write_note

@@ -12,7 +12,9 @@ says so.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Final
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
@@ -23,13 +25,14 @@ from prefect.states import Completed
 from flows.alerting.notify import asked_again, fault_of, message_context, notify
 from flows.alerting.threads import finish_first_alerts
 from flows.alerting.watchdog import masked, overseen
-from flows.context import heartbeat, log_line, stop_process
 from flows.deploys.pull_requests import followed, post_results, pulls_of
 from flows.goldset.mutation_testing import severe_mutation_score
+from flows.runtime.run import stop_process
+from flows.runtime.slack import heartbeat, log_line
 from flows.verify.alerts import flaky_notes, notified, observed, scope_after
-from flows.verify.asking import ask_in_time, early_run, prepared
+from flows.verify.asking import ask_in_time, prepare_run
 from flows.verify.experiments import ExperimentWriter, experiment_of
-from flows.verify.progress import RunLog, listener
+from flows.verify.progress import NO_LISTENER, RunLog
 from flows.verify.publish import ProgressPage, publish_artifacts
 from flows.verify.recheck import recheck_failures
 from flows.verify.run_folder import VerifyRequest
@@ -47,20 +50,36 @@ from monitors.reports.write import ReportPaths, write_reports
 from warehouse.database.rebuild import rebuild
 from warehouse.journal.rows import RunRow
 
+NAME: Final = "verify-deploy"
 LOAD_WAIT_S = 30.0
 """Loading may wait this long for another process; the next run loads what this one cannot."""
 
 
-@flow(name="verify-deploy", description=__doc__)
+@flow(name=NAME, description=__doc__)
 async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
     """Verify one target and return its report, as the data of a state that is named after the verdict.
 
     Raises `ConfigError` before anything is asked. A run that is stopped in the middle stores what was answered, and
     the next run with the same target, suite and commit goes on from there.
     """
-    if deployment.id:
-        listener.set(RunLog(request.target, log_line))
-    run = await prepare(request)
+    return await _verify(request, None)
+
+
+def take_over(run: LiveRun) -> Callable[[VerifyRequest], Awaitable[State[RunReport]]]:
+    """Return the same flow for a run that this process began before it had a server.
+
+    Prefect stores a flow's parameters on its server, so what is alive comes with the function.
+    """
+
+    @flow(name=NAME, description=__doc__)
+    async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
+        return await _verify(request, run)
+
+    return verify_deploy
+
+
+async def _verify(request: VerifyRequest, begun: LiveRun | None) -> State[RunReport]:
+    run = await prepare(request, begun)
     context = run.context
     limits = context.config.watchdog
     beat = heartbeat(context.config, context.target.name)
@@ -90,10 +109,12 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
 
 @task(name="prepare", cache_policy=NO_CACHE)
 @masked
-async def prepare(request: VerifyRequest) -> LiveRun:
+async def prepare(request: VerifyRequest, begun: LiveRun | None) -> LiveRun:
     """Take over the run that this process began before it had a server, or prepare one."""
-    early = early_run.get()
-    return early.run if early is not None else await prepared(request, unreported=_raised_for_caller())
+    if begun is not None:
+        return begun
+    listener = RunLog(request.target, log_line) if deployment.id else NO_LISTENER
+    return await prepare_run(request, listener, unreported=_raised_for_caller())
 
 
 def _raised_for_caller() -> tuple[type[Exception], ...]:
@@ -108,8 +129,7 @@ async def ask_and_grade(run: LiveRun) -> None:
     page = ProgressPage(run.context.target.name)
     await page.start(run.done, run.planned)
     run.on_step = page.show
-    early = early_run.get()
-    await (early.asking if early is not None else ask_in_time(run))
+    await (run.asking if run.asking is not None else ask_in_time(run))
     await page.show(run.done, run.planned)  # what came in while the page was made
 
 
@@ -117,7 +137,7 @@ async def ask_and_grade(run: LiveRun) -> None:
 @masked
 async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None) -> RunReport:
     """Apply the gate."""
-    listener.get().stage("evaluating")
+    run.context.listener.stage("evaluating")
     await asyncio.to_thread(find_judge_change, run)
     baseline = await asyncio.to_thread(find_baseline, run)
     pulls = await asyncio.to_thread(pulls_of, run)
@@ -150,7 +170,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
 @masked
 async def record(run: LiveRun, report: RunReport) -> ReportPaths:
     """Write the report into the journal first, then into the warehouse and into files."""
-    listener.get().stage("recording")
+    run.context.listener.stage("recording")
     return await _stored(run, report)
 
 
@@ -206,14 +226,14 @@ def _history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
 @masked
 async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
     """Report all that the run saw at once, with what it proved gone; people hear only of what is new."""
-    listener.get().stage("notifying")
+    run.context.listener.stage("notifying")
     notifier, patterns = run.context.notifier, run.context.configured.graders.account_patterns
     context = message_context(report, _links(report, paths), account_patterns=patterns)
     seen = observed(run, report)
     await notify(notifier, seen, context=context, scope=scope_after(run, report))
     await _complete_alerts(run, report, paths)
     what_came = await asyncio.to_thread(notified, notifier, seen)
-    listener.get().ended(f"{report.verdict}, {what_came}", str(paths.html))
+    run.context.listener.ended(f"{report.verdict}, {what_came}", str(paths.html))
 
 
 async def _complete_alerts(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
@@ -255,7 +275,7 @@ async def write_experiment(run: LiveRun, report: RunReport, experiment: Experime
     """Show the run on the target's platform. What the reports said of it before is set right, if it was wrong."""
     if experiment is None:
         return report
-    listener.get().stage("writing the experiment")
+    run.context.listener.stage("writing the experiment")
     written = report.model_copy(update={"experiment": await experiment.write(report)})
     if written != report:
         await asyncio.to_thread(_write_reports, run, written)

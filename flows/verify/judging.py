@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from flows.alerting.notify import Fault
-from flows.context import open_judge
+from flows.runtime.judge import open_judge
 from flows.verify.run_state import LiveRun
 from monitors.gate.assess import assess
 from monitors.judge.consensus import OFF, Cost, PanelRuling, Ruling, abstention, grade_of

@@ -13,10 +13,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from typing import Final
 
-from flows.context import open_judge
 from flows.explain.asking import CaseAsker, asker_at
+from flows.runtime.judge import open_judge
 from flows.verify.judging import JudgeQueue, PendingAnswer, with_grade
-from flows.verify.progress import listener
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
 from monitors.config.isolation import refuse_production_at
@@ -72,7 +71,7 @@ async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | 
         return None
     if why := _not_asked_because(run):
         return Recheck(left_out=len(failed), problem=why)
-    listener.get().stage("asking failed cases again")
+    run.context.listener.stage("asking failed cases again")
     address, previous = _previous(run)
     places = 1 if address is None else 2
     plan = planned(failed, times=settings.times, most=settings.max_questions, places=places)

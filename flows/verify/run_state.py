@@ -7,6 +7,7 @@ the two are not compared.
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
@@ -16,8 +17,8 @@ from typing import Final, TypeVar, overload
 from pydantic import BaseModel, TypeAdapter
 
 from flows.alerting.notify import Fault
-from flows.context import RunContext
 from flows.data_folder import runs_folder
+from flows.runtime.run import RunContext
 from flows.verify.run_folder import AUTO, NO_BASELINE
 from monitors.errors import ConfigError, ProbeError, WarehouseError
 from monitors.gate.compare import baseline_of
@@ -146,6 +147,8 @@ class LiveRun:
         self.done = 0
         """Final results, those of a stopped run included."""
         self.on_step: OnStep = _nobody
+        self.asking: asyncio.Task[None] | None = None
+        """Where the questions are asked before the flow begins: the flow waits for it instead of asking."""
         self.interrupted = False
         self.faults: list[Fault] = []
         self.serving: str | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from flows.clock import utc_now
-from flows.context import build_run_context
+from flows.runtime.run import build_run_context
 from flows.verify.alerts import observed
 from flows.verify.judging import JudgeStage
 from flows.verify.run_folder import VerifyRequest

@@ -56,7 +56,7 @@ class IncidentSession:
     def do(self, kind: ActionKind, incidents: Sequence[Incident], *, by: str, note: str) -> ActionOutcome | None:
         """Store an action on ``incidents``, carry it out and show it; ``None`` while it waits for the file."""
         from flows.alerting.shown_again import outcome_of, show_again  # messages, and with the next line Slack's
-        from flows.context import slack_bot  # client, which a list can do without
+        from flows.runtime.slack import slack_bot  # client, which a list can do without
 
         action = new_action(kind, incidents, at=self.people.now(), by=by, via=ActionVia.COMMAND, note=note)
         act(self.people, action)

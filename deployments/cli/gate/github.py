@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from flows.clock import utc_now
-from flows.context import nonce
 from flows.deploys.github_results import GitHubPlace, describe_posted, retry_at_end, retry_at_start
+from flows.runtime.secrets import nonce
 from flows.terminal import flush_output, write_note, write_notes
 from monitors.errors import ConfigError, NotifyError
 from monitors.github.actions import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flows.clock import utc_now
-from flows.context import build_run_context
+from flows.runtime.run import build_run_context
 from flows.verify.run_state import LiveRun, find_baseline
 from monitors.gate.assess import assess
 from monitors.gate.evaluate import evaluate

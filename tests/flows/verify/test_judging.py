@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flows.context import build_run_context
+from flows.runtime.run import build_run_context
 from flows.verify.judging import UNAVAILABLE
 from monitors.errors import ConfigError
 from monitors.records.base import Blame, Severity

@@ -18,7 +18,8 @@ from deployments.demo.bot import Bot
 from deployments.demo.configuration import SUITE
 from deployments.demo.policies import Policy, PolicyBook, load_policies, load_vocabulary
 from flows.clock import utc_now
-from flows.context import browser_of, build_run_context, chat_driver
+from flows.runtime.probe import browser_of
+from flows.runtime.run import build_run_context, chat_driver
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun
 from flows.verify.snapshot import snapshot_of_run
