@@ -102,7 +102,7 @@ def _with_suite(one: DraftCandidate, settings: TargetConfig) -> DraftCandidate:
     # A suite that cannot be read asks nothing, see the docstring.
     with suppress(GoldSetError):
         known = candidates([one.draft], cases_in(settings.suite))
-        return one.model_copy(update={"asked_by": known[0].asked_by})
+        return one.note_case(known[0].asked_by)
     return one
 
 
@@ -178,7 +178,7 @@ def _case(one: DraftCandidate, form: Mapping[str, str]) -> GoldCase:
     given = {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
     draft = one.draft
     if given["question"]:
-        draft = draft.model_copy(update={"turns": (*draft.turns[:-1], redact(given["question"]))})
+        draft = draft.reword(redact(given["question"]))
     gold = given["gold"] or draft.gold or ""
     severity = SEVERITIES.get(form.get("severity", ""), draft.suggested_severity)
     try:
