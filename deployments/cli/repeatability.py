@@ -57,7 +57,7 @@ def _print_session(session: RepeatabilityRun, *, as_json: bool) -> None:
     if as_json:
         write_json(session.model_dump_json() + "\n")
         return
-    print_text(session_in_one_line(session.model_copy(update={"figures": None})))
+    print_text(session_in_one_line(session.add_figures(None)))
     if session.figures is not None:
         _print(session.figures, as_json=False)
 

@@ -185,7 +185,7 @@ async def graders(drill: DrillContext, answer: WrongAnswer) -> str:
 
 def _graded(panel: Sequence[Grader], one: CaseResult) -> CaseResult:
     grades = grade_exchange(panel, one.case, one.result) if isinstance(one.result, Exchange) else ()
-    return one.model_copy(update={"assessment": assess(one.case, one.result, grades)})
+    return one.reassess(assess(one.case, one.result, grades))
 
 
 async def judge(drill: DrillContext, answer: WrongAnswer) -> str:

@@ -274,11 +274,9 @@ async def judge_traffic(
         groups, missing = await _groups_by_task(judge, settings, askable, known, seed)
     rulings = {ruling.case.id: ruling for group in groups for ruling in group.rulings}
     settled += [_ruled(one, rulings[_request(one)]) for one in askable]
-    account_after = _account_of(plan, turns, open_turns, account, groups, unaskable=reasons).model_copy(
-        update={"not_by_batch": missing}
-    )
+    judging = _account_of(plan, turns, open_turns, account, groups, unaskable=reasons, not_by_batch=missing)
     void = _void_text([group for group in groups if group.is_void])
-    return NightlyJudging(judging=account_after, void=void), tuple(settled)
+    return NightlyJudging(judging=judging, void=void), tuple(settled)
 
 
 def why_unchecked(judged: NightlyJudging) -> str:
@@ -377,7 +375,7 @@ def _retrieval_exchange(turn: GradedTurn) -> Exchange:
 def _ruled(turn: GradedTurn, ruling: Ruling) -> CaseResult:
     result = _with(turn, grade_of(ruling, _retrieval_exchange(turn)))
     unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
-    return result.model_copy(update={"assessment": marked(result.assessment, unconfirmed=unconfirmed)})
+    return result.reassess(marked(result.assessment, unconfirmed=unconfirmed))
 
 
 def _with(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
@@ -388,7 +386,7 @@ def _with(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
     trivial = fails_by_rule(case, exchange) if isinstance(added, Judged) and added.passed else None
     if trivial is not None:
         grades = (*grades, trivial)
-    return turn.result.model_copy(update={"assessment": assess(case, exchange, grades, case_row=_case_row(case))})
+    return turn.result.reassess(assess(case, exchange, grades, case_row=_case_row(case)))
 
 
 def _account_of(
@@ -399,6 +397,7 @@ def _account_of(
     groups: Sequence[JudgedGroup],
     *,
     unaskable: Sequence[str],
+    not_by_batch: tuple[str, ...] = (),
 ) -> Judging:
     ruled = [ruling for group in groups for ruling in group.rulings if isinstance(ruling, PanelRuling)]
     reasons = [r.reason for group in groups for r in group.rulings if not isinstance(r, PanelRuling)]
@@ -424,6 +423,7 @@ def _account_of(
         cost_usd=account.total.usd,
         budget_usd=plan.settings.budget_usd if plan.settings else None,
         budget_reached=account.is_reached,
+        not_by_batch=not_by_batch,
     )
 
 

@@ -93,7 +93,7 @@ class RepeatabilitySession:
             after, why_not = await _serving(context)
         session = self._session(sampled, started_at, before, why_not, self._void(before, after))
         await self._store(session)
-        session = session.model_copy(update={"figures": await asyncio.to_thread(figures, context, session)})
+        session = session.add_figures(await asyncio.to_thread(figures, context, session))
         await self._store(session)
         return session
 
@@ -299,12 +299,8 @@ def figures(context: RepeatabilityContext, session: RepeatabilityRun | None = No
         configured=context.configured.probe.repeats_severity_3,
         baseline=baseline,
     )
-    return known.model_copy(
-        update={
-            "sessions": found.sessions,
-            "void_sessions": found.void_sessions,
-            "free_pairs": len(pairs_of(found.of_runs)),
-        }
+    return known.count_sessions(
+        sessions=found.sessions, void_sessions=found.void_sessions, free_pairs=len(pairs_of(found.of_runs))
     )
 
 

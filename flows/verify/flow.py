@@ -142,7 +142,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     baseline = await asyncio.to_thread(find_baseline, run)
     pulls = await asyncio.to_thread(pulls_of, run)
     context = run.context
-    facts = run.facts(context.now()).model_copy(update={"pull_request": next(iter(pulls), None)})
+    facts = run.facts(context.now(), next(iter(pulls), None))
     report = evaluate(facts, run.results, context.config.gate, baseline=baseline, suite=context.suite.cases)
     must_cite = context.configured.graders.citation_required
     mutation_score = await asyncio.to_thread(
@@ -155,14 +155,12 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     accepted = await asyncio.to_thread(last_pass, run, baseline)
     run.accepted_commit = accepted.commit if accepted else None
     changed = await asyncio.to_thread(what_changed, snapshot, accepted) if is_asked(report) else None
-    return report.model_copy(
-        update={
-            "mutation_score": mutation_score,
-            "first_look": in_common,
-            "snapshot": snapshot,
-            "what_changed": changed,
-            "experiment": experiment.known() if experiment else None,
-        }
+    return report.add_background(
+        mutation_score=mutation_score,
+        first_look=in_common,
+        snapshot=snapshot,
+        what_changed=changed,
+        experiment=experiment.known() if experiment else None,
     )
 
 
@@ -263,7 +261,7 @@ async def ask_again(run: LiveRun, report: RunReport) -> RunReport:
     found = await recheck_failures(run, hub_token=run.context.hub_token)
     if found is None:
         return report
-    report = report.model_copy(update={"recheck": found})
+    report = report.add_recheck(found)
     await _complete_alerts(run, report, await _stored(run, report))
     await post_results(run, report)
     return report
@@ -276,7 +274,7 @@ async def write_experiment(run: LiveRun, report: RunReport, experiment: Experime
     if experiment is None:
         return report
     run.context.listener.stage("writing the experiment")
-    written = report.model_copy(update={"experiment": await experiment.write(report)})
+    written = report.add_experiment(await experiment.write(report))
     if written != report:
         await asyncio.to_thread(_write_reports, run, written)
     return written

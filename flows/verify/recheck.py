@@ -134,7 +134,7 @@ class Rechecker:
         patterns = self._run.context.configured.graders.account_patterns
         previous = self._previous
         if previous is not None:
-            previous = previous.model_copy(update={"problem": redact(previous.problem, account_patterns=patterns)})
+            previous = previous.add_problem(redact(previous.problem, account_patterns=patterns))
         return Recheck(
             cases=case_rechecks(self._plan.cases, self._answers, with_previous=previous is not None),
             left_out=self._plan.left_out,
@@ -169,13 +169,13 @@ class Rechecker:
                 found = self._proof(serving)
                 if found.proof is BuildProof.ANOTHER:
                     instead = f", not {known.commit}" if known.commit else ""
-                    return found.model_copy(update={"problem": f"its address serves {found.names}{instead}"})
+                    return found.add_problem(f"its address serves {found.names}{instead}")
                 problem = await self._ask(asker, RecheckPlace.PREVIOUS)
         except Exception as error:  # noqa: BLE001 - what was learnt of the target stands
             problem = _reason(error)
         finally:
             self._previous = self._proof(serving)  # the time may be up
-        return self._previous.model_copy(update={"problem": problem})
+        return self._previous.add_problem(problem)
 
     def _proof(self, serving: str | None) -> PreviousBuild:
         said = [name for one in self._answers if one.place is RecheckPlace.PREVIOUS for name in one.builds]

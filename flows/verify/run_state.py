@@ -29,6 +29,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer, ProbeResult
 from monitors.records.grades import Assessment, CaseOutcome
 from monitors.records.runs import Baseline, CaseResult, Judging
+from monitors.records.targets import PullRequest
 from monitors.reports.results_json import read_results
 from warehouse.journal.rows import AssessmentRow, ResultRow
 from warehouse.queries.runs import last_accepted
@@ -217,8 +218,8 @@ class LiveRun:
         settled = (CaseOutcome.CORRECT, CaseOutcome.FAILED)
         return sum(isinstance(r.result, Exchange) and r.assessment.outcome in settled for r in self.results)
 
-    def facts(self, finished_at: datetime) -> RunFacts:
-        """What the gate needs to know besides the results."""
+    def facts(self, finished_at: datetime, pull_request: PullRequest | None = None) -> RunFacts:
+        """What the gate needs to know besides the results; ``pull_request`` is where the deploy belongs."""
         start = self.context.start
         return RunFacts(
             run_id=start.run_id,
@@ -233,7 +234,7 @@ class LiveRun:
             resumed_cases=self.resumed,
             not_ready=str(self.not_ready) if self.not_ready else None,
             judging=self.judging,
-            pull_request=start.pull_request,
+            pull_request=pull_request or start.pull_request,
         )
 
 

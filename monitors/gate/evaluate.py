@@ -186,8 +186,15 @@ def evaluate(
     verdict, reasons = decide(run)
     triage = triage_summary(results, run.assessments, run.graded)
     return RunReport(
-        **facts.model_dump(exclude={"planned", "target", "not_ready", "judging", "pull_request"}),
+        run_id=facts.run_id,
         target=facts.target,
+        suite_name=facts.suite_name,
+        suite_sha256=facts.suite_sha256,
+        commit=facts.commit,
+        started_at=facts.started_at,
+        finished_at=facts.finished_at,
+        interrupted=facts.interrupted,
+        resumed_cases=facts.resumed_cases,
         pull_request=facts.pull_request,
         judging=facts.judging,
         verdict=verdict,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from pydantic import Field
 
@@ -196,6 +196,10 @@ class VerdictReason(Record):
     case_ids: tuple[Identifier, ...] = ()
     decisive: bool = True
 
+    def add_remark(self, remark: str) -> Self:
+        """Add a remark behind the text."""
+        return self.model_copy(update={"text": f"{self.text}; {remark}"})
+
 
 IDS_IN_UNCOVERED: Final = 6
 
@@ -351,6 +355,10 @@ class CaseResult(Record):
     result: ProbeResult
     assessment: Assessment
 
+    def reassess(self, assessment: Assessment) -> Self:
+        """The same case and answer with another assessment."""
+        return self.model_copy(update={"assessment": assessment})
+
 
 class RunExperiment(Record):
     """Where a run appears beside others on the same dataset of a platform.
@@ -416,6 +424,34 @@ class RunReport(Record):
     experiment: RunExperiment | None = None
     interrupted: bool = False
     resumed_cases: Count = 0
+
+    def add_background(
+        self,
+        *,
+        mutation_score: MutationScores | None,
+        first_look: FirstLook | None,
+        snapshot: RunSnapshot | None,
+        what_changed: WhatChanged | None,
+        experiment: RunExperiment | None,
+    ) -> Self:
+        """Add what the gate does not decide by: how sharp the graders are, and what may be behind the failures."""
+        return self.model_copy(
+            update={
+                "mutation_score": mutation_score,
+                "first_look": first_look,
+                "snapshot": snapshot,
+                "what_changed": what_changed,
+                "experiment": experiment,
+            }
+        )
+
+    def add_recheck(self, recheck: Recheck) -> Self:
+        """Add what severe failed cases came to that were asked again."""
+        return self.model_copy(update={"recheck": recheck})
+
+    def add_experiment(self, experiment: RunExperiment) -> Self:
+        """Set where the run appears on the target's platform."""
+        return self.model_copy(update={"experiment": experiment})
 
 
 class BaselineResult(Record):

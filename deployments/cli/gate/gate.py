@@ -62,8 +62,7 @@ def evaluated_again(
 def _assessed_again(result: CaseResult) -> CaseResult:
     """The same grades under today's severity table."""
     assessment = assess(result.case, result.result, result.assessment.grades)
-    stored = assessment.model_copy(update={"unconfirmed": result.assessment.unconfirmed})
-    return result.model_copy(update={"assessment": stored})
+    return result.reassess(assessment.mark_unconfirmed(result.assessment.unconfirmed))
 
 
 def _facts(report: RunReport) -> RunFacts:
