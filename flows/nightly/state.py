@@ -4,30 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from flows.nightly.grading import GradedTurn, NightlyJudging
-from monitors.records.base import Record
-from monitors.records.nightly import CensusExample, CensusRate, QuestionsAsked, SeenConversation
+from monitors.records.nightly import CensusExample, NightlyIntake, QuestionsAsked, SeenConversation
 from monitors.records.runs import CaseResult
-from monitors.records.traffic import SampledConversation, SourceWarning, StratumCount, Watermark
+from monitors.records.traffic import SampledConversation, StratumCount
 
 
-class IntakeCheckpoint(Record):
+class IntakeCheckpoint(NightlyIntake):
     """The result of reading, saved beside the run: a nightly run that is resumed does not read again."""
 
-    since: datetime
-    until: datetime
-    read: int
-    known: int
-    repeated: int = 0
     questions: QuestionsAsked = QuestionsAsked(questions=0, up=0, down=0)
-    watermarks: tuple[Watermark, ...]
-    issues: tuple[SourceWarning, ...]
-    issue_count: int
-    interrupted: tuple[str, ...]
     strata: tuple[StratumCount, ...] = ()
-    census: tuple[CensusRate, ...] = ()
     examples: tuple[CensusExample, ...] = ()
     """Redacted; they go with the note when the nightly run is over, and stay in the messages that show them."""
 
