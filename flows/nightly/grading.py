@@ -43,7 +43,7 @@ from monitors.records.grades import (
     JudgeLineage,
 )
 from monitors.records.runs import CaseResult, JudgeState, Judging
-from monitors.records.traffic import Conversation, Turn
+from monitors.records.traffic import Conversation
 from monitors.records.triage import Issue, TriageReference, TriageTask
 
 NO_GOLD: Final = "(live traffic: nobody wrote down what is right)"
@@ -100,11 +100,17 @@ class TrafficGrader:
         for number, turn in enumerate(conversation.turns):
             if not turn.reply_text.strip():
                 continue
-            known = self._gold.case_of(_asked(conversation, number)) or self._of_issue(turn)
+            known = self._gold.case_of(_asked(conversation, number))
+            if known is None and turn.is_report and turn.issue_url:
+                known = self._gold.case_of((turn.issue_url,))
             case = self._case(conversation, number, known)
             said = _turn_exchange(conversation, number, run_id, known)
             panel = self.panel.for_turn(turn) if known is None else self._gold_panel
-            grades = _without_places(grade_exchange(panel, case, said))
+            # Places point into the original text, and the stored one may be shorter.
+            grades = tuple(
+                grade if isinstance(grade, Abstained) else grade.model_copy(update={"evidence": ()})
+                for grade in grade_exchange(panel, case, said)
+            )
             stored_case = self._case(stored, number, known)
             stored_exchange = _turn_exchange(stored, number, run_id, known)
             assessment = assess(stored_case, stored_exchange, grades, case_row=_case_row(stored_case))
@@ -129,10 +135,6 @@ class TrafficGrader:
             provenance=Provenance(pipeline=Pipeline.IMPORTED),
             cluster=assessment.cluster,
         )
-
-    def _of_issue(self, turn: Turn) -> GoldCase | None:
-        """The gold case of a report's issue, by the issue's address."""
-        return self._gold.case_of((turn.issue_url,)) if turn.is_report and turn.issue_url else None
 
     def _case(self, conversation: Conversation, number: int, known: GoldCase | None) -> GoldCase:
         if known is not None:
@@ -221,13 +223,6 @@ def _turn_exchange(conversation: Conversation, number: int, run_id: Identifier, 
         app_path=turn.app_path,
         app_version=conversation.app_version,
         evidence=Evidence(steps=turn.steps, hops=turn.hops),
-    )
-
-
-def _without_places(grades: Sequence[Grade]) -> tuple[Grade, ...]:
-    """The grades without positions: these point into the original text, and the stored one may be shorter."""
-    return tuple(
-        grade if isinstance(grade, Abstained) else grade.model_copy(update={"evidence": ()}) for grade in grades
     )
 
 
@@ -332,7 +327,11 @@ async def _groups(
     judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], known: Sequence[GoldCase], seed: str
 ) -> tuple[tuple[JudgedGroup, ...], tuple[str, ...]]:
     """Judge in batches at half the price, or one by one where the settings say so."""
-    cases, size = [_judge_case(one) for one in askable], settings.batch_size
+    size = settings.batch_size
+    # Replies go to the judge as they are stored: personal data is masked in them already.
+    cases = [
+        JudgeCase(id=_request(turn), subject=_subject(turn), severity=turn.result.case.severity) for turn in askable
+    ]
     if settings.nightly_batches:
         patience = BatchPollPolicy(deadline_s=settings.batch_deadline_s, poll_s=settings.batch_poll_s)
         outcome = await judge_by_batch(
@@ -344,11 +343,6 @@ async def _groups(
         some = cases[at : at + size]
         groups.append(await judge.group(some, judge.group_canaries(some, known, seed=f"{seed}:{at}")))
     return tuple(groups), ()
-
-
-def _judge_case(turn: GradedTurn) -> JudgeCase:
-    """The judge's case of a reply. It is sent as it is stored: personal data is masked in it already."""
-    return JudgeCase(id=_request(turn), subject=_subject(turn), severity=turn.result.case.severity)
 
 
 def _subject(turn: GradedTurn) -> Subject:
@@ -403,6 +397,7 @@ def _account_of(
     reasons = [r.reason for group in groups for r in group.rulings if not isinstance(r, PanelRuling)]
     why = plan.why_off or ("; ".join(_once(unaskable)) if unaskable and not ruled else "")
     voids = [group for group in groups if group.is_void]
+    lineages = {_name(ruling.lineage): ruling.lineage for ruling in ruled}
     return Judging(
         state=JudgeState.ON if groups else JudgeState.OFF,
         why=why,
@@ -415,7 +410,7 @@ def _account_of(
         void_groups=len(voids),
         void_grades=sum(len(group.rulings) for group in voids),
         ungraded_because=_once([*reasons, *unaskable])[:5],
-        lineages=_lineages(ruled),
+        lineages=tuple(lineages[name] for name in sorted(lineages)),
         calls=account.total.calls,
         input_tokens=account.total.input_tokens,
         cached_tokens=account.total.cached_tokens,
@@ -429,11 +424,6 @@ def _account_of(
 
 def _once(reasons: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reasons))
-
-
-def _lineages(ruled: Sequence[PanelRuling]) -> tuple[JudgeLineage, ...]:
-    found = {_name(one.lineage): one.lineage for one in ruled}
-    return tuple(found[name] for name in sorted(found))
 
 
 def graded_by(judging: Judging, rules: str) -> str:

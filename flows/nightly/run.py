@@ -96,7 +96,9 @@ class NightlyRun:
                 await self._notify_of_future(done)
                 return done
             doing(f"{self._context.target}: reading and grading what users asked")
-            state = await asyncio.to_thread(self._checkpoint.resume) or await self._read_and_grade()
+            state = await asyncio.to_thread(self._checkpoint.resume)
+            if state is None:
+                state = await asyncio.to_thread(self._grade, await self._read())
             doing(f"{self._context.target}: judging the sample")
             if state.judged is None:
                 state = await self._judge(state)
@@ -153,10 +155,6 @@ class NightlyRun:
 
     # --- reading, sampling, grading by rule: one step -------------------------------------------------------
 
-    async def _read_and_grade(self) -> NightlyState:
-        """Read everything, sample it, grade the sample by rule, and save that."""
-        return await asyncio.to_thread(self._grade, await self._read())
-
     async def _read(self) -> NightlyRead:
         context = self._context
         past = [one for one in self._earlier if one.finished_at <= self._began_at]  # else the clock was ahead
@@ -174,6 +172,7 @@ class NightlyRun:
         return read.candidates.sample(expected_rates(read.candidates.members(), earlier))
 
     def _grade(self, read: NightlyRead) -> NightlyState:
+        """Sample what was read, grade the sample by rule, and save that."""
         context, sample = self._context, self._sample(read)
         stored_samples, turns = dict[str, SampledConversation](), list[GradedTurn]()
         for sampled in sample.sampled:

@@ -219,11 +219,13 @@ class JudgeStage:
 
     def _conclude(self) -> None:
         """Record what the run says of its judging, and what people must hear of it."""
-        self._run.judging = self._account_for(self._run.results)
+        self._run.judging = judging = self._account_for(self._run.results)
         if self._voids:
             self._run.judge_void = _void_text(self._voids)
-        elif _is_unavailable(self._run.judging):
-            self._run.faults.append(Fault(UNAVAILABLE, _unavailable_text(self._run.judging)))
+        elif _is_unavailable(judging):
+            because = "; ".join(judging.ungraded_because[:2]) or "it was stopped before its first verdict"
+            detail = f"{plural(judging.ungraded, 'answer')} needed a judge and got no verdict: {because}"
+            self._run.faults.append(Fault(UNAVAILABLE, detail))
 
     def _account_for(self, results: Sequence[CaseResult]) -> Judging:
         """How many answers needed a judge and what became of them, counted from their grades; and what it cost."""
@@ -309,8 +311,3 @@ def _void_text(voids: Sequence[JudgedGroup]) -> str:
 def _is_unavailable(judging: Judging) -> bool:
     asked_in_vain = judging.reached_judge and not judging.judged
     return judging.state is JudgeState.ON and bool(asked_in_vain) and not judging.budget_reached
-
-
-def _unavailable_text(judging: Judging) -> str:
-    because = "; ".join(judging.ungraded_because[:2]) or "it was stopped before its first verdict"
-    return f"{plural(judging.ungraded, 'answer')} needed a judge and got no verdict: {because}"

@@ -237,7 +237,9 @@ class Rechecker:
             yield lambda _: False
             return
         account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
-        account.total = Cost(usd=self._spent())
+        # The budget is the run's: it counts what judging has cost so far, in the run and since.
+        in_run = self._run.judging.cost_usd if self._run.judging else Decimal(0)
+        account.total = Cost(usd=in_run + sum((answer.cost_usd for answer in self._answers), Decimal(0)))
 
         async def ruled(pending: PendingAnswer, ruling: Ruling) -> None:
             result = self._open.pop((pending.case.id, pending.exchange.repeat))
@@ -264,13 +266,6 @@ class Rechecker:
         self._open[result.case.id, result.result.repeat] = result
         queue.put(PendingAnswer(result.case, result.result, result.assessment.grades))
         return True
-
-    def _spent(self) -> Decimal:
-        """What judging has cost so far, in the run and since."""
-        judging = self._run.judging
-        return (judging.cost_usd if judging else Decimal(0)) + sum(
-            (one.cost_usd for one in self._answers), Decimal(0)
-        )
 
     def _save(self, place: RecheckPlace, result: CaseResult, assessment: Assessment) -> None:
         """Make an asking durable, then count it."""

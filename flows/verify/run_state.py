@@ -189,15 +189,13 @@ class LiveRun:
                 case ResultRow(row=result):
                     found[result.case_id, result.repeat] = result
                 case AssessmentRow(row=assessment):
-                    self._recall_one(found.get((assessment.case_id, assessment.repeat)), assessment)
+                    case = self._cases.get(assessment.case_id)
+                    result = found.get((assessment.case_id, assessment.repeat))
+                    if case is not None and isinstance(result, Exchange):
+                        self._results.put(CaseResult(case=case, result=result, assessment=assessment))
                 case _:
                     continue
         self.resumed = self.done = len(self._results)
-
-    def _recall_one(self, result: Exchange | NoAnswer | None, assessment: Assessment) -> None:
-        case = self._cases.get(assessment.case_id)
-        if case is not None and isinstance(result, Exchange):
-            self._results.put(CaseResult(case=case, result=result, assessment=assessment))
 
     def save(self, case: GoldCase, result: Exchange | NoAnswer, assessment: Assessment) -> CaseResult:
         """Make a result durable, then count it: what is counted survives a kill."""
