@@ -13,11 +13,11 @@ from tests.tools.untyped_updates import TypeIndex, find_untyped_updates
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("monitors", "warehouse", "flows", "deployments")
 
-STATE_MODULES = ("runs", "nightly", "estimates", "comparisons", "explanations")
+STATE_MODULES = ("runs", "nightly", "estimates", "comparisons", "explanations", "snapshots")
 """Modules of `monitors.records` whose records are the state of runs and nightly runs, and parts of it."""
 
 STATE_RECORDS = {
-    *("Assessment", "RunFacts", "RunStart", "RunChange", "WhatChanged", "Repeatability", "RepeatabilityRun"),
+    *("Assessment", "RunFacts", "RunStart", "Repeatability", "RepeatabilityRun"),
     *("RunProgress", "SevereFailure", "JudgingRow"),
     *("IntakeCheckpoint", "NightlyState", "NightlyJudging", "GradedTurn", "SampledConversation", "StratumCount"),
     *("GoldDraft", "CaseDraft", "DraftOutcome", "DraftCandidate"),

@@ -66,6 +66,40 @@ class RunSnapshot(Record):
     browser: str | None = None
     lookout: str | None = None
 
+    def add_exchanges(
+        self,
+        *,
+        versions: Mapping[str, Values],
+        models: Mapping[str, int],
+        fingerprints: Mapping[str, int],
+        pages: int,
+        titles: Mapping[str, int],
+        frameworks: Mapping[str, int],
+        bundles: Mapping[str, int],
+        shells: Mapping[str, int],
+        documents: Mapping[str, int],
+        document_versions: Mapping[str, Values],
+        answers: tuple[AnswerMark, ...],
+        concurrency: int | None,
+    ) -> Self:
+        """Add what the answers and pages of the run say of the application."""
+        return self.model_copy(
+            update={
+                "versions": versions,
+                "models": models,
+                "fingerprints": fingerprints,
+                "pages": pages,
+                "titles": titles,
+                "frameworks": frameworks,
+                "bundles": bundles,
+                "shells": shells,
+                "documents": documents,
+                "document_versions": document_versions,
+                "answers": answers,
+                "concurrency": concurrency,
+            }
+        )
+
 
 class ChangeKind(StrEnum):
     """Whose side a difference is on."""
