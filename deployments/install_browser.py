@@ -80,7 +80,7 @@ async def _tried(found: FoundBrowser) -> WorkingBrowser:
 
 def report_browser(*, as_json: bool) -> ExitCode:
     """Print which browser is used and that it works; exit code 2, with what to do, where none does."""
-    from flows.context import environment  # duckdb, slack_sdk
+    from flows.runtime.secrets import environment  # duckdb, slack_sdk
 
     try:
         with waiting("Starting the browser"):
@@ -105,7 +105,7 @@ def install_command() -> ExitCode:
 
     Exit code 2, with what to do, where none can be had.
     """
-    from flows.context import environment  # duckdb, slack_sdk
+    from flows.runtime.secrets import environment  # duckdb, slack_sdk
 
     given = environment()
     trouble: MonitorError | None = None

@@ -1,10 +1,9 @@
-"""The clock of a run and of all that it makes."""
+"""The real clock, for what builds a context."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,6 +23,4 @@ def uptime() -> tuple[str, float] | None:
 
 
 Clock = Callable[[], datetime]
-
-clock: ContextVar[Clock] = ContextVar("clock", default=utc_now)
-"""The clock of a run and of all that it makes. Only what rehearses days in minutes sets another."""
+"""The clock of a run and of all that it makes, which its context carries."""

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from flows.clock import clock
+from flows.clock import utc_now
 from monitors.config.file import Config
 from warehouse.data_folder import refuse_links
 from warehouse.database.connection import WaitPolicy
@@ -42,6 +42,6 @@ def store_in(data_folder: Path, journal_at: str | None = None) -> Store:
     if journal_at is not None:
         from warehouse.journal.object_store import ObjectSegments  # fsspec, and only where it is configured
 
-        journal = Journal(ObjectSegments(journal_at), clock=clock.get(), entropy=os.urandom)
+        journal = Journal(ObjectSegments(journal_at), clock=utc_now, entropy=os.urandom)
     patience = WaitPolicy(monotonic=time.monotonic, sleep=time.sleep)
-    return Store(data_folder, clock=clock.get(), entropy=os.urandom, patience=patience, journal=journal)
+    return Store(data_folder, clock=utc_now, entropy=os.urandom, patience=patience, journal=journal)

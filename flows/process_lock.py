@@ -31,6 +31,7 @@ def alone(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
         while not _locked(lock):
             if monotonic() > end:
                 raise WarehouseBusy(f"another process has been at work on {job} for {wait_s:g} s")
+            # flock has no timeout, so it is polled.
             sleep(PAUSE_S)
         yield
 

@@ -30,7 +30,7 @@ class TerminalConsole(Console):
     def file(self, new_file: IO[str]) -> None:
         self._file = new_file
 
-    def print(self, *objects: Any, **how: Any) -> None:  # type: ignore[override]
+    def print(self, *objects: Any, **how: Any) -> None:
         """As rich does, once the line that says what is waited for is gone."""
         make_room()
         super().print(*objects, **how)
@@ -43,7 +43,7 @@ class TerminalConsole(Console):
             text, style, control = segment
             yield segment if control else Segment(show_invisible(text), style)
 
-    def render_str(self, text: str, **how: Any) -> Text:  # type: ignore[override]
+    def render_str(self, text: str, **how: Any) -> Text:
         """As rich does, before it would drop a bell or a carriage return in silence."""
         return super().render_str(show_invisible(text), **how)
 

@@ -84,6 +84,7 @@ async def retried(
             return await attempt()
         except TryAgain as failure:
             wanted_s = failure.after_s if failure.after_s is not None else first_pause_s * 2**number
+        # The pause that the server asked for, or twice the last one.
         await sleep(min(wanted_s, most_pause_s))
     try:
         return await attempt()

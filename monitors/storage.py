@@ -96,6 +96,7 @@ def _beside(folder: int, name: str, content: Content, mode: int | None = None) -
     """A new file beside ``name``, on the disk. It is gone when the block is, unless that has moved it."""
     beside = f".{name}.{os.getpid()}-{threading.get_ident()}.part"
     try:
+        # There is one only after a killed process with the same number.
         with suppress(FileNotFoundError):
             os.unlink(beside, dir_fd=folder)  # of a killed process that had the same number
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -107,6 +108,7 @@ def _beside(folder: int, name: str, content: Content, mode: int | None = None) -
             os.fsync(file.fileno())
         yield beside
     finally:
+        # It was moved into place, or the first error says why it is still there.
         with suppress(OSError):
             os.unlink(beside, dir_fd=folder)
 

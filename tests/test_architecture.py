@@ -45,7 +45,10 @@ SDK_HOMES: dict[str, tuple[str, ...]] = {
 
 ENTRY_POINTS = (
     "flows/clock.py",
-    "flows/context.py",
+    "flows/runtime/run.py",
+    "flows/runtime/secrets.py",
+    "flows/runtime/slack.py",
+    "flows/runtime/probe.py",
     "flows/data_folder.py",
     "deployments/cli/app.py",
     "deployments/receivers/deploys.py",
@@ -66,7 +69,6 @@ OUTSIDE_READERS = {
 
 
 CONTEXT_SOURCES = {
-    "clock",
     "utc_now",
     "environment",
     "nonce",
@@ -131,6 +133,7 @@ def violations(path: str, source: str) -> Iterator[Violation]:
         yield from _sql(path, node)
         yield from _terminal(path, node)
         yield from _renaming(path, node)
+        yield from _context_variable(path, node)
     if path.endswith("__init__.py"):
         yield from (
             Violation(path, node.lineno, "no re-exports: import from the module that defines")
@@ -183,13 +186,17 @@ READERS_OF_GRADERS = (
 """What reads a gold and a reply for the factual grader. Polarity names reasons of `base`, which judge nothing."""
 
 COMPOSITION_ROOT = (
-    "flows/context.py",
+    "flows/runtime/judge.py",
+    "flows/runtime/probe.py",
+    "flows/runtime/run.py",
+    "flows/runtime/secrets.py",
+    "flows/runtime/slack.py",
     "flows/hallucination_log/follower.py",
     "flows/nightly/context.py",
     "flows/drill/context.py",
     "flows/repeatability/context.py",
 )
-"""Where configuration becomes live objects. Only the first reads the environment."""
+"""Where configuration becomes live objects. Only `flows/runtime/` reads the environment."""
 
 CONTRACTS = (
     "monitors.probes.settings",
@@ -224,7 +231,7 @@ def _outside(path: str, node: ast.AST) -> Iterator[Violation]:
     match node:
         case ast.Attribute():
             names = [ast.unparse(node)]
-        case ast.ImportFrom(module="flows.context" | "flows.clock") if path.startswith("flows/"):
+        case ast.ImportFrom(module="flows.clock" | "flows.runtime.secrets") if path.startswith("flows/"):
             starts = path in COMPOSITION_ROOT or STARTS.fullmatch(path)
             names = [] if starts else [f"context.{a.name}" for a in node.names if a.name in CONTEXT_SOURCES]
             yield from (
@@ -275,6 +282,13 @@ def _terminal(path: str, node: ast.AST) -> Iterator[Violation]:
             return
     for name in reached:
         yield Violation(path, node.lineno, f"only flows/terminal.py writes to the terminal: {name}")
+
+
+def _context_variable(path: str, node: ast.AST) -> Iterator[Violation]:
+    """Nothing of a flow travels beside its arguments."""
+    made = path.startswith("flows/") and isinstance(node, ast.Call)
+    if made and ast.unparse(node.func).rsplit(".", maxsplit=1)[-1] == "ContextVar":
+        yield Violation(path, node.lineno, "what lives comes with the context that is passed down: no ContextVar")
 
 
 def _flow(path: str, node: ast.AST) -> Iterator[Violation]:
@@ -343,6 +357,13 @@ def test_every_station_is_known_to_the_rules():
         ("warehouse/x.py", "import os\nhome = os.environ['HOME']", "clock, randomness"),
         ("monitors/judge/x.py", "from uuid import uuid4", "clock, randomness"),
         ("flows/verify/alerts.py", "from flows.clock import utc_now", "comes with the context"),
+        ("flows/verify/alerts.py", "from flows.runtime.secrets import environment", "comes with the context"),
+        ("flows/x.py", "listener: ContextVar[Listener] = ContextVar('listener')", "comes with the context"),
+        (
+            "flows/runtime/run.py",
+            "import contextvars\nnow = contextvars.ContextVar('now')",
+            "comes with the context",
+        ),
         ("deployments/cli/sql.py", "import sys\nsys.stdout.write(text)", "only flows/terminal.py writes"),
         ("flows/x.py", "from sys import stderr", "only flows/terminal.py writes"),
         ("monitors/gate/x.py", "print(answer)", "only flows/terminal.py writes"),

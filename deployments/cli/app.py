@@ -396,7 +396,7 @@ def _run() -> None:
         trouble = import_trouble(error) if isinstance(error, ImportError) else None
         write_note(f"lookout: {trouble}\n" if trouble else _fault_text(error))
         sys.exit(int(_code_of(error, is_refused=trouble is not None)))
-    except BaseException as error:
+    except BaseException as error:  # SystemExit and KeyboardInterrupt get their exit code here, too
         if not _is_terminated(error):
             raise
         write_note(f"lookout: ended by SIGTERM. {GOES_ON}.\n")

@@ -20,7 +20,9 @@ def automations_command(
     as_json: Annotated[bool, typer.Option("--json", help="print what became of each as JSON")] = False,
 ) -> ExitCode:
     """Have Prefect's server report runs that do not come or whose process is gone; again changes nothing."""
-    from flows.context import connect_prefect, environment, slack_way  # slack_sdk, duckdb
+    from flows.runtime.run import connect_prefect  # slack_sdk, duckdb
+    from flows.runtime.secrets import environment  # slack_sdk, duckdb
+    from flows.runtime.slack import slack_way  # slack_sdk, duckdb
     from flows.server.schedules import planned_deployments
     from monitors.config.file import load_config
 

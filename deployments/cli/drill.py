@@ -51,8 +51,8 @@ async def _here(config: Config, path: Path, show: Callable[[StationResult], None
 
 
 async def _by_worker(config: Config, path: Path, show: Callable[[StationResult], None]) -> DrillReport:
-    from flows.context import environment  # as above
     from flows.drill.worker import drill_by_worker
+    from flows.runtime.secrets import environment  # as above
 
     return await drill_by_worker(config, path, show, environment())
 

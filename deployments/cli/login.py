@@ -41,7 +41,8 @@ def login_command(
     ] = None,
 ) -> ExitCode:
     """Sign in to a page behind a login, in a window or by its form, and store the session for the runs."""
-    from flows.context import environment, login_of  # duckdb
+    from flows.runtime.probe import login_of  # duckdb
+    from flows.runtime.secrets import environment  # duckdb
 
     loaded, variables = load_config(config), environment()
     configured = loaded.target(target)

@@ -14,11 +14,11 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.clock import utc_now
-from flows.context import connect_prefect
-from flows.nightly.checkpoint import IntakeCheckpoint
 from flows.nightly.context import NightlyContext, build_nightly_context, targets_to_grade
 from flows.nightly.format import format_nightly, intake_lines
 from flows.nightly.run import NightlyRun
+from flows.nightly.state import IntakeCheckpoint
+from flows.runtime.run import connect_prefect
 from flows.server.prefect_server import is_server_gone
 from flows.terminal import print_text, write_json
 from flows.terminal_console import terminal_console
@@ -80,7 +80,7 @@ def _graded(
     """The reports; what was graded counts also where the Prefect server ended meanwhile."""
     try:
         return asyncio.run(_flow(config, target, due_at))
-    except Exception as error:
+    except Exception as error:  # Prefect raises several kinds; only a lost server is handled
         stored = [NightlyRun(context).stored() for context in planned] if is_server_gone(error) else []
         reports = [report for report in stored if report is not None]
         if not reports or len(reports) < len(planned):

@@ -36,9 +36,10 @@ from deployments.triggers.routes import VARIABLES, Secrets, secrets_for, unused_
 from deployments.triggers.standard_webhooks import StandardParser
 from flows.alerting.notifier import people_of
 from flows.clock import utc_now
-from flows.context import TOKEN_VARIABLE, environment
 from flows.data_folder import open_store, prefect_home
 from flows.deploys.queue import DeployQueue
+from flows.runtime.secrets import environment
+from flows.runtime.slack import TOKEN_VARIABLE
 from flows.server import prefect_server
 from flows.terminal import log_to_terminal
 from flows.terminal_console import terminal_console
@@ -107,6 +108,7 @@ def serve_deploys(
     _print_deploys_status(console, settings, environment, f"http://{host}:{port}")
     log_to_terminal("%(asctime)s %(message)s")
     allow_files()
+    # SIGTERM is how a service is stopped: exit code 0.
     with _stopped_by_term(), suppress(_ReceiverStopped):
         uvicorn.run(
             app,

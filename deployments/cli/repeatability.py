@@ -11,11 +11,11 @@ import typer
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from flows.context import connect_prefect
 from flows.repeatability.context import build_repeatability_context
 from flows.repeatability.format import format_repeatability, session_in_one_line
 from flows.repeatability.session import figures
 from flows.repeatability.targets import measured_targets
+from flows.runtime.run import connect_prefect
 from flows.terminal import print_text, write_json
 from flows.waiting import doing, waiting
 from monitors.config.file import load_config
@@ -57,7 +57,7 @@ def _print_session(session: RepeatabilityRun, *, as_json: bool) -> None:
     if as_json:
         write_json(session.model_dump_json() + "\n")
         return
-    print_text(session_in_one_line(session.model_copy(update={"figures": None})))
+    print_text(session_in_one_line(session.add_figures(None)))
     if session.figures is not None:
         _print(session.figures, as_json=False)
 

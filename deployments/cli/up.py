@@ -24,8 +24,9 @@ from deployments.up.parts import LAST_PORT, check_deploys, check_whole, parts_of
 from deployments.up.supervisor import OWN_NAME, RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
 from flows.alerting.faults import Fault, notify_fault, resolve_faults
 from flows.clock import utc_now
-from flows.context import TOKEN_VARIABLE, WEBHOOK_VARIABLE, environment, notifier_without_run
 from flows.data_folder import PREFECT_FOLDER, RUNS_FOLDER
+from flows.runtime.secrets import environment
+from flows.runtime.slack import TOKEN_VARIABLE, WEBHOOK_VARIABLE, notifier_without_run
 from flows.server import prefect_server
 from flows.server.prefect_server import LocalServer, ServerOnMachine
 from flows.server.schedules import planned_deployments
@@ -137,6 +138,7 @@ async def _watch_configuration(path: Path, log: Callable[[str, str], None]) -> N
     """Say what becomes of a change of the configuration: runs read it anew, what keeps running does not."""
     known = seen = await asyncio.to_thread(_content, path)
     while True:
+        # A file is polled: its editor may replace it, which ends a watch on it.
         await asyncio.sleep(CONFIGURATION_EVERY_S)
         before, seen = seen, await asyncio.to_thread(_content, path)
         if seen in {known, None} or seen != before:  # an editor may be just writing it

@@ -41,7 +41,6 @@ from deployments.cli.options import (
 )
 from flows.terminal import write_json, write_note
 from flows.terminal_console import print_wrapped, terminal_console
-from flows.verify.progress import listener
 from flows.verify.run_folder import VerifyRequest
 from flows.waiting import doing, waiting
 from monitors.alerts.redact import redact, redact_but
@@ -84,7 +83,12 @@ def check_ci(config: Config, target: str, environment: Mapping[str, str], *, all
 
 
 def _of_production(config: Config, target: str, environment: Mapping[str, str]) -> Iterator[str]:
-    from flows.context import FALLBACK_VARIABLE, HEARTBEAT_VARIABLE, TOKEN_VARIABLE, WEBHOOK_VARIABLE  # as below
+    from flows.runtime.slack import (  # as below
+        FALLBACK_VARIABLE,
+        HEARTBEAT_VARIABLE,
+        TOKEN_VARIABLE,
+        WEBHOOK_VARIABLE,
+    )
 
     production = {name for name, one in config.targets.items() if one.environment is Environment.PRODUCTION}
     if target in production:
@@ -258,16 +262,10 @@ CONNECT_S = 5.0
 
 def _is_nobody_there(request: VerifyRequest) -> bool:
     """Say so where nothing listens, before a server is started for it. Whoever is to be alerted needs the run."""
-    from flows.context import (
-        FALLBACK_VARIABLE,
-        HEARTBEAT_VARIABLE,
-        TOKEN_VARIABLE,
-        WEBHOOK_VARIABLE,
-        configuration,
-        console,
-        environment,
-    )
     from flows.data_folder import prefect_home
+    from flows.runtime.run import configuration
+    from flows.runtime.secrets import environment
+    from flows.runtime.slack import FALLBACK_VARIABLE, HEARTBEAT_VARIABLE, TOKEN_VARIABLE, WEBHOOK_VARIABLE, console
     from flows.server.prefect_server import running_server  # as below
 
     config, variables = configuration(request), environment()
@@ -286,8 +284,8 @@ def _is_nobody_there(request: VerifyRequest) -> bool:
 
 def verify_and_print(request: VerifyRequest, *, as_json: bool, verbose: bool = False) -> ExitCode:
     """Verify, print the verdict, and return its exit code."""
-    from flows.context import configuration  # as below
     from flows.data_folder import runs_folder  # as below
+    from flows.runtime.run import configuration  # as below
     from monitors.reports.results_json import read_not_correct
 
     report = verified(request, check_address=not as_json)
@@ -309,8 +307,9 @@ def verified(request: VerifyRequest, *, check_address: bool = False) -> RunRepor
 
     A run whose Prefect server ended is whole all the same where it came to its end.
     """
-    from flows.context import check_request, configuration, console  # as below
     from flows.data_folder import runs_folder  # as below
+    from flows.runtime.run import check_request, configuration  # as below
+    from flows.runtime.slack import console  # as below
     from flows.server.prefect_server import PrefectUnavailable, is_server_gone  # as below
     from flows.verify.early import verify  # as below
 
@@ -322,16 +321,15 @@ def verified(request: VerifyRequest, *, check_address: bool = False) -> RunRepor
             return None
     address = target_record(request.target, config.target(request.target)).address
     with TerminalProgress(console, address) as progress:
-        listener.set(progress)
         try:
-            return asyncio.run(verify(request))
+            return asyncio.run(verify(request, progress))
         except (KeyboardInterrupt, asyncio.CancelledError):
             _say_stopped(console, progress, "Stopped")
             return None
         except PrefectUnavailable:
             _say_stopped(console, progress, "There is no Prefect server to go on with")
             raise
-        except Exception as error:
+        except Exception as error:  # Prefect raises several kinds; only a lost server is handled
             report = finished_report(runs_folder(config), progress.run_id) if is_server_gone(error) else None
             if report is None:
                 raise
@@ -371,8 +369,9 @@ def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:
 
 def _coverage_shortfall(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
     """Why a run without a judge may stay below the coverage floor; empty where rules decide enough golds."""
-    from flows.context import environment, plan_judge  # as below
     from flows.goldset.mutation_testing import REACH_CASES, reach_of
+    from flows.runtime.judge import plan_judge  # as below
+    from flows.runtime.secrets import environment  # as below
     from monitors.graders.panel import default_panel
 
     target = config.target(name)
@@ -409,7 +408,7 @@ def verify_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Ask a live page the whole suite in a real browser; grade, gate, store, alert."""
-    from flows.context import environment  # duckdb, slack_sdk and every judge: half a second that --help can save
+    from flows.runtime.secrets import environment  # duckdb: half a second that --help can save
 
     loaded = load_config(config) if config.exists() or not is_address(target) else None
     name, loaded = with_target(target, loaded, suite)

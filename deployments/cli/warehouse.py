@@ -113,7 +113,7 @@ def age_command(
 ) -> None:
     """Remove personal data from what is old; keys stay as pseudonyms, made with LOOKOUT_AGE_KEY."""
     from flows.clock import utc_now  # duckdb
-    from flows.context import age_key  # duckdb
+    from flows.runtime.secrets import age_key  # duckdb
     from warehouse.database.retention import age
 
     key = age_key()

@@ -47,6 +47,7 @@ async def _follow(one: LogFollower, console: Console, *, once: bool, as_json: bo
         code = await _poll(one, console, as_json=as_json, say_nothing=not once)
         if once:
             return code
+        # A log file is polled; its pause is a setting.
         await asyncio.sleep(one.settings.poll_s)
 
 

@@ -82,8 +82,9 @@ def demo_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Start a real chat page, or an agent, on this machine, with faults, and verify it: in two minutes."""
-    from flows.context import connect_prefect, console  # duckdb, slack_sdk
     from flows.data_folder import prefect_home  # duckdb, slack_sdk
+    from flows.runtime.run import connect_prefect  # duckdb, slack_sdk
+    from flows.runtime.slack import console  # duckdb, slack_sdk
 
     _need_gradio(agent=agent)
     app, rated_by = _chosen(agent=agent, judge=judge, judge_url=judge_url)
@@ -167,6 +168,7 @@ def _wait_until_served(app: DemoApp, process: subprocess.Popen[bytes], port: int
                 return
         except httpx.HTTPError:
             pass
+        # A page that starts sends no event.
         time.sleep(0.2)
     raise DemoSpaceFailed(f"the {app.name} did not answer within {START_S:g} s; its log: {log}")
 
@@ -202,6 +204,7 @@ def _wait_for_a_person(places: str) -> None:
     terminal_console(stderr=True, highlight=False).print(f"{places}\nCtrl-C ends it.")
     try:
         while True:
+            # Ctrl-C ends it.
             time.sleep(3600)
     except KeyboardInterrupt:
         return

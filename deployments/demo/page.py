@@ -79,11 +79,13 @@ class Assistant:
         began = self._monotonic()
         reply = self._bot.reply(message, _earlier(history))
         half_s = self._options.delay_s / 2
+        # The demo's page takes as long as a real one would.
         await asyncio.sleep(half_s + reply.pause_s)
         shown = ""
         for chunk in reply.chunks:
             shown += chunk
             yield shown
+            # As above, spread over the chunks.
             await asyncio.sleep(half_s / len(reply.chunks))
         if self._log is not None:
             latency_ms = (self._monotonic() - began) * 1000
@@ -130,7 +132,7 @@ def build_app(options: PageOptions, *, now: Callable[[], datetime], monotonic: C
     started_at = now().isoformat(timespec="seconds").replace("+00:00", "Z")
 
     @app.get("/version")
-    def version() -> dict[str, str]:  # pyright: ignore[reportUnusedFunction] - FastAPI calls it
+    def version() -> dict[str, str]:
         return {"sha": options.commit, "started_at": started_at}
 
     bot = Bot(load_policies(), load_vocabulary(), PlantedFaults() if options.faults else NoFaults())

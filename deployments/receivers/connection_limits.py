@@ -78,7 +78,7 @@ class BoundedProtocol(H11Protocol):
         """The address that it comes from."""
         return self.client[0] if self.client else ""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the deadline of its first head."""
         super().connection_made(transport)
         self._await_head()
@@ -118,5 +118,6 @@ def allow_files() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft < wanted:
+        # A container may refuse it; the limit stays then.
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

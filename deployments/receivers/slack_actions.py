@@ -195,7 +195,7 @@ class ActionWorker(Worker):
         except MonitorError as error:
             log.warning("a press waits: %s", error)
             return False
-        except Exception:
+        except Exception:  # logged; the receiver goes on and tries what is stored again
             log.exception("a press waits: this is a fault of Lookout itself")
             return False
         return True

@@ -55,6 +55,7 @@ class Worker(ABC):
             await self._news.wait()
             self._news.clear()
             if not await self.work():
+                # What failed is tried again after a growing pause.
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, self._longest_pause_s)
                 self._news.set()

@@ -44,6 +44,7 @@ def decide(
         key = sent_once(kind.value, request.visitor.name, *action.fingerprints, as_shown)
         action = action.model_copy(update={"id": f"{ActionVia.SITE.value}-{key}"})
     act(people, action)
+    # The action is in the journal; the page says that it waits.
     with suppress(WarehouseBusy):
         apply_actions(people, wait_s=WAIT_S)
     renew_copy(request)

@@ -135,7 +135,7 @@ def _replace(folder: Path, before: Sequence[str], files: Mapping[str, str], writ
     try:
         for name, text in files.items():
             write_atomically(staged / name, text, within=folder)
-    except BaseException:
+    except BaseException:  # a cancellation, too, must leave no half-written pages
         shutil.rmtree(staged, ignore_errors=True)
         raise
     both = written.model_copy(update={"files": tuple(sorted({*written.files, *before}))})

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from deployments.up.one_installation import Holder, holder_of
-from flows.context import last_ping
 from flows.data_folder import prefect_home
 from flows.drill.standing import DrillState, standing_of
+from flows.runtime.slack import last_ping
 from flows.server.schedule_state import ScheduleState, api_in, schedule_states
 from flows.server.schedules import UTC_ZONE, Cron, PlannedDeployment, planned_deployments
 from flows.verify.run_watch import RunState

@@ -51,7 +51,7 @@ _YEAR: Final = "private, max-age=31536000, immutable"
 def templates() -> Environment:
     """The site's templates, and the report's beside them."""
     environment = template_environment(PACKAGE)
-    environment.globals.update(  # pyright: ignore[reportUnknownMemberType] - untyped in jinja2
+    environment.globals.update(
         navigation_bar=NAVIGATION,
         asset_version=asset_version,
         trend_chart=trend_chart,

@@ -24,8 +24,9 @@ from deployments.site.refresher import Refresher
 from deployments.site.rendering import Renderer
 from deployments.site.tokens import SessionSigner, TokenStore
 from flows.alerting.notifier import people_of
-from flows.context import environment, fresh_key, slack_bot
 from flows.data_folder import open_store, runs_folder
+from flows.runtime.secrets import environment, fresh_key
+from flows.runtime.slack import slack_bot
 from flows.verify.run_watch import RunWatch
 from monitors.config.file import Config
 from monitors.errors import MonitorError
@@ -96,6 +97,7 @@ def _site(config: Config, host: str, outside: Surroundings) -> Site:
 def _ask_beside(site: Site) -> None:
     """What takes long and no page should wait for, once there is a copy."""
     site.health.renew(site)
+    # The page that needs it asks again, and shows the error.
     with suppress(MonitorError):
         site.figures.once("reviews", lambda: site.reviews.answers(site.store, None, site.now()))
 

@@ -63,6 +63,7 @@ def end_family(ancestor: int, *, spare: Collection[int] = (), grace_s: float) ->
         send(left - asked, signal_number)
         asked, seen = asked | left, seen | left
         _reap(left)
+        # Processes that are not children send no event when they end.
         time.sleep(PAUSE_S)
     _reap(seen)
 
@@ -70,6 +71,7 @@ def end_family(ancestor: int, *, spare: Collection[int] = (), grace_s: float) ->
 def send(pids: Iterable[int], number: signal.Signals) -> None:
     """A signal to each that still lives."""
     for pid in pids:
+        # It ended meanwhile, or its number belongs to another process.
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
@@ -81,6 +83,7 @@ def _without(pids: frozenset[int], spare: Collection[int]) -> frozenset[int]:
 def _reap(pids: Iterable[int]) -> None:
     """Reap adopted orphans that ended; somebody else's child is left to its parent."""
     for pid in pids:
+        # Somebody else's child, see the docstring.
         with suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
 
@@ -88,6 +91,7 @@ def _reap(pids: Iterable[int]) -> None:
 def _parents() -> Iterable[tuple[int, int]]:
     """Each living process and its parent. The name in ``stat`` may hold anything: only what follows it counts."""
     for folder in PROCESSES.glob("[0-9]*"):
+        # The process ended while it was read.
         with suppress(OSError, ValueError, IndexError):
             state, parent, *_ = (
                 (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()

@@ -16,10 +16,11 @@ from deployments.site.tokens import TokenStore
 from deployments.triggers.routes import secrets_for
 from deployments.up.run_needs import check_set, traffic_checks, verify_checks
 from deployments.up.supervisor import SupervisedProcess
-from flows.context import TOKEN_VARIABLE, fresh_key
 from flows.data_folder import prefect_home
 from flows.deploys.queue import DeployQueue
 from flows.drill.receiver import RECEIVER_VARIABLE
+from flows.runtime.secrets import fresh_key
+from flows.runtime.slack import TOKEN_VARIABLE
 from flows.server.prefect_server import running_server, settings_for
 from monitors.config.file import Config
 from monitors.errors import ConfigError, MonitorError

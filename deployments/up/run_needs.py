@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from flows.context import AGE_KEY_VARIABLE, open_platform, plan_judge, refuse_rating_without_judge
+from flows.runtime.judge import plan_judge, refuse_rating_without_judge
+from flows.runtime.run import open_platform
+from flows.runtime.secrets import AGE_KEY_VARIABLE
 from monitors.config.file import Config, TargetConfig, target_record
 from monitors.config.isolation import refuse_production
 from monitors.errors import ConfigError

@@ -198,6 +198,7 @@ class Supervisor:
             async with asyncio.timeout(STOP_S):
                 await process.wait()
         except TimeoutError:
+            # It ended meanwhile.
             with suppress(ProcessLookupError):
                 process.kill()
 
@@ -232,6 +233,7 @@ class Supervisor:
         return False
 
     async def _stop_requested_within(self, seconds: float) -> None:
+        # The end of the time is a result: nobody asked to stop.
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stop_requested.wait()

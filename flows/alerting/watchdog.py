@@ -41,7 +41,7 @@ def masked(step: Callable[Given, Awaitable[Result]]) -> Callable[Given, Awaitabl
     async def safely(*args: Given.args, **kwargs: Given.kwargs) -> Result:
         try:
             return await step(*args, **kwargs)
-        except Exception as error:
+        except Exception as error:  # Prefect stores whatever is raised: all of it is redacted
             if all(redact(text) == text for text in _texts(error)):
                 raise
             safe = _replaced(error)
@@ -121,7 +121,7 @@ async def overseen(
     guard.start()
     try:
         yield
-    except Exception as error:
+    except Exception as error:  # the run's owners hear of any end, whatever it is; it is raised again
         if not isinstance(error, unreported):
             await notify_fault(notifier, fault_of(error))
         await beat.ping(Beat.FAILED, run_id=notifier.run_id, note=type(error).__name__)

@@ -33,12 +33,13 @@ from pydantic import Field, ValidationError
 from flows.alerting.faults import Fault, notify_fault, resolve_faults
 from flows.alerting.notifier import Notifier
 from flows.alerting.send import send_waiting
-from flows.clock import clock
-from flows.context import environment, hub_token, notifier_without_run
+from flows.clock import utc_now
 from flows.data_folder import open_store
 from flows.deploys.github_deployments import deployed_commit, polled_triggers
 from flows.deploys.queue import FOLDER, DeployOutcome, DeployQueue, QueuedDeploy
 from flows.deploys.runs import RunPlan, StartReport, start_waiting
+from flows.runtime.secrets import environment, hub_token
+from flows.runtime.slack import notifier_without_run
 from monitors.config.file import Config, TargetConfig, load_config, target_record
 from monitors.config.sections import DeploySettings, FirstPoll, TriggerSettings
 from monitors.errors import AccessDenied, NotifyError, WarehouseError
@@ -251,7 +252,7 @@ def watch_of(config: Config, settings: DeploySettings) -> DeployPoller:
         deploys=DeployQueue(config.data_folder),
         notifier=lambda: notifier_without_run(config, SUBJECT, Capability.DEPLOYS),
         hub_token=hub_token(),
-        now=clock.get(),
+        now=utc_now,
         variables=environment(),
     )
 

@@ -42,7 +42,7 @@ async def followed(run: LiveRun) -> AsyncGenerator[None]:
     await _say_state(run, State.PENDING, "asking the gold questions")
     try:
         yield
-    except Exception:
+    except Exception:  # GitHub shows a pending check until it gets an end, whatever broke; raised again
         await _say_state(run, State.ERROR, "the monitor itself failed; Lookout notified its owners")
         raise
 

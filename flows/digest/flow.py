@@ -23,13 +23,13 @@ from prefect.states import Completed
 from flows.alerting.faults import Fault, fault_of, notify_fault, resolve_other_faults
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
-from flows.context import notifier_without_run
 from flows.data_folder import runs_folder
 from flows.drill.course import MISSING
 from flows.drill.standing import DrillState, standing_of
 from flows.nightly.context import previous_due_at
 from flows.nightly.format import questions_text, rate_text, reports_text
 from flows.repeatability.format import digest_text
+from flows.runtime.slack import notifier_without_run
 from monitors.alerts.digest import Digest, DigestFigure
 from monitors.alerts.redact import redact
 from monitors.alerts.settings import AlertSettings

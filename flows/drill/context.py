@@ -8,8 +8,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from flows.clock import Clock, clock
-from flows.context import environment, lookout_version, nonce, run_id_of_now
+from flows.clock import Clock, utc_now
+from flows.runtime.run import lookout_version
+from flows.runtime.secrets import environment, nonce, run_id_of_now
 from monitors.config.file import Config
 from monitors.errors import MonitorError
 from monitors.records.base import UtcTime
@@ -66,7 +67,7 @@ def drill_of(
         config_path=config_path,
         environment=environment(),
         drill_id=drill_id or run_id_of_now(DRILL_TARGET),
-        now=clock.get(),
+        now=utc_now,
         monotonic=monotonic,
         chance=int(nonce(), 16),
         nonce=nonce,

@@ -17,12 +17,12 @@ from pydantic import ValidationError
 
 from flows.alerting.faults import resolve_other_faults
 from flows.alerting.pipeline import notify, resolve_incidents
-from flows.context import delivery_paths, heartbeat_in, log_line, terminal_sender
 from flows.data_folder import open_store
 from flows.drill import stations, wrong_answer
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.drill.receiver import receiver
 from flows.drill.wrong_answer import LOAD_WAIT_S, WrongAnswer, notifier_of, stop_page
+from flows.runtime.slack import delivery_paths, heartbeat_in, log_line, terminal_sender
 from monitors.alerts.decide import decide
 from monitors.alerts.group import group
 from monitors.alerts.liveness import Beat

@@ -15,9 +15,10 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
-from flows.context import environment, log_line
 from flows.drill.context import drill_of
 from flows.drill.course import Course, failure_text, failure_title
+from flows.runtime.secrets import environment
+from flows.runtime.slack import log_line
 from monitors.config.file import load_config
 from monitors.records.self_checks import DrillReport, StationResult
 

@@ -21,9 +21,9 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
-from flows.context import TOKEN_VARIABLE, WEBHOOK_VARIABLE
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.hallucination_log.follower import place_of
+from flows.runtime.slack import TOKEN_VARIABLE, WEBHOOK_VARIABLE
 from flows.server.schedules import planned_deployments
 from monitors.config.file import Config
 from monitors.errors import MonitorError, SourceUnavailable

@@ -139,6 +139,7 @@ class _Followed:
             if self._drill.monotonic() > end_s:
                 await client.set_flow_run_state(run.id, Cancelled(message="no worker took it up"), force=True)
                 raise StationFailed(f"no worker took the drill up in {limit_s:g} s", START_UP)
+            # Prefect sends no event to a client that waits.
             await asyncio.sleep(POLL_S)
         return run
 
@@ -157,6 +158,7 @@ class _Followed:
                 if (stored := await asyncio.to_thread(self._stored)) is not None:
                     return stored
                 raise self._ended_without(f"the drill ended in the worker as {state.name}: {state.message}")
+            # Prefect sends no event to a client that waits.
             await asyncio.sleep(POLL_S)
 
     def _stored(self) -> DrillReport | None:

@@ -20,20 +20,12 @@ from pydantic import BaseModel
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
-from flows.context import (
-    BROWSER_VARIABLE,
-    TOKEN_VARIABLE,
-    WEBHOOK_VARIABLE,
-    alert_sender,
-    browser_of,
-    driver_at,
-    heartbeat_in,
-    notifier_for,
-    plan_judge,
-)
 from flows.data_folder import open_store
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.maintenance.self_test import try_judges
+from flows.runtime.judge import plan_judge
+from flows.runtime.probe import BROWSER_VARIABLE, browser_of, driver_at
+from flows.runtime.slack import TOKEN_VARIABLE, WEBHOOK_VARIABLE, alert_sender, heartbeat_in, notifier_for
 from monitors.alerts.liveness import TARGET_MARK, Beat
 from monitors.alerts.observe import ObservationContext
 from monitors.alerts.observe import drill as drill_observation
@@ -193,7 +185,7 @@ async def graders(drill: DrillContext, answer: WrongAnswer) -> str:
 
 def _graded(panel: Sequence[Grader], one: CaseResult) -> CaseResult:
     grades = grade_exchange(panel, one.case, one.result) if isinstance(one.result, Exchange) else ()
-    return one.model_copy(update={"assessment": assess(one.case, one.result, grades)})
+    return one.reassess(assess(one.case, one.result, grades))
 
 
 async def judge(drill: DrillContext, answer: WrongAnswer) -> str:

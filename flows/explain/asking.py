@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from flows.context import browser_settings, driver_at, login_at, pace, script_of
+from flows.runtime.probe import browser_settings, driver_at, login_at, pace, script_of
 from monitors.config.file import Config, target_record
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess

@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from flows.context import client_of
 from flows.goldset.mutation_testing import fails_itself
+from flows.runtime.judge import client_of
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, JudgeRefused, VerdictUnreadable
 from monitors.facts.language import identify

@@ -99,7 +99,7 @@ class _EncoderProcess:
             pickle.dump((batch.lines, batch.cursor, read_at), process.stdin)
             process.stdin.flush()
             return cast("EncodedLines", pickle.load(process.stdout))  # noqa: S301 - from a process of our own
-        except BaseException:
+        except BaseException:  # a cancellation, too, leaves an answer in the pipe
             self.stop()  # its answer could come late, and be taken for that of the next batch
             raise
 

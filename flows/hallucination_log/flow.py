@@ -19,7 +19,6 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from flows.alerting.faults import fault_of, notify_fault
-from flows.context import notifier_without_run
 from flows.hallucination_log.follower import (
     LogPoll,
     describe_all,
@@ -28,6 +27,7 @@ from flows.hallucination_log.follower import (
     poll_s,
     state_name,
 )
+from flows.runtime.slack import notifier_without_run
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError, MonitorError
 from monitors.records.incidents import Capability
@@ -57,6 +57,7 @@ async def _polls(config: Config, name: str, for_s: float) -> list[LogPoll | Moni
     end = monotonic() + for_s
     polls = [await _poll(config, name)]
     while end - monotonic() > (pause := poll_s(config, name)):
+        # A log file is polled; its pause is a setting.
         await asyncio.sleep(pause)
         polls.append(await _poll(config, name))
     return polls

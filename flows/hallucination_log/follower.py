@@ -18,11 +18,13 @@ from flows.alerting.faults import Fault, notify_fault, resolve_faults, resolve_o
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
 from flows.alerting.send import send_waiting
-from flows.clock import clock
-from flows.context import cores, environment, notifier_without_run, run_id_of_now
+from flows.clock import utc_now
 from flows.hallucination_log.encoder_pool import EncoderPool
 from flows.hallucination_log.line_encoder import ASIDE_SHOWN, EncodedLines, LineSettings
 from flows.process_lock import alone
+from flows.runtime.probe import cores
+from flows.runtime.secrets import environment, run_id_of_now
+from flows.runtime.slack import notifier_without_run
 from monitors.alerts.liveness import (
     LOG_FAULTS,
     LOG_GAP,
@@ -163,6 +165,7 @@ class LogFollower:
             try:
                 return await asyncio.to_thread(self.reader.poll)
             except SourceUnavailable:
+                # A source that is away for a moment is no fault yet.
                 await asyncio.sleep(RETRY_AFTER_S)
         return await asyncio.to_thread(self.reader.poll)
 
@@ -277,7 +280,7 @@ def follower(config: Config, target: str) -> LogFollower:
         target=target,
         place=place_of(settings),
         store=notifier.store,
-        pool=EncoderPool(_line_settings(target, settings, configured), cores(), clock.get()),
+        pool=EncoderPool(_line_settings(target, settings, configured), cores(), utc_now),
         limits=BatchLimits(longest_bytes=settings.longest_line_kb * 1024),
     )
     return LogFollower(

@@ -24,7 +24,6 @@ from flows.alerting.faults import fault_of, notify_fault
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
 from flows.clock import uptime
-from flows.context import age_key, notifier_without_run
 from flows.maintenance.clock_guard import clock_fault, clock_reading
 from flows.maintenance.findings import (
     MENDED_BY_REBUILD,
@@ -34,6 +33,8 @@ from flows.maintenance.findings import (
     faults_of_check,
     faults_of_load,
 )
+from flows.runtime.secrets import age_key
+from flows.runtime.slack import notifier_without_run
 from monitors.alerts.resolve import ResolutionScope
 from monitors.config.file import Config, load_config
 from monitors.config.sections import WarehouseSettings

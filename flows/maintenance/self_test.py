@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Final
 
 from flows.clock import Clock
-from flows.context import JudgePlan, delivery_paths, heartbeat_in, open_judge, terminal_sender
+from flows.runtime.judge import JudgePlan, open_judge
+from flows.runtime.slack import delivery_paths, heartbeat_in, terminal_sender
 from monitors.alerts.decide import decide
 from monitors.alerts.group import group
 from monitors.alerts.liveness import Beat
@@ -67,6 +68,7 @@ def save_proofs(folder: Path, known: PathProofs, outcomes: Sequence[PathOutcome]
     """Add the ways that took a test message just now. A folder that cannot be written costs one more test."""
     fresh = {one.path: PathProof(at=now, alert_id=one.alert_id) for one in outcomes if one.alert_id}
     whole = known.model_copy(update={"proofs": {**known.proofs, **fresh}})
+    # A folder that cannot be written costs one more test, as the docstring says.
     with suppress(OSError, MonitorError):
         private_folder((folder / PROOFS_FILE).parent)
         write_atomically(folder / PROOFS_FILE, whole.model_dump_json(), within=folder)

@@ -15,12 +15,13 @@ from flows.nightly.census import Census
 from flows.nightly.estimate import questions_of
 from flows.nightly.grading import GradedTurn, NightlyJudging, TrafficGrader, is_open, turn_id
 from flows.nightly.read import NightlyRead
+from flows.nightly.state import IntakeCheckpoint, NightlyState
 from monitors.records.base import Record
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Assessment
-from monitors.records.nightly import CensusExample, CensusRate, NightlyReport, QuestionsAsked, SeenConversation
+from monitors.records.nightly import NightlyReport, SeenConversation
 from monitors.records.runs import CaseResult
-from monitors.records.traffic import SampledConversation, SourceWarning, StratumCount, Watermark
+from monitors.records.traffic import StratumCount
 from monitors.sources.intake import KnownIds
 from monitors.storage import write_atomically
 from warehouse.database.store import Store
@@ -36,30 +37,12 @@ EARLIER_NIGHTS: Final = 30
 """Nightly runs whose counts set the expected rates, and whose watermarks are read."""
 
 
-class IntakeCheckpoint(Record):
-    """The result of reading, saved beside the run: a nightly run that goes on after a kill does not read again."""
-
-    since: datetime
-    until: datetime
-    read: int
-    known: int
-    repeated: int = 0
-    questions: QuestionsAsked = QuestionsAsked(questions=0, up=0, down=0)
-    watermarks: tuple[Watermark, ...]
-    issues: tuple[SourceWarning, ...]
-    issue_count: int
-    interrupted: tuple[str, ...]
-    strata: tuple[StratumCount, ...] = ()
-    census: tuple[CensusRate, ...] = ()
-    examples: tuple[CensusExample, ...] = ()
-    """Redacted; they go with the note when the nightly run is over, and stay in the messages that show them."""
-
-
 class NightlyCheckpoint:
     """The journal of one nightly run, and two notes beside it: the results of reading and of judging.
 
     A note is written before the rows that it belongs to, which are one segment, and counts once they are there:
-    after a kill in between, that step starts again. Both notes go when the nightly run is over.
+    after a kill in between, that step starts again. Both notes go when the nightly run is over. Only `resume` reads
+    what the run stored.
     """
 
     def __init__(self, store: Store, target: str, run_id: str, folder: Path, grader: TrafficGrader) -> None:
@@ -79,45 +62,36 @@ class NightlyCheckpoint:
             for name, moment in since.items()
         }
 
-    def save_reading(
-        self,
-        read: NightlyRead,
-        census: Census,
-        strata: Sequence[StratumCount],
-        counted: Iterable[SeenConversation],
-        rows: Sequence[JournalRow],
-    ) -> IntakeCheckpoint:
-        """Save what was ``counted`` and not sampled, in parts; then the sample with its grades in ``rows``.
+    def save_reading(self, state: NightlyState, counted: Iterable[SeenConversation]) -> None:
+        """Save what was ``counted`` and not sampled, in parts; then the sample with its grades.
 
-        The parts belong to no run's folder: a nightly run that goes on has no use for a million ids.
+        The parts belong to no run's folder: a nightly run that is resumed has no use for a million ids.
         """
         for part in _parts(counted):
             self._store.journal.append(part, run_id=None)
-        found = {"census": census.rates, "examples": census.examples, "strata": tuple(strata)}
-        reading = reading_of(read).model_copy(update=found)
-        self._note(READING, reading)
-        self._append(rows)
-        return reading
-
-    def reading(self) -> IntakeCheckpoint | None:
-        """The result of reading, once it is done."""
-        text = self._noted(READING)
-        reading = IntakeCheckpoint.model_validate_json(text) if text is not None else None
-        if reading is None or (reading.read and not reading.strata):
-            return None
-        return reading if self._seen() or not any(one.sampled for one in reading.strata) else None
+        self._note(READING, state.reading)
+        grades = [row for result in state.results for row in rows_of(result)]
+        self._append([*grades, *(ConversationRow(row=row) for row in state.sample)])
 
     def save_judged(self, judged: NightlyJudging, settled: Sequence[CaseResult]) -> None:
         """Save the result of judging, with the replies that it ``settled``."""
         self._note(JUDGED, judged)
         self._append([AssessmentRow(row=one.assessment) for one in settled])
 
-    def judged(self) -> NightlyJudging | None:
-        """The result of judging, once it is done."""
-        text = self._noted(JUDGED)
-        if text is None or any(is_open(one) for one in self.turns()):
+    def resume(self) -> NightlyState | None:
+        """Read back what a killed nightly run had done; ``None`` where it had not read everything."""
+        text = self._noted(READING)
+        reading = IntakeCheckpoint.model_validate_json(text) if text is not None else None
+        if reading is None or (reading.read and not reading.strata):
             return None
-        return NightlyJudging.model_validate_json(text)
+        sample = self.sample()
+        if not sample and any(one.sampled for one in reading.strata):
+            return None
+        state = NightlyState(reading=reading, sample=sample, turns=self._turns(sample))
+        text = self._noted(JUDGED)
+        if text is None or any(is_open(turn) for turn in state.turns):
+            return state
+        return state.complete(NightlyJudging.model_validate_json(text))
 
     def finish(self, report: NightlyReport) -> None:
         """Save the report, and remove both notes."""
@@ -130,22 +104,13 @@ class NightlyCheckpoint:
         saved = next((row.row for row in self._rows() if isinstance(row, NightlyRunRow)), None)
         return saved or nightly_report_of(self._store, self._run_id)
 
-    def sampled(self) -> list[SampledConversation]:
-        """The sampled conversations as they may be stored."""
-        return [one.sampled for one in self._seen() if one.sampled is not None]
-
-    def sources(self) -> Mapping[str, str]:
-        """The source of each sampled conversation, by the id that it is stored under."""
-        return {one.sampled.conversation.id: one.source for one in self._seen() if one.sampled is not None}
-
-    def turns(self) -> list[GradedTurn]:
-        """Every sampled reply with its last assessment, and the stored passages that it was made from."""
-        passages = {
-            turn_id(one.conversation.id, number): turn.context
-            for one in self.sampled()
-            for number, turn in enumerate(one.conversation.turns)
-        }
-        return [GradedTurn(result=result, passages=passages.get(result.case.id, ())) for result in self.results()]
+    def sample(self) -> tuple[SeenConversation, ...]:
+        """Each sampled conversation, once: a nightly run whose note is missing has read twice."""
+        sample: dict[str, SeenConversation] = {}
+        for row in self._rows():
+            if isinstance(row, ConversationRow) and row.row.sampled is not None:
+                sample.setdefault(row.row.id, row.row)
+        return tuple(sample.values())
 
     def results(self) -> list[CaseResult]:
         """Every sampled reply with its last assessment, in the order of the sample."""
@@ -162,6 +127,18 @@ class NightlyCheckpoint:
             for said in [assessments[key]]
         ]
 
+    def _turns(self, sample: Sequence[SeenConversation]) -> tuple[GradedTurn, ...]:
+        """Every sampled reply with its last assessment, and the stored passages that it was made from."""
+        passages = {
+            turn_id(row.sampled.conversation.id, number): turn.context
+            for row in sample
+            if row.sampled is not None
+            for number, turn in enumerate(row.sampled.conversation.turns)
+        }
+        return tuple(
+            GradedTurn(result=result, passages=passages.get(result.case.id, ())) for result in self.results()
+        )
+
     def _note(self, name: str, record: Record) -> None:
         write_atomically(self._folder / name, record.model_dump_json())
 
@@ -173,20 +150,15 @@ class NightlyCheckpoint:
         if rows:
             self._store.journal.append(rows, run_id=self._run_id)
 
-    def _seen(self) -> list[SeenConversation]:
-        """Each sampled conversation, once: a nightly run whose note is missing has read twice."""
-        seen: dict[str, SeenConversation] = {}
-        for row in self._rows():
-            if isinstance(row, ConversationRow):
-                seen.setdefault(row.row.id, row.row)
-        return list(seen.values())
-
     def _rows(self) -> list[JournalRow | OutboxRow]:
         return list(self._store.journal.read_run(self._run_id))
 
 
-def reading_of(read: NightlyRead) -> IntakeCheckpoint:
-    """The result of reading, without the conversations."""
+def reading_of(
+    read: NightlyRead, census: Census | None = None, strata: Sequence[StratumCount] = ()
+) -> IntakeCheckpoint:
+    """The result of reading, without the conversations; a plan has neither census nor ``strata``."""
+    census = census or Census()
     return IntakeCheckpoint(
         since=read.since,
         until=read.until,
@@ -198,6 +170,9 @@ def reading_of(read: NightlyRead) -> IntakeCheckpoint:
         issues=tuple(read.issues),
         issue_count=read.issue_count,
         interrupted=tuple(read.interrupted),
+        strata=tuple(strata),
+        census=census.rates,
+        examples=census.examples,
     )
 
 

@@ -14,22 +14,14 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from flows.alerting.notifier import Notifier
-from flows.context import (
-    AGE_KEY_VARIABLE,
-    BROWSER_VARIABLE,
-    JudgePlan,
-    age_key,
-    alert_sender,
-    environment,
-    fresh_key,
-    nonce,
-    notifier_for,
-    plan_judge,
-)
 from flows.data_folder import open_store, runs_folder
 from flows.nightly.checkpoint import READING
 from flows.nightly.grading import TrafficGrader
 from flows.nightly.read import LookbackWindow
+from flows.runtime.judge import JudgePlan, plan_judge
+from flows.runtime.probe import BROWSER_VARIABLE
+from flows.runtime.secrets import AGE_KEY_VARIABLE, age_key, environment, fresh_key, nonce
+from flows.runtime.slack import alert_sender, notifier_for
 from monitors.config.file import Config, TargetConfig, target_record
 from monitors.errors import ConfigError
 from monitors.goldset.load import AskedQuestions, load_suite

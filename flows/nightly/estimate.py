@@ -14,8 +14,8 @@ from enum import StrEnum
 from math import fsum
 from typing import Final, NamedTuple
 
-from flows.context import JudgePlan
 from flows.nightly.grading import is_safely_graded, is_unanswered
+from flows.runtime.judge import JudgePlan
 from monitors.gate.assess import worst_first
 from monitors.gate.ratings import BEST, WORST, rating_of
 from monitors.judge.canaries import canaries_for
@@ -153,8 +153,7 @@ class NightlyEstimates:
         found = self._rate(_failed, _any_facts)
         if isinstance(found, RateUnknown):
             return found
-        sides = ("rate", "low", "high", "low_if_ungraded_right", "high_if_ungraded_failed")
-        return found.model_copy(update={name: max(getattr(found, name), self._failing) for name in sides})
+        return found.raise_to(self._failing)
 
     def severe_found(self) -> tuple[GradedStratum, ...]:
         """How many failed with severity 3, stratum by stratum."""
@@ -232,7 +231,7 @@ class NightlyEstimates:
             return self._unknown(len(standings), passed)
         parts = self._parts(passed, rest=1 - by_rule.rate)
         settled = sum(map(_is_settled, standings))
-        return join_rates(by_rule, parts).model_copy(update={"graded": settled})
+        return join_rates(by_rule, parts).count_graded(settled)
 
     def _unknown(self, sampled: int, passed: Sequence[_ConversationResult]) -> RateUnknown:
         graded = sum(one.by in {FailureBasis.GOLD, FailureBasis.JUDGE} for one in passed)
@@ -303,7 +302,13 @@ class NightlyEstimates:
             graded_counts[one.stratum] += is_graded
             failures[one.stratum] += is_graded and fails
         return tuple(
-            GradedStratum(**each.model_dump(), graded=graded_counts[each.stratum], failures=failures[each.stratum])
+            GradedStratum(
+                stratum=each.stratum,
+                conversations=each.conversations,
+                sampled=each.sampled,
+                graded=graded_counts[each.stratum],
+                failures=failures[each.stratum],
+            )
             for each in self._strata
         )
 

@@ -22,11 +22,11 @@ from prefect.states import Completed
 
 from flows.alerting.faults import fault_of, notify_fault
 from flows.alerting.watchdog import masked
-from flows.clock import clock
-from flows.context import log_line, notifier_without_run
+from flows.clock import utc_now
 from flows.nightly.context import build_nightly_context, targets_to_grade, unfinished_runs
 from flows.nightly.format import in_one_line
 from flows.nightly.run import NightlyRun
+from flows.runtime.slack import log_line, notifier_without_run
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError, MonitorError
 from monitors.records.incidents import Capability
@@ -63,11 +63,11 @@ async def grade_traffic(
     return Completed(name=_name(reports), message="; ".join(map(in_one_line, reports)), data=tuple(reports))
 
 
-@task(name="grade night", cache_policy=NO_CACHE)
+@task(name="grade nightly run", cache_policy=NO_CACHE)
 @masked
 async def grade_target(config: Config, target: str, due_at: datetime | None) -> NightlyReport:
     """Do one nightly run of one target."""
-    context = await asyncio.to_thread(build_nightly_context, config, target, clock.get()(), due_at=due_at)
+    context = await asyncio.to_thread(build_nightly_context, config, target, utc_now(), due_at=due_at)
     return await NightlyRun(context).work()
 
 

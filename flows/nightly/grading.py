@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from flows.context import JudgePlan, open_judge
+from flows.runtime.judge import JudgePlan, open_judge
 from flows.verify.judging import marked
 from monitors.facts.language import identify
 from monitors.gate.assess import assess
@@ -43,7 +43,7 @@ from monitors.records.grades import (
     JudgeLineage,
 )
 from monitors.records.runs import CaseResult, JudgeState, Judging
-from monitors.records.traffic import Conversation, Turn
+from monitors.records.traffic import Conversation
 from monitors.records.triage import Issue, TriageReference, TriageTask
 
 NO_GOLD: Final = "(live traffic: nobody wrote down what is right)"
@@ -58,6 +58,10 @@ class GradedTurn(Record):
 
     result: CaseResult
     passages: tuple[str, ...] = ()
+
+    def settle(self, result: CaseResult) -> GradedTurn:
+        """The same reply with the grades that a judge settled it with."""
+        return GradedTurn(result=result, passages=self.passages)
 
     @property
     def is_report(self) -> bool:
@@ -96,11 +100,17 @@ class TrafficGrader:
         for number, turn in enumerate(conversation.turns):
             if not turn.reply_text.strip():
                 continue
-            known = self._gold.case_of(_asked(conversation, number)) or self._of_issue(turn)
+            known = self._gold.case_of(_asked(conversation, number))
+            if known is None and turn.is_report and turn.issue_url:
+                known = self._gold.case_of((turn.issue_url,))
             case = self._case(conversation, number, known)
             said = _turn_exchange(conversation, number, run_id, known)
             panel = self.panel.for_turn(turn) if known is None else self._gold_panel
-            grades = _without_places(grade_exchange(panel, case, said))
+            # Places point into the original text, and the stored one may be shorter.
+            grades = tuple(
+                grade if isinstance(grade, Abstained) else grade.model_copy(update={"evidence": ()})
+                for grade in grade_exchange(panel, case, said)
+            )
             stored_case = self._case(stored, number, known)
             stored_exchange = _turn_exchange(stored, number, run_id, known)
             assessment = assess(stored_case, stored_exchange, grades, case_row=_case_row(stored_case))
@@ -125,10 +135,6 @@ class TrafficGrader:
             provenance=Provenance(pipeline=Pipeline.IMPORTED),
             cluster=assessment.cluster,
         )
-
-    def _of_issue(self, turn: Turn) -> GoldCase | None:
-        """The gold case of a report's issue, by the issue's address."""
-        return self._gold.case_of((turn.issue_url,)) if turn.is_report and turn.issue_url else None
 
     def _case(self, conversation: Conversation, number: int, known: GoldCase | None) -> GoldCase:
         if known is not None:
@@ -220,13 +226,6 @@ def _turn_exchange(conversation: Conversation, number: int, run_id: Identifier, 
     )
 
 
-def _without_places(grades: Sequence[Grade]) -> tuple[Grade, ...]:
-    """The grades without positions: these point into the original text, and the stored one may be shorter."""
-    return tuple(
-        grade if isinstance(grade, Abstained) else grade.model_copy(update={"evidence": ()}) for grade in grades
-    )
-
-
 NO_KNOWN_REPORT: Final = "the suite has no issue whose report is known, by which a rating could be believed"
 NO_PASSAGES: Final = "the passages that the reply was made from were not kept"
 
@@ -270,11 +269,9 @@ async def judge_traffic(
         groups, missing = await _groups_by_task(judge, settings, askable, known, seed)
     rulings = {ruling.case.id: ruling for group in groups for ruling in group.rulings}
     settled += [_ruled(one, rulings[_request(one)]) for one in askable]
-    account_after = _account_of(plan, turns, open_turns, account, groups, unaskable=reasons).model_copy(
-        update={"not_by_batch": missing}
-    )
+    judging = _account_of(plan, turns, open_turns, account, groups, unaskable=reasons, not_by_batch=missing)
     void = _void_text([group for group in groups if group.is_void])
-    return NightlyJudging(judging=account_after, void=void), tuple(settled)
+    return NightlyJudging(judging=judging, void=void), tuple(settled)
 
 
 def why_unchecked(judged: NightlyJudging) -> str:
@@ -330,7 +327,11 @@ async def _groups(
     judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], known: Sequence[GoldCase], seed: str
 ) -> tuple[tuple[JudgedGroup, ...], tuple[str, ...]]:
     """Judge in batches at half the price, or one by one where the settings say so."""
-    cases, size = [_judge_case(one) for one in askable], settings.batch_size
+    size = settings.batch_size
+    # Replies go to the judge as they are stored: personal data is masked in them already.
+    cases = [
+        JudgeCase(id=_request(turn), subject=_subject(turn), severity=turn.result.case.severity) for turn in askable
+    ]
     if settings.nightly_batches:
         patience = BatchPollPolicy(deadline_s=settings.batch_deadline_s, poll_s=settings.batch_poll_s)
         outcome = await judge_by_batch(
@@ -342,11 +343,6 @@ async def _groups(
         some = cases[at : at + size]
         groups.append(await judge.group(some, judge.group_canaries(some, known, seed=f"{seed}:{at}")))
     return tuple(groups), ()
-
-
-def _judge_case(turn: GradedTurn) -> JudgeCase:
-    """The judge's case of a reply. It is sent as it is stored: personal data is masked in it already."""
-    return JudgeCase(id=_request(turn), subject=_subject(turn), severity=turn.result.case.severity)
 
 
 def _subject(turn: GradedTurn) -> Subject:
@@ -373,7 +369,7 @@ def _retrieval_exchange(turn: GradedTurn) -> Exchange:
 def _ruled(turn: GradedTurn, ruling: Ruling) -> CaseResult:
     result = _with(turn, grade_of(ruling, _retrieval_exchange(turn)))
     unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
-    return result.model_copy(update={"assessment": marked(result.assessment, unconfirmed=unconfirmed)})
+    return result.reassess(marked(result.assessment, unconfirmed=unconfirmed))
 
 
 def _with(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
@@ -384,7 +380,7 @@ def _with(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
     trivial = fails_by_rule(case, exchange) if isinstance(added, Judged) and added.passed else None
     if trivial is not None:
         grades = (*grades, trivial)
-    return turn.result.model_copy(update={"assessment": assess(case, exchange, grades, case_row=_case_row(case))})
+    return turn.result.reassess(assess(case, exchange, grades, case_row=_case_row(case)))
 
 
 def _account_of(
@@ -395,11 +391,13 @@ def _account_of(
     groups: Sequence[JudgedGroup],
     *,
     unaskable: Sequence[str],
+    not_by_batch: tuple[str, ...] = (),
 ) -> Judging:
     ruled = [ruling for group in groups for ruling in group.rulings if isinstance(ruling, PanelRuling)]
     reasons = [r.reason for group in groups for r in group.rulings if not isinstance(r, PanelRuling)]
     why = plan.why_off or ("; ".join(_once(unaskable)) if unaskable and not ruled else "")
     voids = [group for group in groups if group.is_void]
+    lineages = {_name(ruling.lineage): ruling.lineage for ruling in ruled}
     return Judging(
         state=JudgeState.ON if groups else JudgeState.OFF,
         why=why,
@@ -412,7 +410,7 @@ def _account_of(
         void_groups=len(voids),
         void_grades=sum(len(group.rulings) for group in voids),
         ungraded_because=_once([*reasons, *unaskable])[:5],
-        lineages=_lineages(ruled),
+        lineages=tuple(lineages[name] for name in sorted(lineages)),
         calls=account.total.calls,
         input_tokens=account.total.input_tokens,
         cached_tokens=account.total.cached_tokens,
@@ -420,16 +418,12 @@ def _account_of(
         cost_usd=account.total.usd,
         budget_usd=plan.settings.budget_usd if plan.settings else None,
         budget_reached=account.is_reached,
+        not_by_batch=not_by_batch,
     )
 
 
 def _once(reasons: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reasons))
-
-
-def _lineages(ruled: Sequence[PanelRuling]) -> tuple[JudgeLineage, ...]:
-    found = {_name(one.lineage): one.lineage for one in ruled}
-    return tuple(found[name] for name in sorted(found))
 
 
 def graded_by(judging: Judging, rules: str) -> str:

@@ -32,7 +32,7 @@ from flows.nightly.alerts import (
 )
 from flows.nightly.census import Census, census_of, census_pool
 from flows.nightly.census_worker import CensusSettings
-from flows.nightly.checkpoint import IntakeCheckpoint, NightlyCheckpoint, reading_of, rows_of
+from flows.nightly.checkpoint import NightlyCheckpoint, reading_of
 from flows.nightly.context import NightlyContext
 from flows.nightly.estimate import (
     RULES,
@@ -44,8 +44,9 @@ from flows.nightly.estimate import (
     wanted_rates,
 )
 from flows.nightly.feedback import write_scores
-from flows.nightly.grading import NightlyJudging, graded_by, judge_traffic, why_unchecked
+from flows.nightly.grading import GradedTurn, graded_by, judge_traffic, why_unchecked
 from flows.nightly.read import NightlyRead, read_traffic, watermarks_of, window
+from flows.nightly.state import IntakeCheckpoint, NightlyState
 from flows.process_lock import alone
 from flows.waiting import doing
 from monitors.alerts.observe import ObservationContext, fingerprint
@@ -54,7 +55,7 @@ from monitors.alerts.traffic_census import Ending
 from monitors.judge.calibration import FEW
 from monitors.records.estimates import DriftReading, DriftState, NightlyPlan, RateEstimate
 from monitors.records.grades import Assessment
-from monitors.records.incidents import IncidentKind, Observation
+from monitors.records.incidents import IncidentKind
 from monitors.records.nightly import CensusKind, CensusRate, NightlyReport, SeenConversation
 from monitors.records.runs import Judging
 from monitors.records.traffic import Conversation, SampledConversation
@@ -62,14 +63,13 @@ from monitors.sources.privacy import protected
 from monitors.sources.sampling.plan import plan_nightly
 from monitors.sources.sampling.sample import Candidates, Sample, expected_rates
 from monitors.stats.agreement import effective
-from warehouse.journal.rows import ConversationRow, JournalRow
 from warehouse.queries.reviews import reviewed
 
 GRADED_AHEAD: Final = "GradedAhead"
 
 
 class NightlyRun:
-    """Grades one nightly run. All of its state is in the journal and its checkpoint's notes."""
+    """Grades one nightly run. Its state is saved after each step, and read back only to resume a killed run."""
 
     def __init__(self, context: NightlyContext) -> None:
         self._context = context
@@ -89,14 +89,17 @@ class NightlyRun:
                 await self._notify_of_future(done)
                 return done
             doing(f"{self._context.target}: reading and grading what users asked")
-            reading = await asyncio.to_thread(self._checkpoint.reading) or await self._read_and_save()
+            state = await asyncio.to_thread(self._checkpoint.resume)
+            if state is None:
+                state = await asyncio.to_thread(self._grade, await self._read())
             doing(f"{self._context.target}: judging the sample")
-            judged = await asyncio.to_thread(self._checkpoint.judged) or await self._judge()
+            if state.judged is None:
+                state = await self._judge(state)
             doing(f"{self._context.target}: estimating, recording, notifying")
-            estimates = await asyncio.to_thread(self._estimates, reading, judged)
-            report = await asyncio.to_thread(self._report, reading, judged, estimates)
-            await self._notify(report, reading, judged)
-            await self._write_back(report, estimates)
+            estimates = await asyncio.to_thread(self._estimates, state)
+            report = await asyncio.to_thread(self._report, state, estimates)
+            await self._notify(report, state)
+            await self._write_back(report, state, estimates)
             await asyncio.to_thread(self._checkpoint.finish, report)
             return report
 
@@ -145,10 +148,6 @@ class NightlyRun:
 
     # --- reading, sampling, grading by rule: one step -------------------------------------------------------
 
-    async def _read_and_save(self) -> IntakeCheckpoint:
-        """Read everything, and save the sample with its grades."""
-        return await asyncio.to_thread(self._save, await self._read())
-
     async def _read(self) -> NightlyRead:
         context = self._context
         past = [one for one in self._earlier if one.finished_at <= self._began_at]  # else the clock was ahead
@@ -165,13 +164,22 @@ class NightlyRun:
         earlier = [one for nightly in self._earlier for one in nightly.strata]
         return read.candidates.sample(expected_rates(read.candidates.members(), earlier))
 
-    def _save(self, read: NightlyRead) -> IntakeCheckpoint:
-        sample, rows = self._sample(read), list[JournalRow]()
-        sampled = self._graded(sample, rows)
-        census = self._census(read)
-        rows += [ConversationRow(row=one) for one in self._seen(read, sampled) if one.sampled is not None]
-        counted = (one for one in self._seen(read, sampled) if one.sampled is None)
-        return self._checkpoint.save_reading(read, census, sample.strata, counted, rows)
+    def _grade(self, read: NightlyRead) -> NightlyState:
+        """Sample what was read, grade the sample by rule, and save that."""
+        context, sample = self._context, self._sample(read)
+        stored_samples, turns = dict[str, SampledConversation](), list[GradedTurn]()
+        for sampled in sample.sampled:
+            stored = self._stored(sampled.conversation)
+            stored_samples[sampled.conversation.id] = sampled.store_as(stored)
+            turns += context.grader.turns(sampled.conversation, stored, context.run_id)
+        state = NightlyState(
+            reading=reading_of(read, self._census(read), sample.strata),
+            sample=tuple(row for row in self._seen(read, stored_samples) if row.sampled is not None),
+            turns=tuple(turns),
+        )
+        counted = (row for row in self._seen(read, stored_samples) if row.sampled is None)
+        self._checkpoint.save_reading(state, counted)
+        return state
 
     def _stored(self, conversation: Conversation) -> Conversation:
         """The version of a conversation that may be stored."""
@@ -179,16 +187,6 @@ class NightlyRun:
         return protected(
             conversation, context.settings.privacy, context.key, account_patterns=context.facts.account_patterns
         )
-
-    def _graded(self, sample: Sample, rows: list[JournalRow]) -> Mapping[str, SampledConversation]:
-        """Every sampled conversation as it may be stored, by its original id; its grades go to ``rows``."""
-        context, stored_samples = self._context, dict[str, SampledConversation]()
-        for one in sample.sampled:
-            stored = self._stored(one.conversation)
-            stored_samples[one.conversation.id] = one.model_copy(update={"conversation": stored})
-            for turn in context.grader.turns(one.conversation, stored, context.run_id):
-                rows += rows_of(turn.result)
-        return stored_samples
 
     def _seen(self, read: NightlyRead, sampled: Mapping[str, SampledConversation]) -> Iterator[SeenConversation]:
         """Every conversation that was read. A new iterator each time: a list of a million would not fit."""
@@ -206,30 +204,29 @@ class NightlyRun:
 
     # --- judging --------------------------------------------------------------------------------------------
 
-    async def _judge(self) -> NightlyJudging:
+    async def _judge(self, state: NightlyState) -> NightlyState:
         context = self._context
-        turns = await asyncio.to_thread(self._checkpoint.turns)
         plan = context.judge
         known = await asyncio.to_thread(context.gold) if plan.settings and not plan.why_off else ()
         judged, settled = await judge_traffic(
-            plan, turns, known, seed=context.run_id, environment=context.environment, nonce=context.nonce
+            plan, state.turns, known, seed=context.run_id, environment=context.environment, nonce=context.nonce
         )
         await asyncio.to_thread(self._checkpoint.save_judged, judged, settled)
-        return judged
+        return state.complete(judged, settled)
 
     # --- evaluating -----------------------------------------------------------------------------------------
 
-    def _estimates(self, reading: IntakeCheckpoint, judged: NightlyJudging) -> NightlyEstimates:
-        said: dict[str, list[Assessment]] = defaultdict(list)
-        for result in self._checkpoint.results():
-            said[result.case.cluster or ""].append(result.assessment)
-        found = self._reviews(judged.judging)
+    def _estimates(self, state: NightlyState) -> NightlyEstimates:
+        reading, assessments = state.reading, defaultdict[str, list[Assessment]](list)
+        for result in state.results:
+            assessments[result.case.cluster or ""].append(result.assessment)
+        found = self._reviews(state.judging.judging)
         confusion = effective(found) if len(found) >= FEW else None
         return NightlyEstimates(
             reading.strata,
-            self._checkpoint.sampled(),
-            said,
-            why_unchecked=why_unchecked(judged),
+            state.conversations,
+            assessments,
+            why_unchecked=why_unchecked(state.judging),
             confusion=confusion,
             disclosing=_disclosing(reading.census, reading.read),
             failing=_failing(reading.census, reading.read),
@@ -244,21 +241,29 @@ class NightlyRun:
             if one.lineage in judges
         ]
 
-    def _report(
-        self, reading: IntakeCheckpoint, judged: NightlyJudging, estimates: NightlyEstimates
-    ) -> NightlyReport:
-        context, sampled = self._context, self._checkpoint.sampled()
-        who = graded_by(judged.judging, RULES)
-        state, drift_reading = self._drift_after(judged, estimates, who)
+    def _report(self, state: NightlyState, estimates: NightlyEstimates) -> NightlyReport:
+        context, reading, judging = self._context, state.reading, state.judging.judging
+        who = graded_by(judging, RULES)
+        drift, drift_reading = self._drift_after(judging, estimates, who)
         failed = estimates.failed()
         corrected = isinstance(failed, RateEstimate) and failed.corrected
         return NightlyReport(
-            **reading.model_dump(exclude={"examples", "strata"}),
+            since=reading.since,
+            until=reading.until,
+            read=reading.read,
+            known=reading.known,
+            repeated=reading.repeated,
+            questions=reading.questions,
+            watermarks=reading.watermarks,
+            issues=reading.issues,
+            issue_count=reading.issue_count,
+            interrupted=reading.interrupted,
+            census=reading.census,
             run_id=context.run_id,
             target=context.target,
             due_at=context.due_at,
             finished_at=self._notifier.now(),
-            sampled=len(sampled),
+            sampled=len(state.sample),
             strata=estimates.severe_found(),
             fact_strata=estimates.facts(),
             severe=estimates.severe(),
@@ -266,23 +271,22 @@ class NightlyRun:
             kinds=estimates.kinds(),
             facts=estimates.checked(),
             known_questions=estimates.against_gold(),
-            reports=reports_rated(self._checkpoint.results()),
-            reviews=len(self._reviews(judged.judging)) if corrected else 0,
+            reports=reports_rated(state.results),
+            reviews=len(self._reviews(judging)) if corrected else 0,
             graded_by=who,
-            drift=state,
+            drift=drift,
             drift_reading=drift_reading,
-            judging=judged.judging,
+            judging=judging,
         )
 
     def _drift_after(
-        self, judged: NightlyJudging, estimates: NightlyEstimates, who: str
+        self, judging: Judging, estimates: NightlyEstimates, who: str
     ) -> tuple[DriftState | None, DriftReading | None]:
         """The drift test after this run, where all that it follows was graded; else unchanged, without a reading.
 
         With a judge the test follows the facts, without any what rules find: a judge that did not speak changes
         neither.
         """
-        judging = judged.judging
         if judging.judged and not judging.is_short and not judging.void_groups:
             counts = estimates.facts()
         elif self._context.judge.settings is None:
@@ -300,7 +304,7 @@ class NightlyRun:
 
     # --- notifying ------------------------------------------------------------------------------------------
 
-    async def _notify(self, report: NightlyReport, reading: IntakeCheckpoint, judged: NightlyJudging) -> None:
+    async def _notify(self, report: NightlyReport, state: NightlyState) -> None:
         notifier, now = self._notifier, self._notifier.now()
         at = ObservationContext(
             target=notifier.target,
@@ -310,12 +314,18 @@ class NightlyRun:
             owner=notifier.owner,
         )
         wrong = faults(report)
-        results = await asyncio.to_thread(self._checkpoint.results)
         seen = [
-            *self._seen_by_census(report, reading, at),
-            *seen_in_traffic(results, report, at, notifier.settings),
-            *drifted(report, results, at, notifier.settings),
-            *void(judged.void, at),
+            *seen_by_census(
+                report,
+                self._earlier,
+                state.reading.examples,
+                at=at,
+                settings=notifier.settings,
+                severity=self._context.settings.severity,
+            ),
+            *seen_in_traffic(state.results, report, at, notifier.settings),
+            *drifted(report, state.results, at, notifier.settings),
+            *void(state.judging.void, at),
             *fault_observations(wrong, at),
         ]
         open_ones = await asyncio.to_thread(notifier.store.open_incidents, notifier.target)
@@ -342,12 +352,6 @@ class NightlyRun:
         await resolve_faults(notifier, gone, began_at=report.until)
         await resolve_other_faults(notifier, but=NIGHT_FAULTS, ending=GRADED_AGAIN, began_at=self._began_at)
 
-    def _seen_by_census(
-        self, report: NightlyReport, reading: IntakeCheckpoint, at: ObservationContext
-    ) -> Iterator[Observation]:
-        settings, severity = self._notifier.settings, self._context.settings.severity
-        return seen_by_census(report, self._earlier, reading.examples, at=at, settings=settings, severity=severity)
-
     async def _end_drift(self, report: NightlyReport, scope: ResolutionScope) -> None:
         """Report a rate that is back. A new rate that stood for a week is no news and no success."""
         text = drift_ended(report)
@@ -357,14 +361,11 @@ class NightlyRun:
             drift = fingerprint(self._notifier.target, IncidentKind.DRIFT, METRIC)
             await resolve_incidents(self._notifier, {drift: None}, began_at=self._notifier.now())
 
-    async def _write_back(self, report: NightlyReport, estimates: NightlyEstimates) -> None:
+    async def _write_back(self, report: NightlyReport, state: NightlyState, estimates: NightlyEstimates) -> None:
         """Write scores to the sources of the conversations, where that is wanted; report trouble with it."""
         if not self._context.settings.write_back:
             return
-        sampled, source_of = await asyncio.to_thread(
-            lambda: (self._checkpoint.sampled(), self._checkpoint.sources())
-        )
-        written = await write_scores(self._context.sources, sampled, source_of, estimates)
+        written = await write_scores(self._context.sources, state.conversations, state.sources, estimates)
         if written.fault is not None:
             await notify_fault(self._notifier, written.fault)
         elif written.conversations:

@@ -8,9 +8,10 @@ from datetime import timedelta
 from random import Random
 from typing import Final
 
-from flows.clock import Clock, clock
-from flows.context import JudgePlan, environment, hub_token, nonce, plan_judge, run_id_of_now
+from flows.clock import Clock, utc_now
 from flows.data_folder import open_store
+from flows.runtime.judge import JudgePlan, plan_judge
+from flows.runtime.secrets import environment, hub_token, nonce, run_id_of_now
 from flows.verify.snapshot import grading_hashes
 from monitors.config.file import Config, TargetConfig, target_record
 from monitors.config.isolation import refuse_production
@@ -69,7 +70,7 @@ def build_repeatability_context(config: Config, target: str) -> RepeatabilityCon
         judge=plan_judge(config.judge, record, environment()),
         store=open_store(config),
         run_id=run_id_of_now(target),
-        now=clock.get(),
+        now=utc_now,
         rng=Random(nonce()),  # noqa: S311 - a sample and a simulation, no secret
         environment=environment(),
         nonce=nonce,

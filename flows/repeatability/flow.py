@@ -20,11 +20,11 @@ from prefect.states import Completed
 
 from flows.alerting.faults import fault_of, notify_fault, resolve_other_faults
 from flows.alerting.watchdog import masked
-from flows.context import log_line, notifier_without_run
 from flows.repeatability.context import build_repeatability_context
 from flows.repeatability.format import session_in_one_line
 from flows.repeatability.session import RepeatabilitySession
 from flows.repeatability.targets import measured_targets
+from flows.runtime.slack import log_line, notifier_without_run
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError, MonitorError
 from monitors.records.incidents import Capability

@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final, Self
 
-from flows.context import open_judge
 from flows.explain.asking import asker_at
 from flows.repeatability.context import RepeatabilityContext
 from flows.repeatability.sample import sampled_cases
+from flows.runtime.judge import open_judge
 from flows.verify.judging import JudgeQueue, PendingAnswer, ruled_assessment
 from flows.waiting import doing
 from monitors.errors import ProbeError, WarehouseBusy
@@ -93,7 +93,7 @@ class RepeatabilitySession:
             after, why_not = await _serving(context)
         session = self._session(sampled, started_at, before, why_not, self._void(before, after))
         await self._store(session)
-        session = session.model_copy(update={"figures": await asyncio.to_thread(figures, context, session)})
+        session = session.add_figures(await asyncio.to_thread(figures, context, session))
         await self._store(session)
         return session
 
@@ -299,12 +299,8 @@ def figures(context: RepeatabilityContext, session: RepeatabilityRun | None = No
         configured=context.configured.probe.repeats_severity_3,
         baseline=baseline,
     )
-    return known.model_copy(
-        update={
-            "sessions": found.sessions,
-            "void_sessions": found.void_sessions,
-            "free_pairs": len(pairs_of(found.of_runs)),
-        }
+    return known.count_sessions(
+        sessions=found.sessions, void_sessions=found.void_sessions, free_pairs=len(pairs_of(found.of_runs))
     )
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from flows.context import environment
 from flows.data_folder import prefect_home
+from flows.runtime.secrets import environment
 from flows.server import prefect_server
 from flows.server.prefect_server import LocalServer
 from flows.terminal import guarded_output, write_note
@@ -71,6 +71,7 @@ def _watch(home: Path, server: LocalServer) -> None:
         threading.Event().wait(POLL_S)
         silent = 0 if prefect_server.running_server(home) else silent + 1
     _say(f"Prefect's server at {server.api_url} answers no more")
+    # It ended meanwhile, or its number belongs to another process.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(server.pid, signal.SIGKILL)
 

@@ -249,6 +249,7 @@ def _is_gone(server: LocalServer, within_s: float) -> bool:
         if child.poll() is not None if child is not None else not _lives(server):
             _children.pop(server.pid, None)
             return True
+        # A process that is not a child sends no event when it ends.
         time.sleep(POLL_INTERVAL_S)
     return False
 
@@ -330,6 +331,7 @@ def _comes_up(server: LocalServer, home: Path, within_s: float, say: Callable[[s
         if so_far_s >= (said + 1) * STILL_EVERY_S:
             said = int(so_far_s // STILL_EVERY_S)
             say(f"Still starting, {so_far_s:.0f} s so far; a busy machine takes longer …")
+        # A server that starts sends no event; its port is polled.
         time.sleep(POLL_INTERVAL_S)
     return True
 
@@ -384,6 +386,7 @@ def _free_port(known: int | None) -> int:
     while known is not None and time.monotonic() < end:
         if _is_free(known):
             return known
+        # The kernel frees a port some moments after its process.
         time.sleep(POLL_INTERVAL_S)
     for port in range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY):
         if _is_free(port):
@@ -411,6 +414,7 @@ def _one_choice_of_port(wait_s: float) -> Generator[None]:
     end = time.monotonic() + wait_s
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as choosing:
         while not _bound(choosing, FIRST_PORT) and time.monotonic() < end:
+            # Another start holds the port for as long as it takes; nothing tells when it is free.
             time.sleep(POLL_INTERVAL_S)
         yield
 

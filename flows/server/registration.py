@@ -42,7 +42,7 @@ from prefect.server.schemas.schedules import CronSchedule
 from prefect.types import SecretDict
 from prefect.types.entrypoint import EntrypointType
 
-from flows.context import SlackWay
+from flows.runtime.slack import SlackWay
 from flows.server.schedules import DRILL, TAG, Cron, Every, PlannedDeployment
 from monitors.records.base import Record
 from monitors.reports.format import zoned_moment

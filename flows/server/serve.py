@@ -16,8 +16,10 @@ from typing import Final
 
 from flows.alerting.pipeline import send_undelivered
 from flows.clock import utc_now
-from flows.context import connect_prefect, environment, log_line, notifier_without_run, slack_way
 from flows.data_folder import open_store, prefect_home
+from flows.runtime.run import connect_prefect
+from flows.runtime.secrets import environment
+from flows.runtime.slack import log_line, notifier_without_run, slack_way
 from flows.server.prefect_server import running_server
 from flows.server.schedules import planned_deployments
 from flows.terminal import guarded_output, write_note

@@ -98,6 +98,7 @@ class EarlyAlerts:
             self._message = asyncio.create_task(notify(self._run.context.notifier, batch, summary=summary))
             await asyncio.wait({self._message})
             await self._settle()
+            # Failures of the next seconds go into one message instead of one each.
             await asyncio.sleep(PAUSE_S)
 
     async def _settle(self) -> None:

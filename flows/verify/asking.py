@@ -1,6 +1,6 @@
 """Ask a run's questions: the part of a verification that needs no Prefect server, and does not wait for one.
 
-prepared ─▶ ask_in_time ─▶ wait_for_deploy ─▶ question ─▶ grade ─▶ journal ─┬─▶ severity-3 failure: alert, at once
+prepare_run ─▶ ask_in_time ─▶ wait_for_deploy ─▶ question ─▶ grade ─▶ journal ─┬─▶ severity-3 failure: alert at once
 ▲                          └─▶ open: the judge
 └── wait_out, where the app stopped answering
 """
@@ -10,17 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Final
 
 from flows.alerting.faults import Fault, fault_of, notify_fault
 from flows.alerting.watchdog import HUNG_RUN
-from flows.context import browser_of, chat_driver, configuration, notifier_without_run, pace, wire
 from flows.data_folder import runs_folder
+from flows.runtime.probe import browser_of, pace
+from flows.runtime.run import build_run_context, chat_driver, configuration
+from flows.runtime.slack import notifier_without_run
 from flows.verify.alerts import EarlyAlerts, observation_context
 from flows.verify.judging import JudgeStage
-from flows.verify.progress import listener
+from flows.verify.progress import ProgressListener
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun, named_baseline
 from monitors.errors import ConfigError, ProbeError
@@ -36,30 +35,20 @@ from monitors.records.incidents import Capability
 from monitors.records.runs import CaseResult
 
 
-@dataclass(frozen=True)
-class EarlyRun:
-    """A run whose questions are being asked before its flow begins."""
-
-    run: LiveRun
-    asking: asyncio.Task[None]
-
-
-early_run: Final[ContextVar[EarlyRun | None]] = ContextVar("early_run", default=None)
-"""A flow's parameters are stored on the server; what lives comes beside them."""
-
-
-async def prepared(request: VerifyRequest, *, unreported: tuple[type[Exception], ...]) -> LiveRun:
+async def prepare_run(
+    request: VerifyRequest, listener: ProgressListener, *, unreported: tuple[type[Exception], ...]
+) -> LiveRun:
     """Load the configuration and the suite, open the journal, and take over a stopped run's answers.
 
     No message is sent about errors that are ``unreported``: whoever started the run reads them.
     """
     try:
         await asyncio.to_thread(named_baseline, request.baseline, runs_folder(configuration(request)))
-        run = LiveRun(await asyncio.to_thread(wire, request))
+        run = LiveRun(await asyncio.to_thread(build_run_context, request, listener))
         await asyncio.to_thread(run.context.journal.append_suite, run.context.suite)
         if run.context.run_folder.resumed:
             await asyncio.to_thread(run.recall)
-    except Exception as error:
+    except Exception as error:  # whatever broke, its owners hear of it; raised again
         if not isinstance(error, unreported):
             await _notify_unprepared(request, error)
         raise
@@ -111,7 +100,7 @@ async def wait_for_deploy(run: LiveRun) -> bool:
     settings = context.configured.probe.readiness
     if context.target.space is None and settings.version_url is None:
         return True
-    listener.get().stage("waiting for the deploy")
+    context.listener.stage("waiting for the deploy")
     try:
         ready = await wait_until_ready(
             context.target, settings, commit=context.start.commit, hub_token=context.hub_token
@@ -128,14 +117,14 @@ async def wait_out(run: LiveRun) -> None:
 
     Raises a `ProbeError` when it does not: then the run stops, and one message says so.
     """
-    settings = run.context.configured.probe
-    listener.get().stage("waiting for the app to come back")
+    settings, listener = run.context.configured.probe, run.context.listener
+    listener.stage("waiting for the app to come back")
     try:
         await wait_until_back(
             run.context.target, settings, known=run.has_answers, commit=run.commit, hub_token=run.context.hub_token
         )
     finally:
-        listener.get().stage("asking")
+        listener.stage("asking")
 
 
 async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> None:
@@ -143,21 +132,21 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
     context = run.context
     settings = context.configured.probe
     planned = tuple(worst_first(context.suite.cases, repeats_severity_3=settings.repeats_severity_3))
-    listener.get().planned(context.run_id, len(planned), run.resumed)
+    context.listener.planned(context.run_id, len(planned), run.resumed)
     known = frozenset(run.answered)
     left = tuple(still_open(planned, known))
 
     async def on_graded(result: CaseResult) -> None:
         on_result(result)
         if (result.case.id, result.result.repeat) not in known:  # else it was counted as stored, and is judged now
-            listener.get().on_result(result)
+            context.listener.on_result(result)
             run.done += 1
             await run.on_step(run.done, len(planned))
 
     async with JudgeStage(run, on_graded) as judges, AsyncExitStack() as stack:
         if not left or not await wait_for_deploy(run):
             return
-        listener.get().stage("asking")
+        context.listener.stage("asking")
         grader = _Grading(run, judges, on_graded)
         driver = await stack.enter_async_context(chat_driver(context))
         run.browser = browser_of(driver)

@@ -1,7 +1,7 @@
 """Verify at once, without waiting for the Prefect server: the flow takes the run over when the server answers.
 
-    prepared ─▶ asking ─────────────────────────────▶ ask_and_grade waits for it ─▶ …
-           └──▶ server starts ─▶ Prefect is imported ─▶ verify_deploy ┘
+    prepare_run ─▶ asking ─────────────────────────────▶ ask_and_grade waits for it ─▶ …
+              └──▶ server starts ─▶ Prefect is imported ─▶ verify_deploy ┘
 
 The journal has every result at once, as in the flow. Where no server comes, asking ends, and what was answered is
 what a stopped run leaves: the same command goes on from there.
@@ -17,10 +17,10 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from typing import TypeVar, cast
 
-from flows.context import configuration, connect_prefect
+from flows.runtime.run import configuration, connect_prefect
 from flows.server.prefect_server import PrefectUnavailable
-from flows.verify.asking import EarlyRun, ask_in_time, early_run, prepared
-from flows.verify.progress import listener
+from flows.verify.asking import ask_in_time, prepare_run
+from flows.verify.progress import ProgressListener
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun
 from monitors.errors import ConfigError
@@ -29,30 +29,30 @@ from monitors.records.runs import RunReport
 Result = TypeVar("Result")
 
 
-async def verify(request: VerifyRequest) -> RunReport:
+async def verify(request: VerifyRequest, listener: ProgressListener) -> RunReport:
     """The report of a run that asks at once. Raises as `verify_deploy`, and `PrefectUnavailable`."""
     config = configuration(request)
-    async with _asking(await prepared(request, unreported=(ConfigError,))) as early:
-        early_run.set(early)
-        with _stopped_by_sigterm(), _shown_waiting(early.asking):
+    run = await prepare_run(request, listener, unreported=(ConfigError,))
+    async with _ask_early(run) as asking:
+        with _stopped_by_sigterm(), _shown_waiting(asking, listener):
             await _beside(lambda: connect_prefect(config))
             await _beside(lambda: import_module("flows.verify.flow"))  # 3 s, in which answers must be heard
-        from flows.verify.flow import verify_deploy  # Prefect reads its server's address at import
+        from flows.verify.flow import take_over  # Prefect reads its server's address at import
 
         # A flow that returns a state hands out the state's data.
-        return cast("RunReport", await verify_deploy(request))
+        return cast("RunReport", await take_over(run)(request))
 
 
 @asynccontextmanager
-async def _asking(run: LiveRun) -> AsyncGenerator[EarlyRun]:
+async def _ask_early(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]:
     """Ask; whatever ends the run before all is asked ends the asking too.
 
     Where asking failed by itself and no server came to hear of it, its own error is raised.
     """
     with run.context.run_folder:
-        asking = asyncio.create_task(ask_in_time(run))
+        run.asking = asking = asyncio.create_task(ask_in_time(run))
         try:
-            yield EarlyRun(run, asking)
+            yield asking
         except PrefectUnavailable as unavailable:
             error = asking.exception() if asking.done() and not asking.cancelled() else None
             if error is not None:
@@ -64,11 +64,11 @@ async def _asking(run: LiveRun) -> AsyncGenerator[EarlyRun]:
 
 
 @contextmanager
-def _shown_waiting(asking: asyncio.Task[None]) -> Generator[None]:
+def _shown_waiting(asking: asyncio.Task[None], listener: ProgressListener) -> Generator[None]:
     """Say so when all is asked before there is a server."""
 
     def show(_: asyncio.Task[None]) -> None:
-        listener.get().stage("waiting for the Prefect server")
+        listener.stage("waiting for the Prefect server")
 
     asking.add_done_callback(show)
     yield

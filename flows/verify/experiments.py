@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from flows.context import open_platform
+from flows.runtime.run import open_platform
 from flows.verify.experiment_rows import CaseWeights, in_parts, rows_of
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
@@ -98,6 +98,7 @@ async def experiment_of(run: LiveRun) -> AsyncGenerator[ExperimentWriter | None]
             yield ExperimentWriter(run, address, opening)
         finally:
             opening.cancel()
+            # The cancellation is ours, and a failed opening is the writer's to report.
             with suppress(asyncio.CancelledError, Exception):
                 await opening
 

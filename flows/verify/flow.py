@@ -12,7 +12,9 @@ says so.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Final
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
@@ -25,13 +27,14 @@ from flows.alerting.faults import fault_of
 from flows.alerting.pipeline import notify
 from flows.alerting.run_summary import format_recheck_of, run_summary
 from flows.alerting.watchdog import masked, overseen
-from flows.context import heartbeat, log_line, stop_process
 from flows.deploys.pull_requests import followed, post_results, pulls_of
 from flows.goldset.mutation_testing import severe_mutation_score
+from flows.runtime.run import stop_process
+from flows.runtime.slack import heartbeat, log_line
 from flows.verify.alerts import describe_notifications, flaky_notes, observe_run, scope_after
-from flows.verify.asking import ask_in_time, early_run, prepared
+from flows.verify.asking import ask_in_time, prepare_run
 from flows.verify.experiments import ExperimentWriter, experiment_of
-from flows.verify.progress import RunLog, listener
+from flows.verify.progress import NO_LISTENER, RunLog
 from flows.verify.publish import ProgressPage, publish_artifacts
 from flows.verify.recheck import recheck_failures
 from flows.verify.run_folder import VerifyRequest
@@ -49,20 +52,36 @@ from monitors.reports.write import ReportPaths, write_reports
 from warehouse.database.rebuild import rebuild
 from warehouse.journal.rows import RunRow
 
+NAME: Final = "verify-deploy"
 LOAD_WAIT_S = 30.0
 """Loading may wait this long for another process; the next run loads what this one cannot."""
 
 
-@flow(name="verify-deploy", description=__doc__)
+@flow(name=NAME, description=__doc__)
 async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
     """Verify one target and return its report, as the data of a state that is named after the verdict.
 
     Raises `ConfigError` before anything is asked. A run that is stopped in the middle stores what was answered, and
     the next run with the same target, suite and commit goes on from there.
     """
-    if deployment.id:  # pyright: ignore[reportUnknownMemberType] - made at run time
-        listener.set(RunLog(request.target, log_line))
-    run = await prepare(request)
+    return await _verify(request, None)
+
+
+def take_over(run: LiveRun) -> Callable[[VerifyRequest], Awaitable[State[RunReport]]]:
+    """Return the same flow for a run that this process began before it had a server.
+
+    Prefect stores a flow's parameters on its server, so what is alive comes with the function.
+    """
+
+    @flow(name=NAME, description=__doc__)
+    async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
+        return await _verify(request, run)
+
+    return verify_deploy
+
+
+async def _verify(request: VerifyRequest, begun: LiveRun | None) -> State[RunReport]:
+    run = await prepare(request, begun)
     context = run.context
     limits = context.config.watchdog
     beat = heartbeat(context.config, context.target.name)
@@ -92,15 +111,17 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
 
 @task(name="prepare", cache_policy=NO_CACHE)
 @masked
-async def prepare(request: VerifyRequest) -> LiveRun:
+async def prepare(request: VerifyRequest, begun: LiveRun | None) -> LiveRun:
     """Take over the run that this process began before it had a server, or prepare one."""
-    early = early_run.get()
-    return early.run if early is not None else await prepared(request, unreported=_raised_for_caller())
+    if begun is not None:
+        return begun
+    listener = RunLog(request.target, log_line) if deployment.id else NO_LISTENER
+    return await prepare_run(request, listener, unreported=_raised_for_caller())
 
 
 def _raised_for_caller() -> tuple[type[Exception], ...]:
     """The errors that the caller of a run reads himself; a deployment has no such caller."""
-    return () if deployment.id else (ConfigError,)  # pyright: ignore[reportUnknownMemberType] - made at run time
+    return () if deployment.id else (ConfigError,)
 
 
 @task(name="ask and grade", cache_policy=NO_CACHE)
@@ -110,8 +131,7 @@ async def ask_and_grade(run: LiveRun) -> None:
     page = ProgressPage(run.context.target.name)
     await page.start(run.done, run.planned)
     run.on_step = page.show
-    early = early_run.get()
-    await (early.asking if early is not None else ask_in_time(run))
+    await (run.asking if run.asking is not None else ask_in_time(run))
     await page.show(run.done, run.planned)  # what came in while the page was made
 
 
@@ -119,12 +139,12 @@ async def ask_and_grade(run: LiveRun) -> None:
 @masked
 async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None) -> RunReport:
     """Apply the gate."""
-    listener.get().stage("evaluating")
+    run.context.listener.stage("evaluating")
     await asyncio.to_thread(find_judge_change, run)
     baseline = await asyncio.to_thread(find_baseline, run)
     pulls = await asyncio.to_thread(pulls_of, run)
     context = run.context
-    facts = run.facts(context.now()).model_copy(update={"pull_request": next(iter(pulls), None)})
+    facts = run.facts(context.now(), next(iter(pulls), None))
     report = evaluate(facts, run.results, context.config.gate, baseline=baseline, suite=context.suite.cases)
     must_cite = context.configured.graders.citation_required
     mutation_score = await asyncio.to_thread(
@@ -137,14 +157,12 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     accepted = await asyncio.to_thread(last_pass, run, baseline)
     run.accepted_commit = accepted.commit if accepted else None
     changed = await asyncio.to_thread(what_changed, snapshot, accepted) if is_asked(report) else None
-    return report.model_copy(
-        update={
-            "mutation_score": mutation_score,
-            "first_look": in_common,
-            "snapshot": snapshot,
-            "what_changed": changed,
-            "experiment": experiment.known() if experiment else None,
-        }
+    return report.add_background(
+        mutation_score=mutation_score,
+        first_look=in_common,
+        snapshot=snapshot,
+        what_changed=changed,
+        experiment=experiment.known() if experiment else None,
     )
 
 
@@ -152,7 +170,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
 @masked
 async def record(run: LiveRun, report: RunReport) -> ReportPaths:
     """Write the report into the journal first, then into the warehouse and into files."""
-    listener.get().stage("recording")
+    run.context.listener.stage("recording")
     return await _stored(run, report)
 
 
@@ -208,14 +226,14 @@ def _history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
 @masked
 async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
     """Report all that the run saw at once, with what it proved gone; people hear only of what is new."""
-    listener.get().stage("notifying")
+    run.context.listener.stage("notifying")
     notifier, patterns = run.context.notifier, run.context.configured.graders.account_patterns
     summary = run_summary(report, _links(report, paths), account_patterns=patterns)
     seen = observe_run(run, report)
     await notify(notifier, seen, summary=summary, scope=scope_after(run, report))
     await _complete_alerts(run, report, paths)
     what_came = await asyncio.to_thread(describe_notifications, notifier, seen)
-    listener.get().ended(f"{report.verdict}, {what_came}", str(paths.html))
+    run.context.listener.ended(f"{report.verdict}, {what_came}", str(paths.html))
 
 
 async def _complete_alerts(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
@@ -239,7 +257,7 @@ async def ask_again(run: LiveRun, report: RunReport) -> RunReport:
     found = await recheck_failures(run, hub_token=run.context.hub_token)
     if found is None:
         return report
-    report = report.model_copy(update={"recheck": found})
+    report = report.add_recheck(found)
     await _complete_alerts(run, report, await _stored(run, report))
     await post_results(run, report)
     return report
@@ -251,8 +269,8 @@ async def write_experiment(run: LiveRun, report: RunReport, experiment: Experime
     """Show the run on the target's platform. What the reports said of it before is set right, if it was wrong."""
     if experiment is None:
         return report
-    listener.get().stage("writing the experiment")
-    written = report.model_copy(update={"experiment": await experiment.write(report)})
+    run.context.listener.stage("writing the experiment")
+    written = report.add_experiment(await experiment.write(report))
     if written != report:
         await asyncio.to_thread(_write_reports, run, written)
     return written

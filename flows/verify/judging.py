@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from flows.alerting.faults import Fault
-from flows.context import open_judge
+from flows.runtime.judge import open_judge
 from flows.verify.run_state import LiveRun
 from monitors.gate.assess import assess
 from monitors.judge.consensus import OFF, Cost, PanelRuling, Ruling, abstention, grade_of
@@ -219,31 +219,57 @@ class JudgeStage:
 
     def _conclude(self) -> None:
         """Record what the run says of its judging, and what people must hear of it."""
-        on_graded = summary(self._run.results)
-        settings = self._plan.settings
-        off = self._queue is None
-        cost = self._account.total
-        self._run.judging = on_graded.model_copy(
-            update={
-                "state": JudgeState.OFF if off else JudgeState.ON,
-                "why": self._plan.why_off,
-                "models": self._plan.models,
-                "groups": self._groups,
-                "void_groups": len(self._voids),
-                "void_grades": sum(len(group.rulings) for group in self._voids),
-                "calls": cost.calls,
-                "input_tokens": cost.input_tokens,
-                "cached_tokens": cost.cached_tokens,
-                "output_tokens": cost.output_tokens,
-                "cost_usd": cost.usd,
-                "budget_usd": settings.budget_usd if settings else None,
-                "budget_reached": self._account.is_reached,
-            }
-        )
+        self._run.judging = judging = self._account_for(self._run.results)
         if self._voids:
             self._run.judge_void = _void_text(self._voids)
-        elif _is_unavailable(self._run.judging):
-            self._run.faults.append(Fault(UNAVAILABLE, _unavailable_text(self._run.judging)))
+        elif _is_unavailable(judging):
+            because = "; ".join(judging.ungraded_because[:2]) or "it was stopped before its first verdict"
+            detail = f"{plural(judging.ungraded, 'answer')} needed a judge and got no verdict: {because}"
+            self._run.faults.append(Fault(UNAVAILABLE, detail))
+
+    def _account_for(self, results: Sequence[CaseResult]) -> Judging:
+        """How many answers needed a judge and what became of them, counted from their grades; and what it cost."""
+        answers = by_rule = spoken = judged = waiting = to_confirm = disputed = 0
+        graded_by = set[JudgeLineage]()
+        why = Counter[str]()
+        for one in results:
+            if not isinstance(one.result, Exchange):
+                continue
+            said = [grade for grade in one.assessment.grades if grade.grader == JUDGE]
+            answers += 1
+            by_rule += sum(grade.grader == PRECHECK for grade in one.assessment.grades)
+            spoken += len(said)
+            judged += sum(isinstance(grade, Judged) for grade in said)
+            waiting += is_open(one.assessment) and not said
+            if said and assess(one.case, one.result, _without_judge(one)).outcome is not CaseOutcome.UNGRADED:
+                to_confirm += 1
+                disputed += one.assessment.is_disputed
+            graded_by.update(grade.lineage for grade in said if isinstance(grade, Judged) and grade.lineage)
+            why.update(grade.reason for grade in said if isinstance(grade, Abstained))
+        settings, cost = self._plan.settings, self._account.total
+        return Judging(
+            state=JudgeState.OFF if self._queue is None else JudgeState.ON,
+            why=self._plan.why_off,
+            models=self._plan.models,
+            answers=answers,
+            left_open=spoken + by_rule + waiting,
+            to_confirm=to_confirm,
+            disputed=disputed,
+            by_rule=by_rule,
+            judged=judged,
+            ungraded_because=tuple(reason for reason, _ in why.most_common(MOST_REASONS)),
+            lineages=tuple(sorted(graded_by, key=lambda one: (one.model, one.prompt_sha256))),
+            groups=self._groups,
+            void_groups=len(self._voids),
+            void_grades=sum(len(group.rulings) for group in self._voids),
+            calls=cost.calls,
+            input_tokens=cost.input_tokens,
+            cached_tokens=cost.cached_tokens,
+            output_tokens=cost.output_tokens,
+            cost_usd=cost.usd,
+            budget_usd=settings.budget_usd if settings else None,
+            budget_reached=self._account.is_reached,
+        )
 
 
 def ruled_assessment(waiting: PendingAnswer, ruling: Ruling) -> Assessment:
@@ -256,44 +282,12 @@ def ruled_assessment(waiting: PendingAnswer, ruling: Ruling) -> Assessment:
 def marked(assessment: Assessment, *, unconfirmed: bool) -> Assessment:
     """The assessment; a severity-3 failure that rests on one judge alone says so, as a disputed case does."""
     severe = assessment.outcome is CaseOutcome.FAILED and assessment.severity is Severity.PAGE
-    return assessment.model_copy(update={"unconfirmed": (unconfirmed and severe) or assessment.is_disputed})
+    return assessment.mark_unconfirmed((unconfirmed and severe) or assessment.is_disputed)
 
 
 def with_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade, ...]:
     """The grades with one more, in place of an earlier word of the same grader."""
     return (*(grade for grade in grades if not is_replaced(grade, added)), added)
-
-
-def summary(results: Sequence[CaseResult]) -> Judging:
-    """How many answers needed a judge and what became of them, counted from their grades."""
-    answers = by_rule = spoken = judged = waiting = to_confirm = disputed = 0
-    graded_by = set[JudgeLineage]()
-    why = Counter[str]()
-    for one in results:
-        if not isinstance(one.result, Exchange):
-            continue
-        said = [grade for grade in one.assessment.grades if grade.grader == JUDGE]
-        answers += 1
-        by_rule += sum(grade.grader == PRECHECK for grade in one.assessment.grades)
-        spoken += len(said)
-        judged += sum(isinstance(grade, Judged) for grade in said)
-        waiting += is_open(one.assessment) and not said
-        if said and assess(one.case, one.result, _without_judge(one)).outcome is not CaseOutcome.UNGRADED:
-            to_confirm += 1
-            disputed += one.assessment.is_disputed
-        graded_by.update(grade.lineage for grade in said if isinstance(grade, Judged) and grade.lineage)
-        why.update(grade.reason for grade in said if isinstance(grade, Abstained))
-    return Judging(
-        state=JudgeState.OFF,
-        answers=answers,
-        left_open=spoken + by_rule + waiting,
-        to_confirm=to_confirm,
-        disputed=disputed,
-        by_rule=by_rule,
-        judged=judged,
-        ungraded_because=tuple(reason for reason, _ in why.most_common(MOST_REASONS)),
-        lineages=tuple(sorted(graded_by, key=lambda one: (one.model, one.prompt_sha256))),
-    )
 
 
 def _without_judge(result: CaseResult) -> Sequence[Grade]:
@@ -317,8 +311,3 @@ def _void_text(voids: Sequence[JudgedGroup]) -> str:
 def _is_unavailable(judging: Judging) -> bool:
     asked_in_vain = judging.reached_judge and not judging.judged
     return judging.state is JudgeState.ON and bool(asked_in_vain) and not judging.budget_reached
-
-
-def _unavailable_text(judging: Judging) -> str:
-    because = "; ".join(judging.ungraded_because[:2]) or "it was stopped before its first verdict"
-    return f"{plural(judging.ungraded, 'answer')} needed a judge and got no verdict: {because}"

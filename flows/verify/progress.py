@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
-from typing import Protocol
+from typing import Final, Protocol
 
 from monitors.plural import plural
 from monitors.records.runs import CaseResult
@@ -71,7 +70,5 @@ class RunLog:
         self._say(f"{self._target}: run {self._run_id} ended: {text}; report {report}")
 
 
-_NOBODY = _Silence()
-
-listener: ContextVar[ProgressListener] = ContextVar("listener", default=_NOBODY)
-"""Prefect stores a flow's parameters on the server, so the live listener comes beside them."""
+NO_LISTENER: Final[ProgressListener] = _Silence()
+"""Nobody follows the run."""

@@ -40,7 +40,7 @@ async def _unless_server_gone() -> AsyncGenerator[None]:
     try:
         async with asyncio.timeout(PAGE_DEADLINE_S):
             yield
-    except Exception as error:
+    except Exception as error:  # Prefect raises its own, httpx's and sqlite's errors; all others are raised again
         if not is_server_gone(error):
             raise
 

@@ -13,10 +13,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from typing import Final
 
-from flows.context import open_judge
 from flows.explain.asking import CaseAsker, asker_at
+from flows.runtime.judge import open_judge
 from flows.verify.judging import JudgeQueue, PendingAnswer, with_grade
-from flows.verify.progress import listener
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
 from monitors.config.isolation import refuse_production_at
@@ -72,7 +71,7 @@ async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | 
         return None
     if why := _not_asked_because(run):
         return Recheck(left_out=len(failed), problem=why)
-    listener.get().stage("asking failed cases again")
+    run.context.listener.stage("asking failed cases again")
     address, previous = _previous(run)
     places = 1 if address is None else 2
     plan = planned(failed, times=settings.times, most=settings.max_questions, places=places)
@@ -135,7 +134,7 @@ class Rechecker:
         patterns = self._run.context.configured.graders.account_patterns
         previous = self._previous
         if previous is not None:
-            previous = previous.model_copy(update={"problem": redact(previous.problem, account_patterns=patterns)})
+            previous = previous.add_problem(redact(previous.problem, account_patterns=patterns))
         return Recheck(
             cases=case_rechecks(self._plan.cases, self._answers, with_previous=previous is not None),
             left_out=self._plan.left_out,
@@ -170,13 +169,13 @@ class Rechecker:
                 found = self._proof(serving)
                 if found.proof is BuildProof.ANOTHER:
                     instead = f", not {known.commit}" if known.commit else ""
-                    return found.model_copy(update={"problem": f"its address serves {found.names}{instead}"})
+                    return found.add_problem(f"its address serves {found.names}{instead}")
                 problem = await self._ask(asker, RecheckPlace.PREVIOUS)
         except Exception as error:  # noqa: BLE001 - what was learnt of the target stands
             problem = _reason(error)
         finally:
             self._previous = self._proof(serving)  # the time may be up
-        return self._previous.model_copy(update={"problem": problem})
+        return self._previous.add_problem(problem)
 
     def _proof(self, serving: str | None) -> PreviousBuild:
         said = [name for one in self._answers if one.place is RecheckPlace.PREVIOUS for name in one.builds]
@@ -238,7 +237,9 @@ class Rechecker:
             yield lambda _: False
             return
         account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
-        account.total = Cost(usd=self._spent())
+        # The budget is the run's: it counts what judging has cost so far, in the run and since.
+        in_run = self._run.judging.cost_usd if self._run.judging else Decimal(0)
+        account.total = Cost(usd=in_run + sum((answer.cost_usd for answer in self._answers), Decimal(0)))
 
         async def ruled(pending: PendingAnswer, ruling: Ruling) -> None:
             result = self._open.pop((pending.case.id, pending.exchange.repeat))
@@ -265,13 +266,6 @@ class Rechecker:
         self._open[result.case.id, result.result.repeat] = result
         queue.put(PendingAnswer(result.case, result.result, result.assessment.grades))
         return True
-
-    def _spent(self) -> Decimal:
-        """What judging has cost so far, in the run and since."""
-        judging = self._run.judging
-        return (judging.cost_usd if judging else Decimal(0)) + sum(
-            (one.cost_usd for one in self._answers), Decimal(0)
-        )
 
     def _save(self, place: RecheckPlace, result: CaseResult, assessment: Assessment) -> None:
         """Make an asking durable, then count it."""

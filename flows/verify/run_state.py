@@ -7,6 +7,7 @@ the two are not compared.
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
@@ -16,8 +17,8 @@ from typing import Final, TypeVar, overload
 from pydantic import BaseModel, TypeAdapter
 
 from flows.alerting.faults import Fault
-from flows.context import RunContext
 from flows.data_folder import runs_folder
+from flows.runtime.run import RunContext
 from flows.verify.run_folder import AUTO, NO_BASELINE
 from monitors.errors import ConfigError, ProbeError, WarehouseError
 from monitors.gate.compare import baseline_of
@@ -28,6 +29,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer, ProbeResult
 from monitors.records.grades import Assessment, CaseOutcome
 from monitors.records.runs import Baseline, CaseResult, Judging
+from monitors.records.targets import PullRequest
 from monitors.reports.results_json import read_results
 from warehouse.journal.rows import AssessmentRow, ResultRow
 from warehouse.queries.runs import last_accepted
@@ -146,6 +148,8 @@ class LiveRun:
         self.done = 0
         """Final results, those of a stopped run included."""
         self.on_step: OnStep = _nobody
+        self.asking: asyncio.Task[None] | None = None
+        """Where the questions are asked before the flow begins: the flow waits for it instead of asking."""
         self.interrupted = False
         self.faults: list[Fault] = []
         self.serving: str | None = None
@@ -185,15 +189,13 @@ class LiveRun:
                 case ResultRow(row=result):
                     found[result.case_id, result.repeat] = result
                 case AssessmentRow(row=assessment):
-                    self._recall_one(found.get((assessment.case_id, assessment.repeat)), assessment)
+                    case = self._cases.get(assessment.case_id)
+                    result = found.get((assessment.case_id, assessment.repeat))
+                    if case is not None and isinstance(result, Exchange):
+                        self._results.put(CaseResult(case=case, result=result, assessment=assessment))
                 case _:
                     continue
         self.resumed = self.done = len(self._results)
-
-    def _recall_one(self, result: Exchange | NoAnswer | None, assessment: Assessment) -> None:
-        case = self._cases.get(assessment.case_id)
-        if case is not None and isinstance(result, Exchange):
-            self._results.put(CaseResult(case=case, result=result, assessment=assessment))
 
     def save(self, case: GoldCase, result: Exchange | NoAnswer, assessment: Assessment) -> CaseResult:
         """Make a result durable, then count it: what is counted survives a kill."""
@@ -214,8 +216,8 @@ class LiveRun:
         settled = (CaseOutcome.CORRECT, CaseOutcome.FAILED)
         return sum(isinstance(r.result, Exchange) and r.assessment.outcome in settled for r in self.results)
 
-    def facts(self, finished_at: datetime) -> RunFacts:
-        """What the gate needs to know besides the results."""
+    def facts(self, finished_at: datetime, pull_request: PullRequest | None = None) -> RunFacts:
+        """What the gate needs to know besides the results; ``pull_request`` is where the deploy belongs."""
         start = self.context.start
         return RunFacts(
             run_id=start.run_id,
@@ -230,7 +232,7 @@ class LiveRun:
             resumed_cases=self.resumed,
             not_ready=str(self.not_ready) if self.not_ready else None,
             judging=self.judging,
-            pull_request=start.pull_request,
+            pull_request=pull_request or start.pull_request,
         )
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Final, Self
 
 from flows.verify.run_folder import RESUME_WITHIN, RunStart, is_finished, is_worked_on, start_of
 from monitors.errors import SchemaTooNew, WarehouseDamaged
@@ -51,6 +51,10 @@ class SevereFailure(Record):
     unconfirmed: bool
     found_at: UtcTime
 
+    def mask(self, mask: Callable[[str], str]) -> Self:
+        """The failure as a page may show it."""
+        return self.model_copy(update={"asked": mask(self.asked), "reason": mask(self.reason)})
+
 
 class RunProgress(Record):
     """A run without a report. ``planned`` is ``None`` where its note does not say how many results it will have.
@@ -69,6 +73,10 @@ class RunProgress(Record):
     planned: int | None
     outcomes: dict[CaseOutcome, int]
     severe: tuple[SevereFailure, ...]
+
+    def mask(self, mask: Callable[[str], str]) -> Self:
+        """The run as a page may show it."""
+        return self.model_copy(update={"severe": tuple(failure.mask(mask) for failure in self.severe)})
 
     @property
     def answered(self) -> int:

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from pydantic import BaseModel
 
-from flows.context import JudgePlan, RunContext, lookout_version
+from flows.runtime.judge import JudgePlan
+from flows.runtime.run import RunContext, lookout_version
 from flows.verify.run_folder import AUTO
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact

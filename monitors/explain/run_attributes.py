@@ -36,8 +36,8 @@ def first_look_at(results: Iterable[CaseResult], redact: Callable[[str], str]) -
             asks[result.case.id].append(result)
     chosen = [min(same, key=_is_correct) for same in asks.values()]
     found = first_look([attributes_of(result) for result in chosen], [not _is_correct(result) for result in chosen])
-    causes = (cause.model_copy(update={"conditions": _masked(cause.conditions, redact)}) for cause in found.causes)
-    return found.model_copy(update={"causes": tuple(causes)})
+    causes = (cause.reword(_masked(cause.conditions, redact)) for cause in found.causes)
+    return found.replace_causes(tuple(causes))
 
 
 def _masked(conditions: Mapping[str, Value], redact: Callable[[str], str]) -> dict[str, Value]:

@@ -54,12 +54,19 @@ def snapshot_of(
             under_way.append(result.result.concurrency)
             if result.result.repeat == 0:
                 marks.append(mark)
-    return known.model_copy(
-        update={
-            **values.counted(),
-            "answers": tuple(sorted(marks, key=lambda mark: mark.case_id)),
-            "concurrency": max(under_way, default=None),
-        }
+    return known.add_exchanges(
+        versions=values.count_named("versions"),
+        models=values.count("models"),
+        fingerprints=values.count("fingerprints"),
+        pages=values.pages,
+        titles=values.count("titles"),
+        frameworks=values.count("frameworks"),
+        bundles=values.count("bundles"),
+        shells=values.count("shells"),
+        documents=values.count("documents"),
+        document_versions=values.count_named("document_versions"),
+        answers=tuple(sorted(marks, key=lambda mark: mark.case_id)),
+        concurrency=max(under_way, default=None),
     )
 
 
@@ -108,11 +115,11 @@ class _ValueCounts:
         self._redact = redact
         self._plain: dict[str, Counter[str]] = {}
         self._named: dict[str, dict[str, Counter[str]]] = {"versions": {}, "document_versions": {}}
-        self._pages = 0
+        self.pages = 0
 
     def add_page(self, page: PageInfo) -> None:
         """One load."""
-        self._pages += 1
+        self.pages += 1
         self._add("titles", self._redact(page.title))
         self._add("frameworks", page.framework)
         self._add("shells", page.shell)
@@ -132,12 +139,13 @@ class _ValueCounts:
         for document in cited:
             self._add("documents", document)
 
-    def counted(self) -> dict[str, object]:
-        """As a snapshot has them."""
-        named = {
-            field: {name: dict(values) for name, values in groups.items()} for field, groups in self._named.items()
-        }
-        return {**{field: dict(values) for field, values in self._plain.items()}, **named, "pages": self._pages}
+    def count(self, field: str) -> dict[str, int]:
+        """How often each value of a field was seen."""
+        return dict(self._plain.get(field, {}))
+
+    def count_named(self, field: str) -> dict[str, dict[str, int]]:
+        """How often each value was seen, by name."""
+        return {name: dict(values) for name, values in self._named[field].items()}
 
     def _add(self, field: str, value: str | None) -> None:
         if value:

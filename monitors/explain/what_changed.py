@@ -50,12 +50,12 @@ def what_changed(now: RunSnapshot, since: RunReport | None) -> WhatChanged:
     known = WhatChanged(since_run_id=since.run_id, since_commit=since.commit, since=since.finished_at)
     before = since.snapshot
     if before is None:
-        return known.model_copy(update={"missing": "the last PASS was recorded before Lookout noted such things"})
+        return known.refuse("the last PASS was recorded before Lookout noted such things")
     causes = [*_ours(before, now), *_apps(before, now), *_tools(before, now)]
     behaviour = list(_behaviour(before, now))
     if causes:
-        behaviour = [change.model_copy(update={"follows": True}) for change in behaviour]
-    return known.model_copy(update={"changes": (*causes, *behaviour), "not_known": tuple(_not_known(before, now))})
+        behaviour = [change.follow() for change in behaviour]
+    return known.add_changes((*causes, *behaviour), tuple(_not_known(before, now)))
 
 
 def our_settings_alone(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:

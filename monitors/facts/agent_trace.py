@@ -332,7 +332,7 @@ def _first_text(fields: Fields, paths: Sequence[str]) -> str | None:
 
 
 def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15  # noqa: PLR2004
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15  # noqa: PLR2004 - a larger amount is no usage
 
 
 def _list(value: object) -> list[Any]:

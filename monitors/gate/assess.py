@@ -126,25 +126,12 @@ def _answered(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...], cas
     if judge is not None and not (isinstance(judge, Judged) and judge.passed):
         by_rules = _graded(case, exchange, tuple(g for g in grades if g is not judge), case_row)
         if by_rules.outcome is CaseOutcome.CORRECT:
-            return _unconfirmed(by_rules, judge)
+            # The rules pass the answer, and the judge fails it or gives no verdict: Lookout cannot tell.
+            passed = [g for g in by_rules.grades if isinstance(g, Judged) and g.aspect is Aspect.FACTUAL_MATCH]
+            why = passed[0].reason if passed else by_rules.reason
+            verdict = "wrong" if isinstance(judge, Judged) else "no verdict"
+            return by_rules.leave_open(judge, f"rules: right ({why}); judge: {verdict} ({judge.reason})")
     return _graded(case, exchange, grades, case_row)
-
-
-def _unconfirmed(by_rules: Assessment, judge: Judged | Abstained) -> Assessment:
-    """The rules pass the answer, and the judge fails it or gives no verdict: Lookout cannot tell."""
-    passed = [g for g in by_rules.grades if isinstance(g, Judged) and g.aspect is Aspect.FACTUAL_MATCH]
-    why = passed[0].reason if passed else by_rules.reason
-    is_disputed = isinstance(judge, Judged)
-    return by_rules.model_copy(
-        update={
-            "outcome": CaseOutcome.UNGRADED,
-            "blame": Blame.MONITOR if is_disputed else judge.blame,
-            "reason": f"rules: right ({why}); judge: {'wrong' if is_disputed else 'no verdict'} ({judge.reason})",
-            "factual_match": Finding.UNGRADED,
-            "unconfirmed": is_disputed,
-            "grades": (*by_rules.grades, judge),
-        }
-    )
 
 
 def _graded(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...], case_row: str) -> Assessment:

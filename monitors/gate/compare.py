@@ -103,30 +103,26 @@ def compare(
     right = frozenset(case_id for case_id, is_right in graded_before.items() if is_right)
     pairs = _pairs(graded_before, assessments, graded)
     if refused:
-        return ComparisonDetail(known.model_copy(update=_changes(pairs)), (), {}, right)
+        return ComparisonDetail(_add_changes(known, pairs), (), {}, right)
     rated = ratings_of(before.rubric)
-    found = known.model_copy(
-        update={
-            **_changes(pairs),
-            "weighted_before": _weighted(before.scores, settings.weights),
-            "weighted_now": scores.weighted.value,
-            "flat_before": before.scores.flat.value,
-            "flat_now": scores.flat.value,
-            "rubric": change_of(rated, ratings_now, clusters, drop=settings.max_rubric_drop),
-        }
+    comparison = _add_changes(known, pairs).add_scores(
+        weighted_before=_weighted(before.scores, settings.weights),
+        weighted_now=scores.weighted.value,
+        flat_before=before.scores.flat.value,
+        flat_now=scores.flat.value,
+        rubric=change_of(rated, ratings_now, clusters, drop=settings.max_rubric_drop),
     )
-    return ComparisonDetail(found, pairs, rated, right)
+    return ComparisonDetail(comparison, pairs, rated, right)
 
 
-def _changes(pairs: Sequence[Pair]) -> Mapping[str, object]:
-    """What a `Comparison` says of the shared cases."""
-    return {
-        "shared": len(pairs),
-        "severities": tuple(_change(severity, pairs) for severity in _severities(pairs)),
-        "p_value": p_value(pairs),
-        "cluster_p_value": cluster_p_value(pairs),
-        "direction": direction_of(pairs),
-    }
+def _add_changes(comparison: Comparison, pairs: Sequence[Pair]) -> Comparison:
+    return comparison.add_changes(
+        shared=len(pairs),
+        severities=tuple(_change(severity, pairs) for severity in _severities(pairs)),
+        p_value=p_value(pairs),
+        cluster_p_value=cluster_p_value(pairs),
+        direction=direction_of(pairs),
+    )
 
 
 def p_value(pairs: Collection[Pair]) -> float:

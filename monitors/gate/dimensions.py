@@ -95,7 +95,7 @@ def with_triage(
         accuracy=_accuracy_change([pair for pair in compared.pairs if pair.case_id in issues]),
         steps=_steps_change({one.case_id: one.steps for one in before.paths}, now.paths),
     )
-    return compared.comparison.model_copy(update={"triage": None if change == TriageChange() else change})
+    return compared.comparison.add_triage(None if change == TriageChange() else change)
 
 
 def _issues(results: Sequence[CaseResult]) -> frozenset[str]:

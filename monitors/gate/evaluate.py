@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
@@ -26,7 +25,7 @@ from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import balance_of, sights_of
 from monitors.gate.verdict import GateInputs, coverage_of, decide, in_pairs
 from monitors.plural import plural
-from monitors.records.base import Blame, Record
+from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.comparisons import FlakyCase
 from monitors.records.exchanges import NOT_READ, Exchange, NoAnswer, NoAnswerReason
@@ -40,11 +39,12 @@ from monitors.records.runs import (
     Latency,
     QuestionCounts,
     ReasonKind,
+    RunIdentity,
     RunReport,
     Verdict,
     VerdictReason,
 )
-from monitors.records.targets import PullRequest, Target
+from monitors.records.targets import PullRequest
 from monitors.stats.intervals import percentile, wilson
 
 
@@ -146,21 +146,14 @@ def _on(judging: Judging) -> Iterator[str]:
         yield f"{ungraded} left ungraded: {'; '.join(judging.ungraded_because[:2])}"
 
 
-class RunFacts(Record):
+class RunFacts(RunIdentity):
     """What is known of a run besides its results.
 
     ``planned`` is how many cases the suite has; ``not_ready`` says why nothing was asked, when the deploy did not
     come to serve. ``judging`` is what a judge did.
     """
 
-    run_id: str
-    target: Target
-    suite_name: str
-    suite_sha256: str
     planned: int
-    commit: str | None = None
-    started_at: datetime
-    finished_at: datetime
     interrupted: bool = False
     resumed_cases: int = 0
     not_ready: str | None = None
@@ -186,8 +179,15 @@ def evaluate(
     verdict, reasons = decide(run)
     triage = triage_summary(results, run.assessments, run.graded)
     return RunReport(
-        **facts.model_dump(exclude={"planned", "target", "not_ready", "judging", "pull_request"}),
+        run_id=facts.run_id,
         target=facts.target,
+        suite_name=facts.suite_name,
+        suite_sha256=facts.suite_sha256,
+        commit=facts.commit,
+        started_at=facts.started_at,
+        finished_at=facts.finished_at,
+        interrupted=facts.interrupted,
+        resumed_cases=facts.resumed_cases,
         pull_request=facts.pull_request,
         judging=facts.judging,
         verdict=verdict,

@@ -276,9 +276,15 @@ def wrong_answer(case: GoldCase) -> RecordedAsk:
 
 def _result(case: GoldCase, repeat: int, ask: RecordedAsk) -> CaseResult:
     """A result that comes to what was recorded; of the answer itself there is nothing."""
-    findings = ask.model_dump(exclude={"run_id"})
     assessment = Assessment(
-        **findings,
+        outcome=ask.outcome,
+        failure_kinds=ask.failure_kinds,
+        severity=ask.severity,
+        policy_row=ask.policy_row,
+        blame=ask.blame,
+        factual_match=ask.factual_match,
+        citation_present=ask.citation_present,
+        refused=ask.refused,
         run_id=_RUN,
         case_id=case.id,
         repeat=repeat,

@@ -115,11 +115,11 @@ def repeatability(
     noise = fit_noise(groups_of(repeats).values())
     if noise is None:
         return known
-    known = known.model_copy(update={"noise": noise.mean, "noise_low": noise.low, "noise_high": noise.high})
+    known = known.add_noise(noise.mean, low=noise.low, high=noise.high)
     if len(pairs) < FEWEST_PAIRS:
         return known
     simulator = GateSimulator(facts, suite, settings, repeats, baseline=baseline)
-    return known.model_copy(update={"advice": advise(simulator, noise, rng, configured=configured, runs=runs)})
+    return known.add_advice(advise(simulator, noise, rng, configured=configured, runs=runs))
 
 
 def _flipped(pairs: Iterable[AskPair]) -> tuple[str, ...]:

@@ -187,9 +187,7 @@ def proven_ratings(run: GateInputs) -> list[VerdictReason]:
 def unsure_ratings(run: GateInputs) -> list[VerdictReason]:
     """The same where it may be chance, or reports that nobody rated may hide better: no failure, and no pass."""
     return [
-        reason.model_copy(update={"text": f"{reason.text}; these ratings do not prove it"})
-        for reason, proven in _failing_ratings(run)
-        if not proven
+        reason.add_remark("these ratings do not prove it") for reason, proven in _failing_ratings(run) if not proven
     ]
 
 

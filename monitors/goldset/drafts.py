@@ -125,6 +125,10 @@ class DraftCandidate(Record):
     same_as: tuple[Identifier, ...] = ()
     asked_by: Identifier | None = None
 
+    def note_case(self, asked_by: Identifier | None) -> DraftCandidate:
+        """Note the case of the suite that asks it already; ``None`` where none does."""
+        return DraftCandidate(draft=self.draft, same_as=self.same_as, asked_by=asked_by)
+
 
 def candidates(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> tuple[DraftCandidate, ...]:
     """Each question once, in the order of the drafts; near-duplicates share n-grams, or are the same but for slips.

@@ -544,7 +544,7 @@ def _moved(figure: Figure, by: int) -> tuple[int, int]:
 def _terms_without(tokens: Sequence[object], spans: Iterable[tuple[int, int]]) -> Words:
     inside = {at for low, high in spans for at in range(low, high + 1)}
     kept = [token for at, token in enumerate(tokens) if at not in inside]
-    return content_terms(kept)  # type: ignore[arg-type]
+    return content_terms(kept)  # type: ignore[arg-type] - the tokens are typed as object here
 
 
 _PERIOD_STEMS: Final = frozenset(STEMS[key] for key in PERIODS) | frozenset(PERIODS.values())

@@ -317,7 +317,7 @@ def decide(
     return Decision(True, "; ".join(one.reason for one in decisions), decisions[0].gold, decisions[0].said)
 
 
-def decide_claim(  # noqa: PLR0917
+def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each reader of claims takes
     claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
 ) -> Decision:
     """Whether the reply states a claim for its subject."""
@@ -386,7 +386,7 @@ def _is_right_elsewhere(mention: Mention, claim: Claim, asked: Asked, reply: Pas
     )
 
 
-def _decide_stated(  # noqa: PLR0917
+def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
     claim: Claim,
     live: Sequence[Mention],
     competing: Sequence[Mention],
@@ -671,7 +671,7 @@ def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> Decision:
     )
 
 
-def _decide_phrase(  # noqa: PLR0917
+def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
     text: str, reply: Passage, question: Passage, asked: Words, asked_terms: set[str], accepted: Words
 ) -> Decision:
     keys = phrase_keys(text)
@@ -696,7 +696,7 @@ def _decide_phrase(  # noqa: PLR0917
     said = {word_of(token) for token in reply.scan.reader.tokens}
     stems = {word[:4] for word in said}
     telling = [word for word in keys if word not in asked_terms] or list(keys)
-    if any(word in said or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004
+    if any(word in said or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004 - shorter words have no stem
         return Decision(None, "the reply shares words with the gold, but not the phrase")
     if len(keys) > MAX_NAME_TERMS or not is_proper_name(text) or not other_names(reply, asked, question):
         return Decision(None, STATEMENT)

@@ -92,7 +92,7 @@ def question_of(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQuest
     """The topic and the predicates of a question."""
     tokens = scanned_gold(text, locale).reader.tokens
     keys = [token.key for token in tokens]
-    topic = frozenset(word for word in topic_words(tokens) if len(word) > 2)  # noqa: PLR2004
+    topic = frozenset(word for word in topic_words(tokens) if len(word) > 2)  # noqa: PLR2004 - shorter words are function words
     plain = {key for at, key in enumerate(keys) if key != "any" and not _is_auxiliary(keys, at)}
     asked = [group for group in (*PREDICATES.values(), *domain.predicates) if group & plain]
     return YesNoQuestion(topic - STOP_WORDS - domain.common, domain.yes.union(*asked))
@@ -107,7 +107,7 @@ def topic_words(tokens: Sequence[Token]) -> list[str]:
             key.startswith("pay") and place > 1 and tokens[place - 1].text == "-" and tokens[place - 2].key == "co"
         ) or key.startswith("copay"):
             key = "copay"
-        elif len(key) > 3 and key.isascii() and key.endswith("s"):  # noqa: PLR2004
+        elif len(key) > 3 and key.isascii() and key.endswith("s"):  # noqa: PLR2004 - shorter words end in s in the singular: bus
             key = key[:-1]
         words.append(key)
     return words

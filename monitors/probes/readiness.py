@@ -160,6 +160,7 @@ async def _wait(hub: ReadinessChecker, settings: ReadinessSettings, commit: str 
             return Ready(commit=seen.commit, cold_start_s=waited, woken=woken, stages=tuple(stages))
         if monotonic() - started >= settings.deadline_s:
             raise _too_late(seen, commit, settings.deadline_s)
+        # A deploy sends no event when it serves.
         await sleep(settings.poll_s)
 
 
@@ -311,6 +312,7 @@ async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: floa
                 return
             if monotonic() - started >= patience_s:
                 raise NotReady(f"{address} was waited for {patience_s:g} s and is not back: {seen}")
+            # A restarting app sends no event when it serves.
             await asyncio.sleep(POLL_S)
 
 

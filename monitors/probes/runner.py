@@ -310,6 +310,7 @@ class Runner:
                     self._breaker.saw_failure(failure)
                     return failure
                 if not away:
+                    # The app may recover; an outage waits elsewhere, without a pause here.
                     await asyncio.sleep(self.settings.retry_pause_s)
                 failed = (*failed, asking.attempt(error))
             else:
@@ -337,7 +338,7 @@ class Runner:
         async def worth_storing(answer: Answer) -> EvidenceFilter:
             try:
                 wrong = await self.judge_now(case, asking.exchange(answer))
-            except Exception as error:
+            except Exception as error:  # a driver would take a grader's error for the app's; this names it
                 raise JudgingFailed(error) from error
             return wanted(self.settings, case.severity, wrong=wrong)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Final, Self
@@ -245,6 +246,26 @@ class GoldDraft(Record):
     reviewed_by: Name | None = None
     reviewed_at: UtcTime | None = None
     note: Annotated[str, Field(max_length=2_000)] = ""
+
+    def reword(self, case: GoldCase) -> Self:
+        """The draft with the case as a person has worded it."""
+        return self.model_copy(update={"case": case})
+
+    def set_severity(self, severity: Severity, why: str) -> Self:
+        """The draft with a severity that a person has chosen."""
+        return self.model_copy(update={"case": self.case.model_copy(update={"severity": severity}), "why": why})
+
+    def accept(self, case: GoldCase, *, by: str, at: datetime) -> Self:
+        """The draft as accepted: ``case`` joined the suite."""
+        return self.model_copy(
+            update={"state": DraftState.ACCEPTED, "reviewed_by": by, "reviewed_at": at, "case": case}
+        )
+
+    def reject(self, note: str, *, by: str, at: datetime) -> Self:
+        """The draft as rejected, with the reason in ``note``."""
+        return self.model_copy(
+            update={"state": DraftState.REJECTED, "reviewed_by": by, "reviewed_at": at, "note": note}
+        )
 
     @model_validator(mode="after")
     def _holds_together(self) -> Self:

@@ -6,7 +6,7 @@ The languages are compared on questions that were asked in both.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field
 
@@ -170,6 +170,50 @@ class Comparison(Record):
     flat_now: Probability | None = None
     rubric: RubricChange | None = None
     triage: TriageChange | None = None
+
+    def add_changes(
+        self,
+        *,
+        shared: int,
+        severities: tuple[SeverityChange, ...],
+        p_value: float,
+        cluster_p_value: float | None,
+        direction: Direction,
+    ) -> Self:
+        """Add what the cases came to that both runs graded."""
+        return self.model_copy(
+            update={
+                "shared": shared,
+                "severities": severities,
+                "p_value": p_value,
+                "cluster_p_value": cluster_p_value,
+                "direction": direction,
+            }
+        )
+
+    def add_scores(
+        self,
+        *,
+        weighted_before: float | None,
+        weighted_now: float | None,
+        flat_before: float | None,
+        flat_now: float | None,
+        rubric: RubricChange | None,
+    ) -> Self:
+        """Add the scores and ratings of both runs."""
+        return self.model_copy(
+            update={
+                "weighted_before": weighted_before,
+                "weighted_now": weighted_now,
+                "flat_before": flat_before,
+                "flat_now": flat_now,
+                "rubric": rubric,
+            }
+        )
+
+    def add_triage(self, triage: TriageChange | None) -> Self:
+        """Add how the reports on issues moved."""
+        return self.model_copy(update={"triage": triage})
 
     @property
     def newly_failing(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ Drift follows a rate from one nightly run to the next: the state that is stored 
 from __future__ import annotations
 
 from decimal import Decimal
+from math import fsum
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -58,6 +59,29 @@ class DriftState(Record):
     older_runs: Annotated[int, Field(ge=0)] = 0
     log_evidence: float = 0.0
     alarm: DriftAlarm | None = None
+
+    def add_run(self, count: DriftCount, *, window_runs: int) -> Self:
+        """Add a nightly run, and sum up what is older than the last ``window_runs``."""
+        runs = (*self.nightly_runs, count)
+        older = runs[: max(0, len(runs) - window_runs)]
+        return self.model_copy(
+            update={
+                "nightly_runs": runs[len(older) :],
+                "older_failures": self.older_failures + fsum(count.failures for count in older),
+                "older_graded": self.older_graded + fsum(count.graded for count in older),
+                "older_runs": self.older_runs + len(older),
+            }
+        )
+
+    def add_evidence(self, log_evidence: float, alarm: DriftAlarm | None) -> Self:
+        """Set what the runs so far say, and the alarm that this raised."""
+        return self.model_copy(update={"log_evidence": log_evidence, "alarm": alarm})
+
+    def restart(self, nightly_runs: tuple[DriftCount, ...], reason: str) -> Self:
+        """Start anew with these runs, for this reason, without an alarm; what was summed up stays."""
+        return self.model_copy(
+            update={"nightly_runs": nightly_runs, "reason": reason, "log_evidence": 0.0, "alarm": None}
+        )
 
 
 class DriftReading(Record):
@@ -149,6 +173,22 @@ class RateEstimate(Record):
     corrected: bool
     judged: bool = False
     method: str
+
+    def raise_to(self, floor: float) -> Self:
+        """The same with nothing below ``floor``, the share that is known to have failed."""
+        return self.model_copy(
+            update={
+                "rate": max(self.rate, floor),
+                "low": max(self.low, floor),
+                "high": max(self.high, floor),
+                "low_if_ungraded_right": max(self.low_if_ungraded_right, floor),
+                "high_if_ungraded_failed": max(self.high_if_ungraded_failed, floor),
+            }
+        )
+
+    def count_graded(self, graded: int) -> Self:
+        """Set how many of the conversations were graded."""
+        return self.model_copy(update={"graded": graded})
 
     @property
     def is_counted(self) -> bool:

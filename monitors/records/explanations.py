@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field
 
@@ -29,6 +29,10 @@ class Cause(Record):
     elsewhere: Count
     elsewhere_failed: Count
 
+    def reword(self, conditions: dict[str, Value]) -> Self:
+        """The same cause with its conditions in other words, such as masked ones."""
+        return self.model_copy(update={"conditions": conditions})
+
 
 class FirstLook(Record):
     """What failed cases have in common. No ``causes``: nothing that chance would not show as well.
@@ -41,6 +45,10 @@ class FirstLook(Record):
     causes: tuple[Cause, ...] = ()
     covered: Count = 0
     groups: Count = 0
+
+    def replace_causes(self, causes: tuple[Cause, ...]) -> Self:
+        """The same with these causes, such as masked ones."""
+        return self.model_copy(update={"causes": causes})
 
 
 class RecheckPlace(StrEnum):
@@ -113,6 +121,10 @@ class PreviousBuild(Record):
     proof: BuildProof = BuildProof.UNPROVED
     names: str | None = None
     problem: str = ""
+
+    def add_problem(self, problem: str) -> Self:
+        """Say why nothing was asked there, or not all; empty where all was."""
+        return self.model_copy(update={"problem": problem})
 
 
 class Recheck(Record):

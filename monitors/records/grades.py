@@ -251,6 +251,24 @@ class Assessment(Record):
         """Whether rules pass the answer and a judge fails it, so that a person must read it."""
         return self.unconfirmed and self.outcome is CaseOutcome.UNGRADED
 
+    def mark_unconfirmed(self, unconfirmed: bool) -> Self:
+        """Say whether the failure rests on one judge alone."""
+        return self.model_copy(update={"unconfirmed": unconfirmed})
+
+    def leave_open(self, judge: Judged | Abstained, reason: str) -> Self:
+        """Take the grade of the rules back, because the judge failed the answer or gave no verdict."""
+        is_disputed = isinstance(judge, Judged)
+        return self.model_copy(
+            update={
+                "outcome": CaseOutcome.UNGRADED,
+                "blame": Blame.MONITOR if is_disputed else judge.blame,
+                "reason": reason,
+                "factual_match": Finding.UNGRADED,
+                "unconfirmed": is_disputed,
+                "grades": (*self.grades, judge),
+            }
+        )
+
     @model_validator(mode="after")
     def _failure_has_a_kind(self) -> Self:
         if (self.outcome is CaseOutcome.FAILED) != bool(self.failure_kinds):

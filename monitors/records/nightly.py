@@ -166,41 +166,50 @@ class ReportsRated(Record):
     high: Annotated[float, Field(ge=1, le=5)] | None = None
 
 
-class NightlyReport(Record):
-    """What one nightly run of one target came to.
+class NightlyIntake(Record):
+    """What a nightly run read.
 
     ``read`` conversations were new, ``known`` had been taken by an earlier run; ``repeated`` items stood there more
-    than once and count once. ``severe`` is the share of conversations with a failure of severity 3, ``failed`` with
+    than once and count once. ``interrupted`` are sources that could not be read to their end: their watermarks stay
+    where they were. ``census`` is what rules saw in every conversation that was read, sampled or not; a run from
+    before there was one has none.
+    """
+
+    since: UtcTime
+    until: UtcTime
+    read: Count
+    known: Count
+    repeated: Count = 0
+    questions: QuestionsAsked
+    watermarks: tuple[Watermark, ...] = ()
+    issues: tuple[SourceWarning, ...] = ()
+    issue_count: Count = 0
+    interrupted: tuple[str, ...] = ()
+    census: tuple[CensusRate, ...] = ()
+
+
+class NightlyReport(NightlyIntake):
+    """What one nightly run of one target came to.
+
+    ``severe`` is the share of conversations with a failure of severity 3, ``failed`` with
     any failure: what rules found, and of the rest what was wrong in its facts; unknown where too few facts were
     checked. ``strata`` stand behind ``severe``, ``fact_strata`` behind what was wrong in the facts of those that
     rules passed. ``reviews`` of the judge's verdicts by people stand behind its correction. ``graded_by`` names
     what graded: another one's rates are other rates. ``reports`` are there where a sampled
     conversation is an agent's job. ``drift`` is the test's state, ``drift_reading`` absent where this run was not
-    counted for it. ``interrupted`` are sources that could not be read to their end: their
-    watermarks stay where they were. ``census`` is what rules saw in every conversation that was read, sampled or
-    not; a run from before there was one has none.
+    counted for it.
     """
 
     run_id: Identifier
     target: Identifier
     due_at: UtcTime
-    since: UtcTime
-    until: UtcTime
     finished_at: UtcTime
-    read: Count
-    known: Count
-    repeated: Count = 0
     sampled: Count
-    watermarks: tuple[Watermark, ...] = ()
-    issues: tuple[SourceWarning, ...] = ()
-    issue_count: Count = 0
-    interrupted: tuple[str, ...] = ()
     strata: tuple[GradedStratum, ...] = ()
     fact_strata: tuple[GradedStratum, ...] = ()
     severe: Rate
     failed: Rate
     kinds: tuple[KindRate, ...] = ()
-    census: tuple[CensusRate, ...] = ()
     facts: FactsChecked = FactsChecked()
     known_questions: KnownQuestions | None = None
     reports: ReportsRated | None = None
@@ -208,7 +217,6 @@ class NightlyReport(Record):
     graded_by: str
     drift: DriftState | None = None
     drift_reading: DriftReading | None = None
-    questions: QuestionsAsked
     judging: Judging
 
     def census_of(self, kind: CensusKind) -> CensusRate | None:

@@ -175,6 +175,10 @@ class CaseDraft(Record):
     finding: Redacted
     cut: bool = False
 
+    def reword(self, question: Redacted) -> Self:
+        """The draft with its last question in other words."""
+        return self.model_copy(update={"turns": (*self.turns[:-1], question)})
+
 
 class StoredConversation(Record):
     """What a conversation was, as the run stored it: raw, so it is redacted before it goes anywhere."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from pydantic import Field
 
@@ -196,6 +196,10 @@ class VerdictReason(Record):
     case_ids: tuple[Identifier, ...] = ()
     decisive: bool = True
 
+    def add_remark(self, remark: str) -> Self:
+        """Add a remark behind the text."""
+        return self.model_copy(update={"text": f"{self.text}; {remark}"})
+
 
 IDS_IN_UNCOVERED: Final = 6
 
@@ -351,6 +355,10 @@ class CaseResult(Record):
     result: ProbeResult
     assessment: Assessment
 
+    def reassess(self, assessment: Assessment) -> Self:
+        """The same case and answer with another assessment."""
+        return self.model_copy(update={"assessment": assessment})
+
 
 class RunExperiment(Record):
     """Where a run appears beside others on the same dataset of a platform.
@@ -365,22 +373,10 @@ class RunExperiment(Record):
     problem: str = ""
 
 
-class RunReport(Record):
-    """A whole run: verdict, both scores, metrics, coverage, latency, cost. The gate's output.
+class RunIdentity(Record):
+    """Which run it is: of what, by which suite, and when.
 
-    ``commit`` is the deployed commit that was graded, when it is known. ``interrupted`` is true for a run that
-    was stopped and is not finished: its verdict is never PASS. ``resumed_cases`` were answered before a restart.
-    ``pull_request`` is where the deploy belongs, if it belongs to one: such a run is no baseline for others.
-    ``judging`` is ``None`` for runs of before there was a judge. ``comparison`` is ``None`` where there was no run
-    to compare with, ``triage`` where no case is an issue, ``rubric`` where no judge rated a report. ``parity`` is
-    over questions asked in several languages. ``sights`` say what the run could have seen, ``flaky`` which cases
-    were right only sometimes, ``mutation_score`` what the graders caught of known-bad replies; these, ``triage``
-    and ``balance`` are absent in runs of before they were reckoned. ``questions`` is ``None`` where no agent asked
-    any. ``first_look`` is what failed cases have in common, ``snapshot`` what is recorded beside the grades, both
-    ``None`` in runs of before they were. ``what_changed`` since the last accepted run is asked of a run that did
-    not pass. ``recheck`` is what severe failed cases came to that were asked again after the verdict, ``None``
-    where none was to be. ``experiment`` is ``None`` where the target names no dataset, or its platform had not
-    answered yet.
+    ``commit`` is the deployed commit that was graded, when it is known.
     """
 
     run_id: Identifier
@@ -390,6 +386,25 @@ class RunReport(Record):
     commit: Identifier | None = None
     started_at: UtcTime
     finished_at: UtcTime
+
+
+class RunReport(RunIdentity):
+    """A whole run: verdict, both scores, metrics, coverage, latency, cost. The gate's output.
+
+    ``interrupted`` is true for a run that was stopped and is not finished: its verdict is never PASS.
+    ``resumed_cases`` were answered before a restart. ``pull_request`` is where the deploy belongs, if it belongs to
+    one: such a run is no baseline for others. ``judging`` is ``None`` for runs of before there was a judge.
+    ``comparison`` is ``None`` where there was no run to compare with, ``triage`` where no case is an issue,
+    ``rubric`` where no judge rated a report. ``parity`` is over questions asked in several languages. ``sights``
+    say what the run could have seen, ``flaky`` which cases were right only sometimes, ``mutation_score`` what the
+    graders caught of known-bad replies; these, ``triage`` and ``balance`` are absent in runs of before they were
+    reckoned. ``questions`` is ``None`` where no agent asked any. ``first_look`` is what failed cases have in
+    common, ``snapshot`` what is recorded beside the grades, both ``None`` in runs of before they were.
+    ``what_changed`` since the last accepted run is asked of a run that did not pass. ``recheck`` is what severe
+    failed cases came to that were asked again after the verdict, ``None`` where none was to be. ``experiment`` is
+    ``None`` where the target names no dataset, or its platform had not answered yet.
+    """
+
     verdict: Verdict
     reasons: tuple[VerdictReason, ...]
     triage: TriageSummary | None = None
@@ -416,6 +431,34 @@ class RunReport(Record):
     experiment: RunExperiment | None = None
     interrupted: bool = False
     resumed_cases: Count = 0
+
+    def add_background(
+        self,
+        *,
+        mutation_score: MutationScores | None,
+        first_look: FirstLook | None,
+        snapshot: RunSnapshot | None,
+        what_changed: WhatChanged | None,
+        experiment: RunExperiment | None,
+    ) -> Self:
+        """Add what the gate does not decide by: how sharp the graders are, and what may be behind the failures."""
+        return self.model_copy(
+            update={
+                "mutation_score": mutation_score,
+                "first_look": first_look,
+                "snapshot": snapshot,
+                "what_changed": what_changed,
+                "experiment": experiment,
+            }
+        )
+
+    def add_recheck(self, recheck: Recheck) -> Self:
+        """Add what severe failed cases came to that were asked again."""
+        return self.model_copy(update={"recheck": recheck})
+
+    def add_experiment(self, experiment: RunExperiment) -> Self:
+        """Set where the run appears on the target's platform."""
+        return self.model_copy(update={"experiment": experiment})
 
 
 class BaselineResult(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from pydantic import Field
 
@@ -242,6 +242,20 @@ class Repeatability(Record):
     noise_high: Probability = 1.0
     advice: tuple[RepeatAdvice, ...] = ()
 
+    def add_noise(self, noise: float, *, low: float, high: float) -> Self:
+        """Add the share of askings that fail by chance, with its interval."""
+        return self.model_copy(update={"noise": noise, "noise_low": low, "noise_high": high})
+
+    def add_advice(self, advice: tuple[RepeatAdvice, ...]) -> Self:
+        """Add what each number of repeats buys."""
+        return self.model_copy(update={"advice": advice})
+
+    def count_sessions(self, *, sessions: int, void_sessions: int, free_pairs: int) -> Self:
+        """Set how many sessions and runs the pairs came from."""
+        return self.model_copy(
+            update={"sessions": sessions, "void_sessions": void_sessions, "free_pairs": free_pairs}
+        )
+
 
 class RepeatabilityRun(Record):
     """One session in which sampled cases were asked twice.
@@ -266,6 +280,10 @@ class RepeatabilityRun(Record):
     cases: tuple[RepeatedCase, ...] = ()
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
     figures: Repeatability | None = None
+
+    def add_figures(self, figures: Repeatability | None) -> Self:
+        """Set the figures of all repeats that were recorded by its end."""
+        return self.model_copy(update={"figures": figures})
 
 
 def recorded_ask(assessment: Assessment) -> RecordedAsk:

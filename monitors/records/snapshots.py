@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from pydantic import Field
 
@@ -66,6 +66,40 @@ class RunSnapshot(Record):
     browser: str | None = None
     lookout: str | None = None
 
+    def add_exchanges(
+        self,
+        *,
+        versions: Mapping[str, Values],
+        models: Mapping[str, int],
+        fingerprints: Mapping[str, int],
+        pages: int,
+        titles: Mapping[str, int],
+        frameworks: Mapping[str, int],
+        bundles: Mapping[str, int],
+        shells: Mapping[str, int],
+        documents: Mapping[str, int],
+        document_versions: Mapping[str, Values],
+        answers: tuple[AnswerMark, ...],
+        concurrency: int | None,
+    ) -> Self:
+        """Add what the answers and pages of the run say of the application."""
+        return self.model_copy(
+            update={
+                "versions": versions,
+                "models": models,
+                "fingerprints": fingerprints,
+                "pages": pages,
+                "titles": titles,
+                "frameworks": frameworks,
+                "bundles": bundles,
+                "shells": shells,
+                "documents": documents,
+                "document_versions": document_versions,
+                "answers": answers,
+                "concurrency": concurrency,
+            }
+        )
+
 
 class ChangeKind(StrEnum):
     """Whose side a difference is on."""
@@ -95,6 +129,10 @@ class RunChange(Record):
     evidence: str
     follows: bool = False
 
+    def follow(self) -> Self:
+        """The same behaviour, where something else that is recorded may have caused it."""
+        return self.model_copy(update={"follows": True})
+
 
 class WhatChanged(Record):
     """What differs from the last accepted run, most telling first. No ``changes``: nothing that is recorded.
@@ -108,6 +146,14 @@ class WhatChanged(Record):
     missing: str = ""
     changes: tuple[RunChange, ...] = ()
     not_known: tuple[str, ...] = ()
+
+    def refuse(self, missing: str) -> Self:
+        """Say why nothing could be compared."""
+        return self.model_copy(update={"missing": missing})
+
+    def add_changes(self, changes: tuple[RunChange, ...], not_known: tuple[str, ...]) -> Self:
+        """Add what differs, most telling first, and what was not recorded in both runs."""
+        return self.model_copy(update={"changes": changes, "not_known": not_known})
 
     @property
     def claimed(self) -> frozenset[ChangeKind]:

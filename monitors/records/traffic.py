@@ -107,6 +107,12 @@ class SampledConversation(Record):
     stratum: Identifier
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
 
+    def store_as(self, conversation: Conversation) -> SampledConversation:
+        """The same place in the sample, with the version of the conversation that may be stored."""
+        return SampledConversation(
+            conversation=conversation, stratum=self.stratum, inclusion_probability=self.inclusion_probability
+        )
+
 
 class StratumCount(Record):
     """One stratum of a nightly run: how many conversations there were and how many were sampled."""

@@ -87,12 +87,12 @@ def observe(
         )
     if not count.graded or (state.nightly_runs and count.due_at <= state.nightly_runs[-1].due_at):
         return state
-    longer = _shortened(state.model_copy(update={"nightly_runs": (*state.nightly_runs, count)}), window_runs)
+    longer = state.add_run(count, window_runs=window_runs)
     evidence = max(longer.log_evidence, log_evidence(longer))
     alarm = longer.alarm
     if alarm is None and evidence >= -log(alpha):
         alarm = DriftAlarm(raised=count.due_at, since=_likeliest(longer).at.due_at)
-    return longer.model_copy(update={"log_evidence": evidence, "alarm": alarm})
+    return longer.add_evidence(evidence, alarm)
 
 
 def recover(state: DriftState, *, alpha: float = ALPHA) -> DriftState:
@@ -117,9 +117,7 @@ def recover(state: DriftState, *, alpha: float = ALPHA) -> DriftState:
         f"{BACK} at {100 * _rate(now):.1f} % since {back[0].due_at:%Y-%m-%d}, after {100 * _rate(changed):.1f} % "
         f"from {state.alarm.since:%Y-%m-%d} on"
     )
-    return state.model_copy(
-        update={"nightly_runs": (*before, *back), "reason": reason, "log_evidence": 0.0, "alarm": None}
-    )
+    return state.restart((*before, *back), reason)
 
 
 def _runs_back(state: DriftState, enough: float) -> tuple[DriftCount, ...]:
@@ -219,19 +217,6 @@ def _with(sums: _Sums, count: DriftCount) -> _Sums:
 def _total(state: DriftState) -> _Sums:
     failures = fsum([state.older_failures, *(count.failures for count in state.nightly_runs)])
     return _Sums(failures, fsum([state.older_graded, *(count.graded for count in state.nightly_runs)]))
-
-
-def _shortened(state: DriftState, window_runs: int) -> DriftState:
-    """The state with what is older than the window summed up."""
-    gone = state.nightly_runs[: max(0, len(state.nightly_runs) - window_runs)]
-    return state.model_copy(
-        update={
-            "nightly_runs": state.nightly_runs[len(gone) :],
-            "older_failures": state.older_failures + fsum(count.failures for count in gone),
-            "older_graded": state.older_graded + fsum(count.graded for count in gone),
-            "older_runs": state.older_runs + len(gone),
-        }
-    )
 
 
 def _log_mixture(sums: _Sums) -> float:

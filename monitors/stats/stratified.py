@@ -150,22 +150,24 @@ def join_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]
 
     rate = by_rule.rate + rest * middle
     each = [one for _, one in parts]
-    return by_rule.model_copy(
-        update={
-            "rate": _clipped(rate),
-            "low": _clipped(rate - limit(by_rule.low, [one.low for one in each])),
-            "high": _clipped(rate + limit(by_rule.high, [one.high for one in each])),
-            "low_if_ungraded_right": _clipped(
-                rate - limit(by_rule.low_if_ungraded_right, [one.low_if_ungraded_right for one in each])
-            ),
-            "high_if_ungraded_failed": _clipped(
-                rate + limit(by_rule.high_if_ungraded_failed, [one.high_if_ungraded_failed for one in each])
-            ),
-            "coverage": _clipped(by_rule.coverage - fsum(share * (1 - one.coverage) for share, one in parts)),
-            "corrected": any(one.corrected for one in each) and not any(one.is_uncorrected for one in each),
-            "judged": any(one.judged for one in each),
-            "method": JOINED if each else by_rule.method,
-        }
+    return RateEstimate(
+        rate=_clipped(rate),
+        low=_clipped(rate - limit(by_rule.low, [one.low for one in each])),
+        high=_clipped(rate + limit(by_rule.high, [one.high for one in each])),
+        low_if_ungraded_right=_clipped(
+            rate - limit(by_rule.low_if_ungraded_right, [one.low_if_ungraded_right for one in each])
+        ),
+        high_if_ungraded_failed=_clipped(
+            rate + limit(by_rule.high_if_ungraded_failed, [one.high_if_ungraded_failed for one in each])
+        ),
+        conversations=by_rule.conversations,
+        sampled=by_rule.sampled,
+        graded=by_rule.graded,
+        coverage=_clipped(by_rule.coverage - fsum(share * (1 - one.coverage) for share, one in parts)),
+        confidence=by_rule.confidence,
+        corrected=any(one.corrected for one in each) and not any(one.is_uncorrected for one in each),
+        judged=any(one.judged for one in each),
+        method=JOINED if each else by_rule.method,
     )
 
 

@@ -26,8 +26,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from flows.context import JudgePlan, open_judge
 from flows.nightly.grading import GradedTurn, TrafficGrader, judge_traffic
+from flows.runtime.judge import JudgePlan, open_judge
 from flows.verify.judging import JudgeQueue, PendingAnswer
 from monitors.domains.pack import load_domain
 from monitors.gate.assess import assess

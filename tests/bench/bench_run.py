@@ -29,7 +29,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from flows.context import BROWSER_VARIABLE, TOKEN_VARIABLE
+from flows.runtime.probe import BROWSER_VARIABLE
+from flows.runtime.slack import TOKEN_VARIABLE
 from flows.server import prefect_server
 from monitors.goldset.load import load_suite
 from monitors.probes.browser.driver import BrowserDriver

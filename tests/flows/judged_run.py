@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from flows.clock import utc_now
-from flows.context import wire
+from flows.runtime.run import build_run_context
 from flows.verify.alerts import observe_run
 from flows.verify.judging import JudgeStage
 from flows.verify.run_folder import VerifyRequest
@@ -112,7 +112,7 @@ async def run_of(
 
     With ``recorded``, the warehouse knows of the run afterwards.
     """
-    run = LiveRun(wire(request))
+    run = LiveRun(build_run_context(request))
     with run.context.run_folder:
         if run.context.run_folder.resumed:
             run.recall()

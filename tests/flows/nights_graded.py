@@ -11,10 +11,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from flows.context import NOT_CONFIGURED, JudgePlan, nonce, plan_judge
 from flows.nightly.context import NightlyContext, traffic_grader
 from flows.nightly.format import format_nightly
 from flows.nightly.run import NightlyRun
+from flows.runtime.judge import NOT_CONFIGURED, JudgePlan, plan_judge
+from flows.runtime.secrets import nonce
 from monitors.config.file import TargetConfig
 from monitors.judge.judge import FamilyPolicy
 from monitors.judge.settings import JudgeSettings

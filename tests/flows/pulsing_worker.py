@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 from flows.alerting.watchdog import overseen
-from flows.context import heartbeat, notifier_without_run, stop_process
+from flows.runtime.run import stop_process
+from flows.runtime.slack import heartbeat, notifier_without_run
 from monitors.alerts.liveness import Beat
 from monitors.config.file import Config, TargetConfig
 from monitors.records.incidents import Capability

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from prefect import Flow
 
-from flows.clock import clock
 from flows.server.schedules import planned_deployments
 from monitors.config.file import load_config
+from tests.flows.rehearsed_clock import set_clock
 
 TICK = timedelta(milliseconds=1)
 
@@ -43,7 +43,7 @@ def main() -> None:
         deployment = planned[name]
         flow: Flow[..., object] = getattr(importlib.import_module(deployment.module), deployment.function)
         parameters = flow.validate_parameters(dict(deployment.parameters))
-        clock.set(Ticking(datetime.fromisoformat(at)))
+        set_clock(Ticking(datetime.fromisoformat(at)))
         state = asyncio.run(flow(**parameters, return_state=True))
         print(json.dumps([state.type.value, state.name, state.message]), flush=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from flows.context import NOT_CONFIGURED, plan_judge
+from flows.runtime.judge import NOT_CONFIGURED, plan_judge
 from monitors.errors import ConfigError
 from monitors.judge.settings import JudgeSettings
 from tests.builders import TARGET

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Final
 from unittest.mock import patch
 
-from flows.context import wire
+from flows.runtime.run import build_run_context
 from flows.verify.alerts import EarlyAlerts, observation_context
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun
@@ -108,7 +108,7 @@ async def _send_alert(
     case_id: str, request: VerifyRequest, slack: SlackServer, recorder: Recorder | None = None
 ) -> None:
     """Send the alert of one failed assessment as a run does while it asks; ``recorder`` notes what is entered."""
-    run = LiveRun(wire(request))
+    run = LiveRun(build_run_context(request))
     failure = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
     result = case_result(gold_case(case_id, severity=Severity.PAGE), failure)
     count = len(slack.messages) + 1

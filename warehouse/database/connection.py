@@ -64,6 +64,7 @@ class Deadline:
         left_s = self._end - self._patience.monotonic()
         if left_s <= 0:
             return False
+        # DuckDB's lock has no timeout, so it is polled.
         self._patience.sleep(min(self._pause_s, left_s))
         self._pause_s = min(self._pause_s * 1.5, _LONGEST_PAUSE_S)
         return True
@@ -160,7 +161,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
     connection.begin()
     try:
         yield
-    except BaseException:
+    except BaseException:  # a cancellation, too, must roll back
         with suppress(duckdb.Error):  # the transaction may be gone already, and the first error says why
             connection.rollback()
         raise

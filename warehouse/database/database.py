@@ -107,7 +107,7 @@ def building(
             connection.execute("checkpoint")
         _prove(beside, deadline, made)
         sync_file(beside)
-    except BaseException:
+    except BaseException:  # a cancellation, too, must remove the half-made file
         with suppress(OSError):  # the first error says why
             discard(beside)
         raise
@@ -307,6 +307,7 @@ class Database:
         """What changes whenever the file does: made of its place on the disk, its size, the time of its change."""
         parts: list[int] = []
         for path in (self.file, log_of(self.file)):
+            # A file that is missing is part of the version: it adds nothing.
             with suppress(FileNotFoundError):
                 state = path.stat()
                 parts += [state.st_ino, state.st_size, state.st_mtime_ns]

@@ -338,6 +338,7 @@ class LocalSegments:
 
     def _swept(self, name: str, now: datetime) -> int:
         count = 0
+        # A folder that nobody wrote to has nothing to remove.
         with suppress(FileNotFoundError, NotADirectoryError), self._held(self._root / name) as folder:
             for file in self._files(name):
                 if file.startswith(".") and _age(file, folder, now) > STALE_AFTER:

@@ -163,6 +163,7 @@ def _silences(connection: duckdb.DuckDBPyConnection) -> tuple[Silence, ...]:
     rows = connection.execute("select record from silences order by starts_at desc, id").fetchall()
     found: list[Silence] = []
     for row in rows:
+        # A newer Lookout wrote it, see the docstring.
         with suppress(ValidationError):
             found.append(Silence.model_validate_json(str(row[0])))
     return tuple(found)
@@ -244,6 +245,7 @@ def waiting_drafts(
     """Drafts that nobody has decided, worst first, then oldest first, without those of a newer Lookout."""
     found: list[CaseDraft] = []
     for (record,) in store.query(_WAITING_DRAFTS, {"target": target}, wait_s=wait_s).rows:
+        # A newer Lookout wrote it, see the docstring.
         with suppress(ValidationError):
             found.append(CaseDraft.model_validate_json(str(record)))
     return tuple(found)

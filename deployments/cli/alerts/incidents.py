@@ -55,10 +55,11 @@ class IncidentSession:
     def do(self, kind: ActionKind, incidents: Sequence[Incident], *, by: str, note: str) -> ActionOutcome | None:
         """Store an action on ``incidents``, carry it out and show it; ``None`` while it waits for the file."""
         from flows.alerting.edits import outcome_of, update_alerts  # messages, and with the next line Slack's
-        from flows.context import slack_bot  # client, which a list can do without
+        from flows.runtime.slack import slack_bot  # client, which a list can do without
 
         action = new_action(kind, incidents, at=self.people.now(), by=by, via=ActionVia.COMMAND, note=note)
         act(self.people, action)
+        # The action is in the journal; the next run loads it.
         with suppress(WarehouseBusy):
             apply_actions(self.people, wait_s=WAIT_S)
         outcome = outcome_of(self.people, action.id)
@@ -75,6 +76,7 @@ def open_alerts_session(config: Path, data_folder: Path | None) -> IncidentSessi
         raise ConfigError(f"{folder}: no warehouse here yet; a run makes one")
     store = store_of(config, data_folder)
     session = _open_session(config, store)
+    # What is shown may be some minutes old.
     with suppress(WarehouseBusy):
         apply_actions(session.people, wait_s=WAIT_S)
     return session

@@ -149,5 +149,6 @@ def _why(error: ValidationError) -> str:
 
 def _take_in(session: IncidentSession) -> None:
     """Load what waits in the journal. If it must wait, the next run loads it."""
+    # The silence is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
         apply_actions(session.people, wait_s=WAIT_S)

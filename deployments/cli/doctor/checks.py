@@ -153,7 +153,7 @@ def logins(around: DoctorContext) -> list[HealthCheck]:
 
 
 def _login(around: DoctorContext, name: str) -> HealthCheck:
-    from flows.context import login_of  # duckdb
+    from flows.runtime.probe import login_of  # duckdb
 
     assert around.config is not None
     what = f"login of {name}"
@@ -355,7 +355,7 @@ def coverage(around: DoctorContext) -> list[HealthCheck]:
 
 def is_without_judge(config: Config, name: str, environment: Mapping[str, str]) -> bool:
     """Whether runs of a target have no judge; a judge that is misconfigured is another check's matter."""
-    from flows.context import plan_judge  # duckdb
+    from flows.runtime.judge import plan_judge  # duckdb
 
     try:
         plan = plan_judge(config.judge, target_record(name, config.target(name)), environment)

@@ -164,7 +164,7 @@ def doctor_command(
             raise ConfigError("--fix is about this machine: leave the target out (`lookout doctor --fix`)")
         return _inspect_target(target, config, ask, picture, as_json=as_json)
     from flows.clock import utc_now  # duckdb
-    from flows.context import environment  # duckdb
+    from flows.runtime.secrets import environment  # duckdb
 
     variables, now = environment(), utc_now()
     with waiting("Mending what is safe" if fix else "Checking"):
@@ -184,7 +184,7 @@ def _inspect_target(
 ) -> ExitCode:
     """Inspect one page or API, whether the configuration has it or not."""
     from flows.clock import utc_now  # duckdb
-    from flows.context import environment  # duckdb
+    from flows.runtime.secrets import environment  # duckdb
 
     ask_apis, variables = ask is not False, environment()
     loaded = load_config(config) if config.exists() or not is_address(target) else None
@@ -294,7 +294,7 @@ def _picture_path(config: Config | None, name: str, now: datetime) -> Path:
 def _login(config: Config | None, name: str, environment: Mapping[str, str]) -> Login | None:
     if config is None or name not in config.targets:
         return None
-    from flows.context import login_of  # duckdb
+    from flows.runtime.probe import login_of  # duckdb
 
     return login_of(config, name, environment)
 

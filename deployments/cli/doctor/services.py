@@ -41,8 +41,8 @@ from monitors.records.exchanges import NoAnswerReason
 from monitors.sources.logs.settings import HallucinationLogSettings
 
 if TYPE_CHECKING:
-    from flows.context import JudgePlan
     from flows.maintenance.self_test import JudgeOutcome
+    from flows.runtime.judge import JudgePlan
 
 
 class Health(IntEnum):
@@ -140,7 +140,7 @@ def _refused(around: DoctorContext, name: str) -> HealthCheck | None:
 
 def check_api(name: str, target: TargetConfig, environment: Mapping[str, str], *, ask: bool) -> HealthCheck:
     """Check one target's API. Without ``ask`` it checks only what needs no question."""
-    from flows.context import probe_headers  # duckdb
+    from flows.runtime.probe import probe_headers  # duckdb
 
     what, address = f"API of {name}", target_record(name, target).address
     try:
@@ -173,7 +173,7 @@ def _late(what: str, address: str, target: TargetConfig, error: AnswerTimeout) -
 
 
 async def _answer(address: str, settings: ProbeSettings, environment: Mapping[str, str]) -> Answer:
-    from flows.context import driver_at  # duckdb
+    from flows.runtime.probe import driver_at  # duckdb
 
     with tempfile.TemporaryDirectory(prefix="lookout-doctor-") as folder:
         async with driver_at(address, _soon(settings), folder=Path(folder), environment=environment) as driver:
@@ -259,6 +259,7 @@ def langfuse(around: DoctorContext) -> list[HealthCheck]:
 
 async def _langfuse_project(settings: LangfuseSettings, environment: Mapping[str, str]) -> str:
     async def briefly(seconds: float) -> None:
+        # A check does not wait as long as a run would before it tries again.
         await asyncio.sleep(min(seconds, 0.5))
 
     async with LangfuseClient.opened(settings, langfuse_keys(settings, environment), briefly) as client:
@@ -342,7 +343,7 @@ def judge(around: DoctorContext) -> list[HealthCheck]:
 
 
 def _checks(around: DoctorContext, config: Config) -> Iterator[HealthCheck]:
-    from flows.context import plan_judge  # anthropic, 4 s
+    from flows.runtime.judge import plan_judge  # anthropic, 4 s
 
     plans: list[JudgePlan] = []
     for name, target in config.targets.items():
@@ -369,8 +370,8 @@ def _at_work(around: DoctorContext, plan: JudgePlan) -> Iterator[HealthCheck]:
     elif not around.ask_judges:
         yield HealthCheck(name="judge", health=Health.GOOD, found=f"{models}: has its key; not tried")
     else:
-        from flows.context import nonce  # as above
         from flows.maintenance.self_test import try_judges
+        from flows.runtime.secrets import nonce  # as above
 
         for outcome in asyncio.run(try_judges(plan, around.environment, nonce=nonce)):
             yield _tried(outcome)

@@ -155,7 +155,7 @@ def failing_cases(
 
 def refuse_addresses(config: Config, target: str, addresses: Iterable[str], allowed: str | None) -> None:
     """Raise `ConfigError` where an address at which ``target`` is asked is production's, as for a run there."""
-    from flows.context import environment  # duckdb, and every judge
+    from flows.runtime.secrets import environment  # duckdb, and every judge
 
     configured = config.target(target)
     notes: dict[str, None] = {}
@@ -308,9 +308,9 @@ async def _bisected(
     config: Config, target: str, builds: Sequence[Build], cases: Sequence[FailingCase], budget: int
 ) -> BisectReport:
     from flows.clock import utc_now  # duckdb, and every judge
-    from flows.context import environment  # duckdb, and every judge
     from flows.data_folder import runs_folder  # duckdb, and every judge
     from flows.explain.bisect import BISECT_FOLDER, BuildAnswers, BuildBisection, build_visitor
+    from flows.runtime.secrets import environment  # duckdb, and every judge
 
     run_id = f"bisect-{target}"
     write_note(f"{target}: {plural(len(builds), 'build')}, {plural(len(cases), 'failing case')}\n")

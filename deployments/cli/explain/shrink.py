@@ -109,9 +109,9 @@ def shrink_command(
 
 async def _asker(plan: ShrinkPlan, address: str, stack: AsyncExitStack) -> CaseAsker:
     from flows.clock import utc_now  # duckdb, and every judge
-    from flows.context import environment  # duckdb, and every judge
     from flows.data_folder import runs_folder  # duckdb, and every judge
     from flows.explain.asking import asker_at
+    from flows.runtime.secrets import environment  # duckdb, and every judge
 
     opening = asker_at(
         plan.config,

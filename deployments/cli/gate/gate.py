@@ -28,8 +28,8 @@ from deployments.cli.options import (
     VerboseOption,
 )
 from deployments.cli.verify import check_ci, is_address, verified, with_target
-from flows.context import environment
 from flows.data_folder import runs_folder
+from flows.runtime.secrets import environment
 from flows.terminal import write_json, write_note
 from flows.terminal_console import terminal_console
 from flows.verify.run_folder import NO_BASELINE, VerifyRequest
@@ -62,8 +62,7 @@ def evaluated_again(
 def _assessed_again(result: CaseResult) -> CaseResult:
     """The same grades under today's severity table."""
     assessment = assess(result.case, result.result, result.assessment.grades)
-    stored = assessment.model_copy(update={"unconfirmed": result.assessment.unconfirmed})
-    return result.model_copy(update={"assessment": stored})
+    return result.reassess(assessment.mark_unconfirmed(result.assessment.unconfirmed))
 
 
 def _facts(report: RunReport) -> RunFacts:

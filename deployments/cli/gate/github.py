@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from flows.clock import utc_now
-from flows.context import nonce
 from flows.deploys.github_results import GitHubPlace, describe_posted, retry_at_end, retry_at_start
+from flows.runtime.secrets import nonce
 from flows.terminal import flush_output, write_note, write_notes
 from monitors.errors import ConfigError, NotifyError
 from monitors.github.actions import (
@@ -107,7 +107,7 @@ class JobResults:
         asyncio.run(self._at_start.say_state(State.PENDING, "asking the gold questions"))
         try:
             yield
-        except (Exception, KeyboardInterrupt) as error:
+        except (Exception, KeyboardInterrupt) as error:  # a pending status must get an end; raised again
             asyncio.run(
                 self._place.say_state(State.ERROR, f"no verdict: {type(error).__name__}; see the job's log")
             )

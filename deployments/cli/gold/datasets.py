@@ -19,7 +19,6 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from deployments.cli.reviews.session import ReviewScreen, reviewer
 from flows.clock import utc_now
-from flows.context import environment, open_platform
 from flows.goldset.datasets import (
     ComparedDataset,
     DraftSource,
@@ -33,6 +32,8 @@ from flows.goldset.datasets import (
     push_suite,
     tag_of,
 )
+from flows.runtime.run import open_platform
+from flows.runtime.secrets import environment
 from flows.terminal import print_text, write_json
 from flows.terminal_console import terminal_console
 from monitors.config.file import Config, TargetConfig, load_config

@@ -18,8 +18,8 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.clock import utc_now
-from flows.context import environment, nonce
 from flows.goldset.drafting import DraftResult, chosen_model, draft_questions, open_asker, read_document
+from flows.runtime.secrets import environment, nonce
 from flows.terminal import write_json, write_text
 from flows.waiting import waiting
 from monitors.alerts.redact import redact

@@ -281,7 +281,7 @@ class GrowReview:
     def _case(self, draft: CaseDraft, severity: Severity, *, refusal: bool) -> GoldCase | None:
         """The case in the person's words; ``None`` when they gave none."""
         asked = self.screen.line("question (Enter keeps it)") or draft.turns[-1]
-        draft = draft.model_copy(update={"turns": (*draft.turns[:-1], redact(asked))})
+        draft = draft.reword(redact(asked))
         if refusal:
             gold = self.screen.line("Why must it refuse? One line:")
         else:

@@ -90,7 +90,7 @@ class DraftReview:
         return both
 
     def _with_severity(self, severity: Severity, draft: GoldDraft) -> GoldDraft:
-        return with_severity(draft, severity, self.person)
+        return draft.set_severity(severity, f"{SET_BY}{self.person}")
 
     def _edit(self, draft: GoldDraft) -> GoldDraft:
         """The draft with another question, gold or type; a line that is only Enter leaves what is there."""
@@ -115,7 +115,7 @@ class DraftReview:
 
     def _reject(self, draft: GoldDraft) -> Decision:
         note = redact(self.screen.line(WHY_NOT))[:2_000]
-        mark_draft(self.drafts, draft, DraftState.REJECTED, by=self.person, at=utc_now(), note=note)
+        decide(self.drafts, draft.reject(note, by=self.person, at=utc_now()))
         return Decision.REJECTED
 
     def was_joined(self, draft: GoldDraft) -> bool:
@@ -124,14 +124,8 @@ class DraftReview:
         if there is None or there.provenance.reviewed_at is None or there.provenance.reviewed_by is None:
             return False
         by, at = there.provenance.reviewed_by, there.provenance.reviewed_at
-        mark_draft(self.drafts, draft, DraftState.ACCEPTED, by=by, at=at, case=there)
+        decide(self.drafts, draft.accept(there, by=by, at=at))
         return True
-
-
-def with_severity(draft: GoldDraft, severity: Severity, person: str) -> GoldDraft:
-    """The draft with a severity that a person has chosen."""
-    case = draft.case.model_copy(update={"severity": severity})
-    return draft.model_copy(update={"case": case, "why": f"{SET_BY}{person}"})
 
 
 def edited(draft: GoldDraft, *, question: str, gold: str, kind: str) -> GoldDraft | None:
@@ -139,7 +133,7 @@ def edited(draft: GoldDraft, *, question: str, gold: str, kind: str) -> GoldDraf
     case = draft.case
     changes = {"turns": (*case.turns[:-1], question), "gold": gold, "type": kind}
     try:
-        return draft.model_copy(update={"case": GoldCase.model_validate(case.model_dump() | changes)})
+        return draft.reword(GoldCase.model_validate(case.model_dump() | changes))
     except ValidationError:
         return None
 
@@ -151,16 +145,7 @@ def accept_draft(drafts: Path, suite: Path, draft: GoldDraft, *, by: str, at: da
     """
     case = reviewed(draft.case, by, at)
     join(suite, case, paired_with=draft.original.id if draft.original else None)
-    return mark_draft(drafts, draft, DraftState.ACCEPTED, by=by, at=at, case=case)
-
-
-def mark_draft(
-    drafts: Path, draft: GoldDraft, state: DraftState, *, by: str, at: datetime, **changes: object
-) -> bool:
-    """Note in the file what a person decided; false where somebody else has decided meanwhile: theirs stays."""
-    return decide(
-        drafts, draft.model_copy(update={"state": state, "reviewed_by": by, "reviewed_at": at, **changes})
-    )
+    return decide(drafts, draft.accept(case, by=by, at=at))
 
 
 def case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:

@@ -22,7 +22,6 @@ from deployments.cli.gold.draft import (
 )
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.clock import utc_now
-from flows.context import environment, nonce
 from flows.goldset.drafting import (
     AT_ONCE,
     DraftResult,
@@ -32,6 +31,7 @@ from flows.goldset.drafting import (
     to_translate,
     translate_cases,
 )
+from flows.runtime.secrets import environment, nonce
 from flows.terminal import write_json, write_text
 from flows.waiting import waiting
 from monitors.alerts.redact import redact

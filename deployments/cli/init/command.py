@@ -80,7 +80,7 @@ def init_command(
     as_json: Annotated[bool, typer.Option("--json", help="print what was written as JSON")] = False,
 ) -> ExitCode:
     """Ask four questions; write a lookout.toml, a first suite, and what to enter where deploys are reported."""
-    from flows.context import environment as variables  # duckdb
+    from flows.runtime.secrets import environment as variables  # duckdb
 
     check_driver(driver)
     if not force:

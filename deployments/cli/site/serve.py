@@ -7,7 +7,7 @@ from pathlib import Path
 from deployments.receivers.ports import check_free
 from deployments.site.serve import Surroundings, serve, site_application
 from flows.clock import utc_now
-from flows.context import environment
+from flows.runtime.secrets import environment
 from flows.terminal import log_to_terminal, print_text
 from monitors.config.file import load_config
 from monitors.config.sections import DEFAULT_SITE_PORT

@@ -124,6 +124,7 @@ class TriageService:
             return
         job.node = action.tool
         job.says("agent.tool_call", agent="investigator", call={"name": action.tool, "arguments": action.arguments})
+        # The demo's agent takes as long as a real one would.
         await asyncio.sleep(self._pause_s)
         job.says("agent.tool_result", agent="investigator", tool=action.tool)
 

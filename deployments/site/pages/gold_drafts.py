@@ -13,20 +13,20 @@ from typing import Final
 
 from deployments.cli.gold.draft import DEFAULT_DRAFTS
 from deployments.cli.gold.review import (
+    SET_BY,
     SEVERITIES,
     accept_draft,
     case_rows,
     edited,
     ground_rows,
-    mark_draft,
     problem,
-    with_severity,
 )
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, missing
 from deployments.site.pages.queues import DraftKind, QueueCounts, drafts_here, kind_of, queue_counts
 from deployments.site.pages.review import TextRow, reviewing_person
 from monitors.alerts.redact import redact
 from monitors.errors import GoldSetError
+from monitors.goldset.drafts import decide
 from monitors.records.base import Record
 from monitors.records.cases import DraftState, GoldDraft
 
@@ -138,7 +138,7 @@ def decide_gold_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     if form.get("word") != DraftWord.NO:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say yes or no: nothing was stored.")
     note = redact(form.get("note", "").strip()[:LONGEST_NOTE])
-    done = mark_draft(DEFAULT_DRAFTS, draft, DraftState.REJECTED, by=person, at=request.site.now(), note=note)
+    done = decide(DEFAULT_DRAFTS, draft.reject(note, by=person, at=request.site.now()))
     return Done(go_on, "Rejected." if done else _MEANWHILE)
 
 
@@ -159,7 +159,7 @@ def _changed(draft: GoldDraft, form: Mapping[str, str], person: str) -> GoldDraf
     case, given = draft.case, {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
     severity = SEVERITIES.get(form.get("severity", ""))
     if severity is not None and severity is not case.severity:
-        draft = with_severity(draft, severity, person)
+        draft = draft.set_severity(severity, f"{SET_BY}{person}")
     if not any(given.values()):
         return draft
     changed = edited(

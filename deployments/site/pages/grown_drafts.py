@@ -99,9 +99,10 @@ def _shown(request: PageRequest, one: DraftCandidate) -> GrownDraftShown:
 
 def _with_suite(one: DraftCandidate, settings: TargetConfig) -> DraftCandidate:
     """The same, with the case of the suite that asks it already; a suite that cannot be read asks nothing."""
+    # A suite that cannot be read asks nothing, see the docstring.
     with suppress(GoldSetError):
         known = candidates([one.draft], cases_in(settings.suite))
-        return one.model_copy(update={"asked_by": known[0].asked_by})
+        return one.note_case(known[0].asked_by)
     return one
 
 
@@ -123,6 +124,7 @@ def decide_grown_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
         text = "Not wanted: it does not come back."
     else:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say yes or no: nothing was stored.")
+    # The decision is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
         request.site.people.store.load_pending(WAIT_S)
     renew_copy(request)
@@ -176,7 +178,7 @@ def _case(one: DraftCandidate, form: Mapping[str, str]) -> GoldCase:
     given = {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
     draft = one.draft
     if given["question"]:
-        draft = draft.model_copy(update={"turns": (*draft.turns[:-1], redact(given["question"]))})
+        draft = draft.reword(redact(given["question"]))
     gold = given["gold"] or draft.gold or ""
     severity = SEVERITIES.get(form.get("severity", ""), draft.suggested_severity)
     try:

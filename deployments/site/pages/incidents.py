@@ -278,6 +278,7 @@ def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done
 def _store(request: PageRequest, silence: Silence) -> None:
     people = request.site.people
     append_silence(people.store.journal, silence)
+    # The silence is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
         apply_actions(people, wait_s=WAIT_S)
     renew_copy(request)

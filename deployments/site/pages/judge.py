@@ -56,7 +56,7 @@ def judge_page(request: PageRequest) -> Page:
 
 def _masked(request: PageRequest, row: JudgingRow) -> JudgingRow:
     judging = mask_all(row.judging, request.mask(row.target)) if row.judging else None
-    return row.model_copy(update={"judging": judging})
+    return row.show(judging)
 
 
 def _calibrations(site: Site, target: str | None, counts: Sequence[JudgeCounts]) -> tuple[Calibration, ...]:

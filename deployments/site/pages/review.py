@@ -278,6 +278,7 @@ def _store_word(request: PageRequest, check: SpotCheck, person: str, form: Mappi
     )
     store = request.site.people.store
     contradicted = save_label(store, request.site.config.data_folder, label, answer, clean)
+    # The label is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
         store.load_pending(WAIT_S)
     renew_copy(request)

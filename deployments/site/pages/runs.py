@@ -83,22 +83,12 @@ def unreported(request: PageRequest) -> tuple[RunProgress, ...]:
         return ()
     found = request.site.watch.unfinished(request.site.now())
     known = finished_among(request.site.store, [run.run_id for run in found]) if found else ()
-    return tuple(_masked(request, run) for run in found if run.run_id not in known)
+    return tuple(run.mask(request.mask(run.target)) for run in found if run.run_id not in known)
 
 
 def pause_s(runs: Iterable[RunProgress]) -> int:
     """How long a page that shows these runs may stand before it renews itself."""
     return LIVE_S if any(run.state is not RunState.STOPPED for run in runs) else CALM_S
-
-
-def _masked(request: PageRequest, run: RunProgress) -> RunProgress:
-    def clean(text: str) -> str:
-        return request.masked(text, run.target)
-
-    severe = tuple(
-        one.model_copy(update={"asked": clean(one.asked), "reason": clean(one.reason)}) for one in run.severe
-    )
-    return run.model_copy(update={"severe": severe})
 
 
 def run_page(request: PageRequest) -> Page:
@@ -128,7 +118,7 @@ def _live_page(request: PageRequest, run_id: str) -> Page:
     if progress is None:
         raise missing(f"No run {run_id[:80]} is in the warehouse, and none goes on in this data folder.")
     title = f"{progress.state.capitalize()}: {run_id}"
-    data = LiveRunData(progress=_masked(request, progress))
+    data = LiveRunData(progress=progress.mask(request.mask(progress.target)))
     return Page("live_run.html.j2", title, data, live_s=pause_s([progress]))
 
 

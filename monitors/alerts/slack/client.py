@@ -304,7 +304,7 @@ class _RateLimitWithin(AsyncRateLimitErrorRetryHandler):
         """Sleep for the seconds that Slack names; a second where it names none."""
         del request, error
         state.next_attempt_requested = True
-        await asyncio.sleep(_asked_wait_s(response))
+        await asyncio.sleep(_asked_wait_s(response))  # Slack says how long it refuses: sooner is refused again
         state.increment_current_attempt()
 
 

@@ -135,7 +135,7 @@ def _is_vaguer(gold: QuantityReading, said: QuantityReading) -> bool:
     if abs(gold.value) < _ROUNDED_FROM or said.value == 0:
         return False
     digits = len(said.value.normalize().as_tuple().digits)
-    if digits < 2 or digits >= len(gold.value.normalize().as_tuple().digits):  # noqa: PLR2004
+    if digits < 2 or digits >= len(gold.value.normalize().as_tuple().digits):  # noqa: PLR2004 - one digit is no rounded amount
         return False
     step = Decimal(1).scaleb(said.value.adjusted() - digits + 1)
     return abs(gold.value - said.value) <= step / 2
@@ -268,7 +268,7 @@ _MINUTES, _HALF_DAY = Decimal(60), 12
 
 
 def _is_year(reading: QuantityReading) -> bool:
-    return reading.bare and 1000 <= reading.value <= 2999 and is_multiple(reading.value, 1)  # noqa: PLR2004
+    return reading.bare and 1000 <= reading.value <= 2999 and is_multiple(reading.value, 1)  # noqa: PLR2004 - years have four digits, until 2999
 
 
 def _two_dates(gold: str, said: str) -> Match:

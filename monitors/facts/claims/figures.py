@@ -70,7 +70,7 @@ class Figure:
             self.kind is FigureKind.NUMBER
             and self.low.bare
             and not self.noun
-            and 1000 <= self.low.value <= 2999  # noqa: PLR2004
+            and 1000 <= self.low.value <= 2999  # noqa: PLR2004 - years have four digits, until 2999
             and self.low.value % 1 == 0
         )
 
@@ -545,7 +545,7 @@ def _is_identifier(text: str, reader: NumberReader, first: int) -> bool:
             return False
         if high.startswith("0") and len(high) > 1:
             return True
-        return len(low) > 2 and digits > 8 if int(low or 0) < int(high or 0) else low.isdigit()  # noqa: PLR2004
+        return len(low) > 2 and digits > 8 if int(low or 0) < int(high or 0) else low.isdigit()  # noqa: PLR2004 - a number of 9 digits is no range
     return digits > 6 and "." not in text  # noqa: PLR2004 - a telephone number has seven
 
 

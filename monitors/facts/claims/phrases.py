@@ -298,7 +298,7 @@ def _unnamed(terms: Words) -> Words:
 def _verb_of(question: Passage) -> Words:
     """The stem of the verb in "Who built …?"; empty where the question has another form."""
     tokens = question.scan.reader.tokens
-    if len(tokens) < 3 or tokens[0].key not in _WHO or tokens[1].key in LIGHT:  # noqa: PLR2004
+    if len(tokens) < 3 or tokens[0].key not in _WHO or tokens[1].key in LIGHT:  # noqa: PLR2004 - Who, a verb and an object
         return frozenset()
     return frozenset({STEMS[tokens[1].key]})
 

@@ -148,7 +148,7 @@ def _load_opposites() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[st
             for key in _keys(words):
                 opposites.setdefault(STEMS[key], set()).update(STEMS[word] for word in _keys(against))
                 sides.setdefault(STEMS[key], set()).update(STEMS[word] for word in _keys(words))
-    return tuple({stem: frozenset(stems) for stem, stems in table.items()} for table in (opposites, sides))  # type: ignore[return-value]
+    return tuple({stem: frozenset(stems) for stem, stems in table.items()} for table in (opposites, sides))  # type: ignore[return-value] - pyright sees a tuple of unknown length
 
 
 OPPOSITES, SIDES = _load_opposites()

@@ -96,7 +96,7 @@ FAMILIES = {word_key(normalise(word).text): codes for words, codes in _FAMILIES.
 """What a sign or name that leaves the country open can stand for. Rupees are Indian where nothing else is said."""
 
 DOT_GROUPS = frozenset(
-    "EUR DKK NOK SEK ISK PLN CZK HUF RON BGN TRY RUB UAH BRL ARS CLP COP IDR VND".split()  # noqa: SIM905
+    "EUR DKK NOK SEK ISK PLN CZK HUF RON BGN TRY RUB UAH BRL ARS CLP COP IDR VND".split()  # noqa: SIM905 - a line of codes is easier to extend than a list
 )
 """Currencies whose countries write a dot between thousands: "€6.000" is six thousand."""
 

@@ -213,7 +213,7 @@ def _day(reader: NumberReader, at: int) -> _DatePart | None:
     """A day of the month in digits or words, cardinal or ordinal."""
     token = reader.token(at)
     if token.kind == NUMERAL:
-        if not token.text.isdecimal() or len(token.text) > 2 or not 1 <= int(token.text) <= _LAST_DAY:  # noqa: PLR2004
+        if not token.text.isdecimal() or len(token.text) > 2 or not 1 <= int(token.text) <= _LAST_DAY:  # noqa: PLR2004 - a day has two digits
             return None
         following = reader.token(at + 1)
         suffixed = following.start == token.end and following.key in {"st", "nd", "rd", "th"}
@@ -230,7 +230,7 @@ def _day(reader: NumberReader, at: int) -> _DatePart | None:
 def _year(reader: NumberReader, at: int) -> _DatePart | None:
     token = reader.token(at)
     if token.kind == NUMERAL:
-        values = numeral_values(token.text) if len(token.text.rstrip(",.")) == 4 else []  # noqa: PLR2004
+        values = numeral_values(token.text) if len(token.text.rstrip(",.")) == 4 else []  # noqa: PLR2004 - a year has four digits
         if len(values) == 1 and token.text.isdecimal() and _FIRST_YEAR <= values[0][0] <= _LAST_YEAR:
             return _DatePart(int(token.text), at + 1)
         return None

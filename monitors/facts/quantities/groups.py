@@ -76,13 +76,13 @@ class GroupReader(Lookup):
     def _space_groups(self, at: int, group: Group) -> Group:
         """``40 000`` and ``1 234 567.89``: groups of three after one to three digits, one space apart."""
         first = self.token(at)
-        if not first.text.isdecimal() or len(first.text) > 3 or first.text.startswith("0"):  # noqa: PLR2004
+        if not first.text.isdecimal() or len(first.text) > 3 or first.text.startswith("0"):  # noqa: PLR2004 - a group has three digits
             return group
         digits, after, previous = first.text, at + 1, first
         while True:
             token = self.token(after)
             near = token.kind == NUMERAL and token.start - previous.end == 1 and after not in self._breaks
-            if not near or len(digits) > _LONGEST or len(token.text.split(".")[0]) != 3 or "," in token.text:  # noqa: PLR2004
+            if not near or len(digits) > _LONGEST or len(token.text.split(".")[0]) != 3 or "," in token.text:  # noqa: PLR2004 - a group has three digits
                 break
             digits, previous, after = digits + token.text, token, after + 1
             if "." in token.text:
@@ -117,7 +117,7 @@ class GroupReader(Lookup):
 
     def _denominator(self, at: int) -> Group | None:
         token = self.token(at)
-        if token.kind != NUMERAL or not token.text.isdecimal() or len(token.text) > 20:  # noqa: PLR2004
+        if token.kind != NUMERAL or not token.text.isdecimal() or len(token.text) > 20:  # noqa: PLR2004 - more digits are an identifier
             return None
         if self.token(at + 1).text == "/":
             return None
@@ -132,7 +132,7 @@ class GroupReader(Lookup):
             return first
         if not word.english or not following.english:
             return first
-        if 0 < first.value < 10 and following.tens:  # noqa: PLR2004
+        if 0 < first.value < 10 and following.tens:  # noqa: PLR2004 - one digit before tens: one twenty two
             rest = self._two_digits(first.after, following)
             return Group(first.value * 100 + rest.value, rest.after)
         return self._year(first, following)
@@ -145,7 +145,7 @@ class GroupReader(Lookup):
         following = self.raw_word(after)
         unit = following is not None and following.part is NumberPart.SMALL and following.english
         near = unit and not self.is_broken(at, after)
-        if near and following is not None and 0 < following.value < 10:  # noqa: PLR2004
+        if near and following is not None and 0 < following.value < 10:  # noqa: PLR2004 - a unit has one digit
             return Group(word.value + following.value, after + 1)
         return Group(word.value, at + 1)
 
@@ -155,13 +155,13 @@ class GroupReader(Lookup):
         return joined and self.token(at + 3).key in self._units
 
     def _year(self, first: Group, following: NumberWord) -> Group:
-        if not 10 <= first.value <= 99:  # noqa: PLR2004
+        if not 10 <= first.value <= 99:  # noqa: PLR2004 - a century has two digits
             return first
-        if following.value >= 10:  # noqa: PLR2004
+        if following.value >= 10:  # noqa: PLR2004 - two digits after the century
             rest = self._two_digits(first.after, following)
             return Group(first.value * 100 + rest.value, rest.after, year=True)
         units = self.word(first.after + 1) if self.token(first.after).key in {"oh", "o"} else None
-        if units is not None and units.part is NumberPart.SMALL and 0 < units.value < 10:  # noqa: PLR2004
+        if units is not None and units.part is NumberPart.SMALL and 0 < units.value < 10:  # noqa: PLR2004 - oh five: one digit
             return Group(first.value * 100 + units.value, first.after + 2, year=True)
         return first
 
@@ -180,7 +180,7 @@ class GroupReader(Lookup):
         word = self.word(at)
         if word is not None and word.part is NumberPart.SMALL:
             rest = self._smalls(at, word)
-            below = rest.value < 100 and not self._is_hundred(rest.after)  # noqa: PLR2004
+            below = rest.value < 100 and not self._is_hundred(rest.after)  # noqa: PLR2004 - below a hundred
             if below and not self._is_fraction(rest.after) and not self._is_its_own(after, rest.after):
                 return Group(value + rest.value, rest.after)
         token = self.token(at)
@@ -230,7 +230,7 @@ class GroupReader(Lookup):
     def _is_rest(self, at: int) -> bool:
         """One or two digits that end a number: the 21 of "3 hundred and 21"."""
         token = self.token(at)
-        fits = token.kind == NUMERAL and token.text.isdecimal() and len(token.text) <= 2  # noqa: PLR2004
+        fits = token.kind == NUMERAL and token.text.isdecimal() and len(token.text) <= 2  # noqa: PLR2004 - two digits, see the docstring
         return fits and int(token.text) > 0 and self.part(at + 1) not in {NumberPart.HUNDRED, NumberPart.SCALE}
 
     def _is_fraction(self, at: int) -> bool:
@@ -273,7 +273,7 @@ class GroupReader(Lookup):
             return self._fraction_group(at + 1, following)
         if following.part in {NumberPart.HUNDRED, NumberPart.SCALE, NumberPart.DOZEN}:
             return self._hundreds(Group(Decimal(1), at + 1))
-        if following.part is NumberPart.ORDINAL and following.english and following.value >= 100:  # noqa: PLR2004
+        if following.part is NumberPart.ORDINAL and following.english and following.value >= 100:  # noqa: PLR2004 - hundredth and above
             return Group(EXACT.divide(Decimal(1), following.value), at + 2)
         if self.token(at + 1).key in {"couple", "pair"}:
             after = at + 3 if self.token(at + 2).key == "of" else at + 2
@@ -410,7 +410,7 @@ class ScaleReader(GroupReader):
     def _denominator_word(self, at: int, numerator: Decimal | None = None) -> Group | None:
         """``thirds``, ``eighths``; in the singular only after one. Seconds are time, see durations."""
         word, key = self.word(at), self.token(at).key
-        if word is None or word.part is not NumberPart.ORDINAL or not word.english or word.value < 3:  # noqa: PLR2004
+        if word is None or word.part is not NumberPart.ORDINAL or not word.english or word.value < 3:  # noqa: PLR2004 - thirds and smaller
             return None
         plural = key.endswith("s")
         if not plural and numerator is not None and numerator != 1:

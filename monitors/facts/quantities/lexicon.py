@@ -124,7 +124,7 @@ def _derived(words: dict[str, NumberWord]) -> dict[str, NumberWord]:
         if not first.tens:
             continue
         for unit, second in words.items():
-            if second.english and 0 < second.value < 10 and second.part in {NumberPart.SMALL, NumberPart.ORDINAL}:  # noqa: PLR2004
+            if second.english and 0 < second.value < 10 and second.part in {NumberPart.SMALL, NumberPart.ORDINAL}:  # noqa: PLR2004 - a unit has one digit
                 made[tens + unit] = NumberWord(second.part, first.value + second.value, english=True)
     for stem, word in words.items():
         if word.part in {NumberPart.SMALL, NumberPart.HUNDRED, NumberPart.SCALE} and not stem.isascii():

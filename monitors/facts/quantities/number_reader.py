@@ -48,7 +48,7 @@ def _exponent(found: Lookup, at: int) -> tuple[int, int] | None:
             return None
         if token.kind == SIGN and token.text in {"+", "-"}:
             negative = token.text == "-"
-        elif token.kind == NUMERAL and token.text.isdecimal() and len(token.text) <= 2:  # noqa: PLR2004
+        elif token.kind == NUMERAL and token.text.isdecimal() and len(token.text) <= 2:  # noqa: PLR2004 - an exponent has two digits
             exponent = int(token.text)
             return (-exponent if negative else exponent, place + 1) if exponent <= _LARGEST_EXPONENT else None
         else:
@@ -209,7 +209,7 @@ class NumberReader(ScaleReader):
             return value, after, False
         if word.value >= 100:  # noqa: PLR2004 - hundredth and above multiply
             return EXACT.multiply(value, word.value), at + 1, True
-        room = is_multiple(value, 100) or (word.value < 10 and is_multiple(value, 10))  # noqa: PLR2004
+        room = is_multiple(value, 100) or (word.value < 10 and is_multiple(value, 10))  # noqa: PLR2004 - a unit after tens
         if room and self._is_ordinal_here(at):
             return value + word.value, at + 1, True
         return value, after, False
@@ -227,7 +227,7 @@ class NumberReader(ScaleReader):
             return value, at
         place = at + 2 if self.token(at + 1).key == "से" else at + 1
         below = self._ordinal_amount(place)
-        if below is None or below.value < 3:  # noqa: PLR2004
+        if below is None or below.value < 3:  # noqa: PLR2004 - thirds and smaller
             return value, at
         named = self.token(below.after).key in _SHARE_WORDS
         alone = self.token(first).kind == WORD and self.token(below.after).kind != WORD

@@ -159,7 +159,7 @@ def _goes_on(found: Lookup, at: int) -> bool:
 
 def _went_before(found: Lookup, at: int) -> bool:
     """``2 mil 500 €``, ``3 Millionen 500.000 €``: the amount began with another number and its word."""
-    if at < 2 or found.is_broken(at - 2, at):  # noqa: PLR2004
+    if at < 2 or found.is_broken(at - 2, at):  # noqa: PLR2004 - a number and its word stand before
         return False
     word = found.token(at - 1)
     return _is_unread(word) and not _is_small(word) and found.token(at - 2).kind == NUMERAL

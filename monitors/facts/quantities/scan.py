@@ -210,7 +210,7 @@ def _compound(
             original_value=None,
             original_unit=second.original_unit,
         )
-    minutes = second.kind is FactKind.NUMBER and first.original_unit == "hour" and 0 < second.value < 60  # noqa: PLR2004
+    minutes = second.kind is FactKind.NUMBER and first.original_unit == "hour" and 0 < second.value < 60  # noqa: PLR2004 - an hour has 60 minutes
     if minutes and not second.ordinal and _ends(reader, second.last + 1) and gap != [","]:
         return first._replace(
             last=second.last,
@@ -241,7 +241,7 @@ def _hundredths(
     minor = second.kind is FactKind.MONEY and reader.token(second.last).key in MINOR and second.unit is None
     if minor and second.value < 1:
         return first._replace(value=first.value + second.value, last=second.last, end=second.end)
-    if second.kind is not FactKind.NUMBER or gap == [","] or not 0 < second.value < 100 or second.value % 1:  # noqa: PLR2004
+    if second.kind is not FactKind.NUMBER or gap == [","] or not 0 < second.value < 100 or second.value % 1:  # noqa: PLR2004 - a main unit has 100 minor ones
         return None
     if second.ordinal or (second.first != second.last and not second.worded):
         return None
@@ -305,8 +305,8 @@ def _scaled_like(first: QuantityReading, second: QuantityReading) -> QuantityRea
 def _is_short_year(first: QuantityReading, second: QuantityReading) -> bool:
     """The 51 of ``1648-51``."""
     both = first.kind is FactKind.NUMBER and second.kind is FactKind.NUMBER and first.bare and second.bare
-    years = 1000 <= first.value <= 2999 and first.value % 1 == 0  # noqa: PLR2004
-    return both and years and second.end - second.start == 2 and second.value > first.value % 100  # noqa: PLR2004
+    years = 1000 <= first.value <= 2999 and first.value % 1 == 0  # noqa: PLR2004 - years have four digits, until 2999
+    return both and years and second.end - second.start == 2 and second.value > first.value % 100  # noqa: PLR2004 - 1998-99 and 2024/25
 
 
 def _like(first: QuantityReading, second: QuantityReading, joint: str) -> QuantityReading:

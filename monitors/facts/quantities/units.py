@@ -167,7 +167,7 @@ def _sign(reader: NumberReader, at: int) -> Currency:
 
 def _is_name(text: str, key: str) -> bool:
     """Codes are upper case, except the few that people type in small letters; names may be either."""
-    return len(key) != 3 or not key.isascii() or key in _LOWER_CASE_TOO or text.isupper() or key == "yen"  # noqa: PLR2004
+    return len(key) != 3 or not key.isascii() or key in _LOWER_CASE_TOO or text.isupper() or key == "yen"  # noqa: PLR2004 - a currency code has three letters
 
 
 def _of_country(reader: NumberReader, at: int) -> Currency | None:

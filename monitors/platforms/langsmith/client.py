@@ -194,7 +194,7 @@ class LangSmithClient:
         async def create_or_update() -> None:
             try:
                 await create()
-            except Exception as error:
+            except Exception as error:  # the SDK's errors share no type; the status tells them apart
                 if status_of(error) != _CONFLICT:
                     raise
                 await update()

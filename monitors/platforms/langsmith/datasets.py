@@ -42,7 +42,7 @@ class LangSmithDatasets:
     async def _found(self, name: str) -> Dataset | None:
         try:
             return _dataset(await self._client.by_plain_client(lambda sdk: sdk.read_dataset(dataset_name=name)))
-        except Exception as error:
+        except Exception as error:  # the SDK's errors share no type; the status tells them apart
             if status_of(error) == _MISSING:
                 return None
             raise
@@ -54,7 +54,7 @@ class LangSmithDatasets:
             about = {"description": description, "metadata": dict(metadata)}
             try:
                 return _dataset(await self._client.by_plain_client(lambda sdk: sdk.create_dataset(name, **about)))
-            except Exception as error:
+            except Exception as error:  # as in _found
                 there = await self._found(name) if status_of(error) == _CONFLICT else None
                 if there is None:
                     raise
@@ -96,7 +96,7 @@ class LangSmithDatasets:
 
             try:
                 return await self._client.by_plain_client(read)
-            except Exception as error:
+            except Exception as error:  # as in _found
                 if status_of(error) == _MISSING:
                     return None
                 raise
@@ -189,7 +189,7 @@ class LangSmithDatasets:
         """What a call of the plain client returns, True for nothing; False where its status is ``but``."""
         try:
             answer = await self._client.by_plain_client(call)
-        except Exception as error:
+        except Exception as error:  # as in _found
             if status_of(error) == but:
                 return False
             raise

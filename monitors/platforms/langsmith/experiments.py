@@ -51,7 +51,7 @@ class LangSmithExperiments:
         async def create_or_find() -> Any:
             try:
                 return await create()
-            except Exception as error:
+            except Exception as error:  # the SDK's errors share no type; the status tells them apart
                 if status_of(error) != _CONFLICT:
                     raise
                 return await self._client.sdk.read_project(project_name=name)
@@ -105,7 +105,7 @@ class LangSmithExperiments:
                 await sdk.create_run(
                     RUN_NAME, row.inputs, "chain", id=run_id, start_time=row.started_at, **place, **result
                 )
-            except Exception as error:
+            except Exception as error:  # as in create_or_find
                 if status_of(error) != _CONFLICT:
                     raise
                 await sdk.update_run(run_id, **place, **result)

@@ -57,6 +57,7 @@ class LangSmithTraces:
         mine = await _configured(self._client.project_id())
         if self._production is None:
             return
+        # The key may not see production's project, as the docstring says.
         with suppress(SourceUnavailable):
             self._production_id = await self._production.project_id()
         if self._production_id == mine:
@@ -101,6 +102,7 @@ class LangSmithTraces:
                 return runs, True
             if left_s <= 0:
                 return runs, False
+            # A trace arrives some seconds after its job.
             await self._patience.sleep(min(TRACE_POLL_S, left_s))
             left_s, before = left_s - TRACE_POLL_S, _in_order(runs)
 
@@ -110,6 +112,7 @@ class LangSmithTraces:
         except SourceUnavailable:
             return []
         if not runs and self._production is not None and self._production_id is not None:
+            # As above: a key that cannot see production cannot have written there.
             with suppress(SourceUnavailable):
                 if await self._production.trace(trace_id):
                     raise ConfigError(_LANDED.format("langsmith.production_project", trace_id))

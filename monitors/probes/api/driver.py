@@ -111,7 +111,7 @@ class Clients:
         client = self._idle.pop() if self._idle else self._new()
         try:
             yield client
-        except BaseException:
+        except BaseException:  # a cancelled request leaves its connection half read, too
             await client.aclose()
             raise
         client.cookies.clear()

@@ -270,7 +270,7 @@ class Chromium:
         """The driver. One whose start is cancelled is ended once it stands: before, nobody holds its process."""
         try:
             return await within(LAUNCH_DEADLINE_S, asyncio.shield(starting), "starting the driver")
-        except BaseException:
+        except BaseException:  # a cancellation, too, must end the driver
             await closed(_end(starting), self._close_deadline_s)
             raise
 

@@ -127,6 +127,7 @@ async def _to_go_on(seen: WatchResult, traffic: Traffic, settings: ProbeSettings
             return None
         case Stillness.RESTING:
             left_s = min(await traffic.rest_left_s(), settings.patience_s - seen.calm_ms / 1000)
+            # The page rests; nothing but a request that ends can change that before.
             await asyncio.sleep(max(SHORTEST_S, left_s))
             return limits_of(settings)
         case Stillness.UNKNOWN:

@@ -199,6 +199,7 @@ async def _has_ended(request: Request) -> bool:
     from playwright.async_api import Error  # loaded already: there is a page
 
     try:
+        # A failed request has ended, too.
         with suppress(Error):
             async with asyncio.timeout(REQUEST_S):
                 await request.sizes()
@@ -349,6 +350,7 @@ async def _uncovers(frame: Frame, opening: Opening, waited_s: float) -> bool:
         opening.dialogs += 1
         return True
     if waited_s < GRACE_S:
+        # A dialog may still open; there is no event for it.
         await asyncio.sleep(SLICE_S / 4)
         return True
     return False
@@ -472,6 +474,7 @@ async def _inspect(frame: Frame, settings: ProbeSettings) -> MessageBoxes | None
     except Error as error:
         if page_gone(error.message) or frame.page.is_closed():
             raise
+        # The frame is being exchanged; the caller asks the new one.
         await asyncio.sleep(SLICE_S / 4)
         return None
 

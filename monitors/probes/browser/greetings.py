@@ -157,6 +157,7 @@ async def document_age_s(frame: Frame) -> float | None:
 
 async def _within(happens: asyncio.Event, timeout_s: float) -> None:
     """Waits until it happens, or the time is over."""
+    # The end of the time is a result, as the docstring says.
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout_s):
             await happens.wait()

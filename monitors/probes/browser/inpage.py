@@ -147,9 +147,9 @@ def cleaned(value: Any) -> Any:
         case str():
             return clean(value)
         case list():
-            return [cleaned(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+            return [cleaned(item) for item in value]  # pyright: ignore[reportUnknownVariableType] - JSON is untyped
         case dict():
-            return {clean(str(key)): cleaned(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            return {clean(str(key)): cleaned(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON is untyped
         case _:
             return value
 

@@ -366,6 +366,7 @@ class Form:
             found = await self._visible(wanted)
             if found is not None:
                 return found
+            # The element may be in any frame; Playwright waits in one frame only.
             await asyncio.sleep(POLL_S)
 
     async def _visible(self, selectors: Iterable[str]) -> Locator | None:
@@ -389,6 +390,7 @@ class Form:
         asked = self._requests
         await field.press("Enter", no_wait_after=True)
         for _ in range(round(UNSENT_S / POLL_S)):
+            # Gives the form time to send itself before its button is pressed.
             await asyncio.sleep(POLL_S)
             if self._requests > asked:
                 return
@@ -402,6 +404,7 @@ class Form:
 
         gone = 0
         while gone < STILL_POLLS:
+            # The fields must be gone for several polls: a page blinks while it loads.
             await asyncio.sleep(POLL_S)
             gone = 0 if await self._visible(self._password_fields()) else gone + 1
             said = await self._complaints() - before

@@ -179,7 +179,7 @@ class Pages:
                 **options,
             )
             context = await within(deadline_s, opening, "opening a browser context")
-        except BaseException:
+        except BaseException:  # a cancellation, too, must close the proxy
             await proxy.close()
             raise
         try:
@@ -188,7 +188,7 @@ class Pages:
                 await within(deadline_s, login.prepare(context), "preparing a page")
             page = await within(deadline_s, context.new_page(), "opening a page")
             return Tab(context, page, proxy, Visit(self._guard, proxy), generation)
-        except BaseException:
+        except BaseException:  # a cancellation, too, must close the context
             await closed(context.close(), self._settings.close_deadline_s)
             await proxy.close()
             raise

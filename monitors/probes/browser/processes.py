@@ -137,9 +137,11 @@ class BrowserWatch:
         """Poll again and again, until cancelled."""
         loop = asyncio.get_running_loop()
         while _PROC.is_dir():
+            # The kernel sends no event when a process grows.
             await asyncio.sleep(INTERVAL_S)
             for process, why in self.offenders(await asyncio.to_thread(self._tree), loop.time()):
                 self.ended = why
+                # It ended meanwhile, or is not ours.
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(process.pid, signal.SIGKILL)
 

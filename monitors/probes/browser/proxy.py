@@ -217,6 +217,7 @@ def _reset(sink: asyncio.StreamWriter) -> None:
     """Breaks off: a stream that broke at one end must not seem ended at the other."""
     end = sink.get_extra_info("socket")
     if end is not None:
+        # The socket is closed already.
         with suppress(OSError):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     sink.transport.abort()
@@ -241,6 +242,7 @@ def _is_here(host: str) -> bool:
     """This machine is never asked for by way of a proxy."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
+    # A host name is no address, and is not this machine.
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return False

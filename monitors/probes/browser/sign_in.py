@@ -75,6 +75,7 @@ async def state_from_window(
             async with Pages(chromium, address, settings, login).blank() as page:
                 await page.goto(login.settings.url or address, wait_until="domcontentloaded")
                 while stood < CHAT_CHECKS and not pressed() and monotonic() < until:
+                    # A person signs in; the page sends no event when they are done.
                     await asyncio.sleep(POLL_S)
                     stood = stood + 1 if await _chat_stands(page, address, settings, login) else 0
                     state = dict(await page.context.storage_state(indexed_db=True))

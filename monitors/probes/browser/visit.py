@@ -95,6 +95,7 @@ class Visit:
         """The same for a page that is about to show another document, once it shows that."""
         from playwright.async_api import Error  # loaded already: there is a page
 
+        # A page that shows nothing in time stays where it is, and that is checked below.
         with suppress(Error, TimeoutError):
             async with asyncio.timeout(LOADED_S):
                 await frame.page.main_frame.evaluate("0")  # in the document that came

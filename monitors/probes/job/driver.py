@@ -201,6 +201,7 @@ class JobDriver:
                 wait_s = min(max(pause_s, busy.after_s or 0), self._settings.poll_most_s)
                 if job.elapsed_s + wait_s > self._settings.busy_patience_s:
                     raise busy.error from busy
+                # The service is busy and said how long, or the pause grows.
                 await asyncio.sleep(wait_s)
                 pause_s *= GROWTH
 
@@ -359,6 +360,7 @@ class JobDriver:
         if job.left_s <= 0:
             await self._cancel(job)
             raise job.late()
+        # A job sends no event; the pause grows to `poll_most_s`.
         await asyncio.sleep(min(pause_s, job.left_s))
 
     async def _answer(self, job: AgentJob, earlier: tuple[str, ...]) -> Answer:

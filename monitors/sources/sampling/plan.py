@@ -176,7 +176,12 @@ def plan_nightly(
     calls = ceil(sum(one.sampled for one in counts) * grading.calls_per_conversation)
     return NightlyPlan(
         strata=tuple(
-            StratumPlan(**one.model_dump(), expected_rate=severe.get(one.stratum, DEFAULT_PRIOR).rate)
+            StratumPlan(
+                stratum=one.stratum,
+                conversations=one.conversations,
+                sampled=one.sampled,
+                expected_rate=severe.get(one.stratum, DEFAULT_PRIOR).rate,
+            )
             for one in counts
         ),
         judge_calls=calls,

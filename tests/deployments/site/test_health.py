@@ -13,7 +13,7 @@ from deployments.site.health import HealthWatch, monitor_lines
 from deployments.site.page import Site
 from deployments.site.serve import Surroundings, opened_site
 from deployments.up.one_installation import only_one
-from flows.context import heartbeat
+from flows.runtime.slack import heartbeat
 from flows.server.schedule_state import ScheduleState, schedule_states
 from monitors.alerts.liveness import Beat
 from monitors.records.self_checks import DrillReport, DrillStation, StationResult, StationState

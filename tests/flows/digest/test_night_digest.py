@@ -191,8 +191,8 @@ async def test_a_digest_that_is_refused_is_printed_and_alerts(night, slack, tmp_
 FAULT_AND_DIGEST = """
 import asyncio, pathlib
 from flows.alerting.faults import Fault, notify_fault
-from flows.context import notifier_without_run
 from flows.digest.flow import digest
+from flows.runtime.slack import notifier_without_run
 from monitors.config.file import load_config
 from monitors.records.incidents import Capability
 

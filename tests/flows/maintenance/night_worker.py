@@ -14,18 +14,18 @@ import os
 import re
 import sys
 from contextlib import redirect_stderr
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from flows.clock import clock, utc_now
 from flows.maintenance.flow import load_warehouse
+from tests.flows.rehearsed_clock import set_clock
 
 
 def main() -> None:
     for line in sys.stdin:
         config, wait_s, ahead_h, variables = json.loads(line)
-        clock.set(partial(_ahead, timedelta(hours=ahead_h)))
+        set_clock(partial(_ahead, timedelta(hours=ahead_h)))
         os.environ.update(variables)
         with redirect_stderr(io.StringIO()) as printed:
             state = asyncio.run(load_warehouse(Path(config), wait_s, return_state=True))
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _ahead(by: timedelta) -> datetime:
-    return utc_now() + by
+    return datetime.now(UTC) + by
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def _leaks(drawn: set[tuple[str, ...]]) -> int:
 def nights_rows(nights: Nights) -> tuple[str, ...]:
     """The ids that the journal holds as drawn."""
     kept = NightlyRun(nights.wired())._checkpoint
-    return tuple(sorted(one.conversation.id for one in kept.sampled()))
+    return tuple(sorted(row.id for row in kept.sample()))
 
 
 def _worker(nights: Nights, dies_at: int | None):

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from flows.context import JudgePlan
 from flows.nightly.estimate import NightlyEstimates, drift_after
 from flows.nightly.grading import TrafficGrader, judge_traffic, turn_id
+from flows.runtime.judge import JudgePlan
 from monitors.domains.pack import load_domain
 from monitors.goldset.load import AskedQuestions
 from monitors.graders.base import GraderSettings

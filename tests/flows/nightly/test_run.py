@@ -20,6 +20,7 @@ from tests.flows.messages import format_messages
 from tests.flows.nights_graded import LEAK, LEAKED, TOLD, Nights, file_source, stable_report, talk
 from tests.servers.slack import SlackServer
 from tests.stable_text import replace_volatile
+from warehouse.journal.journal import Journal
 
 
 @pytest.fixture
@@ -353,3 +354,30 @@ async def test_killed_after_reading_the_note_and_not_the_rows_it_reads_again(nig
 
 def _cut(*_: object) -> None:
     raise SourceUnavailable("stands for the end of the process")
+
+
+async def test_the_state_read_back_to_resume_is_the_state_that_the_run_had(nights, monkeypatch):
+    """Everything that later steps use survives the journal, so a resumed run says what an unbroken one says."""
+    nights.append(*(talk(number, LEAK if number == 3 else TOLD) for number in range(6)))
+    states = []
+
+    async def killed(_run, _report, state, _estimates):
+        states.append(state)
+        raise SourceUnavailable("stands for the end of the process")
+
+    monkeypatch.setattr(NightlyRun, "_write_back", killed)
+    with pytest.raises(SourceUnavailable):
+        await NightlyRun(nights.wired()).work()
+    (state,) = states
+    assert len(state.turns) == 6
+    assert state.judged is not None
+    assert NightlyRun(nights.wired())._checkpoint.resume() == state
+
+
+async def test_only_the_start_of_a_run_reads_the_journal(nights, monkeypatch):
+    """It looks for a report and for a state to resume; each step passes its state to the next one in memory."""
+    nights.append(*(talk(number) for number in range(6)))
+    reads, read_run = [], Journal.read_run
+    monkeypatch.setattr(Journal, "read_run", lambda journal, run: reads.append(run) or read_run(journal, run))
+    report = await nights.grade()
+    assert reads == [report.run_id]

@@ -9,7 +9,7 @@ import uuid
 
 import pytest
 
-from flows.context import bot_way, webhook_way
+from flows.runtime.slack import bot_way, webhook_way
 from flows.server.registration import PREFIX, Change, Expectation, ensure_automations
 from tests.conftest import ROOT
 from tests.servers.slack import TOKEN, SlackServer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flows.clock import utc_now
-from flows.context import wire
+from flows.runtime.run import build_run_context
 from flows.verify.run_state import LiveRun, find_baseline
 from monitors.gate.assess import assess
 from monitors.gate.evaluate import evaluate
@@ -23,7 +23,7 @@ WRONG = "36 months [Source: Gold, clause 1]"
 def recorded_run(folder, *, wrong: int = 0, cases=CASES, commit: str, pull: PullRequest | None = None) -> RunReport:
     """Grade, keep, weigh and record as a run does; the first ``wrong`` cases are answered wrongly."""
     request = configured(folder, cases).model_copy(update={"commit": commit, "pull_request": pull})
-    run = LiveRun(wire(request))
+    run = LiveRun(build_run_context(request))
     wired = run.context
     with wired.run_folder as begun:
         for number, case in enumerate(cases):

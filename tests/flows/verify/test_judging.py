@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flows.context import wire
+from flows.runtime.run import build_run_context
 from flows.verify.judging import UNAVAILABLE
 from monitors.errors import ConfigError
 from monitors.records.base import Blame, Severity
@@ -93,7 +93,7 @@ async def test_without_a_table_there_is_no_judge_and_the_report_says_so(tmp_path
 )
 def test_a_judge_of_the_target_s_family_or_of_none_refuses_to_start(tmp_path, model, told):
     with AnthropicServer() as server, pytest.raises(ConfigError, match=told):
-        wire(configured(tmp_path, CASES, **judge_at(server, model=model)))
+        build_run_context(configured(tmp_path, CASES, **judge_at(server, model=model)))
 
 
 async def test_what_is_kept_survives_and_is_judged_when_the_run_goes_on(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flows.context import script_of
+from flows.runtime.probe import script_of
 from monitors.records.cases import ScriptedAnswer
 from tests.builders import gold_case
 

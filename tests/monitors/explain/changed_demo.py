@@ -18,7 +18,8 @@ from deployments.demo.bot import Bot
 from deployments.demo.configuration import SUITE
 from deployments.demo.policies import Policy, PolicyBook, load_policies, load_vocabulary
 from flows.clock import utc_now
-from flows.context import browser_of, chat_driver, wire
+from flows.runtime.probe import browser_of
+from flows.runtime.run import build_run_context, chat_driver
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun
 from flows.verify.snapshot import snapshot_of_run
@@ -215,7 +216,7 @@ def recorded_run(folder: Path, variant: Variant, setup: Setup, seed: int) -> Run
         address = f"{api.url}/chat" if setup.driver == "json" else api.url
         config = parse_config(_config(folder, address, setup), "test")
         request = VerifyRequest(target="demo", config=config, commit=setup.commit, fresh=True)
-        run = LiveRun(wire(request))
+        run = LiveRun(build_run_context(request))
         with run.context.run_folder:
             asyncio.run(_asked(run))
     if setup.judge is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from monitors.records.base import Record, UtcTime
 from monitors.records.grades import Aspect, JudgeLineage
 from monitors.records.reviews import VerdictCount
@@ -20,6 +22,10 @@ class JudgingRow(Record):
     finished_at: UtcTime
     is_nightly: bool
     judging: Judging | None
+
+    def show(self, judging: Judging | None) -> Self:
+        """The row with the judging as a page may show it."""
+        return self.model_copy(update={"judging": judging})
 
 
 class JudgeCounts(Record):

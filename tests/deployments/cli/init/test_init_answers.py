@@ -13,7 +13,7 @@ from deployments.cli.init.answers import Answers, Prompter, channel_of, environm
 from deployments.cli.init.files import FIRST_SUITE, texts, write
 from deployments.demo.configuration import free_port
 from deployments.up.parts import check_whole
-from flows.context import plan_judge
+from flows.runtime.judge import plan_judge
 from monitors.config.file import FILE_NAME, load_config, parse_config
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite

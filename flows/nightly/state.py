@@ -1,0 +1,62 @@
+"""The state of a nightly run: what it has read, sampled, graded and judged so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from flows.nightly.grading import GradedTurn, NightlyJudging
+from monitors.records.nightly import CensusExample, NightlyIntake, QuestionsAsked, SeenConversation
+from monitors.records.runs import CaseResult
+from monitors.records.traffic import SampledConversation, StratumCount
+
+
+class IntakeCheckpoint(NightlyIntake):
+    """The result of reading, saved beside the run: a nightly run that is resumed does not read again."""
+
+    questions: QuestionsAsked = QuestionsAsked(questions=0, up=0, down=0)
+    strata: tuple[StratumCount, ...] = ()
+    examples: tuple[CensusExample, ...] = ()
+    """Redacted; they go with the note when the nightly run is over, and stay in the messages that show them."""
+
+
+@dataclass(frozen=True)
+class NightlyState:
+    """What a nightly run has done so far. It is built once by reading and completed once by judging.
+
+    ``sample`` are the sampled conversations as they may be stored, ``turns`` their replies with their last
+    assessment. ``judged`` is ``None`` until the judge is through.
+    """
+
+    reading: IntakeCheckpoint
+    sample: tuple[SeenConversation, ...]
+    turns: tuple[GradedTurn, ...]
+    judged: NightlyJudging | None = None
+
+    def complete(self, judged: NightlyJudging, settled: Sequence[CaseResult] = ()) -> NightlyState:
+        """The state after judging; ``settled`` are the replies that it settled."""
+        by_case = {result.case.id: result for result in settled}
+        turns = (turn.settle(by_case.get(turn.result.case.id, turn.result)) for turn in self.turns)
+        return replace(self, turns=tuple(turns), judged=judged)
+
+    @property
+    def judging(self) -> NightlyJudging:
+        """The result of judging, which is there once the state is complete."""
+        if self.judged is None:
+            raise AssertionError("the nightly run has not judged its sample yet")
+        return self.judged
+
+    @property
+    def results(self) -> tuple[CaseResult, ...]:
+        """Every sampled reply with its last assessment, in the order of the sample."""
+        return tuple(turn.result for turn in self.turns)
+
+    @property
+    def conversations(self) -> tuple[SampledConversation, ...]:
+        """The sampled conversations as they may be stored."""
+        return tuple(row.sampled for row in self.sample if row.sampled is not None)
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """The source of each sampled conversation, by the id that it is stored under."""
+        return {row.sampled.conversation.id: row.source for row in self.sample if row.sampled is not None}

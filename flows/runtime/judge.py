@@ -1,0 +1,115 @@
+"""Turns the settings of the judge and its keys into a plan, and a plan into an open judge."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, assert_never
+
+from monitors.config.file import Config
+from monitors.errors import ConfigError
+from monitors.judge import anthropic_client, openai_client
+from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
+from monitors.judge.model import price_of
+from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeSettings
+from monitors.judge.verdict import SCHEMA
+from monitors.records.base import Record
+from monitors.records.targets import Target
+
+NOT_CONFIGURED = "no [judge] is configured"
+
+
+class JudgePlan(Record):
+    """Whether a run has a judge. ``why_off`` is empty when it has one. Holds no key."""
+
+    settings: JudgeSettings | None = None
+    family_policy: FamilyPolicy
+    why_off: str = ""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models of the judge, in the order in which they are asked."""
+        return tuple(one.model for one in self.settings.models) if self.settings else ()
+
+
+def plan_judge(settings: JudgeSettings | None, target: Target, environment: Mapping[str, str]) -> JudgePlan:
+    """Whether ``target`` can be judged. `ConfigError` for a judge of its family, or one without a price.
+
+    The families are checked even without a key, so that a wrong configuration shows before the key comes.
+    """
+    if settings is None:
+        return JudgePlan(family_policy=FamilyPolicy(target=target.name), why_off=NOT_CONFIGURED)
+    family_policy = FamilyPolicy(
+        target=f"target {target.name!r}", family=target.model_family, additions=dict(settings.families)
+    )
+    for one in settings.models:
+        family_policy.refuse(one.model)
+        price_of(one.model, 0, settings.prices)
+    missing = sorted({one.key_from for one in settings.models if not environment.get(one.key_from)})
+    why = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set" if missing else ""
+    return JudgePlan(settings=settings, family_policy=family_policy, why_off=why)
+
+
+@asynccontextmanager
+async def open_judge(
+    plan: JudgePlan, environment: Mapping[str, str], account: Account, nonce: Callable[[], str]
+) -> AsyncGenerator[Judge]:
+    """The judge of a plan that has one, with its connections open."""
+    settings = plan.settings
+    if settings is None or plan.why_off:
+        raise AssertionError("only a plan with a judge is opened")
+    async with AsyncExitStack() as stack:
+        members: list[PanelMember] = []
+        for one in settings.models:
+            client = client_of(one, settings, environment)
+            members.append(
+                PanelMember(
+                    await stack.enter_async_context(client), account=account, family_policy=plan.family_policy
+                )
+            )
+        yield Judge(members, settings, nonce=nonce)
+
+
+def client_of(
+    one: JudgeModelSettings,
+    settings: JudgeSettings,
+    environment: Mapping[str, str],
+    schema: Mapping[str, Any] = SCHEMA,
+) -> anthropic_client.AnthropicJudge | openai_client.OpenAIJudge:
+    """The client of one configured model, not entered yet. `ConfigError` when its key is not set.
+
+    ``schema`` is the form of its replies.
+    """
+    key = environment.get(one.key_from)
+    if not key:
+        raise ConfigError(f"{one.key_from} is not set: the model {one.model} has no key")
+    match one.provider:
+        case JudgeProvider.ANTHROPIC:
+            return anthropic_client.AnthropicJudge(
+                one.model,
+                api_key=key,
+                base_url=one.base_url or anthropic_client.ADDRESS,
+                patience=settings.patience,
+                effort=settings.effort,
+                cache_ttl=settings.cache_ttl,
+                schema=schema,
+            )
+        case JudgeProvider.OPENAI:
+            return openai_client.OpenAIJudge(
+                one.model,
+                api_key=key,
+                base_url=one.base_url or openai_client.ADDRESS,
+                patience=settings.patience,
+                schema=schema,
+            )
+        case _:
+            assert_never(one.provider)
+
+
+def refuse_rating_without_judge(config: Config, judge: JudgePlan) -> None:
+    """Raise `ConfigError` where a rating is asked for that only a judge gives, and its key is not set."""
+    if config.gate.rating_needed and judge.settings is not None and judge.why_off:
+        raise ConfigError(
+            f"{judge.why_off}, so the judge is off, and an average rating of {config.gate.min_rubric:g} is asked "
+            "for (--min-score above 1, or gate.rating_needed), which a judge gives"
+        )

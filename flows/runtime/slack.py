@@ -1,0 +1,185 @@
+"""Turns configuration and credentials into what sends: Slack, the terminal, the notifier and the heartbeat."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import SecretStr, ValidationError
+
+from flows.alerting.notifier import Notifier, people_of
+from flows.clock import utc_now
+from flows.data_folder import open_store
+from flows.runtime.secrets import run_id_of_now
+from flows.terminal import write_note
+from flows.terminal_console import terminal_console
+from monitors.alerts.liveness import Beat, Heartbeat, LastPing, heartbeat_of
+from monitors.alerts.sender import AlertSender, DeliveryPath, FallbackSender
+from monitors.alerts.slack.client import SlackBot, SlackWebhook
+from monitors.alerts.terminal import TerminalSender
+from monitors.config.file import Config
+from monitors.errors import WarehouseError
+from monitors.records.base import Record
+from monitors.records.incidents import Capability
+from monitors.records.targets import Environment
+from monitors.storage import write_atomically
+from warehouse.database.store import Store
+
+
+class SlackWay(Record):
+    """Where Prefect's server posts: an address with headers, both secret, and the channel where one is needed."""
+
+    url: SecretStr
+    headers: Mapping[str, SecretStr] = {}
+    channel: str | None = None
+
+
+def bot_way(*, token: str, api_url: str, channel: str) -> SlackWay:
+    """The way by bot token."""
+    return SlackWay(
+        url=SecretStr(f"{api_url.rstrip('/')}/chat.postMessage"),
+        headers={"Authorization": SecretStr(f"Bearer {token}")},
+        channel=channel,
+    )
+
+
+def webhook_way(url: str) -> SlackWay:
+    """The way by incoming webhook."""
+    return SlackWay(url=SecretStr(url))
+
+
+TOKEN_VARIABLE = "SLACK_BOT_TOKEN"  # noqa: S105 - the variable's name
+
+
+WEBHOOK_VARIABLE = "SLACK_WEBHOOK_URL"
+
+
+FALLBACK_VARIABLE = "SLACK_FALLBACK_WEBHOOK_URL"
+
+
+def delivery_paths(
+    config: Config, environment: Mapping[str, str], *, now: Callable[[], datetime]
+) -> tuple[DeliveryPath, ...]:
+    """Every delivery path to Slack, the main one first; none without credentials."""
+    alerts = config.alerts
+    token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
+    paths: list[DeliveryPath] = []
+    if token:
+        paths.append(DeliveryPath("bot", SlackBot(alerts, token=token, now=now)))
+        if alerts.slack_fallback_channel:
+            place = {"slack_channel": alerts.slack_fallback_channel, "slack_monitor_channel": None}
+            elsewhere = alerts.model_copy(update=place)
+            paths.append(DeliveryPath("bot, fallback channel", SlackBot(elsewhere, token=token, now=now)))
+    elif webhook:
+        paths.append(DeliveryPath("webhook", SlackWebhook(alerts, url=webhook, now=now)))
+    if fallback := environment.get(FALLBACK_VARIABLE):
+        paths.append(DeliveryPath("fallback webhook", SlackWebhook(alerts, url=fallback, now=now)))
+    return tuple(paths)
+
+
+def slack_way(config: Config, environment: Mapping[str, str]) -> SlackWay | None:
+    """How Prefect's server reports the monitor's own trouble; ``None`` without credentials."""
+    token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
+    channel = config.alerts.channel_for_monitor()
+    if token and channel:
+        return bot_way(token=token, api_url=config.alerts.slack_api_url, channel=channel)
+    return webhook_way(webhook) if webhook else None
+
+
+HEARTBEAT_VARIABLE = "LOOKOUT_HEARTBEAT_URL"
+
+
+console = terminal_console(stderr=True)
+"""Where messages are printed when there are no credentials to send them with."""
+
+
+def log_line(line: str) -> None:
+    """One plain line on stderr, as the log of ``lookout up`` has it."""
+    write_note(f"{line}\n")
+
+
+def alert_sender(config: Config, environment: Mapping[str, str]) -> FallbackSender:
+    """Slack by bot token or webhook, whichever the environment has, then its fallbacks; else the terminal."""
+    return FallbackSender(
+        delivery_paths(config, environment, now=utc_now) or (DeliveryPath("terminal", terminal_sender(config)),)
+    )
+
+
+def slack_bot(config: Config) -> SlackBot | None:
+    """The client that edits messages that were sent: only a bot token can; ``None`` without one."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    return SlackBot(config.alerts, token=token, now=utc_now) if token and config.alerts.slack_channel else None
+
+
+def notifier_for(
+    config: Config,
+    store: Store,
+    sender: AlertSender,
+    *,
+    target: str,
+    run_id: str,
+    owner: Capability = Capability.VERIFY,
+) -> Notifier:
+    """The notifier that decides and sends the messages of one run about one target."""
+    configured = config.targets.get(target)
+    return Notifier(
+        target=target,
+        run_id=run_id,
+        settings=config.alerts,
+        store=store,
+        journal=store.journal,
+        sender=sender,
+        terminal=terminal_sender(config),
+        people=people_of(config, store, utc_now),
+        now=utc_now,
+        owner=owner,
+        production=configured is not None and configured.environment is Environment.PRODUCTION,
+    )
+
+
+def notifier_without_run(config: Config, target: str, owner: Capability) -> Notifier:
+    """The notifier of something that is no run: a start that failed, a digest."""
+    sender = alert_sender(config, os.environ)
+    return notifier_for(
+        config, open_store(config), sender, target=target, run_id=run_id_of_now(target), owner=owner
+    )
+
+
+def heartbeat(config: Config, target: str) -> Heartbeat:
+    """The watchdog outside that gets a ping for each run, by the address in the environment; nobody without one.
+
+    What came of the newest ping is noted in the data folder, for `last_ping`.
+    """
+    file = _ping_file(config, target)
+
+    def note(beat: Beat, arrived: bool | None) -> None:
+        ping = LastPing(at=utc_now(), beat=beat, arrived=arrived)
+        with suppress(OSError, WarehouseError):  # a run goes on without the note
+            write_atomically(file, ping.model_dump_json(), within=config.data_folder)
+
+    return heartbeat_of(os.environ.get(HEARTBEAT_VARIABLE), target, note)
+
+
+def last_ping(config: Config, target: str) -> LastPing | None:
+    """The newest ping about a target; ``None`` where none is noted in this data folder."""
+    try:
+        return LastPing.model_validate_json(_ping_file(config, target).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def _ping_file(config: Config, target: str) -> Path:
+    return config.data_folder / "heartbeats" / f"{target}.json"
+
+
+def heartbeat_in(environment: Mapping[str, str], target: str) -> Heartbeat:
+    """Like `heartbeat`, by another environment."""
+    return heartbeat_of(environment.get(HEARTBEAT_VARIABLE), target)
+
+
+def terminal_sender(config: Config) -> AlertSender:
+    """Prints a message as a person would see it."""
+    return TerminalSender(config.alerts, console=console, now=utc_now)

@@ -1,0 +1,98 @@
+"""Find the exceptions to a rule that give no reason.
+
+An exception is a broad ``except``, a ``suppress``, a ``sleep``, a ``noqa`` or a type-ignore. Its reason is a comment
+on its line, or one directly above the statement.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MARK = re.compile(
+    r"#\s*(?:noqa(?::\s*[A-Z]+\d+(?:[,\s]+[A-Z]+\d+)*)?|type:\s*ignore(?:\[[^\]]*\])?|pyright:\s*ignore(?:\[[^\]]*\])?)"
+)
+"""A comment that silences a tool."""
+
+NO_REASON = re.compile(r"#\s*(?:fmt:|ruff:|pragma:).*")
+"""A comment that only a tool reads."""
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """An exception without a reason, with its place."""
+
+    path: str
+    line: int
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.kind} has no reason on its line or above it"
+
+
+def find_unexplained(path: str, source: str) -> list[Unexplained]:
+    """Every exception of one file that gives no reason, in the order of the lines."""
+    comments = {
+        token.start[0]: token
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    }
+    lines = source.splitlines()
+
+    def has_reason(first: int, last: int) -> bool:
+        above = comments.get(first - 1)
+        stands_above = above is not None and lines[first - 2].lstrip().startswith("#")
+        texts = [above.string] if above is not None and stands_above else []
+        texts += [comments[line].string for line in range(first, last + 1) if line in comments]
+        return any(_read_reason(text) for text in texts)
+
+    tree = ast.parse(source)
+    starts = _statement_starts(tree)
+    found = [
+        Unexplained(path, line, kind)
+        for line, last, kind in _exceptions(tree)
+        if not has_reason(starts.get(line, line), last)
+    ]
+    found += [
+        Unexplained(path, line, MARK.search(comment.string)[0].lstrip("# "))
+        for line, comment in comments.items()
+        if MARK.search(comment.string) and not has_reason(starts.get(line, line), line)
+    ]
+    return sorted(found, key=lambda row: (row.line, row.kind))
+
+
+def _read_reason(comment: str) -> str:
+    """The words of a comment without what only tools read."""
+    return NO_REASON.sub("", MARK.sub("", comment)).strip(" #-")
+
+
+def _statement_starts(tree: ast.Module) -> dict[int, int]:
+    """The first line of the innermost statement for each line; a compound statement ends with its header."""
+    starts: dict[int, int] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.stmt | ast.ExceptHandler):
+            continue
+        body = getattr(node, "body", None)
+        last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+        for line in range(node.lineno, max(last, node.lineno) + 1):
+            starts[line] = max(starts.get(line, 0), node.lineno)
+    return starts
+
+
+def _exceptions(tree: ast.Module) -> Iterator[tuple[int, int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler) and _is_broad(node.type):
+            yield node.lineno, node.lineno, "except Exception"
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func).rsplit(".", maxsplit=1)[-1]
+            if name in {"suppress", "sleep"}:
+                yield node.lineno, node.end_lineno or node.lineno, f"{name}()"
+
+
+def _is_broad(caught: ast.expr | None) -> bool:
+    names = caught.elts if isinstance(caught, ast.Tuple) else [caught]
+    return any(name is None or ast.unparse(name) in {"Exception", "BaseException"} for name in names)
