@@ -87,6 +87,7 @@ UNSURE: Final = "{other} stands in the reply; whether it is what was asked canno
 OTHER_DAYS: Final = "the figures agree, but the days of the week are not those of the gold"
 WORKING_DAYS: Final = "the figures agree, but of working days and calendar days the reply names the other"
 LIMITED: Final = "the reply says yes or no as the gold does, but with a condition that the gold does not have"
+SAID_OTHERWISE: Final = "the reply says yes or no as the gold does, but of the past, of others, or as a guess"
 UNLABELLED: Final = "{gold} stands in the reply, but not with the words that say what it is for"
 NONE_EXPECTED: Final = "expected “{gold}”, found {other}"
 DECLINED: Final = "the reply declines to answer, and does not say where the answer stands"
@@ -220,6 +221,8 @@ class FactualGrader:
             )
         polarity = self._read_polarity(case, exchange, locale)
         if polarity.agrees is not None:
+            if polarity.agrees and polarity.tokens and not _is_said_of_now(polarity.tokens[0].start, reply):
+                return abstained(self, SAID_OTHERWISE)
             if polarity.agrees and leaves_out_limit((case.gold, *case.alternatives), text, locale):
                 return abstained(self, SAYS_MORE)
             if polarity.agrees and is_limited((case.gold, *case.alternatives), case.question, text, locale):
@@ -268,10 +271,23 @@ class FactualGrader:
 
     def _word_for_word(self, case: GoldCase, exchange: Exchange) -> Judged | None:
         place = find_word_for_word((case.gold, *case.alternatives), exchange.graded_text, case.question)
-        if place is None:
+        if place is None or not _is_said_of_now(place[0], passage_of_reply(exchange.graded_text, PLAIN)):
             return None
         span = Span(where=exchange.graded_channel, start=place[0], end=place[1], label="gold word for word")
         return judged(self, None, "the gold stands in the reply, word for word", (span,))
+
+
+def _is_said_of_now(place: int, reply: Passage) -> bool:
+    """Whether no word of a clause says that it was so earlier, holds elsewhere, or is a guess."""
+    tokens = reply.scan.reader.tokens
+    clause = next(
+        (one for one in reply.clauses if tokens[one.first].start <= place < tokens[one.after - 1].end), None
+    )
+    if clause is None:
+        return True
+    marks = clause.marks
+    is_past = marks & Mark.PAST or (marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB)
+    return not (is_past or marks & (Mark.HEDGE | Mark.OTHER))
 
 
 def _why_unread(case: GoldCase) -> str:

@@ -68,6 +68,8 @@ _ENDS: Final = frozenset(".!?।")
 _ABBREVIATIONS: Final = keys_of(
     "mr mrs ms dr st no nr approx ca e g i a p m tel incl excl max min rs vs bzw inkl z b d h u str"
 )
+_QUOTATION: Final = re.compile(r'["“«][^"“”«»\n]{1,300}[.?!]["”»],')
+"""A quotation after which its sentence goes on: The answer to "Is it free?", is yes."""
 _UNITS_TOO: Final = frozenset({"m", "h", "g", "min", "max"})
 """Abbreviations that end a sentence too: "a clearance of 1.95 m. Vans …"."""
 _ANAPHORS: Final = keys_of("it it's its this that that's they these those yeh ye यह ये")
@@ -170,6 +172,7 @@ class _Builder:
         for at, token in enumerate(self.tokens):
             if token[0] == WORD and _CONTENT[token[1]] and at not in inside:
                 self._stems[at] = _content_stem(self.tokens, at, token)
+        self.quotations = [match.span() for match in _QUOTATION.finditer(self.text)]
         self.ends = [at for at, token in enumerate(self.tokens) if token[1] in _ENDS]
         self.hard = [at for at, token in enumerate(self.tokens) if token[1] in _HARD_CUTS]
         self.names = {figure.first: name for figure in figures if (name := _number_name(figure))}
@@ -372,6 +375,8 @@ class _Builder:
 
     def _ends_sentence(self, at: int, after: int) -> bool:
         token = self.tokens[at]
+        if any(start < token.start < end for start, end in self.quotations):
+            return False
         if token.text != "." or at + 1 >= after:
             return True
         before, following = self.tokens[at - 1], self.tokens[at + 1]

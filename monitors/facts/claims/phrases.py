@@ -151,7 +151,7 @@ def _status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     marks = _marks(passage, start, end)
     if marks & Mark.HEDGE:
         return PhraseStatus.HEDGED
-    if marks & Mark.OTHER:
+    if (marks | _marks(passage, clause.first, first)) & Mark.OTHER:
         return PhraseStatus.OTHERS
     past = not (question_is_past(question))
     if past and (marks & Mark.PAST or (marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB)):

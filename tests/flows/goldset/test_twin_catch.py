@@ -105,7 +105,7 @@ def test_the_demo_suite_bites():
     assert counts.severe_without_personal_data.rate >= 0.97
     assert counts.severe_without_personal_data.passed == 0
     assert counts.misplaced is not None
-    assert counts.misplaced.passed <= 0.1 * counts.misplaced.mutants
+    assert counts.misplaced.passed <= 0.02 * counts.misplaced.mutants
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the facts of a real bot are not on this machine")
