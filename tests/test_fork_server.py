@@ -88,7 +88,15 @@ def test_a_fault_of_the_command_is_a_fault_here_too(tmp_path):
     assert "Traceback" in said
 
 
-@pytest.mark.parametrize("different", [{"COLUMNS": "60"}, {"NO_COLOR": "1"}, {"TZ": "Asia/Kolkata"}, {"HOME": "/"}])
+@pytest.mark.parametrize("different", [{"COLUMNS": "60"}, {"NO_COLOR": "1"}])
+def test_what_a_command_reads_itself_may_differ(tmp_path, different):
+    """No import makes a console: width and colours are those of the command's own environment."""
+    asked = SAME | different
+    done = fork_server.run("--help", cwd=tmp_path, env=asked)
+    assert (done.returncode, done.stdout, done.stderr) == started("--help", cwd=tmp_path, env=asked)
+
+
+@pytest.mark.parametrize("different", [{"TZ": "Asia/Kolkata"}, {"HOME": "/"}])
 def test_what_imports_have_read_must_be_the_same(server, tmp_path, different):
     """A command that would have read otherwise at its start is refused by the server and started in truth."""
     asked = SAME | different

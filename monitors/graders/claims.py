@@ -249,6 +249,8 @@ def mentions_of(  # noqa: C901 - one row for each reason that a figure is no men
                 likeness = other if other is Likeness.DIFFERENT else likeness
             if likeness is Likeness.OTHER and unit is not None and (figure.kind, figure.low.unit) == unit:
                 likeness = Likeness.DIFFERENT
+            if likeness is Likeness.SAME and _comes_after(claim.figure, figure, reply):
+                likeness = Likeness.NEAR
             if likeness is Likeness.OTHER:
                 continue
             if likeness is not Likeness.SAME and _is_asked(figure, asked, leeway):
@@ -273,6 +275,19 @@ def mentions_of(  # noqa: C901 - one row for each reason that a figure is no men
             )
             found.append(mention)
     return found
+
+
+_AFTER: Final = keys_of("after nach après después")
+_AFTER_BEHIND: Final = keys_of("baad बाद")
+
+
+def _comes_after(wanted: Figure, said: Figure, reply: Passage) -> bool:
+    """``after three days`` where it must be within three; "it lapses after two years" may say the same."""
+    if wanted.bound is not Bound.AT_MOST or wanted.kind is not FigureKind.DURATION:
+        return False
+    reader = reply.scan.reader
+    behind = (reader.token(at).key for at in range(said.last + 1, said.last + 1 + _NEAR_BEFORE))
+    return reader.token(said.first - 1).key in _AFTER or any(key in _AFTER_BEHIND for key in behind)
 
 
 def _unit_of_same(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[FigureKind, str | None] | None:
@@ -550,7 +565,9 @@ def _terms_without(tokens: Sequence[object], spans: Iterable[tuple[int, int]]) -
 _PERIOD_STEMS: Final = frozenset(STEMS[key] for key in PERIODS) | frozenset(PERIODS.values())
 
 _AT_MOST: Final = re.compile(
-    r"\b(?:at most|maximum|max|longest|most|up to|largest|highest|latest|limit)\b|höchst|अधिकतम|zyada se zyada",
+    r"\b(?:at most|maximum|max|longest|most|up to|largest|highest|latest|limit|(?:until|by|till) when|last day"
+    r"|deadline)\b"
+    r"|höchst|अधिकतम|zyada se zyada",
     re.IGNORECASE,
 )
 _AT_LEAST: Final = re.compile(

@@ -211,7 +211,9 @@ class FactualGrader:
 
     # --- words ------------------------------------------------------------------------------------------------
 
-    def _by_terms(self, case: GoldCase, exchange: Exchange, speech: str, locale: Locale) -> Judged | Abstained:
+    def _by_terms(  # noqa: C901 - one row for each reason that leaves a yes or no open
+        self, case: GoldCase, exchange: Exchange, speech: str, locale: Locale
+    ) -> Judged | Abstained:
         stated, text = self._word_for_word(case, exchange), exchange.graded_text
         reply = passage_of_reply(text, locale)
         if speech == "other":
@@ -223,6 +225,8 @@ class FactualGrader:
         if polarity.agrees is not None:
             if polarity.agrees and polarity.tokens and not _is_said_of_now(polarity.tokens[0].start, reply):
                 return abstained(self, SAID_OTHERWISE)
+            if polarity.agrees and _leaves_out(case, text):
+                return abstained(self, LIMITED)
             if polarity.agrees and leaves_out_limit((case.gold, *case.alternatives), text, locale):
                 return abstained(self, SAYS_MORE)
             if polarity.agrees and is_limited((case.gold, *case.alternatives), case.question, text, locale):
@@ -275,6 +279,15 @@ class FactualGrader:
             return None
         span = Span(where=exchange.graded_channel, start=place[0], end=place[1], label="gold word for word")
         return judged(self, None, "the gold stands in the reply, word for word", (span,))
+
+
+_WITHOUT: Final = re.compile(r"\b(?:without|ohne|sans|sin|bina)\b|बिना", re.IGNORECASE)
+
+
+def _leaves_out(case: GoldCase, text: str) -> bool:
+    """Whether the reply has a "without" that neither question nor gold has: "without a parent's signature"."""
+    known = "\n".join((*case.turns, case.gold, *case.alternatives))
+    return bool(_WITHOUT.search(text)) and not _WITHOUT.search(known)
 
 
 def _is_said_of_now(place: int, reply: Passage) -> bool:

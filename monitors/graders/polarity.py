@@ -229,9 +229,9 @@ def _is_purpose(keys: Sequence[str], place: int) -> bool:
 
 
 def _is_auxiliary(keys: Sequence[str], place: int) -> bool:
-    """The "have" of "have dropped off" and "has been" says nothing by itself."""
+    """The "have" of "have dropped off", "has been" and "has to" says nothing by itself."""
     following = keys[place + 1] if place + 1 < len(keys) else ""
-    return keys[place] in _HAVE and (following == "been" or following.endswith("ed"))
+    return keys[place] in _HAVE and (following in {"been", "to"} or following.endswith("ed"))
 
 
 _HAVE: Final = frozenset({"have", "has", "having"})

@@ -130,8 +130,6 @@ def beta_share(place: float, first: float, second: float) -> float:
     """
     if place <= 0 or place >= 1:
         return float(place >= 1)
-    if first <= 0 or second <= 0:  # all of it lies at 0, or at 1
-        return float(first <= 0)
     if place > (first + 1) / (first + second + 2):
         return 1 - beta_share(1 - place, second, first)
     scale = lgamma(first + second) - lgamma(first) - lgamma(second)
@@ -170,6 +168,8 @@ def beta_quantile(share: float, first: float, second: float) -> float:
     By Newton's steps, and by halving where one leads out of what is still possible.
     """
     low, high, place = 0.0, 1.0, first / (first + second)
+    if place in {0.0, 1.0}:  # nearly all of it lies there, nearer than a float can tell
+        return place
     scale = lgamma(first + second) - lgamma(first) - lgamma(second)
     for _ in range(_MOST_LOOKS):
         above = beta_share(place, first, second) - share

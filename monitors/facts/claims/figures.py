@@ -354,8 +354,9 @@ def _figure(reader: NumberReader, low: QuantityReading, high: QuantityReading | 
     bound = low.bound if high is None else Bound.EXACT
     if bound is Bound.AT_MOST and _is_turned_round(reader, low):
         bound = Bound.AT_LEAST
-    if low.kind is FactKind.TIME and high is None:
+    if low.kind in {FactKind.TIME, FactKind.DATE} and high is None:
         bound = _TIME_BOUNDS.get(reader.token(low.first - 1).key, bound)
+        bound = Bound.AT_LEAST if reader.token(low.last + 1).key in {"onwards", "onward"} else bound
     noun, behind = _noun(reader, end) if low.kind in {FactKind.NUMBER, FactKind.DURATION} else (frozenset[str](), 0)
     per, after = _per_behind(reader, end, end.last + 1 + behind)
     if not per:

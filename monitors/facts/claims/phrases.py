@@ -136,8 +136,8 @@ def _status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
 ) -> PhraseStatus:
     tokens = passage.scan.reader.tokens
     clause = next((one for one in passage.clauses if one.first <= first < one.after), None)
-    if clause is None:
-        return PhraseStatus.LIVE
+    if clause is None:  # the label of a row: what stands in the row is not looked up backwards
+        return PhraseStatus.OUTDONE if any(one.is_cell for one in passage.clauses) else PhraseStatus.LIVE
     if clause.is_question:
         return PhraseStatus.QUESTION
     if first < passage.retracted_before:
@@ -269,26 +269,38 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
     if clause.path:
         return any(other.path and len(other.words & asked) > len(segment) for other in passage.clauses)
     sentence = [one for one in passage.clauses if one.sentence == clause.sentence]
-    whole = frozenset[str]().union(*(one.words for one in sentence)) & asked
+    whole = frozenset[str]().union(*(one.words for one in sentence))
+    whole_strange = whole - asked - content_terms(tokens[first:after])
+    whole &= asked
     for low, high in _segments(passage):
         if low <= first < high:
             continue
         terms = _terms_of(passage, low, high)
         theirs = terms & asked
-        own = segment if sentence[0].first <= low < sentence[-1].after else whole
+        is_beside = sentence[0].first <= low < sentence[-1].after
+        own = segment if is_beside else whole
         candidate = bool(terms - asked) and (
             not named
             or any(_is_name(tokens, at, low) and STEMS[tokens[at].key] not in asked for at in range(low, high))
         )
         apposition = low == end + 1 and not strange
         more = theirs - own
-        outdone = len(own) < len(theirs) or (more and (verb & more or (strange and len(own) <= len(theirs))))
+        loose = strange if is_beside else strange or whole_strange
+        outdone = len(own) < len(theirs) or (more and (verb & more or (loose and len(own) <= len(theirs))))
+        if named and not is_beside and not own and whole_strange:
+            outdone = outdone or _has_full_name(tokens, low, high, asked)
         if candidate and not apposition and outdone:
             return True
         names = frozenset(STEMS[tokens[at].key] for at in range(low, high) if _is_name(tokens, at, low))
         if candidate and own and own == theirs and strange and not _unnamed(terms - asked - names):
             return True
     return False
+
+
+def _has_full_name(tokens: Sequence[Token], low: int, high: int, asked: Words) -> bool:
+    """Two names beside each other that the question does not have: most likely a person."""
+    names = [_is_name(tokens, at, low) and STEMS[tokens[at].key] not in asked for at in range(low, high)]
+    return any(map(all, pairwise(names)))
 
 
 def _unnamed(terms: Words) -> Words:

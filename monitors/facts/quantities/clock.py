@@ -28,7 +28,7 @@ _PARTS: Final = "सुबह|शाम|दोपहर|रात|subah|shaam|sh
 _TIME: Final = re.compile(
     rf"""(?<![\w.,:/])
     (?: (?P<part>{_PARTS})\s(?:(?:के|ke)\s)? )?
-    (?P<hour>\d{{1,2}}) (?:[:.](?P<minute>[0-5]\d)(?![\d:]))?
+    (?P<hour>\d{{1,2}}) (?:(?:[:.]|\s?h\s?(?=[0-5]\d\b))(?P<minute>[0-5]\d)(?![\d:]))?
     (?: \s?(?P<half>[ap])(?:\.\s?m\b\.?|\s?m\b) | \s?(?P<named>noon|midnight)\b | \s?(?P<hours>{_HOURS})
       | (?P<range>(?={_TO}(?:(?:{_PARTS})\s)?\d{{1,2}}(?:[:.][0-5]\d)?(?:\s?[ap]\.?\s?m\b|\s?noon|\s?(?:{_HOURS})))
         | (?=\s(?:to|until|till)\s\d{{1,2}}:[0-5]\d(?![\d:])))

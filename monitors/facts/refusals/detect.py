@@ -652,7 +652,7 @@ def _kind_where_expected(reading: _ReplyReading) -> RefusalKind | None:
         if most is _Content.VALUE:
             return RefusalKind.REFUSED_THEN_ANSWERED if reading.gives_what_was_asked(elsewhere=False) else None
         if most and reading.declines is not _Declines.SILENT:
-            return RefusalKind.REFUSED_THEN_ANSWERED if most is _Content.MORE and not reading.asked else None
+            return None
         names = reading.asked & {"name", "code"} and reading.gives_what_was_asked(elsewhere=True)
         return None if names else RefusalKind.REFUSED
     if reading.declines is _Declines.HEDGE:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import comb
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from monitors.records.estimates import GradedStratum, RateEstimate
@@ -229,6 +229,7 @@ def test_with_nothing_bad_anywhere_recall_is_unknown():
     strata=st.lists(st.tuples(*[st.integers(0, 60)] * 4), min_size=1, max_size=3),
     record=st.tuples(*[st.integers(0, 60)] * 4),
 )
+@example(entries=0, right=0, wrong=0, strata=[(0, 21, 21, 21)] * 3, record=(0, 0, 0, 0))
 def test_whatever_was_counted_figures_stay_in_bounds(entries, right, wrong, strata, record):
     ordered = [sorted(one) for one in strata]
     night = TrafficCounts(
