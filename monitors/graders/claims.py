@@ -133,7 +133,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
     figures = [_with_bound(figure, gold) for figure in gold.figures if _is_stated(gold, figure)]
     clauses = [gold.clause_of(figure) for figure in figures]
     own = [
-        _words_with(figure, clause) if clause is not None else frozenset[str]()
+        _terms_with(figure, clause) if clause is not None else frozenset[str]()
         for figure, clause in zip(figures, clauses, strict=True)
     ]
     several = len(figures) > 1 and len({clause.first for clause in clauses if clause is not None}) > 1
@@ -217,7 +217,7 @@ def _is_stated(gold: Passage, figure: Figure) -> bool:
     return not plain or all(other.low.ordinal for other in gold.figures)
 
 
-def _words_with(figure: Figure, clause: Clause) -> Words:
+def _terms_with(figure: Figure, clause: Clause) -> Words:
     """The words that stand with a figure; figures of other kinds are words too: the price of "20 l"."""
     others = figure_names([other for other in clause.figures if other.kind is not figure.kind])
     return (clause.words | clause.names | others) - _names_of(figure)
@@ -268,7 +268,7 @@ def mentions_of(  # noqa: C901 - one row for each reason that a figure is no men
                 continue
             mention = Mention(figure, clause, likeness, status_of(figure, clause, reply, asked, claim), frozenset())
             mention.strange = strange_terms(mention, asked, reply)
-            words = _words_with(figure, clause) | (frozenset[str]() if mention.strange else clause.context)
+            words = _terms_with(figure, clause) | (frozenset[str]() if mention.strange else clause.context)
             turns = _DIRECTIONS & asked.known
             mention.key = (words & wanted) | (
                 turns & all_stems(reply, clause.first, clause.after) if turns else turns
