@@ -95,7 +95,7 @@ UNREAD_REPLY: Final = "the language of the reply is not read: whether it says wh
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ClaimDecision:
     """What became of a claim, or of a gold. ``passed`` is ``None`` where it is open."""
 
     passed: bool | None
@@ -166,7 +166,7 @@ class FactualGrader:
         """By the figures of each accepted gold; ``None`` where none has one."""
         reply = passage_of_reply(exchange.graded_text, locale)
         golds = (case.gold, *case.alternatives)
-        decisions: list[Decision] = []
+        decisions: list[ClaimDecision] = []
         read = [read_claims(gold, case.question, locale, self._domain) for gold in golds]
         measured_golds = [asked for asked in read if is_measured(asked)]
         accepted = [claim.figure for asked in measured_golds for claim in asked.claims]
@@ -198,7 +198,7 @@ class FactualGrader:
         return self._settled(best, case, exchange, reply, locale)
 
     def _settled(
-        self, best: Decision, case: GoldCase, exchange: Exchange, reply: Passage, locale: Locale
+        self, best: ClaimDecision, case: GoldCase, exchange: Exchange, reply: Passage, locale: Locale
     ) -> Judged | Abstained:
         polarity = self._read_polarity(case, exchange, locale)
         if polarity.agrees is False:
@@ -240,7 +240,7 @@ class FactualGrader:
             figure = states_amount(asked, reply)
             if figure is not None:
                 reason = NONE_EXPECTED.format(gold=case.gold, other=describe(figure))
-                decision = Decision(False, reason, said=figure)
+                decision = ClaimDecision(False, reason, said=figure)
         if speech and decision.passed is False and decision.kind is FailureKind.MISSING_FACT:
             return stated or abstained(self, _why_unread(case))
         return (
@@ -263,7 +263,7 @@ class FactualGrader:
         )
         return judged(self, None if polarity.agrees else FailureKind.WRONG_FACT, polarity.reason, spans)
 
-    def _of_terms(self, decision: Decision, exchange: Exchange) -> Judged | Abstained:
+    def _of_terms(self, decision: ClaimDecision, exchange: Exchange) -> Judged | Abstained:
         if decision.passed is None:
             return abstained(self, decision.reason)
         spans = (
@@ -328,7 +328,7 @@ _CITATION: Final = re.compile(r"\[[^\[\]\n]{0,300}\]")
 
 def decide(
     asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
-) -> Decision:
+) -> ClaimDecision:
     """All claims must pass; one that fails fails the gold; anything else is open.
 
     ``accepted`` are the figures of all golds of the case: none of them contradicts another.
@@ -342,13 +342,13 @@ def decide(
         return left_open
     reason = _other_terms(asked, reply, decisions, domain)
     if reason:
-        return Decision(None, reason)
-    return Decision(True, "; ".join(one.reason for one in decisions), decisions[0].gold, decisions[0].said)
+        return ClaimDecision(None, reason)
+    return ClaimDecision(True, "; ".join(one.reason for one in decisions), decisions[0].gold, decisions[0].said)
 
 
 def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each reader of claims takes
     claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
-) -> Decision:
+) -> ClaimDecision:
     """Whether the reply states a claim for its subject."""
     mentions = mentions_of(claim, asked, reply, leeway, domain)
     gold = describe(claim.figure)
@@ -375,16 +375,16 @@ def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each re
     different = [one for one in competing if one.likeness.is_different]
     if not different:
         if any(one.status is Status.DENIED for one in same):
-            return Decision(False, f"expected {gold}, the reply denies it", claim.figure, same[0].figure)
+            return ClaimDecision(False, f"expected {gold}, the reply denies it", claim.figure, same[0].figure)
         if same:
-            return Decision(None, ONLY_AS.format(gold=gold, status=same[0].status), claim.figure)
+            return ClaimDecision(None, ONLY_AS.format(gold=gold, status=same[0].status), claim.figure)
         if competing:
-            return Decision(None, NEAR.format(gold=gold, other=describe(competing[0].figure)), claim.figure)
+            return ClaimDecision(None, NEAR.format(gold=gold, other=describe(competing[0].figure)), claim.figure)
         if says_none(claim, asked, reply):
-            return Decision(True, f"states {gold}", claim.figure)
+            return ClaimDecision(True, f"states {gold}", claim.figure)
         if claim.figure.low.value > 0 and claim.figure.kind in AMOUNTS and denies_any(asked, reply):
-            return Decision(False, f"expected {gold}, the reply says that there is none", claim.figure)
-        return Decision(None, NOT_STATED.format(gold=gold), claim.figure)
+            return ClaimDecision(False, f"expected {gold}, the reply says that there is none", claim.figure)
+        return ClaimDecision(None, NOT_STATED.format(gold=gold), claim.figure)
     replaced = any(one.status in {Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED} for one in same)
     return _decide_otherwise(claim, different, competing, replaced=replaced)
 
@@ -422,7 +422,7 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
     elsewhere: Sequence[Mention],
     asked: Asked,
     reply: Passage,
-) -> Decision:
+) -> ClaimDecision:
     """``elsewhere`` are those of ``competing`` that are right for another claim of the gold."""
     gold = describe(claim.figure)
     best = max(live, key=lambda one: (len(one.key & claim.label), len(one.key), -len(one.strange)))
@@ -445,8 +445,10 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
         ]
         values = {describe(one.figure) for one in contradicting}
         if len(values) == 1:
-            return Decision(False, f"expected {gold}, found {values.pop()}", claim.figure, contradicting[0].figure)
-        return Decision(None, FOR_ANOTHER.format(gold=gold, other=describe(nearer[0].figure)), claim.figure)
+            return ClaimDecision(
+                False, f"expected {gold}, found {values.pop()}", claim.figure, contradicting[0].figure
+            )
+        return ClaimDecision(None, FOR_ANOTHER.format(gold=gold, other=describe(nearer[0].figure)), claim.figure)
     tied = [
         one
         for one in competing
@@ -454,7 +456,7 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
         and not (one.strange and not best.strange)
     ]
     if tied:
-        return Decision(None, SEVERAL.format(gold=gold, other=describe(tied[0].figure)), claim.figure)
+        return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe(tied[0].figure)), claim.figure)
     # A time is that of an event: "we close at 4:15, so the last visitors come in at 3:30".
     of_another_event = (
         claim.figure.kind is FigureKind.TIME
@@ -464,13 +466,13 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
     unsure = of_another_event or any(not one.key < best.key for one in competing)
     if best.strange and not labelled and unsure:
         word = ", ".join(sorted(best.strange)[:3])
-        return Decision(None, STRANGE.format(gold=gold, word=word), claim.figure)
+        return ClaimDecision(None, STRANGE.format(gold=gold, word=word), claim.figure)
     if claim.label and not labelled and elsewhere:
-        return Decision(None, UNLABELLED.format(gold=gold), claim.figure)
+        return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
     reason = _turned(claim, best, asked, reply)
     if reason:
-        return Decision(None, reason, claim.figure)
-    return Decision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
+        return ClaimDecision(None, reason, claim.figure)
+    return ClaimDecision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
 
 
 def _shares_head(other: Mention, best: Mention) -> bool:
@@ -559,7 +561,7 @@ MIN_SHARE: Final = 3
 
 def _decide_otherwise(
     claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], *, replaced: bool
-) -> Decision:
+) -> ClaimDecision:
     """The reply states other figures only: the one that is nearest to the subject contradicts."""
     gold = describe(claim.figure)
     best = max(different, key=lambda one: (len(one.key & claim.label), len(one.key), -len(one.strange)))
@@ -568,15 +570,15 @@ def _decide_otherwise(
     other = describe(best.figure)
     near = [one for one in competing if not one.likeness.is_different and not one.key < best.key]
     if near:
-        return Decision(None, NEAR.format(gold=gold, other=describe(near[0].figure)))
+        return ClaimDecision(None, NEAR.format(gold=gold, other=describe(near[0].figure)))
     wanted = claim.label | claim.subject
     loose = best.strange and len(best.key) * MIN_SHARE < len(wanted)
     # The gold's own number in another unit, an identifier of the same shape, or a new value beside the old one
     # that the reply calls old is about the subject, whatever words stand with it.
     alone = best.likeness.is_turned or best.figure.kind is FigureKind.IDENTIFIER or replaced
     if len(values) == 1 and (alone or not loose):
-        return Decision(False, f"expected {gold}, found {other}", claim.figure, best.figure)
-    return Decision(None, UNSURE.format(other=other), claim.figure)
+        return ClaimDecision(False, f"expected {gold}, found {other}", claim.figure, best.figure)
+    return ClaimDecision(None, UNSURE.format(other=other), claim.figure)
 
 
 _DENIED: Final = keys_of(
@@ -589,7 +591,7 @@ _WORKING: Final = re.compile(
 _CONDITIONS: Final = keys_of("if unless only except without provided when once अगर agar jab bina")
 
 
-def _other_terms(asked: Asked, reply: Passage, decisions: Sequence[Decision], domain: Domain) -> str:
+def _other_terms(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision], domain: Domain) -> str:
     """Why the gold's other words, its days or its conditions leave the case open; empty where all stands."""
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
     known = f"{gold_text}\n{asked.question.scan.normalised.text}"
@@ -611,11 +613,10 @@ def _other_terms(asked: Asked, reply: Passage, decisions: Sequence[Decision], do
         *(clause.words | clause.context | all_stems(reply, clause.first, clause.after) for clause in near)
     )
     others = frozenset[str]().union(*(claim.others for claim in asked.claims))
-    bounds = {Bound.EXACT: 0}
     inside = {
         at
         for figure in asked.gold.figures
-        for at in range(figure.first - bounds.get(figure.bound, _BOUND_REACH), figure.last + 1)
+        for at in range(figure.first - (0 if figure.bound is Bound.EXACT else _BOUND_REACH), figure.last + 1)
     }
     outside = {STEMS[token.key] for at, token in enumerate(asked.gold.scan.reader.tokens) if at not in inside}
     turns = [stem for stem in outside - all_stems(asked.question) if stem in OPPOSITES]
@@ -666,7 +667,7 @@ def _prepositions(passage: Passage) -> dict[str, str]:
     return found
 
 
-def _sentence_of(decisions: Sequence[Decision], reply: Passage) -> str:
+def _sentence_of(decisions: Sequence[ClaimDecision], reply: Passage) -> str:
     text = reply.scan.normalised.text
     for one in decisions:
         clause = reply.clause_of(one.said) if one.said is not None else None
@@ -684,7 +685,7 @@ MAX_NAME_TERMS: Final = 5
 """Words; a reply that has none of a longer gold may say it in words of its own."""
 
 
-def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> Decision:
+def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecision:
     """A name, a short phrase or a list: it passes where it stands for what was asked, and nothing turns it."""
     question = passage_of_gold(case.question, locale)
     asked = content_terms(question.scan.reader.tokens, question.figures) | figure_names(question.figures)
@@ -702,12 +703,12 @@ def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> Decision:
 
 def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
     text: str, reply: Passage, question: Passage, asked: Words, asked_terms: set[str], accepted: Words
-) -> Decision:
+) -> ClaimDecision:
     keys = phrase_keys(text)
     if not keys or len(keys) > MAX_PHRASE_TERMS:
-        return Decision(None, SENTENCE)
+        return ClaimDecision(None, SENTENCE)
     if asked_terms.issuperset(keys):
-        return Decision(None, "the gold repeats the question, so that the reply may do no more")
+        return ClaimDecision(None, "the gold repeats the question, so that the reply may do no more")
     places = read_phrase(reply, keys, asked, question, accepted)
     stands = any(place.status is PhraseStatus.LIVE and not _spans_lines(reply, place) for place in places)
     items = [] if stands else items_of(text)
@@ -717,19 +718,21 @@ def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
             return decision
     live = next((place for place in places if place.status is PhraseStatus.LIVE), None)
     if live is not None and all(place.status is not PhraseStatus.TAKEN_BACK for place in places):
-        return Decision(True, "the gold stands in the reply", span=_span(reply, live.first, live.after))
+        return ClaimDecision(True, "the gold stands in the reply", span=_span(reply, live.first, live.after))
     if places and all(place.status is PhraseStatus.DENIED for place in places):
-        return Decision(False, "the reply says that it is not what the gold says")
+        return ClaimDecision(False, "the reply says that it is not what the gold says")
     if places:
-        return Decision(None, ONLY_AS.format(gold="the gold", status=places[0].status), turned=True)
+        return ClaimDecision(None, ONLY_AS.format(gold="the gold", status=places[0].status), turned=True)
     said = {word_of(token) for token in reply.scan.reader.tokens}
     stems = {word[:4] for word in said}
     telling = [word for word in keys if word not in asked_terms] or list(keys)
     if any(word in said or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004 - shorter words have no stem
-        return Decision(None, "the reply shares words with the gold, but not the phrase")
+        return ClaimDecision(None, "the reply shares words with the gold, but not the phrase")
     if len(keys) > MAX_NAME_TERMS or not is_proper_name(text) or not other_names(reply, asked, question):
-        return Decision(None, STATEMENT)
-    return Decision(False, "the reply names something else, and nothing of the gold", kind=FailureKind.MISSING_FACT)
+        return ClaimDecision(None, STATEMENT)
+    return ClaimDecision(
+        False, "the reply names something else, and nothing of the gold", kind=FailureKind.MISSING_FACT
+    )
 
 
 def _spans_lines(reply: Passage, place: Phrase) -> bool:
@@ -740,32 +743,34 @@ def _spans_lines(reply: Passage, place: Phrase) -> bool:
 
 def _decide_list(
     items: Sequence[tuple[str, ...]], reply: Passage, question: Passage, asked: Words
-) -> Decision | None:
+) -> ClaimDecision | None:
     """All items must stand, none denied, nothing else among them; in their order where an order is asked."""
     found = [read_phrase(reply, item, asked, question) for item in items]
     for item, places in zip(items, found, strict=True):
         if places and all(place.status is PhraseStatus.DENIED for place in places):
-            return Decision(False, f"the reply denies “{' '.join(item)}”")
+            return ClaimDecision(False, f"the reply denies “{' '.join(item)}”")
     if not any(found):
         return None
     if not all(any(place.status in _STANDS for place in places) for places in found):
-        return Decision(None, "the reply does not have all items of the gold")
+        return ClaimDecision(None, "the reply does not have all items of the gold")
     firsts = [next(place.first for place in places if place.status in _STANDS) for places in found]
     if asks_order(question) and firsts != sorted(firsts):
-        return Decision(False, "the reply has the items in another order")
+        return ClaimDecision(False, "the reply has the items in another order")
     tokens = reply.scan.reader.tokens
     low, high = min(firsts), max(next(p.after for p in places if p.status in _STANDS) for places in found)
     if any(
         token.key in {"or", "oder", "ou", "या", "ya", "to", "till", "through", "bis"} for token in tokens[low:high]
     ):
-        return Decision(None, "the reply offers the items as a choice")
+        return ClaimDecision(None, "the reply offers the items as a choice")
     inside = {at for places in found for place in places for at in range(place.first, place.after)}
     sentences = {
         clause.sentence for clause in reply.clauses for first in firsts if clause.first <= first < clause.after
     }
-    listed = [clause for clause in reply.clauses if tokens[clause.first - 1].text in _BULLETS and clause.first]
-    in_list = any(clause.sentence in sentences for clause in listed)
-    sentences |= {clause.sentence for clause in listed} if in_list else set()
+    bullets = {
+        clause.sentence for clause in reply.clauses if clause.first and tokens[clause.first - 1].text in _BULLETS
+    }
+    if bullets & sentences:
+        sentences |= bullets
     words = frozenset[str]().union(
         *(
             content_terms([tokens[at] for at in range(clause.first, clause.after) if at not in inside])
@@ -775,10 +780,10 @@ def _decide_list(
     )
     strange = words - asked
     if strange:
-        return Decision(
+        return ClaimDecision(
             None, f"all items stand in the reply, with words that may be more: {', '.join(sorted(strange)[:3])}"
         )
-    return Decision(True, "the reply has all items of the gold", span=_span(reply, low, high))
+    return ClaimDecision(True, "the reply has all items of the gold", span=_span(reply, low, high))
 
 
 _BULLETS: Final = frozenset("-*•·")
@@ -794,7 +799,7 @@ def _span(reply: Passage, first: int, after: int) -> tuple[int, int]:
 # --- reporting ------------------------------------------------------------------------------------------------
 
 
-def _evidence(decision: Decision, reply: Passage, exchange: Exchange) -> tuple[Span, ...]:
+def _evidence(decision: ClaimDecision, reply: Passage, exchange: Exchange) -> tuple[Span, ...]:
     if decision.said is None:
         return ()
     start, end = reply.scan.normalised.original_span(decision.said.start, decision.said.end)

@@ -336,10 +336,8 @@ def coverage(around: DoctorContext) -> list[HealthCheck]:
             continue
         what = f"golds of {name}"
         if not suite_text(target.suite).strip():
-            empty, to_do = (
-                f"{target.suite} is empty",
-                "lookout gold grow, gold build or gold draft write its first cases",
-            )
+            to_do = "lookout gold grow, gold build or gold draft write its first cases"
+            empty = f"{target.suite} is empty"
             found.append(HealthCheck(name=what, health=Health.DOUBTFUL, found=empty, to_do=to_do))
             continue
         cases = [case for case in load_suite(target.suite).cases if case.triage is None]

@@ -527,7 +527,9 @@ def _leads_elsewhere(clause: _ReplyClause) -> bool:
 
 
 _LONG: Final = 9
+"""Words of a clause that may state a rule of the company."""
 _CONTENT_LENGTH: Final = 5
+"""Letters of a word that names a thing, and does not only join others."""
 _FEW: Final = 3
 """Words below which a clause tells nothing by itself."""
 
