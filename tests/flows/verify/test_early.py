@@ -6,6 +6,7 @@ import fcntl
 import os
 import signal
 import subprocess
+from typing import Any
 
 import httpx
 import pytest
@@ -98,24 +99,30 @@ def test_the_flow_takes_the_run_over_with_all_that_it_has(tmp_path, chat, lookou
     watched(tmp_path, chat, cases=CASES)
     pipe = subprocess.PIPE
     variables = prefect_environment | fork_server.WARM
-    about = {"flow_runs": {"state": {"type": {"any_": ["RUNNING"]}}}}
     command = ("verify", "demo", "--commit", "early77")
     run = fork_server.start(*command, cwd=tmp_path, env=variables, stdout=pipe, stderr=pipe)
     with httpx.Client(base_url=prefect_environment["PREFECT_API_URL"], trust_env=False) as server:
 
-        def shown() -> list[float]:
-            found = server.post("/artifacts/filter", json=about).json()
-            return [one["data"] for one in found if one["type"] == "progress"]
+        def flow_runs() -> list[dict[str, Any]]:
+            newest_first = server.post("/flow_runs/filter", json={"sort": "START_TIME_DESC"}).json()
+            return [
+                flow_run
+                for flow_run in newest_first
+                if flow_run["parameters"].get("request", {}).get("commit") == "early77"
+            ]
 
         def has_progress() -> bool:
             assert run.poll() is None, run.communicate()
-            return shown() == [100 * (HELD - 1) / CASES]
+            ids = [flow_run["id"] for flow_run in flow_runs()]
+            artifacts = server.post("/artifacts/filter", json={"flow_runs": {"id": {"any_": ids}}}).json()
+            progress = [artifact["data"] for artifact in artifacts if artifact["type"] == "progress"]
+            return progress == [100 * (HELD - 1) / CASES]
 
-        wait_until(has_progress, what="the flow shows the progress of what was answered before")
-        chat.released.set()
-        _, said = run.communicate()
+        try:
+            wait_until(has_progress, what="the flow shows the progress of what was answered before")
+        finally:
+            chat.released.set()
+            _, said = run.communicate()
         assert run.returncode == 1, said
-        runs = server.post("/flow_runs/filter", json={"sort": "START_TIME_DESC"}).json()
-    mine = [one for one in runs if one["parameters"].get("request", {}).get("commit") == "early77"]
-    assert [one["state_name"] for one in mine] == ["Fail"]
+        assert [flow_run["state_name"] for flow_run in flow_runs()] == ["Fail"]
     assert chat.asked == CASES
