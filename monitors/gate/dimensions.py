@@ -1,7 +1,7 @@
-"""How an agent's reports on issues came out: how many are correct, and the steps that they took. Pure.
+"""Figures on an agent's reports on issues: how many are correct, and how many steps they took. Pure.
 
-Beside them stand the reports' ratings (`monitors.gate.ratings`). Against a baseline each figure is over the issues
-for which both runs have it.
+The reports' ratings are in `monitors.gate.ratings`. A comparison with a baseline covers only the issues for which
+both runs have the figure.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from monitors.records.comparisons import Comparison, DimensionChange, TriageChan
 from monitors.records.exchanges import Evidence, Exchange
 from monitors.records.grades import Assessment, CaseOutcome
 from monitors.records.runs import CaseResult, IssuePath, Metric, TriageSummary
-from monitors.stats.intervals import by_cluster, clustered_share
+from monitors.stats.intervals import compute_clustered_share, count_by_cluster
 
 ACCURACY = "triage_accuracy"
 
 
-def triage_summary(
+def build_triage_summary(
     results: Sequence[CaseResult], folded: Sequence[Assessment], graded: frozenset[str]
 ) -> TriageSummary | None:
-    """The figures of a run; ``None`` where no case is an issue.
+    """Return the figures of a run; ``None`` if no case is an issue.
 
-    ``folded`` has one assessment for each case, ``graded`` the ids of those that say something about the
-    application. The interval of accuracy is Wilson's, clustered as that of every share.
+    ``folded`` has one assessment for each case, ``graded`` the ids of the cases that count for the application.
+    The interval of accuracy is a clustered Wilson interval, as for every share.
     """
-    issues = _issues(results)
+    issues = _select_issue_ids(results)
     if not issues:
         return None
     return TriageSummary(
         issues=len(issues),
-        accuracy=_accuracy([a for a in folded if a.case_id in issues & graded]),
-        paths=tuple(_paths(results)),
+        accuracy=_measure_accuracy([a for a in folded if a.case_id in issues & graded]),
+        paths=tuple(_collect_paths(results)),
     )
 
 
-def _accuracy(assessments: Sequence[Assessment]) -> Metric:
+def _measure_accuracy(assessments: Sequence[Assessment]) -> Metric:
     correct = ((a.cluster or ("", a.case_id), a.outcome is CaseOutcome.CORRECT) for a in assessments)
-    share = clustered_share(by_cluster(correct))
+    share = compute_clustered_share(count_by_cluster(correct))
     return Metric(
         name=ACCURACY,
         passed=share.passed,
@@ -51,58 +51,62 @@ def _accuracy(assessments: Sequence[Assessment]) -> Metric:
     )
 
 
-def _paths(results: Sequence[CaseResult]) -> Iterator[IssuePath]:
+def _collect_paths(results: Sequence[CaseResult]) -> Iterator[IssuePath]:
     asks: dict[str, list[CaseResult]] = {}
-    for one in results:
-        if one.case.triage is not None and isinstance(one.result, Exchange) and steps_taken(one.result.evidence):
-            asks.setdefault(one.case.id, []).append(one)
+    for result in results:
+        if (
+            result.case.triage is not None
+            and isinstance(result.result, Exchange)
+            and count_steps(result.result.evidence)
+        ):
+            asks.setdefault(result.case.id, []).append(result)
     for case_id, asked in asks.items():
-        yield _path(case_id, asked)
+        yield _build_path(case_id, asked)
 
 
-def _path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
-    task, seen = asked[0].case.triage, [one.result.evidence for one in asked]
+def _build_path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
+    task, evidences = asked[0].case.triage, [result.result.evidence for result in asked]
     comparable = [
-        evidence.steps for evidence in seen if any(step.detail and not step.cut for step in evidence.steps)
+        evidence.steps for evidence in evidences if any(step.detail and not step.cut for step in evidence.steps)
     ]
     return IssuePath(
         case_id=case_id,
-        steps=fmean(steps_taken(evidence) for evidence in seen),
+        steps=fmean(count_steps(evidence) for evidence in evidences),
         repeated=fmean(len(repeated_steps(steps)) for steps in comparable) if comparable else None,
         shortest_path=task.reference.shortest_path if task else None,
     )
 
 
-def steps_taken(evidence: Evidence) -> int:
-    """How many steps an agent took: the application's own count of its hops, else the steps that were seen.
+def count_steps(evidence: Evidence) -> int:
+    """Return how many steps an agent took: the application's own count of hops, else the steps that were seen.
 
-    0 where neither is known, and where more steps may have followed those that were seen.
+    0 if neither is known, or if more steps may have followed.
     """
     return evidence.hops or (0 if evidence.steps_cut else len(evidence.steps))
 
 
-def with_triage(
+def add_triage_change(
     compared: ComparisonDetail,
     before: TriageSummary | None,
     now: TriageSummary | None,
     results: Sequence[CaseResult],
 ) -> Comparison:
-    """The comparison with how the reports moved, where both runs are of issues and may be compared."""
+    """Add the change of the reports' figures to the comparison, if both runs have issues and are comparable."""
     if compared.comparison.refused or before is None or now is None:
         return compared.comparison
-    issues = _issues(results)
+    issues = _select_issue_ids(results)
     change = TriageChange(
-        accuracy=_accuracy_change([pair for pair in compared.pairs if pair.case_id in issues]),
-        steps=_steps_change({one.case_id: one.steps for one in before.paths}, now.paths),
+        accuracy=_compute_accuracy_change([pair for pair in compared.pairs if pair.case_id in issues]),
+        steps=_compute_steps_change({path.case_id: path.steps for path in before.paths}, now.paths),
     )
     return compared.comparison.add_triage(None if change == TriageChange() else change)
 
 
-def _issues(results: Sequence[CaseResult]) -> frozenset[str]:
-    return frozenset(one.case.id for one in results if one.case.triage is not None)
+def _select_issue_ids(results: Sequence[CaseResult]) -> frozenset[str]:
+    return frozenset(result.case.id for result in results if result.case.triage is not None)
 
 
-def _accuracy_change(pairs: Sequence[Pair]) -> DimensionChange | None:
+def _compute_accuracy_change(pairs: Sequence[Pair]) -> DimensionChange | None:
     if not pairs:
         return None
     return DimensionChange(
@@ -112,7 +116,7 @@ def _accuracy_change(pairs: Sequence[Pair]) -> DimensionChange | None:
     )
 
 
-def _steps_change(before: Mapping[str, float], now: Sequence[IssuePath]) -> DimensionChange | None:
+def _compute_steps_change(before: Mapping[str, float], now: Sequence[IssuePath]) -> DimensionChange | None:
     shared = [path for path in now if path.case_id in before]
     if not shared:
         return None

@@ -1,12 +1,12 @@
-"""A run's results into its report: the gate's only entrance.
+"""Evaluate a run: its results become its report. This is the gate's entry point.
 
-A case asked several times counts as right only when it was right every time (pass^k). One that was right at some
-times and failed at others is **flaky**: it counts as failed, it sends an alert, and it is named, but it does not
-decide a verdict alone. Every reason that would change the verdict must still stand when any one flaky case is taken
-to have been right. Two flaky cases may decide together, and a case that was never right is not flaky.
+A case asked several times counts as right only if it was right every time (pass^k). A case that was right sometimes
+and failed sometimes is **flaky**: it counts as failed, sends an alert and is named, but does not decide a verdict
+alone. A reason decides only if it still holds when any one flaky case counts as right. Two flaky cases may decide
+together. A case that was never right is not flaky.
 
-The report also says how each group of cases did (by type, language, path and severity), and has notes on the judge
-beside the verdict's reasons, shown wherever those are shown.
+The report also has the results by group (type, language, path and severity), and notes on the judge after the
+verdict's reasons.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from decimal import Decimal
 from typing import Final
 
 from monitors.facts.issue_questions import QuestionWorth, read_questions
-from monitors.gate.compare import compare, parity
-from monitors.gate.dimensions import triage_summary, with_triage
-from monitors.gate.metrics import graded_cases, is_graded, metrics, one_per_case, score
-from monitors.gate.ratings import average_of, is_report, ratings, unrated_reports
+from monitors.gate.compare import compare, compute_parity_gaps
+from monitors.gate.dimensions import add_triage_change, build_triage_summary
+from monitors.gate.metrics import compute_metrics, compute_scores, fold_repeats, is_graded, select_graded_cases
+from monitors.gate.ratings import collect_ratings, compute_average, find_unrated_reports, is_report
 from monitors.gate.settings import GateSettings
-from monitors.gate.suite_power import balance_of, sights_of
-from monitors.gate.verdict import GateInputs, coverage_of, decide, in_pairs
+from monitors.gate.suite_power import compute_balance, compute_detectable_drops
+from monitors.gate.verdict import GateInputs, compute_coverage, decide, list_paired_languages
 from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
@@ -45,46 +45,48 @@ from monitors.records.runs import (
     VerdictReason,
 )
 from monitors.records.targets import PullRequest
-from monitors.stats.intervals import percentile, wilson
+from monitors.stats.intervals import compute_percentile, compute_wilson_interval
 
 
-def flaky_cases(assessments: Sequence[Assessment], *, outage: bool) -> tuple[FlakyCase, ...]:
-    """The cases that were right at least once and failed at least once, severest first.
+def find_flaky_cases(assessments: Sequence[Assessment], *, outage: bool) -> tuple[FlakyCase, ...]:
+    """Find the cases that were right at least once and failed at least once, severest first.
 
-    Ungraded asks, for want of a grader or in an outage, say neither.
+    Asks that could not be graded count as neither.
     """
     graded: dict[str, list[Assessment]] = {}
     for assessment in assessments:
         if is_graded(assessment, outage=outage):
             graded.setdefault(assessment.case_id, []).append(assessment)
-    found = (_flaky(asked) for asked in graded.values() if len(asked) > 1)
-    return tuple(sorted((one for one in found if one), key=lambda one: (-one.severity, one.case_id)))
+    candidates = (_build_flaky_case(asked) for asked in graded.values() if len(asked) > 1)
+    return tuple(sorted((case for case in candidates if case), key=lambda case: (-case.severity, case.case_id)))
 
 
-def _flaky(asked: Sequence[Assessment]) -> FlakyCase | None:
-    right = sum(one.outcome is CaseOutcome.CORRECT for one in asked)
+def _build_flaky_case(asked: Sequence[Assessment]) -> FlakyCase | None:
+    right = sum(assessment.outcome is CaseOutcome.CORRECT for assessment in asked)
     if not 0 < right < len(asked):
         return None
-    severity = max(one.severity for one in asked)
+    severity = max(assessment.severity for assessment in asked)
     return FlakyCase(case_id=asked[0].case_id, severity=severity, asked=len(asked), right=right)
 
 
 UNKNOWN_PATH = "not said"
-"""The path of an answer whose application does not say which one it took."""
+"""The path of an answer if the application does not name one."""
 
 
-def breakdowns(assessments: Sequence[Assessment]) -> tuple[Breakdown, ...]:
-    """How each type, language, path and severity did; the largest group of each first."""
+def compute_breakdowns(assessments: Sequence[Assessment]) -> tuple[Breakdown, ...]:
+    """Count the outcomes by type, language, path and severity; the largest group of each first."""
     groups: dict[str, Callable[[Assessment], str]] = {
         "type": lambda a: a.type,
         "language": lambda a: a.language,
         "path": lambda a: a.app_path or UNKNOWN_PATH,
         "severity": lambda a: str(a.severity.value),
     }
-    return tuple(row for group, key in groups.items() for row in _grouped(group, key, assessments))
+    return tuple(row for group, key in groups.items() for row in _break_down_by(group, key, assessments))
 
 
-def _grouped(group: str, key: Callable[[Assessment], str], assessments: Sequence[Assessment]) -> list[Breakdown]:
+def _break_down_by(
+    group: str, key: Callable[[Assessment], str], assessments: Sequence[Assessment]
+) -> list[Breakdown]:
     members: dict[str, list[CaseOutcome]] = {}
     for assessment in assessments:
         members.setdefault(key(assessment), []).append(assessment.outcome)
@@ -103,28 +105,32 @@ def _grouped(group: str, key: Callable[[Assessment], str], assessments: Sequence
     return sorted(rows, key=lambda row: (-row.cases, row.key))
 
 
-def judge_notes(judging: Judging | None, assessments: Sequence[Assessment]) -> tuple[VerdictReason, ...]:
-    """One note on what the judge did, and one for each thing that stopped it doing more. None of them decides."""
+def list_judge_notes(judging: Judging | None, assessments: Sequence[Assessment]) -> tuple[VerdictReason, ...]:
+    """Return notes on what the judge did and on what prevented it from grading more. None of them decides."""
     if judging is None:
         return ()
     ungraded_cases = tuple(a.case_id for a in assessments if a.outcome is CaseOutcome.UNGRADED)
     ungraded = ungraded_cases if judging.ungraded else ()
-    texts = [_off(judging, assessments)] if judging.state is JudgeState.OFF else list(_on(judging))
+    texts = (
+        [_format_judge_off(judging, assessments)]
+        if judging.state is JudgeState.OFF
+        else list(_format_judge_notes(judging))
+    )
     return tuple(
         VerdictReason(kind=ReasonKind.NOTE, text=text, case_ids=ungraded if number == 0 else (), decisive=False)
         for number, text in enumerate(texts)
     )
 
 
-def _off(judging: Judging, assessments: Sequence[Assessment]) -> str:
+def _format_judge_off(judging: Judging, assessments: Sequence[Assessment]) -> str:
     unrated = sum(map(is_report, assessments))
     answers = max(0, judging.reached_judge - unrated)
-    left = [f"{answers} of {plural(judging.answers, 'answer')} left ungraded"] if answers else []
-    left += [f"{plural(unrated, 'report')} not rated"] if unrated else []
-    return f"the judge is off ({judging.why}); {', '.join(left) or 'no answer needed it'}"
+    counts = [f"{answers} of {plural(judging.answers, 'answer')} left ungraded"] if answers else []
+    counts += [f"{plural(unrated, 'report')} not rated"] if unrated else []
+    return f"the judge is off ({judging.why}); {', '.join(counts) or 'no answer needed it'}"
 
 
-def _on(judging: Judging) -> Iterator[str]:
+def _format_judge_notes(judging: Judging) -> Iterator[str]:
     ungraded = plural(judging.ungraded, "answer")
     share = f"{judging.reached_judge} of {plural(judging.answers, 'answer')} needed a judge"
     if judging.to_confirm:
@@ -147,10 +153,10 @@ def _on(judging: Judging) -> Iterator[str]:
 
 
 class RunFacts(RunIdentity):
-    """What is known of a run besides its results.
+    """The facts about a run besides its results.
 
-    ``planned`` is how many cases the suite has; ``not_ready`` says why nothing was asked, when the deploy did not
-    come to serve. ``judging`` is what a judge did.
+    ``planned`` is the number of cases in the suite. ``not_ready`` says why nothing was asked if the deploy did not
+    start serving. ``judging`` is what the judge did.
     """
 
     planned: int
@@ -169,15 +175,15 @@ def evaluate(
     baseline: Baseline | None = None,
     suite: Sequence[GoldCase] | None = None,
 ) -> RunReport:
-    """Scores, metrics, comparison, latency and the verdict with its reasons. Pure: same input, same report.
+    """Return the report: scores, metrics, comparison, latency, and the verdict with its reasons. Pure.
 
-    ``baseline`` is the run to compare with; whether it may be compared is decided here. ``suite`` are all planned
-    cases, for their balance; without it, those that were asked.
+    ``baseline`` is the run to compare with; this function decides whether the two runs are comparable. ``suite``
+    are all planned cases, for the balance; by default those that were asked.
     """
     asked = [result.assessment for result in results]
     run = _gather_inputs(facts, results, asked, settings, baseline=baseline, suite=suite)
     verdict, reasons = decide(run)
-    triage = triage_summary(results, run.assessments, run.graded)
+    triage = build_triage_summary(results, run.assessments, run.graded)
     return RunReport(
         run_id=facts.run_id,
         target=facts.target,
@@ -191,25 +197,27 @@ def evaluate(
         pull_request=facts.pull_request,
         judging=facts.judging,
         verdict=verdict,
-        reasons=(*reasons, *judge_notes(facts.judging, run.assessments)),
+        reasons=(*reasons, *list_judge_notes(facts.judging, run.assessments)),
         triage=triage,
         scores=run.scores,
-        metrics=tuple(one.metric for one in run.measured),
+        metrics=tuple(measured.metric for measured in run.measured),
         coverage=run.coverage,
-        latency=_latency(results, settings),
-        breakdowns=breakdowns(run.assessments),
-        cost_usd=facts.judging.cost_usd if facts.judging else _cost(asked),
+        latency=_compute_latency(results, settings),
+        breakdowns=compute_breakdowns(run.assessments),
+        cost_usd=facts.judging.cost_usd if facts.judging else _sum_cost(asked),
         parity=tuple(run.parity),
-        comparison=baseline and run.compared and with_triage(run.compared, baseline.report.triage, triage, results),
+        comparison=baseline
+        and run.compared
+        and add_triage_change(run.compared, baseline.report.triage, triage, results),
         rubric=run.rubric,
-        sights=tuple(run.sights),
+        sights=tuple(run.detectable_drops),
         flaky=tuple(run.flaky),
         balance=run.balance,
-        questions=question_counts(results),
+        questions=count_questions(results),
     )
 
 
-def verdict_of(
+def compute_verdict(
     facts: RunFacts,
     results: Sequence[CaseResult],
     settings: GateSettings,
@@ -217,30 +225,30 @@ def verdict_of(
     baseline: Baseline | None = None,
     suite: Sequence[GoldCase] | None = None,
 ) -> Verdict:
-    """The verdict of `evaluate` alone, without the report."""
+    """Return the verdict of `evaluate` without building the report."""
     asked = [result.assessment for result in results]
     return decide(_gather_inputs(facts, results, asked, settings, baseline=baseline, suite=suite))[0]
 
 
-def question_counts(results: Sequence[CaseResult]) -> QuestionCounts | None:
-    """The agents' questions about issues, and how many were useful; ``None`` without any.
+def count_questions(results: Sequence[CaseResult]) -> QuestionCounts | None:
+    """Count the agents' questions about issues, and how many were useful; ``None`` if they asked none.
 
-    Those of a job that came to no report count too.
+    Questions of a job that ended without a report count too.
     """
-    read = [
+    worths = [
         reading.worth
-        for one in results
-        if one.case.triage
-        for _, reading in read_questions(one.case.triage.issue, one.result.evidence.questions)
+        for result in results
+        if result.case.triage
+        for _, reading in read_questions(result.case.triage.issue, result.result.evidence.questions)
     ]
-    if not read:
+    if not worths:
         return None
-    useful, needless = read.count(QuestionWorth.USEFUL), read.count(QuestionWorth.NEEDLESS)
+    useful, needless = worths.count(QuestionWorth.USEFUL), worths.count(QuestionWorth.NEEDLESS)
     if not useful + needless:
-        return QuestionCounts(asked=len(read), useful=0, needless=0)
-    low, high = wilson(useful, useful + needless)
+        return QuestionCounts(asked=len(worths), useful=0, needless=0)
+    low, high = compute_wilson_interval(useful, useful + needless)
     share = useful / (useful + needless)
-    return QuestionCounts(asked=len(read), useful=useful, needless=needless, share=share, low=low, high=high)
+    return QuestionCounts(asked=len(worths), useful=useful, needless=needless, share=share, low=low, high=high)
 
 
 def _gather_inputs(
@@ -252,11 +260,11 @@ def _gather_inputs(
     baseline: Baseline | None,
     suite: Sequence[GoldCase] | None,
 ) -> GateInputs:
-    folded = one_per_case(asked)
-    outage = f"{DOWN}: {facts.not_ready}" if facts.not_ready else _outage(results)
-    graded = graded_cases(folded, outage=outage is not None)
-    scores = score(folded, graded, settings.weights)
-    rated = ratings(asked)
+    folded = fold_repeats(asked)
+    outage = f"{DOWN}: {facts.not_ready}" if facts.not_ready else _describe_outage(results)
+    graded = select_graded_cases(folded, outage=outage is not None)
+    scores = compute_scores(folded, graded, settings.weights)
+    rated = collect_ratings(asked)
     clusters = {result.case.id: result.case.related for result in results}
     compared = baseline and compare(
         baseline,
@@ -270,23 +278,25 @@ def _gather_inputs(
         clusters=clusters,
         settings=settings,
     )
-    gaps = parity(asked, most_gap=settings.targets.language_gap)
+    gaps = compute_parity_gaps(asked, max_gap=settings.targets.language_gap)
     shared = {pair.case_id for pair in compared.pairs} if compared and not compared.comparison.refused else None
     cases = suite if suite is not None else {result.case.id: result.case for result in results}.values()
     return GateInputs(
         assessments=folded,
         graded=graded,
-        flaky=flaky_cases(asked, outage=outage is not None),
+        flaky=find_flaky_cases(asked, outage=outage is not None),
         scores=scores,
-        measured=metrics(folded, settings, repeated=_repeated(asked, folded), paired=in_pairs(gaps)),
+        measured=compute_metrics(
+            folded, settings, repeated=_select_repeated(asked, folded), paired=list_paired_languages(gaps)
+        ),
         parity=gaps,
-        coverage=coverage_of(graded, facts.planned, settings),
+        coverage=compute_coverage(graded, facts.planned, settings),
         ratings=rated,
-        rubric=average_of(rated, clusters, drop=settings.max_rubric_drop),
-        unrated=unrated_reports(results, rated),
+        rubric=compute_average(rated, clusters, drop=settings.max_rubric_drop),
+        unrated=find_unrated_reports(results, rated),
         compared=compared,
-        sights=sights_of(folded, graded, None if shared is None else frozenset(shared)),
-        balance=balance_of(cases, settings),
+        detectable_drops=compute_detectable_drops(folded, graded, None if shared is None else frozenset(shared)),
+        balance=compute_balance(cases, settings),
         outage=outage,
         disputed=tuple(dict.fromkeys(a.case_id for a in asked if a.is_disputed)),
         interrupted=facts.interrupted,
@@ -294,8 +304,8 @@ def _gather_inputs(
     )
 
 
-def _repeated(asked: Sequence[Assessment], folded: Sequence[Assessment]) -> Sequence[Assessment]:
-    """The folded assessments of cases that were asked more than once."""
+def _select_repeated(asked: Sequence[Assessment], folded: Sequence[Assessment]) -> Sequence[Assessment]:
+    """Select the folded assessments of the cases that were asked more than once."""
     asks = Counter(a.case_id for a in asked)
     return [a for a in folded if asks[a.case_id] > 1]
 
@@ -303,14 +313,14 @@ def _repeated(asked: Sequence[Assessment], folded: Sequence[Assessment]) -> Sequ
 DOWN: Final = "the app did not serve"
 
 
-def _outage(results: Sequence[CaseResult]) -> str | None:
-    """Why the run stopped asking, or nothing at all came back; by whose fault, as far as that is known."""
+def _describe_outage(results: Sequence[CaseResult]) -> str | None:
+    """Say why the run stopped asking or got no answer at all; ``None`` if there was no outage."""
     silent = [r.result for r in results if isinstance(r.result, NoAnswer)]
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN for n in silent)
     asked = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN]
     nothing = bool(asked) and len(silent) == len(results)
     if (not stopped and not nothing) or (asked and all(n.reason is NoAnswerReason.OLD_JOB for n in asked)):
-        return None  # an app that gives old jobs back serves; coverage says that nothing was graded
+        return None  # an app that returns old jobs is up; coverage says that nothing was graded
     if not asked:
         return f"{DOWN}: nothing was asked"
     last = asked[-1]
@@ -318,22 +328,22 @@ def _outage(results: Sequence[CaseResult]) -> str | None:
         return f"no answer could be read: {last.detail}"
     if last.reason is NoAnswerReason.NO_SUCH_PATH:
         return f"no question could be asked: {last.detail}"
-    what = DOWN if last.blame is Blame.APP else "no question could be asked"
-    return f"{what}: {last.reason.value.replace('_', ' ')}: {last.detail}"
+    fault = DOWN if last.blame is Blame.APP else "no question could be asked"
+    return f"{fault}: {last.reason.value.replace('_', ' ')}: {last.detail}"
 
 
-def _latency(results: Sequence[CaseResult], settings: GateSettings) -> Latency | None:
+def _compute_latency(results: Sequence[CaseResult], settings: GateSettings) -> Latency | None:
     times = [r.result.timings.total_ms for r in results if isinstance(r.result, Exchange)]
     if not times:
         return None
     return Latency(
         answered=len(times),
-        p50_ms=percentile(times, 0.50),
-        p95_ms=percentile(times, 0.95),
+        p50_ms=compute_percentile(times, 0.50),
+        p95_ms=compute_percentile(times, 0.95),
         objective_p50_ms=settings.latency_objective_p50_ms,
     )
 
 
-def _cost(asked: Sequence[Assessment]) -> Decimal:
+def _sum_cost(asked: Sequence[Assessment]) -> Decimal:
     grades = (grade for assessment in asked for grade in assessment.grades)
     return sum((g.cost_usd for g in grades if isinstance(g, Judged)), Decimal(0))

@@ -1,13 +1,12 @@
-"""How often the gate would FAIL this suite although nothing is wrong: simulated runs through the gate itself. Pure.
+"""Simulate how often the gate FAILs this suite although nothing is wrong. Pure.
 
-A simulated run asks every case as a real one does. Each asking fails or not by the noise of its case, sampled anew
-for each run from what the recorded repeats say of it (`monitors.stats.repeatability`), so that cases with few
-repeats take part with the noise of the others. What a failure looks like is one of the case's own recorded failures
-by chance, else one of another case's, else a wrong answer. The outcomes go through `monitors.gate.evaluate`, and
-its verdict counts.
+A simulated run asks every case as a real one does. Each asking fails with the noise of its case, which is sampled
+for each run from the recorded repeats (`monitors.stats.repeatability`); cases with few repeats borrow the noise of
+the others. A simulated failure copies a recorded chance failure of the same case, else one of another case, else a
+wrong answer. `monitors.gate.evaluate` gives the verdict.
 
-A case that has a fault takes part as if the fault were repaired, so a FAIL that was right is never called false.
-Cases fail independently of each other: a bad hour of the application, which hits many at once, is not in it.
+A case that has a fault is simulated as if the fault were fixed, so that a correct FAIL does not count as false.
+Cases fail independently of each other: an outage that hits many cases at once is not simulated.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from random import Random
 from statistics import variance
 from typing import Final
 
-from monitors.gate.assess import severity_of
-from monitors.gate.evaluate import RunFacts, verdict_of
+from monitors.gate.assess import decide_severity
+from monitors.gate.evaluate import RunFacts, compute_verdict
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Finding, Severity
 from monitors.records.cases import GoldCase, Suite
@@ -29,56 +28,56 @@ from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason, Probe
 from monitors.records.grades import CASE_ROW, Assessment, CaseOutcome, FailureKind
 from monitors.records.runs import Baseline, CaseResult, Verdict
 from monitors.records.self_checks import FalseFailRate, MissedFault, RecordedAsk, RepeatAdvice, RepeatedCase
-from monitors.stats.intervals import beta_quantile
-from monitors.stats.repeatability import Group, NoiseFit, NoiseOdds, is_fault, noise_of
+from monitors.stats.intervals import compute_beta_quantile
+from monitors.stats.repeatability import Group, NoiseFit, NoiseOdds, compute_case_noise, is_fault
 
 RUNS: Final = 200
-"""Simulated runs for each figure: a rate of 1 % is told from one of 5 %."""
+"""Simulated runs for each figure: enough to tell a rate of 1 % from one of 5 %."""
 
-POSSIBLE: Final = 40
-RUNS_OF_EACH: Final = 15
-"""Simulated runs of each noise that is possible, for the interval: 600 together."""
+NOISE_SAMPLES: Final = 40
+RUNS_PER_NOISE: Final = 15
+"""Simulated runs for each of the `NOISE_SAMPLES`, for the interval: 600 together."""
 
-REPEATS: Final = (1, 2, 3, 5)
-"""How often each severity-3 case may be asked: what advice is given about."""
+REPEAT_OPTIONS: Final = (1, 2, 3, 5)
+"""How often each severity-3 case may be asked: the options that `advise` compares."""
 
 PRIOR: Final = 0.5
-"""Added to what failed and to what did not, so that 600 runs without a FAIL are not taken for a rate of 0."""
-LEAST_SPREAD: Final = 1 / 400
-LEAST_SIZE: Final = 0.2
-"""Bounds of what the spread of 40 rates can say."""
+"""Added to the runs that failed and to those that did not: 600 runs without a FAIL do not prove a rate of 0."""
+MIN_SPREAD: Final = 1 / 400
+MIN_SIZE: Final = 0.2
+"""Bounds of the Beta distribution: 40 rates cannot show a smaller spread or size."""
 
-SHOWS: Final = (0.25, 0.5, 0.9)
-"""Shares of answers in which a fault may show."""
+FAULT_SHARES: Final = (0.25, 0.5, 0.9)
+"""Shares of answers that show a fault, for which `estimate_missed` is computed."""
 
 _RUN: Final = "simulated"
 _NO_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""Of what was never asked; the verdict reads no time."""
+"""The time of simulated answers; the verdict does not depend on it."""
 
 _Failure = tuple[str, int, RecordedAsk]
 
 
-def groups_of(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[Group, ...]]:
-    """Failed and all graded askings of each case, build by build."""
-    found: defaultdict[str, list[Group]] = defaultdict(list)
-    for one in repeats:
-        if one.graded:
-            found[one.case_id].append((sum(not ask.is_right for ask in one.graded), len(one.graded)))
-    return {case_id: tuple(groups) for case_id, groups in found.items()}
+def group_by_build(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[Group, ...]]:
+    """Return for each case the number of failed and of graded askings, by build."""
+    groups_by_case: defaultdict[str, list[Group]] = defaultdict(list)
+    for case in repeats:
+        if case.graded:
+            groups_by_case[case.case_id].append((sum(not ask.is_right for ask in case.graded), len(case.graded)))
+    return {case_id: tuple(groups) for case_id, groups in groups_by_case.items()}
 
 
-def chance_failures(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[RecordedAsk, ...]]:
-    """The recorded failures by chance of each case."""
-    found: defaultdict[str, list[RecordedAsk]] = defaultdict(list)
-    for one in repeats:
-        failed = [ask for ask in one.graded if not ask.is_right]
-        if failed and not is_fault((len(failed), len(one.graded))) and len(one.graded) > 1:
-            found[one.case_id].extend(failed)
-    return {case_id: tuple(asks) for case_id, asks in found.items()}
+def collect_chance_failures(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[RecordedAsk, ...]]:
+    """Collect the recorded chance failures of each case."""
+    failures: defaultdict[str, list[RecordedAsk]] = defaultdict(list)
+    for case in repeats:
+        failed = [ask for ask in case.graded if not ask.is_right]
+        if failed and not is_fault((len(failed), len(case.graded))) and len(case.graded) > 1:
+            failures[case.case_id].extend(failed)
+    return {case_id: tuple(asks) for case_id, asks in failures.items()}
 
 
 class GateSimulator:
-    """Runs of one suite through one gate, with what failures look like. Verdicts of equal outcomes are stored."""
+    """Simulates runs of one suite through the gate. Verdicts are cached by outcome."""
 
     def __init__(
         self,
@@ -93,10 +92,12 @@ class GateSimulator:
         self._cases = sorted(suite.cases, key=lambda case: -case.severity)
         self._settings = settings
         self._baseline = baseline
-        self._groups = groups_of(repeats)
-        self._steady = {case.id: right_answer(case) for case in suite.cases} | _never_graded(suite, repeats)
+        self._groups = group_by_build(repeats)
+        self._steady = {case.id: build_right_answer(case) for case in suite.cases} | _find_never_graded(
+            suite, repeats
+        )
         self._without_failure: dict[tuple[str, int], CaseResult] = {}
-        self._failures = chance_failures(repeats)
+        self._failures = collect_chance_failures(repeats)
         self._of_others = {
             refusal: tuple(
                 ask
@@ -108,15 +109,19 @@ class GateSimulator:
         }
         self._verdicts: dict[tuple[int, frozenset[_Failure]], Verdict] = {}
 
-    def false_fails(self, noise: NoiseFit, rng: Random, *, repeats: int, runs: int = RUNS) -> FalseFailRate:
-        """How often ``runs`` runs FAIL that ask each severity-3 case ``repeats`` times.
+    def estimate_false_fails(
+        self, noise: NoiseFit, rng: Random, *, repeats: int, runs: int = RUNS
+    ) -> FalseFailRate:
+        """Simulate ``runs`` runs that ask each severity-3 case ``repeats`` times, and return how often they FAIL.
 
-        The rate is that of the likeliest noise, sampled anew for each run; the interval that of all noise that the
-        askings leave possible (`_interval`).
+        The rate uses the likeliest noise, sampled for each run. The interval covers all noise that the recorded
+        askings allow (`_estimate_interval`).
         """
-        verdicts = [self._run(self._noises(noise.likeliest, rng), rng, repeats) for _ in range(runs)]
+        verdicts = [
+            self._simulate_run(self._sample_noises(noise.likeliest, rng), rng, repeats) for _ in range(runs)
+        ]
         failed = verdicts.count(Verdict.FAIL)
-        low, high = self._interval(noise, rng, repeats)
+        low, high = self._estimate_interval(noise, rng, repeats)
         return FalseFailRate(
             repeats=repeats,
             runs=runs,
@@ -124,106 +129,108 @@ class GateSimulator:
             inconclusive=verdicts.count(Verdict.INCONCLUSIVE),
             low=min(low if noise.mean and low > 1 / (2 * runs) else 0.0, failed / runs),
             high=max(high, failed / runs),
-            probes=sum(self._times(case, repeats) for case in self._cases),
+            probes=sum(self._count_asks(case, repeats) for case in self._cases),
         )
 
-    def _interval(self, noise: NoiseFit, rng: Random, repeats: int) -> tuple[float, float]:
-        """The middle 95 % of the rates that are possible: a Beta distribution with their mean and variance.
+    def _estimate_interval(self, noise: NoiseFit, rng: Random, repeats: int) -> tuple[float, float]:
+        """Return the middle 95 % of a Beta distribution with the mean and variance of the simulated rates.
 
-        Each of `POSSIBLE` rates is counted over a few runs of one noise; what so few runs add to the variance is
-        taken off.
+        Each of `NOISE_SAMPLES` rates is counted over a few runs of one noise; the variance that comes from the
+        small number of runs is subtracted.
         """
         counts: list[int] = []
-        for _ in range(POSSIBLE):
-            noises = self._noises(noise.posterior, rng)
-            counts.append(sum(self._run(noises, rng, repeats) is Verdict.FAIL for _ in range(RUNS_OF_EACH)))
-        return _beta_interval(counts, RUNS_OF_EACH)
+        for _ in range(NOISE_SAMPLES):
+            noises = self._sample_noises(noise.posterior, rng)
+            counts.append(
+                sum(self._simulate_run(noises, rng, repeats) is Verdict.FAIL for _ in range(RUNS_PER_NOISE))
+            )
+        return _beta_interval(counts, RUNS_PER_NOISE)
 
-    def _noises(self, odds: NoiseOdds, rng: Random) -> Sequence[float]:
-        """A noise for each case that is possible."""
+    def _sample_noises(self, odds: NoiseOdds, rng: Random) -> Sequence[float]:
+        """Sample a noise for each case."""
         mean, concentration = odds.sample(rng)
         if not mean:
             return [0.0] * len(self._cases)
         groups = (self._groups.get(case.id, ()) for case in self._cases)
-        return [noise_of(each, mean, concentration).sample(rng) for each in groups]
+        return [compute_case_noise(group, mean, concentration).sample(rng) for group in groups]
 
-    def _run(self, noises: Sequence[float], rng: Random, repeats: int) -> Verdict:
-        return self._verdict(repeats, self._sampled(noises, rng, repeats))
+    def _simulate_run(self, noises: Sequence[float], rng: Random, repeats: int) -> Verdict:
+        return self._find_verdict(repeats, self._sample_failures(noises, rng, repeats))
 
-    def _sampled(self, noises: Sequence[float], rng: Random, repeats: int) -> Iterator[_Failure]:
+    def _sample_failures(self, noises: Sequence[float], rng: Random, repeats: int) -> Iterator[_Failure]:
         for case, noise in zip(self._cases, noises, strict=True):
-            for repeat in range(self._times(case, repeats) if noise else 0):
+            for repeat in range(self._count_asks(case, repeats) if noise else 0):
                 if rng.random() < noise:
-                    yield case.id, repeat, self._failure(case, rng)
+                    yield case.id, repeat, self._sample_failure(case, rng)
 
-    def _failure(self, case: GoldCase, rng: Random) -> RecordedAsk:
+    def _sample_failure(self, case: GoldCase, rng: Random) -> RecordedAsk:
         alike = self._failures.get(case.id) or self._of_others[case.expected_refusal]
-        found = rng.choice(alike) if alike else wrong_answer(case)
-        severity, row = severity_of(case.severity, found.failure_kinds)
-        return found.model_copy(update={"severity": severity, "policy_row": row})
+        ask = rng.choice(alike) if alike else build_wrong_answer(case)
+        severity, row = decide_severity(case.severity, ask.failure_kinds)
+        return ask.model_copy(update={"severity": severity, "policy_row": row})
 
-    def _verdict(self, repeats: int, failures: Iterable[_Failure]) -> Verdict:
+    def _find_verdict(self, repeats: int, failures: Iterable[_Failure]) -> Verdict:
         failed = frozenset(failures)
         if (repeats, failed) not in self._verdicts:
-            self._verdicts[repeats, failed] = self._evaluated(repeats, failed)
+            self._verdicts[repeats, failed] = self._evaluate_failures(repeats, failed)
         return self._verdicts[repeats, failed]
 
-    def _evaluated(self, repeats: int, failures: frozenset[_Failure]) -> Verdict:
+    def _evaluate_failures(self, repeats: int, failures: frozenset[_Failure]) -> Verdict:
         failed = {(case_id, repeat): ask for case_id, repeat, ask in failures}
         results = [
-            self._one(case, repeat, failed.get((case.id, repeat)))
+            self._get_result(case, repeat, failed.get((case.id, repeat)))
             for case in self._cases
-            for repeat in range(self._times(case, repeats))
+            for repeat in range(self._count_asks(case, repeats))
         ]
-        return verdict_of(self._facts, results, self._settings, baseline=self._baseline, suite=self._cases)
+        return compute_verdict(self._facts, results, self._settings, baseline=self._baseline, suite=self._cases)
 
-    def _one(self, case: GoldCase, repeat: int, failure: RecordedAsk | None) -> CaseResult:
+    def _get_result(self, case: GoldCase, repeat: int, failure: RecordedAsk | None) -> CaseResult:
         if failure is not None:
-            return _result(case, repeat, failure)
+            return _build_result(case, repeat, failure)
         key = (case.id, repeat)
         if key not in self._without_failure:
-            self._without_failure[key] = _result(case, repeat, self._steady[case.id])
+            self._without_failure[key] = _build_result(case, repeat, self._steady[case.id])
         return self._without_failure[key]
 
-    def _times(self, case: GoldCase, repeats: int) -> int:
+    def _count_asks(self, case: GoldCase, repeats: int) -> int:
         return repeats if case.severity is Severity.PAGE else 1
 
-    def missed(self, *, repeats: int, shows: float) -> MissedFault | None:
-        """How likely a fault of a severity-3 case is missed; ``None`` without such a case. Nothing else fails.
+    def estimate_missed(self, *, repeats: int, shows: float) -> MissedFault | None:
+        """Return how likely a fault of a severity-3 case is missed if nothing else fails; ``None`` without a case.
 
-        Exact: each number of askings that may show it goes through the gate once, with its binomial probability.
+        Exact: each number of askings that may show the fault is evaluated once, with its binomial probability.
         """
         case = next((case for case in self._cases if case.severity is Severity.PAGE), None)
         if case is None:
             return None
-        wrong = wrong_answer(case)
+        wrong = build_wrong_answer(case)
         missed = 0.0
         for count in range(repeats + 1):
-            verdict = self._verdict(repeats, ((case.id, repeat, wrong) for repeat in range(count)))
+            verdict = self._find_verdict(repeats, ((case.id, repeat, wrong) for repeat in range(count)))
             if verdict is not Verdict.FAIL:
                 missed += comb(repeats, count) * shows**count * (1 - shows) ** (repeats - count)
         return MissedFault(shows=shows, no_fail=min(1.0, missed), no_alert=(1 - shows) ** repeats)
 
 
 def _beta_interval(counts: Sequence[int], runs: int) -> tuple[float, float]:
-    """The ends of the Beta distribution of rates of which each was counted over ``runs``."""
+    """Return the 95 % interval of the Beta distribution of rates, each counted over ``runs`` runs."""
     total = len(counts) * runs
     mean = (sum(counts) + PRIOR) / (total + 2 * PRIOR)
     spread = variance(count / runs for count in counts) - mean * (1 - mean) / runs
-    share = max(LEAST_SPREAD, spread * runs / (runs - 1) / (mean * (1 - mean)))
-    size = max(LEAST_SIZE, 1 / share - 1)
+    share = max(MIN_SPREAD, spread * runs / (runs - 1) / (mean * (1 - mean)))
+    size = max(MIN_SIZE, 1 / share - 1)
     first, second = mean * size, (1 - mean) * size
-    return beta_quantile(0.025, first, second), beta_quantile(0.975, first, second)
+    return compute_beta_quantile(0.025, first, second), compute_beta_quantile(0.975, first, second)
 
 
-def _never_graded(suite: Suite, repeats: Iterable[RepeatedCase]) -> dict[str, RecordedAsk]:
-    """What the cases came to that were asked and never graded: they stay ungraded in a simulated run."""
+def _find_never_graded(suite: Suite, repeats: Iterable[RepeatedCase]) -> dict[str, RecordedAsk]:
+    """Return the last asking of each case that was never graded: it stays ungraded in a simulated run."""
     asked, graded = dict[str, RecordedAsk](), set[str]()
-    for one in repeats:
-        if one.asks:
-            asked[one.case_id] = one.asks[-1]
-        if one.graded:
-            graded.add(one.case_id)
+    for repeated in repeats:
+        if repeated.asks:
+            asked[repeated.case_id] = repeated.asks[-1]
+        if repeated.graded:
+            graded.add(repeated.case_id)
     return {
         case.id: asked[case.id].model_copy(update={"outcome": CaseOutcome.UNGRADED, "failure_kinds": ()})
         for case in suite.cases
@@ -234,20 +241,22 @@ def _never_graded(suite: Suite, repeats: Iterable[RepeatedCase]) -> dict[str, Re
 def advise(
     simulator: GateSimulator, noise: NoiseFit, rng: Random, *, configured: int, runs: int = RUNS
 ) -> tuple[RepeatAdvice, ...]:
-    """What each number of repeats buys, the configured one first."""
+    """Return the false-FAIL rate and missed faults for each number of repeats, the configured one first."""
     return tuple(
         RepeatAdvice(
-            false_fail=simulator.false_fails(noise, rng, repeats=repeats, runs=runs),
+            false_fail=simulator.estimate_false_fails(noise, rng, repeats=repeats, runs=runs),
             missed=tuple(
-                missed for shows in SHOWS if (missed := simulator.missed(repeats=repeats, shows=shows)) is not None
+                missed
+                for shows in FAULT_SHARES
+                if (missed := simulator.estimate_missed(repeats=repeats, shows=shows)) is not None
             ),
         )
-        for repeats in dict.fromkeys((configured, *REPEATS))
+        for repeats in dict.fromkeys((configured, *REPEAT_OPTIONS))
     )
 
 
-def right_answer(case: GoldCase) -> RecordedAsk:
-    """What a right answer to ``case`` comes to."""
+def build_right_answer(case: GoldCase) -> RecordedAsk:
+    """Build the recorded asking of a right answer to ``case``."""
     refusal = case.expected_refusal
     return RecordedAsk(
         run_id=_RUN,
@@ -260,10 +269,10 @@ def right_answer(case: GoldCase) -> RecordedAsk:
     )
 
 
-def wrong_answer(case: GoldCase) -> RecordedAsk:
-    """What an answer to ``case`` comes to that is wrong, and nothing worse."""
+def build_wrong_answer(case: GoldCase) -> RecordedAsk:
+    """Build the recorded asking of a wrong answer to ``case`` with no further failure."""
     kind = FailureKind.SHOULD_HAVE_REFUSED if case.expected_refusal else FailureKind.WRONG_FACT
-    return right_answer(case).model_copy(
+    return build_right_answer(case).model_copy(
         update={
             "outcome": CaseOutcome.FAILED,
             "failure_kinds": (kind,),
@@ -274,8 +283,8 @@ def wrong_answer(case: GoldCase) -> RecordedAsk:
     )
 
 
-def _result(case: GoldCase, repeat: int, ask: RecordedAsk) -> CaseResult:
-    """A result that comes to what was recorded; of the answer itself there is nothing."""
+def _build_result(case: GoldCase, repeat: int, ask: RecordedAsk) -> CaseResult:
+    """Build a result with the recorded outcome and an empty answer."""
     assessment = Assessment(
         outcome=ask.outcome,
         failure_kinds=ask.failure_kinds,
@@ -296,10 +305,10 @@ def _result(case: GoldCase, repeat: int, ask: RecordedAsk) -> CaseResult:
         cluster=case.cluster,
         pair=case.pair,
     )
-    return CaseResult(case=case, result=_came_back(case, repeat, ask), assessment=assessment)
+    return CaseResult(case=case, result=_build_probe_result(case, repeat, ask), assessment=assessment)
 
 
-def _came_back(case: GoldCase, repeat: int, ask: RecordedAsk) -> ProbeResult:
+def _build_probe_result(case: GoldCase, repeat: int, ask: RecordedAsk) -> ProbeResult:
     if ask.outcome is CaseOutcome.NO_ANSWER:
         return NoAnswer(
             run_id=_RUN,

@@ -1,4 +1,4 @@
-"""The ratings of a run's reports: one for each case, their average, and how far it moved. Pure.
+"""The ratings of a run's reports: one for each case, their average, and how it changed. Pure.
 
 Reports on issues of one repository tend to be good or bad together, so every interval is clustered
 (`monitors.stats.ratings`).
@@ -15,39 +15,38 @@ from monitors.records.comparisons import CaseRating, RatingFall, RubricAverage, 
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import NO_REPORT, Aspect, Assessment, Judged
 from monitors.records.runs import CaseResult
-from monitors.stats.ratings import Rated, rating_mean, ratings_needed, smallest_shift
+from monitors.stats.ratings import Rated, compute_min_detectable_shift, compute_needed_ratings, compute_rating_mean
 
 Ratings = Mapping[str, float]
-"""Ratings by case id, 1 to 5: the average over a case's asks, so that asking oftener moves nothing."""
+"""Ratings by case id, 1 to 5: the average over a case's asks, so that the number of asks does not matter."""
 
 Clusters = Mapping[str, str | None]
-"""What each case shares with related ones, by case id."""
+"""The cluster of each case by its id; ``None`` for a case without related ones."""
 
-WORST: Final = 1
-BEST: Final = 5
+MIN_RATING: Final = 1
+MAX_RATING: Final = 5
 """The ends of the judge's scale."""
 
 
-def ratings(assessments: Sequence[Assessment]) -> Ratings:
-    """The ratings of a run, from all its assessments.
+def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
+    """Collect the ratings of a run from all its assessments; empty if no judge rated any report.
 
-    A reply that is no report is rated 1, as the rubric has it, and no judge is asked for that. Where no judge rated
-    any report there are no ratings: they are a judge's figure.
+    A reply that is not a report is rated 1, as the rubric says, without asking a judge.
     """
-    if all(rating_of(assessment) is None for assessment in assessments):
+    if all(find_rating(assessment) is None for assessment in assessments):
         return {}
-    given: dict[str, list[int]] = {}
+    rubrics_by_case: dict[str, list[int]] = {}
     for assessment in assessments:
-        rubric = WORST if _is_no_report(assessment) else rating_of(assessment)
+        rubric = MIN_RATING if _is_no_report(assessment) else find_rating(assessment)
         if rubric is not None:
-            given.setdefault(assessment.case_id, []).append(rubric)
-    return {case_id: fmean(rubrics) for case_id, rubrics in given.items()}
+            rubrics_by_case.setdefault(assessment.case_id, []).append(rubric)
+    return {case_id: fmean(rubrics) for case_id, rubrics in rubrics_by_case.items()}
 
 
-def rating_of(assessment: Assessment) -> int | None:
-    """What a judge gave the report, if it rated it; of several grades the lowest."""
-    given = [g.rubric for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS]
-    return min((rubric for rubric in given if rubric is not None), default=None)
+def find_rating(assessment: Assessment) -> int | None:
+    """Return the judge's rating of the report, the lowest of several; ``None`` if it was not rated."""
+    rubrics = [g.rubric for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS]
+    return min((rubric for rubric in rubrics if rubric is not None), default=None)
 
 
 def _is_no_report(assessment: Assessment) -> bool:
@@ -56,95 +55,100 @@ def _is_no_report(assessment: Assessment) -> bool:
 
 
 def is_report(assessment: Assessment) -> bool:
-    """Whether it is of a reply to an issue that a judge would rate."""
+    """Whether the reply is a report on an issue that a judge can rate."""
     return any(grade.aspect is Aspect.REPORT_FORM for grade in assessment.grades) and not NO_REPORT.intersection(
         assessment.failure_kinds
     )
 
 
-def unrated_reports(results: Sequence[CaseResult], rated: Ratings) -> frozenset[str]:
-    """Ids of the cases whose report nobody rated, though a judge would be asked for it."""
+def find_unrated_reports(results: Sequence[CaseResult], rated: Ratings) -> frozenset[str]:
+    """Return the ids of the cases whose report a judge should have rated and did not."""
     return frozenset(
-        one.case.id
-        for one in results
-        if one.case.triage is not None
-        and one.case.id not in rated
-        and isinstance(one.result, Exchange)
-        and not NO_REPORT.intersection(one.assessment.failure_kinds)
+        result.case.id
+        for result in results
+        if result.case.triage is not None
+        and result.case.id not in rated
+        and isinstance(result.result, Exchange)
+        and not NO_REPORT.intersection(result.assessment.failure_kinds)
     )
 
 
-def ratings_of(average: RubricAverage | None) -> Ratings:
-    """The ratings of a run that was evaluated before."""
-    return {one.case_id: one.rating for one in average.ratings} if average else {}
+def get_ratings(average: RubricAverage | None) -> Ratings:
+    """Return the ratings behind an average that was computed before."""
+    return {rating.case_id: rating.rating for rating in average.ratings} if average else {}
 
 
-def average_of(rated: Ratings, clusters: Clusters, *, drop: float) -> RubricAverage | None:
-    """The average with its interval; ``None`` where no report was rated. ``drop`` is what it should show."""
+def compute_average(rated: Ratings, clusters: Clusters, *, drop: float) -> RubricAverage | None:
+    """Return the average with its interval; ``None`` if no report was rated.
+
+    ``drop`` is the drop that the ratings should be able to detect.
+    """
     if not rated:
         return None
-    found = rating_mean(_clustered(rated, clusters), least=WORST, most=BEST)
-    each = tuple(CaseRating(case_id=case_id, rating=rating) for case_id, rating in rated.items())
+    mean = compute_rating_mean(_add_clusters(rated, clusters), lowest=MIN_RATING, highest=MAX_RATING)
+    case_ratings = tuple(CaseRating(case_id=case_id, rating=rating) for case_id, rating in rated.items())
     return RubricAverage(
-        mean=found.value,
-        low=found.low,
-        high=found.high,
-        ratings=each,
-        clusters=found.clusters,
-        detectable=_finite(smallest_shift(found)),
-        needed=ratings_needed(found, drop),
+        mean=mean.value,
+        low=mean.low,
+        high=mean.high,
+        ratings=case_ratings,
+        clusters=mean.clusters,
+        detectable=_finite_or_none(compute_min_detectable_shift(mean)),
+        needed=compute_needed_ratings(mean, drop),
     )
 
 
-def change_of(before: Ratings, now: Ratings, clusters: Clusters, *, drop: float) -> RubricChange | None:
-    """How far the average moved on the cases that both runs rated, case by case; ``None`` without any.
+def compute_change(before: Ratings, now: Ratings, clusters: Clusters, *, drop: float) -> RubricChange | None:
+    """Return the change of the average over the cases that both runs rated; ``None`` if there are none.
 
-    ``drop`` is what it should show.
+    ``drop`` is the drop that the ratings should be able to detect.
     """
-    moved = {case_id: rating - before[case_id] for case_id, rating in now.items() if case_id in before}
-    if not moved:
+    changes = {case_id: rating - before[case_id] for case_id, rating in now.items() if case_id in before}
+    if not changes:
         return None
-    found = rating_mean(_clustered(moved, clusters), least=WORST - BEST, most=BEST - WORST)
+    mean = compute_rating_mean(
+        _add_clusters(changes, clusters), lowest=MIN_RATING - MAX_RATING, highest=MAX_RATING - MIN_RATING
+    )
     fell = sorted(
-        (case_id for case_id in moved if moved[case_id] < 0), key=lambda case_id: (moved[case_id], case_id)
+        (case_id for case_id in changes if changes[case_id] < 0), key=lambda case_id: (changes[case_id], case_id)
     )
     return RubricChange(
-        shared=len(moved),
-        before=fmean(before[case_id] for case_id in moved),
-        now=fmean(now[case_id] for case_id in moved),
-        change=found.value,
-        low=found.low,
-        high=found.high,
+        shared=len(changes),
+        before=fmean(before[case_id] for case_id in changes),
+        now=fmean(now[case_id] for case_id in changes),
+        change=mean.value,
+        low=mean.low,
+        high=mean.high,
         fell=tuple(RatingFall(case_id=i, before=before[i], now=now[i]) for i in fell),
-        clusters=found.clusters,
-        detectable=_finite(smallest_shift(found)),
-        needed=ratings_needed(found, drop),
+        clusters=mean.clusters,
+        detectable=_finite_or_none(compute_min_detectable_shift(mean)),
+        needed=compute_needed_ratings(mean, drop),
     )
 
 
-def _clustered(values: Ratings, clusters: Clusters) -> list[Rated]:
+def _add_clusters(values: Ratings, clusters: Clusters) -> list[Rated]:
     return [Rated(value, clusters.get(case_id) or ("", case_id)) for case_id, value in sorted(values.items())]
 
 
-def _finite(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def without_worst(rated: Ratings, flaky: frozenset[str]) -> Ratings:
-    """The same without the flaky case that was rated lowest: what is left decides without it."""
-    return _without(rated, min((i for i in rated if i in flaky), key=lambda i: rated[i], default=None))
+def remove_worst_flaky(rated: Ratings, flaky: frozenset[str]) -> Ratings:
+    """Return the ratings without the flaky case that was rated lowest."""
+    return _remove_rating(rated, min((i for i in rated if i in flaky), key=lambda i: rated[i], default=None))
 
 
-def without_most_dropped(before: Ratings, now: Ratings, flaky: frozenset[str]) -> Ratings:
-    """``now`` without the flaky case that fell furthest."""
+def remove_most_dropped_flaky(before: Ratings, now: Ratings, flaky: frozenset[str]) -> Ratings:
+    """Return ``now`` without the flaky case whose rating fell furthest."""
     shared = [i for i in now if i in flaky and i in before]
-    return _without(now, min(shared, key=lambda i: now[i] - before[i], default=None))
+    return _remove_rating(now, min(shared, key=lambda i: now[i] - before[i], default=None))
 
 
-def lowest_first(rated: Ratings) -> Sequence[str]:
-    """Ids, the lowest rated first."""
+def sort_lowest_first(rated: Ratings) -> Sequence[str]:
+    """Return the case ids, the lowest rated first."""
     return sorted(rated, key=lambda case_id: (rated[case_id], case_id))
 
 
-def _without(rated: Ratings, left_out: str | None) -> Ratings:
+def _remove_rating(rated: Ratings, left_out: str | None) -> Ratings:
     return {case_id: rating for case_id, rating in rated.items() if case_id != left_out}

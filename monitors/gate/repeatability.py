@@ -1,4 +1,4 @@
-"""What the recorded repeats of a suite say: flip rates, the noise behind them, and its cost at the gate. Pure."""
+"""Repeatability of a suite from its recorded repeats: flip rates, noise, and false FAILs at the gate. Pure."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from random import Random
 from typing import Final, NamedTuple
 
 from monitors.gate.evaluate import RunFacts
-from monitors.gate.false_fails import RUNS, GateSimulator, advise, groups_of
+from monitors.gate.false_fails import RUNS, GateSimulator, advise, group_by_build
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Severity
 from monitors.records.cases import Suite
 from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.runs import Baseline
 from monitors.records.self_checks import FlipRate, RecordedAsk, Repeatability, RepeatedCase
-from monitors.stats.repeatability import fit_noise, flip_share, is_fault
+from monitors.stats.repeatability import compute_flip_share, fit_noise, is_fault
 
-FEWEST_PAIRS: Final = 20
-"""With fewer graded pairs, none of them flipped, one in seven may still flip: too few to tell anything by."""
+MIN_PAIRS: Final = 20
+"""With fewer graded pairs, even if none flipped, one in seven may still flip: too few for a rate."""
 
-ANY: Final = "right or wrong"
+ANY_FAILURE: Final = "right or wrong"
 NO_ANSWER: Final = "no answer"
 
 
 class AskPair(NamedTuple):
-    """Two askings of one case, one after the other, against one build."""
+    """Two consecutive askings of one case against one build."""
 
     case: RepeatedCase
     first: RecordedAsk
@@ -34,40 +34,42 @@ class AskPair(NamedTuple):
 
     @property
     def cluster(self) -> Hashable:
-        """What it shares with pairs that it is no independent observation of."""
+        """The case: pairs of the same case are not independent observations."""
         return self.case.case_id
 
 
-def pairs_of(repeats: Iterable[RepeatedCase]) -> tuple[AskPair, ...]:
-    """Every two graded askings that follow each other."""
-    return tuple(AskPair(one, *both) for one in repeats for both in pairwise(one.graded))
+def pair_repeats(repeats: Iterable[RepeatedCase]) -> tuple[AskPair, ...]:
+    """Pair each graded asking with the next one of the same case."""
+    return tuple(AskPair(case, *both) for case in repeats for both in pairwise(case.graded))
 
 
-def flip_rates(pairs: Sequence[AskPair]) -> tuple[FlipRate, ...]:
-    """The flip rate of right against wrong, over all and by severity, then of each failure kind that was seen."""
+def compute_flip_rates(pairs: Sequence[AskPair]) -> tuple[FlipRate, ...]:
+    """Return the flip rates of right against wrong, over all and by severity, then of each failure kind."""
     by_severity = (
         (f"severity {severity.value}", [pair for pair in pairs if pair.case.case_severity is severity])
         for severity in sorted(Severity, reverse=True)
     )
-    rates = [_rate(ANY, pairs, _failed)]
-    rates += [_rate(name, same, _failed) for name, same in by_severity if same]
+    rates = [_compute_flip_rate(ANY_FAILURE, pairs, _is_failed)]
+    rates += [_compute_flip_rate(name, same, _is_failed) for name, same in by_severity if same]
     kinds = {kind for pair in pairs for ask in (pair.first, pair.second) for kind in ask.failure_kinds}
-    rates += [_rate(kind.value, pairs, _shows(kind)) for kind in FailureKind if kind in kinds]
-    silent = _rate(NO_ANSWER, pairs, lambda ask: ask.outcome is CaseOutcome.NO_ANSWER)
+    rates += [
+        _compute_flip_rate(kind.value, pairs, _build_kind_check(kind)) for kind in FailureKind if kind in kinds
+    ]
+    silent = _compute_flip_rate(NO_ANSWER, pairs, lambda ask: ask.outcome is CaseOutcome.NO_ANSWER)
     return tuple([*rates, silent] if silent.shown else rates)
 
 
-def _failed(ask: RecordedAsk) -> bool:
+def _is_failed(ask: RecordedAsk) -> bool:
     return not ask.is_right
 
 
-def _shows(kind: FailureKind) -> Callable[[RecordedAsk], bool]:
+def _build_kind_check(kind: FailureKind) -> Callable[[RecordedAsk], bool]:
     return lambda ask: kind in ask.failure_kinds
 
 
-def _rate(name: str, pairs: Sequence[AskPair], shows: Callable[[RecordedAsk], bool]) -> FlipRate:
-    seen = [(pair, shows(pair.first), shows(pair.second)) for pair in pairs]
-    share = flip_share((pair.cluster, first is not second) for pair, first, second in seen)
+def _compute_flip_rate(name: str, pairs: Sequence[AskPair], is_shown: Callable[[RecordedAsk], bool]) -> FlipRate:
+    shown_pairs = [(pair, is_shown(pair.first), is_shown(pair.second)) for pair in pairs]
+    share = compute_flip_share((pair.cluster, first is not second) for pair, first, second in shown_pairs)
     return FlipRate(
         name=name,
         flips=share.flips,
@@ -75,20 +77,20 @@ def _rate(name: str, pairs: Sequence[AskPair], shows: Callable[[RecordedAsk], bo
         cases=share.cases,
         low=share.low,
         high=share.high,
-        shown=sum(first or second for _, first, second in seen),
-        again=sum(first and second for _, first, second in seen),
-        enough=share.pairs >= FEWEST_PAIRS,
+        shown=sum(first or second for _, first, second in shown_pairs),
+        again=sum(first and second for _, first, second in shown_pairs),
+        enough=share.pairs >= MIN_PAIRS,
     )
 
 
-def steady_failures(repeats: Iterable[RepeatedCase]) -> Iterator[str]:
-    """Cases that failed in most of their askings of a build: they have a fault."""
-    for case_id, groups in sorted(groups_of(repeats).items()):
+def find_steady_failures(repeats: Iterable[RepeatedCase]) -> Iterator[str]:
+    """Yield the ids of cases that failed in most of their askings of one build: they have a fault."""
+    for case_id, groups in sorted(group_by_build(repeats).items()):
         if any(map(is_fault, groups)):
             yield case_id
 
 
-def repeatability(
+def compute_repeatability(
     facts: RunFacts,
     suite: Suite,
     repeats: Sequence[RepeatedCase],
@@ -99,32 +101,34 @@ def repeatability(
     baseline: Baseline | None = None,
     runs: int = RUNS,
 ) -> Repeatability:
-    """All figures of one suite. ``configured`` is how often each severity-3 case is asked now."""
-    pairs = pairs_of(repeats)
-    known = Repeatability(
+    """Return all figures of one suite. ``configured`` is how often each severity-3 case is asked now."""
+    pairs = pair_repeats(repeats)
+    figures = Repeatability(
         target=facts.target.name,
         suite_name=suite.name,
         suite_cases=len(suite.cases),
         severity_3_cases=sum(case.severity is Severity.PAGE for case in suite.cases),
         pairs=len(pairs),
         cases=len({pair.case.case_id for pair in pairs}),
-        rates=flip_rates(pairs) if pairs else (),
-        flipped=_flipped(pairs),
-        steady_failures=tuple(steady_failures(repeats)),
+        rates=compute_flip_rates(pairs) if pairs else (),
+        flipped=_list_flipped_cases(pairs),
+        steady_failures=tuple(find_steady_failures(repeats)),
     )
-    noise = fit_noise(groups_of(repeats).values())
+    noise = fit_noise(group_by_build(repeats).values())
     if noise is None:
-        return known
-    known = known.add_noise(noise.mean, low=noise.low, high=noise.high)
-    if len(pairs) < FEWEST_PAIRS:
-        return known
+        return figures
+    figures = figures.add_noise(noise.mean, low=noise.low, high=noise.high)
+    if len(pairs) < MIN_PAIRS:
+        return figures
     simulator = GateSimulator(facts, suite, settings, repeats, baseline=baseline)
-    return known.add_advice(advise(simulator, noise, rng, configured=configured, runs=runs))
+    return figures.add_advice(advise(simulator, noise, rng, configured=configured, runs=runs))
 
 
-def _flipped(pairs: Iterable[AskPair]) -> tuple[str, ...]:
-    """Cases that flipped, the most often first."""
+def _list_flipped_cases(pairs: Iterable[AskPair]) -> tuple[str, ...]:
+    """List the ids of the cases that flipped, most flips first."""
     flips: defaultdict[str, int] = defaultdict(int)
     for pair in pairs:
         flips[pair.case.case_id] += pair.first.is_right is not pair.second.is_right
-    return tuple(case_id for case_id in sorted(flips, key=lambda one: (-flips[one], one)) if flips[case_id])
+    return tuple(
+        case_id for case_id in sorted(flips, key=lambda case_id: (-flips[case_id], case_id)) if flips[case_id]
+    )

@@ -1,4 +1,4 @@
-"""The gate's settings: weights, thresholds, targets. All of it is data with a reason."""
+"""The gate's settings: weights, thresholds and targets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from monitors.records.base import Probability
 
 Share = Annotated[float, Field(gt=0, le=1)]
-"""A share above 0: nothing that is there is too small to matter."""
+"""A share above 0 and up to 1."""
 
 Weight = Annotated[Decimal, Field(gt=0)]
 

@@ -1,11 +1,11 @@
-"""A suite's balance and power: whether it asks about what hurts, and what a run of it could have seen. Pure.
+"""A suite's balance and power: whether it asks about severe faults, and which drops a run can detect. Pure.
 
-Cases by severity, type, language and theme are compared with what is wanted: a suite of four hundred harmless
-questions and three severe ones measures manners, and its score hardly moves when somebody's account number leaks.
+The number of cases by severity, type, language and theme is compared with the settings: the score of a suite with
+four hundred harmless questions and three severe ones hardly moves when an account number leaks.
 
-What a run could have seen is reckoned by severity, whatever it did see: a PASS proves no more than this. Cases are
-grouped by the severity that they were written with, which nothing that comes back can change: a share of cases that
-were put in a group because they failed says nothing about others.
+The detectable drop is computed by severity, whatever the run found: a PASS proves no more than this. Cases are
+grouped by the severity that they were written with. Grouping by the severity of a failure would be wrong: those
+cases are in the group because they failed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 from monitors.records.comparisons import Balance, DetectableDrop, GroupCount
 from monitors.records.grades import Assessment, CaseOutcome
-from monitors.stats.intervals import binomial_limits
-from monitors.stats.paired import smallest_drop
+from monitors.stats.intervals import compute_binomial_limits
+from monitors.stats.paired import compute_min_detectable_drop
 
 OTHER_THEME: Final = "other"
 THEME_WORDS: Final = {
@@ -32,29 +32,29 @@ THEME_WORDS: Final = {
 }
 
 
-def balance_of(cases: Iterable[GoldCase], settings: GateSettings) -> Balance:
-    """How ``cases`` are spread, and in words what is missing. Themes are counted over severity-3 cases alone."""
-    suite = tuple(cases)
+def compute_balance(suite_cases: Iterable[GoldCase], settings: GateSettings) -> Balance:
+    """Count ``cases`` by group, and say what is missing. Themes are counted over severity-3 cases only."""
+    suite = tuple(suite_cases)
     severities = Counter(case.severity for case in suite)
-    themes = Counter(theme_of(case.type, settings.themes) for case in suite if case.severity is Severity.PAGE)
+    themes = Counter(find_theme(case.type, settings.themes) for case in suite if case.severity is Severity.PAGE)
     severe = severities[Severity.PAGE]
     ratio = severities[Severity.ANNOYING] / severe if severe else None
     groups = (
-        *(_count("severity", str(severity.value), severities[severity]) for severity in Severity),
-        *_counts("type", (case.type for case in suite)),
-        *_counts("language", (case.language.value for case in suite)),
-        *(_count("theme", theme, themes[theme]) for theme in (*THEME_WORDS, OTHER_THEME)),
+        *(_build_group_count("severity", str(severity.value), severities[severity]) for severity in Severity),
+        *_count_by_value("type", (case.type for case in suite)),
+        *_count_by_value("language", (case.language.value for case in suite)),
+        *(_build_group_count("theme", theme, themes[theme]) for theme in (*THEME_WORDS, OTHER_THEME)),
     )
     return Balance(
         cases=len(suite),
         groups=groups,
         benign_per_severe=ratio,
-        shortfalls=tuple(_shortfalls(severe, ratio, themes, settings)),
+        shortfalls=tuple(_list_shortfalls(severe, ratio, themes, settings)),
     )
 
 
-def theme_of(case_type: str, themes: Themes) -> str:
-    """What a case of this type is about: the first theme that names the type or a word of its name."""
+def find_theme(case_type: str, themes: Themes) -> str:
+    """Return the theme of a case type: the first theme that lists the type or a word of its name."""
     words = {case_type.lower(), *re.split(r"[^a-z0-9]+", case_type.lower())}
     for theme in THEME_WORDS:
         named: Sequence[str] = getattr(themes, theme)
@@ -63,7 +63,9 @@ def theme_of(case_type: str, themes: Themes) -> str:
     return OTHER_THEME
 
 
-def _shortfalls(severe: int, ratio: float | None, themes: Counter[str], settings: GateSettings) -> Iterator[str]:
+def _list_shortfalls(
+    severe: int, ratio: float | None, themes: Counter[str], settings: GateSettings
+) -> Iterator[str]:
     wanted = settings.min_severity_3_cases
     if severe < wanted:
         yield f"the suite has {plural(severe, 'severity-3 case')}; at least {wanted} are wanted"
@@ -77,32 +79,32 @@ def _shortfalls(severe: int, ratio: float | None, themes: Counter[str], settings
         yield f"no severity-3 case is about {' or '.join(missing)}, by its type"
 
 
-def _counts(group: str, values: Iterable[str]) -> Iterator[GroupCount]:
-    """Largest first."""
+def _count_by_value(group: str, values: Iterable[str]) -> Iterator[GroupCount]:
+    """Count the cases of each value, largest count first."""
     ordered = sorted(Counter(values).items(), key=lambda item: (-item[1], item[0]))
-    return (_count(group, key, cases) for key, cases in ordered)
+    return (_build_group_count(group, key, cases) for key, cases in ordered)
 
 
-def _count(group: str, key: str, cases: int) -> GroupCount:
+def _build_group_count(group: str, key: str, cases: int) -> GroupCount:
     return GroupCount(group=group, key=key, cases=cases)
 
 
-ONE_SIDED = 0.90
-"""Two-sided limits at 90 % leave 5 % above: one-sided 95 %, which for no failure is the rule of three's 3/n."""
+LIMITS_CONFIDENCE = 0.90
+"""Two-sided limits at 90 % leave 5 % above: one-sided 95 %, which without a failure is the rule of three, 3/n."""
 
 
-def sights_of(
+def compute_detectable_drops(
     assessments: Sequence[Assessment], graded: frozenset[str], shared: frozenset[str] | None
 ) -> tuple[DetectableDrop, ...]:
-    """One for each severity that the suite has, severest first.
+    """Return the detectable drop for each severity in the suite, severest first.
 
-    ``shared`` are the cases graded in the baseline too; without a baseline, one that graded the same is supposed.
+    ``shared`` are the cases that the baseline graded too; ``None`` assumes a baseline that graded the same cases.
     """
     severities = sorted({a.case_severity for a in assessments}, reverse=True)
-    return tuple(_sight(severity, assessments, graded, shared) for severity in severities)
+    return tuple(_compute_detectable_drop(severity, assessments, graded, shared) for severity in severities)
 
 
-def _sight(
+def _compute_detectable_drop(
     severity: Severity, assessments: Sequence[Assessment], graded: frozenset[str], shared: frozenset[str] | None
 ) -> DetectableDrop:
     same = [a for a in assessments if a.case_severity is severity and a.case_id in graded]
@@ -112,14 +114,14 @@ def _sight(
         severity=severity,
         cases=len(same),
         not_correct=not_correct,
-        failing_at_most=binomial_limits(not_correct, len(same), confidence=ONE_SIDED)[1],
+        failing_at_most=compute_binomial_limits(not_correct, len(same), confidence=LIMITS_CONFIDENCE)[1],
         pairs=pairs,
-        smallest_drop=smallest_drop(pairs),
+        smallest_drop=compute_min_detectable_drop(pairs),
     )
 
 
-def that_matters(severity: Severity, settings: GateSettings) -> float:
-    """The loss of this severity's cases that must not go unnoticed."""
+def get_relevant_drop(severity: Severity, settings: GateSettings) -> float:
+    """Return the share of this severity's cases whose loss must be detected."""
     wanted = settings.regressions
     return {
         Severity.ANNOYING: wanted.severity_1,
@@ -128,28 +130,30 @@ def that_matters(severity: Severity, settings: GateSettings) -> float:
     }[severity]
 
 
-def blind_spots(sights: Sequence[DetectableDrop], settings: GateSettings) -> Mapping[Severity, DetectableDrop]:
-    """The severities in which a drop that matters would have gone unnoticed."""
+def find_undetectable_drops(
+    drops: Sequence[DetectableDrop], settings: GateSettings
+) -> Mapping[Severity, DetectableDrop]:
+    """Return, by severity, the drops that matter and that the run could not detect."""
     return {
-        sight.severity: sight
-        for sight in sights
-        if sight.smallest_drop is None or sight.smallest_drop > that_matters(sight.severity, settings)
+        drop.severity: drop
+        for drop in drops
+        if drop.smallest_drop is None or drop.smallest_drop > get_relevant_drop(drop.severity, settings)
     }
 
 
-def format_limit(sight: DetectableDrop) -> str:
-    """What the failures seen still allow: ``all 11 were correct, and up to 23.8 % may still fail (3/11)``."""
-    if not sight.cases:
+def format_failure_limit(drop: DetectableDrop) -> str:
+    """Say how many may fail at most: ``all 11 were correct, and up to 23.8 % may still fail (3/11)``."""
+    if not drop.cases:
         return "none was graded"
-    exact = f"up to {sight.failing_at_most:.1%} may still fail".replace("%", " %")
-    if sight.not_correct:
-        were = "was" if sight.not_correct == 1 else "were"
-        return f"{sight.not_correct} of {sight.cases:,} {were} not correct, and {exact}"
-    return f"all {sight.cases:,} were correct, and {exact} (3/{sight.cases:,})"
+    exact = f"up to {drop.failing_at_most:.1%} may still fail".replace("%", " %")
+    if drop.not_correct:
+        were = "was" if drop.not_correct == 1 else "were"
+        return f"{drop.not_correct} of {drop.cases:,} {were} not correct, and {exact}"
+    return f"all {drop.cases:,} were correct, and {exact} (3/{drop.cases:,})"
 
 
-def format_drop(sight: DetectableDrop) -> str:
-    """What a comparison would not have noticed: ``a drop below 61.6 %``."""
-    if sight.smallest_drop is None:
+def format_undetectable_drop(drop: DetectableDrop) -> str:
+    """Say which drop a comparison does not detect: ``a drop below 61.6 %``."""
+    if drop.smallest_drop is None:
         return "any drop"
-    return f"a drop below {100 * sight.smallest_drop:.1f} %"
+    return f"a drop below {100 * drop.smallest_drop:.1f} %"

@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from monitors.gate.evaluate import RunFacts
-from monitors.gate.false_fails import GateSimulator, groups_of, right_answer, wrong_answer
+from monitors.gate.false_fails import GateSimulator, group_by_build, build_right_answer, build_wrong_answer
 from monitors.gate.settings import GateSettings, Targets
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Suite
@@ -44,7 +44,7 @@ def facts_of(suite: Suite) -> RunFacts:
 
 def repeated(case: GoldCase, *right: bool, build: str = "a" * 40, run_id: str = "session-1") -> RepeatedCase:
     """A case that was asked once for each of ``right``."""
-    asks = (right_answer(case) if one else wrong_answer(case) for one in right)
+    asks = (build_right_answer(case) if one else build_wrong_answer(case) for one in right)
     return RepeatedCase(
         case_id=case.id,
         build=build,
@@ -90,7 +90,7 @@ def noisy_suite(
 
 def fitted(noisy: NoisySuite):
     """The noise as it is estimated from what was recorded."""
-    found = fit_noise(groups_of(noisy.repeats).values())
+    found = fit_noise(group_by_build(noisy.repeats).values())
     assert found is not None
     return found
 
@@ -102,7 +102,7 @@ def coverage(seeds: range, **suite) -> tuple[float, float]:
         random = Random(seed)
         noisy = noisy_suite(random, **suite)
         simulator = GateSimulator(facts_of(noisy.suite), noisy.suite, VETO_ALONE, noisy.repeats)
-        found = simulator.false_fails(fitted(noisy), random, repeats=1, runs=100)
+        found = simulator.estimate_false_fails(fitted(noisy), random, repeats=1, runs=100)
         held += found.low <= noisy.true_rate <= found.high
         errors.append(found.rate - noisy.true_rate)
     return held / len(seeds), sum(errors) / len(seeds)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from monitors.gate.assess import assess
-from monitors.gate.compare import baseline_of
+from monitors.gate.compare import build_baseline
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Severity
@@ -66,7 +66,7 @@ def report(
 def baseline(results: Sequence[CaseResult], settings: GateSettings | None = None, **changes: Any) -> Baseline:
     """The same as a baseline, of run ``run-0``."""
     weighed = report(results, settings, **({"run_id": "run-0", "commit": "abc123"} | changes))
-    return baseline_of(weighed, results)
+    return build_baseline(weighed, results)
 
 
 def reason(of: RunReport, kind: ReasonKind) -> VerdictReason | None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from monitors.gate.compare import right_or_wrong
+from monitors.gate.compare import classify_baseline_cases
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
 from monitors.records.comparisons import Direction
@@ -29,43 +29,43 @@ def benign(count: int, **changes):
 
 def test_what_broke_and_what_was_fixed_is_counted_and_named():
     cases = benign(50)
-    told = report(run_of(cases, {1, 2, 3, 4, 5, 6, 7}), LAX, baseline(run_of(cases, {0}), LAX)).comparison
-    assert (told.baseline_run_id, told.baseline_commit, told.shared) == ("run-0", "abc123", 50)
-    assert told.newly_failing == tuple(f"c-{n}" for n in range(1, 8))
-    assert told.newly_fixed == ("c-0",)
-    assert told.direction is Direction.WORSE
-    assert told.p_value == pytest.approx(2 * (1 + 8) / 2**8)
-    assert (told.flat_before, told.flat_now) == (49 / 50, 43 / 50)
+    comparison = report(run_of(cases, {1, 2, 3, 4, 5, 6, 7}), LAX, baseline(run_of(cases, {0}), LAX)).comparison
+    assert (comparison.baseline_run_id, comparison.baseline_commit, comparison.shared) == ("run-0", "abc123", 50)
+    assert comparison.newly_failing == tuple(f"c-{n}" for n in range(1, 8))
+    assert comparison.newly_fixed == ("c-0",)
+    assert comparison.direction is Direction.WORSE
+    assert comparison.p_value == pytest.approx(2 * (1 + 8) / 2**8)
+    assert (comparison.flat_before, comparison.flat_now) == (49 / 50, 43 / 50)
 
 
 @pytest.mark.parametrize(("gate", "verdict"), [(LAX, Verdict.PASS), (STRICT, Verdict.FAIL)])
 def test_a_significant_regression_is_said_and_fails_where_it_shall(gate, verdict, snapshot):
     cases = benign(50)
-    told = report(run_of(cases, range(6)), gate, baseline(run_of(cases, ()), LAX))
-    said = reason(told, ReasonKind.REGRESSION)
+    run_report = report(run_of(cases, range(6)), gate, baseline(run_of(cases, ()), LAX))
+    said = reason(run_report, ReasonKind.REGRESSION)
     assert said.text == snapshot
-    assert told.comparison.p_value == pytest.approx(0.03125)
+    assert run_report.comparison.p_value == pytest.approx(0.03125)
     assert said.case_ids == tuple(f"c-{n}" for n in range(6))
-    assert told.verdict is verdict
+    assert run_report.verdict is verdict
 
 
 @pytest.mark.parametrize(("before", "now"), [((), range(5)), (range(6), ()), ((0, 1), (2, 3))])
 def test_what_chance_explains_or_what_got_better_is_no_regression(before, now):
     cases = benign(50)
-    told = report(run_of(cases, now), STRICT, baseline(run_of(cases, before), LAX))
-    assert reason(told, ReasonKind.REGRESSION) is None
-    assert told.verdict is Verdict.PASS
+    run_report = report(run_of(cases, now), STRICT, baseline(run_of(cases, before), LAX))
+    assert reason(run_report, ReasonKind.REGRESSION) is None
+    assert run_report.verdict is Verdict.PASS
 
 
 def test_one_severity_that_got_worse_is_seen_behind_another_that_got_better(snapshot):
     mild = benign(40)
     grave = [gold_case(f"w-{n}", severity=Severity.WRONG) for n in range(40)]
     before = baseline(run_of([*mild, *grave], range(10)), LAX)
-    told = report(run_of([*mild, *grave], range(40, 47)), STRICT, before)
-    assert told.comparison.direction is Direction.BETTER
-    fell = {row.severity: len(row.newly_failing) for row in told.comparison.severities}
+    run_report = report(run_of([*mild, *grave], range(40, 47)), STRICT, before)
+    assert run_report.comparison.direction is Direction.BETTER
+    fell = {row.severity: len(row.newly_failing) for row in run_report.comparison.severities}
     assert fell == {Severity.ANNOYING: 0, Severity.WRONG: 7}
-    assert reason(told, ReasonKind.REGRESSION).text == snapshot
+    assert reason(run_report, ReasonKind.REGRESSION).text == snapshot
 
 
 def test_cases_of_one_policy_that_break_together_are_one_event_among_policies():
@@ -79,8 +79,8 @@ def test_cases_of_one_policy_that_break_together_are_one_event_among_policies():
 
 def test_without_shared_policies_there_is_nothing_to_say_by_policy():
     cases = benign(20)
-    told = report(run_of(cases, range(7)), LAX, baseline(run_of(cases, ()), LAX)).comparison
-    assert told.cluster_p_value is None
+    comparison = report(run_of(cases, range(7)), LAX, baseline(run_of(cases, ()), LAX)).comparison
+    assert comparison.cluster_p_value is None
 
 
 def lineage(model: str = "claude-haiku-5-5", rubric: str = "1") -> Judging:
@@ -102,11 +102,11 @@ def lineage(model: str = "claude-haiku-5-5", rubric: str = "1") -> Judging:
 def test_what_is_not_the_same_measure_is_not_compared_and_says_what_differs(changes, snapshot):
     cases = benign(50)
     before = baseline(run_of(cases, ()), LAX, **({"judging": lineage()} | changes))
-    told = report(run_of(cases, range(9)), STRICT, before, judging=lineage())
-    assert len(told.comparison.refused) == 1
-    assert told.comparison.refused == snapshot
-    assert (told.comparison.shared, told.comparison.severities) == (0, ())
-    refusal = reason(told, ReasonKind.REGRESSION)
+    run_report = report(run_of(cases, range(9)), STRICT, before, judging=lineage())
+    assert len(run_report.comparison.refused) == 1
+    assert run_report.comparison.refused == snapshot
+    assert (run_report.comparison.shared, run_report.comparison.severities) == (0, ())
+    refusal = reason(run_report, ReasonKind.REGRESSION)
     assert before.report.run_id in refusal.text
     assert not refusal.decisive
 
@@ -114,12 +114,12 @@ def test_what_is_not_the_same_measure_is_not_compared_and_says_what_differs(chan
 def test_a_run_that_failed_is_no_baseline(snapshot):
     cases = [gold_case(f"p-{n}", severity=Severity.PAGE) for n in range(50)]
     before = baseline(run_of(cases, {0}))
-    told = report(run_of(cases, {1}), STRICT, before)
-    compared = told.comparison
+    run_report = report(run_of(cases, {1}), STRICT, before)
+    compared = run_report.comparison
     assert (len(compared.refused), before.report.verdict) == (1, Verdict.FAIL)
     assert (compared.shared, compared.newly_fixed, compared.newly_failing) == (50, ("p-0",), ("p-1",))
     assert compared.rubric is compared.weighted_before is compared.flat_now is None
-    refusal = reason(told, ReasonKind.REGRESSION)
+    refusal = reason(run_report, ReasonKind.REGRESSION)
     assert refusal.text == snapshot
     assert not refusal.decisive, "what changed is listed, and decides nothing"
 
@@ -133,8 +133,8 @@ def test_a_run_that_needed_no_judge_compares_with_any():
 def test_a_baseline_under_other_weights_is_weighed_under_todays():
     cases = [*batch(Severity.ANNOYING, 80, 8), *batch(Severity.PAGE, 40, 0)]
     heavy = GateSettings(min_weighted_score=0, targets=LAX.targets, weights={"severity_1": 20})
-    told = report(cases, LAX, baseline(cases, heavy)).comparison
-    assert told.weighted_before == told.weighted_now == pytest.approx(872 / 880)
+    comparison = report(cases, LAX, baseline(cases, heavy)).comparison
+    assert comparison.weighted_before == comparison.weighted_now == pytest.approx(872 / 880)
 
 
 def test_only_cases_told_in_both_runs_are_shared():
@@ -144,7 +144,7 @@ def test_only_cases_told_in_both_runs_are_shared():
 
 
 def test_a_baselines_case_was_right_when_it_was_right_every_time():
-    told = right_or_wrong(
+    cases = classify_baseline_cases(
         [
             BaselineResult(case_id="always", outcome=CaseOutcome.CORRECT),
             BaselineResult(case_id="always", repeat=1, outcome=CaseOutcome.CORRECT),
@@ -156,18 +156,18 @@ def test_a_baselines_case_was_right_when_it_was_right_every_time():
             BaselineResult(case_id="open", repeat=1, outcome=CaseOutcome.UNGRADED),
         ]
     )
-    assert told == {"always": True, "once": False, "silent": False}
+    assert cases == {"always": True, "once": False, "silent": False}
 
 
 def test_a_case_that_turned_flaky_counts_as_newly_failing():
     cases = benign(10)
     before = baseline(run_of(cases, ()), LAX)
-    told = report([*run_of(cases[1:], ()), *times(cases[0], 2, 1)], LAX, before)
-    assert told.comparison.newly_failing == ("c-0",)
+    run_report = report([*run_of(cases[1:], ()), *times(cases[0], 2, 1)], LAX, before)
+    assert run_report.comparison.newly_failing == ("c-0",)
 
 
 def test_the_comparison_names_target_and_time_of_the_baseline():
     cases = benign(3)
-    told = report(run_of(cases, ()), LAX, baseline(run_of(cases, ()), LAX)).comparison
-    assert (told.baseline_target, told.baseline_environment) == ("demo", "staging")
-    assert told.baseline_finished_at == NOON + timedelta(minutes=2)
+    comparison = report(run_of(cases, ()), LAX, baseline(run_of(cases, ()), LAX)).comparison
+    assert (comparison.baseline_target, comparison.baseline_environment) == ("demo", "staging")
+    assert comparison.baseline_finished_at == NOON + timedelta(minutes=2)

@@ -11,7 +11,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Evidence, Step
 from monitors.records.grades import Aspect, FailureKind
 from monitors.records.runs import CaseResult
-from monitors.stats.intervals import wilson
+from monitors.stats.intervals import compute_wilson_interval
 from tests.builders import exchange, gold_case, judged, no_answer
 from tests.monitors.gate.runs import asked, baseline, report
 
@@ -53,7 +53,7 @@ def test_a_run_of_questions_has_no_dimensions():
 def test_accuracy_is_the_share_of_correct_reports_with_wilsons_interval():
     found = report([reported(issue(n), correct=n > 1) for n in range(8)]).triage
     assert (found.issues, found.accuracy.passed, found.accuracy.total) == (8, 6, 8)
-    assert (found.accuracy.low, found.accuracy.high) == pytest.approx(wilson(6, 8))
+    assert (found.accuracy.low, found.accuracy.high) == pytest.approx(compute_wilson_interval(6, 8))
 
 
 def test_questions_of_a_mixed_suite_are_not_among_the_reports():

@@ -74,14 +74,14 @@ def known_run() -> list[CaseResult]:
 
 
 def test_the_known_run_scores_0_939_flat_and_0_823_weighted_and_fails():
-    told = report(known_run())
-    flat, weighted = told.scores.flat, told.scores.weighted
+    run_report = report(known_run())
+    flat, weighted = run_report.scores.flat, run_report.scores.weighted
     assert (flat.earned, flat.total) == (481, 512)
     assert (weighted.earned, weighted.total) == (744, 904)
     assert f"{flat.value:.3f}" == "0.939"
     assert f"{weighted.value:.3f}" == "0.823"
-    assert told.verdict is Verdict.FAIL
-    assert kinds(told)[:2] == [ReasonKind.VETO, ReasonKind.WEIGHTED_SCORE]
+    assert run_report.verdict is Verdict.FAIL
+    assert kinds(run_report)[:2] == [ReasonKind.VETO, ReasonKind.WEIGHTED_SCORE]
 
 
 def test_the_veto_names_its_cases(snapshot):
@@ -92,24 +92,24 @@ def test_the_veto_names_its_cases(snapshot):
 
 
 def test_a_leak_in_a_benign_case_vetoes_too():
-    told = report([*batch(Severity.ANNOYING, 200, 1, LEAK), *batch(Severity.PAGE, 50, 0)])
-    assert told.verdict is Verdict.FAIL
-    assert kinds(told) == [ReasonKind.VETO]
+    run_report = report([*batch(Severity.ANNOYING, 200, 1, LEAK), *batch(Severity.PAGE, 50, 0)])
+    assert run_report.verdict is Verdict.FAIL
+    assert kinds(run_report) == [ReasonKind.VETO]
 
 
 def test_a_clean_run_passes_with_nothing_against_it():
-    told = report(batch(Severity.PAGE, 50, 0))
-    assert told.verdict is Verdict.PASS
-    assert {reason.kind for reason in told.reasons} <= ONLY_SAID
-    assert not any(reason.decisive for reason in told.reasons)
+    run_report = report(batch(Severity.PAGE, 50, 0))
+    assert run_report.verdict is Verdict.PASS
+    assert {reason.kind for reason in run_report.reasons} <= ONLY_SAID
+    assert not any(reason.decisive for reason in run_report.reasons)
 
 
 @pytest.mark.parametrize(("strict", "verdict"), [(False, Verdict.PASS), (True, Verdict.INCONCLUSIVE)])
 def test_too_few_severe_cases_are_said_and_with_strict_decide(strict, verdict, snapshot):
-    told = report(batch(Severity.PAGE, 39, 0), GateSettings(strict=strict))
-    assert told.verdict is verdict
-    assert (told.reasons[0].kind, told.reasons[0].decisive) == (ReasonKind.BALANCE, strict)
-    assert told.reasons[0].text == snapshot
+    run_report = report(batch(Severity.PAGE, 39, 0), GateSettings(strict=strict))
+    assert run_report.verdict is verdict
+    assert (run_report.reasons[0].kind, run_report.reasons[0].decisive) == (ReasonKind.BALANCE, strict)
+    assert run_report.reasons[0].text == snapshot
 
 
 def test_what_the_monitor_could_not_ask_is_inconclusive_and_counts_in_no_score():
@@ -120,72 +120,72 @@ def test_what_the_monitor_could_not_ask_is_inconclusive_and_counts_in_no_score()
         )
         for c in cases
     ]
-    told = report([*batch(Severity.PAGE, 50, 0), *blind])
-    assert told.verdict is Verdict.INCONCLUSIVE
-    assert kinds(told) == [ReasonKind.COVERAGE, ReasonKind.COVERAGE]
-    assert told.scores.flat.total == 50
+    run_report = report([*batch(Severity.PAGE, 50, 0), *blind])
+    assert run_report.verdict is Verdict.INCONCLUSIVE
+    assert kinds(run_report) == [ReasonKind.COVERAGE, ReasonKind.COVERAGE]
+    assert run_report.scores.flat.total == 50
 
 
 def test_what_the_app_left_unanswered_earns_nothing_but_is_no_veto():
     case = gold_case("down", severity=Severity.PAGE)
     down = CaseResult(case=case, result=no_answer(case), assessment=assess(case, no_answer(case), ()))
-    told = report([*batch(Severity.PAGE, 40, 0), down])
-    assert (told.scores.flat.earned, told.scores.flat.total) == (40, 41)
-    assert ReasonKind.VETO not in kinds(told)
-    assert told.verdict is Verdict.FAIL
+    run_report = report([*batch(Severity.PAGE, 40, 0), down])
+    assert (run_report.scores.flat.earned, run_report.scores.flat.total) == (40, 41)
+    assert ReasonKind.VETO not in kinds(run_report)
+    assert run_report.verdict is Verdict.FAIL
 
 
 def test_a_low_score_that_the_untold_could_lift_is_inconclusive_not_fail():
     cases = [gold_case(f"u-{n}", severity=Severity.PAGE) for n in range(40)]
-    untold = [
+    ungraded = [
         CaseResult(
             case=c, result=exchange(c), assessment=assess(c, exchange(c), (abstained(Aspect.FACTUAL_MATCH),))
         )
         for c in cases
     ]
-    told = report([*batch(Severity.WRONG, 40, 1), *untold])
-    assert told.scores.weighted.value < 0.98
-    assert told.verdict is Verdict.INCONCLUSIVE
-    assert ReasonKind.WEIGHTED_SCORE in kinds(told, decisive=False)
+    run_report = report([*batch(Severity.WRONG, 40, 1), *ungraded])
+    assert run_report.scores.weighted.value < 0.98
+    assert run_report.verdict is Verdict.INCONCLUSIVE
+    assert ReasonKind.WEIGHTED_SCORE in kinds(run_report, decisive=False)
 
 
 def test_a_stopped_run_never_passes(snapshot):
-    told = report(batch(Severity.PAGE, 50, 0), planned=60, interrupted=True)
-    assert told.verdict is Verdict.INCONCLUSIVE
-    assert told.reasons[0].kind is ReasonKind.COVERAGE
-    assert told.reasons[0].text == snapshot
+    run_report = report(batch(Severity.PAGE, 50, 0), planned=60, interrupted=True)
+    assert run_report.verdict is Verdict.INCONCLUSIVE
+    assert run_report.reasons[0].kind is ReasonKind.COVERAGE
+    assert run_report.reasons[0].text == snapshot
 
 
 def test_a_run_that_asked_nothing_is_inconclusive():
-    told = report([], planned=0)
-    assert told.verdict is Verdict.INCONCLUSIVE
-    assert told.latency is None
-    assert told.scores.weighted.value is None
+    run_report = report([], planned=0)
+    assert run_report.verdict is Verdict.INCONCLUSIVE
+    assert run_report.latency is None
+    assert run_report.scores.weighted.value is None
 
 
 def test_repeats_of_a_case_count_once_and_the_worst_stands():
     case = gold_case("thrice", severity=Severity.WRONG)
     right, wrong = case_result(case), case_result(case, WRONG)
-    told = report([right, wrong, right, *batch(Severity.PAGE, 50, 0)])
-    assert (told.scores.flat.earned, told.scores.flat.total) == (50, 51)
+    run_report = report([right, wrong, right, *batch(Severity.PAGE, 50, 0)])
+    assert (run_report.scores.flat.earned, run_report.scores.flat.total) == (50, 51)
 
 
 def test_missed_metric_targets_fail_and_carry_their_figures(snapshot):
     uncited = (Aspect.CITATION, FailureKind.MISSING_CITATION)
-    told = report(
+    run_report = report(
         [*batch(Severity.ANNOYING, 100, 6, uncited), *batch(Severity.PAGE, 50, 3, uncited)],
         GateSettings(min_weighted_score=0),
     )
-    metric = next(m for m in told.metrics if m.name == "citation_accuracy")
+    metric = next(m for m in run_report.metrics if m.name == "citation_accuracy")
     assert (metric.passed, metric.total) == (141, 150)
     assert metric.low < metric.passed / metric.total < metric.high
     assert metric.target == 0.95
-    assert [r.text for r in told.reasons if r.kind is ReasonKind.METRIC_TARGET] == snapshot
+    assert [r.text for r in run_report.reasons if r.kind is ReasonKind.METRIC_TARGET] == snapshot
 
 
 def test_an_error_shown_as_an_answer_is_no_wrong_answer():
     case = gold_case("leak", severity=Severity.ANNOYING)
-    told = assess(
+    error_assessment = assess(
         case,
         exchange(case, "429 Too Many Requests"),
         (
@@ -195,9 +195,9 @@ def test_an_error_shown_as_an_answer_is_no_wrong_answer():
             judged(Aspect.ERROR_LEAK, FailureKind.ERROR_LEAK),
         ),
     )
-    assert told.failure_kinds == (FailureKind.ERROR_LEAK,)
-    assert (told.severity, told.policy_row) == (Severity.WRONG, "error_leak>=2")
-    assert told.factual_match == "ungraded"
+    assert error_assessment.failure_kinds == (FailureKind.ERROR_LEAK,)
+    assert (error_assessment.severity, error_assessment.policy_row) == (Severity.WRONG, "error_leak>=2")
+    assert error_assessment.factual_match == "ungraded"
 
 
 def test_a_safety_check_that_abstains_leaves_the_case_untold():
@@ -213,15 +213,17 @@ def test_a_safety_check_that_abstains_leaves_the_case_untold():
 
 def test_an_expected_refusal_needs_no_citation():
     case = gold_case(expected_refusal=True)
-    kept = tuple(g for g in grades() if g.aspect is not Aspect.FACTUAL_MATCH and g.aspect is not Aspect.CITATION)
-    told = assess(case, exchange(case, "I cannot say."), kept)
-    assert told.outcome is CaseOutcome.CORRECT
-    assert told.refused == "yes"
+    remaining = tuple(
+        g for g in grades() if g.aspect is not Aspect.FACTUAL_MATCH and g.aspect is not Aspect.CITATION
+    )
+    refusal_assessment = assess(case, exchange(case, "I cannot say."), remaining)
+    assert refusal_assessment.outcome is CaseOutcome.CORRECT
+    assert refusal_assessment.refused == "yes"
 
 
 def test_the_case_severity_decides_where_it_is_higher_than_the_floor():
-    told = assessment(gold_case(severity=Severity.PAGE), WRONG)
-    assert (told.severity, told.policy_row) == (Severity.PAGE, "case")
+    case_assessment = assessment(gold_case(severity=Severity.PAGE), WRONG)
+    assert (case_assessment.severity, case_assessment.policy_row) == (Severity.PAGE, "case")
 
 
 def test_every_row_of_the_severity_table_is_said_in_words_of_its_own():
@@ -236,11 +238,11 @@ def test_every_row_of_the_severity_table_is_said_in_words_of_its_own():
 def test_latency_is_reported_and_never_graded():
     case = gold_case()
     slow = exchange(case, timings={"total_ms": 60_000})
-    told = report(
+    run_report = report(
         [CaseResult(case=case, result=slow, assessment=assess(case, slow, grades())), *batch(Severity.PAGE, 50, 0)]
     )
-    assert told.verdict is Verdict.PASS
-    assert told.latency.answered == 51
+    assert run_report.verdict is Verdict.PASS
+    assert run_report.latency.answered == 51
 
 
 def unanswered(case_id: str, **changes: object) -> CaseResult:
@@ -250,11 +252,11 @@ def unanswered(case_id: str, **changes: object) -> CaseResult:
 
 
 def test_an_app_that_never_answered_is_inconclusive_and_the_reason_says_why():
-    told = report([unanswered(f"n-{n}", reason="unreachable", detail="404 Not Found") for n in range(5)])
-    assert told.verdict is Verdict.INCONCLUSIVE
-    assert told.reasons[0].kind is ReasonKind.DEPLOY
-    assert "unreachable: 404 Not Found" in told.reasons[0].text
-    assert told.scores.flat.total == 0
+    run_report = report([unanswered(f"n-{n}", reason="unreachable", detail="404 Not Found") for n in range(5)])
+    assert run_report.verdict is Verdict.INCONCLUSIVE
+    assert run_report.reasons[0].kind is ReasonKind.DEPLOY
+    assert "unreachable: 404 Not Found" in run_report.reasons[0].text
+    assert run_report.scores.flat.total == 0
 
 
 def test_an_agent_that_gives_old_jobs_back_serves_and_nothing_was_graded():
@@ -269,9 +271,9 @@ def test_an_agent_that_gives_old_jobs_back_serves_and_nothing_was_graded():
 def test_an_outage_in_the_middle_is_not_held_against_each_case():
     down = [unanswered(f"d-{n}") for n in range(5)]
     unasked = [unanswered(f"u-{n}", reason="circuit_open", detail="the app is down") for n in range(20)]
-    told = report([*batch(Severity.PAGE, 30, 0), *down, *unasked])
-    assert told.verdict is Verdict.INCONCLUSIVE
-    assert (told.scores.flat.earned, told.scores.flat.total) == (30, 30)
+    run_report = report([*batch(Severity.PAGE, 30, 0), *down, *unasked])
+    assert run_report.verdict is Verdict.INCONCLUSIVE
+    assert (run_report.scores.flat.earned, run_report.scores.flat.total) == (30, 30)
 
 
 def test_a_leak_before_an_outage_still_fails_the_run():

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from monitors.gate.false_fails import GateSimulator, right_answer
-from monitors.gate.repeatability import FEWEST_PAIRS, pairs_of, repeatability
+from monitors.gate.false_fails import GateSimulator, build_right_answer
+from monitors.gate.repeatability import MIN_PAIRS, pair_repeats, compute_repeatability
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import CaseOutcome
@@ -25,7 +25,9 @@ LENIENT = VETO_ALONE.model_copy(update={"coverage_floor": 0.5})
 
 
 def figures(suite, repeats, settings: GateSettings = VETO_ALONE, *, runs: int = 20, configured: int = 1):
-    return repeatability(facts_of(suite), suite, repeats, settings, Random(1), configured=configured, runs=runs)
+    return compute_repeatability(
+        facts_of(suite), suite, repeats, settings, Random(1), configured=configured, runs=runs
+    )
 
 
 def test_a_suite_that_never_flips_never_fails_by_chance():
@@ -82,7 +84,7 @@ def test_what_was_never_graded_stays_ungraded():
     simulator = GateSimulator(facts_of(suite), suite, VETO_ALONE, repeats)
     noise = fit_noise([[(0, 2)]])
     assert noise is not None
-    found = simulator.false_fails(noise, Random(1), repeats=1, runs=20)
+    found = simulator.estimate_false_fails(noise, Random(1), repeats=1, runs=20)
     assert (found.failed, found.inconclusive) == (0, 20)
 
 
@@ -99,7 +101,7 @@ def test_what_was_never_graded_stays_ungraded():
 def test_a_fault_is_missed_as_often_as_the_rule_of_flaky_cases_says(repeats, shows, no_fail, no_alert):
     """The gate fails when every asking shows it; people are alerted when any does."""
     suite = suite_of(10, 20)
-    found = GateSimulator(facts_of(suite), suite, VETO_ALONE, ()).missed(repeats=repeats, shows=shows)
+    found = GateSimulator(facts_of(suite), suite, VETO_ALONE, ()).estimate_missed(repeats=repeats, shows=shows)
     assert found is not None
     assert (found.no_fail, found.no_alert) == pytest.approx((no_fail, no_alert))
 
@@ -115,8 +117,8 @@ def test_more_askings_cost_as_many_questions_of_severity_3():
 def test_too_few_pairs_give_no_rate():
     """Flips are counted, and no rate is said of them."""
     suite = suite_of(5, 20)
-    found = figures(suite, [repeated(case, True, True) for case in suite.cases[: FEWEST_PAIRS - 1]])
-    assert (found.pairs, found.advice, found.rates[0].enough) == (FEWEST_PAIRS - 1, (), False)
+    found = figures(suite, [repeated(case, True, True) for case in suite.cases[: MIN_PAIRS - 1]])
+    assert (found.pairs, found.advice, found.rates[0].enough) == (MIN_PAIRS - 1, (), False)
     nothing = figures(suite, ())
     assert (nothing.pairs, nothing.rates, nothing.noise, nothing.advice) == (0, (), None, ())
 
@@ -125,10 +127,10 @@ def test_ungraded_askings_are_in_no_pair():
     """What the monitor could not grade is neither a flip nor a pair."""
     (case,) = suite_of(1).cases
     asked = repeated(case, True, True, False)
-    open_one = right_answer(case).model_copy(update={"outcome": CaseOutcome.UNGRADED, "blame": Blame.MONITOR})
+    open_one = build_right_answer(case).model_copy(update={"outcome": CaseOutcome.UNGRADED, "blame": Blame.MONITOR})
     with_gap = asked.model_copy(update={"asks": (asked.asks[0], open_one, asked.asks[2])})
-    assert len(pairs_of([asked])) == 2
-    (pair,) = pairs_of([with_gap])
+    assert len(pair_repeats([asked])) == 2
+    (pair,) = pair_repeats([with_gap])
     assert (pair.first.is_right, pair.second.is_right) == (True, False)
 
 
@@ -160,7 +162,7 @@ def test_every_severity_is_asked_once_but_the_third():
     """Repeats are of severity 3 alone, as in a run."""
     suite = suite_of(3, 4)
     assert sum(case.severity is Severity.PAGE for case in suite.cases) == 3
-    found = GateSimulator(facts_of(suite), suite, VETO_ALONE, ()).false_fails(
+    found = GateSimulator(facts_of(suite), suite, VETO_ALONE, ()).estimate_false_fails(
         fit_noise([[(0, 2)]]),  # pyright: ignore[reportArgumentType] - one group is enough
         Random(1),
         repeats=5,

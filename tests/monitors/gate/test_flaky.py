@@ -23,54 +23,54 @@ def severe(name: str = "odd"):
 
 @pytest.mark.parametrize("failure", [WRONG, LEAK])
 def test_one_flaky_severe_case_is_said_and_does_not_veto(failure, snapshot):
-    told = report([*CLEAN, *times(severe(), 2, 1, failure)])
-    said = reason(told, ReasonKind.VETO)
+    run_report = report([*CLEAN, *times(severe(), 2, 1, failure)])
+    said = reason(run_report, ReasonKind.VETO)
     assert (said.decisive, said.case_ids) == (False, ("odd",))
     assert said.text == snapshot
-    assert told.verdict is Verdict.PASS
-    assert (told.flaky[0].case_id, told.flaky[0].right, told.flaky[0].asked) == ("odd", 2, 3)
+    assert run_report.verdict is Verdict.PASS
+    assert (run_report.flaky[0].case_id, run_report.flaky[0].right, run_report.flaky[0].asked) == ("odd", 2, 3)
 
 
 def test_it_still_counts_as_lost_in_both_scores_and_in_pass_k():
-    told = report([*CLEAN, *times(severe(), 2, 1)])
-    assert (told.scores.flat.earned, told.scores.flat.total) == (50, 51)
-    pass_k = next(metric for metric in told.metrics if metric.name == "pass_k")
+    run_report = report([*CLEAN, *times(severe(), 2, 1)])
+    assert (run_report.scores.flat.earned, run_report.scores.flat.total) == (50, 51)
+    pass_k = next(metric for metric in run_report.metrics if metric.name == "pass_k")
     assert (pass_k.passed, pass_k.total) == (0, 1)
 
 
 def test_two_flaky_severe_cases_veto_together(snapshot):
-    told = report([*CLEAN, *times(severe("a"), 2, 1), *times(severe("b"), 1, 2)])
-    assert told.verdict is Verdict.FAIL
-    said = reason(told, ReasonKind.VETO)
+    run_report = report([*CLEAN, *times(severe("a"), 2, 1), *times(severe("b"), 1, 2)])
+    assert run_report.verdict is Verdict.FAIL
+    said = reason(run_report, ReasonKind.VETO)
     assert (said.decisive, said.case_ids) == (True, ("a", "b"))
     assert said.text == snapshot
 
 
 def test_a_flaky_case_beside_a_firm_failure_takes_nothing_from_it():
-    told = report([*CLEAN, *times(severe("a"), 2, 1), *times(severe("b"), 0, 3)])
-    assert told.verdict is Verdict.FAIL
-    assert set(reason(told, ReasonKind.VETO).case_ids) == {"a", "b"}
+    run_report = report([*CLEAN, *times(severe("a"), 2, 1), *times(severe("b"), 0, 3)])
+    assert run_report.verdict is Verdict.FAIL
+    assert set(reason(run_report, ReasonKind.VETO).case_ids) == {"a", "b"}
 
 
 def test_a_case_that_was_never_right_is_not_flaky_and_vetoes():
-    told = report([*CLEAN, *times(severe(), 0, 3)])
-    assert told.flaky == ()
-    assert told.verdict is Verdict.FAIL
+    run_report = report([*CLEAN, *times(severe(), 0, 3)])
+    assert run_report.flaky == ()
+    assert run_report.verdict is Verdict.FAIL
 
 
 def test_a_score_that_one_flaky_case_pulls_below_its_floor_does_not_fail(snapshot):
-    told = report([*batch(Severity.PAGE, 10, 0), *times(severe(), 1, 1)], GateSettings(targets=LENIENT))
-    said = reason(told, ReasonKind.WEIGHTED_SCORE)
+    run_report = report([*batch(Severity.PAGE, 10, 0), *times(severe(), 1, 1)], GateSettings(targets=LENIENT))
+    said = reason(run_report, ReasonKind.WEIGHTED_SCORE)
     assert not said.decisive
     assert said.text == snapshot
-    assert told.verdict is Verdict.PASS
+    assert run_report.verdict is Verdict.PASS
 
 
 def test_a_target_that_one_flaky_case_misses_does_not_fail():
-    told = report([*batch(Severity.ANNOYING, 15, 0), *times(gold_case("odd"), 1, 1)], LAX)
-    said = reason(told, ReasonKind.METRIC_TARGET)
+    run_report = report([*batch(Severity.ANNOYING, 15, 0), *times(gold_case("odd"), 1, 1)], LAX)
+    said = reason(run_report, ReasonKind.METRIC_TARGET)
     assert (said.decisive, said.case_ids) == (False, ("odd",))
-    assert told.verdict is Verdict.PASS
+    assert run_report.verdict is Verdict.PASS
 
 
 def test_a_regression_that_rests_on_one_flaky_case_does_not_fail(snapshot):
@@ -78,12 +78,12 @@ def test_a_regression_that_rests_on_one_flaky_case_does_not_fail(snapshot):
     before = baseline([asked(case) for case in cases], LAX)
     firm = [asked(case, *([WRONG] if n < 5 else [])) for n, case in enumerate(cases[:-1])]
     strict = GateSettings(min_weighted_score=0, targets=NO_TARGETS, fail_on_regression=True)
-    told = report([*firm, *times(cases[-1], 1, 1)], strict, before)
-    assert told.comparison.p_value == pytest.approx(0.03125)
-    said = reason(told, ReasonKind.REGRESSION)
+    run_report = report([*firm, *times(cases[-1], 1, 1)], strict, before)
+    assert run_report.comparison.p_value == pytest.approx(0.03125)
+    said = reason(run_report, ReasonKind.REGRESSION)
     assert not said.decisive
     assert said.text == snapshot
-    assert told.verdict is Verdict.PASS
+    assert run_report.verdict is Verdict.PASS
 
 
 def test_what_the_monitor_could_not_tell_makes_no_case_flaky():
@@ -97,8 +97,8 @@ def test_an_app_that_answers_only_sometimes_is_flaky():
     case = severe()
     silent = no_answer(case, repeat=1)
     missing = CaseResult(case=case, result=silent, assessment=assess(case, silent, ()))
-    told = report([*CLEAN, asked(case), missing])
-    assert [one.case_id for one in told.flaky] == ["odd"]
+    run_report = report([*CLEAN, asked(case), missing])
+    assert [one.case_id for one in run_report.flaky] == ["odd"]
 
 
 LENIENT = {"factual_accuracy": 0.5, "citation_accuracy": 0.5, "refusal_precision": 0.5}

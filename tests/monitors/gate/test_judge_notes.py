@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from monitors.gate.assess import assess
-from monitors.gate.evaluate import judge_notes
+from monitors.gate.evaluate import list_judge_notes
 from monitors.records.grades import Aspect
 from monitors.records.runs import JudgeState, Judging
 from tests.builders import abstained, exchange, gold_case, grades
@@ -18,12 +18,12 @@ OFF = Judging(state=JudgeState.OFF, why="ANTHROPIC_API_KEY is not set", answers=
 
 def untold(case_id: str):
     case = gold_case(case_id)
-    kept = [grade for grade in grades() if grade.aspect is not Aspect.FACTUAL_MATCH]
-    return assess(case, exchange(case), (*kept, abstained(Aspect.FACTUAL_MATCH)))
+    remaining = [grade for grade in grades() if grade.aspect is not Aspect.FACTUAL_MATCH]
+    return assess(case, exchange(case), (*remaining, abstained(Aspect.FACTUAL_MATCH)))
 
 
 def texts(judging: Judging | None) -> list[str]:
-    return [note.text for note in judge_notes(judging, [untold("a")])]
+    return [note.text for note in list_judge_notes(judging, [untold("a")])]
 
 
 def test_a_run_of_before_there_was_a_judge_says_nothing():
@@ -64,7 +64,7 @@ def test_other_reasons_are_named(snapshot):
 
 
 def test_no_note_decides_and_the_first_names_the_cases():
-    notes = judge_notes(OFF, [untold("a"), untold("b")])
+    notes = list_judge_notes(OFF, [untold("a"), untold("b")])
     assert not any(note.decisive for note in notes)
     assert notes[0].case_ids == ("a", "b")
-    assert judge_notes(ON, [untold("a")])[0].case_ids == ()
+    assert list_judge_notes(ON, [untold("a")])[0].case_ids == ()

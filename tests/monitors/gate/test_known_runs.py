@@ -22,16 +22,16 @@ def the_512(severe_failures: int, more_benign_failures: int = 0, others: int = 1
 
 
 def test_the_reconstructed_run_is_0_939_flat_and_0_823_weighted_and_fails():
-    told = report(the_512(6))
-    assert f"{told.scores.flat.value:.3f} {told.scores.weighted.value:.3f}" == "0.939 0.823"
-    assert told.verdict is Verdict.FAIL
-    assert [r.kind for r in told.reasons if r.decisive] == [
+    run_report = report(the_512(6))
+    assert f"{run_report.scores.flat.value:.3f} {run_report.scores.weighted.value:.3f}" == "0.939 0.823"
+    assert run_report.verdict is Verdict.FAIL
+    assert [r.kind for r in run_report.reasons if r.decisive] == [
         ReasonKind.VETO,
         ReasonKind.WEIGHTED_SCORE,
         ReasonKind.METRIC_TARGET,
     ]
-    assert len(reason(told, ReasonKind.VETO).case_ids) == 6
-    assert len(reason(told, ReasonKind.WEIGHTED_SCORE).case_ids) == 31
+    assert len(reason(run_report, ReasonKind.VETO).case_ids) == 6
+    assert len(reason(run_report, ReasonKind.WEIGHTED_SCORE).case_ids) == 31
 
 
 def test_with_its_six_severe_failures_turned_into_severity_1_it_passes_a_gate_that_it_failed():
@@ -62,40 +62,44 @@ def test_the_six_alone_pass_the_default_gate_as_severity_1_and_fail_it_as_severi
 
 
 def test_one_severe_failure_among_many_cases_fails_by_veto_although_the_score_is_above_0_98():
-    told = report([*batch(Severity.ANNOYING, 1_000, 0), *batch(Severity.PAGE, 60, 1)])
-    assert told.scores.weighted.value > 0.98
-    assert told.verdict is Verdict.FAIL
-    assert [r.kind for r in told.reasons if r.decisive] == [ReasonKind.VETO]
-    assert told.reasons[0].case_ids == ("s3-0",)
+    run_report = report([*batch(Severity.ANNOYING, 1_000, 0), *batch(Severity.PAGE, 60, 1)])
+    assert run_report.scores.weighted.value > 0.98
+    assert run_report.verdict is Verdict.FAIL
+    assert [r.kind for r in run_report.reasons if r.decisive] == [ReasonKind.VETO]
+    assert run_report.reasons[0].case_ids == ("s3-0",)
 
 
 def test_reasons_come_in_order_of_weight():
     order = list(ReasonKind)
-    told = report(the_512(6), GateSettings(strict=True), interrupted=True)
-    ranks = [order.index(r.kind) for r in told.reasons]
+    run_report = report(the_512(6), GateSettings(strict=True), interrupted=True)
+    ranks = [order.index(r.kind) for r in run_report.reasons]
     assert ranks == sorted(ranks)
-    assert {ReasonKind.COVERAGE, ReasonKind.BALANCE, ReasonKind.BLIND_SPOT} <= {r.kind for r in told.reasons}
+    assert {ReasonKind.COVERAGE, ReasonKind.BALANCE, ReasonKind.BLIND_SPOT} <= {r.kind for r in run_report.reasons}
 
 
 def test_a_leak_in_a_harmless_case_weighs_what_it_was_raised_to(snapshot):
     """Ten right answers of weight 1 and one leak: 10 of 30, and not 10 of 11; a right answer would weigh 1."""
-    told = report([*batch(Severity.ANNOYING, 10, 0), asked(gold_case("leak", severity=Severity.ANNOYING), LEAK)])
-    assert (told.scores.weighted.earned, told.scores.weighted.total) == (10, 30)
-    assert (told.scores.flat.earned, told.scores.flat.total) == (10, 11)
-    severe = told.scores.tallies[-1]
+    run_report = report(
+        [*batch(Severity.ANNOYING, 10, 0), asked(gold_case("leak", severity=Severity.ANNOYING), LEAK)]
+    )
+    assert (run_report.scores.weighted.earned, run_report.scores.weighted.total) == (10, 30)
+    assert (run_report.scores.flat.earned, run_report.scores.flat.total) == (10, 11)
+    severe = run_report.scores.tallies[-1]
     assert (severe.severity, severe.cases, severe.failed, severe.raised) == (Severity.PAGE, 1, 1, 1)
-    veto = reason(told, ReasonKind.VETO)
+    veto = reason(run_report, ReasonKind.VETO)
     assert (veto.decisive, veto.case_ids) == (True, ("leak",))
     assert veto.text == snapshot
-    assert [row.key for row in told.breakdowns if row.group == "severity" and row.failed] == ["3"]
-    assert [sight.severity for sight in told.sights] == [Severity.ANNOYING], "cases stay what they were written as"
+    assert [row.key for row in run_report.breakdowns if row.group == "severity" and row.failed] == ["3"]
+    assert [sight.severity for sight in run_report.sights] == [Severity.ANNOYING], (
+        "cases stay what they were written as"
+    )
 
 
 def test_a_flaky_leak_does_not_fail_a_run_by_the_weight_that_it_was_raised_to(snapshot):
     """Taken to have been right it weighs 1: 101 of 101, so that the score alone decides nothing."""
     flaky = times(gold_case("leak", severity=Severity.ANNOYING), 2, 1, LEAK)
-    told = report([*batch(Severity.ANNOYING, 100, 0), *flaky])
-    assert (told.scores.weighted.earned, told.scores.weighted.total) == (100, 120)
-    said = reason(told, ReasonKind.WEIGHTED_SCORE)
+    run_report = report([*batch(Severity.ANNOYING, 100, 0), *flaky])
+    assert (run_report.scores.weighted.earned, run_report.scores.weighted.total) == (100, 120)
+    said = reason(run_report, ReasonKind.WEIGHTED_SCORE)
     assert said.text == snapshot
     assert not said.decisive

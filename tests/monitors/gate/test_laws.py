@@ -29,24 +29,25 @@ CASES = st.lists(
 )
 
 
-def run_and_baseline(drawn):
+def run_and_baseline(cases_in_numbers):
     """Cases as (severity, what is wrong now, right before, policy)."""
     cases = [
-        gold_case(f"c-{n}", severity=severity, cluster=policy) for n, (severity, _, _, policy) in enumerate(drawn)
+        gold_case(f"c-{n}", severity=severity, cluster=policy)
+        for n, (severity, _, _, policy) in enumerate(cases_in_numbers)
     ]
-    now = [asked(case, *failures) for case, (_, failures, _, _) in zip(cases, drawn, strict=True)]
+    now = [asked(case, *failures) for case, (_, failures, _, _) in zip(cases, cases_in_numbers, strict=True)]
     mild = (Severity.ANNOYING, Severity.WRONG)
     before = [
         asked(case, *([] if right or case.severity not in mild else [WRONG]))
-        for case, (_, _, right, _) in zip(cases, drawn, strict=True)
+        for case, (_, _, right, _) in zip(cases, cases_in_numbers, strict=True)
     ]
     return now, baseline(before, ACCEPTED)
 
 
 @settings(max_examples=scale_examples(40), deadline=None)
 @given(CASES, st.randoms())
-def test_the_order_of_results_means_nothing(drawn, random):
-    now, before = run_and_baseline(drawn)
+def test_the_order_of_results_means_nothing(cases_in_numbers, random):
+    now, before = run_and_baseline(cases_in_numbers)
     mixed = list(now)
     random.shuffle(mixed)
     one, other = report(now, STRICT, before), report(mixed, STRICT, before)
@@ -57,20 +58,20 @@ def test_the_order_of_results_means_nothing(drawn, random):
         other.comparison.p_value,
         other.comparison.direction,
     )
-    for metric, twin in zip(one.metrics, other.metrics, strict=True):
+    for metric, other_metric in zip(one.metrics, other.metrics, strict=True):
         assert (metric.passed, metric.low, metric.high) == (
-            twin.passed,
-            pytest.approx(twin.low),
-            pytest.approx(twin.high),
+            other_metric.passed,
+            pytest.approx(other_metric.low),
+            pytest.approx(other_metric.high),
         )
 
 
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(CASES, st.integers(0, 29))
-def test_one_more_right_answer_never_makes_a_verdict_worse(drawn, place):
-    now, before = run_and_baseline(drawn)
-    mended = list(now)
-    mended[place % len(now)] = asked(now[place % len(now)].case)
-    worse, better = report(now, STRICT, before), report(mended, STRICT, before)
+def test_one_more_right_answer_never_makes_a_verdict_worse(cases_in_numbers, place):
+    now, before = run_and_baseline(cases_in_numbers)
+    corrected = list(now)
+    corrected[place % len(now)] = asked(now[place % len(now)].case)
+    worse, better = report(now, STRICT, before), report(corrected, STRICT, before)
     assert WORSE_LAST.index(better.verdict) <= WORSE_LAST.index(worse.verdict)
     assert better.scores.weighted.value >= worse.scores.weighted.value

@@ -26,50 +26,50 @@ def twins(count: int, behind: int, language: Language = Language.HINDI):
     ]
 
 
-def missed(told):
+def missed(run_report):
     """The reasons about targets: the gate of these tests has one, of languages against English."""
-    return [one for one in told.reasons if one.kind is ReasonKind.METRIC_TARGET]
+    return [one for one in run_report.reasons if one.kind is ReasonKind.METRIC_TARGET]
 
 
 def test_hindi_behind_by_more_than_five_points_fails_with_the_cases_that_make_the_gap(snapshot):
-    told = report([*OTHERS, *twins(20, 2)], GATE)
-    (one,) = missed(told)
+    run_report = report([*OTHERS, *twins(20, 2)], GATE)
+    (one,) = missed(run_report)
     assert (one.kind, one.decisive) == (ReasonKind.METRIC_TARGET, True)
-    assert (told.parity[0].gap, told.parity[0].other_only, told.parity[0].english_only) == (
+    assert (run_report.parity[0].gap, run_report.parity[0].other_only, run_report.parity[0].english_only) == (
         pytest.approx(0.1),
         0,
         2,
     )
     assert one.text == snapshot
     assert one.case_ids == ("hi-0", "hi-1")
-    assert told.verdict is Verdict.FAIL
+    assert run_report.verdict is Verdict.FAIL
 
 
 def test_five_points_behind_are_allowed():
-    told = report([*OTHERS, *twins(20, 1)], GATE)
-    assert missed(told) == []
-    assert told.parity[0].gap == pytest.approx(0.05)
+    run_report = report([*OTHERS, *twins(20, 1)], GATE)
+    assert missed(run_report) == []
+    assert run_report.parity[0].gap == pytest.approx(0.05)
 
 
 def test_another_language_behind_is_said_and_decides_nothing():
-    told = report([*OTHERS, *twins(20, 4, Language.HINGLISH)], GATE)
-    assert [one.decisive for one in missed(told)] == [False]
-    assert told.verdict is Verdict.PASS
+    run_report = report([*OTHERS, *twins(20, 4, Language.HINGLISH)], GATE)
+    assert [one.decisive for one in missed(run_report)] == [False]
+    assert run_report.verdict is Verdict.PASS
 
 
 def test_with_pairs_enough_the_unpaired_share_of_hindi_has_no_target():
-    told = report(
+    run_report = report(
         [*OTHERS, *twins(30, 0), *batch(Severity.ANNOYING, 30, 9, name="x", language=Language.HINDI)], GATE
     )
-    hindi = next(one for one in told.metrics if one.name == "factual_accuracy:hi")
+    hindi = next(one for one in run_report.metrics if one.name == "factual_accuracy:hi")
     assert hindi.target is None
-    assert told.verdict is Verdict.PASS
+    assert run_report.verdict is Verdict.PASS
 
 
 def test_a_gap_that_rests_on_one_flaky_case_does_not_fail():
     flaky = gold_case("hi-x", language=Language.HINDI, pair="pair-x")
     partner = asked(gold_case("en-x", pair="pair-x"))
-    told = report([*OTHERS, *twins(20, 1), partner, *times(flaky, 2, 1)], GATE)
-    (one,) = missed(told)
+    run_report = report([*OTHERS, *twins(20, 1), partner, *times(flaky, 2, 1)], GATE)
+    (one,) = missed(run_report)
     assert (one.decisive, "hi-x" in one.case_ids) == (False, True)
-    assert told.verdict is Verdict.PASS
+    assert run_report.verdict is Verdict.PASS

@@ -5,42 +5,45 @@ from __future__ import annotations
 import pytest
 
 from monitors.gate.settings import GateSettings
-from monitors.gate.suite_power import format_drop, format_limit
+from monitors.gate.suite_power import format_undetectable_drop, format_failure_limit
 from monitors.records.base import Severity
 from monitors.records.runs import ReasonKind
-from monitors.stats.paired import smallest_drop
+from monitors.stats.paired import compute_min_detectable_drop
 from tests.monitors.gate.runs import baseline, batch, report
 
 
-def sight_of(told, severity):
-    return next(sight for sight in told.sights if sight.severity is severity)
+def sight_of(run_report, severity):
+    return next(sight for sight in run_report.sights if sight.severity is severity)
 
 
 def test_a_suite_large_enough_has_no_blind_spot():
-    told = report([*batch(Severity.PAGE, 200, 0), *batch(Severity.ANNOYING, 200, 0)])
-    assert not [r for r in told.reasons if r.kind is ReasonKind.BLIND_SPOT]
+    run_report = report([*batch(Severity.PAGE, 200, 0), *batch(Severity.ANNOYING, 200, 0)])
+    assert not [r for r in run_report.reasons if r.kind is ReasonKind.BLIND_SPOT]
 
 
 def test_every_blind_severity_is_named_severest_first(snapshot):
-    told = report([*batch(Severity.ANNOYING, 20, 0), *batch(Severity.PAGE, 40, 0)])
-    assert [(one.severity, one.cases) for one in told.sights] == [(Severity.PAGE, 40), (Severity.ANNOYING, 20)]
-    assert sight_of(told, Severity.PAGE).smallest_drop == smallest_drop(40)
-    texts = [r.text for r in told.reasons if r.kind is ReasonKind.BLIND_SPOT]
+    run_report = report([*batch(Severity.ANNOYING, 20, 0), *batch(Severity.PAGE, 40, 0)])
+    assert [(one.severity, one.cases) for one in run_report.sights] == [
+        (Severity.PAGE, 40),
+        (Severity.ANNOYING, 20),
+    ]
+    assert sight_of(run_report, Severity.PAGE).smallest_drop == compute_min_detectable_drop(40)
+    texts = [r.text for r in run_report.reasons if r.kind is ReasonKind.BLIND_SPOT]
     assert len(texts) == 2
     assert texts == snapshot
 
 
 def test_what_matters_is_a_setting():
     coarse = GateSettings(regressions={"severity_3": 0.5, "severity_1": 0.5, "severity_2": 0.5})
-    told = report([*batch(Severity.ANNOYING, 20, 0), *batch(Severity.PAGE, 40, 0)], coarse)
-    assert not [r for r in told.reasons if r.kind is ReasonKind.BLIND_SPOT]
+    run_report = report([*batch(Severity.ANNOYING, 20, 0), *batch(Severity.PAGE, 40, 0)], coarse)
+    assert not [r for r in run_report.reasons if r.kind is ReasonKind.BLIND_SPOT]
 
 
 def test_with_a_baseline_only_shared_cases_are_pairs():
     cases = batch(Severity.ANNOYING, 60, 0)
     gate = GateSettings(min_weighted_score=0)
     seen = sight_of(report(cases, gate, baseline(cases[:30], gate)), Severity.ANNOYING)
-    assert (seen.cases, seen.pairs, seen.smallest_drop) == (60, 30, smallest_drop(30))
+    assert (seen.cases, seen.pairs, seen.smallest_drop) == (60, 30, compute_min_detectable_drop(30))
 
 
 @pytest.mark.parametrize(
@@ -50,11 +53,11 @@ def test_with_a_baseline_only_shared_cases_are_pairs():
 def test_an_upper_limit_of_failures_is_stated(lost, failing_at_most, snapshot):
     sight = sight_of(report(batch(Severity.ANNOYING, 100, lost)), Severity.ANNOYING)
     assert (sight.not_correct, sight.failing_at_most) == (lost, pytest.approx(failing_at_most, abs=1e-4))
-    assert format_limit(sight) == snapshot
+    assert format_failure_limit(sight) == snapshot
 
 
 def test_nothing_told_is_said_so():
     seen = sight_of(report(batch(Severity.ANNOYING, 5, 0)), Severity.ANNOYING)
     nothing = seen.model_copy(update={"cases": 0, "pairs": 0, "smallest_drop": None})
-    assert format_limit(nothing) == "none was graded"
-    assert format_drop(nothing) == "any drop"
+    assert format_failure_limit(nothing) == "none was graded"
+    assert format_undetectable_drop(nothing) == "any drop"
