@@ -18,7 +18,7 @@ from itertools import accumulate
 from math import log2, prod
 from typing import Final, NamedTuple
 
-ENOUGH: Final = 0.95
+SETTLED_PROBABILITY: Final = 0.95
 """The probability at which the search ends."""
 END_PRIOR: Final = 0.02
 """How likely it is beforehand that the good build is bad already, or that the bad one is not; each."""
@@ -26,9 +26,9 @@ OTHER_CAUSE: Final = 0.03
 """How likely it is beforehand that a case broke by another build than the one that broke the others."""
 RANDOM: Final = 0.08
 """How likely it is beforehand that a case fails as often before as after, whatever build is asked."""
-LEAST_INFORMATION: Final = 0.002
+MIN_INFORMATION_BITS: Final = 0.002
 """Bits: where no question promises as much, further ones are not asked."""
-STAY: Final = 0.97
+STAY_SHARE: Final = 0.97
 """A question at the build that was asked last may promise so much less than the best: no other page is opened."""
 
 
@@ -44,11 +44,13 @@ _ALWAYS: Final = (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
 _RANDOM: Final = (0.2, 0.35, 0.5, 0.65, 0.8)
 
 
-def _rates(before: Mapping[float, float], after: Mapping[float, float], random: float) -> tuple[FailureRates, ...]:
+def _build_rates(
+    before: Mapping[float, float], after: Mapping[float, float], random: float
+) -> tuple[FailureRates, ...]:
     """Every pair of a rate before and a higher one after, by their weights, and the cases that fail at random."""
     broken = [FailureRates(a, b, p * q) for a, p in before.items() for b, q in after.items() if a < b]
-    total = sum(one.weight for one in broken)
-    scaled = [one._replace(weight=one.weight / total * (1 - random)) for one in broken]
+    total = sum(rates.weight for rates in broken)
+    scaled = [rates._replace(weight=rates.weight / total * (1 - random)) for rates in broken]
     return (*scaled, *(FailureRates(rate, rate, random / len(_ALWAYS)) for rate in _ALWAYS))
 
 
@@ -65,25 +67,25 @@ class SuiteKind(NamedTuple):
     is_broken: bool = True
 
 
-def _kinds(random: float) -> tuple[SuiteKind, ...]:
+def _build_kinds(random: float) -> tuple[SuiteKind, ...]:
     sometimes = {1 - rate: weight for rate, weight in _SOME.items()}
     at_random = tuple(FailureRates(rate, rate, 1 / len(_RANDOM)) for rate in _RANDOM)
     return (
-        SuiteKind(0.15, _rates(_LOW, _HIGH, random)),
-        SuiteKind(0.38, _rates(_LOW, _SOME, random)),
-        SuiteKind(0.4, _rates(sometimes, _SOME, random)),
+        SuiteKind(0.15, _build_rates(_LOW, _HIGH, random)),
+        SuiteKind(0.38, _build_rates(_LOW, _SOME, random)),
+        SuiteKind(0.4, _build_rates(sometimes, _SOME, random)),
         SuiteKind(0.07, at_random, is_broken=False),
     )
 
 
-KINDS: Final = _kinds(RANDOM)
+KINDS: Final = _build_kinds(RANDOM)
 """Kinds of suites. What one case shows of its kind counts for the others.
 
 Cases always fail from the first bad build on, or pass there now and then, or fail now and then before it too; or
 they fail at random, and no build is bad. What is learnt matters more than these weights, which were set so that
 suites whose cases all pass now and then are told right as often as the posterior says.
 """
-ALONE: Final = _kinds(0.0)
+SINGLE_CASE_KINDS: Final = _build_kinds(0.0)
 """The same for a single case: one that is not broken by a build between the ends says that none of them is."""
 
 
@@ -106,26 +108,26 @@ class BuildSearch:
         if builds <= 1 or cases < 1:
             raise ValueError(f"a search needs two builds and a case, got {builds} and {cases}")
         self.builds = builds
-        self._kinds, other_cause = (KINDS, OTHER_CAUSE) if cases > 1 else (ALONE, 0.0)
+        self._kinds, other_cause = (KINDS, OTHER_CAUSE) if cases > 1 else (SINGLE_CASE_KINDS, 0.0)
         self._answers = [_CaseAnswers(builds, self._kinds, other_cause) for _ in range(cases)]
-        self._out: set[int] = set()
+        self._excluded: set[int] = set()
         self._last: int | None = None
 
-    def record(self, build: int, case: int, *, failed: bool) -> None:
+    def record_answer(self, build: int, case: int, *, failed: bool) -> None:
         """Take an answer into account."""
-        self._answers[case] = self._answers[case].with_answer(build, failed=failed)
+        self._answers[case] = self._answers[case].add_answer(build, failed=failed)
         self._last = build
 
-    def leave_out(self, build: int) -> None:
+    def exclude_build(self, build: int) -> None:
         """Ask this build no more: it cannot be reached, or gives no answers. It may still be the first bad one."""
-        self._out.add(build)
+        self._excluded.add(build)
 
     @property
     def reachable(self) -> tuple[int, ...]:
         """The builds that are not left out."""
-        return tuple(build for build in range(self.builds) if build not in self._out)
+        return tuple(build for build in range(self.builds) if build not in self._excluded)
 
-    def posterior(self) -> tuple[float, ...]:
+    def compute_posterior(self) -> tuple[float, ...]:
         """How likely each hypothesis is, given the answers; they add up to 1."""
         return tuple(sum(column) for column in zip(*self._by_kind, strict=True))
 
@@ -137,48 +139,48 @@ class BuildSearch:
         none_is_bad = (*[0.0] * self.builds, 1.0)
         weights = [
             [
-                kind.weight * beforehand * prod(answers.likelihood[number][at] for answers in self._answers)
-                for at, beforehand in enumerate(broken if kind.is_broken else none_is_bad)
+                kind.weight * beforehand * prod(answers.likelihood[number][index] for answers in self._answers)
+                for index, beforehand in enumerate(broken if kind.is_broken else none_is_bad)
             ]
             for number, kind in enumerate(self._kinds)
         ]
         total = sum(map(sum, weights))
         return [[weight / total for weight in row] for row in weights]
 
-    def candidates(self) -> tuple[tuple[int, ...], ...]:
+    def group_hypotheses(self) -> tuple[tuple[int, ...], ...]:
         """The hypotheses in groups, in order: builds that only left-out ones part cannot be told apart."""
         groups: list[tuple[int, ...]] = [(0,)]
-        waiting: list[int] = []
+        unreachable: list[int] = []
         for build in range(1, self.builds):
-            waiting.append(build)
-            if build not in self._out:
-                groups.append(tuple(waiting))
-                waiting = []
-        if waiting:
-            groups.append(tuple(waiting))
+            unreachable.append(build)
+            if build not in self._excluded:
+                groups.append(tuple(unreachable))
+                unreachable = []
+        if unreachable:
+            groups.append(tuple(unreachable))
         return (*groups, (self.builds,))
 
-    def is_settled(self, enough: float = ENOUGH) -> bool:
-        """Whether one group of hypotheses is as likely as ``enough``."""
-        posterior = self.posterior()
-        return any(sum(posterior[at] for at in group) >= enough for group in self.candidates())
+    def is_settled(self, threshold: float = SETTLED_PROBABILITY) -> bool:
+        """Whether one group of hypotheses is as likely as ``threshold``."""
+        posterior = self.compute_posterior()
+        return any(sum(posterior[index] for index in group) >= threshold for group in self.group_hypotheses())
 
-    def next_question(self) -> BuildQuestion | None:
+    def choose_question(self) -> BuildQuestion | None:
         """The question that promises most; ``None`` where none promises anything."""
         by_kind = self._by_kind
         questions = [
-            BuildQuestion(build, case, _information(by_kind, answers.chance_of_failure(build)))
+            BuildQuestion(build, case, _compute_information(by_kind, answers.compute_failure_chances(build)))
             for build in self.reachable
             for case, answers in enumerate(self._answers)
         ]
-        best = max(questions, key=lambda one: one.information, default=None)
-        if best is None or best.information < LEAST_INFORMATION:
+        best = max(questions, key=lambda question: question.information, default=None)
+        if best is None or best.information < MIN_INFORMATION_BITS:
             return None
-        here = [one for one in questions if one.build == self._last]
-        stay = max(here, key=lambda one: one.information, default=best)
-        return stay if stay.information >= STAY * best.information else best
+        same_build = [question for question in questions if question.build == self._last]
+        stay = max(same_build, key=lambda question: question.information, default=best)
+        return stay if stay.information >= STAY_SHARE * best.information else best
 
-    def breaks_elsewhere(self, case: int) -> float:
+    def compute_elsewhere_probability(self, case: int) -> float:
         """How likely it is that this case does not break where the others do: at random, or by another build."""
         answers = self._answers[case]
         return sum(
@@ -217,24 +219,24 @@ class _CaseAnswers:
         self._failed = tuple(failed) or (0,) * builds
         self._passed = tuple(passed) or (0,) * builds
 
-    def with_answer(self, build: int, *, failed: bool) -> _CaseAnswers:
+    def add_answer(self, build: int, *, failed: bool) -> _CaseAnswers:
         counts = [list(self._passed), list(self._failed)]
         counts[failed][build] += 1
         return _CaseAnswers(self._builds, self._kinds, self._other_cause, counts[True], counts[False])
 
     @cached_property
     def _fits(self) -> tuple[tuple[_Fit, ...], ...]:
-        failed, passed = (list(accumulate(one, initial=0)) for one in (self._failed, self._passed))
+        failed, passed = (list(accumulate(counts, initial=0)) for counts in (self._failed, self._passed))
         sides = [
-            (failed[at], passed[at], failed[-1] - failed[at], passed[-1] - passed[at])
-            for at in range(self._builds + 1)
+            (failed[index], passed[index], failed[-1] - failed[index], passed[-1] - passed[index])
+            for index in range(self._builds + 1)
         ]
-        return tuple(tuple(_fit(kind.rates, *side) for side in sides) for kind in self._kinds)
+        return tuple(tuple(_fit_rates(kind.rates, *side) for side in sides) for kind in self._kinds)
 
     @cached_property
     def likelihood(self) -> tuple[tuple[float, ...], ...]:
         """Of the answers. Where the case broke by a build of its own, that is any of them."""
-        return tuple(self._spread([fit.likelihood for fit in fits]) for fits in self._fits)
+        return tuple(self._spread_chances([fit.likelihood for fit in fits]) for fits in self._fits)
 
     @cached_property
     def share_broken_here(self) -> tuple[tuple[float, ...], ...]:
@@ -244,19 +246,21 @@ class _CaseAnswers:
             for fits, chances in zip(self._fits, self.likelihood, strict=True)
         )
 
-    def chance_of_failure(self, build: int) -> Iterator[tuple[float, ...]]:
+    def compute_failure_chances(self, build: int) -> Iterator[tuple[float, ...]]:
         """How likely it is that it fails when it is asked of ``build``."""
         for fits, chances in zip(self._fits, self.likelihood, strict=True):
-            fails = self._spread([fit.before if build < at else fit.after for at, fit in enumerate(fits)])
+            fails = self._spread_chances(
+                [fit.before if build < index else fit.after for index, fit in enumerate(fits)]
+            )
             yield tuple(both / chance for both, chance in zip(fails, chances, strict=True))
 
-    def _spread(self, chances: Sequence[float]) -> tuple[float, ...]:
+    def _spread_chances(self, chances: Sequence[float]) -> tuple[float, ...]:
         """The chances, where the case may also have broken by any other build."""
         elsewhere = self._other_cause * sum(chances) / len(chances)
         return tuple((1 - self._other_cause) * chance + elsewhere for chance in chances)
 
 
-def _fit(
+def _fit_rates(
     rates: Sequence[FailureRates], failed_before: int, passed_before: int, failed_after: int, passed_after: int
 ) -> _Fit:
     total = by_before = by_after = broken = 0.0
@@ -271,18 +275,18 @@ def _fit(
     return _Fit(total, by_before, by_after, broken)
 
 
-def _information(by_kind: Sequence[Sequence[float]], chances: Iterator[Sequence[float]]) -> float:
+def _compute_information(by_kind: Sequence[Sequence[float]], chances: Iterator[Sequence[float]]) -> float:
     """What one answer is expected to tell about the hypothesis, in bits."""
     fails = [0.0] * len(by_kind[0])
     likely = [sum(column) for column in zip(*by_kind, strict=True)]
-    for row, given in zip(by_kind, chances, strict=True):
-        for at, (chance, failure) in enumerate(zip(row, given, strict=True)):
-            fails[at] += chance * failure
-    left = sum(p * _entropy(f / p) for p, f in zip(likely, fails, strict=True) if p > 0)
-    return _entropy(sum(fails)) - left
+    for row, failure_chances in zip(by_kind, chances, strict=True):
+        for index, (chance, failure) in enumerate(zip(row, failure_chances, strict=True)):
+            fails[index] += chance * failure
+    remaining = sum(p * _compute_entropy(f / p) for p, f in zip(likely, fails, strict=True) if p > 0)
+    return _compute_entropy(sum(fails)) - remaining
 
 
-def _entropy(chance: float) -> float:
+def _compute_entropy(chance: float) -> float:
     if chance <= 0 or chance >= 1:
         return 0.0
     return -chance * log2(chance) - (1 - chance) * log2(1 - chance)

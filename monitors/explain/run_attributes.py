@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from monitors.explain.first_look import first_look
+from monitors.explain.first_look import find_shared_causes
 from monitors.records.exchanges import Exchange
 from monitors.records.explanations import FirstLook, Value
 from monitors.records.grades import CaseOutcome
@@ -19,12 +19,12 @@ from monitors.records.runs import CaseResult
 
 ANSWER_LENGTHS: Final = (200, 800)
 """Characters from which an answer is medium, and long: one sentence, one screen of a phone."""
-LATENCIES_S: Final = (2.0, 4.0, 10.0)
+LATENCY_LIMITS_S: Final = (2.0, 4.0, 10.0)
 """Seconds that separate classes of latency; 4 s is the default objective of a run."""
 DECIDED: Final = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
-def first_look_at(results: Iterable[CaseResult], redact: Callable[[str], str]) -> FirstLook:
+def find_run_causes(results: Iterable[CaseResult], redact: Callable[[str], str]) -> FirstLook:
     """What the failed cases of a run have in common.
 
     A case failed if any of its asks did; ungraded ones are left out. ``redact`` masks personal data in what is
@@ -35,12 +35,14 @@ def first_look_at(results: Iterable[CaseResult], redact: Callable[[str], str]) -
         if result.assessment.outcome in DECIDED:
             asks[result.case.id].append(result)
     chosen = [min(same, key=_is_correct) for same in asks.values()]
-    found = first_look([attributes_of(result) for result in chosen], [not _is_correct(result) for result in chosen])
-    causes = (cause.reword(_masked(cause.conditions, redact)) for cause in found.causes)
-    return found.replace_causes(tuple(causes))
+    look = find_shared_causes(
+        [collect_attributes(result) for result in chosen], [not _is_correct(result) for result in chosen]
+    )
+    causes = (cause.reword(_redact_conditions(cause.conditions, redact)) for cause in look.causes)
+    return look.replace_causes(tuple(causes))
 
 
-def _masked(conditions: Mapping[str, Value], redact: Callable[[str], str]) -> dict[str, Value]:
+def _redact_conditions(conditions: Mapping[str, Value], redact: Callable[[str], str]) -> dict[str, Value]:
     return {name: redact(value) if isinstance(value, str) else value for name, value in conditions.items()}
 
 
@@ -48,10 +50,10 @@ def _is_correct(result: CaseResult) -> bool:
     return result.assessment.outcome is CaseOutcome.CORRECT
 
 
-def attributes_of(result: CaseResult) -> dict[str, Value]:
+def collect_attributes(result: CaseResult) -> dict[str, Value]:
     """What is recorded of one case, by names for people. What is not known of it is left out."""
     case, exchange = result.case, result.result
-    found: dict[str, Value] = {
+    attributes: dict[str, Value] = {
         "type": case.type,
         "language": case.language.value,
         "severity": int(case.severity),
@@ -62,24 +64,24 @@ def attributes_of(result: CaseResult) -> dict[str, Value]:
         "attempts": 1 + len(exchange.failed_attempts),
     }
     if isinstance(exchange, Exchange):
-        found |= _of_answer(exchange)
-    return {name: value for name, value in found.items() if value is not None}
+        attributes |= _collect_answer_attributes(exchange)
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
-def _of_answer(exchange: Exchange) -> dict[str, Value]:
+def _collect_answer_attributes(exchange: Exchange) -> dict[str, Value]:
     return {
         "answered by": exchange.app_path,
         "version": exchange.app_version,
         "cited source": next(iter(exchange.listed_citations), None),
         "answer": ("short", "medium", "long")[bisect_right(ANSWER_LENGTHS, len(exchange.graded_text))],
-        "latency": _latency(exchange.timings.total_ms / 1000),
+        "latency": _classify_latency(exchange.timings.total_ms / 1000),
     }
 
 
-def _latency(total_s: float) -> str:
+def _classify_latency(total_s: float) -> str:
     names: Sequence[str] = (
-        f"under {LATENCIES_S[0]:g} s",
-        *(f"{low:g} to {high:g} s" for low, high in pairwise(LATENCIES_S)),
-        f"over {LATENCIES_S[-1]:g} s",
+        f"under {LATENCY_LIMITS_S[0]:g} s",
+        *(f"{low:g} to {high:g} s" for low, high in pairwise(LATENCY_LIMITS_S)),
+        f"over {LATENCY_LIMITS_S[-1]:g} s",
     )
-    return names[bisect_right(LATENCIES_S, total_s)]
+    return names[bisect_right(LATENCY_LIMITS_S, total_s)]

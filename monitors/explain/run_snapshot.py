@@ -16,9 +16,9 @@ from monitors.records.exchanges import Exchange, PageInfo
 from monitors.records.runs import CaseResult
 from monitors.records.snapshots import AnswerMark, RunSnapshot
 
-LONGEST: Final = 120
-MOST_FIGURES: Final = 16
-MOST_SOURCES: Final = 8
+MAX_VALUE_CHARACTERS: Final = 120
+MAX_FIGURES: Final = 16
+MAX_SOURCES: Final = 8
 """Of one answer; more are a list of everything, and say nothing."""
 _NUMBER: Final = re.compile(r"\d[\d.,]*")
 _TOKEN: Final = re.compile(r"\w+")
@@ -29,14 +29,14 @@ _CLAUSE: Final = re.compile(
 """What stands behind a document's name in a citation: where in it."""
 
 
-def snapshot_of(
-    known: RunSnapshot,
+def build_snapshot(
+    setup: RunSnapshot,
     results: Iterable[CaseResult],
     *,
     citation_patterns: Sequence[str],
     redact: Callable[[str], str],
 ) -> RunSnapshot:
-    """``known`` with what the exchanges of a run say.
+    """``setup`` with what the exchanges of a run say.
 
     ``citation_patterns`` find the sources named in a text. ``redact`` masks personal data in what an application
     writes: a snapshot is stored for longer than its answers.
@@ -49,12 +49,12 @@ def snapshot_of(
         if result.result.evidence.page is not None:
             values.add_page(result.result.evidence.page)
         if isinstance(result.result, Exchange):
-            mark = answer_mark(result, result.result, citation_patterns, redact)
+            mark = build_answer_mark(result, result.result, citation_patterns, redact)
             values.add_exchange(result.result, mark.cited)
             under_way.append(result.result.concurrency)
             if result.result.repeat == 0:
                 marks.append(mark)
-    return known.add_exchanges(
+    return setup.add_exchanges(
         versions=values.count_named("versions"),
         models=values.count("models"),
         fingerprints=values.count("fingerprints"),
@@ -70,41 +70,41 @@ def snapshot_of(
     )
 
 
-def answer_mark(
+def build_answer_mark(
     result: CaseResult, exchange: Exchange, citation_patterns: Sequence[str], redact: Callable[[str], str]
 ) -> AnswerMark:
     """What an answer is compared by."""
     text = exchange.graded_text
     written = [citation.source for citation in find_citations(text, citation_patterns)]
     listed = [] if written else list(exchange.listed_citations)
-    named = dict.fromkeys(redact(document_name(source)) for source in (*written, *listed))
-    cited = tuple(named)[:MOST_SOURCES]
-    plain = unicodedata.normalize("NFKC", text)
+    document_names = dict.fromkeys(redact(parse_document_name(source)) for source in (*written, *listed))
+    cited = tuple(document_names)[:MAX_SOURCES]
+    normalised = unicodedata.normalize("NFKC", text)
     return AnswerMark(
         case_id=result.case.id,
         document=result.case.provenance.document or next(iter(cited), None),
         cited=cited,
         refused=read_refusal(text).refused,
-        text=_digest(" ".join(_TOKEN.findall(plain.casefold()))),
-        figures=_figures(plain),
+        text=_hash_text(" ".join(_TOKEN.findall(normalised.casefold()))),
+        figures=_hash_figures(normalised),
         characters=len(text),
         total_ms=round(exchange.timings.total_ms),
     )
 
 
-def _figures(plain: str) -> tuple[str, ...]:
+def _hash_figures(text: str) -> tuple[str, ...]:
     """The numbers that a text states, each once; of very many a part that is the same for the same numbers."""
-    numbers = {number.strip(".,").replace(",", "") for number in _NUMBER.findall(plain)}
-    return tuple(sorted(_digest(number)[:6] for number in numbers))[:MOST_FIGURES]
+    numbers = {number.strip(".,").replace(",", "") for number in _NUMBER.findall(text)}
+    return tuple(sorted(_hash_text(number)[:6] for number in numbers))[:MAX_FIGURES]
 
 
-def document_name(source: str) -> str:
+def parse_document_name(source: str) -> str:
     """The document that a citation names, without the place in it: of ``Gold, clause 4.2`` it is ``Gold``."""
-    plain = " ".join(source.split())
-    return (_CLAUSE.sub("", plain) or plain)[:LONGEST]
+    citation = " ".join(source.split())
+    return (_CLAUSE.sub("", citation) or citation)[:MAX_VALUE_CHARACTERS]
 
 
-def _digest(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -133,9 +133,9 @@ class _ValueCounts:
         build = payload.build if payload else None
         self._add("models", (build.model if build else None) or exchange.app_path)
         self._add("fingerprints", build.fingerprint if build else None)
-        self._add_all("versions", {**(build.versions if build else {}), **_named("app", exchange.app_version)})
+        self._add_all("versions", {**(build.versions if build else {}), **_name_value("app", exchange.app_version)})
         for name, version in payload.document_versions.items() if payload else ():
-            self._add_all("document_versions", {self._redact(document_name(name)): version})
+            self._add_all("document_versions", {self._redact(parse_document_name(name)): version})
         for document in cited:
             self._add("documents", document)
 
@@ -149,12 +149,12 @@ class _ValueCounts:
 
     def _add(self, field: str, value: str | None) -> None:
         if value:
-            self._plain.setdefault(field, Counter())[value[:LONGEST]] += 1
+            self._plain.setdefault(field, Counter())[value[:MAX_VALUE_CHARACTERS]] += 1
 
     def _add_all(self, field: str, values: Mapping[str, str]) -> None:
         for name, value in values.items():
-            self._named[field].setdefault(name[:LONGEST], Counter())[value[:LONGEST]] += 1
+            self._named[field].setdefault(name[:MAX_VALUE_CHARACTERS], Counter())[value[:MAX_VALUE_CHARACTERS]] += 1
 
 
-def _named(name: str, value: str | None) -> dict[str, str]:
+def _name_value(name: str, value: str | None) -> dict[str, str]:
     return {name: value} if value else {}

@@ -23,18 +23,18 @@ from typing import Final, NamedTuple
 from monitors.records.base import Record
 
 Turns = tuple[str, ...]
-Asked = Callable[[Turns], Awaitable[bool | None]]
+Ask = Callable[[Turns], Awaitable[bool | None]]
 """Asks a question once: whether it fails in the same way; ``None`` where nothing came that could be graded."""
 
-BY_CHANCE: Final = 0.05
+CHANCE_FAILURE_RATE: Final = 0.05
 """How often a question without what makes the case fail is held to fail by chance."""
-ODDS: Final = 10.0
-CONFIRMED: Final = 3
+DECISION_ODDS: Final = 10.0
+CONFIRMING_FAILURES: Final = 3
 """So many failures of the smallest question are seen before it is said to fail."""
-FIRST_ASKS: Final = 3
-MOST_ASKS: Final = 5
+MIN_ASKS: Final = 3
+MAX_ASKS: Final = 5
 """A question that is not decided after so many asks does not count as failing."""
-MOST_SILENT: Final = 3
+MAX_UNANSWERED: Final = 3
 """After so many questions in a row without a graded answer nothing more is asked."""
 _FAILED_BEFORE, _ASKED_BEFORE = 3.8, 4.0
 """What is held of the case beforehand: it fails 95 % of the time, as if seen in four asks."""
@@ -62,27 +62,27 @@ class _Word(NamedTuple):
     places: tuple[int, int, int, int]
 
 
-def tokens_of(turns: Sequence[str]) -> Iterator[_Word]:
+def split_words(turns: Sequence[str]) -> Iterator[_Word]:
     """The words of a conversation in order."""
     sentence = clause = count = 0
     for turn, text in enumerate(turns):
         end = 0
-        for found in _WORD.finditer(text):
-            yield _Word(found[0], text[end : found.start()], (turn, sentence, clause, count))
-            end, count = found.end(), count + 1
-            ends_sentence = _SENTENCE_END.search(found[0]) is not None
+        for match in _WORD.finditer(text):
+            yield _Word(match[0], text[end : match.start()], (turn, sentence, clause, count))
+            end, count = match.end(), count + 1
+            ends_sentence = _SENTENCE_END.search(match[0]) is not None
             sentence += ends_sentence
-            clause += ends_sentence or _CLAUSE_END.search(found[0]) is not None
+            clause += ends_sentence or _CLAUSE_END.search(match[0]) is not None
         sentence, clause = sentence + 1, clause + 1
 
 
-def turns_of(tokens: Iterable[_Word]) -> Turns:
+def join_words(tokens: Iterable[_Word]) -> Turns:
     """The conversation of these words: a turn without any is left out."""
     by_turn = groupby(tokens, key=lambda word: word.places[0])
     return tuple("".join(word.gap + word.text for word in same).strip() for _, same in by_turn)
 
 
-def token_count(turns: Iterable[str]) -> int:
+def count_words(turns: Iterable[str]) -> int:
     """How many words a conversation has."""
     return sum(len(_WORD.findall(turn)) for turn in turns)
 
@@ -136,86 +136,86 @@ class _Count:
         return self.failed + self.passed
 
 
-async def shrink(turns: Sequence[str], ask: Asked, *, budget: int) -> ShrunkQuestion:
+async def shrink_question(turns: Sequence[str], ask: Ask, *, budget: int) -> ShrunkQuestion:
     """The smallest question that fails like ``turns``, by at most ``budget`` asks of anything.
 
     Whatever ends it, the result is a question that failed when it was asked, the whole one at worst.
     """
-    search = _QuestionSearch(tuple(tokens_of(turns)), ask, budget)
+    search = _QuestionSearch(tuple(split_words(turns)), ask, budget)
     try:
         await search.run()
         end = ShrinkEnd.SMALLEST
     except _Stop as stop:
         end = stop.end
-    return search.result(end)
+    return search.build_result(end)
 
 
 @dataclass
 class _QuestionSearch:
     tokens: tuple[_Word, ...]
-    ask: Asked
+    ask: Ask
     budget: int
     probes: int = 0
-    silent: int = 0
+    unanswered: int = 0
     needed: int = 1
     """So many failures a question needs before it counts as failing; it rises when that was too few."""
     counts: dict[Turns, _Count] = field(default_factory=dict[Turns, _Count])
     best: tuple[_Word, ...] = ()
     sure: tuple[_Word, ...] = ()
-    followed: set[Turns] = field(default_factory=set[Turns])
+    failing: set[Turns] = field(default_factory=set[Turns])
     """The case and what its levels left: all of them fail, as often as the case does."""
 
     async def run(self) -> None:
         self.best = self.sure = self.tokens
-        self.followed.add(turns_of(self.tokens))
+        self.failing.add(join_words(self.tokens))
         await self._check_case()
         while True:
             before = self.sure
             for place in range(len(ShrinkLevel)):
-                await self._level(place)
-            if self.sure == before and await self._is_sure(CONFIRMED):
+                await self._shrink_level(place)
+            if self.sure == before and await self._is_sure(CONFIRMING_FAILURES):
                 return
 
     async def _check_case(self) -> None:
         """Ask the whole case, more often where it passed. Where it fails half of the time or less, that ends it."""
-        count = self._count(self.tokens)
-        while count.asked < FIRST_ASKS or (count.passed and count.asked < MOST_ASKS):
+        count = self._get_count(self.tokens)
+        while count.asked < MIN_ASKS or (count.passed and count.asked < MAX_ASKS):
             await self._probe(self.tokens)
-            if count.passed >= FIRST_ASKS and not count.failed:
+            if count.passed >= MIN_ASKS and not count.failed:
                 break
         if count.failed <= count.passed:  # what fails that seldom cannot be told from what fails by chance
             raise _Stop(ShrinkEnd.PASSES)
 
-    async def _level(self, place: int) -> None:
+    async def _shrink_level(self, place: int) -> None:
         """Leave out what can be left out at one level, and make sure that the rest fails."""
         self.best = self.sure
         parts = [tuple(same) for _, same in groupby(self.sure, key=lambda word: word.places[place])]
-        parts = await self._cut(parts, at_end=True)
-        parts = await self._cut(parts, at_end=False)
-        await self._thin(parts[:1], parts[1:-1], parts[1:][-1:], is_needed=False)
+        parts = await self._cut_side(parts, at_end=True)
+        parts = await self._cut_side(parts, at_end=False)
+        await self._thin_middle(parts[:1], parts[1:-1], parts[1:][-1:], is_needed=False)
         if await self._is_sure(self.needed + 1):
             self.sure = self.best
-            self.followed.add(turns_of(self.sure))
+            self.failing.add(join_words(self.sure))
         else:
             self.needed += 1
             self.best = self.sure
 
-    async def _cut(self, parts: list[tuple[_Word, ...]], *, at_end: bool) -> list[tuple[_Word, ...]]:
+    async def _cut_side(self, parts: list[tuple[_Word, ...]], *, at_end: bool) -> list[tuple[_Word, ...]]:
         """The fewest parts from the other side that still fail, found by halves."""
-        fewest, enough = 1, len(parts)
+        low, high = 1, len(parts)
 
-        def first(count: int) -> list[tuple[_Word, ...]]:
+        def keep(count: int) -> list[tuple[_Word, ...]]:
             return parts[:count] if at_end else parts[len(parts) - count :]
 
-        while fewest < enough:
-            middle = (fewest + enough) // 2
-            if await self._fails(first(middle)):
-                enough = middle
+        while low < high:
+            middle = (low + high) // 2
+            if await self._fails(keep(middle)):
+                high = middle
             else:
-                fewest = middle + 1
-        return first(enough)
+                low = middle + 1
+        return keep(high)
 
-    async def _thin(
+    async def _thin_middle(
         self,
         before: list[tuple[_Word, ...]],
         middle: list[tuple[_Word, ...]],
@@ -229,57 +229,62 @@ class _QuestionSearch:
         if len(middle) == 1:
             return middle
         half = len(middle) // 2
-        left = await self._thin(before, middle[:half], [*middle[half:], *after], is_needed=False)
-        right = await self._thin([*before, *left], middle[half:], after, is_needed=not left)
+        left = await self._thin_middle(before, middle[:half], [*middle[half:], *after], is_needed=False)
+        right = await self._thin_middle([*before, *left], middle[half:], after, is_needed=not left)
         return [*left, *right]
 
     async def _fails(self, parts: Sequence[tuple[_Word, ...]]) -> bool:
         tokens = tuple(word for part in parts for word in part)
-        count = self._count(tokens)
-        while count.asked < MOST_ASKS:
-            odds = self._odds(count)
-            if odds >= ODDS and count.failed >= self.needed:
+        count = self._get_count(tokens)
+        while count.asked < MAX_ASKS:
+            odds = self._compute_odds(count)
+            if odds >= DECISION_ODDS and count.failed >= self.needed:
                 self.best = tokens
                 return True
-            if odds <= 1 / ODDS:
+            if odds <= 1 / DECISION_ODDS:
                 return False
             await self._probe(tokens)
         return False
 
-    def _odds(self, count: _Count) -> float:
+    def _compute_odds(self, count: _Count) -> float:
         """How much likelier the answers are if it fails as often as the case than if it fails by chance."""
-        seen = [self.counts[turns] for turns in self.followed]
-        failed, asked = sum(one.failed for one in seen), sum(one.asked for one in seen)
+        failing_counts = [self.counts[turns] for turns in self.failing]
+        failed, asked = (
+            sum(failing_count.failed for failing_count in failing_counts),
+            sum(failing_count.asked for failing_count in failing_counts),
+        )
         rate = (failed + _FAILED_BEFORE) / (asked + _ASKED_BEFORE)
-        return (rate / BY_CHANCE) ** count.failed * ((1 - rate) / (1 - BY_CHANCE)) ** count.passed
+        return (rate / CHANCE_FAILURE_RATE) ** count.failed * (
+            (1 - rate) / (1 - CHANCE_FAILURE_RATE)
+        ) ** count.passed
 
     async def _is_sure(self, failures: int) -> bool:
         """Whether the best so far has failed so often, and seldom passed; it is asked until one of both shows."""
-        count = self._count(self.best)
+        count = self._get_count(self.best)
         while count.failed < failures:
             await self._probe(self.best)
             if count.passed > 1 and count.passed >= count.failed:
                 return False
         return True
 
-    def _count(self, tokens: tuple[_Word, ...]) -> _Count:
-        return self.counts.setdefault(turns_of(tokens), _Count())
+    def _get_count(self, tokens: tuple[_Word, ...]) -> _Count:
+        return self.counts.setdefault(join_words(tokens), _Count())
 
     async def _probe(self, tokens: tuple[_Word, ...]) -> None:
         if self.probes >= self.budget:
             raise _Stop(ShrinkEnd.BUDGET)
         self.probes += 1
-        failed = await self.ask(turns_of(tokens))
-        self.silent = self.silent + 1 if failed is None else 0
-        if self.silent >= MOST_SILENT:
+        failed = await self.ask(join_words(tokens))
+        self.unanswered = self.unanswered + 1 if failed is None else 0
+        if self.unanswered >= MAX_UNANSWERED:
             raise _Stop(ShrinkEnd.SILENT)
-        count = self._count(tokens)
+        count = self._get_count(tokens)
         count.failed += failed is True
         count.passed += failed is not True
 
-    def result(self, end: ShrinkEnd) -> ShrunkQuestion:
-        found = self.best if self._count(self.best).failed > self._count(self.best).passed else self.sure
-        turns, whole, count = turns_of(found), self._count(self.tokens), self._count(found)
+    def build_result(self, end: ShrinkEnd) -> ShrunkQuestion:
+        tokens = self.best if self._get_count(self.best).failed > self._get_count(self.best).passed else self.sure
+        turns, whole, count = join_words(tokens), self._get_count(self.tokens), self._get_count(tokens)
         return ShrunkQuestion(
             turns=turns,
             end=end,
@@ -288,6 +293,6 @@ class _QuestionSearch:
             first_failed=whole.failed,
             first_asked=whole.asked,
             probes=self.probes,
-            length=len(found),
+            length=len(tokens),
             length_before=len(self.tokens),
         )

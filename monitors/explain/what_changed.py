@@ -13,18 +13,18 @@ from math import comb
 from statistics import median
 from typing import Final, NamedTuple
 
-from monitors.explain.first_look import first_look
+from monitors.explain.first_look import find_shared_causes
 from monitors.plural import plural
 from monitors.records.explanations import Cause
 from monitors.records.grades import JudgeLineage
 from monitors.records.runs import RunReport
 from monitors.records.snapshots import OURS, AnswerMark, ChangeKind, RunChange, RunSnapshot, Values, WhatChanged
-from monitors.stats.intervals import median_interval, wilson
-from monitors.stats.paired import mcnemar
+from monitors.stats.intervals import compute_median_interval, compute_wilson_interval
+from monitors.stats.paired import compute_mcnemar_p_value
 
 ALPHA: Final = 0.01
 """How often an unchanged application may be said to behave otherwise, for each kind of behaviour."""
-FEWEST_PAIRS: Final = 8
+MIN_PAIRS: Final = 8
 """With fewer cases that both runs answered nothing can be told from chance at `ALPHA`."""
 LATENCY_RATIO, LATENCY_MS = 1.5, 200
 """Medians nearer to each other differ by the hour of the day and by what else a machine does."""
@@ -32,33 +32,37 @@ LENGTH_RATIO, LENGTH_CHARACTERS = 1.3, 40
 CONCURRENCY_RATIO: Final = 1.5
 REPEATED_SHARE: Final = 0.5
 """With so many answers word for word the same, the application repeats itself: then each other word counts."""
-MOST_NAMED: Final = 3
-_SHOWN: Final = 12
-_PAIRED: Final = frozenset({"target", "probe", "graders"})
+MAX_NAMED: Final = 3
+_HASH_CHARACTERS: Final = 12
+_PAIRED_SETTINGS: Final = frozenset({"target", "probe", "graders"})
 """Parts of the configuration by which answers are got and read."""
 
 ADDRESS: Final = "address"
 """The part of the target's settings that says where it is asked; the whole has what it is called, too."""
 
-_SIDES: Final = ("deploy", "model", "document versions", "page")
+_COMPARED_PARTS: Final = ("deploy", "model", "document versions", "page")
 
 
-def what_changed(now: RunSnapshot, since: RunReport | None) -> WhatChanged:
+def find_run_changes(now: RunSnapshot, since: RunReport | None) -> WhatChanged:
     """What differs from ``since``, the last accepted run; where it has no snapshot, why that cannot be said."""
     if since is None:
         return WhatChanged(missing="no earlier PASS is recorded")
-    known = WhatChanged(since_run_id=since.run_id, since_commit=since.commit, since=since.finished_at)
+    comparison = WhatChanged(since_run_id=since.run_id, since_commit=since.commit, since=since.finished_at)
     before = since.snapshot
     if before is None:
-        return known.refuse("the last PASS was recorded before Lookout noted such things")
-    causes = [*_ours(before, now), *_apps(before, now), *_tools(before, now)]
-    behaviour = list(_behaviour(before, now))
+        return comparison.refuse("the last PASS was recorded before Lookout noted such things")
+    causes = [
+        *_find_monitor_changes(before, now),
+        *_find_application_changes(before, now),
+        *_find_tool_changes(before, now),
+    ]
+    behaviour = list(_find_behaviour_changes(before, now))
     if causes:
         behaviour = [change.follow() for change in behaviour]
-    return known.add_changes((*causes, *behaviour), tuple(_not_known(before, now)))
+    return comparison.add_changes((*causes, *behaviour), tuple(_list_unknown_parts(before, now)))
 
 
-def our_settings_alone(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
+def list_changed_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
     """What of where and how the target is asked (`ADDRESS`, ``probe``) differs from run ``since``.
 
     Empty where something of the application is known to differ, and where another version of Lookout ran: it may
@@ -67,134 +71,154 @@ def our_settings_alone(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
     before = since.snapshot
     if before is None or before.lookout != now.lookout:
         return ()
-    if not what_changed(now, since).claimed <= OURS:
+    if not find_run_changes(now, since).claimed <= OURS:
         return ()
-    known = before.settings.keys() & now.settings.keys() & {ADDRESS, "probe"}
-    return tuple(name for name in sorted(known) if before.settings[name] != now.settings[name])
+    shared_settings = before.settings.keys() & now.settings.keys() & {ADDRESS, "probe"}
+    return tuple(name for name in sorted(shared_settings) if before.settings[name] != now.settings[name])
 
 
 # --- Lookout's own side ----------------------------------------------------------------------------------------
 
 
-def _ours(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
+def _find_monitor_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     """What decides verdicts: the suite, graders, judges and settings."""
     if before.suite_sha256 != now.suite_sha256:
-        was, is_now = (f"{one.suite_sha256[:_SHOWN]} ({plural(one.cases, 'case')})" for one in (before, now))
-        yield _change(ChangeKind.SUITE, f"the suite was {was}, is {is_now}")
+        was, is_now = (
+            f"{snapshot.suite_sha256[:_HASH_CHARACTERS]} ({plural(snapshot.cases, 'case')})"
+            for snapshot in (before, now)
+        )
+        yield _build_change(ChangeKind.SUITE, f"the suite was {was}, is {is_now}")
     for name in sorted(before.graders.keys() | now.graders.keys() if before.graders and now.graders else ()):
-        was, is_now = (f"version {one.graders[name]}" if name in one.graders else "none" for one in (before, now))
+        was, is_now = (
+            f"version {snapshot.graders[name]}" if name in snapshot.graders else "none"
+            for snapshot in (before, now)
+        )
         if was != is_now:
-            yield _change(ChangeKind.MONITOR, f"the grader {name} was {was}, is {is_now}")
+            yield _build_change(ChangeKind.MONITOR, f"the grader {name} was {was}, is {is_now}")
     if before.judges and now.judges and set(before.judges) != set(now.judges):
-        yield _change(ChangeKind.MONITOR, f"the judge was {_judges(before.judges)}, is {_judges(now.judges)}")
+        yield _build_change(
+            ChangeKind.MONITOR, f"the judge was {_format_judges(before.judges)}, is {_format_judges(now.judges)}"
+        )
     for name in sorted(before.settings.keys() & now.settings.keys() - {ADDRESS}):
         if before.settings[name] != now.settings[name]:
-            yield _change(ChangeKind.MONITOR, f"lookout.toml has other settings for {name}")
+            yield _build_change(ChangeKind.MONITOR, f"lookout.toml has other settings for {name}")
 
 
-def _tools(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
+def _find_tool_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     """What asks and reads: it seldom decides a verdict."""
     for name, was, is_now in (("browser", before.browser, now.browser), ("Lookout", before.lookout, now.lookout)):
         if was and is_now and was != is_now:
             article = "" if name == "Lookout" else "the "
-            yield _change(ChangeKind.MONITOR, f"{article}{name} was {was}, is {is_now}")
+            yield _build_change(ChangeKind.MONITOR, f"{article}{name} was {was}, is {is_now}")
 
 
-def _judges(judges: Sequence[JudgeLineage]) -> str:
-    named = (f"{one.model} (prompt {one.prompt_sha256[:8]}, rubric {one.rubric_version})" for one in judges)
-    return " and ".join(sorted(named))
+def _format_judges(judges: Sequence[JudgeLineage]) -> str:
+    judge_texts = (
+        f"{judge.model} (prompt {judge.prompt_sha256[:8]}, rubric {judge.rubric_version})" for judge in judges
+    )
+    return " and ".join(sorted(judge_texts))
 
 
 # --- the application's side ------------------------------------------------------------------------------------
 
 
-def _apps(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
+def _find_application_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     if before.commit and now.commit and before.commit != now.commit:
         when = f", deployed {now.deployed_at:%Y-%m-%d %H:%M} UTC" if now.deployed_at else ""
-        yield _change(ChangeKind.APPLICATION, f"the deploy was {before.commit}, is {now.commit}{when}")
-    yield from _values(ChangeKind.MODEL, "the model", before.models, now.models)
-    yield from _values(ChangeKind.MODEL, "the model's fingerprint", before.fingerprints, now.fingerprints)
+        yield _build_change(ChangeKind.APPLICATION, f"the deploy was {before.commit}, is {now.commit}{when}")
+    yield from _find_value_changes(ChangeKind.MODEL, "the model", before.models, now.models)
+    yield from _find_value_changes(
+        ChangeKind.MODEL, "the model's fingerprint", before.fingerprints, now.fingerprints
+    )
     for name in sorted(before.versions.keys() & now.versions.keys()):
-        yield from _values(ChangeKind.APPLICATION, f"its {name}", before.versions[name], now.versions[name])
-    yield from _document_versions(before, now)
-    yield from _page(before, now)
+        yield from _find_value_changes(
+            ChangeKind.APPLICATION, f"its {name}", before.versions[name], now.versions[name]
+        )
+    yield from _find_document_version_changes(before, now)
+    yield from _find_page_changes(before, now)
 
 
-def _document_versions(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
+def _find_document_version_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     both = sorted(before.document_versions.keys() & now.document_versions.keys())
     changed = [
         change
         for name in both
-        for change in _values(
+        for change in _find_value_changes(
             ChangeKind.CONTENT,
             f"the document {name}",
             before.document_versions[name],
             now.document_versions[name],
         )
     ]
-    yield from changed[:MOST_NAMED]
-    if len(changed) > MOST_NAMED:
-        more = plural(len(changed) - MOST_NAMED, "other document")
-        yield _change(ChangeKind.CONTENT, f"{more} changed too, of {len(both):,} with a version")
+    yield from changed[:MAX_NAMED]
+    if len(changed) > MAX_NAMED:
+        more = plural(len(changed) - MAX_NAMED, "other document")
+        yield _build_change(ChangeKind.CONTENT, f"{more} changed too, of {len(both):,} with a version")
 
 
-def _page(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
-    found = [
-        *_values(ChangeKind.PAGE, "the page's title", before.titles, now.titles),
-        *_values(ChangeKind.PAGE, "the page's framework", before.frameworks, now.frameworks),
-        *_bundles(before, now),
+def _find_page_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
+    page_changes = [
+        *_find_value_changes(ChangeKind.PAGE, "the page's title", before.titles, now.titles),
+        *_find_value_changes(ChangeKind.PAGE, "the page's framework", before.frameworks, now.frameworks),
+        *_find_bundle_changes(before, now),
     ]
-    yield from found or _values(ChangeKind.PAGE, "the page's HTML", before.shells, now.shells)
+    yield from page_changes or _find_value_changes(ChangeKind.PAGE, "the page's HTML", before.shells, now.shells)
 
 
-def _bundles(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
+def _find_bundle_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     """Scripts and styles that every load of the page had, and no load has in the other run."""
     if not (before.bundles and now.bundles):
         return
     gone = [name for name, count in before.bundles.items() if count == before.pages and name not in now.bundles]
     new = [name for name, count in now.bundles.items() if count == now.pages and name not in before.bundles]
     if gone or new:
-        yield _change(
+        yield _build_change(
             ChangeKind.PAGE,
-            f"the page's scripts and styles: {_named(gone) or 'none'} gone, {_named(new) or 'none'} new",
+            f"the page's scripts and styles: {_join_names(gone) or 'none'} gone, {_join_names(new) or 'none'} new",
         )
 
 
-def _values(kind: ChangeKind, what: str, before: Values, now: Values) -> Iterator[RunChange]:
-    if _differ(before, now):
-        yield _change(kind, f"{what} was {_counted(before)}, is {_counted(now)}")
+def _find_value_changes(kind: ChangeKind, subject: str, before: Values, now: Values) -> Iterator[RunChange]:
+    if _has_changed_values(before, now):
+        yield _build_change(kind, f"{subject} was {_format_counts(before)}, is {_format_counts(now)}")
 
 
-def _differ(before: Values, now: Values) -> bool:
+def _has_changed_values(before: Values, now: Values) -> bool:
     """Whether other values were seen: one in place of one, or so many new or gone that it is no chance.
 
     A value that nearly every answer has to itself is an id, and says nothing.
     """
-    if not before or not now or any(_is_an_id(values) for values in (before, now)):
+    if not before or not now or any(_is_id(values) for values in (before, now)):
         return False
     if len(before) == len(now) == 1:
         return before.keys() != now.keys()
     new = sum(count for value, count in now.items() if value not in before)
     gone = sum(count for value, count in before.items() if value not in now)
     total, total_now = sum(before.values()) + sum(now.values()), sum(now.values())
-    return min(_all_on_one_side(new, total_now, total), _all_on_one_side(gone, total - total_now, total)) < ALPHA
+    return (
+        min(
+            _compute_one_sided_probability(new, total_now, total),
+            _compute_one_sided_probability(gone, total - total_now, total),
+        )
+        < ALPHA
+    )
 
 
-def _is_an_id(values: Values) -> bool:
+def _is_id(values: Values) -> bool:
     total = sum(values.values())
     return total > 2 and 2 * len(values) > total  # noqa: PLR2004 - of two nobody can say
 
 
-def _all_on_one_side(count: int, side: int, total: int) -> float:
+def _compute_one_sided_probability(count: int, side: int, total: int) -> float:
     """Fisher's exact test: the probability that ``count`` answers all fall on one side by chance."""
     return comb(side, count) / comb(total, count)
 
 
-def _counted(values: Values) -> str:
+def _format_counts(values: Values) -> str:
     if len(values) == 1:
         return next(iter(values))
-    most = sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
-    return _named([f"{value} ({count:,})" for value, count in most])
+    most_frequent = sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
+    return _join_names([f"{value} ({count:,})" for value, count in most_frequent])
 
 
 # --- behaviour -------------------------------------------------------------------------------------------------
@@ -221,47 +245,47 @@ class _Pair(NamedTuple):
         return not (self.before.refused or self.now.refused)
 
 
-def _behaviour(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
+def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     """Only over the same questions, got and read in the same way."""
     if before.suite_sha256 != now.suite_sha256 or before.lookout != now.lookout:
         return
-    if any(before.settings.get(name) != now.settings.get(name) for name in _PAIRED):
+    if any(before.settings.get(name) != now.settings.get(name) for name in _PAIRED_SETTINGS):
         return
     earlier = {mark.case_id: mark for mark in before.answers}
     shared = sorted((mark for mark in now.answers if mark.case_id in earlier), key=lambda mark: mark.case_id)
     pairs = [_Pair(earlier[mark.case_id], mark) for mark in shared]
-    if len(pairs) < FEWEST_PAIRS:
+    if len(pairs) < MIN_PAIRS:
         return
-    about = _changed_documents(pairs)
-    yield from (_document_change(cause, now) for cause in about)
-    named = {cause.conditions["document"] for cause in about}
-    rest = [pair for pair in pairs if pair.document not in named]  # what the documents do not explain
-    found = [*_refusals(rest), *_uncited(rest)]
-    if not (about or found):
-        yield from _cited_documents(before, now)
-    yield from found
-    yield from _latency(rest, before, now)
-    yield from _lengths(rest)
+    causes = _find_changed_documents(pairs)
+    yield from (_build_document_change(cause, now) for cause in causes)
+    explained = {cause.conditions["document"] for cause in causes}
+    unexplained = [pair for pair in pairs if pair.document not in explained]  # what the documents do not explain
+    changes = [*_find_refusal_change(unexplained), *_find_citation_change(unexplained)]
+    if not (causes or changes):
+        yield from _find_cited_document_changes(before, now)
+    yield from changes
+    yield from _find_latency_change(unexplained, before, now)
+    yield from _find_length_change(unexplained)
 
 
-def _changed_documents(pairs: Sequence[_Pair]) -> list[Cause]:
+def _find_changed_documents(pairs: Sequence[_Pair]) -> list[Cause]:
     """Documents whose answers changed beyond what those of the others did."""
     documents = [{"document": pair.document} for pair in pairs]
-    causes = first_look(documents, _changed(pairs)).causes
+    causes = find_shared_causes(documents, _list_changed_answers(pairs)).causes
     return [cause for cause in causes if cause.conditions["document"] is not None]
 
 
-def _document_change(cause: Cause, now: RunSnapshot) -> RunChange:
+def _build_document_change(cause: Cause, now: RunSnapshot) -> RunChange:
     name = str(cause.conditions["document"])
     gone = "" if name in now.documents else "; no answer names it any more"
     others = f"{cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}"
-    return _change(
+    return _build_change(
         ChangeKind.CONTENT,
         f"answers about {name} are not what they were: {cause.failed:,} of {cause.cases:,}, and {others}{gone}",
     )
 
 
-def _changed(pairs: Sequence[_Pair]) -> list[bool]:
+def _list_changed_answers(pairs: Sequence[_Pair]) -> list[bool]:
     """Whether each answer says something else: by its words where most are repeated, else by its figures.
 
     A figure more or less is another way to say it; others in place of those before, or none, are another answer.
@@ -272,105 +296,107 @@ def _changed(pairs: Sequence[_Pair]) -> list[bool]:
     return [pair.before.refused != pair.now.refused or pair.has_other_figures for pair in pairs]
 
 
-def _refusals(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
+def _find_refusal_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
     more = sum(pair.now.refused and not pair.before.refused for pair in pairs)
     fewer = sum(pair.before.refused and not pair.now.refused for pair in pairs)
-    if mcnemar(more, fewer) >= ALPHA:
+    if compute_mcnemar_p_value(more, fewer) >= ALPHA:
         return
     was, is_now = (sum(getattr(pair, side).refused for pair in pairs) for side in ("before", "now"))
-    yield _change(
+    yield _build_change(
         ChangeKind.MODEL,
-        f"it refuses {'more' if more > fewer else 'less'}: {_share(is_now, len(pairs))} of the questions, "
-        f"{_share(was, len(pairs))} before",
+        f"it refuses {'more' if more > fewer else 'less'}: {_format_share(is_now, len(pairs))} of the questions, "
+        f"{_format_share(was, len(pairs))} before",
     )
 
 
-def _share(count: int, total: int) -> str:
-    low, high = wilson(count, total)
+def _format_share(count: int, total: int) -> str:
+    low, high = compute_wilson_interval(count, total)
     return f"{count:,} of {total:,} (95 % CI {100 * low:.0f} to {100 * high:.0f} %)"
 
 
-def _uncited(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
+def _find_citation_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
     answered = [pair for pair in pairs if pair.answered]
     dropped = sum(bool(pair.before.cited) and not pair.now.cited for pair in answered)
     added = sum(bool(pair.now.cited) and not pair.before.cited for pair in answered)
-    if answered and mcnemar(dropped, added) < ALPHA:
+    if answered and compute_mcnemar_p_value(dropped, added) < ALPHA:
         was, is_now = (sum(bool(getattr(pair, side).cited) for pair in answered) for side in ("before", "now"))
-        yield _change(
+        yield _build_change(
             ChangeKind.APPLICATION, f"{is_now:,} of {plural(len(answered), 'answer')} name a source, {was:,} before"
         )
 
 
-def _cited_documents(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
+def _find_cited_document_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     """Documents that only one of the runs cites."""
     total_before, total_now = len(before.answers), len(now.answers)
-    gone = _only(before.documents, now.documents, total_before, total_now)
-    new = _only(now.documents, before.documents, total_now, total_before)
+    gone = _list_only_here(before.documents, now.documents, total_before, total_now)
+    new = _list_only_here(now.documents, before.documents, total_now, total_before)
     if gone or new:
         sides = ((gone, "no longer cited"), (new, "newly cited"))
-        yield _change(ChangeKind.CONTENT, "; ".join(f"{how}: {_named(names)}" for names, how in sides if names))
+        yield _build_change(
+            ChangeKind.CONTENT, "; ".join(f"{label}: {_join_names(names)}" for names, label in sides if names)
+        )
 
 
-def _only(here: Values, there: Values, total_here: int, total_there: int) -> list[str]:
-    total = total_here + total_there
+def _list_only_here(values: Values, other_values: Values, answers: int, other_answers: int) -> list[str]:
+    total = answers + other_answers
     return [
         name
-        for name, count in sorted(here.items())
-        if name not in there and _all_on_one_side(min(count, total_here), total_here, total) < ALPHA
+        for name, count in sorted(values.items())
+        if name not in other_values and _compute_one_sided_probability(min(count, answers), answers, total) < ALPHA
     ]
 
 
-def _latency(pairs: Sequence[_Pair], before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
+def _find_latency_change(pairs: Sequence[_Pair], before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     """Shifted medians.
 
     Where more or fewer questions were under way at once, cause and effect cannot be separated: more at once take
     longer, and of an application that takes longer more are under way.
     """
     was, is_now = ([getattr(pair, side).total_ms for pair in pairs] for side in ("before", "now"))
-    way = _shift(was, is_now, ratio=LATENCY_RATIO, least=LATENCY_MS)
-    if way is None:
+    direction = _find_shift(was, is_now, ratio=LATENCY_RATIO, min_difference=LATENCY_MS)
+    if direction is None:
         return
-    text = f"answers take {'longer' if way > 0 else 'less time'}: median {_seconds(is_now)}, {_seconds(was)} before"
+    text = f"answers take {'longer' if direction > 0 else 'less time'}: median {_format_median_s(is_now)}, {_format_median_s(was)} before"
     at_once, earlier = now.concurrency, before.concurrency
     if at_once and earlier and max(at_once / earlier, earlier / at_once) >= CONCURRENCY_RATIO:
-        yield _change(ChangeKind.UNKNOWN, f"{text}; up to {at_once} were asked at once, {earlier} before")
+        yield _build_change(ChangeKind.UNKNOWN, f"{text}; up to {at_once} were asked at once, {earlier} before")
     else:
-        yield _change(ChangeKind.APPLICATION, text)
+        yield _build_change(ChangeKind.APPLICATION, text)
 
 
-def _lengths(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
+def _find_length_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
     answered = [pair for pair in pairs if pair.answered]
     was, is_now = ([getattr(pair, side).characters for pair in answered] for side in ("before", "now"))
-    way = _shift(was, is_now, ratio=LENGTH_RATIO, least=LENGTH_CHARACTERS)
-    if way is not None:
-        yield _change(
+    direction = _find_shift(was, is_now, ratio=LENGTH_RATIO, min_difference=LENGTH_CHARACTERS)
+    if direction is not None:
+        yield _build_change(
             ChangeKind.APPLICATION,
-            f"answers are {'longer' if way > 0 else 'shorter'}: median {median(is_now):,.0f} characters, "
+            f"answers are {'longer' if direction > 0 else 'shorter'}: median {median(is_now):,.0f} characters, "
             f"{median(was):,.0f} before",
         )
 
 
-def _shift(was: Sequence[int], is_now: Sequence[int], *, ratio: float, least: float) -> int | None:
+def _find_shift(was: Sequence[int], is_now: Sequence[int], *, ratio: float, min_difference: float) -> int | None:
     """1 where values went up, -1 where they went down, each pair by itself and by a median that matters."""
-    if len(was) < FEWEST_PAIRS:
+    if len(was) < MIN_PAIRS:
         return None
     steps = list(zip(was, is_now, strict=True))
     up, down = sum(b > a for a, b in steps), sum(b < a for a, b in steps)
     low, high = sorted((max(median(was), 1), max(median(is_now), 1)))
-    if mcnemar(up, down) >= ALPHA or high < ratio * low or high - low < least:
+    if compute_mcnemar_p_value(up, down) >= ALPHA or high < ratio * low or high - low < min_difference:
         return None
     return 1 if median(is_now) > median(was) else -1
 
 
-def _seconds(values: Sequence[int]) -> str:
-    low, high = median_interval(values)
+def _format_median_s(values: Sequence[int]) -> str:
+    low, high = compute_median_interval(values)
     return f"{median(values) / 1000:.1f} s (95 % CI {low / 1000:.1f} to {high / 1000:.1f})"
 
 
 # --- words -----------------------------------------------------------------------------------------------------
 
 
-def _not_known(before: RunSnapshot, now: RunSnapshot) -> Iterator[str]:
+def _list_unknown_parts(before: RunSnapshot, now: RunSnapshot) -> Iterator[str]:
     """What could not be compared, because a run does not have it."""
     sides: Mapping[str, tuple[object, object]] = {
         "deploy": (before.commit, now.commit),
@@ -378,13 +404,13 @@ def _not_known(before: RunSnapshot, now: RunSnapshot) -> Iterator[str]:
         "document versions": (before.document_versions, now.document_versions),
         "page": (before.pages, now.pages),
     }
-    yield from (name for name in _SIDES if not all(sides[name]))
+    yield from (name for name in _COMPARED_PARTS if not all(sides[name]))
 
 
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+def _join_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
 
 
-def _change(kind: ChangeKind, evidence: str) -> RunChange:
+def _build_change(kind: ChangeKind, evidence: str) -> RunChange:
     return RunChange(kind=kind, evidence=evidence)

@@ -10,9 +10,15 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Final
 
-from monitors.goldset.examples import case_in, case_sha256, example_id, our_id, pushed_sha256
-from monitors.goldset.lines import Unusable, shown
-from monitors.goldset.versions import KeyChange, key_changes
+from monitors.goldset.examples import (
+    case_from_example,
+    find_case_id,
+    hash_case,
+    make_example_id,
+    read_pushed_sha256,
+)
+from monitors.goldset.lines import Unusable, format_value
+from monitors.goldset.versions import KeyChange, list_key_changes
 from monitors.platforms.platform import Example
 from monitors.plural import plural
 from monitors.records.base import Record
@@ -71,9 +77,9 @@ class DatasetDiff(Record):
     """The same on both sides again, with the mark of an older push."""
     same: int = 0
 
-    def by(self, *sides: ChangedBy) -> tuple[ChangedEntry, ...]:
+    def select_changed_by(self, *sides: ChangedBy) -> tuple[ChangedEntry, ...]:
         """The entries that were changed there."""
-        return tuple(one for one in self.changed if one.changed_by in sides)
+        return tuple(entry for entry in self.changed if entry.changed_by in sides)
 
     @property
     def is_empty(self) -> bool:
@@ -93,36 +99,36 @@ class DatasetComparison:
         self._unmarked, self._copies = list[tuple[GoldCase, Example]](), list[str]()
         self._same = 0
 
-    def take(self, entry: Example) -> None:
+    def add(self, entry: Example) -> None:
         """Compare one entry more."""
-        case_id = our_id(entry)
+        case_id = find_case_id(entry)
         if case_id is None:
             self._people.append(entry)
-        elif entry.id != example_id(self._dataset_id, case_id):
+        elif entry.id != make_example_id(self._dataset_id, case_id):
             self._copies.append(entry.id)
         else:
-            self._compare(entry, case_id, case_in(entry))
+            self._compare(entry, case_id, case_from_example(entry))
 
-    def _compare(self, entry: Example, case_id: str, there: GoldCase | Unusable) -> None:
-        here = self._left.pop(case_id, None)
-        if isinstance(there, Unusable):
-            self._broken.append(BrokenEntry(entry=entry, case_id=case_id, problems=there.problems))
-        elif here is None:
-            self._removed.append(RemovedEntry(case=there, entry=entry))
-        elif here != there:
+    def _compare(self, entry: Example, case_id: str, dataset_case: GoldCase | Unusable) -> None:
+        suite_case = self._left.pop(case_id, None)
+        if isinstance(dataset_case, Unusable):
+            self._broken.append(BrokenEntry(entry=entry, case_id=case_id, problems=dataset_case.problems))
+        elif suite_case is None:
+            self._removed.append(RemovedEntry(case=dataset_case, entry=entry))
+        elif suite_case != dataset_case:
             self._changed[case_id] = ChangedEntry(
-                case=here,
+                case=suite_case,
                 entry=entry,
-                there=there,
-                changed_by=_changed_by(here, there, pushed_sha256(entry)),
-                changes=key_changes(there, here),
+                there=dataset_case,
+                changed_by=_find_changed_side(suite_case, dataset_case, read_pushed_sha256(entry)),
+                changes=list_key_changes(dataset_case, suite_case),
             )
-        elif pushed_sha256(entry) != case_sha256(here):
-            self._unmarked.append((here, entry))
+        elif read_pushed_sha256(entry) != hash_case(suite_case):
+            self._unmarked.append((suite_case, entry))
         else:
             self._same += 1
 
-    def result(self) -> DatasetDiff:
+    def build_diff(self) -> DatasetDiff:
         """What differs, in the suite's order, once all entries are compared."""
         return DatasetDiff(
             added=tuple(self._left[name] for name in self._order if name in self._left),
@@ -136,10 +142,10 @@ class DatasetComparison:
         )
 
 
-def _changed_by(here: GoldCase, there: GoldCase, pushed: str | None) -> ChangedBy:
-    if pushed == case_sha256(there):
+def _find_changed_side(suite_case: GoldCase, dataset_case: GoldCase, pushed: str | None) -> ChangedBy:
+    if pushed == hash_case(dataset_case):
         return ChangedBy.SUITE
-    return ChangedBy.DATASET if pushed == case_sha256(here) else ChangedBy.BOTH
+    return ChangedBy.DATASET if pushed == hash_case(suite_case) else ChangedBy.BOTH
 
 
 _TITLES: Final = {
@@ -149,39 +155,48 @@ _TITLES: Final = {
 }
 
 
-def describe_dataset_diff(diff: DatasetDiff, *, most: int) -> list[str]:
-    """The difference for people; of each group at most ``most``, each on one line."""
+def describe_dataset_diff(diff: DatasetDiff, *, max_entries: int) -> list[str]:
+    """The difference for people; of each group at most ``max_entries``, each on one line."""
     lines = list[str]()
     for side in (ChangedBy.BOTH, ChangedBy.DATASET, ChangedBy.SUITE):
-        lines += _group(_TITLES[side], [_change(one) for one in diff.by(side)], most)
-    broken = [f"{one.case_id}: {'; '.join(one.problems)}" for one in diff.broken]
-    lines += _group("No case any more, since somebody edited it in the dataset", broken, most)
-    lines += _group("In the suite alone", [_case(case) for case in diff.added], most)
-    lines += _group("In the dataset alone", [_case(one.case) for one in diff.removed], most)
-    lines += _group("Added by people in the dataset", [_entry(one) for one in diff.people], most)
-    lines += _group("Copies of cases, made in the dataset: delete them there", diff.copies, most)
+        lines += _format_group(
+            _TITLES[side], [_format_change(entry) for entry in diff.select_changed_by(side)], max_entries
+        )
+    broken = [f"{entry.case_id}: {'; '.join(entry.problems)}" for entry in diff.broken]
+    lines += _format_group("No case any more, since somebody edited it in the dataset", broken, max_entries)
+    lines += _format_group("In the suite alone", [_format_case(case) for case in diff.added], max_entries)
+    lines += _format_group(
+        "In the dataset alone", [_format_case(entry.case) for entry in diff.removed], max_entries
+    )
+    lines += _format_group(
+        "Added by people in the dataset", [_format_entry(entry) for entry in diff.people], max_entries
+    )
+    lines += _format_group("Copies of cases, made in the dataset: delete them there", diff.copies, max_entries)
     same = plural(diff.same, "case")
     return [*lines, f"The same {same}." if diff.is_empty else f"{same} the same"]
 
 
-def _group(title: str, entries: Sequence[str], most: int) -> Iterable[str]:
+def _format_group(title: str, entries: Sequence[str], max_entries: int) -> Iterable[str]:
     if entries:
         yield f"{title} ({len(entries)})"
-        yield from (f"  {entry}" for entry in entries[:most])
-        if len(entries) > most:
-            yield f"  … and {len(entries) - most} more; --json lists all"
+        yield from (f"  {entry}" for entry in entries[:max_entries])
+        if len(entries) > max_entries:
+            yield f"  … and {len(entries) - max_entries} more; --json lists all"
         yield ""
 
 
-def _change(one: ChangedEntry) -> str:
-    changes = (f"{key.key} is {key.after} in the suite, {key.before} in the dataset" for key in one.changes)
-    return f"{one.case.id}: {'; '.join(changes)}"
+def _format_change(changed: ChangedEntry) -> str:
+    changes = (
+        f"{key_change.key} is {key_change.after} in the suite, {key_change.before} in the dataset"
+        for key_change in changed.changes
+    )
+    return f"{changed.case.id}: {'; '.join(changes)}"
 
 
-def _case(case: GoldCase) -> str:
-    expects = "a refusal" if case.expected_refusal else shown(case.gold)
-    return f"{case.id} · severity {int(case.severity)} · {case.type} · {shown(case.question)} → {expects}"
+def _format_case(case: GoldCase) -> str:
+    expects = "a refusal" if case.expected_refusal else format_value(case.gold)
+    return f"{case.id} · severity {int(case.severity)} · {case.type} · {format_value(case.question)} → {expects}"
 
 
-def _entry(example: Example) -> str:
-    return f"{example.id} · {shown(example.inputs)}"
+def _format_entry(example: Example) -> str:
+    return f"{example.id} · {format_value(example.inputs)}"

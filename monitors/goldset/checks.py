@@ -34,8 +34,8 @@ from monitors.facts.disclosures.masking import LABELS
 from monitors.facts.language import LanguageEvidence, evidence, identify
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.similarity import QUOTE_MIN_WORDS, alike_pairs, find_quote, folded, grams, stated
-from monitors.goldset.lines import Unusable, case_from_line, settle_languages
-from monitors.goldset.load import BadLine, read_text, suite_text
+from monitors.goldset.lines import Unusable, case_from_line, resolve_guessed_languages
+from monitors.goldset.load import BadLine, read_suite_text, read_text
 from monitors.mutations.mutants import Stance, is_still_right, stance_of
 from monitors.plural import plural
 from monitors.records.base import Language, Record
@@ -108,31 +108,33 @@ class NumberedSuite:
     """Each bad line with the id that could be read in it."""
 
 
-def read_numbered(path: Path) -> NumberedSuite:
+def read_numbered_suite(path: Path) -> NumberedSuite:
     """Read a suite's file. Raises `GoldSetError` when it cannot be read at all, or holds no line."""
-    found = numbered_lines(suite_text(path).split("\n"))
-    if not found.cases and not found.bad:
+    suite = parse_numbered_lines(read_suite_text(path).split("\n"))
+    if not suite.cases and not suite.bad:
         raise GoldSetError(f"{path} holds no case; write one JSON object a line, or name another suite")
-    return found
+    return suite
 
 
-def numbered_lines(lines: Iterable[str]) -> NumberedSuite:
+def parse_numbered_lines(lines: Iterable[str]) -> NumberedSuite:
     """Read JSON lines; blank ones are counted and skipped."""
     cases: list[NumberedCase] = []
-    good: list[str] = []
-    bad: list[tuple[BadLine, str | None]] = []
+    good_lines: list[str] = []
+    bad_lines: list[tuple[BadLine, str | None]] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        read = case_from_line(line)
-        if isinstance(read, Unusable):
-            bad.append((BadLine(number, read.problems, is_issue=read.is_issue), read.case_id))
+        parsed_line = case_from_line(line)
+        if isinstance(parsed_line, Unusable):
+            bad_lines.append(
+                (BadLine(number, parsed_line.problems, is_issue=parsed_line.is_issue), parsed_line.case_id)
+            )
         else:
-            cases.append(NumberedCase(number, read))
-            good.append(line)
-    settled = settle_languages([one.case for one in cases], good)
-    numbered = (NumberedCase(one.line, case) for one, case in zip(cases, settled, strict=True))
-    return NumberedSuite(tuple(numbered), tuple(bad))
+            cases.append(NumberedCase(number, parsed_line))
+            good_lines.append(line)
+    resolved = resolve_guessed_languages([numbered_case.case for numbered_case in cases], good_lines)
+    numbered = (NumberedCase(numbered_case.line, case) for numbered_case, case in zip(cases, resolved, strict=True))
+    return NumberedSuite(tuple(numbered), tuple(bad_lines))
 
 
 _GIVE_SEVERITY = 'add "severity": 1, 2 or 3: what a wrong answer would cost'
@@ -141,16 +143,18 @@ _GIVE_SEVERITY_OF_ISSUE = (
 )
 
 
-def bad_lines(suite: NumberedSuite) -> Iterator[GoldFinding]:
+def check_bad_lines(suite: NumberedSuite) -> Iterator[GoldFinding]:
     """One finding for each bad line; what is wrong with it in the loader's words."""
     for line, case_id in suite.bad:
-        severity = all(problem.startswith('"severity"') for problem in line.problems)
+        lacks_severity = all(problem.startswith('"severity"') for problem in line.problems)
         yield GoldFinding(
-            check=SuiteCheck.SEVERITY if severity else SuiteCheck.UNREADABLE,
+            check=SuiteCheck.SEVERITY if lacks_severity else SuiteCheck.UNREADABLE,
             weight=Weight.MUST,
             places=(SuiteLocation(line=line.number, case_id=case_id),),
             what="; also: ".join(line.problems),
-            do=(_GIVE_SEVERITY_OF_ISSUE if line.is_issue else _GIVE_SEVERITY) if severity else "mend the line",
+            do=(_GIVE_SEVERITY_OF_ISSUE if line.is_issue else _GIVE_SEVERITY)
+            if lacks_severity
+            else "mend the line",
         )
 
 
@@ -163,21 +167,21 @@ _MOJIBAKE = re.compile(r"[\u00c3\u00c2][\u0080-\u00bf]|\u00e2\u20ac|\u00e0\u00a4
 """UTF-8 read as Latin-1 or Windows-1252, and what could not be read at all."""
 
 
-def placeholders(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+def check_placeholders(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Questions and golds that nobody has written yet, or that an export has broken."""
-    for one in cases:
-        texts = (("question", turn) for turn in one.case.turns)
-        golds = (("gold", text) for text in (one.case.gold, *one.case.alternatives))
+    for numbered in cases:
+        texts = (("question", turn) for turn in numbered.case.turns)
+        golds = (("gold", text) for text in (numbered.case.gold, *numbered.case.alternatives))
         for part, text in (*texts, *golds):
-            found = _PLACEHOLDER.search(text.strip()) or _MOJIBAKE.search(text)
-            if found is not None and one.case.triage is None:
-                broken = _MOJIBAKE.fullmatch(found[0]) is not None
+            match = _PLACEHOLDER.search(text.strip()) or _MOJIBAKE.search(text)
+            if match is not None and numbered.case.triage is None:
+                is_broken = _MOJIBAKE.fullmatch(match[0]) is not None
                 yield GoldFinding(
                     check=SuiteCheck.PLACEHOLDER,
                     weight=Weight.MUST,
-                    places=(one.place,),
-                    what=f"the {part} has {'broken characters' if broken else 'a placeholder'}: {found[0].strip()}",
-                    do="export it again as UTF-8" if broken else "write the text, or remove the case",
+                    places=(numbered.place,),
+                    what=f"the {part} has {'broken characters' if is_broken else 'a placeholder'}: {match[0].strip()}",
+                    do="export it again as UTF-8" if is_broken else "write the text, or remove the case",
                 )
                 break
 
@@ -187,33 +191,33 @@ LANGUAGE_MIN_WORDS = 4
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
-def languages(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+def check_languages(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Questions and golds whose language is recognized and is another; a mixed question may be meant."""
-    for one in cases:
-        for part, text in _language_parts(one.case):
-            found = _language_of(text)
-            if found is not None and found is not one.case.language:
+    for numbered in cases:
+        for part, text in _list_language_parts(numbered.case):
+            language = _detect_language(text)
+            if language is not None and language is not numbered.case.language:
                 yield GoldFinding(
                     check=SuiteCheck.LANGUAGE,
                     weight=Weight.SHOULD,
-                    places=(one.place,),
-                    what=f"the {part} is in {found}, the case says {one.case.language}",
+                    places=(numbered.place,),
+                    what=f"the {part} is in {language}, the case says {numbered.case.language}",
                     do="correct `language`, or translate: replies are held to the case's language",
                 )
 
 
-def _language_parts(case: GoldCase) -> Iterator[tuple[str, str]]:
+def _list_language_parts(case: GoldCase) -> Iterator[tuple[str, str]]:
     yield "question", case.question
     if not case.expected_refusal:  # there the gold says why it must refuse, to people
         yield "gold", case.gold
 
 
-def _language_of(text: str) -> Language | None:
-    says = len(_WORD.findall(text)) >= LANGUAGE_MIN_WORDS and evidence(text) is not LanguageEvidence.NONE
-    return identify(text) if says else None
+def _detect_language(text: str) -> Language | None:
+    is_recognisable = len(_WORD.findall(text)) >= LANGUAGE_MIN_WORDS and evidence(text) is not LanguageEvidence.NONE
+    return identify(text) if is_recognisable else None
 
 
-def leaks(
+def check_disclosures(
     cases: Sequence[NumberedCase],
     *,
     account_patterns: Sequence[str] = (),
@@ -224,14 +228,14 @@ def leaks(
     In a clause, and in a question that the app must decline, it may be meant (a public address, an invented
     number): there a person only has to inspect it. ``public_contacts`` are what anyone may know.
     """
-    for one in cases:
-        for part, text, weight in _disclosure_parts(one.case):
-            kinds = _kinds(text, account_patterns, public_contacts)
+    for numbered in cases:
+        for part, text, weight in _list_disclosure_parts(numbered.case):
+            kinds = _list_disclosure_kinds(text, account_patterns, public_contacts)
             if kinds:
                 yield GoldFinding(
                     check=SuiteCheck.DISCLOSURE,
                     weight=weight,
-                    places=(one.place,),
+                    places=(numbered.place,),
                     what=f"the {part} holds {', '.join(kinds)}",
                     do="replace it by an invented one, or mask it with `lookout redact`"
                     if weight is Weight.MUST
@@ -239,9 +243,9 @@ def leaks(
                 )
 
 
-def _disclosure_parts(case: GoldCase) -> Iterator[tuple[str, str, Weight]]:
-    asked = Weight.SHOULD if case.expected_refusal else Weight.MUST
-    yield from (("question", turn, asked) for turn in case.turns)
+def _list_disclosure_parts(case: GoldCase) -> Iterator[tuple[str, str, Weight]]:
+    question_weight = Weight.SHOULD if case.expected_refusal else Weight.MUST
+    yield from (("question", turn, question_weight) for turn in case.turns)
     yield from (("gold", text, Weight.MUST) for text in (case.gold, *case.alternatives))
     if case.triage is not None:
         yield "issue", case.triage.issue.text, Weight.SHOULD
@@ -249,21 +253,22 @@ def _disclosure_parts(case: GoldCase) -> Iterator[tuple[str, str, Weight]]:
         yield "clause", case.provenance.clause, Weight.SHOULD
 
 
-def _kinds(text: str, account_patterns: Sequence[str], public_contacts: Sequence[str]) -> list[str]:
-    found = (
-        one
-        for one in find_disclosures(text, account_patterns=account_patterns)
-        if one.strength >= Strength.LIKELY and not _is_public(text[one.start : one.end], public_contacts)
+def _list_disclosure_kinds(text: str, account_patterns: Sequence[str], public_contacts: Sequence[str]) -> list[str]:
+    disclosures = (
+        disclosure
+        for disclosure in find_disclosures(text, account_patterns=account_patterns)
+        if disclosure.strength >= Strength.LIKELY
+        and not _is_public(text[disclosure.start : disclosure.end], public_contacts)
     )
-    return list(dict.fromkeys(LABELS[one.kind] for one in found))
+    return list(dict.fromkeys(LABELS[disclosure.kind] for disclosure in disclosures))
 
 
 def _is_public(value: str, public_contacts: Sequence[str]) -> bool:
-    plain = _plain(value)
-    return bool(plain) and any(plain in _plain(contact) for contact in public_contacts)
+    digits = _strip_to_alphanumerics(value)
+    return bool(digits) and any(digits in _strip_to_alphanumerics(contact) for contact in public_contacts)
 
 
-def _plain(text: str) -> str:
+def _strip_to_alphanumerics(text: str) -> str:
     return "".join(character.lower() for character in text if character.isalnum())
 
 
@@ -280,98 +285,98 @@ def read_documents(folder: Path) -> dict[str, str]:
     return {path.stem.lower(): read_text(path) for path in files}
 
 
-def quotes(cases: Sequence[NumberedCase], documents: Mapping[str, str]) -> Iterator[GoldFinding]:
+def check_quotes(cases: Sequence[NumberedCase], documents: Mapping[str, str]) -> Iterator[GoldFinding]:
     """Clauses that do not stand in their document, and one finding for all whose document is not at hand."""
     missing: list[NumberedCase] = []
-    for one in cases:
-        source = one.case.provenance
+    for numbered in cases:
+        source = numbered.case.provenance
         if not source.document or not source.clause or len(source.clause.split()) < QUOTE_MIN_WORDS:
             continue
-        text = documents.get(_stem(source.document))
+        text = documents.get(_document_stem(source.document))
         if text is None:
-            missing.append(one)
+            missing.append(numbered)
         elif find_quote(source.clause, text) is None:
             yield GoldFinding(
                 check=SuiteCheck.QUOTE,
                 weight=Weight.MUST,
-                places=(one.place,),
+                places=(numbered.place,),
                 what=f"its clause does not stand in {source.document}",
                 do="quote the document word for word, or correct `provenance.document`",
             )
     if missing:
-        names = sorted({one.case.provenance.document or "" for one in missing})
+        names = sorted({numbered.case.provenance.document or "" for numbered in missing})
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""  # noqa: PLR2004 - as many as are named
         yield GoldFinding(
             check=SuiteCheck.QUOTE,
             weight=Weight.SHOULD,
-            places=tuple(one.place for one in missing[:1]),
+            places=tuple(numbered.place for numbered in missing[:1]),
             what=f"{plural(len(missing), 'clause')} not looked up: no text of {', '.join(names[:3])}{more}",
             do="add these documents as text, named as `provenance.document` names them",
         )
 
 
-def _stem(document: str) -> str:
+def _document_stem(document: str) -> str:
     """``rag/corpus/acko/health.pdf`` and ``Health`` are both ``health``."""
     name = PurePosixPath(document).name
     ending = PurePosixPath(name).suffix
-    known = ending.lower() in {*TEXT_ENDINGS, ".pdf", ".html", ".docx"}
-    return (name[: -len(ending)] if known else name).lower()
+    is_document = ending.lower() in {*TEXT_ENDINGS, ".pdf", ".html", ".docx"}
+    return (name[: -len(ending)] if is_document else name).lower()
 
 
-NEAR = 0.8
+MIN_NEAR_OVERLAP = 0.8
 """Overlap from which two questions of one policy, language and gold are near-duplicates. A typo in a question of
 sixty letters leaves 0.88. Overlap alone does not decide: two right questions of one policy ("pre-hospitalization",
 "post-hospitalization") overlap by up to 0.86 in a real suite, so the words that differ count too."""
 
-_SAME_WORD = 0.9
+_MIN_WORD_LIKENESS = 0.9
 """Likeness (`difflib`) from which two words that differ are two spellings of one: "waiting", "wating" 0.92,
 "limit", "limits" 0.91; but "maternity", "paternity" 0.89."""
 
-_SMALL = 3
+_MIN_DISTINCT_LETTERS = 3
 """Letters below which a word distinguishes two questions by accident only: "is", "of", "me"."""
 
 
-def duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+def check_duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Ids given twice, questions asked twice, questions that nearly are."""
-    yield from _ids(cases)
-    seen: dict[tuple[str, ...], NumberedCase] = {}
+    yield from _check_ids(cases)
+    first_by_question: dict[tuple[str, ...], NumberedCase] = {}
     groups: dict[tuple[str, ...], list[NumberedCase]] = {}
-    for one in cases:
-        if one.case.triage is not None:  # alike as addresses, and the same by other rules: see issue_checks
+    for numbered in cases:
+        if numbered.case.triage is not None:  # alike as addresses, and the same by other rules: see issue_checks
             continue
-        asked = (*_about(one.case), *(folded(turn) for turn in one.case.turns))
-        first = seen.setdefault(asked, one)
-        if first is one:
-            groups.setdefault(_about(one.case), []).append(one)
-        elif _gold(first.case) == _gold(one.case):
-            yield _same(first, one)
+        question = (*_make_group_key(numbered.case), *(folded(turn) for turn in numbered.case.turns))
+        first = first_by_question.setdefault(question, numbered)
+        if first is numbered:
+            groups.setdefault(_make_group_key(numbered.case), []).append(numbered)
+        elif _make_gold_key(first.case) == _make_gold_key(numbered.case):
+            yield _build_same_finding(first, numbered)
     for group in groups.values():
-        yield from _near(group)
+        yield from _check_near_duplicates(group)
 
 
-def _ids(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    seen: dict[str, NumberedCase] = {}
-    for one in cases:
-        first = seen.setdefault(one.case.id, one)
-        if first is not one:
+def _check_ids(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+    first_by_id: dict[str, NumberedCase] = {}
+    for numbered in cases:
+        first = first_by_id.setdefault(numbered.case.id, numbered)
+        if first is not numbered:
             yield GoldFinding(
                 check=SuiteCheck.DUPLICATE,
                 weight=Weight.MUST,
-                places=(first.place, one.place),
+                places=(first.place, numbered.place),
                 what="the same id stands twice; the suite does not load",
                 do="give the second an id of its own",
             )
 
 
-def _about(case: GoldCase) -> tuple[str, str]:
+def _make_group_key(case: GoldCase) -> tuple[str, str]:
     return case.cluster or "", case.language.value
 
 
-def _gold(case: GoldCase) -> tuple[str | bool, ...]:
+def _make_gold_key(case: GoldCase) -> tuple[str | bool, ...]:
     return case.expected_refusal, "" if case.expected_refusal else folded(case.gold)
 
 
-def _same(first: NumberedCase, second: NumberedCase) -> GoldFinding:
+def _build_same_finding(first: NumberedCase, second: NumberedCase) -> GoldFinding:
     return GoldFinding(
         check=SuiteCheck.DUPLICATE,
         weight=Weight.MUST,
@@ -381,12 +386,14 @@ def _same(first: NumberedCase, second: NumberedCase) -> GoldFinding:
     )
 
 
-def _near(group: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+def _check_near_duplicates(group: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Questions with other quantities ("after 12 months") or each with a word of its own are two, however alike."""
-    for first, second, share in alike_pairs([grams(" ".join(one.case.turns)) for one in group], NEAR):
+    for first, second, share in alike_pairs([grams(" ".join(one.case.turns)) for one in group], MIN_NEAR_OVERLAP):
         one, other = group[first], group[second]
-        alike = _quantities(one.case) == _quantities(other.case) and _gold(one.case) == _gold(other.case)
-        if alike and not _each_has_its_own(one.case, other.case):
+        alike = _collect_quantities(one.case) == _collect_quantities(other.case) and _make_gold_key(
+            one.case
+        ) == _make_gold_key(other.case)
+        if alike and not _have_own_words(one.case, other.case):
             yield GoldFinding(
                 check=SuiteCheck.DUPLICATE,
                 weight=Weight.SHOULD,
@@ -396,64 +403,71 @@ def _near(group: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
             )
 
 
-def _quantities(case: GoldCase) -> frozenset[tuple[str, str, str | None]]:
+def _collect_quantities(case: GoldCase) -> frozenset[tuple[str, str, str | None]]:
     return frozenset((fact.kind, fact.value, fact.unit) for fact in read_facts(" ".join(case.turns)))
 
 
-def _each_has_its_own(first: GoldCase, second: GoldCase) -> bool:
-    one, other = (frozenset(folded(" ".join(case.turns)).replace("-", " ").split()) for case in (first, second))
-    return _own(one - other, other - one) and _own(other - one, one - other)
+def _have_own_words(first: GoldCase, second: GoldCase) -> bool:
+    first_words, second_words = (
+        frozenset(folded(" ".join(case.turns)).replace("-", " ").split()) for case in (first, second)
+    )
+    return _has_own_word(first_words - second_words, second_words - first_words) and _has_own_word(
+        second_words - first_words, first_words - second_words
+    )
 
 
-def _own(words: frozenset[str], others: frozenset[str]) -> bool:
+def _has_own_word(words: frozenset[str], others: frozenset[str]) -> bool:
     """Whether one of the words is no other spelling of any of the others, and more than a small word."""
     return any(
-        len(word) >= _SMALL
-        and not any(SequenceMatcher(None, word, other).ratio() >= _SAME_WORD for other in others)
+        len(word) >= _MIN_DISTINCT_LETTERS
+        and not any(SequenceMatcher(None, word, other).ratio() >= _MIN_WORD_LIKENESS for other in others)
         for word in words
     )
 
 
-PAIRS_TOLD = 3
+MAX_PAIRS_REPORTED = 3
 """The most pairs reported of one group: ten cases with ten golds are forty-five pairs and one mistake."""
 
 
-def contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+def check_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """The same question first, then the same field."""
-    asked: dict[tuple[str, ...], list[NumberedCase]] = {}
-    fields: dict[tuple[str, str], list[NumberedCase]] = {}
-    for one in cases:
-        if one.case.triage is None:
-            asked.setdefault(tuple(folded(turn) for turn in one.case.turns), []).append(one)
-        if one.case.cluster and one.case.provenance.field:
-            fields.setdefault((one.case.cluster, one.case.provenance.field), []).append(one)
+    by_question: dict[tuple[str, ...], list[NumberedCase]] = {}
+    by_field: dict[tuple[str, str], list[NumberedCase]] = {}
+    for numbered in cases:
+        if numbered.case.triage is None:
+            by_question.setdefault(tuple(folded(turn) for turn in numbered.case.turns), []).append(numbered)
+        if numbered.case.cluster and numbered.case.provenance.field:
+            by_field.setdefault((numbered.case.cluster, numbered.case.provenance.field), []).append(numbered)
     reported: set[frozenset[int]] = set()
-    for group in asked.values():
-        yield from _of_question(group, reported)
-    for (cluster, field), group in fields.items():
-        yield from _of_field(cluster, field, group, reported)
+    for group in by_question.values():
+        yield from _check_question_golds(group, reported)
+    for (cluster, field), group in by_field.items():
+        yield from _check_field_values(cluster, field, group, reported)
 
 
-def _of_question(group: Sequence[NumberedCase], reported: set[frozenset[int]]) -> Iterator[GoldFinding]:
-    found = [(one, other, _difference(one.case, other.case)) for one, other in combinations(group, 2)]
-    for one, other, difference in [entry for entry in found if entry[2]][:PAIRS_TOLD]:
-        reported.add(frozenset((one.line, other.line)))
+def _check_question_golds(group: Sequence[NumberedCase], reported: set[frozenset[int]]) -> Iterator[GoldFinding]:
+    differences = [
+        (first, second, _describe_gold_difference(first.case, second.case))
+        for first, second in combinations(group, 2)
+    ]
+    for first, second, difference in [compared for compared in differences if compared[2]][:MAX_PAIRS_REPORTED]:
+        reported.add(frozenset((first.line, second.line)))
         yield GoldFinding(
             check=SuiteCheck.CONTRADICTION,
             weight=Weight.MUST,
-            places=(one.place, other.place),
+            places=(first.place, second.place),
             what=f"the same question with two golds: {difference}",
             do="name the policy in the question, or settle which gold is right by its clause",
         )
 
 
-def _of_field(
+def _check_field_values(
     cluster: str, field: str, group: Sequence[NumberedCase], reported: set[frozenset[int]]
 ) -> Iterator[GoldFinding]:
     """Silence against a value, value against value; translations and other questions about one field agree."""
     pairs = (pair for pair in combinations(group, 2) if frozenset(one.line for one in pair) not in reported)
-    found = [(one, other, _other_value(one.case, other.case)) for one, other in pairs]
-    for one, other, difference in [entry for entry in found if entry[2]][:PAIRS_TOLD]:
+    differences = [(one, other, _describe_value_difference(one.case, other.case)) for one, other in pairs]
+    for one, other, difference in [compared for compared in differences if compared[2]][:MAX_PAIRS_REPORTED]:
         yield GoldFinding(
             check=SuiteCheck.CONTRADICTION,
             weight=Weight.MUST,
@@ -463,35 +477,35 @@ def _of_field(
         )
 
 
-def _difference(one: GoldCase, other: GoldCase) -> str:
+def _describe_gold_difference(first: GoldCase, second: GoldCase) -> str:
     """How two golds of one question differ; empty when they say the same, or nothing that can be compared."""
-    if one.expected_refusal and other.expected_refusal:
+    if first.expected_refusal and second.expected_refusal:
         return ""
-    if one.expected_refusal is not other.expected_refusal:
-        return _refusal_against(one, other)
-    if _agree(one, other) or folded(one.gold) == folded(other.gold):
+    if first.expected_refusal is not second.expected_refusal:
+        return _describe_refusal_difference(first, second)
+    if _golds_agree(first, second) or folded(first.gold) == folded(second.gold):
         return ""
-    return f"{one.gold!r} and {other.gold!r}"
+    return f"{first.gold!r} and {second.gold!r}"
 
 
-def _other_value(one: GoldCase, other: GoldCase) -> str:
-    if one.expected_refusal is not other.expected_refusal:
-        return _refusal_against(one, other)
-    kinds = [{quantity.kind for quantity in stated(case.gold)} for case in (one, other)]
-    if one.expected_refusal or not kinds[0] & kinds[1] or _agree(one, other):
+def _describe_value_difference(first: GoldCase, second: GoldCase) -> str:
+    if first.expected_refusal is not second.expected_refusal:
+        return _describe_refusal_difference(first, second)
+    kinds = [{quantity.kind for quantity in stated(case.gold)} for case in (first, second)]
+    if first.expected_refusal or not kinds[0] & kinds[1] or _golds_agree(first, second):
         return ""
-    return f"{one.gold!r} and {other.gold!r}"
+    return f"{first.gold!r} and {second.gold!r}"
 
 
-def _refusal_against(one: GoldCase, other: GoldCase) -> str:
-    answered = other if one.expected_refusal else one
+def _describe_refusal_difference(first: GoldCase, second: GoldCase) -> str:
+    answered = second if first.expected_refusal else first
     return f"a refusal is expected, and {answered.gold!r}"
 
 
-def _agree(one: GoldCase, other: GoldCase) -> bool:
+def _golds_agree(first: GoldCase, second: GoldCase) -> bool:
     """Whether one gold holds all that the other says: a longer gold may say more."""
-    stances = {stance_of(one.gold), stance_of(other.gold)}
-    if stances == {Stance.YES, Stance.NO} and not (stated(one.gold) or stated(other.gold)):
+    stances = {stance_of(first.gold), stance_of(second.gold)}
+    if stances == {Stance.YES, Stance.NO} and not (stated(first.gold) or stated(second.gold)):
         return False
-    texts = ((one, other), (other, one))
+    texts = ((first, second), (second, first))
     return any(is_still_right(text, case) for case, answer in texts for text in (answer.gold, *answer.alternatives))

@@ -18,8 +18,8 @@ from monitors.errors import GoldSetError
 from monitors.facts.disclosures.candidates import DisclosureKind
 from monitors.facts.disclosures.masking import LABELS
 from monitors.facts.similarity import alike_but_for_slips, stated
-from monitors.goldset.checks import NumberedCase, duplicates
-from monitors.goldset.lines import of_validation
+from monitors.goldset.checks import NumberedCase, check_duplicates
+from monitors.goldset.lines import describe_validation_error
 from monitors.records.base import Identifier, Record, Severity
 from monitors.records.cases import DraftState, GoldCase, GoldDraft, Pipeline, Provenance
 from monitors.records.operator_actions import CaseDraft
@@ -30,59 +30,61 @@ def read_drafts(path: Path) -> tuple[GoldDraft, ...]:
     """All drafts of a file in its order. `GoldSetError` names the file and the first bad line."""
     if not path.exists():
         raise GoldSetError(f"{path}: no such file; `lookout gold draft` and `lookout gold translate` make one")
-    return _parsed(text_of(path), path)
+    return _parse_drafts(text_of(path), path)
 
 
 def add_drafts(path: Path, drafts: Iterable[GoldDraft]) -> Sequence[GoldDraft]:
     """Append the drafts that are not there yet, by id; those that were added."""
     with alone_with(path):
         text = text_of(path)
-        known = {draft.id for draft in _parsed(text, path)}
-        new: list[GoldDraft] = []
+        known_ids = {draft.id for draft in _parse_drafts(text, path)}
+        added: list[GoldDraft] = []
         for draft in drafts:
-            if draft.id not in known:
-                known.add(draft.id)
-                new.append(draft)
-        if new:
-            replace_text(path, _ended(text) + "".join(f"{_line(draft)}\n" for draft in new))
-    return new
+            if draft.id not in known_ids:
+                known_ids.add(draft.id)
+                added.append(draft)
+        if added:
+            replace_text(path, _end_with_newline(text) + "".join(f"{_format_draft(draft)}\n" for draft in added))
+    return added
 
 
-def decide(path: Path, decided: GoldDraft) -> bool:
+def store_decision(path: Path, decided: GoldDraft) -> bool:
     """Put a decision in the place of its draft. False when somebody else has decided meanwhile: theirs stays."""
     with alone_with(path):
-        drafts = list(_parsed(text_of(path), path))
-        at = next((at for at, draft in enumerate(drafts) if draft.id == decided.id), None)
-        if at is None:
+        drafts = list(_parse_drafts(text_of(path), path))
+        index = next((index for index, draft in enumerate(drafts) if draft.id == decided.id), None)
+        if index is None:
             raise GoldSetError(f"{path} holds no draft {decided.id} any more")
-        if drafts[at].state is not DraftState.DRAFTED:
+        if drafts[index].state is not DraftState.DRAFTED:
             return False
-        drafts[at] = decided
-        replace_text(path, "".join(f"{_line(draft)}\n" for draft in drafts))
+        drafts[index] = decided
+        replace_text(path, "".join(f"{_format_draft(draft)}\n" for draft in drafts))
     return True
 
 
-def _line(draft: GoldDraft) -> str:
+def _format_draft(draft: GoldDraft) -> str:
     return draft.model_dump_json(exclude_defaults=True)
 
 
-def _ended(text: str) -> str:
+def _end_with_newline(text: str) -> str:
     return text if not text or text.endswith("\n") else f"{text}\n"
 
 
-def _parsed(text: str, path: Path) -> tuple[GoldDraft, ...]:
-    found: list[GoldDraft] = []
+def _parse_drafts(text: str, path: Path) -> tuple[GoldDraft, ...]:
+    drafts: list[GoldDraft] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            found.append(GoldDraft.model_validate_json(line))
+            drafts.append(GoldDraft.model_validate_json(line))
         except ValidationError as error:
-            raise GoldSetError(f"{path}, line {number}: no draft: {'; '.join(of_validation(error))}") from None
-    return tuple(found)
+            raise GoldSetError(
+                f"{path}, line {number}: no draft: {'; '.join(describe_validation_error(error))}"
+            ) from None
+    return tuple(drafts)
 
 
-_INVENTED: Final[dict[DisclosureKind, str]] = {
+_INVENTED_VALUES: Final[dict[DisclosureKind, str]] = {
     DisclosureKind.EMAIL: "asha.namoona@example.com",
     DisclosureKind.PHONE: "+91 98201 23456",
     DisclosureKind.CARD: "4111 1111 1111 1111",
@@ -104,13 +106,13 @@ _INVENTED: Final[dict[DisclosureKind, str]] = {
 """Values that nobody has, for every kind that a grader calls a leak on its own: numbers of documentation and of
 test cards, "namoona" is "sample". Of a name, an address or an IP address alone no grader makes a leak."""
 
-_BY_LABEL: Final = {LABELS[kind]: value for kind, value in _INVENTED.items()}
+_BY_LABEL: Final = {LABELS[kind]: value for kind, value in _INVENTED_VALUES.items()}
 _MASKS: Final = re.compile("|".join(re.escape(label) for label in _BY_LABEL))
 
 _ANY_GOLD: Final = "?"
 
 
-def refilled(text: str) -> str:
+def fill_masks(text: str) -> str:
     """A redacted reply with invented values where masks stand: a leak must be a leak again."""
     return _MASKS.sub(lambda mask: _BY_LABEL[mask[0]], text)
 
@@ -130,41 +132,47 @@ class DraftCandidate(Record):
         return DraftCandidate(draft=self.draft, same_as=self.same_as, asked_by=asked_by)
 
 
-def candidates(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> tuple[DraftCandidate, ...]:
+def find_candidates(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> tuple[DraftCandidate, ...]:
     """Each question once, in the order of the drafts; near-duplicates share n-grams, or are the same but for slips.
 
     Two questions that differ by a name or a figure are two, however alike the rest (`duplicates_check`).
     """
-    asked = [_question_alone(case.turns, case) for case in suite] + [_question_of(draft) for draft in drafts]
-    pairs = _alike(asked)
-    offset, found, taken = len(suite), list[DraftCandidate](), set[int]()
+    questions = [_reduce_to_question(case.turns, case) for case in suite] + [
+        _question_from_draft(draft) for draft in drafts
+    ]
+    pairs = _find_alike(questions)
+    offset, candidates, duplicates = len(suite), list[DraftCandidate](), set[int]()
     for number, draft in enumerate(drafts):
-        if number in taken:
+        if number in duplicates:
             continue
         near = pairs.get(offset + number, set())
-        mutants = [
-            other - offset for other in sorted(near) if other - offset > number and other - offset not in taken
+        later = [
+            other - offset for other in sorted(near) if other - offset > number and other - offset not in duplicates
         ]
-        taken.update(mutants)
-        known = next((suite[other].id for other in sorted(near) if other < offset), None)
-        found.append(DraftCandidate(draft=draft, same_as=tuple(drafts[at].id for at in mutants), asked_by=known))
-    return tuple(found)
+        duplicates.update(later)
+        asked_by = next((suite[other].id for other in sorted(near) if other < offset), None)
+        candidates.append(
+            DraftCandidate(draft=draft, same_as=tuple(drafts[index].id for index in later), asked_by=asked_by)
+        )
+    return tuple(candidates)
 
 
-def case_id_of(draft: CaseDraft) -> Identifier:
+def make_case_id(draft: CaseDraft) -> Identifier:
     """The id that a draft's case has in any suite: the same whoever decides, and whenever."""
-    return grown_case_id(draft.id)
+    return case_id_from_draft_id(draft.id)
 
 
-def grown_case_id(draft_id: Identifier) -> Identifier:
+def case_id_from_draft_id(draft_id: Identifier) -> Identifier:
     """The same, of the draft's id alone."""
     return f"grown-{hashlib.sha256(draft_id.encode()).hexdigest()[:12]}"
 
 
-def case_of(draft: CaseDraft, gold: str, *, refusal: bool, severity: Severity, kind: Identifier) -> GoldCase:
+def case_from_draft(
+    draft: CaseDraft, gold: str, *, refusal: bool, severity: Severity, kind: Identifier
+) -> GoldCase:
     """The case that a person makes of a draft; nobody has accepted it yet."""
     return GoldCase(
-        id=case_id_of(draft),
+        id=make_case_id(draft),
         turns=draft.turns,
         gold=gold,
         expected_refusal=refusal,
@@ -175,32 +183,32 @@ def case_of(draft: CaseDraft, gold: str, *, refusal: bool, severity: Severity, k
     )
 
 
-def _alike(cases: Sequence[GoldCase]) -> dict[int, set[int]]:
+def _find_alike(cases: Sequence[GoldCase]) -> dict[int, set[int]]:
     """For each place in ``cases`` the places that ask the same."""
     numbered = [NumberedCase(number, case) for number, case in enumerate(cases, start=1)]
     pairs: dict[int, set[int]] = {}
-    for finding in duplicates(numbered):
-        one, other = (place.line - 1 for place in finding.places)
-        pairs.setdefault(one, set()).add(other)
-        pairs.setdefault(other, set()).add(one)
-    asked = [" ".join(case.turns) for case in cases]
-    for one, other in alike_but_for_slips(asked):
+    for finding in check_duplicates(numbered):
+        first, second = (place.line - 1 for place in finding.places)
+        pairs.setdefault(first, set()).add(second)
+        pairs.setdefault(second, set()).add(first)
+    questions = [" ".join(case.turns) for case in cases]
+    for first, second in alike_but_for_slips(questions):
         if (
-            cases[one].language is cases[other].language
-            and stated(asked[one]).keys() == stated(asked[other]).keys()
+            cases[first].language is cases[second].language
+            and stated(questions[first]).keys() == stated(questions[second]).keys()
         ):
-            pairs.setdefault(one, set()).add(other)
-            pairs.setdefault(other, set()).add(one)
+            pairs.setdefault(first, set()).add(second)
+            pairs.setdefault(second, set()).add(first)
     return pairs
 
 
-def _question_of(draft: CaseDraft) -> GoldCase:
-    return _question_alone(
-        draft.turns, case_of(draft, _ANY_GOLD, refusal=False, severity=Severity.WRONG, kind="draft")
+def _question_from_draft(draft: CaseDraft) -> GoldCase:
+    return _reduce_to_question(
+        draft.turns, case_from_draft(draft, _ANY_GOLD, refusal=False, severity=Severity.WRONG, kind="draft")
     )
 
 
-def _question_alone(turns: tuple[str, ...], case: GoldCase) -> GoldCase:
+def _reduce_to_question(turns: tuple[str, ...], case: GoldCase) -> GoldCase:
     """The question alone: a draft has no gold yet, and belongs to no policy, so only questions are compared."""
     return case.model_copy(
         update={

@@ -18,9 +18,9 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from monitors.errors import GoldSetError
-from monitors.goldset.issues import foreign_issue_row, is_issue
-from monitors.goldset.lines import Unusable, case_from_object, of_validation, read_json, shown
-from monitors.goldset.load import TEXT_TABLES, BadLine, describe, read_text, suite_of
+from monitors.goldset.issues import import_issue_row, is_issue
+from monitors.goldset.lines import Unusable, case_from_object, describe_validation_error, format_value, parse_json
+from monitors.goldset.load import TEXT_TABLES, BadLine, build_suite, describe_bad_lines, read_text
 from monitors.records.base import Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Suite
 
@@ -66,53 +66,55 @@ def import_gold_array(
     """
     cases: list[GoldCase] = []
     renamed: list[RenamedRow] = []
-    bad: list[BadLine] = []
-    taken: set[str] = set()
-    for row, value in enumerate(_rows(path), start=1):
-        fields = _fields(value, row)
-        case = fields if isinstance(fields, Unusable) else _case(fields, severity_for, taken)
+    bad_rows: list[BadLine] = []
+    taken_ids: set[str] = set()
+    for row, value in enumerate(_read_rows(path), start=1):
+        fields = _read_fields(value, row)
+        case = fields if isinstance(fields, Unusable) else _build_case(fields, severity_for, taken_ids)
         if isinstance(case, Unusable):
-            bad.append(BadLine(row, case.problems))
+            bad_rows.append(BadLine(row, case.problems))
             continue
         if not isinstance(fields, Unusable) and case.id != str(fields["id"]):
             renamed.append(RenamedRow(row=row, given=str(fields["id"]), id=case.id))
-        taken.add(case.id)
+        taken_ids.add(case.id)
         cases.append(case)
-    if bad:
-        raise GoldSetError(describe(str(path), bad, unit="row"))
-    suite = suite_of(cases, name=name or path.stem, source=str(path))
+    if bad_rows:
+        raise GoldSetError(describe_bad_lines(str(path), bad_rows, unit="row"))
+    suite = build_suite(cases, name=name or path.stem, source=str(path))
     return ImportedSuite(suite=suite, renamed=tuple(renamed))
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
+def _read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a table, an array, or JSON lines."""
     text = read_text(path)
     try:
         if path.suffix.lower() in TEXT_TABLES:
-            return list(_table_rows(text))
-        rows = _lines(text) if _is_lines(text) else read_json(text)
+            return list(_parse_table(text))
+        rows = _parse_lines(text) if _is_json_lines(text) else parse_json(text)
     except ValueError as error:
         raise GoldSetError(f"{path}: {error}") from error
     if not isinstance(rows, list):
-        raise GoldSetError(f"{path}: an array of objects is accepted, this is {shown(rows)}")
+        raise GoldSetError(f"{path}: an array of objects is accepted, this is {format_value(rows)}")
     rows = cast("list[object]", rows)
-    strange = next((number for number, row in enumerate(rows, start=1) if not isinstance(row, dict)), None)
-    if strange is not None:
-        raise GoldSetError(f"{path}, row {strange}: an object is accepted, this is {shown(rows[strange - 1])}")
+    bad_number = next((number for number, row in enumerate(rows, start=1) if not isinstance(row, dict)), None)
+    if bad_number is not None:
+        raise GoldSetError(
+            f"{path}, row {bad_number}: an object is accepted, this is {format_value(rows[bad_number - 1])}"
+        )
     return cast("list[dict[str, Any]]", rows)
 
 
-def _is_lines(text: str) -> bool:
+def _is_json_lines(text: str) -> bool:
     """Whether a file has an object on each of its lines; one object over several lines is no suite."""
     lines = [line for line in text.split("\n") if line.strip()]
     return bool(lines) and all(line.lstrip().startswith("{") for line in lines)
 
 
-def _lines(text: str) -> list[object]:
-    return [read_json(line) for line in text.split("\n") if line.strip()]
+def _parse_lines(text: str) -> list[object]:
+    return [parse_json(line) for line in text.split("\n") if line.strip()]
 
 
-def _table_rows(text: str) -> Iterator[dict[str, Any]]:
+def _parse_table(text: str) -> Iterator[dict[str, Any]]:
     """Each row by the names of the header; an empty cell is left out. Raises ``ValueError`` naming the row."""
     header = text.lstrip().partition("\n")[0]
     delimiter = max(",;\t", key=header.count)
@@ -129,38 +131,38 @@ def _table_rows(text: str) -> Iterator[dict[str, Any]]:
                 raise ValueError(f"row {number} has {len(cells)} cells, the header {len(names)}")
             row = {name: cell.strip() for name, cell in zip(names, cells, strict=False) if name and cell.strip()}
             if row:
-                yield {name: _CELLS.get(name, str)(cell) for name, cell in row.items()}
+                yield {name: _CELL_PARSERS.get(name, str)(cell) for name, cell in row.items()}
     except csv.Error as error:
         raise ValueError(f"row {table.line_num}: {error}") from error
 
 
-def _is_true(cell: str) -> bool | str:
+def _parse_flag(cell: str) -> bool | str:
     lowered = cell.lower()
     return lowered in _TRUE if lowered in _TRUE | _FALSE else cell
 
 
 _TRUE, _FALSE = frozenset({"true", "yes", "1", "x"}), frozenset({"false", "no", "0"})
-_CELLS: dict[str, Callable[[str], object]] = {
-    "expected_refusal": _is_true,
+_CELL_PARSERS: dict[str, Callable[[str], object]] = {
+    "expected_refusal": _parse_flag,
     "alternatives": lambda cell: [one.strip() for one in cell.split("|") if one.strip()],
 }
 
 
-def _fields(value: dict[str, Any], row: int) -> dict[str, Any] | Unusable:
+def _read_fields(value: dict[str, Any], row: int) -> dict[str, Any] | Unusable:
     if is_issue(value):
-        return foreign_issue_row(value)
+        return import_issue_row(value)
     if "gold" in value and "expected_answer" not in value:
         if str(value.get("severity", 2)).strip() not in {"1", "2", "3"}:
-            return Unusable((f"severity cannot be {shown(value['severity'])}; accepted: 1, 2 or 3",))
+            return Unusable((f"severity cannot be {format_value(value['severity'])}; accepted: 1, 2 or 3",))
         return {"id": f"row-{row}", **value}
-    return _question_fields(value)
+    return _fields_from_question(value)
 
 
-def _question_fields(value: dict[str, Any]) -> dict[str, Any] | Unusable:
+def _fields_from_question(value: dict[str, Any]) -> dict[str, Any] | Unusable:
     try:
         row = ForeignCase.model_validate(value)
     except ValidationError as error:
-        return Unusable(tuple(of_validation(error)))
+        return Unusable(tuple(describe_validation_error(error)))
     return {
         "id": row.id,
         "question": row.question,
@@ -177,24 +179,24 @@ def _question_fields(value: dict[str, Any]) -> dict[str, Any] | Unusable:
     }
 
 
-def _case(
-    fields: dict[str, Any], severity_for: Callable[[str, str], Severity], taken: set[str]
+def _build_case(
+    fields: dict[str, Any], severity_for: Callable[[str, str], Severity], taken_ids: set[str]
 ) -> GoldCase | Unusable:
     """A case with an id that nobody has, and the severity that its row or the caller gives it."""
-    given = str(fields["id"])
+    row_id = str(fields["id"])
     severity = fields.get("severity")
     if isinstance(severity, str) and severity.strip().isdecimal():
         severity = int(severity)
     if not isinstance(severity, int):
-        severity = int(severity_for(str(fields.get("type", "")), given))
-    return case_from_object({**fields, "id": _free(given, taken), "severity": severity})
+        severity = int(severity_for(str(fields.get("type", "")), row_id))
+    return case_from_object({**fields, "id": _find_free_id(row_id, taken_ids), "severity": severity})
 
 
-def _free(given: str, taken: set[str]) -> str:
-    """``given``, or with the first suffix that nobody has."""
-    if given not in taken:
-        return given
+def _find_free_id(row_id: str, taken_ids: set[str]) -> str:
+    """``row_id``, or with the first suffix that nobody has."""
+    if row_id not in taken_ids:
+        return row_id
     count = 2
-    while f"{given}::{count}" in taken:
+    while f"{row_id}::{count}" in taken_ids:
         count += 1
-    return f"{given}::{count}"
+    return f"{row_id}::{count}"

@@ -23,7 +23,7 @@ from monitors.facts.triage_report import stands_in
 from monitors.goldset.checks import GoldFinding, NumberedCase, SuiteCheck, Weight
 from monitors.records.triage import TriageTask
 
-SHOWN: Final = 5
+MAX_NAMES_SHOWN: Final = 5
 """So many keywords or files are named in one finding."""
 
 
@@ -36,34 +36,34 @@ class _Fault(NamedTuple):
     do: str
 
 
-def issues(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+def check_issues(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """All findings about issues, those of two lines first. Questions have none."""
-    yield from _same_issue(cases)
-    for one in cases:
-        if one.case.triage is not None:
-            for fault in _faults(one.case.triage):
-                yield GoldFinding(**fault._asdict(), places=(one.place,))
+    yield from _check_same_issue(cases)
+    for numbered in cases:
+        if numbered.case.triage is not None:
+            for fault in _find_faults(numbered.case.triage):
+                yield GoldFinding(**fault._asdict(), places=(numbered.place,))
 
 
-def _faults(task: TriageTask) -> Iterator[_Fault]:
-    yield from _files(task)
-    yield from _functions(task)
-    yield from _keywords(task)
-    yield from _leaks(task)
-    yield from _steps(task)
-    yield from _empty(task)
+def _find_faults(task: TriageTask) -> Iterator[_Fault]:
+    yield from _check_files(task)
+    yield from _check_functions(task)
+    yield from _check_keywords(task)
+    yield from _check_leaks(task)
+    yield from _check_steps(task)
+    yield from _check_gradable(task)
 
 
-def _same_issue(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    seen: dict[str, NumberedCase] = {}
-    for one in cases:
-        address = _address(one.case.triage.issue.url if one.case.triage else None)
-        first = seen.setdefault(address, one) if address else one
-        if first is not one:
+def _check_same_issue(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+    first_by_address: dict[str, NumberedCase] = {}
+    for numbered in cases:
+        address = _normalise_address(numbered.case.triage.issue.url if numbered.case.triage else None)
+        first = first_by_address.setdefault(address, numbered) if address else numbered
+        if first is not numbered:
             yield GoldFinding(
                 check=SuiteCheck.DUPLICATE,
                 weight=Weight.MUST,
-                places=(first.place, one.place),
+                places=(first.place, numbered.place),
                 what="the same issue twice; its failure would count twice",
                 do="remove one of them",
             )
@@ -72,7 +72,7 @@ def _same_issue(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
 _DECORATION: Final = re.compile(r"^https?://(?:www\.)?|[?#].*$|/+$")
 
 
-def _address(url: str | None) -> str:
+def _normalise_address(url: str | None) -> str:
     """An address without what leads to the same page: protocol, letter case, a comment's anchor, a last slash."""
     plain = url.strip().lower() if url else ""
     for _ in range(3):  # "…/7/#issuecomment-1" loses its anchor and then its slash
@@ -80,29 +80,29 @@ def _address(url: str | None) -> str:
     return plain
 
 
-def _files(task: TriageTask) -> Iterator[_Fault]:
-    known = {canonical(path) for path in task.issue.repository_files} - {""}
+def _check_files(task: TriageTask) -> Iterator[_Fault]:
+    files = {canonical(path) for path in task.issue.repository_files} - {""}
     for written in task.reference.relevant_files:
         path = canonical(written)
-        if path in known:
+        if path in files:
             continue
-        wrong, meant = _not_a_path(written, path), _meant(written, path, known)
-        do = f"write {meant}" if meant else "write a path from the repository's root, as src/lock.py"
-        if wrong:
-            what = f"{written!r} in `relevant_files` {wrong}: no report can name it so"
-            yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, what, do)
-        elif known:
-            what = (
+        problem, suggestion = _describe_non_path(written, path), _suggest_file(written, path, files)
+        advice = f"write {suggestion}" if suggestion else "write a path from the repository's root, as src/lock.py"
+        if problem:
+            finding = f"{written!r} in `relevant_files` {problem}: no report can name it so"
+            yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, finding, advice)
+        elif files:
+            finding = (
                 f"{written!r} is relevant and not among the `repository_files`: who names it is said to make it up"
             )
-            add = do if meant else "add it to `repository_files`, or correct its path"
-            yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, what, add)
+            file_advice = advice if suggestion else "add it to `repository_files`, or correct its path"
+            yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, finding, file_advice)
 
 
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
 
-def _not_a_path(written: str, path: str) -> str:
+def _describe_non_path(written: str, path: str) -> str:
     """What a file is instead of a path; empty for a path. A name without an ending may be one (``LICENSE``)."""
     if not path:
         return "names no file"
@@ -119,43 +119,45 @@ def _not_a_path(written: str, path: str) -> str:
     return ""
 
 
-def _meant(written: str, path: str, known: set[str]) -> str:
+def _suggest_file(written: str, path: str, files: set[str]) -> str:
     """The file that somebody may have meant; empty where nothing suggests one."""
     dotted = path.replace(".", "/")
-    ends = [file for file in sorted(known) if path.endswith(f"/{file}") or file.rpartition(".")[0] == dotted]
-    named = [] if _MODULE.fullmatch(path) else [canonical(file) for file in files_in(written)]
-    exact = [*ends, *(file for file in named if not file.startswith(("/", "..")) and file != path)]
-    if exact:
-        return exact[0]
-    same_name = [file for file in sorted(known) if basename(file) == basename(path)]
-    return next(iter([*same_name, *get_close_matches(path, sorted(known), n=1)]), "")
+    ends = [file for file in sorted(files) if path.endswith(f"/{file}") or file.rpartition(".")[0] == dotted]
+    written_files = [] if _MODULE.fullmatch(path) else [canonical(file) for file in files_in(written)]
+    candidates = [*ends, *(file for file in written_files if not file.startswith(("/", "..")) and file != path)]
+    if candidates:
+        return candidates[0]
+    same_name = [file for file in sorted(files) if basename(file) == basename(path)]
+    return next(iter([*same_name, *get_close_matches(path, sorted(files), n=1)]), "")
 
 
-def _functions(task: TriageTask) -> Iterator[_Fault]:
+def _check_functions(task: TriageTask) -> Iterator[_Fault]:
     for written in task.reference.relevant_functions:
         path, sign, name = written.partition("::")
         if not (sign and path.strip() and name.strip("`() ")):
-            what = f"{written!r} in `relevant_functions` does not say in which file"
-            files = [file for file in task.reference.relevant_files if not _not_a_path(file, canonical(file))]
-            do = f"write {next(iter(files), 'path')}::{written.strip('`:() ') or 'name'}"
-            yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, what, do)
+            finding = f"{written!r} in `relevant_functions` does not say in which file"
+            files = [
+                file for file in task.reference.relevant_files if not _describe_non_path(file, canonical(file))
+            ]
+            advice = f"write {next(iter(files), 'path')}::{written.strip('`:() ') or 'name'}"
+            yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, finding, advice)
 
 
-def _keywords(task: TriageTask) -> Iterator[_Fault]:
+def _check_keywords(task: TriageTask) -> Iterator[_Fault]:
     keywords = task.reference.expected_keywords
-    standing = [word for word in keywords if stands_in(word, task.issue.text)]
-    if standing:
-        every = len(standing) == len(keywords)
-        rest = "so keywords grade nothing here" if every else "they do not count"
+    present = [word for word in keywords if stands_in(word, task.issue.text)]
+    if present:
+        all_present = len(present) == len(keywords)
+        effect = "so keywords grade nothing here" if all_present else "they do not count"
         yield _Fault(
             SuiteCheck.REFERENCE,
             Weight.SHOULD,
-            f"the issue itself says {_named(standing)}: that proves no investigation, {rest}",
+            f"the issue itself says {_join_names(present)}: that proves no investigation, {effect}",
             "give words of the cause or the fix that only the code shows, such as a function's name",
         )
 
 
-def _leaks(task: TriageTask) -> Iterator[_Fault]:
+def _check_leaks(task: TriageTask) -> Iterator[_Fault]:
     cause, body = task.reference.root_cause, task.issue.text
     if cause and find_quote(cause.strip().rstrip(".").casefold(), body.casefold()):
         yield _Fault(
@@ -165,40 +167,42 @@ def _leaks(task: TriageTask) -> Iterator[_Fault]:
             "take the sentence out of `issue_body`, or choose another issue",
         )
     files = task.reference.relevant_files
-    named = agreement(files_in(body), files)
-    if named.found and not named.missed:
+    named_files = agreement(files_in(body), files)
+    if named_files.found and not named_files.missed:
         yield _Fault(
             SuiteCheck.LEAK,
             Weight.SHOULD,
             f"the issue names {'its relevant file' if len(files) == 1 else 'all its relevant files'} "
-            f"({_named(files)}): who repeats them has found nothing",
+            f"({_join_names(files)}): who repeats them has found nothing",
             "count on its root cause and keywords, cut the list from `issue_body`, or choose another issue",
         )
 
 
-def _steps(task: TriageTask) -> Iterator[_Fault]:
-    shortest, most = task.reference.shortest_path, task.reference.max_steps
-    if shortest is not None and most is not None and shortest > most:
+def _check_steps(task: TriageTask) -> Iterator[_Fault]:
+    shortest, max_steps = task.reference.shortest_path, task.reference.max_steps
+    if shortest is not None and max_steps is not None and shortest > max_steps:
         yield _Fault(
             SuiteCheck.REFERENCE,
             Weight.MUST,
-            f"its shortest path has {shortest} steps and `max_steps` allows {most}: every report is inefficient",
+            f"its shortest path has {shortest} steps and `max_steps` allows {max_steps}: every report is inefficient",
             f"set `max_steps` to {shortest} or more, or leave it out for twice the shortest path",
         )
 
 
-def _empty(task: TriageTask) -> Iterator[_Fault]:
+def _check_gradable(task: TriageTask) -> Iterator[_Fault]:
     reference = task.reference
     if not (reference.relevant_files or reference.expected_keywords):
-        known = "only its root cause is known" if reference.root_cause else "no file, keyword or cause is known"
+        known_part = (
+            "only its root cause is known" if reference.root_cause else "no file, keyword or cause is known"
+        )
         yield _Fault(
             SuiteCheck.REFERENCE,
             Weight.SHOULD,
-            f"{known}: without a file or a keyword no rule can call a report right, and it stays ungraded",
+            f"{known_part}: without a file or a keyword no rule can call a report right, and it stays ungraded",
             "give `relevant_files` or `expected_keywords` in its reference",
         )
 
 
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+def _join_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
+    return ", ".join(names[:MAX_NAMES_SHOWN]) + more

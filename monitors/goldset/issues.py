@@ -20,30 +20,30 @@ ISSUE_KEYS: Final = ("issue_url", "issue_title", "issue_body", "repository_files
 TRIAGE_TYPE: Final = "triage"
 """The type of a case whose row names none."""
 
-_CHANGED: Final = re.compile(
+_CHANGED_FILE: Final = re.compile(
     r'^--- (?:"?a/(?P<before>[^\t\r\n"]+)"?|/dev/null)\t?\r?\n'
     r'\+\+\+ (?:"?b/(?P<after>[^\t\r\n"]+)"?|/dev/null)\t?\r?$',
     re.MULTILINE,
 )
-_RENAMED: Final = re.compile(r'^rename from "?(?P<before>[^\r\n"]+)"?\r?$', re.MULTILINE)
-_UNFIT: Final = re.compile(r"[^A-Za-z0-9_@:+-]+")
+_RENAMED_FILE: Final = re.compile(r'^rename from "?(?P<before>[^\r\n"]+)"?\r?$', re.MULTILINE)
+_UNFIT_FOR_ID: Final = re.compile(r"[^A-Za-z0-9_@:+-]+")
 
 
 def is_issue(row: Mapping[str, Any]) -> bool:
     """Whether a row is an issue, and no question."""
-    known = {**row, **_object(row.get("inputs"))}
-    return any(key in known for key in ("issue_title", "issue_url", "problem_statement"))
+    fields = {**row, **_drop_nulls(row.get("inputs"))}
+    return any(key in fields for key in ("issue_title", "issue_url", "problem_statement"))
 
 
-def issue_fields(row: Mapping[str, Any]) -> dict[str, Any]:
+def case_fields_from_issue(row: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a case, from an issue's row. What else the row has stays as it is."""
     own = {key: value for key, value in row.items() if key not in ISSUE_KEYS}
-    reference = _reference(row.get("reference"))
+    reference = _normalise_reference(row.get("reference"))
     issue = {key.removeprefix("issue_"): row[key] for key in ISSUE_KEYS[:4] if row.get(key) is not None}
-    return _case(own, issue, reference)
+    return _build_case_fields(own, issue, reference)
 
 
-def issue_keys(task: TriageTask) -> dict[str, Any]:
+def issue_keys_from_task(task: TriageTask) -> dict[str, Any]:
     """The keys of an issue as a line has them; reading them gives the same task."""
     issue = task.issue.model_dump(mode="json", exclude_defaults=True)
     files = {"repository_files": issue.pop("repository_files")} if "repository_files" in issue else {}
@@ -51,25 +51,30 @@ def issue_keys(task: TriageTask) -> dict[str, Any]:
     return {f"issue_{key}": value for key, value in issue.items()} | files | {"reference": reference}
 
 
-def foreign_issue_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def import_issue_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Another project's row as a line of ours, with an id and a type; keys that no case has are left out."""
     if "problem_statement" in row:
-        return _of_patch(row)
-    known = _object({**row, **_object(row.get("inputs"))})
-    found = _reference(known.get("reference", known.get("outputs")))
-    made: dict[str, Any] = {key: known[key] for key in ISSUE_KEYS[:4] if key in known}
-    made["reference"] = {key: found[key] for key in TriageReference.model_fields if key in found}
-    shared = {key: known[key] for key in ("id", "severity", "type", "language", "cluster") if key in known}
-    return {"id": _id_of(known.get("issue_url"), known.get("issue_title")), "type": TRIAGE_TYPE, **made, **shared}
+        return _row_from_patch(row)
+    fields = _drop_nulls({**row, **_drop_nulls(row.get("inputs"))})
+    reference = _normalise_reference(fields.get("reference", fields.get("outputs")))
+    imported: dict[str, Any] = {key: fields[key] for key in ISSUE_KEYS[:4] if key in fields}
+    imported["reference"] = {key: reference[key] for key in TriageReference.model_fields if key in reference}
+    shared = {key: fields[key] for key in ("id", "severity", "type", "language", "cluster") if key in fields}
+    return {
+        "id": _make_id(fields.get("issue_url"), fields.get("issue_title")),
+        "type": TRIAGE_TYPE,
+        **imported,
+        **shared,
+    }
 
 
-def _of_patch(row: Mapping[str, Any]) -> dict[str, Any]:
-    text, files = str(row["problem_statement"] or ""), _patched(str(row.get("patch") or ""))
+def _row_from_patch(row: Mapping[str, Any]) -> dict[str, Any]:
+    text, files = str(row["problem_statement"] or ""), _list_patched_files(str(row.get("patch") or ""))
     title, _, body = text.partition("\n")
     return {
-        "id": row.get("instance_id") or _id_of(None, title),
+        "id": row.get("instance_id") or _make_id(None, title),
         "type": TRIAGE_TYPE,
-        "cluster": _UNFIT.sub(":", str(row.get("repo") or "")) or None,
+        "cluster": _UNFIT_FOR_ID.sub(":", str(row.get("repo") or "")) or None,
         "issue_title": title.strip() or text[:200],
         "issue_body": body.strip(),
         "reference": {"relevant_files": files},
@@ -77,63 +82,63 @@ def _of_patch(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _patched(patch: str) -> list[str]:
+def _list_patched_files(patch: str) -> list[str]:
     """The files that a patch changes, removes or renames, as the repository has them before it.
 
     A file that the patch creates can be found by nobody; where it does nothing else, these are named.
     """
-    changed = list(_CHANGED.finditer(patch))
-    before = [one["before"] for one in changed if one["before"]]
-    files = [*before, *(one["before"] for one in _RENAMED.finditer(patch))]
-    return list(dict.fromkeys(files or [one["after"] for one in changed if one["after"]]))
+    changed = list(_CHANGED_FILE.finditer(patch))
+    before = [match["before"] for match in changed if match["before"]]
+    files = [*before, *(match["before"] for match in _RENAMED_FILE.finditer(patch))]
+    return list(dict.fromkeys(files or [match["after"] for match in changed if match["after"]]))
 
 
-def _case(own: dict[str, Any], issue: dict[str, Any], reference: dict[str, Any]) -> dict[str, Any]:
-    asked = issue.get("url") or f"{issue.get('title', '')}\n\n{issue.get('body', '')}".strip()
+def _build_case_fields(own: dict[str, Any], issue: dict[str, Any], reference: dict[str, Any]) -> dict[str, Any]:
+    question = issue.get("url") or f"{issue.get('title', '')}\n\n{issue.get('body', '')}".strip()
     language = identify(f"{issue.get('title', '')} {issue.get('body', '')}")
-    made: dict[str, Any] = {
-        "id": _id_of(issue.get("url"), issue.get("title")),
-        "turns": [asked],
-        "gold": reference_text(reference),
+    fields: dict[str, Any] = {
+        "id": _make_id(issue.get("url"), issue.get("title")),
+        "turns": [question],
+        "gold": format_reference(reference),
         "type": TRIAGE_TYPE,
         "language": (Language.ENGLISH if language is Language.OTHER else language).value,
         "provenance": {"pipeline": Pipeline.TRIAGE.value},
         "triage": {"issue": issue, "reference": reference},
     }
     if "turns" in own or "question" in own:
-        del made["turns"]
-    return made | own
+        del fields["turns"]
+    return fields | own
 
 
-def _id_of(url: object, title: object) -> str:
+def _make_id(url: object, title: object) -> str:
     place = ISSUE_PLACE.search(str(url))
     name = ":".join(place.groups()) if place else str(title)[:60]
-    return _UNFIT.sub("-", name).strip("-:+@") or "issue"
+    return _UNFIT_FOR_ID.sub("-", name).strip("-:+@") or "issue"
 
 
-def _reference(value: object) -> dict[str, Any]:
-    found = _object(value)
-    if found.get("root_cause") == "":
-        del found["root_cause"]
-    level = found.get("severity")
-    if isinstance(level, str) and level.lower() in {one.value for one in IssueSeverity}:
-        found["severity"] = level.lower()
-    return found
+def _normalise_reference(value: object) -> dict[str, Any]:
+    reference = _drop_nulls(value)
+    if reference.get("root_cause") == "":
+        del reference["root_cause"]
+    level = reference.get("severity")
+    if isinstance(level, str) and level.lower() in {severity.value for severity in IssueSeverity}:
+        reference["severity"] = level.lower()
+    return reference
 
 
-def _object(value: object) -> dict[str, Any]:
+def _drop_nulls(value: object) -> dict[str, Any]:
     """The keys of an object that say something: ``null`` is what others write where they have nothing."""
     if not isinstance(value, dict):
         return {}
     return {key: entry for key, entry in cast("Mapping[str, Any]", value).items() if entry is not None}
 
 
-def reference_text(reference: Mapping[str, Any]) -> str:
+def format_reference(reference: Mapping[str, Any]) -> str:
     """The reference as a report would say it: what people and a judge compare with."""
     files: object = reference.get("relevant_files")
-    names = [str(one) for one in cast("list[object]", files)] if isinstance(files, list) else []
-    listed: object = reference.get("expected_keywords")
-    keywords = [str(one) for one in cast("list[object]", listed)] if isinstance(listed, list) else []
+    names = [str(name) for name in cast("list[object]", files)] if isinstance(files, list) else []
+    raw_keywords: object = reference.get("expected_keywords")
+    keywords = [str(name) for name in cast("list[object]", raw_keywords)] if isinstance(raw_keywords, list) else []
     parts = [
         f"Severity: {reference['severity']}" if reference.get("severity") else "",
         f"Root cause: {reference['root_cause']}" if reference.get("root_cause") else "",

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from monitors.facts.language import LanguageEvidence, evidence, language_of_case
-from monitors.goldset.issues import ISSUE_KEYS, is_issue, issue_fields, issue_keys
+from monitors.goldset.issues import ISSUE_KEYS, case_fields_from_issue, is_issue, issue_keys_from_task
 from monitors.records.base import Language, Record
 from monitors.records.cases import (
     NEEDS_REVIEW,
@@ -28,7 +28,7 @@ from monitors.records.cases import (
 )
 from monitors.records.triage import IssueSeverity, TriageReference
 
-VALUE_SHOWN = 60
+MAX_VALUE_CHARACTERS = 60
 """Characters of a bad value that a message repeats: enough to find it, little enough to read."""
 
 _SEVERITIES = "1 (annoying), 2 (wrong) or 3 (alert at once)"
@@ -37,7 +37,7 @@ ID_ACCEPTED = "letters, digits and _ @ : + - . (no slash, no two dots in a row, 
 _TEXT = "a text that is not empty"
 
 
-def _pipelines() -> Iterator[str]:
+def _list_pipelines() -> Iterator[str]:
     """Every pipeline; the one that a person who reads an error most likely means comes with its meaning."""
     for pipeline in Pipeline:
         yield f"{pipeline} ({PIPELINE_MEANINGS[pipeline]})" if pipeline is Pipeline.MANUAL else pipeline.value
@@ -76,7 +76,7 @@ ACCEPTED: Final[Mapping[str, str]] = {
     "reference.shortest_path": "a number from 1",
     "reference.max_steps": "a number from 1",
     "provenance": 'an object with "pipeline", as {"pipeline": "manual"}',
-    "provenance.pipeline": ", ".join(_pipelines()),
+    "provenance.pipeline": ", ".join(_list_pipelines()),
     "provenance.document": "a text",
     "provenance.field": "a text",
     "provenance.clause": "a text",
@@ -85,7 +85,7 @@ ACCEPTED: Final[Mapping[str, str]] = {
 }
 """What each key may be, in the words of the errors and of the reference of a suite's keys."""
 
-LEFT_OUT: Final[Mapping[str, Any]] = {"type": "general", "provenance": {"pipeline": Pipeline.MANUAL.value}}
+DEFAULT_FIELDS: Final[Mapping[str, Any]] = {"type": "general", "provenance": {"pipeline": Pipeline.MANUAL.value}}
 """What a line has that leaves these keys out; its ``language`` is then that of its question."""
 
 _NESTED: Final[Mapping[str, type[Record]]] = {
@@ -99,25 +99,25 @@ CASE_KEYS = (*(name for name in GoldCase.model_fields if name != "triage"), "que
 """Every key a line may have; ``question`` is short for one turn, an issue's keys make the case's ``triage``."""
 
 
-def unknown_key(key: str, known: tuple[str, ...] = CASE_KEYS) -> str:
+def describe_unknown_key(key: str, accepted: tuple[str, ...] = CASE_KEYS) -> str:
     """A key that no case has, with the nearest that one has."""
-    near = get_close_matches(key, known, n=1)
-    hint = f'did you mean "{near[0]}"?' if near else f"accepted: {', '.join(sorted(known))}"
-    return f"unknown key {shown(key)}; {hint}"
+    near = get_close_matches(key, accepted, n=1)
+    hint = f'did you mean "{near[0]}"?' if near else f"accepted: {', '.join(sorted(accepted))}"
+    return f"unknown key {format_value(key)}; {hint}"
 
 
-def missing_key(key: str) -> str:
+def describe_missing_key(key: str) -> str:
     """A key that every case must have."""
     reason = "; every case has one from the day it is written" if key == "severity" else ""
     return f'"{key}" is missing{reason}; accepted: {ACCEPTED.get(key, _TEXT)}'
 
 
-def refused_value(key: str, value: object) -> str:
+def describe_bad_value(key: str, value: object) -> str:
     """A value that the key cannot have."""
-    return f'"{key}" cannot be {shown(value)}; accepted: {ACCEPTED.get(key, _TEXT)}'
+    return f'"{key}" cannot be {format_value(value)}; accepted: {ACCEPTED.get(key, _TEXT)}'
 
 
-def unreviewed(pipeline: Pipeline) -> str:
+def describe_unreviewed(pipeline: Pipeline) -> str:
     """A case that nobody has accepted."""
     return (
         f'"provenance.reviewed_by" is missing: a case of the pipeline "{pipeline.value}" is no gold before a '
@@ -125,38 +125,38 @@ def unreviewed(pipeline: Pipeline) -> str:
     )
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A value as it may stand in a one-line message: quoted, cut, never breaking the line."""
-    text = _escaped(json.dumps(value, ensure_ascii=False, default=repr))
-    return text if len(text) <= VALUE_SHOWN else text[: VALUE_SHOWN - 1] + "…"
+    text = _escape_unprintable(json.dumps(value, ensure_ascii=False, default=repr))
+    return text if len(text) <= MAX_VALUE_CHARACTERS else text[: MAX_VALUE_CHARACTERS - 1] + "…"
 
 
-def _escaped(text: str) -> str:
+def _escape_unprintable(text: str) -> str:
     """Control characters and lone surrogates are written as escapes, everything readable stays."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def of_validation(error: ValidationError) -> list[str]:
+def describe_validation_error(error: ValidationError) -> list[str]:
     """Every problem that pydantic found, each once, in our words."""
-    return list(dict.fromkeys(_of_detail(detail) for detail in error.errors(include_url=False)))
+    return list(dict.fromkeys(_describe_detail(detail) for detail in error.errors(include_url=False)))
 
 
-def _of_detail(detail: ErrorDetails) -> str:
-    names = _as_written([part for part in detail["loc"] if isinstance(part, str)])
+def _describe_detail(detail: ErrorDetails) -> str:
+    names = _to_written_keys([part for part in detail["loc"] if isinstance(part, str)])
     key = ".".join(names)
     if detail["type"] == "missing":
-        return missing_key(key)
+        return describe_missing_key(key)
     if detail["type"] == "extra_forbidden":
         inner = _NESTED.get(names[0]) if len(names) > 1 else None
-        return unknown_key(names[-1], tuple(inner.model_fields) if inner else CASE_KEYS)
+        return describe_unknown_key(names[-1], tuple(inner.model_fields) if inner else CASE_KEYS)
     place = "".join(f"[{part}]" for part in detail["loc"] if isinstance(part, int))
-    problem = refused_value(key, detail["input"])
+    problem = describe_bad_value(key, detail["input"])
     if detail["type"] == "value_error" and "ctx" in detail:
-        problem = f'"{key}" cannot be {shown(detail["input"])}: {detail["ctx"]["error"]}'
+        problem = f'"{key}" cannot be {format_value(detail["input"])}: {detail["ctx"]["error"]}'
     return f"{problem} (entry {place})" if place else problem
 
 
-def _as_written(names: list[str]) -> list[str]:
+def _to_written_keys(names: list[str]) -> list[str]:
     """An issue's keys stand in the line itself; the case has them in its ``triage``."""
     match names:
         case ["triage", "issue", name, *rest]:
@@ -180,13 +180,13 @@ class _NotJson(ValueError):
     pass
 
 
-def read_json(text: str) -> object:
+def parse_json(text: str) -> object:
     """Parse JSON strictly: no NaN or Infinity, no key twice, no bottomless nesting.
 
     Raises ``ValueError`` whose text says what and, for broken JSON, where (from 1).
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeats)
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_keys)
     except json.JSONDecodeError as error:
         place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
         raise _NotJson(f"broken JSON at {place}: {error.msg}") from error
@@ -197,58 +197,60 @@ def read_json(text: str) -> object:
 def case_from_line(text: str) -> GoldCase | Unusable:
     """Read one line. It reports every problem of the line, not the first alone."""
     try:
-        value = read_json(text)
+        value = parse_json(text)
     except ValueError as error:
         return Unusable((str(error),))
     if not isinstance(value, dict):
-        return Unusable((f"a case is a JSON object in braces, this is {shown(value)}",))
+        return Unusable((f"a case is a JSON object in braces, this is {format_value(value)}",))
     return case_from_object(cast("dict[str, Any]", value))
 
 
 def case_from_object(fields: dict[str, Any]) -> GoldCase | Unusable:
     """Make a case of a JSON object; ``question`` is short for a single turn. A record's own JSON is read too."""
-    given_id = fields.get("id")
-    case_id = given_id if isinstance(given_id, str) else None
-    of_issue = is_issue(fields)
-    if of_issue:
-        fields = issue_fields(fields)
-    own, prepared = _prepared(fields)
+    raw_id = fields.get("id")
+    case_id = raw_id if isinstance(raw_id, str) else None
+    from_issue = is_issue(fields)
+    if from_issue:
+        fields = case_fields_from_issue(fields)
+    problems, prepared = _prepare_fields(fields)
     try:
         case = GoldCase.model_validate(prepared)
     except ValidationError as error:
-        theirs = [problem for problem in of_validation(error) if not _said_before(problem, own)]
-        return Unusable((*own, *theirs), case_id, of_issue)
+        model_problems = [
+            problem for problem in describe_validation_error(error) if not _is_reported(problem, problems)
+        ]
+        return Unusable((*problems, *model_problems), case_id, from_issue)
     source = case.provenance
     if source.pipeline in NEEDS_REVIEW and not (source.reviewed_by or "").strip():
-        own.append(unreviewed(source.pipeline))
-    return Unusable(tuple(own), case_id, of_issue) if own else case
+        problems.append(describe_unreviewed(source.pipeline))
+    return Unusable(tuple(problems), case_id, from_issue) if problems else case
 
 
-def _prepared(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+def _prepare_fields(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """Problems that pydantic would not see or not name well, and the fields as `GoldCase` knows them."""
     problems: list[str] = []
-    prepared = {**LEFT_OUT, **fields}
+    prepared = {**DEFAULT_FIELDS, **fields}
     if "question" in fields and "turns" in fields:
         problems.append('a case has "question" or "turns", not both')
         del prepared["question"]
     elif "question" in fields:
         question = prepared.pop("question")
         if not isinstance(question, str) or not question:
-            problems.append(refused_value("question", question))
+            problems.append(describe_bad_value("question", question))
         prepared["turns"] = [question]
     elif "turns" not in fields:
-        problems.append(missing_key("question") + ', or "turns" with several')
+        problems.append(describe_missing_key("question") + ', or "turns" with several')
         prepared["turns"] = ["-"]
-    for key, wanted in (("severity", int), ("expected_refusal", bool), ("month_is_30_days", bool)):
-        if key in fields and type(fields[key]) is not wanted:
-            problems.append(refused_value(key, fields[key]))
-            prepared[key] = wanted(1)
+    for key, key_type in (("severity", int), ("expected_refusal", bool), ("month_is_30_days", bool)):
+        if key in fields and type(fields[key]) is not key_type:
+            problems.append(describe_bad_value(key, fields[key]))
+            prepared[key] = key_type(1)
     if "language" not in fields:
-        prepared["language"] = _language_of(prepared["turns"], prepared.get("gold"))
+        prepared["language"] = _guess_language(prepared["turns"], prepared.get("gold"))
     return problems, prepared
 
 
-def _language_of(turns: object, gold: object) -> Language:
+def _guess_language(turns: object, gold: object) -> Language:
     """The language in which the last of these is asked, if they are turns; the gold helps where it is short."""
     last: object = cast("list[object]", turns)[-1] if isinstance(turns, list) and turns else ""
     return (
@@ -256,17 +258,17 @@ def _language_of(turns: object, gold: object) -> Language:
     )
 
 
-def names_language(line: str) -> bool:
+def has_language_key(line: str) -> bool:
     """Whether a line has the key ``language``, so that nothing is guessed."""
     return '"language"' in line
 
 
-def settle_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -> list[GoldCase]:
+def resolve_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -> list[GoldCase]:
     """The cases of a suite, each with its line; languages that lines leave out are settled together.
 
     Where most of them are `other`, a text that does not say what it is in ("Brot?") is `other` too.
     """
-    guessed = [not names_language(line) for line in lines]
+    guessed = [not has_language_key(line) for line in lines]
     languages = [case.language for case, is_guess in zip(cases, guessed, strict=True) if is_guess]
     if 2 * languages.count(Language.OTHER) <= len(languages):
         return list(cases)
@@ -280,31 +282,31 @@ def _is_unsure(case: GoldCase) -> bool:
     return evidence(f"{case.question}\n{case.gold}") is not LanguageEvidence.READ
 
 
-def _said_before(problem: str, own: list[str]) -> bool:
-    return problem.startswith('"turns" cannot be') and any(said.startswith('"question"') for said in own)
+def _is_reported(problem: str, problems: list[str]) -> bool:
+    return problem.startswith('"turns" cannot be') and any(earlier.startswith('"question"') for earlier in problems)
 
 
 def _refuse_constant(name: str) -> object:
     raise _NotJson(f"{name} is not a value that a case can have; write a number, or leave the key out")
 
 
-def _refuse_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
+def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields: dict[str, object] = {}
     for key, value in pairs:
-        if key in found:
-            raise _NotJson(f"the key {shown(key)} stands twice in one object")
-        found[key] = value
-    return found
+        if key in fields:
+            raise _NotJson(f"the key {format_value(key)} stands twice in one object")
+        fields[key] = value
+    return fields
 
 
-def line_of(case: GoldCase) -> str:
+def format_case_line(case: GoldCase) -> str:
     """One JSON object without a line end. Reading it gives the same case; Hindi stays readable."""
     plain: dict[str, Any] = case.model_dump(mode="json", exclude_defaults=True)
     turns = plain.pop("turns")
-    asked = {"question": turns[0]} if len(turns) == 1 else {"turns": turns}
-    ordered = {"id": plain.pop("id"), **asked, "gold": plain.pop("gold")}
+    question_fields = {"question": turns[0]} if len(turns) == 1 else {"turns": turns}
+    ordered = {"id": plain.pop("id"), **question_fields, "gold": plain.pop("gold")}
     source = plain.pop("provenance")
-    plain |= issue_keys(case.triage) if case.triage else {}
+    plain |= issue_keys_from_task(case.triage) if case.triage else {}
     plain.pop("triage", None)
     refusal = {"expected_refusal": plain.pop("expected_refusal", False)}
     return json.dumps({**ordered, **refusal, **plain, "provenance": source}, ensure_ascii=False, allow_nan=False)

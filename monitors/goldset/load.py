@@ -17,28 +17,28 @@ from pydantic import ValidationError
 
 from monitors.errors import GoldSetError
 from monitors.facts.text import normalise
-from monitors.goldset.lines import ID_ACCEPTED, Unusable, case_from_line, settle_languages, shown
+from monitors.goldset.lines import ID_ACCEPTED, Unusable, case_from_line, format_value, resolve_guessed_languages
 from monitors.problems import nearest
 from monitors.records.cases import GoldCase, Suite
 
 
-def cases_sha256(cases: Sequence[GoldCase]) -> str:
+def hash_cases(cases: Sequence[GoldCase]) -> str:
     """SHA-256 over the canonical JSON of the cases.
 
     White space, the order of keys and of lines, ``question`` for one turn, and defaults written out or left out
     make no difference; anything that could change a grade or a case's place in a report does.
     """
-    plain = [
+    fields = [
         case.model_dump(mode="json", exclude_defaults=True) for case in sorted(cases, key=lambda case: case.id)
     ]
-    canonical = json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    canonical = json.dumps(fields, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
 
 
-BAD_LINES_SHOWN = 20
+MAX_BAD_LINES_SHOWN = 20
 """So many bad lines are reported one by one; more than a screenful helps nobody."""
 
-BAD_LINES_COLLECTED = 1000
+MAX_BAD_LINES = 1000
 """After so many bad lines the file is of another kind: reading on would only cost time."""
 
 
@@ -57,14 +57,14 @@ def load_suite(path: Path, name: str | None = None) -> Suite:
     The suite is called ``name``, or by the file's name without its ending. Raises `GoldSetError` whose text names
     the file, and each bad line with its key, value and what is accepted (the first twenty).
     """
-    return parse_suite_lines(suite_text(path).split("\n"), name=name or path.stem, source=str(path))
+    return parse_suite_lines(read_suite_text(path).split("\n"), name=name or path.stem, source=str(path))
 
 
 TEXT_TABLES: Final = (".csv", ".tsv")
 TABLES: Final = (*TEXT_TABLES, ".xlsx", ".xls", ".ods")
 
 
-def suite_text(path: Path) -> str:
+def read_suite_text(path: Path) -> str:
     """The text of a suite's file. Raises `GoldSetError` as `read_text` does, and for a file of another kind."""
     if path.suffix.lower() in TABLES and path.exists():
         table = path if path.suffix.lower() in TEXT_TABLES else f"{path.stem}.csv"
@@ -85,37 +85,41 @@ def suite_text(path: Path) -> str:
 def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite") -> Suite:
     """Make a suite of JSON lines; ``source`` is what errors call them. Raises `GoldSetError` like `load_suite`."""
     cases: list[GoldCase] = []
-    good: list[str] = []
-    bad: list[BadLine] = []
-    first_seen: dict[str, int] = {}
+    good_lines: list[str] = []
+    bad_lines: list[BadLine] = []
+    first_lines: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        read = case_from_line(line)
-        problems = [*read.problems] if isinstance(read, Unusable) else []
-        case_id = read.case_id if isinstance(read, Unusable) else read.id
-        if case_id is not None and first_seen.setdefault(case_id, number) != number:
-            problems.append(f"id {shown(case_id)} stands in line {first_seen[case_id]} already; ids are given once")
+        parsed_line = case_from_line(line)
+        problems = [*parsed_line.problems] if isinstance(parsed_line, Unusable) else []
+        case_id = parsed_line.case_id if isinstance(parsed_line, Unusable) else parsed_line.id
+        if case_id is not None and first_lines.setdefault(case_id, number) != number:
+            problems.append(
+                f"id {format_value(case_id)} stands in line {first_lines[case_id]} already; ids are given once"
+            )
         if problems:
-            bad.append(BadLine(number, tuple(problems)))
-        elif isinstance(read, GoldCase):
-            cases.append(read)
-            good.append(line)
-        if len(bad) >= BAD_LINES_COLLECTED:
+            bad_lines.append(BadLine(number, tuple(problems)))
+        elif isinstance(parsed_line, GoldCase):
+            cases.append(parsed_line)
+            good_lines.append(line)
+        if len(bad_lines) >= MAX_BAD_LINES:
             break
-    if bad:
-        raise GoldSetError(describe(source, bad, unit="line"))
-    return suite_of(settle_languages(cases, good), name=name, source=source)
+    if bad_lines:
+        raise GoldSetError(describe_bad_lines(source, bad_lines, unit="line"))
+    return build_suite(resolve_guessed_languages(cases, good_lines), name=name, source=source)
 
 
-def suite_of(cases: list[GoldCase], *, name: str, source: str) -> Suite:
+def build_suite(cases: list[GoldCase], *, name: str, source: str) -> Suite:
     """A suite of cases known to be good. Raises `GoldSetError` when there are none, or the name is unfit."""
     if not cases:
         raise GoldSetError(f"{source} holds no case; write one JSON object a line, or name another suite")
     try:
-        return Suite(name=name, sha256=cases_sha256(cases), cases=tuple(cases))
+        return Suite(name=name, sha256=hash_cases(cases), cases=tuple(cases))
     except ValidationError as error:
-        raise GoldSetError(f"{source}: a suite cannot be called {shown(name)}; accepted: {ID_ACCEPTED}") from error
+        raise GoldSetError(
+            f"{source}: a suite cannot be called {format_value(name)}; accepted: {ID_ACCEPTED}"
+        ) from error
 
 
 def read_text(path: Path) -> str:
@@ -123,7 +127,7 @@ def read_text(path: Path) -> str:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise GoldSetError(f"{path} cannot be read: {_why(path, error)}") from error
+        raise GoldSetError(f"{path} cannot be read: {_describe_os_error(path, error)}") from error
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -133,20 +137,23 @@ def read_text(path: Path) -> str:
         ) from error
 
 
-def _why(path: Path, error: OSError) -> str:
+def _describe_os_error(path: Path, error: OSError) -> str:
     if isinstance(error, FileNotFoundError) and path.parent.is_dir():
-        near = nearest(path.name, [file.name for file in path.parent.glob("*.jsonl")])
-        return f"no such file{near or '; give the path of a suite'}"
+        hint = nearest(path.name, [file.name for file in path.parent.glob("*.jsonl")])
+        return f"no such file{hint or '; give the path of a suite'}"
     return f"{error.strerror}; give the path of a suite"
 
 
-def describe(source: str, bad: list[BadLine], *, unit: str) -> str:
+def describe_bad_lines(source: str, bad_lines: list[BadLine], *, unit: str) -> str:
     """The whole error text: one line that counts, then one for each bad place."""
-    many = f"{len(bad)} bad {unit}s" if len(bad) != 1 else f"1 bad {unit}"
-    at_least = "at least " if len(bad) >= BAD_LINES_COLLECTED else ""
-    lines = [f"  {unit} {entry.number}: {'; also: '.join(entry.problems)}" for entry in bad[:BAD_LINES_SHOWN]]
-    more = [f"  … and {len(bad) - BAD_LINES_SHOWN} more"] if len(bad) > BAD_LINES_SHOWN else []
-    return "\n".join([f"{source} cannot be used, {at_least}{many}:", *lines, *more])
+    count = f"{len(bad_lines)} bad {unit}s" if len(bad_lines) != 1 else f"1 bad {unit}"
+    at_least = "at least " if len(bad_lines) >= MAX_BAD_LINES else ""
+    lines = [
+        f"  {unit} {bad_line.number}: {'; also: '.join(bad_line.problems)}"
+        for bad_line in bad_lines[:MAX_BAD_LINES_SHOWN]
+    ]
+    more = [f"  … and {len(bad_lines) - MAX_BAD_LINES_SHOWN} more"] if len(bad_lines) > MAX_BAD_LINES_SHOWN else []
+    return "\n".join([f"{source} cannot be used, {at_least}{count}:", *lines, *more])
 
 
 _ENDS: Final = " .?!।…"
@@ -158,13 +165,13 @@ class AskedQuestions:
     def __init__(self, cases: Iterable[GoldCase] = ()) -> None:
         self._cases: dict[tuple[str, ...], GoldCase | None] = {}
         for case in cases:
-            asked = _plain(case.turns)
-            self._cases[asked] = None if asked in self._cases else case
+            turns = _normalise_turns(case.turns)
+            self._cases[turns] = None if turns in self._cases else case
 
-    def case_of(self, turns: Sequence[str]) -> GoldCase | None:
+    def find_case(self, turns: Sequence[str]) -> GoldCase | None:
         """The case that asks all of ``turns``, a user's messages so far: what came before counts."""
-        return self._cases.get(_plain(turns))
+        return self._cases.get(_normalise_turns(turns))
 
 
-def _plain(turns: Sequence[str]) -> tuple[str, ...]:
+def _normalise_turns(turns: Sequence[str]) -> tuple[str, ...]:
     return tuple(" ".join(normalise(turn).text.casefold().split()).strip(_ENDS) for turn in turns)

@@ -34,10 +34,10 @@ _UNIT_FORMS: Final = {
     "l": r"(?:l|lit(?:er|re)s?)",
     "°C": r"(?:°\s?C|degrees Celsius)", "h": r"(?:h|hours?)",
 }  # fmt: skip
-_BEFORE: Final = re.compile(r"(€|\$|£|₹)\s?$")
-_BEHIND: Final = re.compile(r"[\s\u00a0\u202f-]?(°C|%|€|[^\W\d_]+)")
+_CURRENCY_BEFORE: Final = re.compile(r"(€|\$|£|₹)\s?$")
+_UNIT_BEHIND: Final = re.compile(r"[\s\u00a0\u202f-]?(°C|%|€|[^\W\d_]+)")
 _NAME: Final = re.compile(r"(?<![.!?] )(?<!^)\b[A-ZÄÖÜ][\w'-]+(?: [A-ZÄÖÜ][\w'-]+)*")
-_SHORT: Final = 4
+_MAX_NAME_WORDS: Final = 4
 """Words of a gold that is a name, a title or a term, and is said as it stands."""
 
 
@@ -52,22 +52,22 @@ class MustSayDraft(Record):
 
 def draft_must_say(case: GoldCase) -> MustSayDraft | None:
     """Propose what every right reply to ``case`` says; ``None`` where its gold has no value and no name."""
-    found = [_value_pattern(case.gold, number) for number in _NUMBER.finditer(case.gold)]
-    if not found:
-        found = [name for name in _NAME.findall(case.gold) if name not in case.question]
-    if not found and len(case.gold.split()) <= _SHORT and not read_facts(case.gold):
-        found = [case.gold.strip(" .!")]
-    sayings = tuple(dict.fromkeys(filter(None, found)))
-    if not sayings or case.expected_refusal or case.triage is not None:
+    patterns = [_build_value_pattern(case.gold, number) for number in _NUMBER.finditer(case.gold)]
+    if not patterns:
+        patterns = [name for name in _NAME.findall(case.gold) if name not in case.question]
+    if not patterns and len(case.gold.split()) <= _MAX_NAME_WORDS and not read_facts(case.gold):
+        patterns = [case.gold.strip(" .!")]
+    phrases = tuple(dict.fromkeys(filter(None, patterns)))
+    if not phrases or case.expected_refusal or case.triage is not None:
         return None
-    return MustSayDraft(id=case.id, question=case.question, gold=case.gold, must_say=sayings)
+    return MustSayDraft(id=case.id, question=case.question, gold=case.gold, must_say=phrases)
 
 
-def _value_pattern(gold: str, number: re.Match[str]) -> str:
+def _build_value_pattern(gold: str, number: re.Match[str]) -> str:
     """A figure with what stands before or behind it, each in its usual forms: ``/(?:14|fourteen)[ -]?days?/``."""
-    figure = _figure_pattern(number[0])
-    sign = _BEFORE.search(gold[: number.start()])
-    unit = _BEHIND.match(gold, number.end())
+    figure = _build_figure_pattern(number[0])
+    sign = _CURRENCY_BEFORE.search(gold[: number.start()])
+    unit = _UNIT_BEHIND.match(gold, number.end())
     if sign is not None:
         money = _UNIT_FORMS[sign[1]]
         return rf"/(?:{money}\s?{figure}|{figure}\s?{money})(?!\d)/"
@@ -80,7 +80,7 @@ def _value_pattern(gold: str, number: re.Match[str]) -> str:
     return rf"/(?<!\d){figure}[\s-]?{forms}/"
 
 
-def _figure_pattern(figure: str) -> str:
+def _build_figure_pattern(figure: str) -> str:
     """Digits with the separators that people put or leave out; small numbers also in words."""
     plain = figure.strip()
     if plain.isdecimal() and int(plain) < len(_FIRST_NUMBERS):
@@ -103,7 +103,7 @@ _GROUPED: Final = re.compile(r"\d{1,3}(?:[.,\s]\d{2,3})*[.,\s]\d{3}")
 
 def write_drafts(path: Path, drafts: Iterable[MustSayDraft]) -> None:
     """Write the drafts, a line each. Raises `GoldSetError` where the file exists: a person may be at work on it."""
-    lines = [json.dumps(one.model_dump(mode="json"), ensure_ascii=False) + "\n" for one in drafts]
+    lines = [json.dumps(draft.model_dump(mode="json"), ensure_ascii=False) + "\n" for draft in drafts]
     try:
         with path.open("x", encoding="utf-8") as file:
             file.writelines(lines)
@@ -111,16 +111,16 @@ def write_drafts(path: Path, drafts: Iterable[MustSayDraft]) -> None:
         raise GoldSetError(f"{path} exists; accept it with --accept, or delete it") from None
 
 
-def read_must_say(path: Path) -> tuple[MustSayDraft, ...]:
+def read_must_say_drafts(path: Path) -> tuple[MustSayDraft, ...]:
     """Read what a person left of the drafts. Raises `GoldSetError` that names the line."""
-    found: list[MustSayDraft] = []
+    drafts: list[MustSayDraft] = []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
             try:
-                found.append(MustSayDraft.model_validate_json(line))
+                drafts.append(MustSayDraft.model_validate_json(line))
             except ValidationError as error:
                 raise GoldSetError(f"{path}, line {number}: {error.errors()[0]['msg']}") from None
-    return tuple(found)
+    return tuple(drafts)
 
 
 class _SuiteLine(BaseModel):
@@ -134,21 +134,21 @@ def accept_drafts(suite: Path, path: Path) -> int:
 
     Raises `GoldSetError`, and writes nothing, for a case that the suite does not have or a pattern that is none.
     """
-    wanted: Mapping[str, MustSayDraft] = {one.id: one for one in read_must_say(path)}
+    drafts: Mapping[str, MustSayDraft] = {draft.id: draft for draft in read_must_say_drafts(path)}
     with alone_with(suite):
-        lines, met = text_of(suite).split("\n"), set[str]()
+        lines, accepted_ids = text_of(suite).split("\n"), set[str]()
         for number, line in enumerate(lines):
             try:
-                draft = wanted.get(_SuiteLine.model_validate_json(line).id)
+                draft = drafts.get(_SuiteLine.model_validate_json(line).id)
             except ValidationError:
                 continue  # `gold check` names a bad line
             if draft is not None:
                 lines[number] = json.dumps(
                     {**json.loads(line), "must_say": list(draft.must_say)}, ensure_ascii=False
                 )
-                met.add(draft.id)
-        if unknown := sorted(wanted.keys() - met):
+                accepted_ids.add(draft.id)
+        if unknown := sorted(drafts.keys() - accepted_ids):
             raise GoldSetError(f"{path} names cases that {suite} does not have: {', '.join(unknown)}")
         parse_suite_lines(lines, name="suite", source=str(suite))
         replace_text(suite, "\n".join(lines))
-    return len(met)
+    return len(accepted_ids)

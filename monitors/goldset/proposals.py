@@ -20,16 +20,16 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify
 from monitors.facts.similarity import QUOTE_MIN_WORDS, differences, find_quote, grams, missing_from, overlap
-from monitors.goldset.lines import read_json
+from monitors.goldset.lines import parse_json
 from monitors.records.base import Identifier, Language, Record, Severity, Sha256
 from monitors.records.cases import GoldCase, GoldDraft, Pipeline, Provenance, Quote, Text
 
-QUESTION_CHARACTERS: Final = 600
-GOLD_CHARACTERS: Final = 600
-QUOTE_CHARACTERS: Final = 1_200
+MAX_QUESTION_CHARACTERS: Final = 600
+MAX_GOLD_CHARACTERS: Final = 600
+MAX_QUOTE_CHARACTERS: Final = 1_200
 """Longer ones are no question, no short answer and no clause."""
 
-MOST_CHARACTERS: Final = 200_000
+MAX_REPLY_CHARACTERS: Final = 200_000
 """The limit of a whole reply: forty drafts of the longest kind."""
 
 _TYPE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+){0,3}")
@@ -38,7 +38,7 @@ TASK: Final = "Write {count} questions in {language}."
 LANGUAGES: Final = {"en": "English", "hi": "Hindi (in Devanagari)", "hinglish": "Hinglish (Hindi in Latin letters)"}
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def _build_object_schema(properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "additionalProperties": False,
@@ -47,12 +47,12 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _list(name: str, item: dict[str, Any]) -> dict[str, Any]:
-    return _object({name: {"type": "array", "items": _object(item)}})
+def _build_list_schema(name: str, properties: dict[str, Any]) -> dict[str, Any]:
+    return _build_object_schema({name: {"type": "array", "items": _build_object_schema(properties)}})
 
 
 _STRING: Final = {"type": "string"}
-DRAFTS_SCHEMA: Final = _list(
+DRAFTS_SCHEMA: Final = _build_list_schema(
     "drafts",
     {
         "question": _STRING,
@@ -63,7 +63,7 @@ DRAFTS_SCHEMA: Final = _list(
         "why": _STRING,
     },
 )
-TRANSLATIONS_SCHEMA: Final = _list(
+TRANSLATIONS_SCHEMA: Final = _build_list_schema(
     "translations", {"number": {"type": "integer"}, "question": _STRING, "gold": _STRING, "why": _STRING}
 )
 """What a model must write. Bounds are not in it, as structured output enforces none: they are checked after."""
@@ -73,16 +73,16 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-def _text(most: int) -> Any:
-    return Field(min_length=1, max_length=most, pattern=r"\S")
+def _build_text_field(max_characters: int) -> Any:
+    return Field(min_length=1, max_length=max_characters, pattern=r"\S")
 
 
 class ProposedDraft(_Strict):
     """One draft as the model wrote it, with the right shape and nothing more."""
 
-    question: Annotated[str, _text(QUESTION_CHARACTERS)]
-    quote: Annotated[str, _text(QUOTE_CHARACTERS)]
-    gold: Annotated[str, _text(GOLD_CHARACTERS)]
+    question: Annotated[str, _build_text_field(MAX_QUESTION_CHARACTERS)]
+    quote: Annotated[str, _build_text_field(MAX_QUOTE_CHARACTERS)]
+    gold: Annotated[str, _build_text_field(MAX_GOLD_CHARACTERS)]
     type: Annotated[str, Field(pattern=rf"^{_TYPE.pattern}$", max_length=60)]
     severity: Annotated[int, Field(ge=1, le=3)]
     why: Annotated[str, Field(max_length=1_000)]
@@ -92,8 +92,8 @@ class ProposedTranslation(_Strict):
     """One translation as the model wrote it. ``number`` counts from 1."""
 
     number: Annotated[int, Field(ge=1)]
-    question: Annotated[str, _text(QUESTION_CHARACTERS)]
-    gold: Annotated[str, _text(GOLD_CHARACTERS)]
+    question: Annotated[str, _build_text_field(MAX_QUESTION_CHARACTERS)]
+    gold: Annotated[str, _build_text_field(MAX_GOLD_CHARACTERS)]
     why: Annotated[str, Field(max_length=1_000)]
 
 
@@ -105,35 +105,37 @@ class RejectedProposal(Record):
 
 
 @lru_cache(maxsize=4)
-def instructions(task: str) -> str:
+def load_instructions(task: str) -> str:
     """The text of a task: ``draft`` or ``translate``."""
     return files("monitors.goldset").joinpath("prompts", f"{task}.md").read_text(encoding="utf-8")
 
 
-def prompt_sha256(task: str, layout: str) -> str:
+def hash_prompt(task: str, layout: str) -> str:
     """Names what a model is asked: SHA-256 over instructions, the layout of the material, and the schema."""
     schema = DRAFTS_SCHEMA if task == "draft" else TRANSLATIONS_SCHEMA
-    whole = "\0".join((instructions(task), layout, json.dumps(schema, sort_keys=True)))
+    whole = "\0".join((load_instructions(task), layout, json.dumps(schema, sort_keys=True)))
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
 Proposal = TypeVar("Proposal", ProposedDraft, ProposedTranslation)
 
 
-def read_drafts_reply(text: str) -> tuple[list[ProposedDraft], list[RejectedProposal]]:
+def parse_drafts_reply(text: str) -> tuple[list[ProposedDraft], list[RejectedProposal]]:
     """The drafts in a reply. `ValueError` when it is not the object that was asked for."""
-    return _read(text, "drafts", TypeAdapter(ProposedDraft))
+    return _parse_reply(text, "drafts", TypeAdapter(ProposedDraft))
 
 
-def read_translations_reply(text: str) -> tuple[list[ProposedTranslation], list[RejectedProposal]]:
+def parse_translations_reply(text: str) -> tuple[list[ProposedTranslation], list[RejectedProposal]]:
     """The translations in a reply. `ValueError` when it is not the object that was asked for."""
-    return _read(text, "translations", TypeAdapter(ProposedTranslation))
+    return _parse_reply(text, "translations", TypeAdapter(ProposedTranslation))
 
 
-def _read(text: str, key: str, shape: TypeAdapter[Proposal]) -> tuple[list[Proposal], list[RejectedProposal]]:
-    if len(text) > MOST_CHARACTERS:
+def _parse_reply(
+    text: str, key: str, shape: TypeAdapter[Proposal]
+) -> tuple[list[Proposal], list[RejectedProposal]]:
+    if len(text) > MAX_REPLY_CHARACTERS:
         raise ValueError(f"the model wrote {len(text):,} characters")
-    value = read_json(text)
+    value = parse_json(text)
     rows: Any = value.get(key) if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON is untyped
     if not isinstance(rows, list):
         raise ValueError(f'the reply is not an object with a list "{key}"')  # noqa: TRY004 - the reply is bad, not a type
@@ -143,14 +145,14 @@ def _read(text: str, key: str, shape: TypeAdapter[Proposal]) -> tuple[list[Propo
         try:
             good.append(shape.validate_python(row))
         except ValidationError as error:
-            bad.append(RejectedProposal(about=shortened(_question(row)), reason=_describe_error(error)))
+            bad.append(RejectedProposal(about=shorten(_find_question(row)), reason=_describe_error(error)))
     return good, bad
 
 
-def shortened(text: str, most: int = 90) -> str:
-    """A text in one line of at most ``most`` characters."""
+def shorten(text: str, max_characters: int = 90) -> str:
+    """A text in one line of at most ``max_characters`` characters."""
     line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return line if len(line) <= max_characters else f"{line[: max_characters - 1]}…"
 
 
 def severity_of(proposed: ProposedDraft) -> Severity:
@@ -158,9 +160,9 @@ def severity_of(proposed: ProposedDraft) -> Severity:
     return Severity(proposed.severity)
 
 
-def _question(row: object) -> str:
-    asked: object = row.get("question") if isinstance(row, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON is untyped
-    return asked if isinstance(asked, str) else "a proposal without a question"
+def _find_question(row: object) -> str:
+    question: object = row.get("question") if isinstance(row, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON is untyped
+    return question if isinstance(question, str) else "a proposal without a question"
 
 
 def _describe_error(error: ValidationError) -> str:
@@ -170,12 +172,12 @@ def _describe_error(error: ValidationError) -> str:
     return f"{', '.join(places)} is missing, too long or of the wrong form"
 
 
-SAME_QUESTION = 0.8
+MIN_SAME_QUESTION_OVERLAP = 0.8
 """Overlap of letters from which two drafts of one clause ask the same; see `monitors.goldset.checks`."""
 
 ID_DIGITS = 12
 
-AROUND = 180
+CONTEXT_CHARACTERS = 180
 """Characters of the document that are stored on either side of a quote: a sentence or two."""
 
 
@@ -206,23 +208,27 @@ class DraftOrigin(Record):
     at: datetime
 
 
-def draft_of(
+def draft_from_proposal(
     proposed: ProposedDraft,
     document: Document,
-    wanted: DraftDefaults,
+    defaults: DraftDefaults,
     origin: DraftOrigin,
-    others: Sequence[GoldCase],
+    existing_cases: Sequence[GoldCase],
 ) -> GoldDraft | RejectedProposal:
-    """A proposal as a draft, or why it is none. ``others`` are the cases and drafts that there are already."""
+    """A proposal as a draft, or why it is none. ``existing_cases`` are the cases and drafts that there are already."""
     place = find_quote(proposed.quote, document.text)
-    reason = _quote_problem(proposed) if place is None else _problem(proposed, wanted, document.text[slice(*place)])
+    reason = (
+        _describe_quote_problem(proposed)
+        if place is None
+        else _find_problem(proposed, defaults, document.text[slice(*place)])
+    )
     if place is None or reason:
-        return RejectedProposal(about=shortened(proposed.question), reason=reason)
-    quote = _quote(document, place)
-    case = _case(proposed, document, wanted, quote)
-    mutant = next((one for one in others if _asks_the_same(one, case)), None)
-    if mutant is not None:
-        return RejectedProposal(about=shortened(proposed.question), reason=f"{mutant.id} asks the same")
+        return RejectedProposal(about=shorten(proposed.question), reason=reason)
+    quote = _build_quote(document, place)
+    case = _build_case(proposed, document, defaults, quote)
+    duplicate = next((existing for existing in existing_cases if _asks_the_same(existing, case)), None)
+    if duplicate is not None:
+        return RejectedProposal(about=shorten(proposed.question), reason=f"{duplicate.id} asks the same")
     return GoldDraft(
         id=case.id,
         made_at=origin.at,
@@ -234,7 +240,7 @@ def draft_of(
     )
 
 
-def _quote(document: Document, place: tuple[int, int]) -> Quote:
+def _build_quote(document: Document, place: tuple[int, int]) -> Quote:
     start, end = place
     return Quote(
         document=document.name,
@@ -242,52 +248,52 @@ def _quote(document: Document, place: tuple[int, int]) -> Quote:
         text=document.text[start:end],
         start=start,
         end=end,
-        before=document.text[max(0, start - AROUND) : start],
-        after=document.text[end : end + AROUND],
+        before=document.text[max(0, start - CONTEXT_CHARACTERS) : start],
+        after=document.text[end : end + CONTEXT_CHARACTERS],
     )
 
 
-def _quote_problem(proposed: ProposedDraft) -> str:
+def _describe_quote_problem(proposed: ProposedDraft) -> str:
     if len(proposed.quote.split()) < QUOTE_MIN_WORDS:
         return f'its quote "{proposed.quote}" has fewer than {QUOTE_MIN_WORDS} words'
-    return f'its quote does not stand in the document: "{shortened(proposed.quote)}"'
+    return f'its quote does not stand in the document: "{shorten(proposed.quote)}"'
 
 
-def _problem(proposed: ProposedDraft, wanted: DraftDefaults, clause: str) -> str:
+def _find_problem(proposed: ProposedDraft, defaults: DraftDefaults, clause: str) -> str:
     unfounded = missing_from(proposed.gold, clause)
     if unfounded:
         return f"its gold states {', '.join(unfounded)}, which the quoted clause does not"
-    found = identify(proposed.question)
-    if found is not wanted.language:
-        return f"it is in {found.value}, asked for was {wanted.language.value}"
-    personal = find_disclosures(f"{proposed.question}\n{proposed.gold}", account_patterns=wanted.account_patterns)
+    language = identify(proposed.question)
+    if language is not defaults.language:
+        return f"it is in {language.value}, asked for was {defaults.language.value}"
+    personal = find_disclosures(f"{proposed.question}\n{proposed.gold}", account_patterns=defaults.account_patterns)
     return f"it holds personal data ({personal[0].kind.value})" if personal else ""
 
 
-def _case(proposed: ProposedDraft, document: Document, wanted: DraftDefaults, quote: Quote) -> GoldCase:
-    asked = " ".join(proposed.question.split())
-    digest = hashlib.sha256(f"{document.sha256}\0{asked}".encode()).hexdigest()[:ID_DIGITS]
+def _build_case(proposed: ProposedDraft, document: Document, defaults: DraftDefaults, quote: Quote) -> GoldCase:
+    question = " ".join(proposed.question.split())
+    digest = hashlib.sha256(f"{document.sha256}\0{question}".encode()).hexdigest()[:ID_DIGITS]
     return GoldCase(
         id=f"draft-{digest}",
-        turns=(asked,),
+        turns=(question,),
         gold=" ".join(proposed.gold.split()),
         severity=severity_of(proposed),
-        language=wanted.language,
+        language=defaults.language,
         type=proposed.type,
-        expected_citation=wanted.citation,
-        cluster=wanted.cluster,
+        expected_citation=defaults.citation,
+        cluster=defaults.cluster,
         provenance=Provenance(pipeline=Pipeline.DRAFT, document=document.name, clause=" ".join(quote.text.split())),
     )
 
 
-def _asks_the_same(one: GoldCase, other: GoldCase) -> bool:
+def _asks_the_same(first: GoldCase, second: GoldCase) -> bool:
     """Nearly the same words about the same document: two policies are asked the same things."""
-    if one.language is not other.language or one.provenance.document != other.provenance.document:
+    if first.language is not second.language or first.provenance.document != second.provenance.document:
         return False
-    return overlap(grams(one.question), grams(other.question)) >= SAME_QUESTION
+    return overlap(grams(first.question), grams(second.question)) >= MIN_SAME_QUESTION_OVERLAP
 
 
-def translation_of(
+def translation_from_proposal(
     proposed: ProposedTranslation, original: GoldCase, language: Language
 ) -> GoldCase | RejectedProposal:
     """The translated case, or why it is none. The English gold stays as good as the translated one.
@@ -295,9 +301,9 @@ def translation_of(
     Severity, type, citation, cluster and clause are the original's; both are joined by ``pair``.
     """
     question, gold = " ".join(proposed.question.split()), " ".join(proposed.gold.split())
-    reason = translation_problem(question, gold, original, language)
+    reason = find_translation_problem(question, gold, original, language)
     if reason:
-        return RejectedProposal(about=shortened(proposed.question), reason=reason)
+        return RejectedProposal(about=shorten(proposed.question), reason=reason)
     alternatives = () if original.expected_refusal or gold == original.gold else (original.gold,)
     return original.model_copy(
         update={
@@ -315,14 +321,14 @@ def translation_of(
     )
 
 
-def translation_problem(question: str, gold: str, original: GoldCase, language: Language) -> str:
+def find_translation_problem(question: str, gold: str, original: GoldCase, language: Language) -> str:
     """Why these words cannot stand for the original in ``language``; empty when they can."""
     changed = [*differences(original.question, question), *differences(original.gold, gold)]
     if changed:
         return f"against {original.id}, {', '.join(changed)}"
-    found = identify(question)
-    if found is not language:
-        return f"its question reads as {found.value}, asked for was {language.value}"
+    detected = identify(question)
+    if detected is not language:
+        return f"its question reads as {detected.value}, asked for was {language.value}"
     if find_disclosures(f"{question}\n{gold}") and not find_disclosures(f"{original.question}\n{original.gold}"):
         return "it adds personal data"
     return ""

@@ -36,28 +36,28 @@ from monitors.records.cases import GoldCase, Pipeline
 T = TypeVar("T")
 
 
-class Pick:
+class SeededChoice:
     """A row of choices. Two with the same words choose alike; one choice does not change the next."""
 
     def __init__(self, *words: str | int) -> None:
         self._key = "\0".join(map(str, words)).encode()
         self._count = 0
 
-    def below(self, most: int) -> int:
+    def pick_number(self, most: int) -> int:
         """A whole number from 0 to below ``most``."""
         self._count += 1
         digest = hashlib.sha256(self._key + self._count.to_bytes(8, "big")).digest()
         return int.from_bytes(digest[:8], "big") % most
 
-    def one(self, options: Sequence[T]) -> T:
+    def choose(self, options: Sequence[T]) -> T:
         """One of them."""
-        return options[self.below(len(options))]
+        return options[self.pick_number(len(options))]
 
-    def mixed(self, options: Sequence[T]) -> list[T]:
+    def shuffle(self, options: Sequence[T]) -> list[T]:
         """All of them in another order."""
         left, row = list(options), list[T]()
         while left:
-            row.append(left.pop(self.below(len(left))))
+            row.append(left.pop(self.pick_number(len(left))))
         return row
 
 
@@ -92,7 +92,7 @@ class VariantLexicon(BaseModel):
 
 
 @lru_cache(maxsize=1)
-def wordings() -> VariantLexicon:
+def load_lexicon() -> VariantLexicon:
     """The file that comes with the package."""
     text = files("monitors.goldset").joinpath("variants.json").read_text(encoding="utf-8")
     return VariantLexicon.model_validate_json(text)
@@ -101,11 +101,11 @@ def wordings() -> VariantLexicon:
 def is_unchangeable(word: str, language: str) -> bool:
     """Whether a typo in ``word`` could change what is asked: a number, a unit, a word that turns the meaning."""
     key = word_key(word)
-    return key in UNIT_KEYS or key in NUMBER_WORDS or word.lower() in wordings().unchanged.get(language, ())
+    return key in UNIT_KEYS or key in NUMBER_WORDS or word.lower() in load_lexicon().unchanged.get(language, ())
 
 
 _NAME = r"[A-Z][\w-]*(?: [A-Z][\w-]*)*"
-_BEHIND = re.compile(
+_NAME_BEHIND = re.compile(
     rf"^(?P<head>(?:.*[.!?] )?)(?P<first>[A-Z][a-z]*)(?P<rest> [^.?!]+?) (?P<at>under|in|with) (?P<name>{_NAME})\?$"
 )
 _TWO_NAMES = re.compile(r"[A-Z][\w-]* [A-Z]")
@@ -115,22 +115,24 @@ _FIRST_WORDS = frozenset({
 })  # fmt: skip
 
 
-def paraphrased(question: str, language: Language, pick: Pick) -> str | None:
+def paraphrase(question: str, language: Language, pick: SeededChoice) -> str | None:
     """Another wording, or ``None`` where this pick gives none.
 
     A frame stands around questions only: around an order ("cancel my policy") it would ask something else.
     """
-    ways = pick.mixed(["order", "synonym", "frame"])
-    for way in ways:
-        found = {"order": _reordered, "synonym": _with_synonym, "frame": _framed}[way](question, language, pick)
-        if found is not None and found != question:
-            return found
+    methods = pick.shuffle(["order", "synonym", "frame"])
+    for method in methods:
+        variant = {"order": _move_name_first, "synonym": _replace_synonym, "frame": _add_frame}[method](
+            question, language, pick
+        )
+        if variant is not None and variant != question:
+            return variant
     return None
 
 
-def _reordered(question: str, language: Language, _: Pick) -> str | None:
+def _move_name_first(question: str, language: Language, _: SeededChoice) -> str | None:
     """The policy's name in front: of "What is the limit under Gold?" comes "Under Gold, what is the limit?"."""
-    match = _BEHIND.match(question) if language is Language.ENGLISH else None
+    match = _NAME_BEHIND.match(question) if language is Language.ENGLISH else None
     if match is None or match["first"] not in _FIRST_WORDS:
         return None
     if _TWO_NAMES.search(match["rest"]) or match["rest"].endswith((" or", " and", " than")):
@@ -138,20 +140,20 @@ def _reordered(question: str, language: Language, _: Pick) -> str | None:
     return f"{match['head']}{match['at'].capitalize()} {match['name']}, {match['first'].lower()}{match['rest']}?"
 
 
-def _with_synonym(question: str, language: Language, pick: Pick) -> str | None:
-    for said, other in pick.mixed(wordings().synonyms.get(language.value, ())):
-        found = re.search(rf"(?<![\w\u0900-\u097f]){re.escape(said)}(?![\w\u0900-\u097f])", question)
-        if found is not None:
-            return f"{question[: found.start()]}{other}{question[found.end() :]}"
+def _replace_synonym(question: str, language: Language, pick: SeededChoice) -> str | None:
+    for word, synonym in pick.shuffle(load_lexicon().synonyms.get(language.value, ())):
+        match = re.search(rf"(?<![\w\u0900-\u097f]){re.escape(word)}(?![\w\u0900-\u097f])", question)
+        if match is not None:
+            return f"{question[: match.start()]}{synonym}{question[match.end() :]}"
     return None
 
 
-def _framed(question: str, language: Language, pick: Pick) -> str | None:
+def _add_frame(question: str, language: Language, pick: SeededChoice) -> str | None:
     asks = question.rstrip().endswith("?")
-    frames = (wordings().frames if asks else wordings().greetings).get(language.value)
+    frames = (load_lexicon().frames if asks else load_lexicon().greetings).get(language.value)
     if not frames:
         return None
-    frame = pick.one(frames)
+    frame = pick.choose(frames)
     if ", {q}" in frame and question.startswith("Kya "):
         question = f"k{question[1:]}"
     return frame.replace("{q}", question)
@@ -160,66 +162,68 @@ def _framed(question: str, language: Language, pick: Pick) -> str | None:
 _LONG_NAME = r"[A-Z][\w-]*(?: [A-Z][\w-]*)+"
 _ARTICLE = re.compile(r"^(?:the|an|a) ")
 _SENTENCE = re.compile(r"(?<=[.!?]) ")
-_FEWEST, _MOST = 1, 3
+_MIN_SWITCHED_WORDS, _MAX_SWITCHED_WORDS = 1, 3
 """Words that are switched in one question."""
 
 
-def code_switched(question: str, language: Language, pick: Pick) -> str | None:
+def switch_code(question: str, language: Language, pick: SeededChoice) -> str | None:
     """The question with its languages mixed, or ``None`` where there is nothing to switch."""
     match language:
         case Language.ENGLISH:
-            return _from_english(question, pick)
+            return _switch_english(question, pick)
         case Language.HINDI:
-            return _words_switched(question, wordings().switches.hi, pick)
+            return _switch_words(question, load_lexicon().switches.hi, pick)
         case Language.HINGLISH:
-            return _words_switched(question, wordings().switches.hinglish, pick)
+            return _switch_words(question, load_lexicon().switches.hinglish, pick)
         case _:
             return None
 
 
-def _from_english(question: str, pick: Pick) -> str | None:
+def _switch_english(question: str, pick: SeededChoice) -> str | None:
     """Its last sentence turned round where a pattern knows it, else a sentence in Hindi around it.
 
     What is not a question, and does not fit a pattern, is an order: a sentence around it would ask something else.
     """
     *before, last = _SENTENCE.split(question)
-    for pattern, template in _patterns():
+    for pattern, template in _compile_patterns():
         match = pattern.match(last)
-        if match is not None and pick.below(4):
-            said = template.format(n=match["n"], x=_ARTICLE.sub("", match["x"]))
-            return " ".join((*before, said))
+        if match is not None and pick.pick_number(4):
+            switched = template.format(n=match["n"], x=_ARTICLE.sub("", match["x"]))
+            return " ".join((*before, switched))
     if not last.endswith("?"):
         return None
-    return pick.one(wordings().switches.any).replace("{q}", question)
+    return pick.choose(load_lexicon().switches.any).replace("{q}", question)
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+def _compile_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     names = rf"{_LONG_NAME}(?:, {_LONG_NAME})*(?: and {_LONG_NAME})?"
     return tuple(
         (re.compile(pattern.replace("NAMES", names).replace("NAME", _LONG_NAME)), template)
-        for pattern, template in wordings().switches.en
+        for pattern, template in load_lexicon().switches.en
     )
 
 
-def _words_switched(question: str, pairs: tuple[Pair, ...], pick: Pick) -> str | None:
-    there = [pair for pair in pairs if _find(question, pair[0])]
-    if not there:
+def _switch_words(question: str, pairs: tuple[Pair, ...], pick: SeededChoice) -> str | None:
+    present_pairs = [pair for pair in pairs if _find_word(question, pair[0])]
+    if not present_pairs:
         return None
-    for said, other in pick.mixed(there)[: _FEWEST + pick.below(_MOST)]:
-        found = _find(question, said)
-        if found is not None:
-            question = f"{question[: found.start()]}{other}{question[found.end() :]}"
+    for word, replacement in pick.shuffle(present_pairs)[
+        : _MIN_SWITCHED_WORDS + pick.pick_number(_MAX_SWITCHED_WORDS)
+    ]:
+        match = _find_word(question, word)
+        if match is not None:
+            question = f"{question[: match.start()]}{replacement}{question[match.end() :]}"
     return question
 
 
-def _find(question: str, said: str) -> re.Match[str] | None:
-    return re.search(rf"(?<![\w\u0900-\u097f-]){re.escape(said)}(?![\w\u0900-\u097f-])", question)
+def _find_word(question: str, word: str) -> re.Match[str] | None:
+    return re.search(rf"(?<![\w\u0900-\u097f-]){re.escape(word)}(?![\w\u0900-\u097f-])", question)
 
 
-SHORTEST = 5
+MIN_TYPO_LETTERS = 5
 """Letters: in a shorter word a slip may make another word."""
-ONE_IN_CHARACTERS = 60
+ONE_TYPO_MAX_CHARACTERS = 60
 """A question of so many characters gets a typo in one word, a longer one in two."""
 
 _LATIN = re.compile(r"(?<![\w'-])[a-z]+(?![\w'-])")
@@ -230,62 +234,66 @@ _SLIPS = {"ि": "ी", "ी": "ि", "ु": "ू", "ू": "ु", "ँ": "ं", 
 _TRAILING_DIGIT = re.compile(r"[\d०-९][\s-]*$")
 
 
-def mistyped(question: str, language: Language, pick: Pick, names: frozenset[str]) -> str | None:
+def add_typos(question: str, language: Language, pick: SeededChoice, names: frozenset[str]) -> str | None:
     """The question with a slip or two; ``None`` where no word may be touched. ``names`` are in small letters."""
     words = [
         match
-        for match in _words(question, language)
-        if match[0] not in names and _may_slip(question, match, language)
+        for match in _find_words(question, language)
+        if match[0] not in names and _can_have_typo(question, match, language)
     ]
     if not words:
         return None
-    count = 1 if len(question) <= ONE_IN_CHARACTERS else 2
-    chosen = sorted(pick.mixed(words)[:count], key=lambda match: -match.start())
+    count = 1 if len(question) <= ONE_TYPO_MAX_CHARACTERS else 2
+    chosen = sorted(pick.shuffle(words)[:count], key=lambda match: -match.start())
     for match in chosen:
-        slipped = _devanagari_slip(match[0], pick) if language is Language.HINDI else _latin_slip(match[0], pick)
-        question = f"{question[: match.start()]}{slipped}{question[match.end() :]}"
+        mistyped = (
+            _make_devanagari_typo(match[0], pick)
+            if language is Language.HINDI
+            else _make_latin_typo(match[0], pick)
+        )
+        question = f"{question[: match.start()]}{mistyped}{question[match.end() :]}"
     return question
 
 
-def _words(question: str, language: Language) -> list[re.Match[str]]:
+def _find_words(question: str, language: Language) -> list[re.Match[str]]:
     pattern = _DEVANAGARI if language is Language.HINDI else _LATIN
     return list(pattern.finditer(question))
 
 
-def _may_slip(question: str, match: re.Match[str], language: Language) -> bool:
+def _can_have_typo(question: str, match: re.Match[str], language: Language) -> bool:
     """Whether the word carries no meaning that a slip could change; what stands behind a digit is a unit."""
     word = match[0]
     behind_digit = _TRAILING_DIGIT.search(question[: match.start()])
     if behind_digit or is_unchangeable(word, language.value):
         return False
     if language is Language.HINDI:
-        return word in wordings().slipping_hi and any(letter in _SLIPS for letter in word[1:])
-    return len(word) >= SHORTEST
+        return word in load_lexicon().slipping_hi and any(letter in _SLIPS for letter in word[1:])
+    return len(word) >= MIN_TYPO_LETTERS
 
 
-def _latin_slip(word: str, pick: Pick) -> str:
+def _make_latin_typo(word: str, pick: SeededChoice) -> str:
     """Two neighbours swapped, a letter left out, a letter doubled; first and last letter stay."""
-    swaps = [at for at in range(1, len(word) - 2) if word[at] != word[at + 1]]
-    at = pick.one(range(1, len(word) - 1))
-    match pick.below(3):
+    swaps = [index for index in range(1, len(word) - 2) if word[index] != word[index + 1]]
+    index = pick.choose(range(1, len(word) - 1))
+    match pick.pick_number(3):
         case 0 if swaps:
-            at = pick.one(swaps)
-            return f"{word[:at]}{word[at + 1]}{word[at]}{word[at + 2 :]}"
+            index = pick.choose(swaps)
+            return f"{word[:index]}{word[index + 1]}{word[index]}{word[index + 2 :]}"
         case 1:
-            return f"{word[:at]}{word[at + 1 :]}"
+            return f"{word[:index]}{word[index + 1 :]}"
         case _:
-            return f"{word[:at]}{word[at]}{word[at:]}"
+            return f"{word[:index]}{word[index]}{word[index:]}"
 
 
-def _devanagari_slip(word: str, pick: Pick) -> str:
-    places = [at for at, letter in enumerate(word) if at and letter in _SLIPS]
-    at = pick.one(places)
-    return f"{word[:at]}{_SLIPS[word[at]]}{word[at + 1 :]}"
+def _make_devanagari_typo(word: str, pick: SeededChoice) -> str:
+    indices = [index for index, letter in enumerate(word) if index and letter in _SLIPS]
+    index = pick.choose(indices)
+    return f"{word[:index]}{_SLIPS[word[index]]}{word[index + 1 :]}"
 
 
 _WORD = re.compile(r"[^\W\d_]+")
 
-TRIES = 12
+MAX_TRIES = 12
 """Proposals of one generator for one variant: names or figures may rule out the first few."""
 
 
@@ -297,7 +305,7 @@ class VariantKind(StrEnum):
     CODE_SWITCH = "code_switch"
 
 
-Generator = Callable[[str, Language, Pick], str | None]
+Generator = Callable[[str, Language, SeededChoice], str | None]
 
 
 class VariantSet(NamedTuple):
@@ -312,26 +320,28 @@ class VariantSet(NamedTuple):
         return Counter(case.id.rpartition("+")[2].split("-")[0] for case in self.cases)
 
 
-def vary(cases: Sequence[GoldCase], kinds: Sequence[VariantKind], *, seed: int, each: int = 1) -> VariantSet:
-    """``each`` variants of every kind for every case, in the order of the cases."""
-    generators = _generators(names_in(cases))
-    made: list[GoldCase] = []
+def make_variants(
+    cases: Sequence[GoldCase], kinds: Sequence[VariantKind], *, seed: int, per_kind: int = 1
+) -> VariantSet:
+    """``per_kind`` variants of every kind for every case, in the order of the cases."""
+    generators = _build_generators(collect_names(cases))
+    all_variants: list[GoldCase] = []
     without: list[tuple[VariantKind, str]] = []
     for case in cases:
-        seen = {case.question}
+        questions = {case.question}
         for kind in kinds:
-            found = [
+            variants = [
                 variant
-                for number in range(each)
-                if (variant := _variant(case, kind, generators[kind], (seed, number), seen))
+                for number in range(per_kind)
+                if (variant := _make_variant(case, kind, generators[kind], (seed, number), questions))
             ]
-            made += found
-            if not found:
+            all_variants += variants
+            if not variants:
                 without.append((kind, case.id))
-    return VariantSet(tuple(made), tuple(without))
+    return VariantSet(tuple(all_variants), tuple(without))
 
 
-def names_in(cases: Sequence[GoldCase]) -> frozenset[str]:
+def collect_names(cases: Sequence[GoldCase]) -> frozenset[str]:
     """Words of the documents' names, in small letters: in a chat they are not always written with capitals."""
     sources = (case.provenance.document or "" for case in cases)
     named = " ".join(
@@ -340,25 +350,25 @@ def names_in(cases: Sequence[GoldCase]) -> frozenset[str]:
     return frozenset(_WORD.findall(named.lower()))
 
 
-def _generators(names: frozenset[str]) -> dict[VariantKind, Generator]:
+def _build_generators(names: frozenset[str]) -> dict[VariantKind, Generator]:
     return {
-        VariantKind.PARAPHRASE: paraphrased,
-        VariantKind.TYPO: lambda question, language, pick: mistyped(question, language, pick, names),
-        VariantKind.CODE_SWITCH: code_switched,
+        VariantKind.PARAPHRASE: paraphrase,
+        VariantKind.TYPO: lambda question, language, pick: add_typos(question, language, pick, names),
+        VariantKind.CODE_SWITCH: switch_code,
     }
 
 
-def _variant(
-    case: GoldCase, kind: VariantKind, generator: Generator, which: tuple[int, int], seen: set[str]
+def _make_variant(
+    case: GoldCase, kind: VariantKind, generator: Generator, seed_and_number: tuple[int, int], questions: set[str]
 ) -> GoldCase | None:
-    seed, number = which
-    for attempt in range(TRIES):
-        pick = Pick(seed, case.id, kind.value, number, attempt)
+    seed, number = seed_and_number
+    for attempt in range(MAX_TRIES):
+        pick = SeededChoice(seed, case.id, kind.value, number, attempt)
         text = generator(case.question, case.language, pick)
-        language = _label(case, kind, text) if text is not None and text not in seen else None
+        language = _find_variant_language(case, kind, text) if text is not None and text not in questions else None
         if text is None or language is None:
             continue
-        seen.add(text)
+        questions.add(text)
         return case.model_copy(
             update={
                 "id": f"{case.id}+{kind.value}-{seed}-{number + 1}",
@@ -373,18 +383,18 @@ def _variant(
     return None
 
 
-def _label(case: GoldCase, kind: VariantKind, text: str) -> Language | None:
+def _find_variant_language(case: GoldCase, kind: VariantKind, text: str) -> Language | None:
     """The language of a proposal, when it may stand for the case; ``None`` when it may not."""
-    if quantities(text) != quantities(case.question):
+    if count_quantities(text) != count_quantities(case.question):
         return None
     if len(find_disclosures(text)) != len(find_disclosures(case.question)):
         return None
-    found = identify(text)
+    language = identify(text)
     if kind is VariantKind.CODE_SWITCH and case.language is Language.ENGLISH:
-        return found if found is Language.HINGLISH else None
-    return found if found is case.language else None
+        return language if language is Language.HINGLISH else None
+    return language if language is case.language else None
 
 
-def quantities(text: str) -> Counter[tuple[str, str, str | None, str]]:
+def count_quantities(text: str) -> Counter[tuple[str, str, str | None, str]]:
     """What a question states: kinds, values, units and bounds, each as often as it stands there."""
     return Counter((fact.kind.value, fact.value, fact.unit, fact.bound.value) for fact in read_facts(text))

@@ -5,7 +5,7 @@ other pipelines added stays.
 
 A frozen suite is a numbered copy and a manifest with its hash and counts, beside each other, never changed again.
 ``NAME-v3.jsonl`` is the suite as it was, ``NAME-v3.json`` says what it holds. The hash is the one on every result
-(`cases_sha256`), so a result names the version it was measured with. Two versions are compared case by case, key by
+(`hash_cases`), so a result names the version it was measured with. Two versions are compared case by case, key by
 key.
 """
 
@@ -22,21 +22,21 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from monitors.errors import GoldSetError
-from monitors.goldset.lines import line_of, shown
-from monitors.goldset.load import cases_sha256, load_suite, parse_suite_lines, read_text
+from monitors.goldset.lines import format_case_line, format_value
+from monitors.goldset.load import hash_cases, load_suite, parse_suite_lines, read_text
 from monitors.plural import plural
 from monitors.records.base import Identifier, Record, Severity, Sha256, UtcTime
 from monitors.records.cases import GoldCase, Pipeline, Suite
 from monitors.storage import alone_with, replace_text, text_of
 
 
-def cases_in(path: Path) -> tuple[GoldCase, ...]:
+def read_cases(path: Path) -> tuple[GoldCase, ...]:
     """The cases of a suite's file; none when there is no such file yet. `GoldSetError` as for loading."""
     text = text_of(path)
     return parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if text.strip() else ()
 
 
-def join(path: Path, case: GoldCase, *, paired_with: str | None = None) -> bool:
+def append_case(path: Path, case: GoldCase, *, paired_with: str | None = None) -> bool:
     """Append ``case`` to the suite; false when it stands there already, so that doing it again changes nothing.
 
     ``paired_with`` is the id of the case that it translates: that one gets the pair's name too, in the same write.
@@ -46,28 +46,30 @@ def join(path: Path, case: GoldCase, *, paired_with: str | None = None) -> bool:
         raise GoldSetError(f"{case.id} was reviewed by nobody, so it does not join {path}")
     with alone_with(path):
         text = text_of(path)
-        there = next((one for one in cases_in(path) if one.id == case.id), None)
-        if there is not None:
-            _require_same(there, case, path)
+        existing = next((existing_case for existing_case in read_cases(path) if existing_case.id == case.id), None)
+        if existing is not None:
+            _require_same(existing, case, path)
             return False
         lines = text.split("\n")
         if paired_with is not None and case.pair is not None:
-            lines = [_paired(line, paired_with, case.pair) for line in lines]
+            lines = [_add_pair(line, paired_with, case.pair) for line in lines]
         joined = "\n".join(lines)
         ended = joined if not joined or joined.endswith("\n") else f"{joined}\n"
-        parse_suite_lines([line_of(case)], name="suite", source="the new case")
-        replace_text(path, f"{ended}{line_of(case)}\n")
+        parse_suite_lines([format_case_line(case)], name="suite", source="the new case")
+        replace_text(path, f"{ended}{format_case_line(case)}\n")
     return True
 
 
-def _require_same(there: GoldCase, case: GoldCase, path: Path) -> None:
+def _require_same(existing: GoldCase, case: GoldCase, path: Path) -> None:
     """A case that joined before a kill may since have been edited by hand; another one under its id may not be."""
-    same_origin = there.provenance.pipeline is case.provenance.pipeline is not Pipeline.IMPORTED
-    if not same_origin or (there.turns != case.turns and there.provenance.clause != case.provenance.clause):
-        raise GoldSetError(f"{path} holds another case with the id {shown(case.id)}; give that one another id")
+    same_origin = existing.provenance.pipeline is case.provenance.pipeline is not Pipeline.IMPORTED
+    if not same_origin or (existing.turns != case.turns and existing.provenance.clause != case.provenance.clause):
+        raise GoldSetError(
+            f"{path} holds another case with the id {format_value(case.id)}; give that one another id"
+        )
 
 
-def _paired(line: str, case_id: str, pair: str) -> str:
+def _add_pair(line: str, case_id: str, pair: str) -> str:
     """The line with the pair's name, when it is the line of this case and has none."""
     if f'"{case_id}"' not in line:
         return line
@@ -75,8 +77,8 @@ def _paired(line: str, case_id: str, pair: str) -> str:
     if fields.get("id") != case_id or fields.get("pair") is not None:
         return line
     source = fields.pop("provenance", None)
-    again = {**fields, "pair": pair, **({"provenance": source} if source is not None else {})}
-    return json.dumps(again, ensure_ascii=False, allow_nan=False)
+    paired_fields = {**fields, "pair": pair, **({"provenance": source} if source is not None else {})}
+    return json.dumps(paired_fields, ensure_ascii=False, allow_nan=False)
 
 
 class SuiteEdit(Record):
@@ -90,27 +92,27 @@ class SuiteEdit(Record):
 def edit_suite(path: Path, edit: SuiteEdit, *, known_sha256: Sha256) -> None:
     """Change, remove and append cases. Every other line stays as it stands, byte for byte, in its place.
 
-    ``known_sha256`` is of the cases that the edit was made for (`cases_sha256`). `GoldSetError` where the file has
+    ``known_sha256`` is of the cases that the edit was made for (`hash_cases`). `GoldSetError` where the file has
     others by now, and nothing is written.
     """
     with alone_with(path):
         text = text_of(path)
-        if cases_sha256(cases_in(path)) != known_sha256:
+        if hash_cases(read_cases(path)) != known_sha256:
             raise GoldSetError(f"{path} was changed meanwhile, so nothing was written; run the command again")
         changed, removed = {case.id: case for case in edit.changed}, set(edit.removed)
-        lines = [_edited(line, changed, removed) for line in text.split("\n")]
+        lines = [_edit_line(line, changed, removed) for line in text.split("\n")]
         rest = "\n".join(line for line in lines if line is not None)
         ended = rest if not rest or rest.endswith("\n") else f"{rest}\n"
-        replace_text(path, ended + "".join(f"{line_of(case)}\n" for case in edit.added))
+        replace_text(path, ended + "".join(f"{format_case_line(case)}\n" for case in edit.added))
 
 
-def _edited(line: str, changed: Mapping[str, GoldCase], removed: Collection[str]) -> str | None:
+def _edit_line(line: str, changed: Mapping[str, GoldCase], removed: Collection[str]) -> str | None:
     if not line.strip():
         return line
     case_id: str = json.loads(line)["id"]
     if case_id in removed:
         return None
-    return line_of(changed[case_id]) if case_id in changed else line
+    return format_case_line(changed[case_id]) if case_id in changed else line
 
 
 @dataclass(frozen=True)
@@ -135,16 +137,16 @@ def renew_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
     with alone_with(path):
         text = text_of(path)
         lines = [line for line in text.split("\n") if line.strip()]
-        there = parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if lines else ()
-        others = [(case, line) for case, line in zip(there, lines, strict=True) if not _is_of_template(case)]
+        old_cases = parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if lines else ()
+        others = [(case, line) for case, line in zip(old_cases, lines, strict=True) if not _is_of_template(case)]
         _require_new({case.id for case, _ in others}, cases, path)
-        written = [*(line_of(case) for case in cases), *(line for _, line in others)]
-        replace_text(path, "".join(f"{line}\n" for line in written))
-    before = {case.id: case for case in there if _is_of_template(case)}
+        new_lines = [*(format_case_line(case) for case in cases), *(line for _, line in others)]
+        replace_text(path, "".join(f"{line}\n" for line in new_lines))
+    before = {case.id: case for case in old_cases if _is_of_template(case)}
     now = {case.id: case for case in cases}
     changed = sum(before[name] != case for name, case in now.items() if name in before)
     return RenewReport(
-        sha256=cases_sha256([*cases, *(case for case, _ in others)]),
+        sha256=hash_cases([*cases, *(case for case, _ in others)]),
         added=len(now.keys() - before.keys()),
         changed=changed,
         removed=len(before.keys() - now.keys()),
@@ -157,8 +159,8 @@ def _is_of_template(case: GoldCase) -> bool:
     return case.provenance.pipeline is Pipeline.TEMPLATE
 
 
-def _require_new(taken: set[str], cases: Sequence[GoldCase], path: Path) -> None:
-    clash = next((case.id for case in cases if case.id in taken), None)
+def _require_new(taken_ids: set[str], cases: Sequence[GoldCase], path: Path) -> None:
+    clash = next((case.id for case in cases if case.id in taken_ids), None)
     if clash is not None:
         raise GoldSetError(f"{path} holds {clash} of another pipeline; give that case, or the template, another id")
 
@@ -182,14 +184,14 @@ class SuiteManifest(Record):
     pipelines: dict[str, int]
 
 
-def frozen_versions(folder: Path, name: str) -> list[SuiteManifest]:
+def list_frozen_versions(folder: Path, name: str) -> list[SuiteManifest]:
     """All versions of a suite in a folder, oldest first. Raises `GoldSetError` for a manifest that is none."""
     pattern = re.compile(rf"{re.escape(name)}-v[0-9]+\.json")
     paths = [path for path in folder.glob("*.json") if pattern.fullmatch(path.name)] if folder.is_dir() else []
-    return sorted((_manifest(path) for path in paths), key=lambda one: one.version)
+    return sorted((_read_manifest(path) for path in paths), key=lambda manifest: manifest.version)
 
 
-def frozen_suite(folder: Path, manifest: SuiteManifest) -> Suite:
+def load_frozen_suite(folder: Path, manifest: SuiteManifest) -> Suite:
     """The cases of a frozen version. Raises `GoldSetError` when they are not what was frozen."""
     path = folder / f"{manifest.suite}-v{manifest.version}.jsonl"
     suite = load_suite(path, manifest.suite)
@@ -201,21 +203,21 @@ def frozen_suite(folder: Path, manifest: SuiteManifest) -> Suite:
     return suite
 
 
-def freeze(suite: Suite, folder: Path, *, at: UtcTime, note: str = "") -> tuple[SuiteManifest, bool]:
+def freeze_suite(suite: Suite, folder: Path, *, at: UtcTime, note: str = "") -> tuple[SuiteManifest, bool]:
     """Freeze ``suite`` as the next version; the newest one and false when it holds the same cases already."""
     with alone_with(folder / "any"):
-        known = frozen_versions(folder, suite.name)
-        if known and known[-1].sha256 == suite.sha256:
-            return known[-1], False
-        version = known[-1].version + 1 if known else 1
-        manifest = _manifest_of(suite, version, at, note)
+        versions = list_frozen_versions(folder, suite.name)
+        if versions and versions[-1].sha256 == suite.sha256:
+            return versions[-1], False
+        version = versions[-1].version + 1 if versions else 1
+        manifest = _build_manifest(suite, version, at, note)
         stem = f"{suite.name}-v{version}"
-        replace_text(folder / f"{stem}.jsonl", "".join(f"{line_of(case)}\n" for case in suite.cases))
+        replace_text(folder / f"{stem}.jsonl", "".join(f"{format_case_line(case)}\n" for case in suite.cases))
         replace_text(folder / f"{stem}.json", manifest.model_dump_json(indent=1) + "\n")
     return manifest, True
 
 
-def _manifest_of(suite: Suite, version: int, at: UtcTime, note: str) -> SuiteManifest:
+def _build_manifest(suite: Suite, version: int, at: UtcTime, note: str) -> SuiteManifest:
     cases = suite.cases
     return SuiteManifest(
         suite=suite.name,
@@ -225,28 +227,28 @@ def _manifest_of(suite: Suite, version: int, at: UtcTime, note: str) -> SuiteMan
         note=note,
         cases=len(cases),
         expected_refusals=sum(case.expected_refusal for case in cases),
-        severities=_counts([str(int(case.severity)) for case in cases]),
-        types=_counts([case.type for case in cases]),
-        languages=_counts([case.language.value for case in cases]),
-        pipelines=_counts([case.provenance.pipeline.value for case in cases]),
+        severities=_count_values([str(int(case.severity)) for case in cases]),
+        types=_count_values([case.type for case in cases]),
+        languages=_count_values([case.language.value for case in cases]),
+        pipelines=_count_values([case.provenance.pipeline.value for case in cases]),
     )
 
 
-def _counts(values: Sequence[str]) -> dict[str, int]:
+def _count_values(values: Sequence[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))
 
 
-def _manifest(path: Path) -> SuiteManifest:
+def _read_manifest(path: Path) -> SuiteManifest:
     try:
         return SuiteManifest.model_validate_json(read_text(path))
     except ValidationError as error:
         raise GoldSetError(f"{path} is no manifest of a frozen suite; take it from version control") from error
 
 
-def cases_of(path: Path) -> tuple[GoldCase, ...]:
+def load_cases(path: Path) -> tuple[GoldCase, ...]:
     """The cases of a suite, or of a frozen version named by its manifest."""
     if path.suffix == ".json":
-        return frozen_suite(path.parent, _manifest(path)).cases
+        return load_frozen_suite(path.parent, _read_manifest(path)).cases
     return load_suite(path).cases
 
 
@@ -284,74 +286,78 @@ class SuiteDiff(Record):
         return not (self.added or self.removed or self.changed)
 
 
-def diff_of(old: Sequence[GoldCase], new: Sequence[GoldCase]) -> SuiteDiff:
+def compare_suites(old: Sequence[GoldCase], new: Sequence[GoldCase]) -> SuiteDiff:
     """Compare by id, in the order of the new version; the order of lines makes no difference. Pure."""
     before, after = ({case.id: case for case in cases} for cases in (old, new))
     both = [case for case in new if case.id in before]
     changed = [
-        CaseChange(case_id=case.id, changes=key_changes(before[case.id], case))
+        CaseChange(case_id=case.id, changes=list_key_changes(before[case.id], case))
         for case in both
         if before[case.id] != case
     ]
     return SuiteDiff(
         added=tuple(case for case in new if case.id not in before),
         removed=tuple(case for case in old if case.id not in after),
-        changed=tuple(sorted(changed, key=lambda one: one.severity is None)),
+        changed=tuple(sorted(changed, key=lambda change: change.severity is None)),
         same=len(both) - len(changed),
     )
 
 
-def key_changes(old: GoldCase, new: GoldCase) -> tuple[KeyChange, ...]:
+def list_key_changes(old: GoldCase, new: GoldCase) -> tuple[KeyChange, ...]:
     """Severity first, then the keys in the order of a case; those of the provenance by their own names."""
-    before, after = _flat(old), _flat(new)
+    before, after = _flatten_case(old), _flatten_case(new)
     keys = sorted(before, key=lambda key: key != "severity")
     return tuple(
-        KeyChange(key=key, before=_said(before[key]), after=_said(after[key]))
+        KeyChange(key=key, before=_format_change_value(before[key]), after=_format_change_value(after[key]))
         for key in keys
         if before[key] != after[key]
     )
 
 
-def _flat(case: GoldCase) -> dict[str, Any]:
+def _flatten_case(case: GoldCase) -> dict[str, Any]:
     plain = case.model_dump(mode="json")
     source = plain.pop("provenance")
     return plain | {f"provenance.{key}": value for key, value in source.items()}
 
 
-def _said(value: object) -> str:
+def _format_change_value(value: object) -> str:
     if value is None or value == []:
         return "nothing"
-    return shown(value)
+    return format_value(value)
 
 
-def describe_diff(diff: SuiteDiff, *, most: int) -> list[str]:
-    """The difference for people, severity changes first; of each group at most ``most`` cases, each on one line."""
-    severe = [one for one in diff.changed if one.severity is not None]
-    others = [one for one in diff.changed if one.severity is None]
-    lines = [*_group("Severity changed", [_change(one) for one in severe], most)]
-    lines += _group("Changed", [_change(one) for one in others], most)
-    lines += _group("Removed", [_case(one) for one in _worst_first(diff.removed)], most)
-    lines += _group("Added", [_case(one) for one in _worst_first(diff.added)], most)
+def describe_diff(diff: SuiteDiff, *, max_cases: int) -> list[str]:
+    """The difference for people, severity changes first; of each group at most ``max_cases`` cases, each on one line."""
+    severe = [change for change in diff.changed if change.severity is not None]
+    others = [change for change in diff.changed if change.severity is None]
+    lines = [*_format_group("Severity changed", [_format_change(change) for change in severe], max_cases)]
+    lines += _format_group("Changed", [_format_change(change) for change in others], max_cases)
+    lines += _format_group(
+        "Removed", [_format_case(change) for change in _sort_worst_first(diff.removed)], max_cases
+    )
+    lines += _format_group("Added", [_format_case(change) for change in _sort_worst_first(diff.added)], max_cases)
     same = plural(diff.same, "case")
     lines.append(f"The same {same}." if diff.is_empty else f"{same} as before")
     return lines
 
 
-def _group(title: str, entries: list[str], most: int) -> list[str]:
+def _format_group(title: str, entries: list[str], max_cases: int) -> list[str]:
     if not entries:
         return []
-    more = [f"  … and {len(entries) - most} more; --json lists all"] if len(entries) > most else []
-    return [f"{title} ({len(entries)})", *(f"  {entry}" for entry in entries[:most]), *more, ""]
+    more = [f"  … and {len(entries) - max_cases} more; --json lists all"] if len(entries) > max_cases else []
+    return [f"{title} ({len(entries)})", *(f"  {entry}" for entry in entries[:max_cases]), *more, ""]
 
 
-def _change(one: CaseChange) -> str:
-    return f"{one.case_id}: " + "; ".join(f"{key.key} from {key.before} to {key.after}" for key in one.changes)
+def _format_change(change: CaseChange) -> str:
+    return f"{change.case_id}: " + "; ".join(
+        f"{key_change.key} from {key_change.before} to {key_change.after}" for key_change in change.changes
+    )
 
 
-def _case(case: GoldCase) -> str:
-    expects = "a refusal" if case.expected_refusal else shown(case.gold)
-    return f"{case.id} · severity {int(case.severity)} · {case.type} · {shown(case.question)} → {expects}"
+def _format_case(case: GoldCase) -> str:
+    expects = "a refusal" if case.expected_refusal else format_value(case.gold)
+    return f"{case.id} · severity {int(case.severity)} · {case.type} · {format_value(case.question)} → {expects}"
 
 
-def _worst_first(cases: Sequence[GoldCase]) -> list[GoldCase]:
+def _sort_worst_first(cases: Sequence[GoldCase]) -> list[GoldCase]:
     return sorted(cases, key=lambda case: (case.severity is not Severity.PAGE, -case.severity))

@@ -35,13 +35,13 @@ class DatasetAddress(NamedTuple):
         return f"{self.scheme}:{self.dataset}"
 
 
-def dataset_address(written: str) -> DatasetAddress:
+def parse_dataset_address(written: str) -> DatasetAddress:
     """What ``langsmith:DATASET`` names. `ConfigError` says what is accepted; names of datasets may hold colons."""
     scheme, colon, dataset = written.partition(":")
-    known = [str(one) for one in PlatformScheme]
-    accepted = ", ".join(f"{one}:DATASET" for one in known)
-    if not colon or scheme not in known:
-        raise ConfigError(f"{written!r} names no dataset{nearest(scheme, known)}; accepted: {accepted}")
+    schemes = [str(one) for one in PlatformScheme]
+    accepted = ", ".join(f"{one}:DATASET" for one in schemes)
+    if not colon or scheme not in schemes:
+        raise ConfigError(f"{written!r} names no dataset{nearest(scheme, schemes)}; accepted: {accepted}")
     if not dataset.strip():
         raise ConfigError(f"{written!r}: the dataset's name is missing behind the colon; accepted: {accepted}")
     return DatasetAddress(PlatformScheme(scheme), dataset.strip())
@@ -82,7 +82,7 @@ class LangSmithSettings(BaseModel):
     def _holds_no_password(cls, url: str | None) -> str | None:
         return None if url is None else without_password(url)
 
-    def access(self, project: str | None) -> LangSmithAccess:
+    def build_access(self, project: str | None) -> LangSmithAccess:
         """How a project is read with this key; without one, what belongs to the whole workspace."""
         return LangSmithAccess(
             project=project,
@@ -147,9 +147,9 @@ class TargetLangSmith(BaseModel):
     def _holds_no_password(cls, url: str | None) -> str | None:
         return None if url is None else without_password(url)
 
-    def over(self, common: LangSmithSettings | None) -> TracingSettings:
+    def merge_defaults(self, defaults: LangSmithSettings | None) -> TracingSettings:
         """This table over `[langsmith]`. ``ValueError`` where neither names a project."""
-        shared: dict[str, Any] = {} if common is None else common.model_dump()
+        shared: dict[str, Any] = {} if defaults is None else defaults.model_dump()
         own = {key: value for key, value in self.model_dump().items() if value is not None}
         if "project" not in own and shared.get("project") is None:
             raise ValueError(

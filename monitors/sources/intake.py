@@ -25,8 +25,8 @@ class IntakeWindow(NamedTuple):
     until: datetime
 
 
-def read_window(
-    watermark: Watermark | None, until: datetime, *, late_by: timedelta, first: timedelta
+def compute_intake_window(
+    watermark: Watermark | None, until: datetime, *, max_delay: timedelta, first_period: timedelta
 ) -> IntakeWindow:
     """What to read now. Ids that were taken since its ``since`` are what `fresh` must know.
 
@@ -34,11 +34,11 @@ def read_window(
     first nightly run reads the time ``first`` before ``until``.
     """
     if watermark is None:
-        return IntakeWindow(until - first, until)
-    return IntakeWindow(min(watermark.completed_to, until) - late_by, until)
+        return IntakeWindow(until - first_period, until)
+    return IntakeWindow(min(watermark.completed_to, until) - max_delay, until)
 
 
-def moved(watermark: Watermark | None, source: Identifier, read: IntakeWindow) -> Watermark:
+def advance_watermark(watermark: Watermark | None, source: Identifier, read: IntakeWindow) -> Watermark:
     """The watermark after all of a nightly run was read. It never goes back."""
     before = watermark.completed_to if watermark is not None else read.until
     return Watermark(source=source, completed_to=max(before, read.until))
@@ -48,11 +48,11 @@ class Offer(StrEnum):
     """What became of a conversation that was offered."""
 
     TAKEN = "taken"
-    KNOWN = "known"
+    TAKEN_EARLIER = "known"
     """An earlier nightly run took it."""
-    AGAIN = "again"
+    DUPLICATE = "again"
     """It is there already, the same or a later one of its id."""
-    INSTEAD = "instead"
+    REPLACED = "instead"
     """It is later than the one of its id that was taken before: that one must be given up for it."""
 
 
@@ -69,12 +69,12 @@ class KnownIds:
 
     def __contains__(self, conversation_id: object) -> bool:
         """Whether it was taken."""
-        mine = hash_of(str(conversation_id))
-        place = bisect_left(self._hashes, mine)
-        return place < len(self._hashes) and self._hashes[place] == mine
+        id_hash = hash_id(str(conversation_id))
+        position = bisect_left(self._hashes, id_hash)
+        return position < len(self._hashes) and self._hashes[position] == id_hash
 
 
-def hash_of(conversation_id: str) -> int:
+def hash_id(conversation_id: str) -> int:
     """Which 64 bits stand for an id: the warehouse makes the same ones (``md5_number_upper``)."""
     return int.from_bytes(hashlib.md5(conversation_id.encode(), usedforsecurity=False).digest()[:8], "little")
 
@@ -85,7 +85,7 @@ _TIME_BYTES: Final = 8
 _DIGEST_BYTES: Final = 12
 _SORTED_BYTES: Final = _TIME_BYTES + _DIGEST_BYTES
 _OPENING_BYTES: Final = 8
-_WHAT_BYTES: Final = _SORTED_BYTES + _OPENING_BYTES
+_FINGERPRINT_BYTES: Final = _SORTED_BYTES + _OPENING_BYTES
 _PLACE_BYTES: Final = 5
 
 
@@ -95,67 +95,69 @@ class Intake:
     Of two with one id the later counts, else the one with the larger digest, in whatever order they come.
     """
 
-    def __init__(self, known: Container[Identifier]) -> None:
-        self._known = known
-        self._seen: dict[Identifier, bytes] = {}
-        self._changed: set[Identifier] = set()
+    def __init__(self, taken_earlier: Container[Identifier]) -> None:
+        self._taken_earlier = taken_earlier
+        self._fingerprints: dict[Identifier, bytes] = {}
+        self._changed_ids: set[Identifier] = set()
 
     def __len__(self) -> int:
         """How many were taken."""
-        return len(self._seen)
+        return len(self._fingerprints)
 
     def __contains__(self, conversation_id: object) -> bool:
         """Whether it was taken."""
-        return conversation_id in self._seen
+        return conversation_id in self._fingerprints
 
-    def taken(self) -> Iterator[tuple[Identifier, datetime]]:
+    def list_taken(self) -> Iterator[tuple[Identifier, datetime]]:
         """What was taken, with the time it counts for, in the order in which each id came first."""
-        for key, seen in self._seen.items():
-            yield key, _EPOCH + int.from_bytes(seen[:_TIME_BYTES]) * _MICROSECOND
+        for conversation_id, record in self._fingerprints.items():
+            yield conversation_id, _EPOCH + int.from_bytes(record[:_TIME_BYTES]) * _MICROSECOND
 
-    def place_of(self, conversation_id: Identifier) -> int:
+    def find_position(self, conversation_id: Identifier) -> int:
         """How many other ids came before one that was taken."""
-        return int.from_bytes(self._seen[conversation_id][_WHAT_BYTES:])
+        return int.from_bytes(self._fingerprints[conversation_id][_FINGERPRINT_BYTES:])
 
     def offer(self, conversation: Conversation, written: bytes | None = None) -> Offer:
         """Whether it is to be taken. ``written`` is the conversation as JSON, where somebody has it already."""
-        if conversation.id in self._known:
-            return Offer.KNOWN
-        mine = _what(conversation, written if written is not None else conversation.model_dump_json().encode())
-        theirs = self._seen.get(conversation.id)
-        if theirs is None:
-            self._seen[conversation.id] = mine + len(self._seen).to_bytes(_PLACE_BYTES)
+        if conversation.id in self._taken_earlier:
+            return Offer.TAKEN_EARLIER
+        fingerprint = _fingerprint(
+            conversation, written if written is not None else conversation.model_dump_json().encode()
+        )
+        earlier = self._fingerprints.get(conversation.id)
+        if earlier is None:
+            self._fingerprints[conversation.id] = fingerprint + len(self._fingerprints).to_bytes(_PLACE_BYTES)
             return Offer.TAKEN
-        if mine[_SORTED_BYTES:] != theirs[_SORTED_BYTES:_WHAT_BYTES]:
-            self._changed.add(conversation.id)
-        if mine <= theirs[:_WHAT_BYTES]:
-            return Offer.AGAIN
-        self._seen[conversation.id] = mine + theirs[_WHAT_BYTES:]
-        return Offer.INSTEAD
+        if fingerprint[_SORTED_BYTES:] != earlier[_SORTED_BYTES:_FINGERPRINT_BYTES]:
+            self._changed_ids.add(conversation.id)
+        if fingerprint <= earlier[:_FINGERPRINT_BYTES]:
+            return Offer.DUPLICATE
+        self._fingerprints[conversation.id] = fingerprint + earlier[_FINGERPRINT_BYTES:]
+        return Offer.REPLACED
 
-    def issues(self) -> tuple[SourceWarning, ...]:
+    def build_warnings(self) -> tuple[SourceWarning, ...]:
         """One for each id that came with several questions: it is no id of a conversation."""
         return tuple(
             SourceWarning(
                 kind=SourceWarningKind.ITEM_CHANGED,
-                place=changed,
+                place=conversation_id,
                 detail="several questions stand under this id, and only the latest was used: name in "
                 "traffic fields.id what no two items share",
             )
-            for changed in sorted(self._changed)
+            for conversation_id in sorted(self._changed_ids)
         )
 
 
-def _what(conversation: Conversation, written: bytes) -> bytes:
+def _fingerprint(conversation: Conversation, written: bytes) -> bytes:
     """When it was completed, then a digest: what sorts two with one id. Then one of the first question.
 
     A conversation that went on, or was rated, still begins with that question.
     """
-    at = (conversation.completed_at - _EPOCH) // _MICROSECOND
+    completed_us = (conversation.completed_at - _EPOCH) // _MICROSECOND
     opening = conversation.turns[0].user_text.encode()
     return b"".join(
         (
-            at.to_bytes(_TIME_BYTES),
+            completed_us.to_bytes(_TIME_BYTES),
             hashlib.blake2b(written, digest_size=_DIGEST_BYTES).digest(),
             hashlib.blake2b(opening, digest_size=_OPENING_BYTES).digest(),
         )

@@ -19,22 +19,22 @@ from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind, St
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.masking import LABELS, WITHHELD, MaskedText, label_of, mask
 from monitors.records.traffic import Conversation, Turn
-from monitors.sources.traffic.items import is_plain, safe_id
+from monitors.sources.traffic.items import is_impersonal_id, make_safe_id
 
-KEY_BYTES_AT_LEAST: Final = 16
+MIN_KEY_BYTES: Final = 16
 """128 bits: what is hashed with less can be found by trying keys."""
 
 _LETTERS: Final = "bcdfghjklmnpqrst"
 """Sixteen consonants, four bits each: no digits that could be read as a number, and no words."""
-_BODY: Final = 16
+_BODY_LETTERS: Final = 16
 """Letters of the pseudonym itself, 64 bits: among ten million, two are alike with a chance of 3 in a million."""
-_CHECK: Final = 4
+_CHECK_LETTERS: Final = 4
 """Letters by which a pseudonym of this key is known again, so that it is not made into another one."""
-_NAMES: Final = {kind: label.strip("[]") for kind, label in LABELS.items()}
-_TOKEN: Final = re.compile(
-    rf"\[(?P<name>{'|'.join(map(re.escape, _NAMES.values()))}) (?P<code>[{_LETTERS}]{{{_BODY + _CHECK}}})\]"
+_KIND_NAMES: Final = {kind: label.strip("[]") for kind, label in LABELS.items()}
+_PSEUDONYM: Final = re.compile(
+    rf"\[(?P<name>{'|'.join(map(re.escape, _KIND_NAMES.values()))}) (?P<code>[{_LETTERS}]{{{_BODY_LETTERS + _CHECK_LETTERS}}})\]"
 )
-_USER: Final = re.compile(rf"user-(?P<code>[{_LETTERS}]{{{_BODY + _CHECK}}})")
+_USER_PSEUDONYM: Final = re.compile(rf"user-(?P<code>[{_LETTERS}]{{{_BODY_LETTERS + _CHECK_LETTERS}}})")
 _SPELLED_AS_IS: Final = frozenset(
     {DisclosureKind.EMAIL, DisclosureKind.UPI, DisclosureKind.IP, DisclosureKind.SECRET}
 )
@@ -46,64 +46,64 @@ class Pseudonyms:
     """Makes pseudonyms by HMAC-SHA256 under one key; `ConfigError` when that is too short to hide anything."""
 
     def __init__(self, key: bytes) -> None:
-        if len(key) < KEY_BYTES_AT_LEAST:
+        if len(key) < MIN_KEY_BYTES:
             raise ConfigError(
-                f"the pseudonym key has {len(key)} bytes; at least {KEY_BYTES_AT_LEAST} random ones are needed"
+                f"the pseudonym key has {len(key)} bytes; at least {MIN_KEY_BYTES} random ones are needed"
             )
         self._key = key
 
-    def of(self, kind: DisclosureKind, text: str) -> str:
+    def make_pseudonym(self, kind: DisclosureKind, text: str) -> str:
         """What stands for a find, such as ``[phone bcdf…]``: the same for each spelling of it."""
-        name = _NAMES[kind]
-        return f"[{name} {self._code(name, normal(kind, text))}]"
+        name = _KIND_NAMES[kind]
+        return f"[{name} {self._compute_code(name, normalise_value(kind, text))}]"
 
-    def of_user(self, user_key: str) -> str:
+    def pseudonymise_user(self, user_key: str) -> str:
         """What stands for a user. A pseudonym of this key stays as it is."""
-        known = _USER.fullmatch(user_key)
-        if known and self._is_mine("user", known["code"]):
+        match = _USER_PSEUDONYM.fullmatch(user_key)
+        if match and self._has_valid_check("user", match["code"]):
             return user_key
-        return f"user-{self._code('user', user_key)}"
+        return f"user-{self._compute_code('user', user_key)}"
 
-    def stretches(self, text: str) -> Iterator[tuple[int, int]]:
+    def find_spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Where pseudonyms of this key stand in a text."""
-        for match in _TOKEN.finditer(text):
-            if self._is_mine(match["name"], match["code"]):
+        for match in _PSEUDONYM.finditer(text):
+            if self._has_valid_check(match["name"], match["code"]):
                 yield match.span()
 
-    def _code(self, name: str, said: str) -> str:
-        body = self._letters(f"of\0{name}\0{said}")[:_BODY]
-        return body + self._check(name, body)
+    def _compute_code(self, name: str, value: str) -> str:
+        body = self._derive_letters(f"of\0{name}\0{value}")[:_BODY_LETTERS]
+        return body + self._compute_check(name, body)
 
-    def _is_mine(self, name: str, code: str) -> bool:
-        return hmac.compare_digest(self._check(name, code[:_BODY]), code[_BODY:])
+    def _has_valid_check(self, name: str, code: str) -> bool:
+        return hmac.compare_digest(self._compute_check(name, code[:_BODY_LETTERS]), code[_BODY_LETTERS:])
 
-    def _check(self, name: str, body: str) -> str:
-        return self._letters(f"check\0{name}\0{body}")[:_CHECK]
+    def _compute_check(self, name: str, body: str) -> str:
+        return self._derive_letters(f"check\0{name}\0{body}")[:_CHECK_LETTERS]
 
-    def _letters(self, text: str) -> str:
+    def _derive_letters(self, text: str) -> str:
         digest = hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), hashlib.sha256)
         return "".join(_LETTERS[half] for byte in digest for half in (byte >> 4, byte & 15))
 
 
-def normal(kind: DisclosureKind, text: str) -> str:
+def normalise_value(kind: DisclosureKind, text: str) -> str:
     """One spelling for what is one thing: script of digits, spaces, hyphens, case and country codes aside."""
     folded = unicodedata.normalize("NFKC", view_of(text).text).casefold()
     if kind is DisclosureKind.PERSON:
         return " ".join(folded.split())
     if kind in _SPELLED_AS_IS:
         return "".join(folded.split())
-    plain = "".join(letter for letter in folded if letter.isalnum())
-    if kind is DisclosureKind.PHONE and plain.isdecimal():
-        return plain[-_PHONE_DIGITS:]
-    return plain
+    alphanumerics = "".join(letter for letter in folded if letter.isalnum())
+    if kind is DisclosureKind.PHONE and alphanumerics.isdecimal():
+        return alphanumerics[-_PHONE_DIGITS:]
+    return alphanumerics
 
 
-_ROUNDS: Final = 4
-_SHORTEST: Final = 4
+_MAX_ROUNDS: Final = 4
+_MIN_VALUE_CHARACTERS: Final = 4
 """Characters of a find that is searched for in the other texts too; a shorter one is a common word."""
 
 _NUMBER: Final = re.compile(r"[\d@]")
-_TELLING: Final = re.compile(r"[\d@\s]")
+_SPECIFIC: Final = re.compile(r"[\d@\s]")
 """In numbers, addresses and names of several words; a single word counts only as a whole one."""
 _EDGES: Final = re.compile(r"^[^\w@+]+|[^\w@]+$")
 
@@ -119,7 +119,7 @@ class PrivacyMode(StrEnum):
     """Texts stay as they are."""
 
 
-def protected(
+def protect_conversation(
     conversation: Conversation, mode: PrivacyMode, key: bytes, *, account_patterns: Sequence[str] = ()
 ) -> Conversation:
     """The conversation as it may be stored. Twice is once.
@@ -130,14 +130,18 @@ def protected(
     """
     pseudonyms = Pseudonyms(key)
     user = conversation.user_key
-    hidden = conversation.model_copy(update={"user_key": pseudonyms.of_user(user) if user is not None else None})
+    pseudonymous = conversation.model_copy(
+        update={"user_key": pseudonyms.pseudonymise_user(user) if user is not None else None}
+    )
     match mode:
         case PrivacyMode.NONE:
-            return hidden
+            return pseudonymous
         case PrivacyMode.REDACT:
-            return _without_disclosures(hidden, _Masking(label_of, None, account_patterns))
+            return _without_disclosures(pseudonymous, _Masking(label_of, None, account_patterns))
         case PrivacyMode.PSEUDONYMISE:
-            return _without_disclosures(hidden, _Masking(pseudonyms.of, pseudonyms, account_patterns))
+            return _without_disclosures(
+                pseudonymous, _Masking(pseudonyms.make_pseudonym, pseudonyms, account_patterns)
+            )
         case _:
             assert_never(mode)
 
@@ -147,112 +151,120 @@ class _Masking:
 
     def __init__(
         self,
-        instead: Callable[[DisclosureKind, str], str],
+        replacement_for: Callable[[DisclosureKind, str], str],
         pseudonyms: Pseudonyms | None,
         account_patterns: Sequence[str],
     ) -> None:
-        self._instead, self._pseudonyms, self._patterns = instead, pseudonyms, account_patterns
+        self._replacement_for, self._pseudonyms, self._patterns = replacement_for, pseudonyms, account_patterns
 
-    def all(self, texts: Sequence[str]) -> list[str]:
+    def mask_all(self, texts: Sequence[str]) -> list[str]:
         """The texts, masked, in their order."""
-        known: dict[str, DisclosureKind] = {}
+        kinds: dict[str, DisclosureKind] = {}
         masked: list[str] = []
-        for _ in range(_ROUNDS):
-            results = [self._masked(text, known) for text in texts]
+        for _ in range(_MAX_ROUNDS):
+            results = [self._mask_text(text, kinds) for text in texts]
             masked = [result.text for result in results]
-            new = dict(pair for text, result in zip(texts, results, strict=True) for pair in _found(text, result))
-            if new.keys() <= known.keys():
+            disclosed = dict(
+                pair
+                for text, result in zip(texts, results, strict=True)
+                for pair in _list_disclosed_values(text, result)
+            )
+            if disclosed.keys() <= kinds.keys():
                 break
-            known |= new
+            kinds |= disclosed
         return masked
 
-    def _masked(self, text: str, known: Mapping[str, DisclosureKind]) -> MaskedText:
-        safe = self._pseudonyms.stretches(text) if self._pseudonyms is not None else ()
-        here = sorted((said for said in known if said in text), key=len, reverse=True)
-        also = partial(_again, [(_pattern_of(said), known[said]) for said in here])
-        return mask(text, self._instead, account_patterns=self._patterns, safe=safe, also=also)
+    def _mask_text(self, text: str, kinds: Mapping[str, DisclosureKind]) -> MaskedText:
+        safe = self._pseudonyms.find_spans(text) if self._pseudonyms is not None else ()
+        present_values = sorted((value for value in kinds if value in text), key=len, reverse=True)
+        find_known = partial(
+            _find_known_values, [(_compile_value_pattern(value), kinds[value]) for value in present_values]
+        )
+        return mask(text, self._replacement_for, account_patterns=self._patterns, safe=safe, also=find_known)
 
 
-def _pattern_of(said: str) -> re.Pattern[str]:
-    return re.compile(re.escape(said) if _TELLING.search(said) else rf"(?<!\w){re.escape(said)}(?!\w)")
+def _compile_value_pattern(value: str) -> re.Pattern[str]:
+    return re.compile(re.escape(value) if _SPECIFIC.search(value) else rf"(?<!\w){re.escape(value)}(?!\w)")
 
 
-def _again(
-    known: Sequence[tuple[re.Pattern[str], DisclosureKind]], text: str, start: int, end: int
+def _find_known_values(
+    patterns: Sequence[tuple[re.Pattern[str], DisclosureKind]], text: str, start: int, end: int
 ) -> Iterator[Disclosure]:
     """Where in a stretch of ``text`` what is ``known`` stands, each in what those before it left."""
     gaps = [(start, end)]
-    for pattern, kind in known:
-        left: list[tuple[int, int]] = []
+    for pattern, kind in patterns:
+        uncovered: list[tuple[int, int]] = []
         for begin, until in gaps:
-            at = begin
+            begin_uncovered = begin
             for match in pattern.finditer(text[begin:until]):  # cut, as a mask beside it is no part of a word
-                place = begin + match.start(), begin + match.end()
-                yield Disclosure(kind=kind, start=place[0], end=place[1], strength=Strength.LIKELY)
-                left.append((at, place[0]))
-                at = place[1]
-            left.append((at, until))
-        gaps = left
+                span = begin + match.start(), begin + match.end()
+                yield Disclosure(kind=kind, start=span[0], end=span[1], strength=Strength.LIKELY)
+                uncovered.append((begin_uncovered, span[0]))
+                begin_uncovered = span[1]
+            uncovered.append((begin_uncovered, until))
+        gaps = uncovered
 
 
-def _found(text: str, result: MaskedText) -> Iterator[tuple[str, DisclosureKind]]:
+def _list_disclosed_values(text: str, masked: MaskedText) -> Iterator[tuple[str, DisclosureKind]]:
     """What the text gave away that would be known again elsewhere: a number, an address of the net, a name."""
-    if result.text == WITHHELD:
+    if masked.text == WITHHELD:
         return
-    for one in result.found:
-        said = _EDGES.sub("", text[one.start : one.end])
-        if len(said) >= _SHORTEST and (_NUMBER.search(said) or one.kind is DisclosureKind.PERSON):
-            yield said, one.kind
+    for disclosure in masked.found:
+        value = _EDGES.sub("", text[disclosure.start : disclosure.end])
+        if len(value) >= _MIN_VALUE_CHARACTERS and (
+            _NUMBER.search(value) or disclosure.kind is DisclosureKind.PERSON
+        ):
+            yield value, disclosure.kind
 
 
 def _without_disclosures(conversation: Conversation, masking: _Masking) -> Conversation:
-    texts = masking.all([text for turn in conversation.turns for text in _texts(turn)])
+    texts = masking.mask_all([text for turn in conversation.turns for text in _list_texts(turn)])
     turns: list[Turn] = []
     for turn in conversation.turns:
-        count = len(_texts(turn))
-        turns.append(_with_texts(turn, texts[:count], masking))
+        count = len(_list_texts(turn))
+        turns.append(_replace_texts(turn, texts[:count], masking))
         texts = texts[count:]
-    safe = safe_id(conversation.id)
+    safe = make_safe_id(conversation.id)
     return conversation.model_copy(
         update={
             "id": safe,
-            "origin_id": conversation.origin_id if is_plain(conversation.origin_id) else safe,
+            "origin_id": conversation.origin_id if is_impersonal_id(conversation.origin_id) else safe,
             "turns": tuple(turns),
-            "app_version": _name(conversation.app_version, masking),
+            "app_version": _redact_name(conversation.app_version, masking),
         }
     )
 
 
-def _texts(turn: Turn) -> list[str]:
+def _list_texts(turn: Turn) -> list[str]:
     comment = (turn.feedback.comment,) if turn.feedback is not None else ()
-    done = (step.detail for step in turn.steps)
-    return [turn.user_text, turn.reply_text, *comment, *turn.citations, *turn.context, *done]
+    step_details = (step.detail for step in turn.steps)
+    return [turn.user_text, turn.reply_text, *comment, *turn.citations, *turn.context, *step_details]
 
 
-def _with_texts(turn: Turn, texts: Sequence[str], masking: _Masking) -> Turn:
+def _replace_texts(turn: Turn, texts: Sequence[str], masking: _Masking) -> Turn:
     """The turn with texts in the order of `_texts`."""
-    user_text, reply_text, *others = texts
+    user_text, reply_text, *other_texts = texts
     feedback = turn.feedback
     if feedback is not None:
-        feedback, others = feedback.model_copy(update={"comment": others[0]}), others[1:]
-    cited, read = len(turn.citations), len(turn.citations) + len(turn.context)
-    done = zip(turn.steps, others[read:], strict=True)
+        feedback, other_texts = feedback.model_copy(update={"comment": other_texts[0]}), other_texts[1:]
+    citations_end, context_end = len(turn.citations), len(turn.citations) + len(turn.context)
+    steps = zip(turn.steps, other_texts[context_end:], strict=True)
     return turn.model_copy(
         update={
             "user_text": user_text,
             "reply_text": reply_text,
             "feedback": feedback,
-            "citations": tuple(others[:cited]),
-            "context": tuple(others[cited:read]),
-            "steps": tuple(step.model_copy(update={"detail": detail}) for step, detail in done),
-            "issue_url": _name(turn.issue_url, masking),
-            "app_path": _name(turn.app_path, masking),
+            "citations": tuple(other_texts[:citations_end]),
+            "context": tuple(other_texts[citations_end:context_end]),
+            "steps": tuple(step.model_copy(update={"detail": detail}) for step, detail in steps),
+            "issue_url": _redact_name(turn.issue_url, masking),
+            "app_path": _redact_name(turn.app_path, masking),
         }
     )
 
 
-def _name(name: str | None, masking: _Masking) -> str | None:
+def _redact_name(name: str | None, masking: _Masking) -> str | None:
     """A version or path. What could be somebody's number by its form alone (10.0.0.12) is a version here."""
-    if name is None or all(one.strength is Strength.WEAK for one in find_disclosures(name)):
+    if name is None or all(disclosure.strength is Strength.WEAK for disclosure in find_disclosures(name)):
         return name
-    return masking.all([name])[0]
+    return masking.mask_all([name])[0]

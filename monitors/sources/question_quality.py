@@ -10,7 +10,7 @@ from pydantic import Field
 from monitors.facts.clarification import asks_back
 from monitors.records.base import Probability, Record
 from monitors.records.traffic import Conversation, Thumb, Turn
-from monitors.stats.intervals import wilson
+from monitors.stats.intervals import compute_wilson_interval
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -51,40 +51,40 @@ class QuestionTally(NamedTuple):
     down: int = 0
 
 
-def question_quality(tally: QuestionTally, *, confidence: float = 0.95) -> QuestionQuality | QualityUnknown:
+def measure_question_quality(tally: QuestionTally, *, confidence: float = 0.95) -> QuestionQuality | QualityUnknown:
     """Counts and share over the turns whose reply asks back. Unrated questions count as asked, not as bad."""
-    pressed = tally.up + tally.down
-    if not pressed:
+    rated = tally.up + tally.down
+    if not rated:
         return QualityUnknown(questions=tally.questions, recognised=tally.recognised)
-    low, high = wilson(tally.up, pressed, confidence=confidence)
+    low, high = compute_wilson_interval(tally.up, rated, confidence=confidence)
     return QuestionQuality(
         questions=tally.questions,
         recognised=tally.recognised,
         up=tally.up,
         down=tally.down,
-        share=tally.up / pressed,
+        share=tally.up / rated,
         low=low,
         high=high,
         confidence=confidence,
     )
 
 
-def questions_in(conversation: Conversation) -> QuestionTally:
+def count_questions(conversation: Conversation) -> QuestionTally:
     """The clarifying questions of one conversation.
 
     What the source says of a turn counts; where it says nothing, the reply's wording does.
     """
-    asked = recognised = up = down = 0
+    questions = recognised = up = down = 0
     for turn in filter(_is_question, conversation.turns):
-        asked += 1
+        questions += 1
         recognised += turn.is_question is None
         if turn.feedback is not None:
             up += turn.feedback.thumb is Thumb.UP
             down += turn.feedback.thumb is Thumb.DOWN
-    return QuestionTally(asked, recognised, up, down)
+    return QuestionTally(questions, recognised, up, down)
 
 
-def total(tallies: Iterable[QuestionTally]) -> QuestionTally:
+def add_tallies(tallies: Iterable[QuestionTally]) -> QuestionTally:
     """All of them together."""
     return QuestionTally(*map(sum, zip(QuestionTally(), *tallies, strict=True)))
 

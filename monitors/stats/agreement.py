@@ -1,7 +1,7 @@
 """How far a judge can be trusted: agreement with people beyond chance, its error rates, rates corrected for them.
 
 Counts may be weighted sums, so that a sample in which some answers were likelier to be asked about than others
-still speaks for all: each has the weight one over its probability, scaled to Kish's effective size (`effective`).
+still speaks for all: each has the weight one over its probability, scaled to Kish's effective size (`compute_effective_counts`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import fsum, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
-from monitors.stats.intervals import wilson
+from monitors.stats.intervals import compute_wilson_interval
 
 Counts = Sequence[Sequence[float]]
 """A square table: rows are one rater's categories, columns the other's."""
@@ -42,24 +42,24 @@ class Confusion(NamedTuple):
         return sum(self)
 
 
-def effective(weighted: Sequence[tuple[bool, bool, float]]) -> Confusion:
+def compute_effective_counts(answers: Sequence[tuple[bool, bool, float]]) -> Confusion:
     """Answers as (judge passed it, people found it right, inclusion probability) → counts to reckon with.
 
     Each stands for one over its probability; the sums are scaled so that they add up to Kish's effective size,
     ``(sum w)^2 / sum w^2`` (L. Kish, Survey Sampling, 1965): with equal probabilities, the plain counts.
     Probabilities must be above 0.
     """
-    if not weighted:
+    if not answers:
         return Confusion(0, 0, 0, 0)
-    weights = [1 / probability for *_, probability in weighted]
+    weights = [1 / probability for *_, probability in answers]
     scale = sum(weights) / sum(weight * weight for weight in weights)
     cells = {(True, True): 0.0, (True, False): 0.0, (False, True): 0.0, (False, False): 0.0}
-    for (judge, people, _), weight in zip(weighted, weights, strict=True):
+    for (judge, people, _), weight in zip(answers, weights, strict=True):
         cells[judge, people] += weight * scale
     return Confusion(*cells.values())
 
 
-def cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
+def compute_cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
     """Cohen's kappa with its large-sample interval; ``None`` where it is not defined.
 
     It is not when nothing was counted, or when both raters only ever said the same one thing. Standard error for a
@@ -68,55 +68,55 @@ def cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
     for the interval alone: perfect agreement on ten answers proves no perfect judge.
     """
     size = len(counts)
-    same = [[float(i == j) for j in range(size)] for i in range(size)]
-    return _kappa_interval(counts, same, added=0.5, confidence=confidence)
+    weights = [[float(i == j) for j in range(size)] for i in range(size)]
+    return _estimate_kappa(counts, weights, added=0.5, confidence=confidence)
 
 
-def weighted_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
+def compute_weighted_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
     """Cohen's kappa for ordered categories, with quadratic weights; ``None`` where it is not defined.
 
     Ratings that are far apart count as more of a disagreement, by the square of their distance: J. Cohen, "Weighted
     kappa", Psychological Bulletin 70 (1968). With these weights it is an intraclass correlation (J. L. Fleiss, J.
-    Cohen, Educational and Psychological Measurement 33, 1973). Interval as for `cohen_kappa`; as there two answers
+    Cohen, Educational and Psychological Measurement 33, 1973). Interval as for `compute_cohen_kappa`; as there two answers
     in all are added where a cell is empty, spread over all cells.
     """
     size = len(counts)
-    near = [[1 - ((i - j) / (size - 1)) ** 2 for j in range(size)] for i in range(size)]
-    return _kappa_interval(counts, near, added=2 / size**2, confidence=confidence)
+    weights = [[1 - ((i - j) / (size - 1)) ** 2 for j in range(size)] for i in range(size)]
+    return _estimate_kappa(counts, weights, added=2 / size**2, confidence=confidence)
 
 
-def _kappa_interval(counts: Counts, weights: Counts, *, added: float, confidence: float) -> Estimate | None:
-    value = _kappa(counts, weights)
+def _estimate_kappa(counts: Counts, weights: Counts, *, added: float, confidence: float) -> Estimate | None:
+    value = _compute_kappa(counts, weights)
     if value is None:
         return None
-    middle, error = value, _kappa_error(counts, weights)
+    middle, error = value, _compute_kappa_error(counts, weights)
     if any(cell == 0 for row in counts for cell in row):
         smoothed = [[cell + added for cell in row] for row in counts]
-        middle, error = _kappa(smoothed, weights) or 0.0, _kappa_error(smoothed, weights)
-    reach = _z(confidence) * error
+        middle, error = _compute_kappa(smoothed, weights) or 0.0, _compute_kappa_error(smoothed, weights)
+    reach = _compute_z(confidence) * error
     return Estimate(value, max(-1.0, min(value, middle - reach)), min(1.0, max(value, middle + reach)))
 
 
-def agreement(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
+def compute_agreement(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
     """Cohen's kappa between a judge and people."""
     table = (
         (confusion.passed_right, confusion.passed_wrong),
         (confusion.failed_right, confusion.failed_wrong),
     )
-    return cohen_kappa(table, confidence=confidence)
+    return compute_cohen_kappa(table, confidence=confidence)
 
 
-def false_pass_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
+def compute_false_pass_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
     """The share of the answers that people find wrong which the judge passes; Wilson's interval."""
-    return _share(confusion.passed_wrong, confusion.passed_wrong + confusion.failed_wrong, confidence)
+    return _estimate_share(confusion.passed_wrong, confusion.passed_wrong + confusion.failed_wrong, confidence)
 
 
-def false_fail_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
+def compute_false_fail_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
     """The share of the answers that people find right which the judge fails; Wilson's interval."""
-    return _share(confusion.failed_right, confusion.failed_right + confusion.passed_right, confidence)
+    return _estimate_share(confusion.failed_right, confusion.failed_right + confusion.passed_right, confidence)
 
 
-def corrected_pass_rate(
+def compute_corrected_pass_rate(
     passed: float, judged: float, confusion: Confusion, *, confidence: float = 0.95
 ) -> Estimate | None:
     """The share of answers that people would find right, from a judge that erred as in ``confusion``.
@@ -135,12 +135,14 @@ def corrected_pass_rate(
     if passes_right + fails_wrong <= 1:
         return None
     value = (passed / judged + fails_wrong - 1) / (passes_right + fails_wrong - 1)
-    low, high = _lang_reiczigel(passed, judged, confusion, _z(confidence))
+    low, high = _compute_lang_reiczigel_limits(passed, judged, confusion, _compute_z(confidence))
     value = min(1.0, max(0.0, value))
     return Estimate(value, min(value, low), max(value, high))
 
 
-def _lang_reiczigel(passed: float, judged: float, confusion: Confusion, z: float) -> tuple[float, float]:
+def _compute_lang_reiczigel_limits(
+    passed: float, judged: float, confusion: Confusion, z: float
+) -> tuple[float, float]:
     """Their equations 6, 7, 15 to 17; with the square of ``1 - p`` where the print has ``1 + p``."""
     right = confusion.passed_right + confusion.failed_right + 2
     wrong = confusion.passed_wrong + confusion.failed_wrong + 2
@@ -159,34 +161,34 @@ def _lang_reiczigel(passed: float, judged: float, confusion: Confusion, z: float
     return max(0.0, middle + shift - reach), min(1.0, middle + shift + reach)
 
 
-def _kappa(counts: Counts, weights: Counts) -> float | None:
+def _compute_kappa(counts: Counts, weights: Counts) -> float | None:
     if sum(map(sum, counts)) == 0:
         return None
-    shares, rows, columns = _shares(counts)
+    shares, rows, columns = _compute_shares(counts)
     size = range(len(counts))
     observed = fsum(weights[i][j] * shares[i][j] for i in size for j in size)
     expected = fsum(weights[i][j] * rows[i] * columns[j] for i in size for j in size)
-    return None if expected >= 1 - _ALWAYS_THE_SAME else (observed - expected) / (1 - expected)
+    return None if expected >= 1 - _CHANCE_TOLERANCE else (observed - expected) / (1 - expected)
 
 
-_ALWAYS_THE_SAME = 1e-12
+_CHANCE_TOLERANCE = 1e-12
 """Agreement by chance this near to 1 is of raters that said one thing only."""
 
 
-def _shares(counts: Counts) -> tuple[Counts, Sequence[float], Sequence[float]]:
+def _compute_shares(counts: Counts) -> tuple[Counts, Sequence[float], Sequence[float]]:
     """The cells, rows and columns as shares of the whole."""
     total = sum(map(sum, counts))
     shares = [[cell / total for cell in row] for row in counts]
     return shares, [sum(row) for row in shares], [sum(column) for column in zip(*shares, strict=True)]
 
 
-def _kappa_error(counts: Counts, weights: Counts) -> float:
-    shares, rows, columns = _shares(counts)
+def _compute_kappa_error(counts: Counts, weights: Counts) -> float:
+    shares, rows, columns = _compute_shares(counts)
     size = range(len(shares))
     of_row = [fsum(weights[i][j] * columns[j] for j in size) for i in size]
     of_column = [fsum(weights[i][j] * rows[i] for i in size) for j in size]
     expected = fsum(rows[i] * of_row[i] for i in size)
-    kappa = _kappa(counts, weights) or 0.0
+    kappa = _compute_kappa(counts, weights) or 0.0
     squares = fsum(
         shares[i][j] * (weights[i][j] - (of_row[i] + of_column[j]) * (1 - kappa)) ** 2 for i in size for j in size
     )
@@ -194,11 +196,11 @@ def _kappa_error(counts: Counts, weights: Counts) -> float:
     return sqrt(max(0.0, variance)) / ((1 - expected) * sqrt(sum(map(sum, counts))))
 
 
-def _share(part: float, whole: float, confidence: float) -> Estimate | None:
+def _estimate_share(part: float, whole: float, confidence: float) -> Estimate | None:
     if whole <= 0:
         return None
-    return Estimate(part / whole, *wilson(min(part, whole), whole, confidence=confidence))
+    return Estimate(part / whole, *compute_wilson_interval(min(part, whole), whole, confidence=confidence))
 
 
-def _z(confidence: float) -> float:
+def _compute_z(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)

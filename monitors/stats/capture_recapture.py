@@ -55,13 +55,13 @@ from monitors.records.reconciliation import (
     TrafficCounts,
     Unknown,
 )
-from monitors.stats.agreement import Confusion, false_pass_rate
-from monitors.stats.intervals import binomial_limits, finite_limits, wilson
+from monitors.stats.agreement import Confusion, compute_false_pass_rate
+from monitors.stats.intervals import compute_binomial_limits, compute_finite_limits, compute_wilson_interval
 from monitors.stats.stratified import estimate_rate
 
-FEWEST_BOTH: Final = 7
+MIN_FOUND_BY_BOTH: Final = 7
 """Replies that both must have found before two detectors give a total: Robson and Regier, as above."""
-_BEYOND: Final = 700.0
+_MAX_LOG_FACTOR: Final = 700.0
 """A factor of e to the 700th is as good as no limit, and about the last that a float can hold."""
 NO_ENTRIES: Final = "the guard held nothing back"
 NO_LABELS: Final = "no person has said of any entry whether it was right"
@@ -72,29 +72,31 @@ NO_BETTER: Final = "people's reviews show this judge no better than chance"
 
 def reconcile(counts: ReconciliationCounts, confusion: Confusion, *, confidence: float = 0.95) -> Reconciliation:
     """All figures of a span. ``confusion`` is the judge's record against people, empty where there is none."""
-    each = 1 - (1 - confidence) / 2
-    nightly, held = counts.nightly, rightly_held_back(counts.guard, confidence=confidence)
-    served, corrected = served_bad(nightly, confusion, confidence=confidence)
-    surely_held = rightly_held_back(counts.guard, confidence=each)
-    surely_served, _ = served_bad(nightly, confusion, confidence=each)
+    half_confidence = 1 - (1 - confidence) / 2
+    nightly, held = counts.nightly, estimate_rightly_held_back(counts.guard, confidence=confidence)
+    served, corrected = estimate_served_bad(nightly, confusion, confidence=confidence)
+    surely_held = estimate_rightly_held_back(counts.guard, confidence=half_confidence)
+    surely_served, _ = estimate_served_bad(nightly, confusion, confidence=half_confidence)
     return Reconciliation(
         counts=counts,
         confidence=confidence,
         reviewed_wrong=confusion.passed_wrong + confusion.failed_wrong,
         reviewed_right=confusion.passed_right + confusion.failed_right,
-        precision=precision(counts.guard, confidence=confidence),
+        precision=compute_precision(counts.guard, confidence=confidence),
         held_back_rightly=held,
-        flagged=_flagged(nightly, confidence),
+        flagged=_estimate_flagged(nightly, confidence),
         served_bad=served,
         corrected=corrected,
-        recall=_recall(held, served),
-        missed=_missed(nightly, served, confusion, corrected=corrected),
-        judge_blind=_blind(surely_served, confusion, corrected=corrected, confidence=each),
-        total_bad=total_bad(surely_held, counts.overlap, confidence=each),
+        recall=_estimate_recall(held, served),
+        missed=_estimate_missed(nightly, served, confusion, corrected=corrected),
+        judge_blind=_estimate_judge_blind(
+            surely_served, confusion, corrected=corrected, confidence=half_confidence
+        ),
+        total_bad=estimate_total_bad(surely_held, counts.overlap, confidence=half_confidence),
     )
 
 
-def precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
+def compute_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
     """The share of entries that were rightly held back, from those that people labelled; Wilson's interval.
 
     Unknown where nobody called any entry right: false alarms that were pointed out alone give no share.
@@ -103,22 +105,24 @@ def precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
         return Unknown(why=NO_ENTRIES)
     if not guard.right:
         return Unknown(why=ONLY_FALSE if guard.wrong else NO_LABELS)
-    low, high = wilson(guard.right, guard.labelled, confidence=confidence)
-    return _interval(guard.right / guard.labelled, low, high)
+    low, high = compute_wilson_interval(guard.right, guard.labelled, confidence=confidence)
+    return _build_interval(guard.right / guard.labelled, low, high)
 
 
-def rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
+def estimate_rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
     """How many entries were rightly held back: those labelled are known, the others are like them."""
     if not guard.entries:
         return Interval(value=0, low=0, high=0)
-    share = precision(guard, confidence=confidence)
+    share = compute_precision(guard, confidence=confidence)
     if isinstance(share, Unknown):
         return share
-    low, high = finite_limits(guard.right, guard.labelled, guard.entries, confidence=confidence)
-    return _interval(share.value * guard.entries, low * guard.entries, high * guard.entries)
+    low, high = compute_finite_limits(guard.right, guard.labelled, guard.entries, confidence=confidence)
+    return _build_interval(share.value * guard.entries, low * guard.entries, high * guard.entries)
 
 
-def served_bad(nightly: TrafficCounts, confusion: Confusion, *, confidence: float = 0.95) -> tuple[Figure, bool]:
+def estimate_served_bad(
+    nightly: TrafficCounts, confusion: Confusion, *, confidence: float = 0.95
+) -> tuple[Figure, bool]:
     """How many conversations held a bad reply that was served, and whether the judge's errors are taken out."""
     if nightly.why_none:
         return Unknown(why=nightly.why_none), False
@@ -126,10 +130,10 @@ def served_bad(nightly: TrafficCounts, confusion: Confusion, *, confidence: floa
     if isinstance(rate, RateUnknown):
         return Unknown(why=rate.why), False
     size = nightly.conversations
-    return _interval(rate.rate * size, rate.low * size, rate.high * size), rate.corrected
+    return _build_interval(rate.rate * size, rate.low * size, rate.high * size), rate.corrected
 
 
-def chapman(first: float, second: float, both: float, *, confidence: float = 0.95) -> Interval:
+def estimate_chapman_total(first: float, second: float, both: float, *, confidence: float = 0.95) -> Interval:
     """How many there are, of which one detector found ``first``, another ``second``, and both ``both``.
 
     Chapman's estimate with Sadinle's limits. Counts may be effective ones. ``ValueError`` when ``both`` is more
@@ -142,49 +146,49 @@ def chapman(first: float, second: float, both: float, *, confidence: float = 0.9
     error = sqrt(1 / shared + 1 / alone + 1 / other + shared / (alone * other))
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
     found, unseen = first + second - both - 0.5, alone * other / shared
-    fewest_shared, _ = binomial_limits(both, second, confidence=confidence)
-    most = first / fewest_shared if fewest_shared else inf
-    return _interval(value, found + unseen * exp(-reach), min(most, found + unseen * exp(reach)))
+    min_shared, _ = compute_binomial_limits(both, second, confidence=confidence)
+    max_total = first / min_shared if min_shared else inf
+    return _build_interval(value, found + unseen * exp(-reach), min(max_total, found + unseen * exp(reach)))
 
 
-def total_bad(held: Figure, overlap: OverlapCounts, *, confidence: float = 0.95) -> Figure:
+def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: float = 0.95) -> Figure:
     """All bad replies, held back or served, where both detectors saw enough of the same ones.
 
     ``held`` is how many the guard found. What the nightly runs found is weighted by how likely it was to be
     sampled, at Kish's effective size. The limits take those of ``held`` too: each at the ``confidence`` that is
     given.
     """
-    if overlap.both < FEWEST_BOTH:
+    if overlap.both < MIN_FOUND_BY_BOTH:
         return Unknown(
-            why=f"both found only {overlap.both} of the same replies; from {FEWEST_BOTH} on they tell a total"
+            why=f"both found only {overlap.both} of the same replies; from {MIN_FOUND_BY_BOTH} on they tell a total"
         )
     if isinstance(held, Unknown):
         return held
-    second, both = _effective(overlap.found)
-    at = [
-        chapman(max(first, both), second, both, confidence=confidence)
+    second, both = _compute_effective_counts(overlap.found)
+    estimates = [
+        estimate_chapman_total(max(first, both), second, both, confidence=confidence)
         for first in (held.value, held.low, held.high)
     ]
-    return _interval(at[0].value, at[1].low, at[2].high)
+    return _build_interval(estimates[0].value, estimates[1].low, estimates[2].high)
 
 
-def _effective(found: Sequence[FoundReply]) -> tuple[float, float]:
+def _compute_effective_counts(replies: Sequence[FoundReply]) -> tuple[float, float]:
     """How many the nightly runs found, and how many of them both did; plain counts where all were as likely."""
-    weights = [1 / one.inclusion_probability for one in found]
+    weights = [1 / reply.inclusion_probability for reply in replies]
     scale = fsum(weights) / fsum(weight * weight for weight in weights)
-    both = fsum(weight for weight, one in zip(weights, found, strict=True) if one.held_back)
+    both = fsum(weight for weight, reply in zip(weights, replies, strict=True) if reply.held_back)
     size = fsum(weights) * scale
     return size, min(size, both * scale)
 
 
-def _flagged(nightly: TrafficCounts, confidence: float) -> RateEstimate | RateUnknown:
+def _estimate_flagged(nightly: TrafficCounts, confidence: float) -> RateEstimate | RateUnknown:
     if nightly.why_none:
-        sampled = sum(one.sampled for one in nightly.strata)
+        sampled = sum(stratum.sampled for stratum in nightly.strata)
         return RateUnknown(conversations=nightly.conversations, sampled=sampled, why=nightly.why_none)
     return estimate_rate(nightly.strata, confidence=confidence)
 
 
-def _recall(held: Figure, served: Figure) -> Figure:
+def _estimate_recall(held: Figure, served: Figure) -> Figure:
     if isinstance(held, Unknown):
         return held
     if isinstance(served, Unknown):
@@ -192,42 +196,46 @@ def _recall(held: Figure, served: Figure) -> Figure:
     if not held.value + served.value:
         return Unknown(why="nothing bad was found by either")
     if not (held.value and served.value):
-        found, fewest, most = (_share(*each) for each in _corners(held, served))
-        return _interval(found, fewest, most)
-    below = hypot(_apart(held.value, held.low), _apart(served.high, served.value))
-    above = hypot(_apart(held.high, held.value), _apart(served.value, served.low))
+        value, low, high = (_compute_share(*corner) for corner in _list_corners(held, served))
+        return _build_interval(value, low, high)
+    below = hypot(_compute_log_ratio(held.value, held.low), _compute_log_ratio(served.high, served.value))
+    above = hypot(_compute_log_ratio(held.high, held.value), _compute_log_ratio(served.value, served.low))
     ratio = held.value / served.value
-    return _interval(_share(ratio, 1), _share(ratio * exp(-below), 1), _share(_grown(ratio, above), 1))
+    return _build_interval(
+        _compute_share(ratio, 1),
+        _compute_share(ratio * exp(-below), 1),
+        _compute_share(_scale_ratio(ratio, above), 1),
+    )
 
 
-def _corners(held: Interval, served: Interval) -> Sequence[tuple[float, float]]:
+def _list_corners(held: Interval, served: Interval) -> Sequence[tuple[float, float]]:
     return (held.value, served.value), (held.low, served.high), (held.high, served.low)
 
 
-def _apart(high: float, low: float) -> float:
+def _compute_log_ratio(high: float, low: float) -> float:
     return log(high / low) if low else inf
 
 
-def _grown(ratio: float, by: float) -> float:
-    return ratio * exp(by) if by < _BEYOND else inf
+def _scale_ratio(ratio: float, log_factor: float) -> float:
+    return ratio * exp(log_factor) if log_factor < _MAX_LOG_FACTOR else inf
 
 
-def _share(held: float, served: float) -> float:
+def _compute_share(held: float, served: float) -> float:
     if held == inf:
         return 1.0
     return held / (held + served) if held else 0.0
 
 
-def _missed(nightly: TrafficCounts, served: Figure, confusion: Confusion, *, corrected: bool) -> Figure:
+def _estimate_missed(nightly: TrafficCounts, served: Figure, confusion: Confusion, *, corrected: bool) -> Figure:
     if isinstance(served, Unknown):
         return served
     if not corrected:
-        return _uncalibrated(confusion)
-    known = min(nightly.found * _likely_right(nightly, served, confusion), served.value)
-    return _interval(served.value - known, max(0.0, served.low - nightly.found), served.high)
+        return _explain_uncalibrated(confusion)
+    flagged_bad = min(nightly.found * _compute_flag_precision(nightly, served, confusion), served.value)
+    return _build_interval(served.value - flagged_bad, max(0.0, served.low - nightly.found), served.high)
 
 
-def _likely_right(nightly: TrafficCounts, served: Interval, confusion: Confusion) -> float:
+def _compute_flag_precision(nightly: TrafficCounts, served: Interval, confusion: Confusion) -> float:
     """The share of what the judge flags that is bad, by Bayes' rule from its record and the rate."""
     rate = served.value / nightly.conversations
     wrong = confusion.passed_wrong + confusion.failed_wrong
@@ -236,21 +244,21 @@ def _likely_right(nightly: TrafficCounts, served: Interval, confusion: Confusion
     return truly / (truly + falsely) if truly + falsely else 0.0
 
 
-def _blind(served: Figure, confusion: Confusion, *, corrected: bool, confidence: float) -> Figure:
-    passes = false_pass_rate(confusion, confidence=confidence)
+def _estimate_judge_blind(served: Figure, confusion: Confusion, *, corrected: bool, confidence: float) -> Figure:
+    passes = compute_false_pass_rate(confusion, confidence=confidence)
     if isinstance(served, Unknown):
         return served
     if passes is None or not corrected:
-        return _uncalibrated(confusion)
-    return _interval(served.value * passes.value, served.low * passes.low, served.high * passes.high)
+        return _explain_uncalibrated(confusion)
+    return _build_interval(served.value * passes.value, served.low * passes.low, served.high * passes.high)
 
 
-def _uncalibrated(confusion: Confusion) -> Unknown:
+def _explain_uncalibrated(confusion: Confusion) -> Unknown:
     wrong = confusion.passed_wrong + confusion.failed_wrong
     right = confusion.passed_right + confusion.failed_right
     return Unknown(why=NO_BETTER if wrong and right else NO_REVIEW)
 
 
-def _interval(value: float, low: float, high: float) -> Interval:
+def _build_interval(value: float, low: float, high: float) -> Interval:
     """Rounding never puts a limit on the wrong side of the value."""
     return Interval(value=max(0.0, value), low=max(0.0, min(low, value)), high=max(high, value, 0.0))

@@ -24,17 +24,17 @@ from math import exp, fsum, lgamma, log
 from typing import NamedTuple
 
 from monitors.records.estimates import DriftAlarm, DriftCount, DriftReading, DriftState
-from monitors.stats.intervals import binomial_limits
+from monitors.stats.intervals import compute_binomial_limits
 
 ALPHA = 0.05
 """At most one start of the test in twenty ever raises a false alarm; a new judge is a start."""
-WINDOW_NIGHTS = 60
+DEFAULT_WINDOW_RUNS = 60
 FIRST_NIGHT = "every night since the first is compared"
 BACK = "back"
 """The start of the reason of a test that started anew because the rate is where it was before the change."""
-_SOON = 30.0
+_CHANGE_PRIOR_RUNS = 30.0
 """The prior over the run of a change is about even over so many runs and then falls as slowly as it may."""
-_LARGEST_LOG = 690.0
+_MAX_LOG_EVIDENCE = 690.0
 """Evidence is shown up to e to this, about 1e299: what a float holds."""
 _PRIOR = tuple(
     (fails, passes, lgamma(fails) + lgamma(passes) - lgamma(fails + passes))
@@ -57,7 +57,7 @@ class _Change(NamedTuple):
     log_weight: float
 
 
-def begin(graded_by: str, reason: str = FIRST_NIGHT) -> DriftState:
+def start_test(graded_by: str, reason: str = FIRST_NIGHT) -> DriftState:
     """A test without memory. ``graded_by`` names the judge (and all that makes its verdicts), ``reason`` why anew.
 
     After an alarm the test starts anew when people took the new rate for granted: then the reference is learnt from
@@ -72,7 +72,7 @@ def observe(
     graded_by: str,
     *,
     alpha: float = ALPHA,
-    window_runs: int = WINDOW_NIGHTS,
+    window_runs: int = DEFAULT_WINDOW_RUNS,
 ) -> DriftState:
     """The state after one more nightly run. One that is not later than the last was counted already: no change.
 
@@ -80,22 +80,22 @@ def observe(
     so. A run of which nothing was graded adds nothing. ``alpha`` is how likely one false alarm ever is at most.
     """
     if state is None:
-        state = begin(graded_by)
+        state = start_test(graded_by)
     elif state.graded_by != graded_by:
-        state = begin(
+        state = start_test(
             graded_by, f"the judge changed with the night of {count.due_at:%Y-%m-%d}: the test began anew"
         )
     if not count.graded or (state.nightly_runs and count.due_at <= state.nightly_runs[-1].due_at):
         return state
     longer = state.add_run(count, window_runs=window_runs)
-    evidence = max(longer.log_evidence, log_evidence(longer))
+    evidence = max(longer.log_evidence, compute_log_evidence(longer))
     alarm = longer.alarm
     if alarm is None and evidence >= -log(alpha):
-        alarm = DriftAlarm(raised=count.due_at, since=_likeliest(longer).at.due_at)
+        alarm = DriftAlarm(raised=count.due_at, since=_find_likeliest_change(longer).at.due_at)
     return longer.add_evidence(evidence, alarm)
 
 
-def recover(state: DriftState, *, alpha: float = ALPHA) -> DriftState:
+def restart_if_recovered(state: DriftState, *, alpha: float = ALPHA) -> DriftState:
     """The state started anew once the runs after its alarm have the rate of before the change again; else as it is.
 
     Wald's likelihood ratio of the rate before against the one that raised the alarm, over the runs since, started
@@ -104,67 +104,70 @@ def recover(state: DriftState, *, alpha: float = ALPHA) -> DriftState:
     """
     if state.alarm is None:
         return state
-    back = _runs_back(state, -log(alpha))
-    if not back:
+    recovered = _find_recovered_runs(state, -log(alpha))
+    if not recovered:
         return state
     before = [count for count in state.nightly_runs if count.due_at < state.alarm.since]
     changed = _Sums(
-        fsum(count.failures for count in state.nightly_runs[len(before) : -len(back)]),
-        fsum(count.graded for count in state.nightly_runs[len(before) : -len(back)]),
+        fsum(count.failures for count in state.nightly_runs[len(before) : -len(recovered)]),
+        fsum(count.graded for count in state.nightly_runs[len(before) : -len(recovered)]),
     )
-    now = _Sums(fsum(count.failures for count in back), fsum(count.graded for count in back))
+    now = _Sums(fsum(count.failures for count in recovered), fsum(count.graded for count in recovered))
     reason = (
-        f"{BACK} at {100 * _rate(now):.1f} % since {back[0].due_at:%Y-%m-%d}, after {100 * _rate(changed):.1f} % "
+        f"{BACK} at {100 * _compute_rate(now):.1f} % since {recovered[0].due_at:%Y-%m-%d}, after {100 * _compute_rate(changed):.1f} % "
         f"from {state.alarm.since:%Y-%m-%d} on"
     )
-    return state.restart((*before, *back), reason)
+    return state.restart((*before, *recovered), reason)
 
 
-def _runs_back(state: DriftState, enough: float) -> tuple[DriftCount, ...]:
-    """The runs since the alarm that have the rate of before; none while the evidence is short of ``enough``."""
+def _find_recovered_runs(state: DriftState, threshold: float) -> tuple[DriftCount, ...]:
+    """The runs since the alarm that have the rate of before; none while the evidence is short of ``threshold``."""
     alarm = state.alarm
     if alarm is None:
         return ()
     changed = [count for count in state.nightly_runs if alarm.since <= count.due_at <= alarm.raised]
     before = [count for count in state.nightly_runs if count.due_at < alarm.since]
-    old = _smoothed(_with_all(_Sums(state.older_failures, state.older_graded), before))
-    new = _smoothed(_with_all(_Sums(0.0, 0.0), changed))
-    back: list[DriftCount] = []
+    old = _smooth_rate(_add_runs(_Sums(state.older_failures, state.older_graded), before))
+    new = _smooth_rate(_add_runs(_Sums(0.0, 0.0), changed))
+    recovered: list[DriftCount] = []
     evidence = 0.0
-    for count in (one for one in state.nightly_runs if one.due_at > alarm.raised):
+    for count in (run for run in state.nightly_runs if run.due_at > alarm.raised):
         right = max(0.0, count.graded - count.failures)
         evidence += count.failures * log(old / new) + right * log((1 - old) / (1 - new))
-        back = [*back, count] if evidence > 0 else []
+        recovered = [*recovered, count] if evidence > 0 else []
         evidence = max(0.0, evidence)
-    return tuple(back) if evidence >= enough else ()
+    return tuple(recovered) if evidence >= threshold else ()
 
 
-def _with_all(sums: _Sums, nightly_runs: list[DriftCount]) -> _Sums:
+def _add_runs(sums: _Sums, nightly_runs: list[DriftCount]) -> _Sums:
     return _Sums(
         fsum([sums.failures, *(count.failures for count in nightly_runs)]),
         fsum([sums.graded, *(count.graded for count in nightly_runs)]),
     )
 
 
-def _smoothed(sums: _Sums) -> float:
+def _smooth_rate(sums: _Sums) -> float:
     """A rate that is neither 0 nor 1: half a failure and half a right answer more than were seen."""
     return (sums.failures + 0.5) / (sums.graded + 1)
 
 
-def read(state: DriftState) -> DriftReading:
+def summarise_drift(state: DriftState) -> DriftReading:
     """What the state says: drifted or not, how sure, since when, from which rate to which."""
-    before, after, since = _total(state), _Sums(0.0, 0.0), None
-    if change := _read_change(state):
+    before, after, since = _sum_runs(state), _Sums(0.0, 0.0), None
+    if change := _find_change(state):
         before, after, since = change.before, change.after, change.at.due_at
-    (before_low, before_high), (after_low, after_high) = binomial_limits(*before), binomial_limits(*after)
+    (before_low, before_high), (after_low, after_high) = (
+        compute_binomial_limits(*before),
+        compute_binomial_limits(*after),
+    )
     return DriftReading(
         drifted=state.alarm is not None,
-        e_value=exp(min(state.log_evidence, _LARGEST_LOG)),
+        e_value=exp(min(state.log_evidence, _MAX_LOG_EVIDENCE)),
         since=since,
-        before=_rate(before),
+        before=_compute_rate(before),
         before_low=before_low,
         before_high=before_high,
-        after=_rate(after),
+        after=_compute_rate(after),
         after_low=after_low,
         after_high=after_high,
         graded_before=before.graded,
@@ -173,73 +176,77 @@ def read(state: DriftState) -> DriftReading:
     )
 
 
-def log_evidence(state: DriftState) -> float:
+def compute_log_evidence(state: DriftState) -> float:
     """The logarithm of the e-value after the last run, not the largest so far."""
-    whole = _total(state)
-    changes = [change.log_weight for change in _changes(state)]
-    later = log(_after(max(0, state.older_runs + len(state.nightly_runs) - 1)))
-    return _log_sum([*changes, later + _log_mixture(whole)]) - _log_largest(whole)
+    total = _sum_runs(state)
+    changes = [change.log_weight for change in _list_changes(state)]
+    later = log(_compute_later_probability(max(0, state.older_runs + len(state.nightly_runs) - 1)))
+    return _sum_logs([*changes, later + _compute_log_mixture(total)]) - _compute_max_log_likelihood(total)
 
 
-def _read_change(state: DriftState) -> _Change | None:
+def _find_change(state: DriftState) -> _Change | None:
     """The change of the alarm while its run is in the window, else the likeliest."""
-    changes = list(_changes(state))
-    newest = [change for change in changes if state.alarm and change.at.due_at == state.alarm.since]
-    return next(iter(newest), max(changes, key=lambda change: change.log_weight, default=None))
+    changes = list(_list_changes(state))
+    alarm_changes = [change for change in changes if state.alarm and change.at.due_at == state.alarm.since]
+    return next(iter(alarm_changes), max(changes, key=lambda change: change.log_weight, default=None))
 
 
-def _likeliest(state: DriftState) -> _Change:
-    return max(_changes(state), key=lambda change: change.log_weight)
+def _find_likeliest_change(state: DriftState) -> _Change:
+    return max(_list_changes(state), key=lambda change: change.log_weight)
 
 
-def _changes(state: DriftState) -> Iterator[_Change]:
+def _list_changes(state: DriftState) -> Iterator[_Change]:
     """Every run in the window except the very first of all: before it there was nothing."""
-    whole = _total(state)
+    total = _sum_runs(state)
     older = _Sums(state.older_failures, state.older_graded)
-    befores = accumulate(state.nightly_runs, _with, initial=older)
-    for place, (count, before) in enumerate(zip(state.nightly_runs, befores, strict=False)):
-        number = state.older_runs + place
+    befores = accumulate(state.nightly_runs, _add_run, initial=older)
+    for index, (count, before) in enumerate(zip(state.nightly_runs, befores, strict=False)):
+        number = state.older_runs + index
         if before.graded and number:
-            after = _Sums(max(0.0, whole.failures - before.failures), whole.graded - before.graded)
-            weight = log(_after(number - 1) - _after(number)) + _log_mixture(before) + _log_mixture(after)
+            after = _Sums(max(0.0, total.failures - before.failures), total.graded - before.graded)
+            weight = (
+                log(_compute_later_probability(number - 1) - _compute_later_probability(number))
+                + _compute_log_mixture(before)
+                + _compute_log_mixture(after)
+            )
             yield _Change(count, before, after, weight)
 
 
-def _after(number: int) -> float:
+def _compute_later_probability(number: int) -> float:
     """How likely, before anything was seen, the change comes later than so many runs: slower than any power."""
-    return log(_SOON) / log(number + _SOON)
+    return log(_CHANGE_PRIOR_RUNS) / log(number + _CHANGE_PRIOR_RUNS)
 
 
-def _with(sums: _Sums, count: DriftCount) -> _Sums:
+def _add_run(sums: _Sums, count: DriftCount) -> _Sums:
     return _Sums(sums.failures + count.failures, sums.graded + count.graded)
 
 
-def _total(state: DriftState) -> _Sums:
+def _sum_runs(state: DriftState) -> _Sums:
     failures = fsum([state.older_failures, *(count.failures for count in state.nightly_runs)])
     return _Sums(failures, fsum([state.older_graded, *(count.graded for count in state.nightly_runs)]))
 
 
-def _log_mixture(sums: _Sums) -> float:
+def _compute_log_mixture(sums: _Sums) -> float:
     """The logarithm of the counts' likelihood averaged over the prior, half of each of its Beta distributions."""
     right = max(0.0, sums.graded - sums.failures)
-    parts = [_log_beta(sums.failures + fails, right + passes) - whole for fails, passes, whole in _PRIOR]
-    return _log_sum(parts) - log(len(parts))
+    parts = [_compute_log_beta(sums.failures + fails, right + passes) - whole for fails, passes, whole in _PRIOR]
+    return _sum_logs(parts) - log(len(parts))
 
 
-def _log_beta(first: float, second: float) -> float:
+def _compute_log_beta(first: float, second: float) -> float:
     return lgamma(first) + lgamma(second) - lgamma(first + second)
 
 
-def _log_largest(sums: _Sums) -> float:
+def _compute_max_log_likelihood(sums: _Sums) -> float:
     """The logarithm of the likelihood at the rate that fits best."""
     right = max(0.0, sums.graded - sums.failures)
     return fsum(count * log(count / sums.graded) for count in (sums.failures, right) if count)
 
 
-def _log_sum(logs: list[float]) -> float:
+def _sum_logs(logs: list[float]) -> float:
     largest = max(logs)
-    return largest + log(fsum(exp(each - largest) for each in logs))
+    return largest + log(fsum(exp(value - largest) for value in logs))
 
 
-def _rate(sums: _Sums) -> float:
+def _compute_rate(sums: _Sums) -> float:
     return min(1.0, sums.failures / sums.graded) if sums.graded else 0.0

@@ -25,7 +25,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 
-def wilson(passed: float, total: float, *, confidence: float = 0.95) -> tuple[float, float]:
+def compute_wilson_interval(passed: float, total: float, *, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval for a share, both ends in [0, 1]; (0, 1) when nothing was counted.
 
     E. B. Wilson, "Probable inference", JASA 22 (1927). Written out because importing scipy.stats for it takes
@@ -44,7 +44,7 @@ def wilson(passed: float, total: float, *, confidence: float = 0.95) -> tuple[fl
     return low, high
 
 
-def percentile(values: Sequence[float], share: float) -> float:
+def compute_percentile(values: Sequence[float], share: float) -> float:
     """The value below which ``share`` (0..1) of ``values`` lies, by linear interpolation (Hyndman-Fan type 7).
 
     Raises ``ValueError`` on an empty sequence: the percentile of nothing is not a number.
@@ -52,13 +52,13 @@ def percentile(values: Sequence[float], share: float) -> float:
     if not values:
         raise ValueError("no values to take a percentile of")
     ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    low = int(place)
+    position = share * (len(ordered) - 1)
+    low = int(position)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
-def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
+def compute_median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
     """The ends of the median's interval: two of the values, by the binomial law of how many lie below it.
 
     W. J. Conover, Practical Nonparametric Statistics, 3rd edition (1999), section 3.2, with the normal
@@ -68,154 +68,170 @@ def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tup
         raise ValueError("no values, no median")
     ranked = sorted(values)
     half = NormalDist().inv_cdf((1 + confidence) / 2) * sqrt(len(ranked)) / 2
-    place = max(0, floor((len(ranked) + 1) / 2 - half) - 1)
-    return ranked[place], ranked[-1 - place]
+    rank = max(0, floor((len(ranked) + 1) / 2 - half) - 1)
+    return ranked[rank], ranked[-1 - rank]
 
 
-_MOST_LOOKS = 200
-_NEAR = 1e-13
+_MAX_ITERATIONS = 200
+_RELATIVE_TOLERANCE = 1e-13
 """Relative: what the distribution function itself is good for."""
-_CLOSE = 1e-14
+_FRACTION_TOLERANCE = 1e-14
 _TINY = 1e-300
-_MOST_STEPS = 10_000
-_TIE = 1e-12
+_MAX_STEPS = 10_000
+_TIE_TOLERANCE = 1e-12
 """A tail this little above half of what the confidence leaves is as large as it, apart from rounding."""
-_REMEMBERED = 1 << 16
+_CACHE_SIZE = 1 << 16
 
 
-@lru_cache(_REMEMBERED)
-def binomial_limits(failures: float, graded: float, *, confidence: float = 0.95) -> tuple[float, float]:
+@lru_cache(_CACHE_SIZE)
+def compute_binomial_limits(failures: float, graded: float, *, confidence: float = 0.95) -> tuple[float, float]:
     """Clopper and Pearson's limits for a share of an endless supply; (0, 1) when nothing was graded.
 
     Counts may be fractions (an effective sample size): the limits are quantiles of Beta distributions.
     """
-    _check(failures, graded)
+    _check_counts(failures, graded)
     if graded == 0:
         return 0.0, 1.0
-    left_out = (1 - confidence) / 2
-    low = 0.0 if failures == 0 else beta_quantile(left_out, failures, graded - failures + 1)
-    high = 1.0 if failures == graded else beta_quantile(1 - left_out, failures + 1, graded - failures)
+    tail = (1 - confidence) / 2
+    low = 0.0 if failures == 0 else compute_beta_quantile(tail, failures, graded - failures + 1)
+    high = 1.0 if failures == graded else compute_beta_quantile(1 - tail, failures + 1, graded - failures)
     return low, high
 
 
-@lru_cache(_REMEMBERED)
-def finite_limits(failures: int, graded: int, population: int, *, confidence: float = 0.95) -> tuple[float, float]:
+@lru_cache(_CACHE_SIZE)
+def compute_finite_limits(
+    failures: int, graded: int, population: int, *, confidence: float = 0.95
+) -> tuple[float, float]:
     """The limits for the share of failures in ``population``, of which ``graded`` were sampled without replacement.
 
     A number of failures stays inside as long as both tails exceed half of what ``confidence`` leaves. Nothing
     graded gives (0, 1), everything graded the share itself, twice.
     """
-    _check(failures, graded)
+    _check_counts(failures, graded)
     if graded > population:
         raise ValueError(f"no more can be graded than there are, got {graded} of {population}")
     if graded == 0:
         return 0.0, 1.0
-    left_out = (1 - confidence) / 2 + _TIE
-    fewest, most = failures, population - (graded - failures)
-    low = _first(
-        fewest, most, lambda all_failures: _at_least(failures, graded, all_failures, population) > left_out
+    tail = (1 - confidence) / 2 + _TIE_TOLERANCE
+    lowest, highest = failures, population - (graded - failures)
+    low = _find_first(
+        lowest,
+        highest,
+        lambda all_failures: _probability_of_at_least(failures, graded, all_failures, population) > tail,
     )
-    beyond = _first(
-        low, most + 1, lambda all_failures: _at_most(failures, graded, all_failures, population) <= left_out
+    beyond = _find_first(
+        low,
+        highest + 1,
+        lambda all_failures: _probability_of_at_most(failures, graded, all_failures, population) <= tail,
     )
     return low / population, max(low, beyond - 1) / population
 
 
-def beta_share(place: float, first: float, second: float) -> float:
-    """The probability that a Beta(``first``, ``second``) variable lies below ``place``, to about 1e-12.
+def compute_beta_cdf(x: float, first: float, second: float) -> float:
+    """The probability that a Beta(``first``, ``second``) variable lies below ``x``, to about 1e-12.
 
     By the continued fraction of the incomplete beta function (NIST Digital Library of Mathematical Functions,
     8.17.22), evaluated as W. J. Lentz does, Applied Optics 15 (1976); it converges fast below the mean, so the
     other side is taken above it.
     """
-    if place <= 0 or place >= 1:
-        return float(place >= 1)
-    if place > (first + 1) / (first + second + 2):
-        return 1 - beta_share(1 - place, second, first)
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (first + 1) / (first + second + 2):
+        return 1 - compute_beta_cdf(1 - x, second, first)
     scale = lgamma(first + second) - lgamma(first) - lgamma(second)
-    front = exp(scale + first * log(place) + second * log1p(-place)) / first
-    return front / _continued(place, first, second)
+    front = exp(scale + first * log(x) + second * log1p(-x)) / first
+    return front / _evaluate_continued_fraction(x, first, second)
 
 
-def _continued(place: float, first: float, second: float) -> float:
+def _evaluate_continued_fraction(x: float, first: float, second: float) -> float:
     value, above, below = 1.0, 1.0, 0.0
-    for step in range(1, _MOST_STEPS):
-        part = _coefficient(step, place, first, second)
-        below = 1 / _not_zero(1 + part * below)
-        above = _not_zero(1 + part / above)
+    for step in range(1, _MAX_STEPS):
+        part = _compute_coefficient(step, x, first, second)
+        below = 1 / _avoid_zero(1 + part * below)
+        above = _avoid_zero(1 + part / above)
         change = above * below
         value *= change
-        if abs(change - 1) < _CLOSE:
+        if abs(change - 1) < _FRACTION_TOLERANCE:
             break
     return value
 
 
-def _coefficient(step: int, place: float, first: float, second: float) -> float:
+def _compute_coefficient(step: int, x: float, first: float, second: float) -> float:
     half = step // 2
     if step % 2:
-        return -(first + half) * (first + second + half) * place / ((first + 2 * half) * (first + 2 * half + 1))
-    return half * (second - half) * place / ((first + 2 * half - 1) * (first + 2 * half))
+        return -(first + half) * (first + second + half) * x / ((first + 2 * half) * (first + 2 * half + 1))
+    return half * (second - half) * x / ((first + 2 * half - 1) * (first + 2 * half))
 
 
-def _not_zero(value: float) -> float:
+def _avoid_zero(value: float) -> float:
     return value if abs(value) > _TINY else _TINY
 
 
-@lru_cache(_REMEMBERED)
-def beta_quantile(share: float, first: float, second: float) -> float:
+@lru_cache(_CACHE_SIZE)
+def compute_beta_quantile(share: float, first: float, second: float) -> float:
     """The place below which a Beta(``first``, ``second``) variable lies with probability ``share``.
 
     By Newton's steps, and by halving where one leads out of what is still possible.
     """
-    low, high, place = 0.0, 1.0, first / (first + second)
-    if place in {0.0, 1.0}:  # nearly all of it lies there, nearer than a float can tell
-        return place
+    low, high, x = 0.0, 1.0, first / (first + second)
+    if x in {0.0, 1.0}:  # nearly all of it lies there, nearer than a float can tell
+        return x
     scale = lgamma(first + second) - lgamma(first) - lgamma(second)
-    for _ in range(_MOST_LOOKS):
-        above = beta_share(place, first, second) - share
-        low, high = (low, place) if above > 0 else (place, high)
-        density = exp(scale + (first - 1) * log(place) + (second - 1) * log1p(-place))
-        newton = place - above / density if density > _TINY else low
-        further = newton if low < newton < high else (low + high) / 2
-        if abs(further - place) <= _NEAR * place or further in {0.0, 1.0}:
-            return further
-        place = further
-    return place
+    for _ in range(_MAX_ITERATIONS):
+        above = compute_beta_cdf(x, first, second) - share
+        low, high = (low, x) if above > 0 else (x, high)
+        density = exp(scale + (first - 1) * log(x) + (second - 1) * log1p(-x))
+        newton = x - above / density if density > _TINY else low
+        next_x = newton if low < newton < high else (low + high) / 2
+        if abs(next_x - x) <= _RELATIVE_TOLERANCE * x or next_x in {0.0, 1.0}:
+            return next_x
+        x = next_x
+    return x
 
 
-def _at_most(failures: int, graded: int, all_failures: int, population: int) -> float:
+def _probability_of_at_most(failures: int, graded: int, all_failures: int, population: int) -> float:
     """How likely ``failures`` or fewer are among ``graded``, when ``all_failures`` of ``population`` are."""
-    fewest, most = max(0, graded - (population - all_failures)), min(graded, all_failures)
-    if failures >= most:
+    lowest, highest = max(0, graded - (population - all_failures)), min(graded, all_failures)
+    if failures >= highest:
         return 1.0
-    if failures - fewest <= most - failures:
-        return fsum(_exactly(each, graded, all_failures, population) for each in range(fewest, failures + 1))
-    return 1 - fsum(_exactly(each, graded, all_failures, population) for each in range(failures + 1, most + 1))
+    if failures - lowest <= highest - failures:
+        return fsum(
+            _probability_of_exactly(count, graded, all_failures, population)
+            for count in range(lowest, failures + 1)
+        )
+    return 1 - fsum(
+        _probability_of_exactly(count, graded, all_failures, population)
+        for count in range(failures + 1, highest + 1)
+    )
 
 
-def _at_least(failures: int, graded: int, all_failures: int, population: int) -> float:
-    return 1 - _at_most(failures - 1, graded, all_failures, population) if failures else 1.0
+def _probability_of_at_least(failures: int, graded: int, all_failures: int, population: int) -> float:
+    return 1 - _probability_of_at_most(failures - 1, graded, all_failures, population) if failures else 1.0
 
 
-def _exactly(failures: int, graded: int, all_failures: int, population: int) -> float:
+def _probability_of_exactly(failures: int, graded: int, all_failures: int, population: int) -> float:
     right = population - all_failures
-    ways = _log_ways(all_failures, failures) + _log_ways(right, graded - failures) - _log_ways(population, graded)
+    ways = (
+        _log_combinations(all_failures, failures)
+        + _log_combinations(right, graded - failures)
+        - _log_combinations(population, graded)
+    )
     return exp(ways)
 
 
-def _log_ways(among: int, chosen: int) -> float:
+def _log_combinations(among: int, chosen: int) -> float:
     return lgamma(among + 1) - lgamma(chosen + 1) - lgamma(among - chosen + 1)
 
 
-def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
+def _find_first(low: int, high: int, predicate: Callable[[int], bool]) -> int:
     """The smallest number from ``low`` to ``high`` for which it holds (as for all above it); ``high`` if none."""
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+        low, high = (low, middle) if predicate(middle) else (middle + 1, high)
     return low
 
 
-def _check(failures: float, graded: float) -> None:
+def _check_counts(failures: float, graded: float) -> None:
     if not 0 <= failures <= graded:
         raise ValueError(f"failures must be between 0 and the number graded, got {failures} of {graded}")
 
@@ -238,57 +254,59 @@ class ClusteredShare(NamedTuple):
     high: float
 
 
-def by_cluster(cases: Iterable[tuple[Hashable, bool]]) -> tuple[ClusterCount, ...]:
+def count_by_cluster(cases: Iterable[tuple[Hashable, bool]]) -> tuple[ClusterCount, ...]:
     """Cases as (cluster, passed) → counts. Every case without a cluster needs a name of its own."""
     counts: dict[Hashable, list[int]] = {}
     for cluster, passed in cases:
-        counted = counts.setdefault(cluster, [0, 0])
-        counted[0] += passed
-        counted[1] += 1
+        cluster_counts = counts.setdefault(cluster, [0, 0])
+        cluster_counts[0] += passed
+        cluster_counts[1] += 1
     return tuple(ClusterCount(passed, total) for passed, total in counts.values())
 
 
-def design_effect(clusters: Iterable[ClusterCount]) -> float | None:
+def compute_design_effect(clusters: Iterable[ClusterCount]) -> float | None:
     """How many times wider the variance is than that of independent cases; ``None`` where it is unknown.
 
     That is with fewer than two clusters, or when all cases came out alike.
     """
     counts = tuple(clusters)
-    passed, total = sum(one.passed for one in counts), sum(one.total for one in counts)
+    passed, total = sum(cluster.passed for cluster in counts), sum(cluster.total for cluster in counts)
     number = len(counts)
     if number < 2 or passed in {0, total}:  # noqa: PLR2004 - one cluster has no spread
         return None
     share = passed / total
-    spread = sum((one.passed - share * one.total) ** 2 for one in counts)
+    spread = sum((cluster.passed - share * cluster.total) ** 2 for cluster in counts)
     return number / (number - 1) * spread / total / (share * (1 - share))
 
 
-def clustered_share(clusters: Iterable[ClusterCount], *, confidence: float = 0.95) -> ClusteredShare:
+def compute_clustered_share(clusters: Iterable[ClusterCount], *, confidence: float = 0.95) -> ClusteredShare:
     """A share with Wilson's interval at the effective number of cases; (0, 1) when nothing was counted."""
     counts = tuple(clusters)
-    passed, total = sum(one.passed for one in counts), sum(one.total for one in counts)
-    effective = _effective(counts, passed, total, confidence)
-    low, high = wilson(passed / total * effective if total else 0, effective, confidence=confidence)
+    passed, total = sum(cluster.passed for cluster in counts), sum(cluster.total for cluster in counts)
+    effective = _compute_effective_size(counts, passed, total, confidence)
+    low, high = compute_wilson_interval(
+        passed / total * effective if total else 0, effective, confidence=confidence
+    )
     return ClusteredShare(passed, total, len(counts), effective, low, high)
 
 
-def _effective(counts: tuple[ClusterCount, ...], passed: int, total: int, confidence: float) -> float:
-    effect = design_effect(counts)
-    if all(one.total == 1 for one in counts) or passed in {0, total}:
+def _compute_effective_size(counts: tuple[ClusterCount, ...], passed: int, total: int, confidence: float) -> float:
+    effect = compute_design_effect(counts)
+    if all(cluster.total == 1 for cluster in counts) or passed in {0, total}:
         return float(total)
     if effect is None:
         return 1.0  # one cluster alone: all its cases are one observation
-    known = NormalDist().inv_cdf((1 + confidence) / 2) / t_quantile(confidence, len(counts) - 1)
-    return min(float(total), total / effect * known**2) if effect else float(total)
+    shrinkage = NormalDist().inv_cdf((1 + confidence) / 2) / compute_t_quantile(confidence, len(counts) - 1)
+    return min(float(total), total / effect * shrinkage**2) if effect else float(total)
 
 
 @lru_cache(1024)
-def t_quantile(confidence: float, degrees: int) -> float:
+def compute_t_quantile(confidence: float, degrees: int) -> float:
     """Student's t: the bound within which ``confidence`` of its distribution lies on both sides.
 
     By the Beta distribution of ``degrees / (degrees + t^2)``.
     """
     if degrees < 1:
         raise ValueError(f"degrees must be at least 1, got {degrees}")
-    share = beta_quantile(1 - confidence, degrees / 2, 0.5)
+    share = compute_beta_quantile(1 - confidence, degrees / 2, 0.5)
     return sqrt(degrees * (1 - share) / share)

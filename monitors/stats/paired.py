@@ -16,7 +16,7 @@ from functools import lru_cache
 from math import ceil, exp, lgamma, log, log2, sqrt
 from typing import NamedTuple
 
-from monitors.stats.intervals import beta_quantile, beta_share, wilson
+from monitors.stats.intervals import compute_beta_cdf, compute_beta_quantile, compute_wilson_interval
 
 ALPHA = 0.05
 """Two-sided: an application that did not change is called worse at most once in forty comparisons."""
@@ -24,42 +24,44 @@ ALPHA = 0.05
 POWER = 0.8
 """A change that is called visible is noticed at least four times in five; Cohen's convention (1988)."""
 
-_NO_WEIGHT = 1e-18
+_NEGLIGIBLE_WEIGHT = 1e-18
 """A coin's outcomes rarer than this change no p-value that anyone reads."""
 
 
-def mcnemar(broken: int, fixed: int) -> float:
+def compute_mcnemar_p_value(broken: int, fixed: int) -> float:
     """The exact two-sided p-value when ``broken`` cases went from right to wrong and ``fixed`` the other way."""
     if broken < 0 or fixed < 0:
         raise ValueError(f"counts cannot be negative, got {broken} broken and {fixed} fixed")
     fewer, more = sorted((broken, fixed))
     if fewer == more:
         return 1.0
-    return min(1.0, 2 * beta_share(0.5, more, fewer + 1))
+    return min(1.0, 2 * compute_beta_cdf(0.5, more, fewer + 1))
 
 
-def clustered_mcnemar(differences: Iterable[int]) -> float:
+def compute_clustered_mcnemar_p_value(differences: Iterable[int]) -> float:
     """The exact two-sided p-value from each cluster's net difference: cases broken less cases fixed.
 
     Clusters without a net difference say nothing and may be left out.
     """
-    given = [one for one in differences if one]
-    sizes = Counter(map(abs, given))
-    seen = abs(sum(given))
+    nonzero = [difference for difference in differences if difference]
+    sizes = Counter(map(abs, nonzero))
+    observed = abs(sum(nonzero))
     if len(sizes) == 1:
         (size,) = sizes
-        broken = sum(one > 0 for one in given)
-        return mcnemar(broken, sizes[size] - broken)
+        broken = sum(difference > 0 for difference in nonzero)
+        return compute_mcnemar_p_value(broken, sizes[size] - broken)
     sums = {0: 1.0}
     for size, clusters in sorted(sizes.items()):
-        sums = _plus(sums, size, clusters)
-    return min(1.0, sum(weight for total, weight in sums.items() if abs(total) >= seen))
+        sums = _add_clusters(sums, size, clusters)
+    return min(1.0, sum(weight for total, weight in sums.items() if abs(total) >= observed))
 
 
-def _plus(sums: dict[int, float], size: int, clusters: int) -> dict[int, float]:
+def _add_clusters(sums: dict[int, float], size: int, clusters: int) -> dict[int, float]:
     """The distribution of a sum after ``clusters`` coins of ``size`` more."""
-    coins = [(size * (2 * heads - clusters), _coins(clusters, heads)) for heads in range(clusters + 1)]
-    likely = [(step, weight) for step, weight in coins if weight > _NO_WEIGHT]
+    coins = [
+        (size * (2 * heads - clusters), _compute_coin_probability(clusters, heads)) for heads in range(clusters + 1)
+    ]
+    likely = [(step, weight) for step, weight in coins if weight > _NEGLIGIBLE_WEIGHT]
     after: dict[int, float] = {}
     for total, before in sums.items():
         for step, weight in likely:
@@ -67,30 +69,30 @@ def _plus(sums: dict[int, float], size: int, clusters: int) -> dict[int, float]:
     return after
 
 
-def _coins(tossed: int, heads: int) -> float:
+def _compute_coin_probability(tossed: int, heads: int) -> float:
     ways = lgamma(tossed + 1) - lgamma(heads + 1) - lgamma(tossed - heads + 1)
     return exp(ways - tossed * log(2))
 
 
-def fewest_to_notice(*, alpha: float = ALPHA) -> int:
+def compute_min_detectable_breaks(*, alpha: float = ALPHA) -> int:
     """How many cases must break, with none fixed, before McNemar's two-sided test says so: 6 at 5 %."""
     return ceil(1 - log2(alpha))
 
 
 @lru_cache(1024)
-def smallest_drop(pairs: int, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
+def compute_min_detectable_drop(pairs: int, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
     """The least share of ``pairs`` that must break for McNemar's test to notice it with probability ``power``.
 
     At best: every pair was right before, breaks with this probability on its own, and none gets fixed meanwhile.
-    The test then needs `fewest_to_notice` breaks, and the share at which a binomial count reaches that many is a
+    The test then needs `compute_min_detectable_breaks` breaks, and the share at which a binomial count reaches that many is a
     quantile of a Beta distribution (S. W. Duffy, "Asymptotic and exact power for the McNemar test and its analogue
     with R controls per case", Biometrics 40, 1984, for the general case). ``None`` when even the loss of all pairs
     would go unnoticed.
     """
-    needed = fewest_to_notice(alpha=alpha)
+    needed = compute_min_detectable_breaks(alpha=alpha)
     if pairs < needed:
         return None
-    return beta_quantile(power, needed, pairs - needed + 1)
+    return compute_beta_quantile(power, needed, pairs - needed + 1)
 
 
 class PairedCounts(NamedTuple):
@@ -107,7 +109,7 @@ class PairedCounts(NamedTuple):
         return sum(self)
 
 
-def paired_difference(table: PairedCounts, *, confidence: float = 0.95) -> tuple[float, float, float]:
+def compute_paired_difference(table: PairedCounts, *, confidence: float = 0.95) -> tuple[float, float, float]:
     """First share minus second share, and the ends of its interval; (0, -1, 1) where nothing was counted.
 
     R. G. Newcombe, "Improved confidence intervals for the difference between binomial proportions based on paired
@@ -119,19 +121,19 @@ def paired_difference(table: PairedCounts, *, confidence: float = 0.95) -> tuple
         return 0.0, -1.0, 1.0
     total = table.total
     first, second = table.both + table.first_only, table.both + table.second_only
-    share, other = first / total, second / total
-    low, high = wilson(first, total, confidence=confidence)
-    other_low, other_high = wilson(second, total, confidence=confidence)
-    phi = _correlation(table)
-    down, other_up = share - low, other_high - other
-    up, other_down = high - share, other - other_low
-    gap = share - other
+    first_share, second_share = first / total, second / total
+    low, high = compute_wilson_interval(first, total, confidence=confidence)
+    other_low, other_high = compute_wilson_interval(second, total, confidence=confidence)
+    phi = _compute_correlation(table)
+    down, other_up = first_share - low, other_high - second_share
+    up, other_down = high - first_share, second_share - other_low
+    gap = first_share - second_share
     below = sqrt(max(0.0, down**2 - 2 * phi * down * other_up + other_up**2))
     above = sqrt(max(0.0, up**2 - 2 * phi * up * other_down + other_down**2))
     return gap, max(-1.0, gap - below), min(1.0, gap + above)
 
 
-def _correlation(table: PairedCounts) -> float:
+def _compute_correlation(table: PairedCounts) -> float:
     """Newcombe's phi: of a positive cross product half the pairs are taken off, as a correction for continuity."""
     a, b, c, d = table
     margins = (a + b) * (c + d) * (a + c) * (b + d)

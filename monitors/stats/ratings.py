@@ -7,7 +7,7 @@ quantile with one degree of freedom less than there are clusters: CV3 of J. G. M
 cluster of its own, that is the ordinary t interval; clusters of equal size give the t interval of their averages.
 Three rules make it no surer than it can be. It is never less than the error of as many unrelated cases. Where all
 cases are of one cluster, nothing is known about others: the cases count one by one, and the figure is about that
-cluster. And ratings that are all the same have at least the spread of `LEAST_SPREAD`.
+cluster. And ratings that are all the same have at least the spread of `MIN_SPREAD`.
 
 The smallest drop follows from the error by the usual sum of two quantiles (J. Cohen, Statistical Power Analysis for
 the Behavioral Sciences, 1988): a drop of that size is found, two-sided at 5 %, four times in five.
@@ -21,14 +21,14 @@ from collections.abc import Hashable, Iterable, Sequence
 from math import ceil, fsum, inf, sqrt
 from typing import Final, NamedTuple
 
-from monitors.stats.intervals import t_quantile
+from monitors.stats.intervals import compute_t_quantile
 from monitors.stats.paired import ALPHA, POWER
 
-LEAST_SPREAD: Final = 0.5
+MIN_SPREAD: Final = 0.5
 """Ratings are whole numbers: a report that is worth something between two of them gets either. A standard deviation
 of a half is the most that this alone makes, so ratings that happen to be all the same may have hidden as much."""
 
-MOST_CLUSTERS: Final = 1_000_000
+MAX_CLUSTERS: Final = 1_000_000
 """Beyond it no suite has as many as would be needed."""
 
 
@@ -55,71 +55,74 @@ class RatingMean(NamedTuple):
     error: float
 
 
-def rating_mean(rated: Sequence[Rated], *, least: float, most: float, confidence: float = 1 - ALPHA) -> RatingMean:
-    """The weighted average of ``rated``, which all lie from ``least`` to ``most``, as its interval does.
+def compute_rating_mean(
+    rated: Sequence[Rated], *, lowest: float, highest: float, confidence: float = 1 - ALPHA
+) -> RatingMean:
+    """The weighted average of ``rated``, which all lie from ``lowest`` to ``highest``, as its interval does.
 
     ``ValueError`` on an empty sequence: there is no average of nothing.
     """
     if not rated:
         raise ValueError("no ratings to average")
-    value = fsum(one.weight * one.value for one in rated) / fsum(one.weight for one in rated)
-    clusters = len({one.cluster for one in rated})
+    value = fsum(rating.weight * rating.value for rating in rated) / fsum(rating.weight for rating in rated)
+    clusters = len({rating.cluster for rating in rated})
     units = clusters if clusters > 1 else len(rated)
-    error = _error(rated)
-    reach = t_quantile(confidence, units - 1) * error if units > 1 else inf
-    return RatingMean(value, max(least, value - reach), min(most, value + reach), len(rated), units, error)
+    error = _compute_standard_error(rated)
+    reach = compute_t_quantile(confidence, units - 1) * error if units > 1 else inf
+    return RatingMean(value, max(lowest, value - reach), min(highest, value + reach), len(rated), units, error)
 
 
-def _error(rated: Sequence[Rated]) -> float:
+def _compute_standard_error(rated: Sequence[Rated]) -> float:
     """The standard error: by clusters, by cases, or of the least spread, whichever is largest."""
     if len(rated) == 1:
         return inf
-    weights = [one.weight for one in rated]
+    weights = [rating.weight for rating in rated]
     effective = fsum(weights) ** 2 / fsum(weight * weight for weight in weights)
-    by_case = _jackknife((one.weight, one.weight * one.value) for one in rated)
-    return max(by_case, _jackknife(_by_cluster(rated)), LEAST_SPREAD / sqrt(effective))
+    by_case = _compute_jackknife_error((rating.weight, rating.weight * rating.value) for rating in rated)
+    return max(by_case, _compute_jackknife_error(_sum_by_cluster(rated)), MIN_SPREAD / sqrt(effective))
 
 
-def _by_cluster(rated: Iterable[Rated]) -> Iterable[tuple[float, float]]:
+def _sum_by_cluster(rated: Iterable[Rated]) -> Iterable[tuple[float, float]]:
     """Each cluster's weight and weighted sum."""
     sums: dict[Hashable, list[Rated]] = defaultdict(list)
-    for one in rated:
-        sums[one.cluster].append(one)
+    for rating in rated:
+        sums[rating.cluster].append(rating)
     return [
-        (fsum(one.weight for one in same), fsum(one.weight * one.value for one in same)) for same in sums.values()
+        (fsum(rating.weight for rating in ratings), fsum(rating.weight * rating.value for rating in ratings))
+        for ratings in sums.values()
     ]
 
 
-def _jackknife(units: Iterable[tuple[float, float]]) -> float:
+def _compute_jackknife_error(units: Iterable[tuple[float, float]]) -> float:
     """The error of a weighted average from what it becomes without each unit; 0 for a single unit."""
-    given = list(units)
-    if len(given) == 1:
+    all_units = list(units)
+    if len(all_units) == 1:
         return 0.0
-    weight, total = fsum(unit[0] for unit in given), fsum(unit[1] for unit in given)
+    weight, total = fsum(unit[0] for unit in all_units), fsum(unit[1] for unit in all_units)
     value = total / weight
-    squares = fsum(((total - part) / (weight - share) - value) ** 2 for share, part in given)
-    return sqrt((len(given) - 1) / len(given) * squares)
+    squares = fsum(((total - part) / (weight - share) - value) ** 2 for share, part in all_units)
+    return sqrt((len(all_units) - 1) / len(all_units) * squares)
 
 
-def smallest_shift(found: RatingMean) -> float:
+def compute_min_detectable_shift(mean: RatingMean) -> float:
     """The least change of this average that is found four times in five; infinite for a single rating."""
-    return _quantiles(found.clusters) * found.error if found.clusters > 1 else inf
+    return _sum_quantiles(mean.clusters) * mean.error if mean.clusters > 1 else inf
 
 
-def ratings_needed(found: RatingMean, shift: float) -> int | None:
+def compute_needed_ratings(mean: RatingMean, shift: float) -> int | None:
     """How many ratings, spread and clustered as these are, show a change of ``shift``.
 
     ``None`` where that cannot be known, of a single rating, or no suite has as many.
     """
-    if found.clusters <= 1 or shift <= 0:
+    if mean.clusters <= 1 or shift <= 0:
         return None
-    spread = found.error * sqrt(found.clusters)
+    spread = mean.error * sqrt(mean.clusters)
     clusters = bisect_left(
-        range(MOST_CLUSTERS), True, lo=2, key=lambda many: _quantiles(many) * spread <= shift * sqrt(many)
+        range(MAX_CLUSTERS), True, lo=2, key=lambda count: _sum_quantiles(count) * spread <= shift * sqrt(count)
     )
-    return ceil(clusters * found.cases / found.clusters) if clusters < MOST_CLUSTERS else None
+    return ceil(clusters * mean.cases / mean.clusters) if clusters < MAX_CLUSTERS else None
 
 
-def _quantiles(clusters: int) -> float:
+def _sum_quantiles(clusters: int) -> float:
     """Student's for the test's level and for its power, on ``clusters - 1`` degrees of freedom."""
-    return t_quantile(1 - ALPHA, clusters - 1) + t_quantile(2 * POWER - 1, clusters - 1)
+    return compute_t_quantile(1 - ALPHA, clusters - 1) + compute_t_quantile(2 * POWER - 1, clusters - 1)

@@ -27,25 +27,30 @@ from math import comb, exp, log
 from random import Random
 from typing import Final, NamedTuple
 
-from monitors.stats.intervals import beta_share, by_cluster, clustered_share, wilson
+from monitors.stats.intervals import (
+    compute_beta_cdf,
+    compute_clustered_share,
+    compute_wilson_interval,
+    count_by_cluster,
+)
 
-MOST_NOISE: Final = 0.5
+MAX_NOISE: Final = 0.5
 """A case that fails more often than this has a fault."""
 
-FEWEST_FLIPPED: Final = 5
+MIN_FLIPPED_CASES: Final = 5
 """Of fewer cases that flipped nobody can tell how pairs of one case go together."""
 
 _CELLS: Final = 48
-_SMALLEST: Final = 1e-5
-_EDGES: Final = (0.0, *(_SMALLEST * (1 / _SMALLEST) ** (each / (_CELLS - 1)) for each in range(_CELLS)))
+_MIN_EDGE: Final = 1e-5
+_EDGES: Final = (0.0, *(_MIN_EDGE * (1 / _MIN_EDGE) ** (each / (_CELLS - 1)) for each in range(_CELLS)))
 """Of 2p, from 0 to 1: cells that grow by a constant factor, since noise is mostly small."""
-_PLACES: Final = tuple(MOST_NOISE * (low + high) / 2 for low, high in pairwise(_EDGES))
+_CELL_CENTRES: Final = tuple(MAX_NOISE * (low + high) / 2 for low, high in pairwise(_EDGES))
 _MEANS: Final = tuple(1e-4 * 4000 ** (each / 59) for each in range(60))
 """Means of p that are looked at, from 0.01 % to 40 %."""
 _CONCENTRATIONS: Final = (0.5, 2.0, 8.0, 32.0)
 """How alike cases are: at 0.5 nearly all noise is of a few cases, at 32 each has about the same."""
 
-_REMEMBERED: Final = 1 << 15
+_CACHE_SIZE: Final = 1 << 15
 
 Group = tuple[int, int]
 """Askings of one case against one build: how many failed, and how many there were."""
@@ -61,14 +66,14 @@ class FlipShare(NamedTuple):
     high: float
 
 
-def flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: float = 0.95) -> FlipShare:
+def compute_flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: float = 0.95) -> FlipShare:
     """The share of pairs that flipped, each given with its case; (0, 1) where there is none."""
-    counts = by_cluster(pairs)
-    share = clustered_share(counts, confidence=confidence)
-    few = share.passed == share.total or sum(one.passed > 0 for one in counts) < FEWEST_FLIPPED
-    effective = min(share.effective, len(counts)) if few else share.effective
+    counts = count_by_cluster(pairs)
+    share = compute_clustered_share(counts, confidence=confidence)
+    is_sparse = share.passed == share.total or sum(case.passed > 0 for case in counts) < MIN_FLIPPED_CASES
+    effective = min(share.effective, len(counts)) if is_sparse else share.effective
     rate = share.passed / share.total if share.total else 0.0
-    low, high = wilson(rate * effective, effective, confidence=confidence)
+    low, high = compute_wilson_interval(rate * effective, effective, confidence=confidence)
     return FlipShare(share.passed, share.total, len(counts), low, high)
 
 
@@ -99,7 +104,7 @@ class NoiseFit(NamedTuple):
 def is_fault(group: Group) -> bool:
     """Whether a group of askings shows a fault and not noise: most of them failed, and there were two or more."""
     failed, asked = group
-    return asked > 1 and failed > asked * MOST_NOISE
+    return asked > 1 and failed > asked * MAX_NOISE
 
 
 def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> NoiseFit | None:
@@ -107,26 +112,32 @@ def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> 
 
     A group of one asking tells no fault from noise and does not count.
     """
-    counted = Counter(tuple(sorted(filter(_counts, groups))) for groups in cases)
-    del counted[()]
-    if not counted:
+    group_counts = Counter(tuple(sorted(filter(_is_informative, groups))) for groups in cases)
+    del group_counts[()]
+    if not group_counts:
         return None
-    found = _likelihoods(counted)
-    by_mean = {mean: sum(found[mean, each] for each in _CONCENTRATIONS) for mean in _MEANS}
-    failed = any(count for groups in counted for count, _ in groups)
+    likelihoods = _compute_likelihoods(group_counts)
+    by_mean = {mean: sum(likelihoods[mean, concentration] for concentration in _CONCENTRATIONS) for mean in _MEANS}
+    failed = any(count for groups in group_counts for count, _ in groups)
     best = max(by_mean, key=lambda mean: by_mean[mean])
     posterior = {mean: weight * mean**0.5 for mean, weight in by_mean.items()}  # even steps of the logarithm
     total, tail = sum(posterior.values()), (1 - confidence) / 2
     return NoiseFit(
         mean=best if failed else 0.0,
-        low=_quantile(posterior, tail * total) if failed else 0.0,
-        high=_quantile(posterior, (1 - tail) * total),
-        likeliest=_odds({(best, each): found[best, each] for each in _CONCENTRATIONS}) if failed else NO_ODDS,
-        posterior=_odds({(mean, each): weight * mean**0.5 for (mean, each), weight in found.items()}),
+        low=_find_quantile(posterior, tail * total) if failed else 0.0,
+        high=_find_quantile(posterior, (1 - tail) * total),
+        likeliest=_normalise_odds(
+            {(best, concentration): likelihoods[best, concentration] for concentration in _CONCENTRATIONS}
+        )
+        if failed
+        else NO_ODDS,
+        posterior=_normalise_odds(
+            {(mean, concentration): weight * mean**0.5 for (mean, concentration), weight in likelihoods.items()}
+        ),
     )
 
 
-def _odds(weights: Mapping[tuple[float, float], float]) -> NoiseOdds:
+def _normalise_odds(weights: Mapping[tuple[float, float], float]) -> NoiseOdds:
     total = sum(weights.values())
     cumulated = list(accumulate(weight / total for weight in weights.values()))
     return NoiseOdds(tuple(weights), (*cumulated[:-1], 1.0))
@@ -135,56 +146,64 @@ def _odds(weights: Mapping[tuple[float, float], float]) -> NoiseOdds:
 NO_ODDS: Final = NoiseOdds(((0.0, _CONCENTRATIONS[0]),), (1.0,))
 
 
-def _counts(group: Group) -> bool:
+def _is_informative(group: Group) -> bool:
     return group[1] > 1 and not is_fault(group)
 
 
-def _likelihoods(counted: Mapping[tuple[Group, ...], int]) -> dict[tuple[float, float], float]:
+def _compute_likelihoods(counted: Mapping[tuple[Group, ...], int]) -> dict[tuple[float, float], float]:
     """Of each mean and concentration, as a share of the largest."""
     logs = {
-        (mean, each): sum(
-            times * log(max(1e-300, _sum_product(_weights(mean, each), _likelihood(groups))))
+        (mean, concentration): sum(
+            times
+            * log(
+                max(
+                    1e-300,
+                    _sum_product(_compute_cell_weights(mean, concentration), _compute_group_likelihoods(groups)),
+                )
+            )
             for groups, times in counted.items()
         )
         for mean in _MEANS
-        for each in _CONCENTRATIONS
+        for concentration in _CONCENTRATIONS
     }
     top = max(logs.values())
-    return {point: exp(found - top) for point, found in logs.items()}
+    return {point: exp(log_likelihood - top) for point, log_likelihood in logs.items()}
 
 
 def _sum_product(weights: Sequence[float], values: Sequence[float]) -> float:
     return sum(weight * value for weight, value in zip(weights, values, strict=True))
 
 
-@lru_cache(_REMEMBERED)
-def _weights(mean: float, concentration: float) -> tuple[float, ...]:
+@lru_cache(_CACHE_SIZE)
+def _compute_cell_weights(mean: float, concentration: float) -> tuple[float, ...]:
     """How likely the noise of a case is in each cell."""
-    share = mean / MOST_NOISE
+    share = mean / MAX_NOISE
     first, second = share * concentration, (1 - share) * concentration
-    below = [beta_share(edge, first, second) for edge in _EDGES]
+    below = [compute_beta_cdf(edge, first, second) for edge in _EDGES]
     return tuple(max(0.0, high - low) for low, high in pairwise(below))
 
 
-@lru_cache(_REMEMBERED)
-def _likelihood(groups: tuple[Group, ...]) -> tuple[float, ...]:
+@lru_cache(_CACHE_SIZE)
+def _compute_group_likelihoods(groups: tuple[Group, ...]) -> tuple[float, ...]:
     """How likely these counts are at the noise of each cell, given that none of them shows a fault."""
-    return tuple(_likelihood_at(groups, place) for place in _PLACES)
+    return tuple(_compute_likelihood_at(groups, noise) for noise in _CELL_CENTRES)
 
 
-def _likelihood_at(groups: Sequence[Group], place: float) -> float:
-    found = 1.0
+def _compute_likelihood_at(groups: Sequence[Group], noise: float) -> float:
+    likelihood = 1.0
     for failed, asked in groups:
-        no_fault = sum(_binomial(each, asked, place) for each in range(int(asked * MOST_NOISE) + 1))
-        found *= _binomial(failed, asked, place) / no_fault
-    return found
+        no_fault = sum(
+            _compute_binomial_probability(count, asked, noise) for count in range(int(asked * MAX_NOISE) + 1)
+        )
+        likelihood *= _compute_binomial_probability(failed, asked, noise) / no_fault
+    return likelihood
 
 
-def _binomial(failed: int, asked: int, place: float) -> float:
-    return comb(asked, failed) * place**failed * (1 - place) ** (asked - failed)
+def _compute_binomial_probability(failed: int, asked: int, noise: float) -> float:
+    return comb(asked, failed) * noise**failed * (1 - noise) ** (asked - failed)
 
 
-def _quantile(weights: Mapping[float, float], goal: float) -> float:
+def _find_quantile(weights: Mapping[float, float], goal: float) -> float:
     reached = 0.0
     for mean in _MEANS:
         reached += weights[mean]
@@ -207,17 +226,19 @@ class CaseNoise(NamedTuple):
 NO_NOISE: Final = CaseNoise((0.0,), (1.0,))
 
 
-def noise_of(groups: Iterable[Group], mean: float, concentration: float) -> CaseNoise:
+def compute_case_noise(groups: Iterable[Group], mean: float, concentration: float) -> CaseNoise:
     """The noise of a case with these askings, when cases have this mean and concentration."""
-    return _posterior(tuple(sorted(filter(_counts, groups))), mean, concentration)
+    return _compute_posterior(tuple(sorted(filter(_is_informative, groups))), mean, concentration)
 
 
-@lru_cache(_REMEMBERED)
-def _posterior(groups: tuple[Group, ...], mean: float, concentration: float) -> CaseNoise:
+@lru_cache(_CACHE_SIZE)
+def _compute_posterior(groups: tuple[Group, ...], mean: float, concentration: float) -> CaseNoise:
     if mean == 0.0:
         return NO_NOISE
-    prior = _weights(mean, concentration)
-    weights = [weight * found for weight, found in zip(prior, _likelihood(groups), strict=True)]
+    prior = _compute_cell_weights(mean, concentration)
+    weights = [
+        weight * likelihood for weight, likelihood in zip(prior, _compute_group_likelihoods(groups), strict=True)
+    ]
     total = sum(weights)
     cumulated = list(accumulate(weight / total for weight in weights))
-    return CaseNoise(_PLACES, (*cumulated[:-1], 1.0))
+    return CaseNoise(_CELL_CENTRES, (*cumulated[:-1], 1.0))

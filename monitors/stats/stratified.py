@@ -32,8 +32,8 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from monitors.records.estimates import GradedStratum, RateEstimate, RateUnknown
-from monitors.stats.agreement import Confusion, Estimate, corrected_pass_rate
-from monitors.stats.intervals import beta_quantile, binomial_limits, finite_limits
+from monitors.stats.agreement import Confusion, Estimate, compute_corrected_pass_rate
+from monitors.stats.intervals import compute_beta_quantile, compute_binomial_limits, compute_finite_limits
 
 EXACT = "exact hypergeometric limits"
 WEIGHTED = "Fay-Feuer limits with Beta distributions over the strata"
@@ -43,7 +43,7 @@ CORRECTED = (
 NOT_CORRECTED = "not corrected: the judge's calibration allows no correction"
 COUNTED = "counted in every conversation of the night"
 JOINED = "what rules found and what was judged, their limits joined by the method of variance estimates recovery"
-NOTHING_DRAWN, NOTHING_THERE, ALL_UNTOLD = (
+NOTHING_SAMPLED, NO_CONVERSATIONS, ALL_UNGRADED = (
     "no conversation was sampled",
     "there was no conversation",
     "nobody could tell",
@@ -59,11 +59,11 @@ class _StratumShare(NamedTuple):
     conversations: int
     graded: int
     failures: int
-    each: float
-    unseen: float
+    item_weight: float
+    ungraded_share: float
 
     @property
-    def turned(self) -> _StratumShare:
+    def swap_outcomes(self) -> _StratumShare:
         """The same with failures and right answers exchanged."""
         return self._replace(failures=self.graded - self.failures)
 
@@ -86,21 +86,21 @@ def estimate_rate(
     ``confusion`` does too); whoever decided can err where ``finite`` is false or a judge did, and then no interval
     is a point because everything was sampled.
     """
-    conversations, sampled, graded = (sum(getattr(one, counted) for one in strata) for counted in _COUNTED)
+    conversations, sampled, graded = (sum(getattr(stratum, field) for stratum in strata) for field in _COUNT_FIELDS)
     if not graded:
-        why = ALL_UNTOLD if sampled else NOTHING_DRAWN if conversations else NOTHING_THERE
-        return RateUnknown(conversations=conversations, sampled=sampled, why=why)
+        reason = ALL_UNGRADED if sampled else NOTHING_SAMPLED if conversations else NO_CONVERSATIONS
+        return RateUnknown(conversations=conversations, sampled=sampled, why=reason)
     judged = judged or confusion is not None
-    found, method = _of_those_known(strata, confusion, confidence, finite=finite and not judged)
-    among_known = _widened(found, _known_share(strata))
-    coverage = _coverage(strata)
-    least = _widened(found, coverage)
+    estimate, method = _estimate_graded(strata, confusion, confidence, finite=finite and not judged)
+    widened = _widen(estimate, _compute_known_share(strata))
+    coverage = _compute_coverage(strata)
+    bounds = _widen(estimate, coverage)
     return RateEstimate(
-        rate=among_known.value,
-        low=among_known.low,
-        high=among_known.high,
-        low_if_ungraded_right=least.low,
-        high_if_ungraded_failed=least.high,
+        rate=widened.value,
+        low=widened.low,
+        high=widened.high,
+        low_if_ungraded_right=bounds.low,
+        high_if_ungraded_failed=bounds.high,
         conversations=conversations,
         sampled=sampled,
         graded=graded,
@@ -112,20 +112,20 @@ def estimate_rate(
     )
 
 
-def counted_rate(found: int, there: int, *, sampled: int) -> RateEstimate | RateUnknown:
+def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> RateEstimate | RateUnknown:
     """The share of a kind that rules checked in every conversation: a count, and no estimate."""
-    if not there:
-        return RateUnknown(conversations=0, sampled=sampled, why=NOTHING_THERE)
-    share = found / there
+    if not conversations:
+        return RateUnknown(conversations=0, sampled=sampled, why=NO_CONVERSATIONS)
+    share = failures / conversations
     return RateEstimate(
         rate=share,
         low=share,
         high=share,
         low_if_ungraded_right=share,
         high_if_ungraded_failed=share,
-        conversations=there,
+        conversations=conversations,
         sampled=sampled,
-        graded=there,
+        graded=conversations,
         coverage=1.0,
         confidence=0.95,
         corrected=False,
@@ -139,42 +139,44 @@ def join_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]
     The shares add up to what rules passed; less than that where a part without a rate never failed.
     """
     rest = fsum(share for share, _ in parts)
-    middle = fsum(share * one.rate for share, one in parts) / rest if rest else 0.0
+    middle = fsum(share * part_rate.rate for share, part_rate in parts) / rest if rest else 0.0
 
     def limit(of_rules: float, of_parts: Sequence[float]) -> float:
         ends = zip(parts, of_parts, strict=True)
         return sqrt(
             ((1 - middle) * (of_rules - by_rule.rate)) ** 2
-            + fsum((share * (end - one.rate)) ** 2 for (share, one), end in ends)
+            + fsum((share * (end - part_rate.rate)) ** 2 for (share, part_rate), end in ends)
         )
 
     rate = by_rule.rate + rest * middle
-    each = [one for _, one in parts]
+    rates = [part_rate for _, part_rate in parts]
     return RateEstimate(
-        rate=_clipped(rate),
-        low=_clipped(rate - limit(by_rule.low, [one.low for one in each])),
-        high=_clipped(rate + limit(by_rule.high, [one.high for one in each])),
-        low_if_ungraded_right=_clipped(
-            rate - limit(by_rule.low_if_ungraded_right, [one.low_if_ungraded_right for one in each])
+        rate=_clip(rate),
+        low=_clip(rate - limit(by_rule.low, [part_rate.low for part_rate in rates])),
+        high=_clip(rate + limit(by_rule.high, [part_rate.high for part_rate in rates])),
+        low_if_ungraded_right=_clip(
+            rate - limit(by_rule.low_if_ungraded_right, [part_rate.low_if_ungraded_right for part_rate in rates])
         ),
-        high_if_ungraded_failed=_clipped(
-            rate + limit(by_rule.high_if_ungraded_failed, [one.high_if_ungraded_failed for one in each])
+        high_if_ungraded_failed=_clip(
+            rate
+            + limit(by_rule.high_if_ungraded_failed, [part_rate.high_if_ungraded_failed for part_rate in rates])
         ),
         conversations=by_rule.conversations,
         sampled=by_rule.sampled,
         graded=by_rule.graded,
-        coverage=_clipped(by_rule.coverage - fsum(share * (1 - one.coverage) for share, one in parts)),
+        coverage=_clip(by_rule.coverage - fsum(share * (1 - part_rate.coverage) for share, part_rate in parts)),
         confidence=by_rule.confidence,
-        corrected=any(one.corrected for one in each) and not any(one.is_uncorrected for one in each),
-        judged=any(one.judged for one in each),
-        method=JOINED if each else by_rule.method,
+        corrected=any(part_rate.corrected for part_rate in rates)
+        and not any(part_rate.is_uncorrected for part_rate in rates),
+        judged=any(part_rate.judged for part_rate in rates),
+        method=JOINED if rates else by_rule.method,
     )
 
 
-_COUNTED = ("conversations", "sampled", "graded")
+_COUNT_FIELDS = ("conversations", "sampled", "graded")
 
 
-def rate_interval(
+def compute_rate_interval(
     strata: Sequence[GradedStratum],
     *,
     confusion: Confusion | None = None,
@@ -182,13 +184,13 @@ def rate_interval(
     confidence: float = 0.95,
 ) -> Estimate:
     """The rate and its limits alone, as in `estimate_rate`. ``ValueError`` when nothing was graded."""
-    if not any(one.graded for one in strata):
+    if not any(stratum.graded for stratum in strata):
         raise ValueError("nothing was graded: there is no rate")
-    found, _ = _of_those_known(strata, confusion, confidence, finite=not judged and confusion is None)
-    return _widened(found, _known_share(strata))
+    estimate, _ = _estimate_graded(strata, confusion, confidence, finite=not judged and confusion is None)
+    return _widen(estimate, _compute_known_share(strata))
 
 
-def sequential_counts(strata: Sequence[GradedStratum]) -> tuple[float, float]:
+def compute_sequential_counts(strata: Sequence[GradedStratum]) -> tuple[float, float]:
     """A nightly run as (failures, graded) of equal weight, for a test that holds run after run; (0, 0) ungraded.
 
     The rate is the run's; graded is one over the largest share of the run that one conversation stands for, at most
@@ -197,124 +199,145 @@ def sequential_counts(strata: Sequence[GradedStratum]) -> tuple[float, float]:
     other rates than the run, the product of all stays so because the logarithm is concave. So a betting test on
     these counts keeps its error rate under any stratified design, which it would not on Kish's effective size.
     """
-    graded = [one for one in strata if one.graded]
-    there = sum(one.conversations for one in graded)
-    if not there:
+    graded = [stratum for stratum in strata if stratum.graded]
+    conversations = sum(stratum.conversations for stratum in graded)
+    if not conversations:
         return 0.0, 0.0
-    size = there / max(one.conversations / one.graded for one in graded)
-    rate = fsum(one.conversations * one.failures / one.graded for one in graded) / there
+    size = conversations / max(stratum.conversations / stratum.graded for stratum in graded)
+    rate = fsum(stratum.conversations * stratum.failures / stratum.graded for stratum in graded) / conversations
     return min(size, rate * size), size
 
 
-def _known_share(strata: Sequence[GradedStratum]) -> float:
+def _compute_known_share(strata: Sequence[GradedStratum]) -> float:
     """The share of conversations that lie in strata of which something was graded."""
-    return sum(one.conversations for one in strata if one.graded) / sum(one.conversations for one in strata)
-
-
-def _coverage(strata: Sequence[GradedStratum]) -> float:
-    covered = fsum(one.conversations * one.graded / one.sampled for one in strata if one.sampled)
-    return _clipped(covered / sum(one.conversations for one in strata))
-
-
-def _widened(found: Estimate, share: float) -> Estimate:
-    """The same when only ``share`` is known and the rest may have failed from not at all to wholly."""
-    return Estimate(found.value, found.low * share, _clipped(found.high * share + 1 - share))
-
-
-def _of_those_known(
-    strata: Sequence[GradedStratum], confusion: Confusion | None, confidence: float, *, finite: bool
-) -> tuple[Estimate, str]:
-    known = sum(one.conversations for one in strata if one.graded)
-    if confusion is not None:
-        said = _by_design([_part(one, known, finite=False) for one in strata if one.graded], confidence)
-        corrected = _without_errors(said, confusion, confidence)
-        if corrected is not None:
-            return corrected, CORRECTED
-    parts = [_part(one, known, finite=finite) for one in strata if one.graded]
-    method = EXACT if len(parts) == 1 else WEIGHTED
-    return _by_design(parts, confidence), method if confusion is None else NOT_CORRECTED
-
-
-def _part(one: GradedStratum, known: int, *, finite: bool) -> _StratumShare:
-    unseen = 1 - one.graded / one.conversations if finite else 1.0
-    return _StratumShare(
-        one.conversations, one.graded, one.failures, one.conversations / known / one.graded, unseen
+    return sum(stratum.conversations for stratum in strata if stratum.graded) / sum(
+        stratum.conversations for stratum in strata
     )
 
 
-def _by_design(parts: Sequence[_StratumShare], confidence: float) -> Estimate:
+def _compute_coverage(strata: Sequence[GradedStratum]) -> float:
+    covered = fsum(
+        stratum.conversations * stratum.graded / stratum.sampled for stratum in strata if stratum.sampled
+    )
+    return _clip(covered / sum(stratum.conversations for stratum in strata))
+
+
+def _widen(estimate: Estimate, share: float) -> Estimate:
+    """The same when only ``share`` is known and the rest may have failed from not at all to wholly."""
+    return Estimate(estimate.value, estimate.low * share, _clip(estimate.high * share + 1 - share))
+
+
+def _estimate_graded(
+    strata: Sequence[GradedStratum], confusion: Confusion | None, confidence: float, *, finite: bool
+) -> tuple[Estimate, str]:
+    conversations = sum(stratum.conversations for stratum in strata if stratum.graded)
+    if confusion is not None:
+        judged_estimate = _estimate_by_design(
+            [_build_share(stratum, conversations, finite=False) for stratum in strata if stratum.graded], confidence
+        )
+        corrected = _correct_estimate(judged_estimate, confusion, confidence)
+        if corrected is not None:
+            return corrected, CORRECTED
+    parts = [_build_share(stratum, conversations, finite=finite) for stratum in strata if stratum.graded]
+    method = EXACT if len(parts) == 1 else WEIGHTED
+    return _estimate_by_design(parts, confidence), method if confusion is None else NOT_CORRECTED
+
+
+def _build_share(stratum: GradedStratum, conversations: int, *, finite: bool) -> _StratumShare:
+    unseen = 1 - stratum.graded / stratum.conversations if finite else 1.0
+    return _StratumShare(
+        stratum.conversations,
+        stratum.graded,
+        stratum.failures,
+        stratum.conversations / conversations / stratum.graded,
+        unseen,
+    )
+
+
+def _estimate_by_design(parts: Sequence[_StratumShare], confidence: float) -> Estimate:
     """Strata graded whole add what they are; the limits are those of the others."""
-    rate = _clipped(fsum(part.each * part.failures for part in parts))
-    open_parts = [part for part in parts if part.unseen]
-    certain = fsum(part.each * part.failures for part in parts if not part.unseen)
+    rate = _clip(fsum(part.item_weight * part.failures for part in parts))
+    open_parts = [part for part in parts if part.ungraded_share]
+    certain = fsum(part.item_weight * part.failures for part in parts if not part.ungraded_share)
     if not open_parts:
         return Estimate(rate, rate, rate)
-    low, high = _single(open_parts[0], confidence) if len(open_parts) == 1 else _both_ways(open_parts, confidence)
-    return Estimate(rate, _clipped(min(rate, certain + low)), _clipped(max(rate, certain + high)))
+    low, high = (
+        _limit_single(open_parts[0], confidence)
+        if len(open_parts) == 1
+        else _limit_both_ways(open_parts, confidence)
+    )
+    return Estimate(rate, _clip(min(rate, certain + low)), _clip(max(rate, certain + high)))
 
 
-def _single(part: _StratumShare, confidence: float) -> tuple[float, float]:
-    share = part.each * part.graded
-    if part.unseen < 1:
-        low, high = finite_limits(part.failures, part.graded, part.conversations, confidence=confidence)
+def _limit_single(part: _StratumShare, confidence: float) -> tuple[float, float]:
+    share = part.item_weight * part.graded
+    if part.ungraded_share < 1:
+        low, high = compute_finite_limits(part.failures, part.graded, part.conversations, confidence=confidence)
     else:
-        low, high = binomial_limits(part.failures, part.graded, confidence=confidence)
+        low, high = compute_binomial_limits(part.failures, part.graded, confidence=confidence)
     return share * low, share * high
 
 
-def _both_ways(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
+def _limit_both_ways(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
     """The limits by the failures and by the right answers, the wider of each; shares of all conversations."""
-    share = fsum(part.each * part.graded for part in parts)
-    scaled = [part._replace(each=part.each / share) for part in parts]
-    low, high = _weighted(scaled, confidence)
-    other_low, other_high = _weighted([part.turned for part in scaled], confidence)
+    share = fsum(part.item_weight * part.graded for part in parts)
+    scaled = [part._replace(item_weight=part.item_weight / share) for part in parts]
+    low, high = _limit_weighted(scaled, confidence)
+    other_low, other_high = _limit_weighted([part.swap_outcomes for part in scaled], confidence)
     return share * min(low, 1 - other_high), share * max(high, 1 - other_low)
 
 
-def _weighted(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
+def _limit_weighted(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
     """Limits by the failures. The part that was seen is known: they never leave what it allows."""
-    left_out = (1 - confidence) / 2
-    rate = fsum(part.each * part.failures for part in parts)
-    spread = fsum(part.each**2 * part.unseen * part.failures for part in parts)
-    low = _quantile(left_out, rate, spread) if spread else rate
-    high = max(_quantile(1 - left_out, rate + part.each, spread + part.each**2 * part.unseen) for part in parts)
-    seen = fsum(part.each * (1 - part.unseen) * part.failures for part in parts)
-    right = fsum(part.each * (1 - part.unseen) * (part.graded - part.failures) for part in parts)
-    return max(low, seen), max(rate, min(high, 1 - right))
+    tail = (1 - confidence) / 2
+    rate = fsum(part.item_weight * part.failures for part in parts)
+    spread = fsum(part.item_weight**2 * part.ungraded_share * part.failures for part in parts)
+    low = _compute_quantile(tail, rate, spread) if spread else rate
+    high = max(
+        _compute_quantile(1 - tail, rate + part.item_weight, spread + part.item_weight**2 * part.ungraded_share)
+        for part in parts
+    )
+    known_failures = fsum(part.item_weight * (1 - part.ungraded_share) * part.failures for part in parts)
+    known_right = fsum(
+        part.item_weight * (1 - part.ungraded_share) * (part.graded - part.failures) for part in parts
+    )
+    return max(low, known_failures), max(rate, min(high, 1 - known_right))
 
 
-def _quantile(share: float, rate: float, spread: float) -> float:
+def _compute_quantile(share: float, rate: float, spread: float) -> float:
     """A quantile of the Beta distribution of as many failures of equal weight as have this rate and this spread."""
     failures, size = rate**2 / spread, rate / spread
-    return 1.0 if size <= failures - 1 else beta_quantile(share, failures, size - failures + 1)
+    return 1.0 if size <= failures - 1 else compute_beta_quantile(share, failures, size - failures + 1)
 
 
-def _without_errors(said: Estimate, confusion: Confusion, confidence: float) -> Estimate | None:
+def _correct_estimate(judged: Estimate, confusion: Confusion, confidence: float) -> Estimate | None:
     """What people would have found; each limit at the sample size that would have given the design's own.
 
     Fewer failures than the judge's false ones alone would make (or more than it could find were all wrong) are
     taken as that many for the limit beyond: luck does not narrow the interval to a point.
     """
     z = NormalDist().inv_cdf((1 + confidence) / 2)
-    middle = _corrected(said.value, _size_for(said.value, said.high, z), confusion, confidence)
+    middle = _correct_rate(
+        judged.value, _compute_effective_size(judged.value, judged.high, z), confusion, confidence
+    )
     if middle is None:
         return None
     if_all_right = confusion.failed_right / (confusion.failed_right + confusion.passed_right)
     if_all_wrong = confusion.failed_wrong / (confusion.failed_wrong + confusion.passed_wrong)
-    size = _size_for(said.value, said.high, z)
-    above = _corrected(max(said.value, if_all_right), size, confusion, confidence) or middle
-    size = _size_for(said.value, said.low, z)
-    below = _corrected(min(said.value, if_all_wrong), size, confusion, confidence) or middle
+    size = _compute_effective_size(judged.value, judged.high, z)
+    above = _correct_rate(max(judged.value, if_all_right), size, confusion, confidence) or middle
+    size = _compute_effective_size(judged.value, judged.low, z)
+    below = _correct_rate(min(judged.value, if_all_wrong), size, confusion, confidence) or middle
     return Estimate(middle.value, min(middle.value, below.low), max(middle.value, above.high))
 
 
-def _corrected(rate: float, size: float, confusion: Confusion, confidence: float) -> Estimate | None:
+def _correct_rate(rate: float, size: float, confusion: Confusion, confidence: float) -> Estimate | None:
     """The failure rate behind a judge's ``rate`` of ``size`` answers."""
-    passed = corrected_pass_rate((1 - rate) * size, size, confusion, confidence=confidence)
+    passed = compute_corrected_pass_rate((1 - rate) * size, size, confusion, confidence=confidence)
     return passed and Estimate(1 - passed.value, 1 - passed.high, 1 - passed.low)
 
 
-def _size_for(rate: float, limit: float, z: float) -> float:
+def _compute_effective_size(rate: float, limit: float, z: float) -> float:
     """The sample size at which Wilson's limit for ``rate`` is ``limit``, solved from its equation.
 
     A rate of 0 or 1 is its own limit on that side at any size: there one conversation is taken, which claims least.
@@ -322,5 +345,5 @@ def _size_for(rate: float, limit: float, z: float) -> float:
     return max(1.0, z * z * limit * (1 - limit) / (limit - rate) ** 2) if limit != rate else 1.0
 
 
-def _clipped(share: float) -> float:
+def _clip(share: float) -> float:
     return min(1.0, max(0.0, share))

@@ -28,37 +28,37 @@ from monitors.goldset.build.values import (
     UnusableFact,
     Value,
     YesNo,
+    phrase_value,
     read_value,
-    worded,
 )
-from monitors.goldset.lines import of_validation
+from monitors.goldset.lines import describe_validation_error
 from monitors.records.base import Identifier, Language, Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 
-_ALWAYS = ("name", "value")
+_COMMON_PLACEHOLDERS = ("name", "value")
 """What a question or a gold may hold in braces: known of every fact."""
-_SOMETIMES = (*_ALWAYS, "publisher", "document", "clause")
+_CITATION_PLACEHOLDERS = (*_COMMON_PLACEHOLDERS, "publisher", "document", "clause")
 """What a form of the citation may hold: a form with something unknown is passed over."""
 
-DEFINED = (Language.ENGLISH, Language.HINDI, Language.HINGLISH)
+PHRASED_LANGUAGES = (Language.ENGLISH, Language.HINDI, Language.HINGLISH)
 
 
-def _filled_by(accepted: tuple[str, ...]) -> AfterValidator:
-    def checked(text: str) -> str:
+def _accept_placeholders(accepted: tuple[str, ...]) -> AfterValidator:
+    def check_placeholders(text: str) -> str:
         try:
             names = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
         except ValueError as error:
             raise ValueError(f"{text!r}: {error}; a brace that is meant is written twice") from error
-        strange = next((name for name in names if name not in accepted), None)
-        if strange is not None:
-            raise ValueError(f"{{{strange}}} is unknown; accepted: {', '.join(f'{{{one}}}' for one in accepted)}")
+        unknown = next((name for name in names if name not in accepted), None)
+        if unknown is not None:
+            raise ValueError(f"{{{unknown}}} is unknown; accepted: {', '.join(f'{{{name}}}' for name in accepted)}")
         return text
 
-    return AfterValidator(checked)
+    return AfterValidator(check_placeholders)
 
 
-Fillable = Annotated[str, Field(min_length=1), _filled_by(_ALWAYS)]
-CitationForm = Annotated[str, Field(min_length=1), _filled_by(_SOMETIMES)]
+Fillable = Annotated[str, Field(min_length=1), _accept_placeholders(_COMMON_PLACEHOLDERS)]
+CitationForm = Annotated[str, Field(min_length=1), _accept_placeholders(_CITATION_PLACEHOLDERS)]
 
 
 class Phrasing(Record):
@@ -89,7 +89,7 @@ class Template(Record):
     hi: Phrasing | None = None
     hinglish: Phrasing | None = None
 
-    def phrasing(self, language: Language) -> Phrasing | None:
+    def find_phrasing(self, language: Language) -> Phrasing | None:
         """How it asks in a language; ``None`` where it does not."""
         match language:
             case Language.ENGLISH:
@@ -102,9 +102,9 @@ class Template(Record):
                 return None
 
     @model_validator(mode="after")
-    def _names_what_it_asks_about(self) -> Self:
-        for language in DEFINED:
-            phrasing = self.phrasing(language)
+    def _check_question_names_policy(self) -> Self:
+        for language in PHRASED_LANGUAGES:
+            phrasing = self.find_phrasing(language)
             if phrasing is not None and "{name}" not in phrasing.question:
                 raise ValueError(f"the question in {language} needs {{name}}: two policies would be asked the same")
         return self
@@ -124,24 +124,31 @@ def load_templates(schema: FactSchema, pack: str) -> TemplateBook:
     """Read the templates of a pack. Raises `GoldSetError` naming file, template, key and what is accepted."""
     path = folder_of(pack) / TEMPLATES
     book = read_pack_file(path, TemplateBook, GoldSetError)
-    problems = [f"template {one.id}: {problem}" for one in book.template for problem in _unfit(one, schema)]
-    ids = [one.id for one in book.template]
-    problems += [f"template {twice}: the id is given twice" for twice in {one for one in ids if ids.count(one) > 1}]
+    problems = [
+        f"template {template.id}: {problem}"
+        for template in book.template
+        for problem in _check_template(template, schema)
+    ]
+    ids = [template.id for template in book.template]
+    problems += [
+        f"template {repeated_id}: the id is given twice"
+        for repeated_id in {template for template in ids if ids.count(template) > 1}
+    ]
     if problems:
         raise GoldSetError(f"{path}: {'; '.join(sorted(problems)[:5])}")
     return book
 
 
-def _unfit(template: Template, schema: FactSchema) -> list[str]:
+def _check_template(template: Template, schema: FactSchema) -> list[str]:
     field = schema.fields.get(template.field)
     if field is None:
         return [f'the schema {schema.name} has no field "{template.field}"']
-    wanted = ("yes", "no") if field.kind is FieldKind.COVER else ("gold",)
+    required_keys = ("yes", "no") if field.kind is FieldKind.COVER else ("gold",)
     return [
         f"{language}.{key} is missing, and {template.field} is of kind {field.kind}"
-        for language in DEFINED
-        if (phrasing := template.phrasing(language)) is not None
-        for key in wanted
+        for language in PHRASED_LANGUAGES
+        if (phrasing := template.find_phrasing(language)) is not None
+        for key in required_keys
         if getattr(phrasing, key) is None
     ]
 
@@ -166,7 +173,7 @@ class _Answer:
     refusal: bool = False
 
 
-def case_from(
+def build_case(
     source: Source,
     template: Template,
     language: Language,
@@ -174,14 +181,14 @@ def case_from(
     languages: Sequence[Language],
 ) -> GoldCase | None:
     """The case, or ``None`` when the template does not phrase such a value in this language."""
-    phrasing = template.phrasing(language)
+    phrasing = template.find_phrasing(language)
     if phrasing is None:
         return None
-    blanks = _blanks(source, language)
-    answer = _answer(source, phrasing, blanks)
+    blanks = _collect_placeholder_values(source, language)
+    answer = _build_answer(source, phrasing, blanks)
     if answer is None:
         return None
-    several = sum(template.phrasing(one) is not None for one in languages) > 1
+    has_pair = sum(template.find_phrasing(language) is not None for language in languages) > 1
     stem = f"{source.sheet.id}::{template.id}"
     severity = template.severity_silent if answer.refusal and template.severity_silent else template.severity
     try:
@@ -190,12 +197,12 @@ def case_from(
             turns=(phrasing.question.format_map(blanks),),
             gold=answer.gold,
             expected_refusal=answer.refusal,
-            expected_citation=None if answer.refusal else _citation(citations, blanks),
+            expected_citation=None if answer.refusal else _fill_citation(citations, blanks),
             severity=severity,
             language=language,
             type=(template.type_no or template.type) if answer.negative else template.type,
             cluster=source.cluster,
-            pair=stem if several else None,
+            pair=stem if has_pair else None,
             provenance=Provenance(
                 pipeline=Pipeline.TEMPLATE,
                 document=source.sheet.document or source.sheet.name,
@@ -205,25 +212,25 @@ def case_from(
         )
     except ValidationError as error:
         raise GoldSetError(
-            f"{source.sheet.id}, template {template.id}: {'; '.join(of_validation(error))}"
+            f"{source.sheet.id}, template {template.id}: {'; '.join(describe_validation_error(error))}"
         ) from error
 
 
-def _blanks(source: Source, language: Language) -> dict[str, str]:
+def _collect_placeholder_values(source: Source, language: Language) -> dict[str, str]:
     """What the braces of a template stand for; what is not known is not in it."""
     sheet = source.sheet
     name = sheet.names.get(language, sheet.name)
-    known = {
+    values = {
         "name": f"{name} ({sheet.publisher})" if source.ambiguous and sheet.publisher else name,
         "publisher": sheet.publisher,
         "document": sheet.document,
         "clause": source.fact.clause,
-        "value": "" if isinstance(source.value, NotStated) else worded(source.value, source.field, language),
+        "value": "" if isinstance(source.value, NotStated) else phrase_value(source.value, source.field, language),
     }
-    return {key: value for key, value in known.items() if value is not None}
+    return {key: value for key, value in values.items() if value is not None}
 
 
-def _answer(source: Source, phrasing: Phrasing, blanks: dict[str, str]) -> _Answer | None:
+def _build_answer(source: Source, phrasing: Phrasing, blanks: dict[str, str]) -> _Answer | None:
     match source.value:
         case NotStated():
             return _Answer(phrasing.silent.format_map(blanks), refusal=True) if phrasing.silent else None
@@ -233,15 +240,15 @@ def _answer(source: Source, phrasing: Phrasing, blanks: dict[str, str]) -> _Answ
         case Amount(number=number) if number == 0:
             return _Answer(phrasing.zero.format_map(blanks), negative=True) if phrasing.zero else None
         case _:
-            return _Answer(_opened(phrasing.gold.format_map(blanks))) if phrasing.gold else None
+            return _Answer(_capitalise_first(phrasing.gold.format_map(blanks))) if phrasing.gold else None
 
 
-def _opened(gold: str) -> str:
+def _capitalise_first(gold: str) -> str:
     """A gold begins like a sentence."""
     return gold[:1].upper() + gold[1:]
 
 
-def _citation(forms: tuple[str, ...], blanks: dict[str, str]) -> str | None:
+def _fill_citation(forms: tuple[str, ...], blanks: dict[str, str]) -> str | None:
     """The first form of which everything is known."""
     for form in forms:
         if all(name is None or name in blanks for _, name, _, _ in Formatter().parse(form)):
@@ -271,32 +278,34 @@ def build_cases(
     sheets: Sequence[FactSheet], schema: FactSchema, book: TemplateBook, languages: Sequence[Language] = ()
 ) -> BuildResult:
     """All cases of ``sheets``; ``languages`` instead of the book's."""
-    policies = list(_policies(sheets))
-    named = Counter(_key(policy[0].name) for policy in policies)
+    policies = list(_group_by_policy(sheets))
+    name_counts = Counter(_fold_name(policy[0].name) for policy in policies)
     cases: list[GoldCase] = []
     not_asked: list[NotAsked] = []
     for policy in policies:
-        ambiguous = named[_key(policy[0].name)] > 1
+        ambiguous = name_counts[_fold_name(policy[0].name)] > 1
         for template in book.template:
-            made = _asked(policy, template, schema, book, languages or book.languages, ambiguous=ambiguous)
-            cases += [one for one in made if isinstance(one, GoldCase)]
-            not_asked += [one for one in made if isinstance(one, NotAsked)]
+            outcomes = _build_policy_cases(
+                policy, template, schema, book, languages or book.languages, ambiguous=ambiguous
+            )
+            cases += [outcome for outcome in outcomes if isinstance(outcome, GoldCase)]
+            not_asked += [outcome for outcome in outcomes if isinstance(outcome, NotAsked)]
     return BuildResult(tuple(cases), tuple(not_asked), len(policies))
 
 
-def _key(text: str | None) -> str:
+def _fold_name(text: str | None) -> str:
     return " ".join((text or "").casefold().split())
 
 
-def _policies(sheets: Sequence[FactSheet]) -> Iterator[list[FactSheet]]:
+def _group_by_policy(sheets: Sequence[FactSheet]) -> Iterator[list[FactSheet]]:
     """The sheets of one name and publisher together, in the order in which each comes first."""
     groups: dict[tuple[str, str], list[FactSheet]] = {}
     for sheet in sheets:
-        groups.setdefault((_key(sheet.name), _key(sheet.publisher)), []).append(sheet)
+        groups.setdefault((_fold_name(sheet.name), _fold_name(sheet.publisher)), []).append(sheet)
     yield from groups.values()
 
 
-def _asked(
+def _build_policy_cases(
     policy: list[FactSheet],
     template: Template,
     schema: FactSchema,
@@ -305,28 +314,28 @@ def _asked(
     *,
     ambiguous: bool,
 ) -> list[GoldCase | NotAsked]:
-    read = _read(policy, template.field, schema, book.accept)
+    readings = _read_values(policy, template.field, schema, book.accept)
     left_out = [
         NotAsked(sheet.id, template.field, value.reason)
-        for sheet, _, value in read
+        for sheet, _, value in readings
         if isinstance(value, UnusableFact)
     ]
-    settled = _settled(read)
-    if settled is None:
+    agreed = _find_agreed_value(readings)
+    if agreed is None:
         return [*left_out]
-    if isinstance(settled, UnusableFact):
-        return [*left_out, NotAsked(policy[0].id, template.field, settled.reason)]
-    sheet, fact, value = settled
+    if isinstance(agreed, UnusableFact):
+        return [*left_out, NotAsked(policy[0].id, template.field, agreed.reason)]
+    sheet, fact, value = agreed
     source = Source(policy[0].id, sheet, fact, value, schema.fields[template.field], ambiguous=ambiguous)
-    made = [case_from(source, template, language, book.citation, languages) for language in languages]
-    cases = [case for case in made if case is not None]
+    built = [build_case(source, template, language, book.citation, languages) for language in languages]
+    cases = [case for case in built if case is not None]
     return [*left_out, *cases] if cases else [*left_out, NotAsked(sheet.id, template.field, "it is not phrased")]
 
 
-Read = tuple[FactSheet, GivenFact, Value | UnusableFact]
+Reading = tuple[FactSheet, GivenFact, Value | UnusableFact]
 
 
-def _read(policy: list[FactSheet], field: str, schema: FactSchema, accept: AcceptPolicy) -> list[Read]:
+def _read_values(policy: list[FactSheet], field: str, schema: FactSchema, accept: AcceptPolicy) -> list[Reading]:
     return [
         (sheet, fact, read_value(fact, schema.fields[field], accept))
         for sheet in policy
@@ -335,11 +344,11 @@ def _read(policy: list[FactSheet], field: str, schema: FactSchema, accept: Accep
     ]
 
 
-def _settled(read: list[Read]) -> tuple[FactSheet, GivenFact, Value] | UnusableFact | None:
+def _find_agreed_value(readings: list[Reading]) -> tuple[FactSheet, GivenFact, Value] | UnusableFact | None:
     """The one value that the documents of a policy agree on; ``None`` when nothing usable was given."""
     stated: list[tuple[FactSheet, GivenFact, Value]] = []
     silent: list[tuple[FactSheet, GivenFact, Value]] = []
-    for sheet, fact, value in read:
+    for sheet, fact, value in readings:
         if isinstance(value, NotStated):
             silent.append((sheet, fact, value))
         elif not isinstance(value, UnusableFact):
@@ -348,4 +357,4 @@ def _settled(read: list[Read]) -> tuple[FactSheet, GivenFact, Value] | UnusableF
         return UnusableFact("different values: " + ", ".join(dict.fromkeys(sheet.id for sheet, _, _ in stated)))
     if stated:
         return stated[0]
-    return silent[0] if silent and len(silent) == len(read) else None
+    return silent[0] if silent and len(silent) == len(readings) else None

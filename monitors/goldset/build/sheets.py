@@ -21,7 +21,7 @@ from monitors.domains.pack import SCHEMA, folder_of, read_pack_file
 from monitors.errors import GoldSetError
 from monitors.facts.quantities.fact import Bound
 from monitors.facts.quantities.locales import checked_currency
-from monitors.goldset.lines import read_json, shown
+from monitors.goldset.lines import format_value, parse_json
 from monitors.goldset.load import read_text
 from monitors.records.base import Identifier, Language, Record
 
@@ -73,7 +73,7 @@ class FactField(Record):
     aliases: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Self:
+    def _check_kind_settings(self) -> Self:
         if (self.kind is FieldKind.DURATION) != (self.unit is not None):
             raise ValueError('a field of kind "duration", and no other, has a "unit": hour, day, month or year')
         if self.currency is not None and self.kind is not FieldKind.MONEY:
@@ -91,20 +91,20 @@ class FactSchema(Record):
     fields: Annotated[dict[Identifier, FactField], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _names_are_given_once(self) -> Self:
-        seen: dict[str, str] = {}
+    def _check_unique_names(self) -> Self:
+        fields_by_name: dict[str, str] = {}
         for name, field in self.fields.items():
-            for known in (name, *field.aliases):
-                if known in seen:
-                    raise ValueError(f'"{known}" names two fields, {seen[known]} and {name}')
-                seen[known] = name
+            for alias in (name, *field.aliases):
+                if alias in fields_by_name:
+                    raise ValueError(f'"{alias}" names two fields, {fields_by_name[alias]} and {name}')
+                fields_by_name[alias] = name
         return self
 
-    def canonical(self, name: str) -> str | None:
+    def find_field(self, name: str) -> str | None:
         """The field that a source calls ``name``; ``None`` for one that the schema does not know."""
         if name in self.fields:
             return name
-        return next((field for field, found in self.fields.items() if name in found.aliases), None)
+        return next((field for field, fact_field in self.fields.items() if name in fact_field.aliases), None)
 
 
 def load_schema(pack: str) -> FactSchema:
@@ -115,7 +115,9 @@ def load_schema(pack: str) -> FactSchema:
 def describe_error(error: ValidationError) -> str:
     """What pydantic found, key by key, in one line each."""
     details = error.errors(include_url=False, include_input=False)
-    return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the file'}: {one['msg']}" for one in details[:5])
+    return "; ".join(
+        f"{'.'.join(map(str, detail['loc'])) or 'the file'}: {detail['msg']}" for detail in details[:5]
+    )
 
 
 SILENCE = re.compile(
@@ -155,29 +157,32 @@ def rows_to_sheets(text: str, *, source: str) -> list[dict[str, Any]]:
     sheets: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            row = _row(line, f"{source}, line {number}")
+            row = _parse_row(line, f"{source}, line {number}")
             sheet = sheets.setdefault(row.policy_id, {"id": row.policy_id, "name": row.policy_name, "facts": []})
             for key, value in (("publisher", row.insurer), ("document", row.document)):
                 if value:
                     sheet.setdefault(key, value)
-            sheet["facts"].append(_fact(row, number))
+            sheet["facts"].append(_build_fact(row, number))
     return list(sheets.values())
 
 
-def _row(line: str, where: str) -> FactRow:
+def _parse_row(line: str, place: str) -> FactRow:
     try:
-        return FactRow.model_validate(read_json(line))
+        return FactRow.model_validate(parse_json(line))
     except ValidationError as error:
-        bad = ", ".join(dict.fromkeys(str(one["loc"][0]) for one in error.errors() if one["loc"])) or "the row"
+        bad_keys = (
+            ", ".join(dict.fromkeys(str(detail["loc"][0]) for detail in error.errors() if detail["loc"]))
+            or "the row"
+        )
         raise GoldSetError(
-            f"{where}: {bad} cannot be used; a row has policy_id, policy_name, field, and where known value, unit, "
+            f"{place}: {bad_keys} cannot be used; a row has policy_id, policy_name, field, and where known value, unit, "
             "quote, clause, confidence, insurer, document"
         ) from error
     except ValueError as error:
-        raise GoldSetError(f"{where}: {error}") from error
+        raise GoldSetError(f"{place}: {error}") from error
 
 
-def _fact(row: FactRow, number: int) -> dict[str, Any]:
+def _build_fact(row: FactRow, number: int) -> dict[str, Any]:
     silent = row.value is None and row.quote is not None and SILENCE.search(row.quote) is not None
     fact: dict[str, Any] = {
         "field": row.field,
@@ -233,11 +238,11 @@ class FactSheet(Record):
     facts: tuple[GivenFact, ...] = ()
 
     @model_validator(mode="after")
-    def _fields_are_given_once(self) -> FactSheet:
+    def _check_unique_fields(self) -> FactSheet:
         names = [fact.field for fact in self.facts]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice:
-            raise ValueError(f'the field "{twice}" is given twice')
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated:
+            raise ValueError(f'the field "{repeated}" is given twice')
         return self
 
 
@@ -251,44 +256,44 @@ def read_sheets(path: Path, schema: FactSchema) -> tuple[FactSheet, ...]:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
         raise GoldSetError(f"{path} holds no *.json; give a folder of fact sheets, one sheet, or rows (*.jsonl)")
-    sheets = [sheet for file in files for sheet in _file(file)]
-    seen: set[str] = set()
+    sheets = [sheet for file in files for sheet in _read_file(file)]
+    sheet_ids: set[str] = set()
     for sheet in sheets:
-        if sheet.id in seen:
-            raise GoldSetError(f"{path}: the sheet {shown(sheet.id)} is there twice; ids are given once")
-        seen.add(sheet.id)
-    return tuple(_canonical(sheet, schema, path) for sheet in sheets)
+        if sheet.id in sheet_ids:
+            raise GoldSetError(f"{path}: the sheet {format_value(sheet.id)} is there twice; ids are given once")
+        sheet_ids.add(sheet.id)
+    return tuple(_rename_fields(sheet, schema, path) for sheet in sheets)
 
 
-def _file(path: Path) -> list[FactSheet]:
+def _read_file(path: Path) -> list[FactSheet]:
     text = read_text(path)
     if path.suffix == ".jsonl":
-        return [_sheet(raw, path) for raw in rows_to_sheets(text, source=str(path))]
+        return [_parse_sheet(raw, path) for raw in rows_to_sheets(text, source=str(path))]
     try:
-        value = read_json(text)
+        value = parse_json(text)
     except ValueError as error:
         raise GoldSetError(f"{path}: {error}") from error
-    many = cast("list[object]", value) if isinstance(value, list) else [value]
-    return [_sheet(one, path) for one in many]
+    values = cast("list[object]", value) if isinstance(value, list) else [value]
+    return [_parse_sheet(value, path) for value in values]
 
 
-def _sheet(value: object, path: Path) -> FactSheet:
+def _parse_sheet(value: object, path: Path) -> FactSheet:
     try:
         return FactSheet.model_validate(value)
     except ValidationError as error:
-        named: Any = cast("dict[str, object]", value).get("id") if isinstance(value, dict) else value
-        raise GoldSetError(f"{path}, sheet {shown(named)}: {describe_error(error)}") from error
+        sheet_id: Any = cast("dict[str, object]", value).get("id") if isinstance(value, dict) else value
+        raise GoldSetError(f"{path}, sheet {format_value(sheet_id)}: {describe_error(error)}") from error
 
 
-def _canonical(sheet: FactSheet, schema: FactSchema, path: Path) -> FactSheet:
+def _rename_fields(sheet: FactSheet, schema: FactSchema, path: Path) -> FactSheet:
     facts: list[GivenFact] = []
     for fact in sheet.facts:
-        field = schema.canonical(fact.field)
+        field = schema.find_field(fact.field)
         if field is None:
             where = f" ({fact.place})" if fact.place else ""
             raise GoldSetError(
-                f"{path}, sheet {shown(sheet.id)}{where}: the schema {schema.name} has no field "
-                f"{shown(fact.field)}; correct the name, or add the field or an alias to the schema"
+                f"{path}, sheet {format_value(sheet.id)}{where}: the schema {schema.name} has no field "
+                f"{format_value(fact.field)}; correct the name, or add the field or an alias to the schema"
             )
         facts.append(fact.model_copy(update={"field": field}))
     return sheet.model_copy(update={"facts": tuple(facts)})

@@ -15,7 +15,7 @@ from monitors.facts.quantities.fact import Bound, FactKind
 from monitors.facts.quantities.locales import Locale
 from monitors.facts.similarity import StatedQuantity, stated
 from monitors.goldset.build.sheets import Confidence, DurationUnit, FactField, FieldKind, GivenFact
-from monitors.goldset.lines import shown
+from monitors.goldset.lines import format_value
 from monitors.mutations.quantities import grouped
 from monitors.records.base import Language, Record
 
@@ -91,70 +91,70 @@ def read_value(fact: GivenFact, field: FactField, accept: AcceptPolicy) -> Value
         return UnusableFact("it has no value, and does not say that the document is silent")
     if _ORDER.index(fact.confidence) < _ORDER.index(accept.confidence):
         return UnusableFact(f"its confidence is {fact.confidence}, below {accept.confidence}")
-    value = _of_kind(fact, field)
+    value = _parse_by_kind(fact, field)
     if isinstance(value, UnusableFact) or accept.unproven:
         return value
-    return _proven(value, fact)
+    return _check_proof(value, fact)
 
 
-def _of_kind(fact: GivenFact, field: FactField) -> Single | Several | UnusableFact:
+def _parse_by_kind(fact: GivenFact, field: FactField) -> Single | Several | UnusableFact:
     if not isinstance(fact.value, list):
-        return _single(fact.value, fact, field)
+        return _parse_single(fact.value, fact, field)
     if not field.many:
         return UnusableFact("a list stands where one value is accepted")
-    found = [_single(one, fact, field) for one in fact.value]
-    usable = tuple(one for one in found if isinstance(one, Amount | TextValue | ChoiceValue))
-    if len(usable) != len(found) or not usable:
-        return UnusableFact(f"{shown(fact.value)} is no list of {field.kind} values")
+    values = [_parse_single(one, fact, field) for one in fact.value]
+    usable = tuple(one for one in values if isinstance(one, Amount | TextValue | ChoiceValue))
+    if len(usable) != len(values) or not usable:
+        return UnusableFact(f"{format_value(fact.value)} is no list of {field.kind} values")
     return usable[0] if len(usable) == 1 else Several(usable)
 
 
-def _single(raw: JsonValue, fact: GivenFact, field: FactField) -> Single | UnusableFact:
-    wrong = UnusableFact(f"a {field.kind} cannot be read from {shown(raw)}")
+def _parse_single(raw: JsonValue, fact: GivenFact, field: FactField) -> Single | UnusableFact:
+    unusable = UnusableFact(f"a {field.kind} cannot be read from {format_value(raw)}")
     match field.kind:
         case FieldKind.COVER:
-            return YesNo(raw) if isinstance(raw, bool) else wrong
+            return YesNo(raw) if isinstance(raw, bool) else unusable
         case FieldKind.CHOICE:
-            return ChoiceValue(raw) if isinstance(raw, str) and raw in field.choices else wrong
+            return ChoiceValue(raw) if isinstance(raw, str) and raw in field.choices else unusable
         case FieldKind.TEXT:
-            return TextValue(" ".join(raw.split())) if isinstance(raw, str) and raw.strip() else wrong
+            return TextValue(" ".join(raw.split())) if isinstance(raw, str) and raw.strip() else unusable
         case _:
-            number = _number(raw)
-            return wrong if number is None else _read_amount(number, fact, field)
+            number = _parse_number(raw)
+            return unusable if number is None else _parse_amount(number, fact, field)
 
 
-def _read_amount(number: Decimal, fact: GivenFact, field: FactField) -> Amount | UnusableFact:
+def _parse_amount(number: Decimal, fact: GivenFact, field: FactField) -> Amount | UnusableFact:
     unit = field.unit
     if unit is not None and fact.unit is not None:
         if fact.unit not in tuple(DurationUnit):
-            return UnusableFact(f"its unit {shown(fact.unit)} is none of {', '.join(DurationUnit)}")
+            return UnusableFact(f"its unit {format_value(fact.unit)} is none of {', '.join(DurationUnit)}")
         unit = DurationUnit(fact.unit)
     if field.kind is FieldKind.MONEY:
-        currency = _currency(number, fact, field)
+        currency = _find_currency(number, fact, field)
         if isinstance(currency, UnusableFact):
             return currency
         return Amount(field.kind, number, unit, fact.bound or field.bound, currency)
     return Amount(field.kind, number, unit, fact.bound or field.bound)
 
 
-def _currency(number: Decimal, fact: GivenFact, field: FactField) -> str | UnusableFact:
+def _find_currency(number: Decimal, fact: GivenFact, field: FactField) -> str | UnusableFact:
     """What an amount is in: the quote's word, else the field's; a quote in another currency is no proof of it."""
-    written = {
-        one.unit
-        for one in stated(fact.quote or "", Locale(currency=field.currency))
-        if one.kind is FactKind.MONEY and one.value == number
+    quoted = {
+        quantity.unit
+        for quantity in stated(fact.quote or "", Locale(currency=field.currency))
+        if quantity.kind is FactKind.MONEY and quantity.value == number
     }
-    if field.currency is not None and (not written or written & {field.currency, ""}):
+    if field.currency is not None and (not quoted or quoted & {field.currency, ""}):
         return field.currency
-    said = sorted(written - {""})
+    currencies = sorted(quoted - {""})
     if field.currency is not None:
-        return UnusableFact(f"its quote states {' and '.join(said)}, the field is in {field.currency}")
-    if len(said) == 1:
-        return said[0]
+        return UnusableFact(f"its quote states {' and '.join(currencies)}, the field is in {field.currency}")
+    if len(currencies) == 1:
+        return currencies[0]
     return UnusableFact("nothing says its currency; give the field of the schema a currency, such as INR or EUR")
 
 
-def _number(raw: JsonValue) -> Decimal | None:
+def _parse_number(raw: JsonValue) -> Decimal | None:
     """A JSON number, or a text of digits alone; no booleans, nothing below zero."""
     if isinstance(raw, bool) or not isinstance(raw, int | float | str):
         return None
@@ -168,20 +168,20 @@ def _number(raw: JsonValue) -> Decimal | None:
 # --- proof ----------------------------------------------------------------------------------------------------
 
 
-def _proven(value: Single | Several, fact: GivenFact) -> Single | Several | UnusableFact:
+def _check_proof(value: Single | Several, fact: GivenFact) -> Single | Several | UnusableFact:
     """An amount must stand in the quote; anything else needs a quote that a person can hold it against."""
     if not fact.quote:
         return UnusableFact("it has no quote, so nobody can trace it")
     amounts = [one for one in (value.values if isinstance(value, Several) else (value,)) if isinstance(one, Amount)]
-    said = stated(fact.quote, Locale(currency=amounts[0].currency if amounts else None))
-    if all(_is_stated(one, said) for one in amounts):
+    quantities = stated(fact.quote, Locale(currency=amounts[0].currency if amounts else None))
+    if all(_is_stated(one, quantities) for one in amounts):
         return value
     return UnusableFact("its quote does not state the value")
 
 
-def _is_stated(amount: Amount, said: dict[StatedQuantity, str]) -> bool:
+def _is_stated(amount: Amount, quantities: dict[StatedQuantity, str]) -> bool:
     """Zero is said in words ("no co-payment"), so it needs no digits."""
-    return amount.number == 0 or any(_says(one, amount) for one in said)
+    return amount.number == 0 or any(_matches(quantity, amount) for quantity in quantities)
 
 
 _MONTHS = {DurationUnit.MONTH: 1, DurationUnit.YEAR: 12}
@@ -189,19 +189,19 @@ _KINDS = {FieldKind.MONEY: FactKind.MONEY, FieldKind.PERCENT: FactKind.PERCENT, 
 _HOURS_PER_DAY = 24
 
 
-def _says(said: StatedQuantity, amount: Amount) -> bool:
+def _matches(quantity: StatedQuantity, amount: Amount) -> bool:
     """The same quantity, or its bare number: tables give the unit in their head."""
-    if said.kind is FactKind.NUMBER:
-        return said.value == amount.number
+    if quantity.kind is FactKind.NUMBER:
+        return quantity.value == amount.number
     if amount.unit is None:
-        same_unit = amount.currency is None or said.unit in {"", amount.currency}
-        return said.kind is _KINDS[amount.kind] and said.value == amount.number and same_unit
-    if said.kind is not FactKind.DURATION:
+        same_unit = amount.currency is None or quantity.unit in {"", amount.currency}
+        return quantity.kind is _KINDS[amount.kind] and quantity.value == amount.number and same_unit
+    if quantity.kind is not FactKind.DURATION:
         return False
     if amount.unit in _MONTHS:
-        return said.value == amount.number * _MONTHS[amount.unit] and said.days == 0
+        return quantity.value == amount.number * _MONTHS[amount.unit] and quantity.days == 0
     hours = amount.number * (_HOURS_PER_DAY if amount.unit is DurationUnit.DAY else 1)
-    return said.value == 0 and abs(said.days * _HOURS_PER_DAY - hours) < Decimal("0.001")
+    return quantity.value == 0 and abs(quantity.days * _HOURS_PER_DAY - hours) < Decimal("0.001")
 
 
 _UNITS: dict[Language, dict[DurationUnit, tuple[str, str]]] = {
@@ -234,27 +234,27 @@ _BOUNDS = {
 _AND = {Language.ENGLISH: "and", Language.HINDI: "और", Language.HINGLISH: "aur"}
 
 
-def worded(value: Single | Several, field: FactField, language: Language) -> str:
+def phrase_value(value: Single | Several, field: FactField, language: Language) -> str:
     """The value in words; a yes or no has its words in the template, so it gives none here."""
     match value:
         case Amount():
-            return _amount_text(value, language)
+            return _format_amount(value, language)
         case ChoiceValue(word):
             return field.choices[word].get(language) or field.choices[word][Language.ENGLISH]
         case TextValue(text):
             return text
         case Several(values):
-            words = [worded(one, field, language) for one in values]
+            words = [phrase_value(one, field, language) for one in values]
             return f"{', '.join(words[:-1])} {_AND[language]} {words[-1]}"
         case _:
             return ""
 
 
-def _amount_text(amount: Amount, language: Language) -> str:
-    return _BOUNDS[language].get(amount.bound, "{}").format(_number_with_unit(amount, language))
+def _format_amount(amount: Amount, language: Language) -> str:
+    return _BOUNDS[language].get(amount.bound, "{}").format(_format_number_with_unit(amount, language))
 
 
-def _number_with_unit(amount: Amount, language: Language) -> str:
+def _format_number_with_unit(amount: Amount, language: Language) -> str:
     number = grouped(amount.number, indian=amount.currency in {None, "INR"})
     if amount.currency is not None:
         sign = _SIGNS.get(amount.currency)
@@ -263,8 +263,8 @@ def _number_with_unit(amount: Amount, language: Language) -> str:
         return f"{number}%"
     if amount.unit is None:
         return number
-    one, more = _UNITS[language][amount.unit]
-    return f"{number} {one if amount.number == 1 else more}"
+    singular, plural = _UNITS[language][amount.unit]
+    return f"{number} {singular if amount.number == 1 else plural}"
 
 
 _SIGNS = {"INR": "₹", "EUR": "€", "GBP": "£", "USD": "US$"}

@@ -37,13 +37,13 @@ from monitors.retry import TryAgain, is_worth_another_try, retried, retry_after_
 
 API: Final = "/api/public"
 VERSION: Final = 4
-TRIES: Final = 6
+MAX_TRIES: Final = 6
 FIRST_PAUSE_S: Final = 1.0
-MOST_PAUSE_S: Final = 90.0
+MAX_PAUSE_S: Final = 90.0
 """Langfuse counts requests per minute: a limit is over within one."""
-_REFUSED: Final = (401, 403)
-_MISSING: Final = 404
-_MOST_SAID: Final = 300
+_REFUSED_STATUSES: Final = (401, 403)
+_NOT_FOUND: Final = 404
+_MAX_ERROR_CHARACTERS: Final = 300
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -72,12 +72,12 @@ class _Health(FromLangfuse):
     version: str = ""
 
 
-class _Said(FromLangfuse):
+class _ErrorReply(FromLangfuse):
     message: JsonValue = None
     error: JsonValue = None
 
 
-class Given(TypedDict, total=False):
+class RequestArguments(TypedDict, total=False):
     """What goes with a request, by httpx's words."""
 
     params: Mapping[str, str | int]
@@ -94,12 +94,12 @@ class LangfuseKeys(NamedTuple):
     def __repr__(self) -> str:
         return "LangfuseKeys(…)"
 
-    def hidden_in(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """The text without either key."""
         return text.replace(self.secret, "…").replace(self.public, "…")
 
 
-def langfuse_keys(settings: LangfuseSettings, environment: Mapping[str, str]) -> LangfuseKeys:
+def load_langfuse_keys(settings: LangfuseSettings, environment: Mapping[str, str]) -> LangfuseKeys:
     """Both keys of the environment; `ConfigError` names the variable that is not set."""
     named = {"public_key_env": settings.public_key_env, "secret_key_env": settings.secret_key_env}
     for key, variable in named.items():
@@ -120,7 +120,7 @@ class LangfuseClient:
 
     @classmethod
     @asynccontextmanager
-    async def opened(
+    async def connect(
         cls, settings: LangfuseSettings, keys: LangfuseKeys, sleep: Sleep = asyncio.sleep
     ) -> AsyncGenerator[Self]:
         """A client while its ``with`` block lasts, once it is sure that the keys are not production's.
@@ -130,7 +130,7 @@ class LangfuseClient:
         auth, deadline_s = (keys.public, keys.secret), settings.request_deadline_s
         async with httpx.AsyncClient(base_url=settings.host, auth=auth, timeout=deadline_s) as http:
             client = cls(http, settings, keys, sleep)
-            await client._guard()
+            await client._check_project()
             yield client
 
     @property
@@ -144,105 +144,113 @@ class LangfuseClient:
         """For messages."""
         return f"Langfuse project {self._settings.project!r}"
 
-    def page_url(self, *parts: str) -> str:
+    def build_page_url(self, *parts: str) -> str:
         """The address of a page of this project, for a person."""
         path = "/".join(quote(part, safe="") for part in ("project", self.project.id, *parts))
         return f"{self._settings.host.rstrip('/')}/{path}"
 
-    async def needs_version_4(self, what: str) -> None:
+    async def require_version_4(self, feature: str) -> None:
         """`ConfigError` where the server is older; one that hides its version is believed to be new enough."""
         if self._version is None:
-            health = await self.asked("GET", f"{API}/health", _Health, "asking for its version")
+            health = await self.request_optional("GET", f"{API}/health", _Health, "asking for its version")
             self._version = health.version if health else ""
         major = self._version.partition(".")[0]
         if major.isdecimal() and int(major) < VERSION:
             raise ConfigError(
-                f"langfuse.host: this Langfuse is version {self._version}; {what} needs version {VERSION}. "
+                f"langfuse.host: this Langfuse is version {self._version}; {feature} needs version {VERSION}. "
                 "Datasets work with both"
             )
 
-    async def asked(
-        self, method: str, path: str, answer: type[Answer], doing: str, **given: Unpack[Given]
+    async def request_optional(
+        self, method: str, path: str, answer: type[Answer], doing: str, **given: Unpack[RequestArguments]
     ) -> Answer | None:
         """What a request is answered, tried again where that may help; ``None`` where nothing is there (404)."""
-        response = await self._tried(method, path, doing, given)
-        return None if response.status_code == _MISSING else self._read(response, answer, doing)
+        response = await self._send_with_retries(method, path, doing, given)
+        return None if response.status_code == _NOT_FOUND else self._parse_reply(response, answer, doing)
 
-    async def needed(
-        self, method: str, path: str, answer: type[Answer], doing: str, **given: Unpack[Given]
+    async def request(
+        self, method: str, path: str, answer: type[Answer], doing: str, **given: Unpack[RequestArguments]
     ) -> Answer:
         """As `asked`, of something that must be there."""
-        response = await self._tried(method, path, doing, given)
-        if response.status_code == _MISSING:
-            raise self.unavailable(doing, f"HTTP 404{_said(response)}; was something deleted meanwhile?")
-        return self._read(response, answer, doing)
+        response = await self._send_with_retries(method, path, doing, given)
+        if response.status_code == _NOT_FOUND:
+            raise self.build_unavailable_error(
+                doing, f"HTTP 404{_format_error(response)}; was something deleted meanwhile?"
+            )
+        return self._parse_reply(response, answer, doing)
 
-    async def _tried(self, method: str, path: str, doing: str, given: Given) -> httpx.Response:
-        async def once() -> httpx.Response:
-            return await self._sent(method, path, doing, given)
+    async def _send_with_retries(
+        self, method: str, path: str, doing: str, arguments: RequestArguments
+    ) -> httpx.Response:
+        async def send() -> httpx.Response:
+            return await self._send(method, path, doing, arguments)
 
         return await retried(
-            once, tries=TRIES, first_pause_s=FIRST_PAUSE_S, most_pause_s=MOST_PAUSE_S, sleep=self._sleep
+            send, tries=MAX_TRIES, first_pause_s=FIRST_PAUSE_S, most_pause_s=MAX_PAUSE_S, sleep=self._sleep
         )
 
-    def unavailable(self, doing: str, why: str) -> SourceUnavailable:
+    def build_unavailable_error(self, doing: str, reason: str) -> SourceUnavailable:
         """The error that says so."""
-        return SourceUnavailable(self._keys.hidden_in(f"{self.place}: {doing}: {why}"))
+        return SourceUnavailable(self._keys.redact(f"{self.place}: {doing}: {reason}"))
 
-    async def _sent(self, method: str, path: str, doing: str, given: Given) -> httpx.Response:
+    async def _send(self, method: str, path: str, doing: str, arguments: RequestArguments) -> httpx.Response:
         try:
             async with asyncio.timeout(self._settings.request_deadline_s):
-                response = await self._http.request(method, path, **given)
+                response = await self._http.request(method, path, **arguments)
         except TimeoutError:
-            late = f"no answer within {self._settings.request_deadline_s:g} s"
-            raise TryAgain(self.unavailable(doing, late)) from None
+            message = f"no answer within {self._settings.request_deadline_s:g} s"
+            raise TryAgain(self.build_unavailable_error(doing, message)) from None
         except httpx.HTTPError as error:
-            raise TryAgain(self.unavailable(doing, f"{type(error).__name__} at {self._settings.host}")) from None
-        if response.is_success or response.status_code == _MISSING:
+            raise TryAgain(
+                self.build_unavailable_error(doing, f"{type(error).__name__} at {self._settings.host}")
+            ) from None
+        if response.is_success or response.status_code == _NOT_FOUND:
             return response
-        raise self._failure(response, doing)
+        raise self._build_failure(response, doing)
 
-    def _failure(self, response: httpx.Response, doing: str) -> Exception:
+    def _build_failure(self, response: httpx.Response, doing: str) -> Exception:
         status = response.status_code
-        if status in _REFUSED:
-            return ConfigError(self._refusal(response, doing))
+        if status in _REFUSED_STATUSES:
+            return ConfigError(self._describe_refusal(response, doing))
         if response.is_redirect:
-            where = httpx.URL(response.headers.get("location", "")).host or "another address"
+            host = httpx.URL(response.headers.get("location", "")).host or "another address"
             return ConfigError(
-                f"langfuse.host: {self._settings.host} leads to {where}, and keys are not sent on: "
+                f"langfuse.host: {self._settings.host} leads to {host}, and keys are not sent on: "
                 "write the address that it leads to"
             )
-        problem = self.unavailable(doing, f"HTTP {status}{_said(response)}")
+        problem = self.build_unavailable_error(doing, f"HTTP {status}{_format_error(response)}")
         if not is_worth_another_try(status):
             return problem
         after_s = retry_after_s({name.lower(): value for name, value in response.headers.items()})
-        if after_s is not None and after_s > MOST_PAUSE_S:
-            return self.unavailable(doing, f"HTTP {status}: it asks to wait {after_s:.0f} s; try again later")
+        if after_s is not None and after_s > MAX_PAUSE_S:
+            return self.build_unavailable_error(
+                doing, f"HTTP {status}: it asks to wait {after_s:.0f} s; try again later"
+            )
         return TryAgain(problem, after_s)
 
-    def _refusal(self, response: httpx.Response, doing: str) -> str:
+    def _describe_refusal(self, response: httpx.Response, doing: str) -> str:
         named = f"{self._settings.public_key_env} and {self._settings.secret_key_env}"
-        return self._keys.hidden_in(
-            f"langfuse: {doing}: HTTP {response.status_code}{_said(response)}. Are the keys in {named} "
+        return self._keys.redact(
+            f"langfuse: {doing}: HTTP {response.status_code}{_format_error(response)}. Are the keys in {named} "
             f"(langfuse.public_key_env, langfuse.secret_key_env) a pair of a project of {self._settings.host}?"
         )
 
-    def _read(self, response: httpx.Response, answer: type[Answer], doing: str) -> Answer:
+    def _parse_reply(self, response: httpx.Response, answer: type[Answer], doing: str) -> Answer:
         try:
             return answer.model_validate_json(response.content or b"{}")
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            what = f"at {where}: {first['msg']}" if where else "which is not JSON"
-            raise self.unavailable(doing, f"an answer of an unknown form, {what}") from None
+            path = ".".join(str(part) for part in first["loc"])
+            detail = f"at {path}: {first['msg']}" if path else "which is not JSON"
+            raise self.build_unavailable_error(doing, f"an answer of an unknown form, {detail}") from None
 
-    async def _guard(self) -> None:
+    async def _check_project(self) -> None:
         """`ConfigError` where the keys are of another project than the configured one, or production's."""
         doing, settings = "asking which project the keys belong to", self._settings
-        found = await self.asked("GET", f"{API}/projects", _Projects, doing)
-        if found is None or not found.data:
+        reply = await self.request_optional("GET", f"{API}/projects", _Projects, doing)
+        if reply is None or not reply.data:
             raise ConfigError(f"langfuse.host: {settings.host} does not answer as Langfuse does ({API}/projects)")
-        project = found.data[0]
+        project = reply.data[0]
         if settings.production_project in (project.id, project.name):
             raise ConfigError(
                 f"langfuse.production_project: the keys in {settings.public_key_env} and {settings.secret_key_env} "
@@ -257,16 +265,16 @@ class LangfuseClient:
         self._project = project
 
 
-def _said(response: httpx.Response) -> str:
+def _format_error(response: httpx.Response) -> str:
     """What Langfuse says of a failure, in short."""
     try:
-        given = _Said.model_validate_json(response.content)
+        reply = _ErrorReply.model_validate_json(response.content)
     except ValidationError:
         return ""
-    said = given.message or given.error
-    return f": {str(said)[:_MOST_SAID]}" if said else ""
+    message = reply.message or reply.error
+    return f": {str(message)[:_MAX_ERROR_CHARACTERS]}" if message else ""
 
 
-def again_or(problem: MonitorError, status: int) -> Exception:
+def classify_failure(problem: MonitorError, status: int) -> Exception:
     """What a failure of one event means: worth another try, or the end of it."""
     return TryAgain(problem) if is_worth_another_try(status) else problem

@@ -20,13 +20,19 @@ from urllib.parse import quote
 from pydantic import JsonValue
 
 from monitors.platforms.langfuse.client import API, FromLangfuse, LangfuseClient
-from monitors.platforms.langfuse.items import OWN_KEY, DatasetItem, example_of, item_of, json_object
+from monitors.platforms.langfuse.items import (
+    OWN_KEY,
+    DatasetItem,
+    example_from_item,
+    item_from_example,
+    to_json_object,
+)
 from monitors.platforms.platform import Dataset, Example, Json
 
-PAGE: Final = 100
+PAGE_SIZE: Final = 100
 """Langfuse refuses larger ones."""
-AT_ONCE: Final = 4
-MOST_TAGS: Final = 100
+MAX_CONCURRENT: Final = 4
+MAX_TAGS: Final = 100
 """Older ones are dropped: the moments stay valid, their names are gone."""
 _DATASETS: Final = f"{API}/v2/datasets"
 _ITEMS: Final = f"{API}/dataset-items"
@@ -58,13 +64,13 @@ class LangfuseDatasets:
 
     async def find(self, name: str) -> Dataset | None:
         """The dataset of that name; ``None`` where there is none."""
-        stored = await self._stored(name)
-        return None if stored is None else self._dataset(stored)
+        stored = await self._find_stored(name)
+        return None if stored is None else self._to_dataset(stored)
 
     async def create(self, name: str, description: str, metadata: Mapping[str, JsonValue]) -> Dataset:
         """A new one; the one of that name, as it is, where there is one already."""
-        found = await self.find(name)
-        return found or self._dataset(await self._written(name, description, dict(metadata)))
+        existing = await self.find(name)
+        return existing or self._to_dataset(await self._write_dataset(name, description, dict(metadata)))
 
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
         """All its active items, a page at a time.
@@ -73,86 +79,92 @@ class LangfuseDatasets:
         """
         number, pages, total = 1, 1, None
         while number <= pages:
-            page = await self._page(dataset, number)
+            page = await self._read_page(dataset, number)
             if total not in (None, page.meta.total_items):
-                raise self._client.unavailable(
+                raise self._client.build_unavailable_error(
                     f"reading dataset {dataset.name!r}", "it changed while it was read: read it again"
                 )
             number, pages, total = number + 1, page.meta.total_pages, page.meta.total_items
             for item in page.data:
                 if item.status == "ACTIVE":
-                    yield example_of(item)
+                    yield example_from_item(item)
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
         """Create or replace items by their ids, a few at once; one that was archived becomes active again."""
-        await _a_few_at_once(self._put(dataset, example) for example in examples)
+        await _run_in_batches(self._write_item(dataset, example) for example in examples)
 
     async def delete(self, dataset: Dataset, ids: Sequence[str]) -> None:
         """Archive items. One that is not there, or in another dataset, is left alone."""
-        await _a_few_at_once(self._archive(dataset, identity) for identity in ids)
+        await _run_in_batches(self._archive(dataset, identity) for identity in ids)
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
         """Name the present state of the dataset. A tag that is there already moves."""
-        stored = await self._stored(dataset.name)
+        stored = await self._find_stored(dataset.name)
         if stored is None:
-            raise self._client.unavailable(f"tagging dataset {dataset.name!r}", "there is none of that name")
-        metadata, tags = _metadata_and_tags(stored)
+            raise self._client.build_unavailable_error(
+                f"tagging dataset {dataset.name!r}", "there is none of that name"
+            )
+        metadata, tags = _split_tags(stored)
         description = stored.description or ""
         # Written as it is, only to have the moment from Langfuse's clock: ours may name another state.
-        same = await self._written(stored.name, description, _with_tags(metadata, tags))
-        tags = {name: moment for name, moment in tags.items() if name != tag} | {tag: same.updated_at.isoformat()}
-        await self._written(stored.name, description, _with_tags(metadata, tags))
+        rewritten = await self._write_dataset(stored.name, description, _add_tags(metadata, tags))
+        tags = {name: moment for name, moment in tags.items() if name != tag} | {
+            tag: rewritten.updated_at.isoformat()
+        }
+        await self._write_dataset(stored.name, description, _add_tags(metadata, tags))
 
-    async def _stored(self, name: str) -> _StoredDataset | None:
+    async def _find_stored(self, name: str) -> _StoredDataset | None:
         path = f"{_DATASETS}/{quote(name, safe='')}"
-        return await self._client.asked("GET", path, _StoredDataset, f"looking for dataset {name!r}")
+        return await self._client.request_optional("GET", path, _StoredDataset, f"looking for dataset {name!r}")
 
-    async def _written(self, name: str, description: str, metadata: Json) -> _StoredDataset:
+    async def _write_dataset(self, name: str, description: str, metadata: Json) -> _StoredDataset:
         body: Json = {"name": name, "description": description, "metadata": metadata}
-        return await self._client.needed("POST", _DATASETS, _StoredDataset, f"writing dataset {name!r}", json=body)
+        return await self._client.request("POST", _DATASETS, _StoredDataset, f"writing dataset {name!r}", json=body)
 
-    def _dataset(self, stored: _StoredDataset) -> Dataset:
-        metadata, _tags = _metadata_and_tags(stored)
-        url = self._client.page_url("datasets", stored.id)
+    def _to_dataset(self, stored: _StoredDataset) -> Dataset:
+        metadata, _tags = _split_tags(stored)
+        url = self._client.build_page_url("datasets", stored.id)
         return Dataset(id=stored.id, name=stored.name, url=url, entries_url=f"{url}/items/", metadata=metadata)
 
-    async def _page(self, dataset: Dataset, number: int) -> _ItemPage:
-        asked = {"datasetName": dataset.name, "page": number, "limit": PAGE}
+    async def _read_page(self, dataset: Dataset, number: int) -> _ItemPage:
+        params = {"datasetName": dataset.name, "page": number, "limit": PAGE_SIZE}
         doing = f"reading dataset {dataset.name!r}, page {number}"
-        return await self._client.needed("GET", _ITEMS, _ItemPage, doing, params=asked)
+        return await self._client.request("GET", _ITEMS, _ItemPage, doing, params=params)
 
-    async def _put(self, dataset: Dataset, example: Example) -> None:
+    async def _write_item(self, dataset: Dataset, example: Example) -> None:
         doing = f"writing example {example.id!r} of dataset {dataset.name!r}"
-        await self._client.needed("POST", _ITEMS, DatasetItem, doing, json=item_of(dataset.name, example))
+        await self._client.request(
+            "POST", _ITEMS, DatasetItem, doing, json=item_from_example(dataset.name, example)
+        )
 
     async def _archive(self, dataset: Dataset, identity: str) -> None:
         doing = f"archiving example {identity!r} of dataset {dataset.name!r}"
         path = f"{_ITEMS}/{quote(identity, safe='')}"
-        item = await self._client.asked("GET", path, DatasetItem, doing)
+        item = await self._client.request_optional("GET", path, DatasetItem, doing)
         if item is None or item.dataset_name != dataset.name or item.status == "ARCHIVED":
             return
         body: Json = {"datasetName": dataset.name, "id": identity, "status": "ARCHIVED"}
-        await self._client.asked("POST", _ITEMS, DatasetItem, doing, json=body)
+        await self._client.request_optional("POST", _ITEMS, DatasetItem, doing, json=body)
 
 
-def _metadata_and_tags(stored: _StoredDataset) -> tuple[Json, dict[str, str]]:
+def _split_tags(stored: _StoredDataset) -> tuple[Json, dict[str, str]]:
     """What people and Lookout wrote about a dataset, and its tags with their moments."""
-    metadata = json_object(stored.metadata, "metadata")
+    metadata = to_json_object(stored.metadata, "metadata")
     own = metadata.pop(OWN_KEY, None)
     tags = own.get("tags") if isinstance(own, dict) else None
     moments = tags.items() if isinstance(tags, dict) else ()
     return metadata, {name: moment for name, moment in moments if isinstance(moment, str)}
 
 
-def _with_tags(metadata: Json, tags: Mapping[str, str]) -> Json:
-    newest = sorted(tags.items(), key=lambda pair: pair[1])[-MOST_TAGS:]
+def _add_tags(metadata: Json, tags: Mapping[str, str]) -> Json:
+    newest = sorted(tags.items(), key=lambda pair: pair[1])[-MAX_TAGS:]
     return {**metadata, OWN_KEY: {"tags": dict[str, JsonValue](newest)}}
 
 
-async def _a_few_at_once(tasks: Iterable[Awaitable[Any]]) -> None:
+async def _run_in_batches(tasks: Iterable[Awaitable[Any]]) -> None:
     """Run them in order, a few at once; the first failure ends it, once those under way have ended."""
-    rest = iter(tasks)
-    while few := list(islice(rest, AT_ONCE)):
-        for outcome in await asyncio.gather(*few, return_exceptions=True):
+    pending = iter(tasks)
+    while batch := list(islice(pending, MAX_CONCURRENT)):
+        for outcome in await asyncio.gather(*batch, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome

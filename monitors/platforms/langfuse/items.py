@@ -21,7 +21,7 @@ from monitors.platforms.platform import Example, Json
 
 OWN_KEY: Final = "_lookout"
 _UNSTORABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_MOST_WHOLE: Final = 2**53 - 1
+_MAX_INTEGER: Final = 2**53 - 1
 
 
 class DatasetItem(FromLangfuse):
@@ -37,11 +37,11 @@ class DatasetItem(FromLangfuse):
     updated_at: datetime | None = None
 
 
-def item_of(dataset: str, example: Example) -> Json:
+def item_from_example(dataset: str, example: Example) -> Json:
     """An example as it is written into the dataset of that name."""
     parts = {"input": example.inputs, "expectedOutput": example.outputs or {}, "metadata": example.metadata}
-    shown = {name: _shown(part) for name, part in parts.items()}
-    exact = {name: json.dumps(part) for name, part in parts.items() if shown[name] != part}
+    storable = {name: _to_storable_object(part) for name, part in parts.items()}
+    exact = {name: json.dumps(part) for name, part in parts.items() if storable[name] != part}
     own: Json = {
         "splits": json.dumps(example.splits) if example.splits else None,
         "no_outputs": example.outputs is None or None,
@@ -49,63 +49,63 @@ def item_of(dataset: str, example: Example) -> Json:
         "exact": cast("JsonValue", exact) or None,
     }
     metadata: Json = {
-        **shown["metadata"],
+        **storable["metadata"],
         OWN_KEY: {name: value for name, value in own.items() if value is not None},
     }
     return {
         "datasetName": dataset,
         "id": example.id,
         "status": "ACTIVE",
-        "input": shown["input"],
-        "expectedOutput": shown["expectedOutput"],
+        "input": storable["input"],
+        "expectedOutput": storable["expectedOutput"],
         "metadata": metadata,
         "sourceTraceId": example.source_trace,
     }
 
 
-def example_of(item: DatasetItem) -> Example:
+def example_from_item(item: DatasetItem) -> Example:
     """An item as an example. A value that is no object is put under ``input``, ``output`` or ``metadata``."""
-    metadata = json_object(item.metadata, "metadata")
+    metadata = to_json_object(item.metadata, "metadata")
     own = metadata.pop(OWN_KEY, None)
     own = own if isinstance(own, dict) else {}
     stored = {"input": item.input, "expectedOutput": item.expected_output, "metadata": metadata}
-    read = {name: _exact(own.get("exact"), name, part) for name, part in stored.items()}
+    restored = {name: _restore_exact(own.get("exact"), name, part) for name, part in stored.items()}
     return Example(
         id=item.id,
-        inputs=json_object(read["input"], "input"),
-        outputs=_outputs(read["expectedOutput"], absent=bool(own.get("no_outputs"))),
-        metadata=json_object(read["metadata"], "metadata"),
-        splits=_splits(own.get("splits")),
+        inputs=to_json_object(restored["input"], "input"),
+        outputs=_parse_outputs(restored["expectedOutput"], absent=bool(own.get("no_outputs"))),
+        metadata=to_json_object(restored["metadata"], "metadata"),
+        splits=_parse_splits(own.get("splits")),
         source_trace=None if own.get("no_trace") else item.source_trace_id or None,
         modified_at=item.updated_at,
     )
 
 
-def _outputs(stored: JsonValue, *, absent: bool) -> Json | None:
+def _parse_outputs(stored: JsonValue, *, absent: bool) -> Json | None:
     if stored is None or (absent and stored == {}):
         return None
-    return json_object(stored, "output")
+    return to_json_object(stored, "output")
 
 
-def json_object(value: JsonValue, name: str) -> Json:
+def to_json_object(value: JsonValue, name: str) -> Json:
     """A copy of an object; a value that is none under ``name``, and nothing as an empty one."""
     if value is None:
         return {}
     return dict(value) if isinstance(value, dict) else {name: value}
 
 
-def _splits(own: JsonValue) -> tuple[str, ...]:
-    found = _parsed(own)
-    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+def _parse_splits(text: JsonValue) -> tuple[str, ...]:
+    splits = _parse_json_text(text)
+    return tuple(split for split in splits if isinstance(split, str)) if isinstance(splits, list) else ()
 
 
-def _exact(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:
+def _restore_exact(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:
     """The exact part, unless the stored one is no longer what was written with it."""
-    exact = _parsed(texts.get(name)) if isinstance(texts, dict) else None
-    return exact if isinstance(exact, dict) and _shown(exact) == stored else stored
+    exact = _parse_json_text(texts.get(name)) if isinstance(texts, dict) else None
+    return exact if isinstance(exact, dict) and _to_storable_object(exact) == stored else stored
 
 
-def _parsed(text: JsonValue) -> JsonValue:
+def _parse_json_text(text: JsonValue) -> JsonValue:
     """What was written as text; nothing where a person made it something else."""
     try:
         return cast("JsonValue", json.loads(text)) if isinstance(text, str) else None
@@ -113,24 +113,27 @@ def _parsed(text: JsonValue) -> JsonValue:
         return None
 
 
-def _shown(part: Mapping[str, JsonValue]) -> Json:
+def _to_storable_object(part: Mapping[str, JsonValue]) -> Json:
     """The part as Langfuse keeps it unchanged: what it would change is replaced, and our own key left out."""
-    return {_clean(name): _storable(value) for name, value in part.items() if name != OWN_KEY}
+    return {_replace_unstorable(name): _to_storable(value) for name, value in part.items() if name != OWN_KEY}
 
 
-def _storable(value: Any) -> JsonValue:
+def _to_storable(value: Any) -> JsonValue:
     match value:
         case str():
-            return _clean(value)
+            return _replace_unstorable(value)
         case bool() | None | float():
             return value
         case int():
-            return value if abs(value) <= _MOST_WHOLE else str(value)
+            return value if abs(value) <= _MAX_INTEGER else str(value)
         case list():
-            return [_storable(one) for one in cast("list[Any]", value)]
+            return [_to_storable(inner) for inner in cast("list[Any]", value)]
         case _:
-            return {_clean(name): _storable(one) for name, one in cast("dict[str, Any]", value).items()}
+            return {
+                _replace_unstorable(name): _to_storable(inner)
+                for name, inner in cast("dict[str, Any]", value).items()
+            }
 
 
-def _clean(text: str) -> str:
+def _replace_unstorable(text: str) -> str:
     return _UNSTORABLE.sub("�", text)

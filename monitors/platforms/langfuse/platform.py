@@ -25,7 +25,7 @@ class LangfusePlatform(NamedTuple):
 
 
 @asynccontextmanager
-async def opened_langfuse(
+async def open_langfuse(
     settings: LangfuseSettings,
     keys: LangfuseKeys,
     now: Callable[[], datetime],
@@ -35,7 +35,7 @@ async def opened_langfuse(
 
     `ConfigError` with keys of another project or production's, before anything is written.
     """
-    async with LangfuseClient.opened(settings, keys, sleep) as client:
+    async with LangfuseClient.connect(settings, keys, sleep) as client:
         yield LangfusePlatform(
             name=client.place,
             datasets=LangfuseDatasets(client),

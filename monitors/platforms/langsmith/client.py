@@ -24,19 +24,19 @@ Value = TypeVar("Value")
 
 FEEDBACK: Final = uuid.UUID("5f0c2f9e-0d39-4f5b-9c86-1f6d3f0f6f57")
 """The namespace of feedback ids: run and key give the id, so that a retry writes the same feedback again."""
-MOST_PAUSE_S: Final = 60.0
+MAX_PAUSE_S: Final = 60.0
 """The longest that a server may make us wait for one request: its limits are reckoned by the minute."""
-_FINAL: Final = (400, 401, 403, 404, 422, 501)
+_FINAL_STATUSES: Final = (400, 401, 403, 404, 422, 501)
 """Asked again, a server would say the same."""
-_REFUSED: Final = (401, 403)
+_REFUSED_STATUSES: Final = (401, 403)
 _CONFLICT: Final = 409
-_MISSING: Final = 404
+_NOT_FOUND: Final = 404
 _SELECTS: Final = ("ID", "TRACE_ID", "START_TIME", "END_TIME", "INPUTS", "OUTPUTS", "LATENCY_SECONDS", "METADATA",
                    "EXTRA", "TAGS", "FEEDBACK_STATS", "THREAD_ID", "STATUS")  # fmt: skip
 _TREE_SELECTS: Final = ("ID", "NAME", "RUN_TYPE", "START_TIME", "END_TIME", "INPUTS", "OUTPUTS", "TOTAL_TOKENS",
                         "METADATA", "PARENT_RUN_IDS", "IS_ROOT", "PROJECT_ID")  # fmt: skip
 TRACE_PAGE: Final = 100
-MOST_RUNS: Final = 2_000
+MAX_RUNS: Final = 2_000
 """Of one trace: a job of a few dozen steps has some hundreds."""
 
 
@@ -90,7 +90,7 @@ class LangSmithClient:
 
     @classmethod
     @asynccontextmanager
-    async def opened(
+    async def connect(
         cls,
         settings: LangSmithAccess,
         key: str,
@@ -98,7 +98,7 @@ class LangSmithClient:
         key_name: str = "traffic.key_env",
     ) -> AsyncGenerator[Self]:
         """A client while its ``with`` block lasts; `ConfigError` without the extra."""
-        client = _sdk().AsyncClient(retry_config={"max_retries": 1}, **_access(settings, key))
+        client = _import_sdk().AsyncClient(retry_config={"max_retries": 1}, **_build_access(settings, key))
         generated = client._langsmith_api  # noqa: SLF001 - retry_config does not reach what runs.query is sent by,
         generated.max_retries = 0
         made = cls(client, settings, key, sleep, key_name)
@@ -125,10 +125,10 @@ class LangSmithClient:
         """Where people look at what is stored, without a slash at its end."""
         return str(self._client._host_url).rstrip("/")  # noqa: SLF001 - the SDK says it nowhere else
 
-    async def page(self, window: RootRuns, cursor: str | None) -> tuple[list[Any], str | None]:
+    async def query_root_runs(self, window: RootRuns, cursor: str | None) -> tuple[list[Any], str | None]:
         """The next root runs, as plain JSON, and the cursor of the page after them."""
-        project = await self.project_id()
-        given = {"filter": window.filter, "cursor": cursor}
+        project = await self.find_project_id()
+        parameters = {"filter": window.filter, "cursor": cursor}
 
         async def ask() -> Any:
             await self._client.info()  # else a task of the SDK asks for it, and nobody waits for that
@@ -139,32 +139,34 @@ class LangSmithClient:
                 max_start_time=window.latest,
                 page_size=window.page_size,
                 selects=list(_SELECTS),
-                **{name: value for name, value in given.items() if value is not None},
+                **{name: value for name, value in parameters.items() if value is not None},
             )
 
-        page: Any = await self.tried(ask, "asking for runs")
-        found = cast("list[Any]", page.items or [])
-        return [run.model_dump(mode="json", warnings=False) for run in found], page.next_cursor or None
+        page: Any = await self.call_with_retries(ask, "asking for runs")
+        runs = cast("list[Any]", page.items or [])
+        return [run.model_dump(mode="json", warnings=False) for run in runs], page.next_cursor or None
 
-    async def trace(self, trace_id: str) -> list[Any]:
+    async def query_trace(self, trace_id: str) -> list[Any]:
         """All runs of a trace in this project, as plain JSON; none while it is not there."""
-        project = await self.project_id()
+        project = await self.find_project_id()
         runs, cursor = list[Any](), None
-        while len(runs) < MOST_RUNS:
-            page = await self.tried(partial(self._trace_page, project, trace_id, cursor), "asking for a trace")
-            found = cast("list[Any]", page.items or [])
-            runs += [run.model_dump(mode="json", warnings=False) for run in found]
+        while len(runs) < MAX_RUNS:
+            page = await self.call_with_retries(
+                partial(self._query_trace_page, project, trace_id, cursor), "asking for a trace"
+            )
+            page_runs = cast("list[Any]", page.items or [])
+            runs += [run.model_dump(mode="json", warnings=False) for run in page_runs]
             cursor = page.next_cursor or None
             if cursor is None:
                 break
         return runs
 
-    async def _trace_page(self, project: str, trace_id: str, cursor: str | None) -> Any:
+    async def _query_trace_page(self, project: str, trace_id: str, cursor: str | None) -> Any:
         await self._client.info()  # as above
-        given: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
+        parameters: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
         selects = list(_TREE_SELECTS)
         return await self._client.runs.query(
-            project_ids=[project], trace_id=trace_id, page_size=TRACE_PAGE, selects=selects, **given
+            project_ids=[project], trace_id=trace_id, page_size=TRACE_PAGE, selects=selects, **parameters
         )
 
     async def give_feedback(self, run_id: str, score: Score, project_id: str | None = None) -> None:
@@ -172,7 +174,7 @@ class LangSmithClient:
 
         ``project_id`` is where the run is, if not in this project.
         """
-        project = project_id or await self.project_id()
+        project = project_id or await self.find_project_id()
         feedback_id = uuid.uuid5(FEEDBACK, f"{run_id}/{score.key}")
 
         async def create() -> None:
@@ -189,29 +191,29 @@ class LangSmithClient:
 
         async def update() -> None:
             changed = {"score": score.value, "comment": score.comment or None}
-            await self.by_plain_client(lambda sdk: sdk.update_feedback(feedback_id, **changed))
+            await self.call_plain_client(lambda sdk: sdk.update_feedback(feedback_id, **changed))
 
         async def create_or_update() -> None:
             try:
                 await create()
             except Exception as error:  # the SDK's errors share no type; the status tells them apart
-                if status_of(error) != _CONFLICT:
+                if find_status(error) != _CONFLICT:
                     raise
                 await update()
 
-        await self.tried(create_or_update, f"giving {score.key} back")
+        await self.call_with_retries(create_or_update, f"giving {score.key} back")
 
-    async def by_plain_client(self, call: Callable[[Any], Value]) -> Value:
+    async def call_plain_client(self, call: Callable[[Any], Value]) -> Value:
         """What ``call`` returns of the SDK's plain client, inside `tried`: the other cannot do it all."""
-        return await asyncio.to_thread(call, self._plain_client())
+        return await asyncio.to_thread(call, self._get_plain_client())
 
-    def _plain_client(self) -> Any:
+    def _get_plain_client(self) -> Any:
         """Without tracing it has no thread, and buffers nothing."""
         if self._plain is None:
-            sdk = _sdk()
+            sdk = _import_sdk()
             once = sdk.utils.LangSmithRetry(total=0)
             logging.getLogger("langsmith.client").setLevel(logging.CRITICAL)  # it quotes the key's ends
-            access = _access(self._settings, self._key)
+            access = _build_access(self._settings, self._key)
             self._plain = sdk.Client(auto_batch_tracing=False, retry_config=once, **access)
         return self._plain
 
@@ -220,90 +222,90 @@ class LangSmithClient:
         if self._plain is not None:
             self._plain.close(timeout=0)
 
-    async def project_id(self) -> str:
+    async def find_project_id(self) -> str:
         """The project's id. Raises as `trace_url` does."""
-        return (await self._found()).id
+        return (await self._find_project()).id
 
-    async def trace_url(self, trace_id: str) -> str:
+    async def build_trace_url(self, trace_id: str) -> str:
         """Where a person looks at a trace of this project.
 
         `SourceUnavailable` where there is no project of that name, or the key does not see it; `ConfigError` where
         none is configured.
         """
-        project = await self._found()
+        project = await self._find_project()
         return f"{self.web_url}/o/{project.workspace}/projects/p/{project.id}/r/{trace_id}"
 
-    async def _found(self) -> _Project:
+    async def _find_project(self) -> _Project:
         if self._settings.project is None:
             raise ConfigError("langsmith.project: missing; it names the project that traces are read from")
         if self._project is None:
-            found = await self.tried(
+            project = await self.call_with_retries(
                 lambda: self._client.read_project(project_name=self._settings.project), "finding the project"
             )
-            self._project = _Project(str(found.id), str(found.tenant_id))
+            self._project = _Project(str(project.id), str(project.tenant_id))
         return self._project
 
-    async def tried(self, ask: Callable[[], Awaitable[Value]], doing: str) -> Value:
-        """What ``ask`` returns, asked again after trouble that may pass; `SourceUnavailable` says what failed."""
+    async def call_with_retries(self, call: Callable[[], Awaitable[Value]], doing: str) -> Value:
+        """What ``call`` returns, asked again after trouble that may pass; `SourceUnavailable` says what failed."""
 
-        async def once() -> Value:
+        async def try_once() -> Value:
             try:
                 async with asyncio.timeout(self._settings.request_deadline_s):
-                    return await ask()
+                    return await call()
             except Exception as error:  # noqa: BLE001 - the SDK raises of three families, and they quote keys
-                raise self._problem(error, doing) from None
+                raise self._build_problem(error, doing) from None
 
         tries = self._settings.attempts
-        return await retried(once, tries=tries, first_pause_s=1.0, most_pause_s=MOST_PAUSE_S, sleep=self._sleep)
+        return await retried(try_once, tries=tries, first_pause_s=1.0, most_pause_s=MAX_PAUSE_S, sleep=self._sleep)
 
-    def _problem(self, error: Exception, doing: str) -> SourceUnavailable | TryAgain:
+    def _build_problem(self, error: Exception, doing: str) -> SourceUnavailable | TryAgain:
         """What a failed request means; `TryAgain` where another may work, after a pause that can be waited for."""
-        problem, wait_s = self._unavailable(error, doing), _asked_to_wait_s(error)
-        if status_of(error) in _FINAL:
+        problem, wait_s = self._build_unavailable_error(error, doing), _read_retry_after_s(error)
+        if find_status(error) in _FINAL_STATUSES:
             return problem
-        if wait_s is not None and wait_s > MOST_PAUSE_S:
+        if wait_s is not None and wait_s > MAX_PAUSE_S:
             return SourceUnavailable(f"{problem}; it asks to wait {wait_s:.0f} s")
         return TryAgain(problem, wait_s)
 
-    def _unavailable(self, error: Exception, doing: str) -> SourceUnavailable:
-        where, status = f"{self.name}: {doing}", status_of(error)
-        if status in _REFUSED:
+    def _build_unavailable_error(self, error: Exception, doing: str) -> SourceUnavailable:
+        place, status = f"{self.name}: {doing}", find_status(error)
+        if status in _REFUSED_STATUSES:
             return SourceUnavailable(
-                f"{where}: HTTP {status}; is the key in {self._settings.key_env} ({self._key_name}) still "
+                f"{place}: HTTP {status}; is the key in {self._settings.key_env} ({self._key_name}) still "
                 "valid, and may it read this project?"
             )
-        if status == _MISSING:
-            return SourceUnavailable(f"{where}: there is none of that name, or the key does not see it")
+        if status == _NOT_FOUND:
+            return SourceUnavailable(f"{place}: there is none of that name, or the key does not see it")
         if isinstance(error, TimeoutError):
-            return SourceUnavailable(f"{where}: no answer within {self._settings.request_deadline_s:g} s")
-        return SourceUnavailable(f"{where}: {f'HTTP {status}' if status else type(error).__name__}")
+            return SourceUnavailable(f"{place}: no answer within {self._settings.request_deadline_s:g} s")
+        return SourceUnavailable(f"{place}: {f'HTTP {status}' if status else type(error).__name__}")
 
 
-def _response_of(error: BaseException) -> Any:
+def _find_response(error: BaseException) -> Any:
     """The HTTP response behind an error of the SDK, however it is wrapped."""
-    for one in (error, error.__cause__, error.__context__):
-        response = getattr(one, "response", None)
+    for cause in (error, error.__cause__, error.__context__):
+        response = getattr(cause, "response", None)
         if isinstance(getattr(response, "status_code", None), int):
             return response
     return None
 
 
-def _asked_to_wait_s(error: BaseException) -> float | None:
+def _read_retry_after_s(error: BaseException) -> float | None:
     """What the response asks by Retry-After, in seconds."""
-    response = _response_of(error)
+    response = _find_response(error)
     return None if response is None else retry_after_s({k.lower(): v for k, v in response.headers.items()})
 
 
-def status_of(error: BaseException) -> int | None:
+def find_status(error: BaseException) -> int | None:
     """The HTTP status behind an error of the SDK, however it is wrapped."""
-    response = _response_of(error)
+    response = _find_response(error)
     if response is not None:
         return int(response.status_code)
-    named = {"LangSmithNotFoundError": 404, "LangSmithConflictError": 409, "LangSmithAuthError": 401}
-    return named.get(type(error).__name__)
+    statuses = {"LangSmithNotFoundError": 404, "LangSmithConflictError": 409, "LangSmithAuthError": 401}
+    return statuses.get(type(error).__name__)
 
 
-def _access(settings: LangSmithAccess, key: str) -> dict[str, Any]:
+def _build_access(settings: LangSmithAccess, key: str) -> dict[str, Any]:
     return {
         "api_url": settings.api_url,
         "api_key": key,
@@ -313,7 +315,7 @@ def _access(settings: LangSmithAccess, key: str) -> dict[str, Any]:
     }
 
 
-def _sdk() -> Any:
+def _import_sdk() -> Any:
     try:
         import langsmith  # an optional extra; 1 s
     except ImportError:

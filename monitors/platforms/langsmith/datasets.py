@@ -16,15 +16,15 @@ from typing import Any, Final, cast
 from pydantic import JsonValue
 
 from monitors.errors import SourceUnavailable
-from monitors.platforms.langsmith.client import LangSmithClient, status_of
+from monitors.platforms.langsmith.client import LangSmithClient, find_status
 from monitors.platforms.platform import Dataset, Example, Json
 
-PAGE: Final = 100
+PAGE_SIZE: Final = 100
 """The most that LangSmith lists or takes at once; a longer page is refused."""
-MOST_BYTES: Final = 4_000_000
+MAX_BATCH_BYTES: Final = 4_000_000
 """Of a batch, as JSON: requests above about 20 MB are refused."""
 _CONFLICT: Final = 409
-_MISSING: Final = 404
+_NOT_FOUND: Final = 404
 _SPLITS: Final = "dataset_split"
 """The key of the metadata in which LangSmith stores the splits of an example."""
 
@@ -37,13 +37,17 @@ class LangSmithDatasets:
 
     async def find(self, name: str) -> Dataset | None:
         """See `Datasets.find`."""
-        return await self._client.tried(partial(self._found, name), f"finding the dataset {name!r}")
+        return await self._client.call_with_retries(
+            partial(self._read_dataset, name), f"finding the dataset {name!r}"
+        )
 
-    async def _found(self, name: str) -> Dataset | None:
+    async def _read_dataset(self, name: str) -> Dataset | None:
         try:
-            return _dataset(await self._client.by_plain_client(lambda sdk: sdk.read_dataset(dataset_name=name)))
+            return _to_dataset(
+                await self._client.call_plain_client(lambda sdk: sdk.read_dataset(dataset_name=name))
+            )
         except Exception as error:  # the SDK's errors share no type; the status tells them apart
-            if status_of(error) == _MISSING:
+            if find_status(error) == _NOT_FOUND:
                 return None
             raise
 
@@ -51,43 +55,45 @@ class LangSmithDatasets:
         """See `Datasets.create`."""
 
         async def create_or_find() -> Dataset:
-            about = {"description": description, "metadata": dict(metadata)}
+            fields = {"description": description, "metadata": dict(metadata)}
             try:
-                return _dataset(await self._client.by_plain_client(lambda sdk: sdk.create_dataset(name, **about)))
+                return _to_dataset(
+                    await self._client.call_plain_client(lambda sdk: sdk.create_dataset(name, **fields))
+                )
             except Exception as error:  # as in _found
-                there = await self._found(name) if status_of(error) == _CONFLICT else None
-                if there is None:
+                existing = await self._read_dataset(name) if find_status(error) == _CONFLICT else None
+                if existing is None:
                     raise
-                return there
+                return existing
 
-        return await self._client.tried(create_or_find, f"making the dataset {name!r}")
+        return await self._client.call_with_retries(create_or_find, f"making the dataset {name!r}")
 
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
         """See `Datasets.pull`. All pages are of the version that was the latest when it began."""
-        version = await self._version(dataset)
+        version = await self._find_version(dataset)
         offset = 0
         while True:
-            ask = partial(self._page, dataset, offset, version)
-            page = await self._client.tried(ask, f"reading the dataset {dataset.name!r}")
+            read_page = partial(self._read_page, dataset, offset, version)
+            page = await self._client.call_with_retries(read_page, f"reading the dataset {dataset.name!r}")
             for example in page:
                 yield example
-            if len(page) < PAGE:
+            if len(page) < PAGE_SIZE:
                 return
-            offset += PAGE
+            offset += PAGE_SIZE
 
-    async def _page(self, dataset: Dataset, offset: int, version: datetime | None) -> list[Example]:
+    async def _read_page(self, dataset: Dataset, offset: int, version: datetime | None) -> list[Example]:
         """So many examples from ``offset``. The SDK would go on to further pages, without ours to try again."""
         as_of = {"as_of": version.isoformat()} if version else {}
-        listing = self._client.sdk.list_examples(dataset_id=dataset.id, limit=PAGE, offset=offset, **as_of)
+        listing = self._client.sdk.list_examples(dataset_id=dataset.id, limit=PAGE_SIZE, offset=offset, **as_of)
         page = list[Example]()
         async for example in listing:
-            page.append(_example(example))
-            if len(page) == PAGE:
+            page.append(_to_example(example))
+            if len(page) == PAGE_SIZE:
                 break
         await listing.aclose()
         return page
 
-    async def _version(self, dataset: Dataset) -> datetime | None:
+    async def _find_version(self, dataset: Dataset) -> datetime | None:
         """The latest version; ``None`` for a dataset that never had an example."""
 
         async def latest() -> datetime | None:
@@ -95,49 +101,55 @@ class LangSmithDatasets:
                 return sdk.read_dataset_version(dataset_id=dataset.id, tag="latest").as_of
 
             try:
-                return await self._client.by_plain_client(read)
+                return await self._client.call_plain_client(read)
             except Exception as error:  # as in _found
-                if status_of(error) == _MISSING:
+                if find_status(error) == _NOT_FOUND:
                     return None
                 raise
 
-        return await self._client.tried(latest, f"asking for the version of the dataset {dataset.name!r}")
+        return await self._client.call_with_retries(
+            latest, f"asking for the version of the dataset {dataset.name!r}"
+        )
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
         """See `Datasets.push`. Those with a time of change are known to be there, so they are replaced first."""
-        for known in (True, False):
-            chosen = [one for one in examples if (one.modified_at is not None) is known]
-            for batch in _batches(chosen):
-                write = partial(self._replace if known else self._create, dataset, batch)
-                await self._client.tried(write, f"writing to the dataset {dataset.name!r}")
+        for exists in (True, False):
+            chosen = [example for example in examples if (example.modified_at is not None) is exists]
+            for batch in _split_into_batches(chosen):
+                write = partial(self._replace if exists else self._create, dataset, batch)
+                await self._client.call_with_retries(write, f"writing to the dataset {dataset.name!r}")
 
     async def _create(self, dataset: Dataset, batch: Sequence[Example]) -> None:
         """Make the examples. Where some are there already, those are replaced: as listed, else found by halving."""
         made = [*map(_to_create, batch)]
-        if await self._done(lambda sdk: sdk.create_examples(dataset_id=dataset.id, examples=made), but=_CONFLICT):
+        if await self._call_unless(
+            lambda sdk: sdk.create_examples(dataset_id=dataset.id, examples=made), ignored_status=_CONFLICT
+        ):
             return
         if len(batch) == 1:
-            await self._write_over(dataset, batch[0])
+            await self._replace_existing(dataset, batch[0])
             return
-        listed = await self._listed(dataset, [one.id for one in batch])
-        known = [one for one in batch if one.id in listed]
-        if known:
-            await self._replace(dataset, known)
-            parts = [[one for one in batch if one.id not in listed]]
+        listed_ids = await self._list_existing_ids(dataset, [example.id for example in batch])
+        existing = [example for example in batch if example.id in listed_ids]
+        if existing:
+            await self._replace(dataset, existing)
+            parts = [[example for example in batch if example.id not in listed_ids]]
         else:
             parts = [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
         for part in parts:
             if part:
                 await self._create(dataset, part)
 
-    async def _listed(self, dataset: Dataset, ids: Sequence[str]) -> set[str]:
+    async def _list_existing_ids(self, dataset: Dataset, ids: Sequence[str]) -> set[str]:
         """Those that are listed already: others may be there too."""
-        listing = self._client.sdk.list_examples(dataset_id=dataset.id, id=list(ids), limit=PAGE, select=["id"])
+        listing = self._client.sdk.list_examples(
+            dataset_id=dataset.id, id=list(ids), limit=PAGE_SIZE, select=["id"]
+        )
         return {str(example.id) async for example in listing}
 
-    async def _write_over(self, dataset: Dataset, example: Example) -> None:
+    async def _replace_existing(self, dataset: Dataset, example: Example) -> None:
         """Replace one that cannot be made since it is there."""
-        count = await self._updated(dataset, [example])
+        count = await self._update(dataset, [example])
         if count == 0:
             raise SourceUnavailable(
                 f"dataset {dataset.name!r}: the example {example.id} can neither be made nor replaced: LangSmith "
@@ -146,36 +158,39 @@ class LangSmithDatasets:
 
     async def _replace(self, dataset: Dataset, batch: Sequence[Example]) -> None:
         """Replace the examples. Where one is missing, each is written alone, and made if it is gone."""
-        if await self._updated(dataset, batch) == len(batch):
+        if await self._update(dataset, batch) == len(batch):
             return
         for example in batch:
-            if await self._updated(dataset, [example]) == 0:
+            if await self._update(dataset, [example]) == 0:
                 await self._create(dataset, [example])
 
-    async def _updated(self, dataset: Dataset, batch: Sequence[Example]) -> int:
+    async def _update(self, dataset: Dataset, batch: Sequence[Example]) -> int:
         """How many were there to be replaced; 0 where LangSmith says that one is missing."""
         changed = [*map(_to_update, batch)]
-        answer = await self._done(
-            lambda sdk: sdk.update_examples(dataset_id=dataset.id, updates=changed), but=_MISSING
+        reply = await self._call_unless(
+            lambda sdk: sdk.update_examples(dataset_id=dataset.id, updates=changed), ignored_status=_NOT_FOUND
         )
-        return int(cast("dict[str, Any]", answer).get("count", len(batch))) if isinstance(answer, dict) else 0
+        return int(cast("dict[str, Any]", reply).get("count", len(batch))) if isinstance(reply, dict) else 0
 
     async def delete(self, dataset: Dataset, ids: Sequence[str]) -> None:
         """See `Datasets.delete`."""
         doing = f"deleting from the dataset {dataset.name!r}"
-        for start in range(0, len(ids), PAGE):
-            batch = ids[start : start + PAGE]
-            await self._client.tried(partial(self._delete, batch), doing)
+        for start in range(0, len(ids), PAGE_SIZE):
+            batch = ids[start : start + PAGE_SIZE]
+            await self._client.call_with_retries(partial(self._delete, batch), doing)
 
     async def _delete(self, batch: Sequence[str]) -> None:
-        if await self._done(lambda sdk: sdk.delete_examples(list(batch)), but=_MISSING) or len(batch) == 1:
+        if (
+            await self._call_unless(lambda sdk: sdk.delete_examples(list(batch)), ignored_status=_NOT_FOUND)
+            or len(batch) == 1
+        ):
             return
-        for one in batch:
-            await self._delete([one])
+        for example_id in batch:
+            await self._delete([example_id])
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
         """See `Datasets.tag`. A tag that stands on an older version is moved."""
-        version = await self._version(dataset)
+        version = await self._find_version(dataset)
         if version is None:
             return
         doing = f"tagging the dataset {dataset.name!r}"
@@ -183,69 +198,71 @@ class LangSmithDatasets:
         def move(sdk: Any) -> None:
             sdk.update_dataset_tag(dataset_id=dataset.id, as_of=version, tag=tag)
 
-        await self._client.tried(partial(self._client.by_plain_client, move), doing)
+        await self._client.call_with_retries(partial(self._client.call_plain_client, move), doing)
 
-    async def _done(self, call: Callable[[Any], Any], *, but: int) -> Any:
-        """What a call of the plain client returns, True for nothing; False where its status is ``but``."""
+    async def _call_unless(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
+        """What a call of the plain client returns, True for nothing; False where its status is ``ignored_status``."""
         try:
-            answer = await self._client.by_plain_client(call)
+            reply = await self._client.call_plain_client(call)
         except Exception as error:  # as in _found
-            if status_of(error) == but:
+            if find_status(error) == ignored_status:
                 return False
             raise
-        return True if answer is None else answer
+        return True if reply is None else reply
 
 
-def _batches(examples: Sequence[Example]) -> Iterator[list[Example]]:
+def _split_into_batches(examples: Sequence[Example]) -> Iterator[list[Example]]:
     """Batches of a page at most, and of so many bytes unless one example alone has more."""
     batch, size = list[Example](), 0
     for example in examples:
-        more = len(json.dumps([example.inputs, example.outputs, example.metadata], ensure_ascii=False).encode())
-        if batch and (len(batch) == PAGE or size + more > MOST_BYTES):
+        example_bytes = len(
+            json.dumps([example.inputs, example.outputs, example.metadata], ensure_ascii=False).encode()
+        )
+        if batch and (len(batch) == PAGE_SIZE or size + example_bytes > MAX_BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(example)
-        size += more
+        size += example_bytes
     if batch:
         yield batch
 
 
 def _to_create(example: Example) -> dict[str, Any]:
     source = {"source_run_id": example.source_trace} if example.source_trace else {}
-    return {"reference_outputs": example.outputs, **_written(example), **source}
+    return {"reference_outputs": example.outputs, **_to_common_fields(example), **source}
 
 
 def _to_update(example: Example) -> dict[str, Any]:
-    return {"outputs": example.outputs, **_written(example)}
+    return {"outputs": example.outputs, **_to_common_fields(example)}
 
 
-def _written(example: Example) -> dict[str, Any]:
+def _to_common_fields(example: Example) -> dict[str, Any]:
     splits = {"split": list(example.splits)} if example.splits else {}
     return {"id": example.id, "inputs": example.inputs, "metadata": example.metadata, **splits}
 
 
-def _example(found: Any) -> Example:
-    metadata = cast("Json", dict(found.metadata or {}))
+def _to_example(stored: Any) -> Example:
+    metadata = cast("Json", dict(stored.metadata or {}))
     splits = metadata.pop(_SPLITS, None)
     named = splits if isinstance(splits, list) else [splits]
     return Example(
-        id=str(found.id),
-        inputs=found.inputs or {},
-        outputs=found.outputs,
+        id=str(stored.id),
+        inputs=stored.inputs or {},
+        outputs=stored.outputs,
         metadata=metadata,
         splits=tuple(split for split in named if isinstance(split, str)),
-        source_trace=str(found.source_run_id) if found.source_run_id else None,
-        modified_at=_in_utc(found.modified_at or found.created_at),
+        source_trace=str(stored.source_run_id) if stored.source_run_id else None,
+        modified_at=_to_utc(stored.modified_at or stored.created_at),
     )
 
 
-def _in_utc(time: datetime) -> datetime:
+def _to_utc(time: datetime) -> datetime:
     """LangSmith leaves the zone out now and then."""
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
-def _dataset(found: Any) -> Dataset:
-    url = str(found.url or "")
+def _to_dataset(stored: Any) -> Dataset:
+    url = str(stored.url or "")
     return Dataset(
-        id=str(found.id), name=found.name, url=url, entries_url=f"{url}/e/", metadata=found.metadata or {}
+        id=str(stored.id), name=stored.name, url=url, entries_url=f"{url}/e/", metadata=stored.metadata or {}
     )

@@ -15,18 +15,18 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from monitors.errors import SourceUnavailable
-from monitors.platforms.langsmith.client import LangSmithClient, status_of
+from monitors.platforms.langsmith.client import LangSmithClient, find_status
 from monitors.platforms.platform import Dataset, Experiment, ExperimentRow
 
 EXPERIMENTS: Final = uuid.UUID("0f6f7a52-6f53-4d0a-9a41-0c1d9f4c7b1e")
 """The namespace of ids: dataset and name give an experiment's, experiment, case and repeat a run's."""
 RUN_NAME: Final = "lookout"
-AT_ONCE: Final = 8
+MAX_CONCURRENT: Final = 8
 """Rows that are written at once: each is a request for its run and one for each score."""
 _CONFLICT: Final = 409
 
 
-def run_id_of(experiment_id: str, case_id: str, repeat: int) -> str:
+def make_run_id(experiment_id: str, case_id: str, repeat: int) -> str:
     """The id of the run that shows one asking of a case in an experiment: always the same."""
     return str(uuid.uuid5(EXPERIMENTS, f"{experiment_id}/{case_id}/{repeat}"))
 
@@ -52,33 +52,33 @@ class LangSmithExperiments:
             try:
                 return await create()
             except Exception as error:  # the SDK's errors share no type; the status tells them apart
-                if status_of(error) != _CONFLICT:
+                if find_status(error) != _CONFLICT:
                     raise
                 return await self._client.sdk.read_project(project_name=name)
 
-        found = await self._client.tried(create_or_find, "opening an experiment")
-        if str(found.reference_dataset_id) != dataset.id:
+        project = await self._client.call_with_retries(create_or_find, "opening an experiment")
+        if str(project.reference_dataset_id) != dataset.id:
             raise SourceUnavailable(
                 f"{self._client.name}: {name!r} is a project already, and no experiment on {dataset.name!r}"
             )
-        self._metadata[str(found.id)] = dict(metadata)
-        return Experiment(id=str(found.id), name=name, url=self._comparison(found, dataset))
+        self._metadata[str(project.id)] = dict(metadata)
+        return Experiment(id=str(project.id), name=name, url=self._build_comparison_url(project, dataset))
 
-    def _comparison(self, project: Any, dataset: Dataset) -> str:
+    def _build_comparison_url(self, project: Any, dataset: Dataset) -> str:
         place = f"{self._client.web_url}/o/{project.tenant_id}/datasets/{dataset.id}"
         return f"{place}/compare?selectedSessions={project.id}"
 
     async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
         """See `Experiments.write`. A few rows at once; a row's run comes before its scores."""
-        for first in range(0, len(rows), AT_ONCE):
-            writing = (self._write_row(experiment, row) for row in rows[first : first + AT_ONCE])
+        for start in range(0, len(rows), MAX_CONCURRENT):
+            writing = (self._write_row(experiment, row) for row in rows[start : start + MAX_CONCURRENT])
             outcomes = await asyncio.gather(*writing, return_exceptions=True)
-            failed = next((one for one in outcomes if one is not None), None)
+            failed = next((outcome for outcome in outcomes if outcome is not None), None)
             if failed is not None:
                 raise failed
 
     async def _write_row(self, experiment: Experiment, row: ExperimentRow) -> None:
-        run_id = run_id_of(experiment.id, row.case_id, row.repeat)
+        run_id = make_run_id(experiment.id, row.case_id, row.repeat)
         await self._write_run(run_id, experiment, row)
         for score in row.scores:
             await self._client.give_feedback(run_id, score, experiment.id)
@@ -106,20 +106,20 @@ class LangSmithExperiments:
                     RUN_NAME, row.inputs, "chain", id=run_id, start_time=row.started_at, **place, **result
                 )
             except Exception as error:  # as in create_or_find
-                if status_of(error) != _CONFLICT:
+                if find_status(error) != _CONFLICT:
                     raise
                 await sdk.update_run(run_id, **place, **result)
 
-        await self._client.tried(create_or_update, f"writing case {row.case_id}")
+        await self._client.call_with_retries(create_or_update, f"writing case {row.case_id}")
 
     async def finish(self, experiment: Experiment) -> None:
         """See `Experiments.finish`. It ended when its last row did."""
         ended_at, metadata = self._ended_at.get(experiment.id), self._metadata.get(experiment.id, {})
 
         async def end() -> None:
-            await self._client.by_plain_client(
+            await self._client.call_plain_client(
                 lambda sdk: sdk.update_project(experiment.id, end_time=ended_at, metadata=metadata)
             )
 
         if ended_at is not None:
-            await self._client.tried(end, "ending an experiment")
+            await self._client.call_with_retries(end, "ending an experiment")

@@ -24,10 +24,10 @@ class LangSmithPlatform:
 
 
 @asynccontextmanager
-async def opened_langsmith(
+async def open_langsmith(
     settings: LangSmithSettings, key: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> AsyncGenerator[LangSmithPlatform]:
     """LangSmith while the ``with`` block lasts; `ConfigError` without the extra."""
-    opening = LangSmithClient.opened(settings.access(settings.project), key, sleep, "langsmith.key_env")
+    opening = LangSmithClient.connect(settings.build_access(settings.project), key, sleep, "langsmith.key_env")
     async with opening as client:
         yield LangSmithPlatform(client, TracePatience(settings.request_deadline_s, sleep))

@@ -28,7 +28,7 @@ _IN_PROJECT: Final = re.compile(rf"/projects/p/{_UUID}")
 _TRACE: Final = re.compile(rf"(?:[?&](?:trace_id|peek)=|/(?:r|runs)/|^){_UUID}(?=$|[/?&#])")
 
 
-def trace_address(written: str) -> TraceAddress:
+def parse_trace_address(written: str) -> TraceAddress:
     """What an address says of a trace: its id and its project's. A bare id is one too."""
     project, traces = _IN_PROJECT.search(written), _TRACE.findall(written)
     return TraceAddress(traces[-1].lower() if traces else None, project[1].lower() if project else None)
@@ -54,67 +54,67 @@ class LangSmithTraces:
 
         Production's is not there for a key that does not see it, as it should be.
         """
-        mine = await _configured(self._client.project_id())
+        project_id = await _require_project(self._client.find_project_id())
         if self._production is None:
             return
         # The key may not see production's project, as the docstring says.
         with suppress(SourceUnavailable):
-            self._production_id = await self._production.project_id()
-        if self._production_id == mine:
+            self._production_id = await self._production.find_project_id()
+        if self._production_id == project_id:
             raise ConfigError("langsmith.project and langsmith.production_project lead to one project")
 
-    async def check(self, address: str) -> None:
+    async def check_project(self, address: str) -> None:
         """`ConfigError` where a job's trace lies in production's project, or in another than the configured one."""
-        place = trace_address(address)
-        if place.project_id is None:
+        trace = parse_trace_address(address)
+        if trace.project_id is None:
             return
-        mine = await _configured(self._client.project_id())
-        if place.project_id == self._production_id:
+        project_id = await _require_project(self._client.find_project_id())
+        if trace.project_id == self._production_id:
             raise ConfigError(_LANDED.format("langsmith.production_project", address[:200]))
-        if place.project_id != mine.lower():
+        if trace.project_id != project_id.lower():
             raise ConfigError(_LANDED.format("a project that is not langsmith.project", address[:200]))
 
-    async def runs(self, address: str) -> list[Any]:
+    async def read_runs(self, address: str) -> list[Any]:
         """The runs of a finished job's trace, as plain JSON; none where it is not complete within the patience.
 
         `ConfigError` where it is found in production's project.
         """
-        trace_id = trace_address(address).trace_id
+        trace_id = parse_trace_address(address).trace_id
         if trace_id is None:
             return []
-        runs, complete = await self._settled(trace_id)
+        runs, complete = await self._read_until_stable(trace_id)
         return runs if complete else []
 
     async def read(self, trace_id: str) -> Trace | None:
         """See `Traces.read`. What is there after the patience, without a root that ended, is not complete."""
-        runs, complete = await self._settled(trace_id)
+        runs, complete = await self._read_until_stable(trace_id)
         if not runs:
             return None
-        url = await self._client.trace_url(trace_id)
+        url = await self._client.build_trace_url(trace_id)
         return Trace(id=trace_id, url=url, runs=tuple(runs), complete=complete)
 
-    async def _settled(self, trace_id: str) -> tuple[list[Any], bool]:
+    async def _read_until_stable(self, trace_id: str) -> tuple[list[Any], bool]:
         """A trace's runs, and whether two readings agreed on them: runs arrive in parts and in no order."""
-        left_s, before = self._patience.patience_s, list[Any]()
+        remaining_s, previous = self._patience.patience_s, list[Any]()
         while True:
-            runs = await self._found(trace_id)
-            if _is_whole(runs) and _in_order(runs) == before:
+            runs = await self._query_runs(trace_id)
+            if _is_complete(runs) and _sort_runs(runs) == previous:
                 return runs, True
-            if left_s <= 0:
+            if remaining_s <= 0:
                 return runs, False
             # A trace arrives some seconds after its job.
-            await self._patience.sleep(min(TRACE_POLL_S, left_s))
-            left_s, before = left_s - TRACE_POLL_S, _in_order(runs)
+            await self._patience.sleep(min(TRACE_POLL_S, remaining_s))
+            remaining_s, previous = remaining_s - TRACE_POLL_S, _sort_runs(runs)
 
-    async def _found(self, trace_id: str) -> list[Any]:
+    async def _query_runs(self, trace_id: str) -> list[Any]:
         try:
-            runs = await self._client.trace(trace_id)
+            runs = await self._client.query_trace(trace_id)
         except SourceUnavailable:
             return []
         if not runs and self._production is not None and self._production_id is not None:
             # As above: a key that cannot see production cannot have written there.
             with suppress(SourceUnavailable):
-                if await self._production.trace(trace_id):
+                if await self._production.query_trace(trace_id):
                     raise ConfigError(_LANDED.format("langsmith.production_project", trace_id))
         return runs
 
@@ -125,20 +125,20 @@ _LANDED: Final = (
 )
 
 
-def _in_order(runs: Sequence[Any]) -> list[Any]:
+def _sort_runs(runs: Sequence[Any]) -> list[Any]:
     """Runs as two readings can be compared, whatever page they came on."""
     return sorted(runs, key=lambda run: str(run.get("id")))
 
 
-def _is_whole(runs: Sequence[Any]) -> bool:
+def _is_complete(runs: Sequence[Any]) -> bool:
     """Whether a trace has its root, and that has ended: runs are sent in parts."""
     return any(run.get("is_root") and run.get("end_time") for run in runs)
 
 
-async def _configured(asking: Awaitable[str]) -> str:
+async def _require_project(project_id: Awaitable[str]) -> str:
     """A project that must be there: without it nobody can say where a trace lies."""
     try:
-        return await asking
+        return await project_id
     except SourceUnavailable as error:
         raise ConfigError(f"[targets.NAME.langsmith]: {error}") from None
 
@@ -150,7 +150,7 @@ class TracePatience(NamedTuple):
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
-def tracing_key(settings: LangSmithSettings, environment: Mapping[str, str]) -> str:
+def load_tracing_key(settings: LangSmithSettings, environment: Mapping[str, str]) -> str:
     """The key that reads traces and writes experiments; `ConfigError` names the variable that should hold it."""
     key = environment.get(settings.key_env)
     if not key:
@@ -159,24 +159,24 @@ def tracing_key(settings: LangSmithSettings, environment: Mapping[str, str]) -> 
 
 
 @asynccontextmanager
-async def opened_traces(
+async def open_traces(
     settings: TracingSettings,
     environment: Mapping[str, str],
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncGenerator[LangSmithTraces]:
     """The traces of a target while its ``with`` block lasts. `ConfigError` without a key or the project."""
-    key = tracing_key(settings, environment)
-    elsewhere = settings.production_api_url not in (None, settings.api_url)
-    named = None if elsewhere else settings.production_project
+    key = load_tracing_key(settings, environment)
+    is_elsewhere = settings.production_api_url not in (None, settings.api_url)
+    production_project = None if is_elsewhere else settings.production_project
     async with AsyncExitStack() as stack:
         clients = [
             await stack.enter_async_context(
-                LangSmithClient.opened(settings.access(project), key, sleep, "langsmith.key_env")
+                LangSmithClient.connect(settings.build_access(project), key, sleep, "langsmith.key_env")
             )
-            for project in (settings.project, named)
+            for project in (settings.project, production_project)
             if project is not None
         ]
         patience = TracePatience(settings.trace_patience_s, sleep)
-        traces = LangSmithTraces(clients[0], clients[1] if named is not None else None, patience)
+        traces = LangSmithTraces(clients[0], clients[1] if production_project is not None else None, patience)
         await traces.prepare()
         yield traces

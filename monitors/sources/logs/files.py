@@ -82,13 +82,13 @@ class LocalLog:
         """The files, open until the context ends. `SourceUnavailable` names the one that cannot be read."""
         with ExitStack() as stack:
             newest = _open_local(self._path, stack)
-            beside = sorted(self._path.parent.glob(self._pattern)) if self._path.parent.is_dir() else []
-            seen = {newest.identity} if newest else set[tuple[int, int]]()
+            paths = sorted(self._path.parent.glob(self._pattern)) if self._path.parent.is_dir() else []
+            identities = {newest.identity} if newest else set[tuple[int, int]]()
             rotated: list[LogFile] = []
-            for path in beside:
+            for path in paths:
                 file = _open_local(path, stack) if path != self._path else None
-                if file is not None and file.identity not in seen:  # renamed between two opens
-                    seen.add(file.identity)
+                if file is not None and file.identity not in identities:  # renamed between two opens
+                    identities.add(file.identity)
                     rotated.append(file)
             yield LogFiles(newest, sorted(rotated, key=lambda file: file.modified_ns))
 
@@ -122,10 +122,10 @@ class _ArchivedFile:
     @property
     def size(self) -> int:
         if self._size is None:
-            self._size = self._unpacked_size()
+            self._size = self._measure_unpacked_size()
         return self._size
 
-    def _unpacked_size(self) -> int:
+    def _measure_unpacked_size(self) -> int:
         try:
             return self._unpacked.seek(0, os.SEEK_END)
         except (EOFError, OSError, zlib.error):
@@ -151,8 +151,8 @@ def _open_local(path: Path, stack: ExitStack) -> _PlainFile | _ArchivedFile | No
 HEAD_BYTES: Final = 1 << 16
 """How much of the start an open file keeps in memory: all that marks read there."""
 DEFAULT_HUB: Final = "https://huggingface.co"
-TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
-_TOTAL: Final = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)", re.ASCII)
+REQUEST_TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
+_CONTENT_RANGE: Final = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)", re.ASCII)
 _HUB_FILE: Final = re.compile(
     r"hf://(?P<kind>datasets/|spaces/)?(?P<owner>[\w.-]+)/(?P<name>[\w.-]+)(?:@(?P<revision>[\w./-]+?))?/(?P<path>.+)"
 )
@@ -171,7 +171,7 @@ class RemoteLog:
     @contextmanager
     def poll(self) -> Generator[LogFiles]:
         """The file as it is now. `SourceUnavailable` names the host and what it answered."""
-        with httpx.Client(headers=self._headers, timeout=TIMEOUT, follow_redirects=True) as client:
+        with httpx.Client(headers=self._headers, timeout=REQUEST_TIMEOUT, follow_redirects=True) as client:
             file = _open_remote(client, self._url)
             yield LogFiles(file, ())
 
@@ -182,7 +182,7 @@ class _RemoteFile:
     archive = False
 
     def __init__(self, client: httpx.Client, url: str, *, size: int, modified_ns: int) -> None:
-        self.name, self.size, self.modified_ns = _host(url), size, modified_ns
+        self.name, self.size, self.modified_ns = _host_of(url), size, modified_ns
         self._client, self._url = client, url
         self._head = b""
         self._last: tuple[int, bytes] = (0, b"")
@@ -192,22 +192,22 @@ class _RemoteFile:
         if start >= end:
             return b""
         if end <= HEAD_BYTES:
-            self._head = self._head or self._fetched(0, min(HEAD_BYTES, self.size))
+            self._head = self._head or self._fetch_range(0, min(HEAD_BYTES, self.size))
             return self._head[start:end]
         at, buffered = self._last
         if not (at <= start and end <= at + len(buffered)):
-            at, buffered = self._last = start, self._fetched(start, end)
+            at, buffered = self._last = start, self._fetch_range(start, end)
         return buffered[start - at : end - at]
 
-    def _fetched(self, start: int, end: int) -> bytes:
+    def _fetch_range(self, start: int, end: int) -> bytes:
         """Bytes from ``start`` to before ``end``; of an answer that holds more, no more than that is read."""
-        with _streamed(self._client, self._url, start, end) as answer:
-            if answer.status_code != HTTPStatus.PARTIAL_CONTENT or _total(answer) < self.size:
+        with _stream_range(self._client, self._url, start, end) as response:
+            if response.status_code != HTTPStatus.PARTIAL_CONTENT or _parse_total_size(response) < self.size:
                 raise SourceUnavailable(
                     f"{self.name}: the log was changed while it was read; the next poll begins anew"
                 )
             content = bytearray()
-            for chunk in answer.iter_bytes():
+            for chunk in response.iter_bytes():
                 content += chunk[: end - start - len(content)]
         if len(content) < end - start:
             raise SourceUnavailable(
@@ -216,47 +216,50 @@ class _RemoteFile:
         return bytes(content)
 
 
-def remote_log(at: str, environment: Mapping[str, str]) -> LogPlace:
+def build_remote_log(address: str, environment: Mapping[str, str]) -> LogPlace:
     """The log at an address or in a Hub repository. `ConfigError` for an address that names no file."""
-    if at.startswith(HUB_PREFIX):
-        return RemoteLog(hub_url(at, environment.get("HF_ENDPOINT")), headers=_bearer(environment.get("HF_TOKEN")))
-    return RemoteLog(at, headers=_bearer(environment.get("LOOKOUT_LOG_TOKEN")))
-
-
-def hub_url(at: str, endpoint: str | None = None) -> str:
-    """Where a Hub file is downloaded: ``hf://datasets/owner/name/path``, with ``@revision`` after the name."""
-    found = _HUB_FILE.fullmatch(at)
-    if found is None:
-        raise ConfigError(
-            f"{at}: expected hf://datasets/owner/name/path/to/file.jsonl, with @revision after the name"
+    if address.startswith(HUB_PREFIX):
+        return RemoteLog(
+            build_hub_url(address, environment.get("HF_ENDPOINT")),
+            headers=_build_bearer_headers(environment.get("HF_TOKEN")),
         )
-    repository = f"{found['kind'] or ''}{found['owner']}/{found['name']}"
+    return RemoteLog(address, headers=_build_bearer_headers(environment.get("LOOKOUT_LOG_TOKEN")))
+
+
+def build_hub_url(address: str, endpoint: str | None = None) -> str:
+    """Where a Hub file is downloaded: ``hf://datasets/owner/name/path``, with ``@revision`` after the name."""
+    match = _HUB_FILE.fullmatch(address)
+    if match is None:
+        raise ConfigError(
+            f"{address}: expected hf://datasets/owner/name/path/to/file.jsonl, with @revision after the name"
+        )
+    repository = f"{match['kind'] or ''}{match['owner']}/{match['name']}"
     hub = (endpoint or DEFAULT_HUB).rstrip("/")
-    return f"{hub}/{repository}/resolve/{found['revision'] or 'main'}/{found['path']}"
+    return f"{hub}/{repository}/resolve/{match['revision'] or 'main'}/{match['path']}"
 
 
-def _bearer(token: str | None) -> Mapping[str, str]:
+def _build_bearer_headers(token: str | None) -> Mapping[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def _open_remote(client: httpx.Client, url: str) -> _RemoteFile | None:
-    with _streamed(client, url, 0, 1) as answer:
-        status, modified = answer.status_code, _modified_ns(answer)
+    with _stream_range(client, url, 0, 1) as response:
+        status, modified = response.status_code, _parse_modified_ns(response)
         if status == HTTPStatus.PARTIAL_CONTENT:
-            return _RemoteFile(client, url, size=_total(answer), modified_ns=modified)
-        if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or _is_empty(answer):
+            return _RemoteFile(client, url, size=_parse_total_size(response), modified_ns=modified)
+        if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or _is_empty(response):
             return _RemoteFile(client, url, size=0, modified_ns=modified)
         if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
             return None
-        raise SourceUnavailable(f"{_host(url)}: {_why_not(status)}")
+        raise SourceUnavailable(f"{_host_of(url)}: {_describe_refusal(status)}")
 
 
-def _is_empty(answer: httpx.Response) -> bool:
+def _is_empty(response: httpx.Response) -> bool:
     """An empty file has no first byte to ask for, so some servers send it whole."""
-    return answer.status_code == HTTPStatus.OK and answer.headers.get("content-length") == "0"
+    return response.status_code == HTTPStatus.OK and response.headers.get("content-length") == "0"
 
 
-def _why_not(status: int) -> str:
+def _describe_refusal(status: int) -> str:
     if status == HTTPStatus.OK:
         return "does not answer range requests, so a log cannot be followed there"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
@@ -265,28 +268,28 @@ def _why_not(status: int) -> str:
 
 
 @contextmanager
-def _streamed(client: httpx.Client, url: str, start: int, end: int) -> Generator[httpx.Response]:
+def _stream_range(client: httpx.Client, url: str, start: int, end: int) -> Generator[httpx.Response]:
     try:
-        with client.stream("GET", url, headers={"Range": f"bytes={start}-{end - 1}"}) as answer:
-            yield answer
+        with client.stream("GET", url, headers={"Range": f"bytes={start}-{end - 1}"}) as response:
+            yield response
     except httpx.HTTPError as error:
-        raise SourceUnavailable(f"{_host(url)}: the log cannot be read: {type(error).__name__}") from None
+        raise SourceUnavailable(f"{_host_of(url)}: the log cannot be read: {type(error).__name__}") from None
 
 
-def _total(answer: httpx.Response) -> int:
-    found = _TOTAL.fullmatch(answer.headers.get("content-range", ""))
-    if found is None:
-        raise SourceUnavailable(f"{answer.url.host}: does not say how long the log is, so it cannot be followed")
-    return int(found[1])
+def _parse_total_size(response: httpx.Response) -> int:
+    match = _CONTENT_RANGE.fullmatch(response.headers.get("content-range", ""))
+    if match is None:
+        raise SourceUnavailable(f"{response.url.host}: does not say how long the log is, so it cannot be followed")
+    return int(match[1])
 
 
-def _modified_ns(answer: httpx.Response) -> int:
+def _parse_modified_ns(response: httpx.Response) -> int:
     """The modification time by the server's clock, in whole seconds; 0 where it says nothing."""
     try:
-        return int(parsedate_to_datetime(answer.headers.get("last-modified", "")).timestamp()) * 10**9
+        return int(parsedate_to_datetime(response.headers.get("last-modified", "")).timestamp()) * 10**9
     except (TypeError, ValueError):
         return 0
 
 
-def _host(url: str) -> str:
+def _host_of(url: str) -> str:
     return httpx.URL(url).host

@@ -39,55 +39,55 @@ class LogLine(NamedTuple):
     sha256: str
 
 
-def complete_lines(file: LogFile, start: int, generation: int, *, longest_bytes: int) -> Iterator[LogLine]:
+def read_complete_lines(file: LogFile, start: int, generation: int, *, max_bytes: int) -> Iterator[LogLine]:
     """Every line from ``start`` that has its end. Of one longer than ``longest_bytes`` only the start is stored.
 
     Memory stays within a chunk and the longest line. A last line without an end is left for another time.
     """
-    place, open_line = start, _OpenLine(start, longest_bytes)
-    while chunk := file.read(place, CHUNK_BYTES):
-        place += len(chunk)
+    position, open_line = start, _OpenLine(start, max_bytes)
+    while chunk := file.read(position, CHUNK_BYTES):
+        position += len(chunk)
         first, *pieces = chunk.split(b"\n")
         open_line.add(first)
         if not pieces:
             continue
-        yield open_line.closed(generation)
+        yield open_line.to_line(generation)
         offset = open_line.end + 1
         for piece in pieces[:-1]:
-            yield _whole(generation, offset, piece, longest_bytes)
+            yield _build_line(generation, offset, piece, max_bytes)
             offset += len(piece) + 1
-        open_line = _OpenLine(offset, longest_bytes)
+        open_line = _OpenLine(offset, max_bytes)
         open_line.add(pieces[-1])
 
 
-def rest_of(file: LogFile, start: int, generation: int, *, longest_bytes: int) -> LogLine:
+def read_rest(file: LogFile, start: int, generation: int, *, max_bytes: int) -> LogLine:
     """What stands from ``start`` to the end of the file, as one line: it has no line's end."""
-    line = _OpenLine(start, longest_bytes)
-    place = start
-    while chunk := file.read(place, CHUNK_BYTES):
-        place += len(chunk)
+    line = _OpenLine(start, max_bytes)
+    position = start
+    while chunk := file.read(position, CHUNK_BYTES):
+        position += len(chunk)
         line.add(chunk)
-    return line.closed(generation)
+    return line.to_line(generation)
 
 
-def _whole(generation: int, offset: int, line: bytes, longest_bytes: int) -> LogLine:
+def _build_line(generation: int, offset: int, line: bytes, max_bytes: int) -> LogLine:
     """A line that lies in one chunk, as nearly all do."""
-    return LogLine(generation, offset, line[:longest_bytes], len(line), hashlib.sha256(line).hexdigest())
+    return LogLine(generation, offset, line[:max_bytes], len(line), hashlib.sha256(line).hexdigest())
 
 
 class _OpenLine:
     """A line whose end has not come yet."""
 
-    def __init__(self, offset: int, longest_bytes: int) -> None:
+    def __init__(self, offset: int, max_bytes: int) -> None:
         self.end = self._offset = offset
-        self._longest, self._bytes, self._digest = longest_bytes, b"", hashlib.sha256()
+        self._max_bytes, self._bytes, self._digest = max_bytes, b"", hashlib.sha256()
 
     def add(self, piece: bytes) -> None:
         self.end += len(piece)
         self._digest.update(piece)
-        self._bytes += piece[: max(0, self._longest - len(self._bytes))]
+        self._bytes += piece[: max(0, self._max_bytes - len(self._bytes))]
 
-    def closed(self, generation: int) -> LogLine:
+    def to_line(self, generation: int) -> LogLine:
         return LogLine(
             generation=generation,
             offset=self._offset,
@@ -97,54 +97,54 @@ class _OpenLine:
         )
 
 
-STARTS = (64, 256, 1_024, 4_096, 16_384, 65_536)
+START_LENGTHS = (64, 256, 1_024, 4_096, 16_384, 65_536)
 """Bytes at the start of a file that are digested. An entry with a time and a text is longer than the first."""
 TAIL_BYTES = 4_096
 """With a time in every line, down to the second at least, two logs that agree in so many bytes are one."""
 
 
-def mark(file: LogFile, offset: int, generation: int) -> FileMark:
+def mark_file(file: LogFile, offset: int, generation: int) -> FileMark:
     """The mark of a file that was read up to ``offset``."""
     tail = min(TAIL_BYTES, offset)
     return FileMark(
         generation=generation,
         offset=offset,
-        starts_sha256=tuple(_digest(file.read(0, length)) for length in STARTS if length <= offset),
+        starts_sha256=tuple(_hash_content(file.read(0, length)) for length in START_LENGTHS if length <= offset),
         tail_bytes=tail,
-        tail_sha256=_digest(file.read(offset - tail, tail)),
+        tail_sha256=_hash_content(file.read(offset - tail, tail)),
     )
 
 
-def is_same(file: LogFile, known: FileMark) -> bool:
+def is_marked_file(file: LogFile, mark: FileMark) -> bool:
     """Whether this is the marked file, perhaps longer by now. A file of which nothing was read is any file."""
-    if file.size < known.offset or (known.starts_sha256 and not _starts_alike(file, known)):
+    if file.size < mark.offset or (mark.starts_sha256 and not _has_same_start(file, mark)):
         return False
-    return _digest(file.read(known.offset - known.tail_bytes, known.tail_bytes)) == known.tail_sha256
+    return _hash_content(file.read(mark.offset - mark.tail_bytes, mark.tail_bytes)) == mark.tail_sha256
 
 
-def is_older_copy(file: LogFile, known: FileMark) -> bool:
+def is_older_copy(file: LogFile, mark: FileMark) -> bool:
     """Whether this is a copy of the marked file from a time when less of it was there: all of it was read."""
-    return file.size < known.offset and _starts_alike(file, known)
+    return file.size < mark.offset and _has_same_start(file, mark)
 
 
-def common_start(file: LogFile, known: FileMark) -> int:
+def find_common_start(file: LogFile, mark: FileMark) -> int:
     """Up to which line's end a file that took the marked one's place begins with what was already read."""
-    if is_older_copy(file, known):
+    if is_older_copy(file, mark):
         return file.size
-    agreed = [
+    matching_lengths = [
         length
-        for length, digest in zip(STARTS, known.starts_sha256, strict=False)
-        if length <= file.size and _digest(file.read(0, length)) == digest
+        for length, digest in zip(START_LENGTHS, mark.starts_sha256, strict=False)
+        if length <= file.size and _hash_content(file.read(0, length)) == digest
     ]
-    return file.read(0, agreed[-1]).rfind(b"\n") + 1 if agreed else 0
+    return file.read(0, matching_lengths[-1]).rfind(b"\n") + 1 if matching_lengths else 0
 
 
-def _starts_alike(file: LogFile, known: FileMark) -> bool:
-    lengths = [length for length in STARTS[: len(known.starts_sha256)] if length <= file.size]
-    return bool(lengths) and _digest(file.read(0, lengths[-1])) == known.starts_sha256[len(lengths) - 1]
+def _has_same_start(file: LogFile, mark: FileMark) -> bool:
+    lengths = [length for length in START_LENGTHS[: len(mark.starts_sha256)] if length <= file.size]
+    return bool(lengths) and _hash_content(file.read(0, lengths[-1])) == mark.starts_sha256[len(lengths) - 1]
 
 
-def _digest(content: bytes) -> str:
+def _hash_content(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
@@ -163,90 +163,92 @@ class Plan(NamedTuple):
     issues: tuple[LogWarning, ...] = ()
 
 
-def plan(files: LogFiles, log: Identifier, cursor: LogCursor | None) -> Plan:
+def plan_stretches(files: LogFiles, log: Identifier, cursor: LogCursor | None) -> Plan:
     """What to read at this poll. Without a cursor, the newest file from its start; rotated ones are history."""
     if cursor is None:
-        return Plan((Stretch(files.newest, 0, 0),)) if files.newest else Plan((), (_never_there(log),))
-    late = _late(files, cursor)
+        return Plan((Stretch(files.newest, 0, 0),)) if files.newest else Plan((), (_build_missing_warning(log),))
+    late_stretches = _find_late_stretches(files, cursor)
     current = cursor.current
-    if files.newest is not None and current.offset > 0 and is_same(files.newest, current):
-        return Plan((*late, Stretch(files.newest, current.offset, current.generation)))
-    moved = _moved(files, current)
-    between = _between(files, cursor, moved)
-    missing = files.newest is None and not between
+    if files.newest is not None and current.offset > 0 and is_marked_file(files.newest, current):
+        return Plan((*late_stretches, Stretch(files.newest, current.offset, current.generation)))
+    moved_file = _find_moved_file(files, current)
+    unread_rotated = _list_unread_rotated(files, cursor, moved_file)
+    is_missing = files.newest is None and not unread_rotated
     issues: tuple[LogWarning, ...] = ()
-    if moved is None and current.offset > 0:
-        issues = (_gap_issue(log, current, missing=missing),)
-    elif missing and cursor.nothing_read:
-        issues = (_never_there(log),)
-    finished = (Stretch(moved, current.offset, current.generation),) if moved is not None else ()
-    return Plan((*late, *finished, *_anew(files.newest, between, current)), issues)
+    if moved_file is None and current.offset > 0:
+        issues = (_build_gap_warning(log, current, is_missing=is_missing),)
+    elif is_missing and cursor.nothing_read:
+        issues = (_build_missing_warning(log),)
+    finished = (Stretch(moved_file, current.offset, current.generation),) if moved_file is not None else ()
+    return Plan((*late_stretches, *finished, *_plan_new_files(files.newest, unread_rotated, current)), issues)
 
 
-def _never_there(log: Identifier) -> LogWarning:
+def _build_missing_warning(log: Identifier) -> LogWarning:
     return LogWarning(
         log=log, kind=LogWarningKind.MISSING, generation=0, offset=0, detail="there is no such file yet"
     )
 
 
-def _late(files: LogFiles, cursor: LogCursor) -> tuple[Stretch, ...]:
+def _find_late_stretches(files: LogFiles, cursor: LogCursor) -> tuple[Stretch, ...]:
     """What was added to files of earlier generations. Nothing is ever added to an archive."""
     plain = [file for file in files.rotated if not file.archive]
-    grown = ((known, _same(plain, known)) for known in reversed(cursor.earlier))
+    marked_files = ((mark, _find_marked_file(plain, mark)) for mark in reversed(cursor.earlier))
     return tuple(
-        Stretch(file, known.offset, known.generation)
-        for known, file in grown
-        if file is not None and file.size > known.offset
+        Stretch(file, mark.offset, mark.generation)
+        for mark, file in marked_files
+        if file is not None and file.size > mark.offset
     )
 
 
-def _moved(files: LogFiles, current: FileMark) -> LogFile | None:
+def _find_moved_file(files: LogFiles, current: FileMark) -> LogFile | None:
     """Where the file that was being read lies now. A cursor that has read nothing has nothing to finish."""
-    return _same(files.rotated, current) if current.offset > 0 else None
+    return _find_marked_file(files.rotated, current) if current.offset > 0 else None
 
 
-def _between(files: LogFiles, cursor: LogCursor, moved: LogFile | None) -> list[LogFile]:
+def _list_unread_rotated(files: LogFiles, cursor: LogCursor, moved_file: LogFile | None) -> list[LogFile]:
     """Files that came and were put aside since the last poll: newer than it, and none that is known."""
     return [
         file
         for file in files.rotated
-        if file is not moved
+        if file is not moved_file
         and file.modified_ns >= cursor.modified_ns
         and not any(
-            known.offset > 0 and (is_same(file, known) or is_older_copy(file, known))
-            for known in (cursor.current, *cursor.earlier)
+            mark.offset > 0 and (is_marked_file(file, mark) or is_older_copy(file, mark))
+            for mark in (cursor.current, *cursor.earlier)
         )
     ]
 
 
-def _anew(newest: LogFile | None, between: list[LogFile], current: FileMark) -> tuple[Stretch, ...]:
+def _plan_new_files(
+    newest: LogFile | None, unread_rotated: list[LogFile], current: FileMark
+) -> tuple[Stretch, ...]:
     """Files started since the last poll, each a generation of its own."""
     first = current.generation + (1 if current.offset > 0 else 0)
-    stretches = [Stretch(file, 0, first + number) for number, file in enumerate(between)]
+    stretches = [Stretch(file, 0, first + number) for number, file in enumerate(unread_rotated)]
     if newest is not None:
-        stretches.append(Stretch(newest, common_start(newest, current), first + len(between)))
+        stretches.append(Stretch(newest, find_common_start(newest, current), first + len(unread_rotated)))
     return tuple(stretches)
 
 
-def _same(files: Sequence[LogFile], known: FileMark) -> LogFile | None:
+def _find_marked_file(files: Sequence[LogFile], mark: FileMark) -> LogFile | None:
     """The marked file; of several copies the longest."""
-    return max((file for file in files if is_same(file, known)), key=lambda file: file.size, default=None)
+    return max((file for file in files if is_marked_file(file, mark)), key=lambda file: file.size, default=None)
 
 
-def _gap_issue(log: Identifier, current: FileMark, *, missing: bool) -> LogWarning:
-    kind = LogWarningKind.MISSING if missing else LogWarningKind.REPLACED
-    happened = "it is gone" if missing else "it was emptied, replaced or deleted"
+def _build_gap_warning(log: Identifier, current: FileMark, *, is_missing: bool) -> LogWarning:
+    kind = LogWarningKind.MISSING if is_missing else LogWarningKind.REPLACED
+    cause = "it is gone" if is_missing else "it was emptied, replaced or deleted"
     return LogWarning(
         log=log,
         kind=kind,
         generation=current.generation,
         offset=current.offset,
-        detail=f"{happened}, and no rotated copy of it lies beside it; "
+        detail=f"{cause}, and no rotated copy of it lies beside it; "
         f"what was written to it after byte {current.offset:,} is lost",
     )
 
 
-WATCHED_GENERATIONS = 16
+MAX_WATCHED_GENERATIONS = 16
 """Earlier files that are polled again: more than any rotation scheme keeps within the life of a writer."""
 
 
@@ -275,7 +277,7 @@ class LogBatch(NamedTuple):
     issues: tuple[LogWarning, ...] = ()
 
 
-def follow(
+def read_new_batches(
     files: LogFiles,
     log: Identifier,
     cursor: LogCursor | None,
@@ -288,16 +290,16 @@ def follow(
     ``is_whole`` says of a last line without a line's end whether it can be taken as it is: some writers put the
     line's end before each entry. What is not whole waits.
     """
-    planned = plan(files, log, cursor)
+    plan = plan_stretches(files, log, cursor)
     reading = _Reading(log, cursor, is_whole, limits, history_to=files.newest.size if files.newest else 0)
-    if planned.issues:
-        yield reading.batch((), planned.issues) if cursor is None else LogBatch((), cursor, planned.issues)
-    for stretch in planned.stretches:
+    if plan.issues:
+        yield reading.build_batch((), plan.issues) if cursor is None else LogBatch((), cursor, plan.issues)
+    for stretch in plan.stretches:
         yield from reading.read(stretch)
     if files.newest is not None:
         reading.modified_ns = files.newest.modified_ns
-    if reading.moved:
-        yield reading.batch(())
+    if reading.has_changes:
+        yield reading.build_batch(())
 
 
 class _Reading:
@@ -320,16 +322,16 @@ class _Reading:
         self._reported = cursor
 
     @property
-    def moved(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether anything is known now that was not when it was last reported."""
-        return self._reported is None or self._standing(self._reported.sequence) != self._reported
+        return self._reported is None or self._build_cursor(self._reported.sequence) != self._reported
 
-    def batch(self, lines: tuple[LogLine, ...], issues: tuple[LogWarning, ...] = ()) -> LogBatch:
+    def build_batch(self, lines: tuple[LogLine, ...], issues: tuple[LogWarning, ...] = ()) -> LogBatch:
         """What was read, and the next step's cursor."""
-        self._reported = self._standing(1 if self._reported is None else self._reported.sequence + 1)
+        self._reported = self._build_cursor(1 if self._reported is None else self._reported.sequence + 1)
         return LogBatch(lines, self._reported, issues)
 
-    def _standing(self, sequence: int) -> LogCursor:
+    def _build_cursor(self, sequence: int) -> LogCursor:
         return LogCursor(
             log=self._log,
             sequence=sequence,
@@ -343,32 +345,32 @@ class _Reading:
         """The stretch in batches; a batch ends where a line ends."""
         lines: list[LogLine] = []
         held, offset = 0, stretch.start
-        longest = self._limits.longest_bytes
-        for line in complete_lines(stretch.file, stretch.start, stretch.generation, longest_bytes=longest):
+        max_bytes = self._limits.longest_bytes
+        for line in read_complete_lines(stretch.file, stretch.start, stretch.generation, max_bytes=max_bytes):
             lines.append(line)
             held, offset = held + len(line.raw), line.offset + line.length + 1
             if held >= self._limits.batch_bytes or len(lines) >= self._limits.batch_lines:
-                self._place(mark(stretch.file, offset, stretch.generation))
-                yield self.batch(tuple(lines))
+                self._store_mark(mark_file(stretch.file, offset, stretch.generation))
+                yield self.build_batch(tuple(lines))
                 lines, held = [], 0
-        rest = rest_of(stretch.file, offset, stretch.generation, longest_bytes=longest)
+        rest = read_rest(stretch.file, offset, stretch.generation, max_bytes=max_bytes)
         if rest.length == len(rest.raw) > 0 and self._is_whole(rest.raw):
             lines.append(rest)
             offset += rest.length
-        self._place(mark(stretch.file, offset, stretch.generation))
+        self._store_mark(mark_file(stretch.file, offset, stretch.generation))
         if lines:
-            yield self.batch(tuple(lines))
+            yield self.build_batch(tuple(lines))
 
-    def _place(self, reached: FileMark) -> None:
+    def _store_mark(self, mark: FileMark) -> None:
         """Put a mark where it belongs: an earlier file's, the current one's, or that of a file started anew."""
         current = self._current
-        if current.generation == reached.generation:
-            self._current = reached
-        elif reached.generation < current.generation:
+        if current.generation == mark.generation:
+            self._current = mark
+        elif mark.generation < current.generation:
             self._earlier = tuple(
-                reached if known.generation == reached.generation else known for known in self._earlier
+                mark if earlier.generation == mark.generation else earlier for earlier in self._earlier
             )
         else:
-            read = (current,) if current.offset > 0 else ()
-            self._earlier = (*read, *self._earlier)[:WATCHED_GENERATIONS]
-            self._current = reached
+            finished = (current,) if current.offset > 0 else ()
+            self._earlier = (*finished, *self._earlier)[:MAX_WATCHED_GENERATIONS]
+            self._current = mark

@@ -20,14 +20,14 @@ from typing import Final, NamedTuple
 from monitors.errors import ConfigError
 from monitors.records.estimates import GradedStratum, NightlyPlan, NoForecast, RateForecast, StratumPlan
 from monitors.records.traffic import StratumCount
-from monitors.sources.sampling.sample import DEFAULT_PRIOR, ExpectedRate, as_said_by_judge
+from monitors.sources.sampling.sample import DEFAULT_PRIOR, ExpectedRate, compute_judged_rate
 from monitors.sources.sampling.settings import SamplingSettings
-from monitors.stats.agreement import Confusion, Estimate, corrected_pass_rate
-from monitors.stats.stratified import rate_interval
+from monitors.stats.agreement import Confusion, Estimate, compute_corrected_pass_rate
+from monitors.stats.stratified import compute_rate_interval
 
-POINTS = 256
+POINT_COUNT = 256
 """With so many the expected width of five strata was within 1 % of the mean over 20,000 random runs."""
-_REST = 1e-9
+_NEGLIGIBLE_CHANCE = 1e-9
 """Numbers of failures that are together less likely than this are left out."""
 
 
@@ -39,7 +39,7 @@ class ExpectedStratum(NamedTuple):
     expected: ExpectedRate
 
 
-def expected_interval(
+def compute_expected_interval(
     strata: Sequence[ExpectedStratum], *, confusion: Confusion | None = None, confidence: float = 0.95
 ) -> tuple[Estimate, bool]:
     """The expected rate with the averages of both limits, and whether judge errors will have been taken out.
@@ -47,84 +47,86 @@ def expected_interval(
     ``value`` is the true rate that is expected. Strata of which nothing will be graded widen the interval by all
     they are. ``ValueError`` when nothing will be graded at all.
     """
-    corrects = confusion is not None and _allows_correction(confusion)
-    seen = [_counts(one, confusion if corrects else None) for one in strata]
-    found = [
-        rate_interval(_graded_counts(strata, seen, point), confusion=confusion, confidence=confidence)
-        for point in _points(len(strata))
+    corrects = confusion is not None and _can_correct(confusion)
+    distributions = [_compute_count_distribution(stratum, confusion if corrects else None) for stratum in strata]
+    estimates = [
+        compute_rate_interval(
+            _build_graded_counts(strata, distributions, point), confusion=confusion, confidence=confidence
+        )
+        for point in _build_points(len(strata))
     ]
-    there = sum(one.conversations for one in strata)
-    rate = fsum(one.conversations * one.expected.rate for one in strata) / there
-    low, high = (fsum(ends) / len(found) for ends in zip(*(one[1:] for one in found), strict=True))
+    conversations = sum(stratum.conversations for stratum in strata)
+    rate = fsum(stratum.conversations * stratum.expected.rate for stratum in strata) / conversations
+    low, high = (fsum(ends) / len(estimates) for ends in zip(*(stratum[1:] for stratum in estimates), strict=True))
     return Estimate(rate, low, high), corrects
 
 
-def _allows_correction(confusion: Confusion) -> bool:
-    return corrected_pass_rate(1, 1, confusion) is not None
+def _can_correct(confusion: Confusion) -> bool:
+    return compute_corrected_pass_rate(1, 1, confusion) is not None
 
 
-def _graded_counts(
-    strata: Sequence[ExpectedStratum], seen: Sequence[Sequence[float]], point: Sequence[float]
+def _build_graded_counts(
+    strata: Sequence[ExpectedStratum], distributions: Sequence[Sequence[float]], point: Sequence[float]
 ) -> Sequence[GradedStratum]:
     """The run at one point of the cube: in each stratum as many failures as its coordinate says."""
     return [
         GradedStratum(
-            stratum=f"s{place}",
-            conversations=one.conversations,
-            sampled=one.graded,
-            graded=one.graded,
-            failures=min(one.graded, bisect_left(cumulated, at)),
+            stratum=f"s{index}",
+            conversations=stratum.conversations,
+            sampled=stratum.graded,
+            graded=stratum.graded,
+            failures=min(stratum.graded, bisect_left(distribution, coordinate)),
         )
-        for place, (one, cumulated, at) in enumerate(zip(strata, seen, point, strict=True))
+        for index, (stratum, distribution, coordinate) in enumerate(zip(strata, distributions, point, strict=True))
     ]
 
 
-def _points(dimensions: int) -> Sequence[Sequence[float]]:
-    steps = [1 / POINTS, *(sqrt(prime) % 1 for prime in _primes(dimensions - 1))]
-    return [[((number + 0.5) * step) % 1 for step in steps[:dimensions]] for number in range(POINTS)]
+def _build_points(dimensions: int) -> Sequence[Sequence[float]]:
+    steps = [1 / POINT_COUNT, *(sqrt(prime) % 1 for prime in _list_primes(dimensions - 1))]
+    return [[((number + 0.5) * step) % 1 for step in steps[:dimensions]] for number in range(POINT_COUNT)]
 
 
-def _primes(count: int) -> Sequence[int]:
-    found: list[int] = []
+def _list_primes(count: int) -> Sequence[int]:
+    primes: list[int] = []
     candidate = 2
-    while len(found) < count:
-        if all(candidate % each for each in range(2, isqrt(candidate) + 1)):
-            found.append(candidate)
+    while len(primes) < count:
+        if all(candidate % divisor for divisor in range(2, isqrt(candidate) + 1)):
+            primes.append(candidate)
         candidate += 1
-    return found
+    return primes
 
 
-def _counts(one: ExpectedStratum, confusion: Confusion | None) -> Sequence[float]:
+def _compute_count_distribution(stratum: ExpectedStratum, confusion: Confusion | None) -> Sequence[float]:
     """How likely at most 0, 1, 2, … failures are, up to nearly certain."""
-    expected = as_said_by_judge(one.expected, confusion) if confusion else one.expected
-    return _cumulated(one.graded, *expected)
+    expected = compute_judged_rate(stratum.expected, confusion) if confusion else stratum.expected
+    return _cumulate_chances(stratum.graded, *expected)
 
 
 @lru_cache(1024)
-def _cumulated(graded: int, rate: float, weight: float) -> Sequence[float]:
+def _cumulate_chances(graded: int, rate: float, weight: float) -> Sequence[float]:
     if rate <= 0 or rate >= 1:
         return [0.0] * (graded if rate else 0) + [1.0]
-    return list(_until_certain(graded, rate, weight))
+    return list(_accumulate_until_certain(graded, rate, weight))
 
 
-def _until_certain(graded: int, rate: float, weight: float) -> Sequence[float]:
+def _accumulate_until_certain(graded: int, rate: float, weight: float) -> Sequence[float]:
     chances: list[float] = []
     for failures in range(graded + 1):
-        chances.append(exp(_log_chance(failures, graded, rate, weight)))
-        if sum(chances) > 1 - _REST:
+        chances.append(exp(_compute_log_chance(failures, graded, rate, weight)))
+        if sum(chances) > 1 - _NEGLIGIBLE_CHANCE:
             break
     return list(accumulate(chances))
 
 
-def _log_chance(failures: int, graded: int, rate: float, weight: float) -> float:
+def _compute_log_chance(failures: int, graded: int, rate: float, weight: float) -> float:
     ways = lgamma(graded + 1) - lgamma(failures + 1) - lgamma(graded - failures + 1)
     if weight == inf:
         return ways + failures * log(rate) + (graded - failures) * log1p(-rate)
     fails, passes = rate * weight, (1 - rate) * weight
-    return ways + _log_beta(failures + fails, graded - failures + passes) - _log_beta(fails, passes)
+    return ways + _compute_log_beta(failures + fails, graded - failures + passes) - _compute_log_beta(fails, passes)
 
 
-def _log_beta(first: float, second: float) -> float:
+def _compute_log_beta(first: float, second: float) -> float:
     return lgamma(first) + lgamma(second) - lgamma(first + second)
 
 
@@ -170,65 +172,69 @@ def plan_nightly(
 
     ``ConfigError`` when there is no conversation: a nightly run of nothing needs no plan.
     """
-    if not any(one.sampled for one in counts):
+    if not any(count.sampled for count in counts):
         raise ConfigError("there is no conversation to plan for; see whether the source has any of that night")
     severe = wanted[0].expected
-    calls = ceil(sum(one.sampled for one in counts) * grading.calls_per_conversation)
+    calls = ceil(sum(count.sampled for count in counts) * grading.calls_per_conversation)
     return NightlyPlan(
         strata=tuple(
             StratumPlan(
-                stratum=one.stratum,
-                conversations=one.conversations,
-                sampled=one.sampled,
-                expected_rate=severe.get(one.stratum, DEFAULT_PRIOR).rate,
+                stratum=count.stratum,
+                conversations=count.conversations,
+                sampled=count.sampled,
+                expected_rate=severe.get(count.stratum, DEFAULT_PRIOR).rate,
             )
-            for one in counts
+            for count in counts
         ),
         judge_calls=calls,
         cost_usd=(calls * grading.usd_per_call).quantize(_CENT, ROUND_HALF_UP),
-        rates=tuple(_forecast(counts, one, grading) for one in wanted),
-        notes=_notes(counts, settings),
+        rates=tuple(_forecast_rate(counts, count, grading) for count in wanted),
+        notes=_list_notes(counts, settings),
     )
 
 
-def _forecast(counts: Sequence[StratumCount], wanted: PlannedRate, grading: Grading) -> RateForecast | NoForecast:
+def _forecast_rate(
+    counts: Sequence[StratumCount], wanted: PlannedRate, grading: Grading
+) -> RateForecast | NoForecast:
     if wanted.why_none:
         return NoForecast(name=wanted.name, why=wanted.why_none)
     expected = [
         ExpectedStratum(
-            one.conversations,
-            _graded_share(one.sampled, wanted.graded_share),
-            wanted.expected.get(one.stratum, DEFAULT_PRIOR),
+            count.conversations,
+            _count_graded(count.sampled, wanted.graded_share),
+            wanted.expected.get(count.stratum, DEFAULT_PRIOR),
         )
-        for one in counts
+        for count in counts
     ]
-    found, corrects = expected_interval(expected, confusion=grading.confusion, confidence=grading.confidence)
+    estimate, corrects = compute_expected_interval(
+        expected, confusion=grading.confusion, confidence=grading.confidence
+    )
     return RateForecast(
         name=wanted.name,
-        expected_rate=found.value,
-        low=found.low,
-        high=found.high,
+        expected_rate=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
         confidence=grading.confidence,
         corrected=corrects,
         learnt=wanted.learnt,
     )
 
 
-def _graded_share(sampled: int, share: float) -> int:
+def _count_graded(sampled: int, share: float) -> int:
     """At least one of those sampled: that none will be graded is not what a plan is for."""
     return min(sampled, max(1, round(sampled * share)))
 
 
-def _notes(counts: Sequence[StratumCount], settings: SamplingSettings) -> tuple[str, ...]:
-    sampled, budget = sum(one.sampled for one in counts), settings.budget
-    whole = [one.stratum for one in counts if one.sampled == one.conversations]
+def _list_notes(counts: Sequence[StratumCount], settings: SamplingSettings) -> tuple[str, ...]:
+    sampled, budget = sum(count.sampled for count in counts), settings.budget
+    sampled_whole = [count.stratum for count in counts if count.sampled == count.conversations]
     missed = [
         str(sign)
         for sign in settings.certainty
-        if any(one.stratum.startswith(str(sign)) and one.sampled < one.conversations for one in counts)
+        if any(count.stratum.startswith(str(sign)) and count.sampled < count.conversations for count in counts)
     ]
     notes = [
-        f"sampled whole, so without sampling error: {', '.join(whole)}" if whole else "",
+        f"sampled whole, so without sampling error: {', '.join(sampled_whole)}" if sampled_whole else "",
         f"wanted whole but beyond the number: {', '.join(missed)}" if missed else "",
         f"{sampled} instead of {budget}: every stratum gives at least {settings.minimum_per_stratum}"
         if budget is not None and sampled > budget

@@ -36,7 +36,7 @@ from typing import Final, NamedTuple
 from monitors.records.estimates import GradedStratum
 from monitors.records.traffic import Conversation, SampledConversation, StratumCount
 from monitors.sources.sampling.settings import Allocation, SamplingSettings
-from monitors.sources.sampling.strata import Stratum, TargetFacts, strata, stratum_of
+from monitors.sources.sampling.strata import Stratum, TargetFacts, find_stratum, list_strata
 from monitors.stats.agreement import Confusion
 
 
@@ -54,32 +54,32 @@ DEFAULT_PRIOR = ExpectedRate(0.01, 20.0)
 """Before the first night: one in a hundred, believed as much as twenty conversations would make one believe it."""
 
 
-def expected_rates(
+def compute_expected_rates(
     strata: Iterable[str], earlier: Sequence[GradedStratum] = (), prior: ExpectedRate = DEFAULT_PRIOR
 ) -> Mapping[str, ExpectedRate]:
     """The rate of each stratum: the prior, and what earlier runs counted in it. They may repeat a stratum."""
-    found: dict[str, ExpectedRate] = {}
+    rates: dict[str, ExpectedRate] = {}
     for stratum in strata:
-        nightly_runs = [one for one in earlier if one.stratum == stratum]
-        graded, failures = sum(one.graded for one in nightly_runs), sum(one.failures for one in nightly_runs)
-        found[stratum] = _learnt(prior, failures, graded)
-    return found
+        nightly_runs = [run for run in earlier if run.stratum == stratum]
+        graded, failures = sum(run.graded for run in nightly_runs), sum(run.failures for run in nightly_runs)
+        rates[stratum] = _update_prior(prior, failures, graded)
+    return rates
 
 
-def as_said_by_judge(expected: ExpectedRate, confusion: Confusion) -> ExpectedRate:
+def compute_judged_rate(expected: ExpectedRate, confusion: Confusion) -> ExpectedRate:
     """The rate at which a judge that errs as in ``confusion`` will say that conversations failed.
 
     Its weight is that of the Beta distribution with the turned rate's mean and variance. Both kinds of answers must
     have been reviewed.
     """
     false_fails = confusion.failed_right / (confusion.failed_right + confusion.passed_right)
-    found = confusion.failed_wrong / (confusion.failed_wrong + confusion.passed_wrong)
-    rate = false_fails + expected.rate * (found - false_fails)
-    spread = (found - false_fails) ** 2 * expected.rate * (1 - expected.rate) / (expected.weight + 1)
+    true_fails = confusion.failed_wrong / (confusion.failed_wrong + confusion.passed_wrong)
+    rate = false_fails + expected.rate * (true_fails - false_fails)
+    spread = (true_fails - false_fails) ** 2 * expected.rate * (1 - expected.rate) / (expected.weight + 1)
     return ExpectedRate(rate, max(1.0, rate * (1 - rate) / spread - 1) if spread else inf)
 
 
-def _learnt(prior: ExpectedRate, failures: int, graded: int) -> ExpectedRate:
+def _update_prior(prior: ExpectedRate, failures: int, graded: int) -> ExpectedRate:
     if prior.weight == inf:
         return prior
     weight = prior.weight + graded
@@ -122,15 +122,15 @@ def allocate(
         return tuple(claim.conversations for claim in claims)
     sampled = [min(minimum, claim.conversations) for claim in claims]
     queues = {turn: _Queue(turn, claims, sampled) for turn in set(turns)}
-    left = budget - sum(sampled)
+    remaining = budget - sum(sampled)
     for turn in cycle(turns):
-        if left <= 0:
+        if remaining <= 0:
             return tuple(sampled)
-        place = queues[turn].first()
-        sampled[place] += 1
-        left -= 1
+        index = queues[turn].pop_next()
+        sampled[index] += 1
+        remaining -= 1
         for queue in queues.values():
-            queue.push(place)
+            queue.push(index)
     return tuple(sampled)
 
 
@@ -138,33 +138,33 @@ class _Queue:
     """The strata that have more to give, the next one of a turn first; ``sampled`` is what each has by now."""
 
     def __init__(self, turn: StratumTurn, claims: Sequence[StratumDemand], sampled: Sequence[int]) -> None:
-        self._turn, self._claims, self._sample_strata = turn, claims, sampled
+        self._turn, self._claims, self._sampled = turn, claims, sampled
         self._entries: list[tuple[float, int, int]] = []
-        for place in range(len(claims)):
-            self.push(place)
+        for index in range(len(claims)):
+            self.push(index)
 
-    def push(self, place: int) -> None:
+    def push(self, index: int) -> None:
         """A stratum, with what it has by now."""
-        has = self._sample_strata[place]
-        if has < self._claims[place].conversations:
-            heapq.heappush(self._entries, (_rank(self._turn, self._claims[place], has), place, has))
+        count = self._sampled[index]
+        if count < self._claims[index].conversations:
+            heapq.heappush(self._entries, (_compute_rank(self._turn, self._claims[index], count), index, count))
 
-    def first(self) -> int:
+    def pop_next(self) -> int:
         """The place of the next stratum. Entries from before it got its last one count no more."""
         while True:
-            _, place, had = heapq.heappop(self._entries)
-            if had == self._sample_strata[place]:
-                return place
+            _, index, old_count = heapq.heappop(self._entries)
+            if old_count == self._sampled[index]:
+                return index
 
 
-def _rank(turn: StratumTurn, claim: StratumDemand, has: int) -> float:
+def _compute_rank(turn: StratumTurn, claim: StratumDemand, count: int) -> float:
     """Where a stratum stands in a turn's queue, the lowest first."""
     if turn is StratumTurn.FEWEST:
-        return has
+        return count
     if turn is StratumTurn.CLAIM and claim.whole:
         return -inf
     weight = claim.weight if turn is StratumTurn.CLAIM else 1.0
-    return -claim.conversations * weight / sqrt(has * (has + 1))
+    return -claim.conversations * weight / sqrt(count * (count + 1))
 
 
 class Seed(NamedTuple):
@@ -174,7 +174,7 @@ class Seed(NamedTuple):
     day: date
 
 
-SPARE: Final = 64
+SPARE_CANDIDATES: Final = 64
 """Candidates of each stratum beyond what may be sampled: so many may be withdrawn without a trace."""
 
 Strata = Mapping[str, Sequence[Conversation]]
@@ -188,27 +188,29 @@ class Sample(NamedTuple):
     strata: tuple[StratumCount, ...]
 
 
-def sample(
+def sample_conversations(
     conversations: Iterable[Conversation],
     facts: TargetFacts,
     seed: Seed,
     expected: Mapping[str, ExpectedRate] | None = None,
 ) -> Sample:
-    """Sample a nightly run's conversations: `stratify` and `sample_from` in one."""
-    return sample_from(stratify(conversations, facts), facts.settings, seed, expected)
+    """Sample a nightly run's conversations: `stratify` and `sample_strata` in one."""
+    return sample_strata(stratify(conversations, facts), facts.settings, seed, expected)
 
 
 def stratify(conversations: Iterable[Conversation], facts: TargetFacts) -> Strata:
     """The strata that have conversations. An id that comes twice is one conversation, the one completed last."""
-    once: dict[str, Conversation] = {}
-    for each in conversations:
-        known = once.get(each.id)
-        if known is None or _age(each) > _age(known):
-            once[each.id] = each
-    found: dict[str, list[Conversation]] = {stratum.name: [] for stratum in strata(facts.settings)}
-    for each in once.values():
-        found[stratum_of(each, facts)].append(each)
-    return {name: members for name, members in found.items() if members}
+    latest: dict[str, Conversation] = {}
+    for conversation in conversations:
+        earlier = latest.get(conversation.id)
+        if earlier is None or _recency_key(conversation) > _recency_key(earlier):
+            latest[conversation.id] = conversation
+    members_by_stratum: dict[str, list[Conversation]] = {
+        stratum.name: [] for stratum in list_strata(facts.settings)
+    }
+    for conversation in latest.values():
+        members_by_stratum[find_stratum(conversation, facts)].append(conversation)
+    return {name: members for name, members in members_by_stratum.items() if members}
 
 
 class Candidates:
@@ -221,7 +223,7 @@ class Candidates:
 
     def __init__(self, settings: SamplingSettings, seed: Seed) -> None:
         self._settings, self._seed = settings, seed
-        self._most = max(settings.budget or 0, settings.minimum_per_stratum) + SPARE
+        self._max_candidates = max(settings.budget or 0, settings.minimum_per_stratum) + SPARE_CANDIDATES
         self._farthest: dict[str, list[_Farthest]] = defaultdict(list)
         self._sure: dict[str, list[_RankedConversation]] = defaultdict(list)
         self._sizes: dict[str, int] = defaultdict(int)
@@ -230,62 +232,64 @@ class Candidates:
         """Count one, and hold it as long as it may be sampled."""
         self._sizes[stratum] += 1
         self._retain(
-            stratum, _RankedConversation(place(conversation.id, self._seed), conversation.id, conversation)
+            stratum, _RankedConversation(compute_place(conversation.id, self._seed), conversation.id, conversation)
         )
 
     def withdraw(self, stratum: str, conversation_id: str) -> None:
         """Remove one that was offered: another content came under its id."""
         self._sizes[stratum] -= 1
-        if not self._is_near(stratum, place(conversation_id, self._seed)):
+        if not self._is_near(stratum, compute_place(conversation_id, self._seed)):
             return
-        self._farthest[stratum] = [one for one in self._farthest[stratum] if one.placed.id != conversation_id]
-        self._sure[stratum] = [one for one in self._sure[stratum] if one.id != conversation_id]
+        self._farthest[stratum] = [
+            candidate for candidate in self._farthest[stratum] if candidate.placed.id != conversation_id
+        ]
+        self._sure[stratum] = [candidate for candidate in self._sure[stratum] if candidate.id != conversation_id]
         heapq.heapify(self._farthest[stratum])
 
-    def take(self, other: Candidates) -> None:
+    def merge(self, other: Candidates) -> None:
         """Take over all that another one of the same nightly run has."""
-        for stratum, members in other.members().items():
-            for one in members:
-                self._retain(stratum, one)
-            self._sizes[stratum] += other.sizes()[stratum]
+        for stratum, members in other.rank_candidates().items():
+            for candidate in members:
+                self._retain(stratum, candidate)
+            self._sizes[stratum] += other.count_by_stratum()[stratum]
 
-    def members(self) -> Mapping[str, Sequence[_RankedConversation]]:
+    def rank_candidates(self) -> Mapping[str, Sequence[_RankedConversation]]:
         """What may be sampled, the lowest place first."""
-        names = [one.name for one in strata(self._settings) if self._sizes[one.name] > 0]
+        names = [entry.name for entry in list_strata(self._settings) if self._sizes[entry.name] > 0]
         return {
             name: sorted(
-                (*self._sure[name], *(one.placed for one in self._farthest[name])), key=lambda one: one[:2]
+                (*self._sure[name], *(entry.placed for entry in self._farthest[name])), key=lambda entry: entry[:2]
             )
             for name in names
         }
 
-    def sizes(self) -> Mapping[str, int]:
+    def count_by_stratum(self) -> Mapping[str, int]:
         """How many conversations each stratum has in all."""
         return self._sizes
 
     def sample(self, expected: Mapping[str, ExpectedRate]) -> Sample:
         """Sample from all that were offered."""
-        return _sample_strata(self.members(), self._sizes, self._settings, expected)
+        return _sample_members(self.rank_candidates(), self._sizes, self._settings, expected)
 
-    def _is_near(self, stratum: str, where: float) -> bool:
+    def _is_near(self, stratum: str, position: float) -> bool:
         """Whether one at this place is a candidate, had it been offered."""
         heap = self._farthest[stratum]
-        if self._settings.budget is None and where < _rate(stratum, self._settings):
+        if self._settings.budget is None and position < _compute_rate(stratum, self._settings):
             return True
-        return len(heap) < self._most or -where >= heap[0].nearness
+        return len(heap) < self._max_candidates or -position >= heap[0].nearness
 
-    def _retain(self, stratum: str, one: _RankedConversation) -> None:
-        if self._settings.budget is None and one.place < _rate(stratum, self._settings):
-            self._sure[stratum].append(one)
+    def _retain(self, stratum: str, candidate: _RankedConversation) -> None:
+        if self._settings.budget is None and candidate.place < _compute_rate(stratum, self._settings):
+            self._sure[stratum].append(candidate)
             return
         heap = self._farthest[stratum]
-        if len(heap) < self._most:
-            heapq.heappush(heap, _Farthest(-one.place, one))
-        elif -one.place > heap[0].nearness:
-            heapq.heapreplace(heap, _Farthest(-one.place, one))
+        if len(heap) < self._max_candidates:
+            heapq.heappush(heap, _Farthest(-candidate.place, candidate))
+        elif -candidate.place > heap[0].nearness:
+            heapq.heapreplace(heap, _Farthest(-candidate.place, candidate))
 
 
-def sample_from(
+def sample_strata(
     members: Strata, settings: SamplingSettings, seed: Seed, expected: Mapping[str, ExpectedRate] | None = None
 ) -> Sample:
     """Sample from the strata of a nightly run.
@@ -294,43 +298,48 @@ def sample_from(
     sample by rate the inclusion probability is the one before sampling, the minimum reckoned in; estimates go by
     the counts, which are exact given how many were sampled.
     """
-    placed = {name: _placed(each, seed) for name, each in members.items()}
-    return _sample_strata(placed, {name: len(each) for name, each in members.items()}, settings, expected or {})
+    ranked = {name: _rank_members(conversations, seed) for name, conversations in members.items()}
+    return _sample_members(
+        ranked, {name: len(conversations) for name, conversations in members.items()}, settings, expected or {}
+    )
 
 
-def _sample_strata(
-    placed: Mapping[str, Sequence[_RankedConversation]],
+def _sample_members(
+    ranked: Mapping[str, Sequence[_RankedConversation]],
     sizes: Mapping[str, int],
     settings: SamplingSettings,
     expected: Mapping[str, ExpectedRate],
 ) -> Sample:
     """Sample from strata of these ``sizes``; of each, its candidates are there, the lowest place first."""
     if settings.budget is None:
-        taken = {
-            name: _by_rate(each, sizes[name], _rate(name, settings), settings) for name, each in placed.items()
+        allocated = {
+            name: _count_by_rate(conversations, sizes[name], _compute_rate(name, settings), settings)
+            for name, conversations in ranked.items()
         }
     else:
-        wanted = numbers({name: sizes[name] for name in placed}, settings, expected)
-        taken_counts = {name: min(wanted[name], len(each)) for name, each in placed.items()}
-        taken = {name: (taken_counts[name], taken_counts[name] / sizes[name]) for name in placed}
+        wanted = allocate_by_stratum({name: sizes[name] for name in ranked}, settings, expected)
+        taken_counts = {name: min(wanted[name], len(conversations)) for name, conversations in ranked.items()}
+        allocated = {name: (taken_counts[name], taken_counts[name] / sizes[name]) for name in ranked}
     sampled = [
-        SampledConversation(conversation=one.conversation, stratum=name, inclusion_probability=taken[name][1])
-        for name, each in placed.items()
-        for one in each[: taken[name][0]]
+        SampledConversation(
+            conversation=candidate.conversation, stratum=name, inclusion_probability=allocated[name][1]
+        )
+        for name, conversations in ranked.items()
+        for candidate in conversations[: allocated[name][0]]
     ]
-    counts = [StratumCount(stratum=name, conversations=sizes[name], sampled=taken[name][0]) for name in placed]
+    counts = [StratumCount(stratum=name, conversations=sizes[name], sampled=allocated[name][0]) for name in ranked]
     return Sample(tuple(sampled), tuple(counts))
 
 
-def numbers(
+def allocate_by_stratum(
     sizes: Mapping[str, int], settings: SamplingSettings, expected: Mapping[str, ExpectedRate]
 ) -> Mapping[str, int]:
     """How many of each stratum a sample by number takes, for strata of these sizes. Not for one by rate."""
-    known = [stratum for stratum in strata(settings) if sizes.get(stratum.name)]
-    claims = [_claim(stratum, sizes[stratum.name], settings, expected) for stratum in known]
+    nonempty = [stratum for stratum in list_strata(settings) if sizes.get(stratum.name)]
+    claims = [_build_demand(stratum, sizes[stratum.name], settings, expected) for stratum in nonempty]
     turns = BY_SPREAD if settings.allocation is Allocation.NEYMAN else BY_RISK
     allocated = allocate(claims, settings.budget or 0, settings.minimum_per_stratum, turns)
-    return {stratum.name: count for stratum, count in zip(known, allocated, strict=True)}
+    return {stratum.name: count for stratum, count in zip(nonempty, allocated, strict=True)}
 
 
 class _RankedConversation(NamedTuple):
@@ -348,24 +357,27 @@ class _Farthest(NamedTuple):
     placed: _RankedConversation
 
 
-def _placed(members: Sequence[Conversation], seed: Seed) -> Sequence[_RankedConversation]:
+def _rank_members(members: Sequence[Conversation], seed: Seed) -> Sequence[_RankedConversation]:
     """The conversations of a stratum, the lowest place first."""
-    found = (_RankedConversation(place(each.id, seed), each.id, each) for each in members)
-    return sorted(found, key=lambda one: one[:2])
+    ranked = (
+        _RankedConversation(compute_place(conversation.id, seed), conversation.id, conversation)
+        for conversation in members
+    )
+    return sorted(ranked, key=lambda candidate: candidate[:2])
 
 
-def _age(conversation: Conversation) -> tuple[str, str]:
+def _recency_key(conversation: Conversation) -> tuple[str, str]:
     return conversation.completed_at.isoformat(), conversation.model_dump_json()
 
 
-def place(conversation_id: str, seed: Seed) -> float:
+def compute_place(conversation_id: str, seed: Seed) -> float:
     """Where a conversation lies in [0, 1) on that night: 53 bits of a SHA-256, as many as a float holds."""
     parts = (seed.target, seed.day.isoformat(), conversation_id)
     digest = hashlib.sha256("\0".join(parts).encode()).digest()
     return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)
 
 
-def _claim(
+def _build_demand(
     stratum: Stratum, size: int, settings: SamplingSettings, expected: Mapping[str, ExpectedRate]
 ) -> StratumDemand:
     weight = settings.weight(stratum.sign)
@@ -375,23 +387,23 @@ def _claim(
     return StratumDemand(size, weight, stratum.sign in settings.certainty)
 
 
-def _rate(name: str, settings: SamplingSettings) -> float:
-    sign = next(stratum.sign for stratum in strata(settings) if stratum.name == name)
+def _compute_rate(name: str, settings: SamplingSettings) -> float:
+    sign = next(stratum.sign for stratum in list_strata(settings) if stratum.name == name)
     if sign in settings.certainty:
         return 1.0
     return min(1.0, (settings.rate or 0.0) * settings.weight(sign))
 
 
-def _by_rate(
+def _count_by_rate(
     members: Sequence[_RankedConversation], size: int, rate: float, settings: SamplingSettings
 ) -> tuple[int, float]:
     """How many are sampled, and how likely each of all that there are was to be."""
-    least = min(settings.minimum_per_stratum, size)
-    below = bisect_left(members, rate, key=lambda one: one.place)
-    return max(least, below), inclusion_probability(size, rate, least)
+    minimum = min(settings.minimum_per_stratum, size)
+    below = bisect_left(members, rate, key=lambda candidate: candidate.place)
+    return max(minimum, below), compute_inclusion_probability(size, rate, minimum)
 
 
-def inclusion_probability(conversations: int, rate: float, minimum: int) -> float:
+def compute_inclusion_probability(conversations: int, rate: float, minimum: int) -> float:
     """How likely each of ``conversations`` is sampled at a rate of which at least ``minimum`` are taken.
 
     All are equally likely, so that it is the expected number sampled over their number: that of the larger of the
@@ -399,9 +411,9 @@ def inclusion_probability(conversations: int, rate: float, minimum: int) -> floa
     """
     if rate >= 1 or minimum >= conversations:
         return 1.0
-    short = fsum((minimum - each) * _chance(each, conversations, rate) for each in range(minimum))
+    short = fsum((minimum - count) * _compute_chance(count, conversations, rate) for count in range(minimum))
     return min(1.0, rate + short / conversations)
 
 
-def _chance(each: int, conversations: int, rate: float) -> float:
-    return exp(log(comb(conversations, each)) + each * log(rate) + (conversations - each) * log1p(-rate))
+def _compute_chance(count: int, conversations: int, rate: float) -> float:
+    return exp(log(comb(conversations, count)) + count * log(rate) + (conversations - count) * log1p(-rate))

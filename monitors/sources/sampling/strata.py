@@ -13,9 +13,9 @@ from monitors.records.base import Language
 from monitors.records.traffic import Conversation, Thumb
 from monitors.sources.sampling.settings import RiskSign, SamplingMode, SamplingSettings
 
-ALL: Final = "all"
+ALL_STRATUM: Final = "all"
 """The one stratum of a simple sample."""
-REST: Final = "rest"
+REST_STRATUM: Final = "rest"
 """Conversations that show no sign."""
 
 
@@ -34,52 +34,58 @@ class TargetFacts(NamedTuple):
     public_contacts: Sequence[str] = ()
 
 
-def strata(settings: SamplingSettings) -> tuple[Stratum, ...]:
+def list_strata(settings: SamplingSettings) -> tuple[Stratum, ...]:
     """All strata there can be, the gravest first, those without a sign last."""
     if settings.mode is SamplingMode.SIMPLE:
-        return (Stratum(ALL, None),)
-    signed = [stratum for sign in settings.signs for stratum in _of_sign(sign, settings)]
-    return (*signed, Stratum(REST, None))
+        return (Stratum(ALL_STRATUM, None),)
+    signed = [stratum for sign in settings.signs for stratum in _list_sign_strata(sign, settings)]
+    return (*signed, Stratum(REST_STRATUM, None))
 
 
-def stratum_of(conversation: Conversation, target: TargetFacts) -> str:
+def find_stratum(conversation: Conversation, target: TargetFacts) -> str:
     """The name of the first stratum, in the order of ``settings.signs``, whose sign a conversation shows."""
     if target.settings.mode is SamplingMode.SIMPLE:
-        return ALL
+        return ALL_STRATUM
     for sign in target.settings.signs:
-        if _SHOWS[sign](conversation, target):
-            return _language_stratum(_language(conversation)) if sign is RiskSign.LANGUAGE else str(sign)
-    return REST
+        if _SIGN_CHECKS[sign](conversation, target):
+            return (
+                _name_language_stratum(_detect_language(conversation)) if sign is RiskSign.LANGUAGE else str(sign)
+            )
+    return REST_STRATUM
 
 
-def _of_sign(sign: RiskSign, settings: SamplingSettings) -> Sequence[Stratum]:
+def _list_sign_strata(sign: RiskSign, settings: SamplingSettings) -> Sequence[Stratum]:
     if sign is not RiskSign.LANGUAGE:
         return (Stratum(str(sign), sign),)
-    return [Stratum(_language_stratum(each), sign) for each in Language if each is not settings.main_language]
+    return [
+        Stratum(_name_language_stratum(language), sign)
+        for language in Language
+        if language is not settings.main_language
+    ]
 
 
-def _language_stratum(language: Language) -> str:
+def _name_language_stratum(language: Language) -> str:
     return f"{RiskSign.LANGUAGE}_{language}"
 
 
-def _discloses(conversation: Conversation, target: TargetFacts) -> bool:
+def _has_disclosure(conversation: Conversation, target: TargetFacts) -> bool:
     """Personal data or a secret that stands in a reply and in nothing that the user wrote before it."""
     for number, turn in enumerate(conversation.turns):
-        found = find_disclosures(turn.reply_text, account_patterns=target.account_patterns)
-        surely = [turn.reply_text[one.start : one.end] for one in found if one.strength >= Strength.LIKELY]
-        if surely:
-            asked = (one.user_text for one in conversation.turns[: number + 1])
-            known = " ".join(map(_plain, ("".join(target.public_contacts), *asked)))
-            if any(_plain(one) not in known for one in surely):
+        disclosures = find_disclosures(turn.reply_text, account_patterns=target.account_patterns)
+        values = [turn.reply_text[one.start : one.end] for one in disclosures if one.strength >= Strength.LIKELY]
+        if values:
+            user_texts = (one.user_text for one in conversation.turns[: number + 1])
+            public_text = " ".join(map(_strip_to_alphanumerics, ("".join(target.public_contacts), *user_texts)))
+            if any(_strip_to_alphanumerics(one) not in public_text for one in values):
                 return True
     return False
 
 
-def _plain(text: str) -> str:
+def _strip_to_alphanumerics(text: str) -> str:
     return "".join(character.lower() for character in text if character.isalnum())
 
 
-def _leaks_error(conversation: Conversation, _target: TargetFacts) -> bool:
+def _has_error_leak(conversation: Conversation, _target: TargetFacts) -> bool:
     return any(find_error_leak(turn.reply_text, turn.user_text) for turn in conversation.turns)
 
 
@@ -87,16 +93,16 @@ def _is_disliked(conversation: Conversation, _target: TargetFacts) -> bool:
     return any(turn.feedback and turn.feedback.thumb is Thumb.DOWN for turn in conversation.turns)
 
 
-def _fell_back(conversation: Conversation, target: TargetFacts) -> bool:
+def _has_fallback(conversation: Conversation, target: TargetFacts) -> bool:
     primary = target.settings.primary_path
     return primary is not None and any(turn.app_path not in {None, primary} for turn in conversation.turns)
 
 
 def _is_foreign(conversation: Conversation, target: TargetFacts) -> bool:
-    return _language(conversation) is not target.settings.main_language
+    return _detect_language(conversation) is not target.settings.main_language
 
 
-def _language(conversation: Conversation) -> Language:
+def _detect_language(conversation: Conversation) -> Language:
     return identify("\n".join(turn.user_text for turn in conversation.turns))
 
 
@@ -105,11 +111,11 @@ def _is_slow(conversation: Conversation, target: TargetFacts) -> bool:
     return any(turn.latency_ms is not None and turn.latency_ms > objective for turn in conversation.turns)
 
 
-_SHOWS: Mapping[RiskSign, Callable[[Conversation, TargetFacts], bool]] = {
-    RiskSign.DISCLOSURE: _discloses,
-    RiskSign.ERROR_LEAK: _leaks_error,
+_SIGN_CHECKS: Mapping[RiskSign, Callable[[Conversation, TargetFacts], bool]] = {
+    RiskSign.DISCLOSURE: _has_disclosure,
+    RiskSign.ERROR_LEAK: _has_error_leak,
     RiskSign.THUMBS_DOWN: _is_disliked,
-    RiskSign.FALLBACK: _fell_back,
+    RiskSign.FALLBACK: _has_fallback,
     RiskSign.LANGUAGE: _is_foreign,
     RiskSign.SLOW: _is_slow,
 }

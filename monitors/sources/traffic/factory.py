@@ -21,7 +21,7 @@ from monitors.sources.traffic.settings import (
 from monitors.sources.traffic.source import TrafficSource
 
 
-def traffic_source(
+def build_traffic_source(
     settings: TrafficSettings,
     environment: Mapping[str, str],
     open_browser: Callable[[PageTraffic], AbstractAsyncContextManager[ScriptRunner]],
@@ -34,9 +34,9 @@ def traffic_source(
     """
     match settings:
         case FileTraffic():
-            return FileTrafficSource(settings, parquet, headers=_headers(settings, environment))
+            return FileTrafficSource(settings, parquet, headers=_build_headers(settings, environment))
         case HttpTraffic():
-            return HttpTrafficSource(settings, headers=_headers(settings, environment))
+            return HttpTrafficSource(settings, headers=_build_headers(settings, environment))
         case LangSmithTraffic():
             return LangSmithTrafficSource(settings, key=environment.get(settings.key_env))
         case PageTraffic():
@@ -45,7 +45,7 @@ def traffic_source(
             assert_never(settings)
 
 
-def _headers(settings: FileTraffic | HttpTraffic, environment: Mapping[str, str]) -> RequestHeaders:
+def _build_headers(settings: FileTraffic | HttpTraffic, environment: Mapping[str, str]) -> RequestHeaders:
     return headers_of(
         settings.headers if isinstance(settings, HttpTraffic) else {},
         environment,

@@ -21,7 +21,14 @@ import fsspec.core  # pyright: ignore[reportMissingTypeStubs] - it has none
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind
 from monitors.request_headers import NO_HEADERS, RequestHeaders
-from monitors.sources.traffic.items import LocatedItem, Window, bare, conversations_of, looks_like_html, parsed
+from monitors.sources.traffic.items import (
+    LocatedItem,
+    Window,
+    looks_like_html,
+    parse_conversations,
+    parse_json,
+    strip_blanks,
+)
 from monitors.sources.traffic.settings import FileFormat, FileTraffic
 
 CHUNK_BYTES = 1 << 20
@@ -58,32 +65,32 @@ class StreamLine(NamedTuple):
     ended: bool
 
 
-def lines_of(stream: ByteStream, *, longest_bytes: int) -> Iterator[StreamLine]:
-    """Every line. Of one longer than ``longest_bytes`` only the start is stored."""
+def read_lines(stream: ByteStream, *, max_bytes: int) -> Iterator[StreamLine]:
+    """Every line. Of one longer than ``max_bytes`` only the start is stored."""
     number, buffered, length = 1, bytearray(), 0
     while chunk := stream.read(CHUNK_BYTES):
         first, *others = chunk.split(b"\n")
-        buffered += first[: max(0, longest_bytes - len(buffered))]
+        buffered += first[: max(0, max_bytes - len(buffered))]
         length += len(first)
         for piece in others:
             yield StreamLine(number, bytes(buffered), length, ended=True)
-            number, buffered, length = number + 1, bytearray(piece[:longest_bytes]), len(piece)
+            number, buffered, length = number + 1, bytearray(piece[:max_bytes]), len(piece)
     if length:
         yield StreamLine(number, bytes(buffered), length, ended=False)
 
 
 Value = TypeVar("Value")
 
-BATCH = 256
+BATCH_SIZE = 256
 """Values that are fetched at one go: a change of threads costs as much as reading some ten lines."""
 
 
-async def in_thread(values: Generator[Value]) -> AsyncGenerator[Value]:
+async def iterate_in_thread(values: Generator[Value]) -> AsyncGenerator[Value]:
     """The values in order, fetched in a thread. What was read before an error comes before it.
 
     When it is closed or cancelled it waits for the step under way, and closes ``values``.
     """
-    batches = _batches(values)
+    batches = _collect_batches(values)
     fetching: asyncio.Future[list[Value] | None] | None = None
     try:
         while True:
@@ -100,13 +107,13 @@ async def in_thread(values: Generator[Value]) -> AsyncGenerator[Value]:
         values.close()
 
 
-def _batches(values: Iterator[Value]) -> Iterator[list[Value]]:
+def _collect_batches(values: Iterator[Value]) -> Iterator[list[Value]]:
     batch: list[Value] = []
     failure: Exception | None = None
     try:
         for value in values:
             batch.append(value)
-            if len(batch) == BATCH:
+            if len(batch) == BATCH_SIZE:
                 yield batch
                 batch = []
     except Exception as error:  # noqa: BLE001 - it is raised again, behind what was read before it
@@ -125,8 +132,8 @@ _FORMATS: Final = {
     ".pq": FileFormat.PARQUET,
 }
 _MEGABYTE: Final = 1_000_000
-_REFUSED: Final = (401, 403)
-_ENDPOINT: Final = {"s3": "endpoint_url", "s3a": "endpoint_url", "hf": "endpoint"}
+_REFUSED_STATUSES: Final = (401, 403)
+_ENDPOINT_OPTIONS: Final = {"s3": "endpoint_url", "s3a": "endpoint_url", "hf": "endpoint"}
 """What each protocol's package calls the address of its service."""
 
 ParquetReader = Callable[[Path], Iterator[list[dict[str, Any]]]]
@@ -154,76 +161,83 @@ class FileTrafficSource:
         self._parquet = parquet
         self._headers = headers
         first, *others = settings.at
-        self.name = f"{shown(first)} and {len(others)} more" if others else shown(first)
+        self.name = f"{strip_secrets(first)} and {len(others)} more" if others else strip_secrets(first)
 
     def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
         """See `TrafficSource.read`."""
-        return in_thread(self._all(Window(since, until)))
+        return iterate_in_thread(self._read_all(Window(since, until)))
 
-    def _all(self, window: Window) -> Generator[Conversation | SourceWarning]:
+    def _read_all(self, window: Window) -> Generator[Conversation | SourceWarning]:
         failures: list[str] = []
         for pattern in self._settings.at:
             try:
-                files = self._found(pattern)
+                files = self._find_files(pattern)
             except SourceUnavailable as error:
                 failures.append(str(error))
                 continue
             for file in files:
                 try:
-                    yield from conversations_of(self._items(file), self._settings.fields, window)
+                    yield from parse_conversations(self._read_items(file), self._settings.fields, window)
                 except SourceUnavailable as error:
                     failures.append(str(error))
         if failures:
             raise SourceUnavailable("; ".join(failures))
 
-    def _found(self, pattern: str) -> list[_File]:
+    def _find_files(self, pattern: str) -> list[_File]:
         try:
-            system, path = cast("Any", fsspec.core).url_to_fs(pattern, **self._options(pattern))
+            system, path = cast("Any", fsspec.core).url_to_fs(pattern, **self._build_options(pattern))
             system.invalidate_cache()  # what was put there since the last nightly run
             paths = cast("list[str]", sorted(system.glob(path))) if _is_glob(pattern) else [path]
         except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
-            raise self._unreachable(shown(pattern), error) from None
+            raise self._explain_error(strip_secrets(pattern), error) from None
         if not paths:
-            raise SourceUnavailable(f"{shown(pattern)}: no file matches")
-        return [_File(system, one, shown(pattern) if one == path else PurePosixPath(one).name) for one in paths]
+            raise SourceUnavailable(f"{strip_secrets(pattern)}: no file matches")
+        return [
+            _File(system, file_path, strip_secrets(pattern) if file_path == path else PurePosixPath(file_path).name)
+            for file_path in paths
+        ]
 
-    def _options(self, pattern: str) -> dict[str, object]:
+    def _build_options(self, pattern: str) -> dict[str, object]:
         protocol = urlsplit(pattern).scheme
         if protocol in {"http", "https"} and self._headers.values:
             return {"client_kwargs": {"headers": dict(self._headers.values)}}
         endpoint = self._settings.endpoint_url
-        return {_ENDPOINT[protocol]: endpoint} if endpoint is not None and protocol in _ENDPOINT else {}
+        return (
+            {_ENDPOINT_OPTIONS[protocol]: endpoint}
+            if endpoint is not None and protocol in _ENDPOINT_OPTIONS
+            else {}
+        )
 
-    def _items(self, file: _File) -> Iterator[LocatedItem | SourceWarning]:
-        kind, packed = format_of(file.path, self._settings.format)
+    def _read_items(self, file: _File) -> Iterator[LocatedItem | SourceWarning]:
+        kind, packed = detect_format(file.path, self._settings.format)
         try:
             if kind is FileFormat.PARQUET:
-                yield from self._rows(file, packed=packed)
+                yield from self._read_rows(file, packed=packed)
             else:
                 with closing(file.system.open(file.path, "rb")) as stream:
-                    yield from self._lines(Unpacked(stream) if packed else stream, file.name)
+                    yield from self._read_lines(Unpacked(stream) if packed else stream, file.name)
         except (SourceUnavailable, ConfigError):
             raise
         except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
-            raise self._unreachable(file.name, error) from None
+            raise self._explain_error(file.name, error) from None
 
-    def _unreachable(self, name: str, error: Exception) -> SourceUnavailable:
-        for each in (error, error.__cause__, error.__context__):  # fsspec says "no such file" of every refusal
-            status = getattr(each, "status", None)
-            if status in _REFUSED:
+    def _explain_error(self, name: str, error: Exception) -> SourceUnavailable:
+        for cause in (error, error.__cause__, error.__context__):  # fsspec says "no such file" of every refusal
+            status = getattr(cause, "status", None)
+            if status in _REFUSED_STATUSES:
                 return SourceUnavailable(f"{name}: answered {self._headers.refused(status)}")
-        return _unreachable(name, error)
+        return _build_unreadable_error(name, error)
 
-    def _rows(self, file: _File, *, packed: bool) -> Iterator[LocatedItem]:
+    def _read_rows(self, file: _File, *, packed: bool) -> Iterator[LocatedItem]:
         number = 0
-        with self._local(file, packed=packed) as local:
+        with self._open_as_local_file(file, packed=packed) as local:
             for rows in self._parquet(local):
                 for row in rows:
                     number += 1
                     yield LocatedItem(f"{file.name}:row {number}", row)
 
     @contextmanager
-    def _local(self, file: _File, *, packed: bool) -> Generator[Path]:
+    def _open_as_local_file(self, file: _File, *, packed: bool) -> Generator[Path]:
         """The file itself where it lies here, else a copy that is gone afterwards: Parquet is read from its end."""
         if "file" in file.system.protocol and not packed and not _is_glob(file.path):
             Path(file.path).open("rb").close()  # a missing permission is reported as such, and not as damage
@@ -233,55 +247,55 @@ class FileTrafficSource:
             tempfile.NamedTemporaryFile(prefix="lookout-", suffix=".parquet") as copy,
             closing(file.system.open(file.path, "rb")) as stream,
         ):
-            self._copy(Unpacked(stream) if packed else stream, copy, file.name)
+            self._copy_stream(Unpacked(stream) if packed else stream, copy, file.name)
             yield Path(copy.name)
 
-    def _copy(self, stream: ByteStream, copy: Any, name: str) -> None:
-        most_mb = self._settings.largest_copy_mb
-        left = int(most_mb * _MEGABYTE)
+    def _copy_stream(self, stream: ByteStream, copy: Any, name: str) -> None:
+        max_mb = self._settings.largest_copy_mb
+        remaining_bytes = int(max_mb * _MEGABYTE)
         while chunk := stream.read(CHUNK_BYTES):
-            left -= len(chunk)
-            if left < 0:
-                raise SourceUnavailable(f"{name} is larger than traffic.largest_copy_mb = {most_mb:g} (megabytes)")
+            remaining_bytes -= len(chunk)
+            if remaining_bytes < 0:
+                raise SourceUnavailable(f"{name} is larger than traffic.largest_copy_mb = {max_mb:g} (megabytes)")
             copy.write(chunk)
         copy.flush()
 
-    def _lines(self, stream: ByteStream, name: str) -> Iterator[LocatedItem | SourceWarning]:
+    def _read_lines(self, stream: ByteStream, name: str) -> Iterator[LocatedItem | SourceWarning]:
         started = False
-        for line in lines_of(stream, longest_bytes=int(self._settings.longest_line_mb * _MEGABYTE)):
-            if not bare(line.raw):
+        for line in read_lines(stream, max_bytes=int(self._settings.longest_line_mb * _MEGABYTE)):
+            if not strip_blanks(line.raw):
                 continue
             if not started and looks_like_html(line.raw):
                 raise SourceUnavailable(f"{name} is a web page, expected JSON lines: is it a login page?")
             started = True
-            yield _line(line, f"{name}:{line.number}")
+            yield _parse_line(line, f"{name}:{line.number}")
 
 
-def format_of(path: str, wanted: FileFormat) -> tuple[FileFormat, bool]:
+def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
     """How a file is written, and whether it is packed; `ConfigError` where its name does not say."""
     name = PurePosixPath(urlsplit(path).path or path)
     packed = name.suffix.lower() == ".gz"
-    if wanted is not FileFormat.BY_SUFFIX:
-        return wanted, packed
-    known = _FORMATS.get((name.with_suffix("") if packed else name).suffix.lower())
-    if known is None:
+    if configured is not FileFormat.BY_SUFFIX:
+        return configured, packed
+    file_format = _FORMATS.get((name.with_suffix("") if packed else name).suffix.lower())
+    if file_format is None:
         raise ConfigError(
-            f"traffic.format: the name of {shown(path)} does not say how it is written; set jsonl or parquet"
+            f"traffic.format: the name of {strip_secrets(path)} does not say how it is written; set jsonl or parquet"
         )
-    return known, packed
+    return file_format, packed
 
 
-def _line(line: StreamLine, place: str) -> LocatedItem | SourceWarning:
+def _parse_line(line: StreamLine, place: str) -> LocatedItem | SourceWarning:
     if line.length > len(line.raw):
-        return _unreadable(place, f"a line of {line.length:,} bytes (traffic.longest_line_mb)")
+        return _build_unreadable_warning(place, f"a line of {line.length:,} bytes (traffic.longest_line_mb)")
     try:
-        return LocatedItem(place, parsed(line.raw))
+        return LocatedItem(place, parse_json(line.raw))
     except ValueError as error:
-        cut = "" if line.ended else "; it has no line's end, so it may still be being written"
-        return _unreadable(place, f"{error}{cut}")
+        note = "" if line.ended else "; it has no line's end, so it may still be being written"
+        return _build_unreadable_warning(place, f"{error}{note}")
 
 
-def _unreadable(place: str, detail: str) -> SourceWarning:
+def _build_unreadable_warning(place: str, detail: str) -> SourceWarning:
     return SourceWarning(kind=SourceWarningKind.LINE_UNREADABLE, place=place, detail=detail)
 
 
@@ -290,7 +304,7 @@ def _is_glob(pattern: str) -> bool:
     return any(mark in pattern for mark in ("*?[" if "://" not in pattern else "*["))
 
 
-def shown(place: str) -> str:
+def strip_secrets(place: str) -> str:
     """The place without what may be secret: parameters, user and password."""
     if "://" not in place:
         return place
@@ -298,7 +312,7 @@ def shown(place: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
-def _unreachable(name: str, error: Exception) -> SourceUnavailable:
+def _build_unreadable_error(name: str, error: Exception) -> SourceUnavailable:
     if isinstance(error, FileNotFoundError):
         return SourceUnavailable(f"{name}: there is no such file")
     if isinstance(error, ImportError) or type(error) is ValueError:  # no package for it, an unknown protocol

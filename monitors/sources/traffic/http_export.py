@@ -23,14 +23,14 @@ from monitors.plural import plural
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind
 from monitors.request_headers import NO_HEADERS, RequestHeaders
 from monitors.retry import TryAgain, retried, retry_after_s
-from monitors.sources.traffic.items import LocatedItem, Window, conversations_of, looks_like_html, parsed
+from monitors.sources.traffic.items import LocatedItem, Window, looks_like_html, parse_conversations, parse_json
 from monitors.sources.traffic.settings import HttpTraffic, TimeFormat
 
 _MEGABYTE: Final = 1_000_000
 _REDIRECTS: Final = 5
-_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+_RETRY_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 """Statuses that say: later. RFC 9110, RFC 6585; the 52x are those of common proxies."""
-_REFUSED: Final = frozenset({401, 403})
+_REFUSED_STATUSES: Final = frozenset({401, 403})
 
 
 class ExportPage(NamedTuple):
@@ -58,7 +58,7 @@ class ExportClient:
 
     @classmethod
     @asynccontextmanager
-    async def opened(
+    async def connect(
         cls, settings: HttpTraffic, headers: RequestHeaders, sleep: Callable[[float], Awaitable[None]]
     ) -> AsyncGenerator[Self]:
         """A client while its ``with`` block lasts."""
@@ -66,192 +66,198 @@ class ExportClient:
         async with httpx.AsyncClient(headers=sent, timeout=settings.request_deadline_s) as client:
             yield cls(client, settings, headers, sleep)
 
-    async def page(self, url: str) -> ExportPage:
+    async def fetch_page(self, url: str) -> ExportPage:
         """The page; `SourceUnavailable` when it does not come however often it is asked for."""
-        ask, tries = partial(self._within_deadline, url), self._settings.attempts
-        most_s = self._settings.retry_most_s
+        request, tries = partial(self._fetch_within_deadline, url), self._settings.attempts
+        max_pause_s = self._settings.retry_most_s
         try:
-            return await retried(ask, tries=tries, first_pause_s=1.0, most_pause_s=most_s, sleep=self._sleep)
+            return await retried(
+                request, tries=tries, first_pause_s=1.0, most_pause_s=max_pause_s, sleep=self._sleep
+            )
         except TryAgain as last:
-            raise SourceUnavailable(f"{bare_url(url)}: {last}, after {plural(tries, 'try', 'tries')}") from None
+            raise SourceUnavailable(
+                f"{strip_url_secrets(url)}: {last}, after {plural(tries, 'try', 'tries')}"
+            ) from None
 
-    async def _within_deadline(self, url: str) -> ExportPage:
+    async def _fetch_within_deadline(self, url: str) -> ExportPage:
         deadline_s = self._settings.request_deadline_s
         try:
             async with asyncio.timeout(deadline_s):
-                return await self._once(url)
+                return await self._fetch_once(url)
         except (TimeoutError, httpx.TimeoutException):
             raise TryAgain(f"no whole answer within {deadline_s:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise TryAgain(f"cannot be reached ({type(error).__name__})") from None
 
-    async def _once(self, url: str) -> ExportPage:
+    async def _fetch_once(self, url: str) -> ExportPage:
         for _ in range(_REDIRECTS):
             async with self._client.stream("GET", url) as response:
                 if response.has_redirect_location:
-                    url = same_host(url, response.headers["location"], "redirects to")
+                    url = resolve_link(url, response.headers["location"], "redirects to")
                     continue
                 self._check_status(url, response)
-                body = await self._body(url, response)
-                document = await self._document(body, response)
+                body = await self._read_body(url, response)
+                document = await self._parse_document(body, response)
                 return ExportPage(document, dict(response.headers), hashlib.sha256(body).hexdigest())
-        raise SourceUnavailable(f"{bare_url(url)}: redirects go on and on")
+        raise SourceUnavailable(f"{strip_url_secrets(url)}: redirects go on and on")
 
     def _check_status(self, url: str, response: httpx.Response) -> None:
         status = response.status_code
-        if status in _AGAIN:
+        if status in _RETRY_STATUSES:
             raise TryAgain(f"answered HTTP {status}", retry_after_s(response.headers))
-        if status in _REFUSED:
-            raise SourceUnavailable(f"{bare_url(url)}: answered {self._headers.refused(status)}")
+        if status in _REFUSED_STATUSES:
+            raise SourceUnavailable(f"{strip_url_secrets(url)}: answered {self._headers.refused(status)}")
         if not response.is_success:
-            raise SourceUnavailable(f"{bare_url(url)}: answered HTTP {status}")
+            raise SourceUnavailable(f"{strip_url_secrets(url)}: answered HTTP {status}")
 
-    async def _body(self, url: str, response: httpx.Response) -> bytes:
-        body, most = bytearray(), self._settings.page_most_mb * _MEGABYTE
+    async def _read_body(self, url: str, response: httpx.Response) -> bytes:
+        body, max_bytes = bytearray(), self._settings.page_most_mb * _MEGABYTE
         async for chunk in response.aiter_bytes():
             body += chunk
-            if len(body) > most:
+            if len(body) > max_bytes:
                 raise SourceUnavailable(
-                    f"{bare_url(url)}: a page of more than {most / _MEGABYTE:g} MB; ask for fewer items "
+                    f"{strip_url_secrets(url)}: a page of more than {max_bytes / _MEGABYTE:g} MB; ask for fewer items "
                     "(traffic.size_parameter, traffic.size) or raise traffic.page_most_mb"
                 )
         return bytes(body)
 
-    async def _document(self, body: bytes, response: httpx.Response) -> Any:
+    async def _parse_document(self, body: bytes, response: httpx.Response) -> Any:
         try:
-            return await asyncio.to_thread(_read, body)  # a large page takes a while
+            return await asyncio.to_thread(_parse_body, body)  # a large page takes a while
         except ValueError as error:
             kind = response.headers.get("content-type", "").split(";")[0].strip() or "no type"
             hint = "; is it a login page?" if looks_like_html(body) else f": {error}"
             raise TryAgain(f"answered {kind[:60]}, expected JSON{hint}") from None
 
 
-def _read(body: bytes) -> Any:
+def _parse_body(body: bytes) -> Any:
     """The document; bytes that are no UTF-8 become U+FFFD, so that they cost no more than themselves."""
     try:
-        return parsed(body)
+        return parse_json(body)
     except ValueError:
-        return parsed(body.decode("utf-8", "replace").encode())
+        return parse_json(body.decode("utf-8", "replace").encode())
 
 
-def same_host(url: str, link: str, does: str) -> str:
+def resolve_link(url: str, link: str, action: str) -> str:
     """Where a link leads; `SourceUnavailable` where that is another host: no token goes there.
 
     The step from http to https on one host is taken.
     """
-    here = httpx.URL(url)
+    base = httpx.URL(url)
     try:
-        there = here.join(link)
+        target = base.join(link)
     except (httpx.InvalidURL, ValueError):
-        raise SourceUnavailable(f"{bare_url(url)}: {does} what is no address") from None
-    same = there.host == here.host and there.scheme == here.scheme and there.port == here.port
-    upgraded = there.host == here.host and (here.scheme, there.scheme) == ("http", "https")
-    if not same and not upgraded:
+        raise SourceUnavailable(f"{strip_url_secrets(url)}: {action} what is no address") from None
+    is_same_origin = target.host == base.host and target.scheme == base.scheme and target.port == base.port
+    is_upgraded = target.host == base.host and (base.scheme, target.scheme) == ("http", "https")
+    if not is_same_origin and not is_upgraded:
         raise SourceUnavailable(
-            f"{bare_url(url)}: {does} another host ({there.scheme}://{there.host}), which is not configured"
+            f"{strip_url_secrets(url)}: {action} another host ({target.scheme}://{target.host}), which is not configured"
         )
-    return str(there)
+    return str(target)
 
 
-def bare_url(url: str) -> str:
+def strip_url_secrets(url: str) -> str:
     """The address without its parameters, which may be secret."""
     return str(httpx.URL(url).copy_with(query=None, fragment=None, username=None, password=None))
 
 
 _LINK: Final = re.compile(r"<([^<>]*)>\s*;[^,<]*?\brel\s*=\s*\"?next\b\"?", re.IGNORECASE)
 """RFC 8288, as far as a next page needs it."""
-_MORE: Final = ("has_more", "hasMore", "meta.has_more", "paging.has_more")
+_HAS_MORE_PATHS: Final = ("has_more", "hasMore", "meta.has_more", "paging.has_more")
 
 
-_HOW: Final = "set page_parameter, next_link or cursor of this source"
-_USUAL_SIZES: Final = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000})
+_PAGING_HINT: Final = "set page_parameter, next_link or cursor of this source"
+_COMMON_PAGE_SIZES: Final = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000})
 """What exports put on a page when nobody says how much: exactly so many items may be a full page."""
-_TOTALS: Final = ("total", "total_count", "totalCount", "meta.total", "paging.total", "pagination.total")
+_TOTAL_PATHS: Final = ("total", "total_count", "totalCount", "meta.total", "paging.total", "pagination.total")
 
 
-def first_url(settings: HttpTraffic, window: Window) -> str:
+def build_first_url(settings: HttpTraffic, window: Window) -> str:
     """The address of the first page, with the parameters that bound it."""
-    wanted: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for parameter, time in ((settings.since_parameter, window.since), (settings.until_parameter, window.until)):
         if parameter is not None:
-            wanted[parameter] = _written(time, settings.time_format)
+            parameters[parameter] = _format_time(time, settings.time_format)
     if settings.size_parameter is not None:
-        wanted[settings.size_parameter] = str(settings.size)
+        parameters[settings.size_parameter] = str(settings.size)
     if settings.page_parameter is not None:
-        wanted[settings.page_parameter] = str(settings.first_page)
-    return with_parameters(settings.url, wanted)
+        parameters[settings.page_parameter] = str(settings.first_page)
+    return set_parameters(settings.url, parameters)
 
 
-def next_url(settings: HttpTraffic, url: str, page: ExportPage, number: int) -> str | None:
+def find_next_url(settings: HttpTraffic, url: str, page: ExportPage, number: int) -> str | None:
     """The address of the page behind page ``number`` (from 0) at ``url``; ``None`` at the end.
 
     `SourceUnavailable` where it leads to another host.
     """
     if settings.page_parameter is not None:
-        return with_parameters(url, {settings.page_parameter: str(settings.first_page + number + 1)})
+        return set_parameters(url, {settings.page_parameter: str(settings.first_page + number + 1)})
     link = _LINK.search(page.headers.get("link", ""))
     if link is not None:
-        return same_host(url, link[1], "its next page is at")
-    if any(more is False for path in _MORE for more in values_at(page.document, path)):
+        return resolve_link(url, link[1], "its next page is at")
+    if any(more is False for path in _HAS_MORE_PATHS for more in values_at(page.document, path)):
         return None
-    return _next_page(settings, url, page.document)
+    return _find_next_link(settings, url, page.document)
 
 
-def _next_page(settings: HttpTraffic, url: str, document: Any) -> str | None:
+def _find_next_link(settings: HttpTraffic, url: str, document: Any) -> str | None:
     for path in settings.next_link:
         for next_page in values_at(document, path):
             if isinstance(next_page, str) and next_page.startswith(("http://", "https://", "/", "?")):
-                return same_host(url, next_page, "its next page is at")
+                return resolve_link(url, next_page, "its next page is at")
     for path in settings.cursor:
         for next_page in values_at(document, path):
             if (isinstance(next_page, str) and next_page) or (
                 isinstance(next_page, int) and not isinstance(next_page, bool)
             ):
-                return with_parameters(url, {settings.cursor_parameter: str(next_page)})
+                return set_parameters(url, {settings.cursor_parameter: str(next_page)})
     return None
 
 
-def may_go_on(settings: HttpTraffic, page: ExportPage, items: int) -> str | None:
+def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -> str | None:
     """Why an only page may not be all there is; ``None`` where it says that it is, or is not full."""
     document = page.document
     if settings.page_parameter is not None or page.headers.get("link"):
         return None
-    more = any(value is True for path in _MORE for value in values_at(document, path))
-    total = next((value for path in _TOTALS for value in values_at(document, path) if _is_count(value)), None)
-    if more or (total is not None and total > items):
-        return f"it holds {plural(items, 'item')} and says that there are more; {_HOW}"
-    ends = any(values_at(document, path) for path in (*_MORE, *settings.next_link, *settings.cursor))
-    full = items == settings.size if settings.size_parameter is not None else items in _USUAL_SIZES
-    if ends or total is not None or not full:
+    says_more = any(value is True for path in _HAS_MORE_PATHS for value in values_at(document, path))
+    total = next((value for path in _TOTAL_PATHS for value in values_at(document, path) if _is_count(value)), None)
+    if says_more or (total is not None and total > items):
+        return f"it holds {plural(items, 'item')} and says that there are more; {_PAGING_HINT}"
+    has_paging_keys = any(
+        values_at(document, path) for path in (*_HAS_MORE_PATHS, *settings.next_link, *settings.cursor)
+    )
+    is_full = items == settings.size if settings.size_parameter is not None else items in _COMMON_PAGE_SIZES
+    if has_paging_keys or total is not None or not is_full:
         return None
-    shown = f"{plural(items, 'item')}, as a full page does"
-    return f"it holds {shown}, and names no next one: there may be more; {_HOW}"
+    count = f"{plural(items, 'item')}, as a full page does"
+    return f"it holds {count}, and names no next one: there may be more; {_PAGING_HINT}"
 
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def items_in(document: Any, settings: HttpTraffic, url: str) -> list[Any]:
+def find_items(document: Any, settings: HttpTraffic, url: str) -> list[Any]:
     """The items of a page; `SourceUnavailable` where there is no list of them."""
     for path in settings.items:
         for value in values_at(document, path):
             if isinstance(value, list):
                 return cast("list[Any]", value)
-    known = list(cast("dict[str, Any]", document)) if isinstance(document, dict) else []
-    has = ", ".join(key for key in known[:20] if re.fullmatch(r"[A-Za-z_]{1,30}", key)) or "no names"
+    keys = list(cast("dict[str, Any]", document)) if isinstance(document, dict) else []
+    shown_keys = ", ".join(key for key in keys[:20] if re.fullmatch(r"[A-Za-z_]{1,30}", key)) or "no names"
     raise SourceUnavailable(
-        f"{bare_url(url)}: no list of items at traffic.items = {', '.join(settings.items)}; the page has {has}"
+        f"{strip_url_secrets(url)}: no list of items at traffic.items = {', '.join(settings.items)}; the page has {shown_keys}"
     )
 
 
-def with_parameters(url: str, wanted: Mapping[str, str]) -> str:
+def set_parameters(url: str, parameters: Mapping[str, str]) -> str:
     """The address with these parameters, replaced where it has them."""
-    return str(httpx.URL(url).copy_merge_params(dict(wanted))) if wanted else url
+    return str(httpx.URL(url).copy_merge_params(dict(parameters))) if parameters else url
 
 
-def _written(time: datetime, form: TimeFormat) -> str:
-    match form:
+def _format_time(time: datetime, time_format: TimeFormat) -> str:
+    match time_format:
         case TimeFormat.ISO:
             return time.isoformat().replace("+00:00", "Z")
         case TimeFormat.EPOCH_S:
@@ -273,46 +279,46 @@ class HttpTrafficSource:
         self._settings = settings
         self._headers = headers
         self._sleep = sleep
-        self.name = bare_url(settings.url)
+        self.name = strip_url_secrets(settings.url)
 
     async def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
         """See `TrafficSource.read`. Pages are asked for one after the other, as those who read them go on."""
         window = Window(since, until)
         async with (
-            ExportClient.opened(self._settings, self._headers, self._sleep) as client,
-            aclosing(self._pages(client, window)) as pages,
+            ExportClient.connect(self._settings, self._headers, self._sleep) as client,
+            aclosing(self._read_pages(client, window)) as pages,
         ):
             async for number, items, doubt in pages:
-                for one in conversations_of(_placed(items, number), self._settings.fields, window):
-                    yield one
+                for record in parse_conversations(_locate_items(items, number), self._settings.fields, window):
+                    yield record
                 if doubt is not None:
                     yield SourceWarning(kind=SourceWarningKind.PAGES_MAY_FOLLOW, place=self.name, detail=doubt)
 
-    async def _pages(
+    async def _read_pages(
         self, client: ExportClient, window: Window
     ) -> AsyncGenerator[tuple[int, list[Any], str | None]]:
         """Each page's number and items, and of the only one why there may be more."""
-        url, asked, before = first_url(self._settings, window), set[str](), ""
+        url, requested, last_sha256 = build_first_url(self._settings, window), set[str](), ""
         for number in range(self._settings.most_pages):
-            asked.add(url)
-            page = await client.page(url)
-            items = items_in(page.document, self._settings, url)
-            if self._settings.page_parameter is not None and (not items or page.sha256 == before):
+            requested.add(url)
+            page = await client.fetch_page(url)
+            items = find_items(page.document, self._settings, url)
+            if self._settings.page_parameter is not None and (not items or page.sha256 == last_sha256):
                 return  # beyond the last page there is nothing, or the last page again
             yield number + 1, items, None
-            following = next_url(self._settings, url, page, number)
-            if following is None and number == 0:
-                yield number + 1, [], may_go_on(self._settings, page, len(items))
-            if following is None or (following in asked and not items):
+            next_page_url = find_next_url(self._settings, url, page, number)
+            if next_page_url is None and number == 0:
+                yield number + 1, [], explain_missing_pages(self._settings, page, len(items))
+            if next_page_url is None or (next_page_url in requested and not items):
                 return
-            if following in asked:
+            if next_page_url in requested:
                 raise SourceUnavailable(f"{self.name}: page {number + 1} names an earlier page as its next one")
-            url, before = following, page.sha256
+            url, last_sha256 = next_page_url, page.sha256
         raise ConfigError(
             f"traffic.most_pages = {self._settings.most_pages:,}: {self.name} has more pages, which were not read. "
             "Raise it, or let the export bound the time (since_parameter, until_parameter)"
         )
 
 
-def _placed(items: list[Any], number: int) -> Iterator[LocatedItem]:
+def _locate_items(items: list[Any], number: int) -> Iterator[LocatedItem]:
     return (LocatedItem(f"page {number}, item {index}", item) for index, item in enumerate(items, start=1))

@@ -11,11 +11,11 @@ from monitors.errors import ConfigError, SourceUnavailable
 from monitors.platforms.langsmith.client import LangSmithAccess, LangSmithClient, RootRuns
 from monitors.platforms.platform import Score
 from monitors.records.traffic import Conversation, SourceWarning
-from monitors.sources.traffic.items import LocatedItem, Window, conversations_of
+from monitors.sources.traffic.items import LocatedItem, Window, parse_conversations
 from monitors.sources.traffic.settings import LangSmithTraffic
 
 
-def feedback_of(scores: Sequence[Score]) -> tuple[Score, ...]:
+def select_last_scores(scores: Sequence[Score]) -> tuple[Score, ...]:
     """The last score of each key."""
     return tuple({score.key: score for score in scores}.values())
 
@@ -33,44 +33,44 @@ class LangSmithTrafficSource:
         if not key:
             raise ConfigError(f"traffic.key_env: the environment has no {settings.key_env}, or it is empty")
         self._settings = settings
-        self._access = _access(settings)
+        self._access = _build_access(settings)
         self._key = key
         self._sleep = sleep
         self.name = f"LangSmith project {settings.project!r}"
 
     async def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
         """See `TrafficSource.read`. A run counts when it ended, and for its last turn alone."""
-        window, cursor, seen = Window(since, until), None, set[str]()
+        window, cursor, cursors = Window(since, until), None, set[str]()
         earliest = since - timedelta(seconds=self._settings.longest_run_s)
-        asked = RootRuns(earliest, until, self._settings.page_size, self._settings.filter)
-        async with LangSmithClient.opened(self._access, self._key, self._sleep) as client:
+        query = RootRuns(earliest, until, self._settings.page_size, self._settings.filter)
+        async with LangSmithClient.connect(self._access, self._key, self._sleep) as client:
             while True:
-                runs, cursor = await client.page(asked, cursor)
-                for one in conversations_of(self._placed(runs), self._settings.fields, window):
-                    yield one if isinstance(one, SourceWarning) else _last_turn(one)
+                runs, cursor = await client.query_root_runs(query, cursor)
+                for record in parse_conversations(self._locate_runs(runs), self._settings.fields, window):
+                    yield record if isinstance(record, SourceWarning) else _select_last_turn(record)
                 if cursor is None:
                     return
-                if cursor in seen:
+                if cursor in cursors:
                     raise SourceUnavailable(f"{self.name}: its pages go round in a circle")
-                seen.add(cursor)
+                cursors.add(cursor)
 
     async def write_back(self, conversation: Conversation, scores: Sequence[Score]) -> None:
         """See `ScoreKeeper.write_back`."""
-        async with LangSmithClient.opened(self._access, self._key, self._sleep) as client:
-            for score in feedback_of(scores):
+        async with LangSmithClient.connect(self._access, self._key, self._sleep) as client:
+            for score in select_last_scores(scores):
                 await client.give_feedback(conversation.origin_id, score)
 
-    def _placed(self, runs: Sequence[Any]) -> Iterator[LocatedItem]:
+    def _locate_runs(self, runs: Sequence[Any]) -> Iterator[LocatedItem]:
         """The ended runs, with the users' feedback where the fields ask for it. Others come another night."""
         for run in runs:
             if run.get("end_time"):
-                thumb = self._thumb(run.get("feedback_stats"))
+                thumb = self._parse_thumb(run.get("feedback_stats"))
                 yield LocatedItem(f"run {run.get('id')}", run | ({"feedback": thumb} if thumb else {}))
 
-    def _thumb(self, stats: Any) -> dict[str, Any]:
-        known = cast("dict[str, Any]", stats) if isinstance(stats, dict) else {}
+    def _parse_thumb(self, stats: Any) -> dict[str, Any]:
+        feedback = cast("dict[str, Any]", stats) if isinstance(stats, dict) else {}
         for key in self._settings.feedback_keys:
-            thumbs = cast("dict[str, Any]", known.get(key) or {})
+            thumbs = cast("dict[str, Any]", feedback.get(key) or {})
             average = thumbs.get("avg")
             if isinstance(average, int | float) and thumbs.get("n"):
                 comments = cast("list[Any]", thumbs.get("comments") or [])
@@ -78,7 +78,7 @@ class LangSmithTrafficSource:
         return {}
 
 
-def _access(settings: LangSmithTraffic) -> LangSmithAccess:
+def _build_access(settings: LangSmithTraffic) -> LangSmithAccess:
     return LangSmithAccess(
         project=settings.project,
         api_url=settings.api_url,
@@ -89,5 +89,5 @@ def _access(settings: LangSmithTraffic) -> LangSmithAccess:
     )
 
 
-def _last_turn(conversation: Conversation) -> Conversation:
+def _select_last_turn(conversation: Conversation) -> Conversation:
     return conversation.model_copy(update={"turns": conversation.turns[-1:]})

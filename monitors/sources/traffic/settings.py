@@ -18,11 +18,11 @@ from monitors.records.targets import HttpUrl
 from monitors.request_headers import HeaderTable
 
 
-def _many(given: object) -> object:
-    return (given,) if isinstance(given, str) else given
+def _wrap_text(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
 
 
-Paths = Annotated[tuple[str, ...], BeforeValidator(_many)]
+Paths = Annotated[tuple[str, ...], BeforeValidator(_wrap_text)]
 """Paths like ``outputs.answer`` or ``messages.-1.created_at``, tried in order; one may be given as plain text."""
 
 USER_ROLES: Final = ("user", "human", "customer", "client", "visitor", "you", "question")
@@ -189,7 +189,7 @@ Selector = Annotated[str, Field(min_length=1)]
 _REMOTE: Final = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
-class _Closed(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -202,11 +202,11 @@ class FileFormat(StrEnum):
     PARQUET = "parquet"
 
 
-class FileTraffic(_Closed):
+class FileTraffic(_StrictModel):
     """`kind = "file"`: JSON lines or Parquet, here, on the web, in a bucket or in a Hub repository."""
 
     kind: Literal["file"]
-    at: Annotated[tuple[str, ...], BeforeValidator(_many), Field(min_length=1)] = Field(
+    at: Annotated[tuple[str, ...], BeforeValidator(_wrap_text), Field(min_length=1)] = Field(
         description="paths (relative to this file), addresses or glob patterns: local, http(s)://, s3://, hf://"
     )
     format: FileFormat = Field(default=FileFormat.BY_SUFFIX, description="by-suffix, jsonl or parquet")
@@ -244,7 +244,7 @@ class TimeFormat(StrEnum):
     EPOCH_MS = "epoch-ms"
 
 
-class HttpTraffic(_Closed):
+class HttpTraffic(_StrictModel):
     """`kind = "http"`: an export in pages of JSON, which follow by number, by cursor or by link."""
 
     kind: Literal["http"]
@@ -301,7 +301,7 @@ class HttpTraffic(_Closed):
         return without_password(url)
 
 
-class LangSmithTraffic(_Closed):
+class LangSmithTraffic(_StrictModel):
     """`kind = "langsmith"`: root runs of a LangSmith project, each a conversation; scores go back as feedback."""
 
     kind: Literal["langsmith"]
@@ -335,7 +335,7 @@ class LangSmithTraffic(_Closed):
         return without_password(url)
 
 
-class PageSelectors(_Closed):
+class PageSelectors(_StrictModel):
     """CSS selectors for a page with past conversations; what is left out is found."""
 
     link: Selector | None = Field(default=None, description="links to conversations, on the list page")
@@ -349,7 +349,7 @@ class PageSelectors(_Closed):
     time: Selector | None = Field(default=None, description="when a message or conversation was, within it")
 
 
-class PageTraffic(_Closed):
+class PageTraffic(_StrictModel):
     """`kind = "page"`: a page that lists past conversations, each on a page of its own, read with the browser."""
 
     kind: Literal["page"]
