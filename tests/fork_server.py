@@ -80,7 +80,7 @@ class _Reads:
     def __enter__(self) -> Self:
         def noted(environment: Any, name: str) -> str:
             code = _reader()
-            if code is not None and not _reads_anew(code.co_filename):
+            if code is not None and not _is_read_again(code.co_filename):
                 self.names.add(name)
             return self._plain(environment, name)
 
@@ -103,7 +103,7 @@ def _reader() -> CodeType | None:
     return frame.f_code
 
 
-def _reads_anew(file: str) -> bool:
+def _is_read_again(file: str) -> bool:
     """Prefect's settings are read again (`_read_settings`); fsspec copies everything for what begins with its name."""
     return any(part in file for part in ("/prefect/", "/pydantic_settings/", "/fsspec/config.py"))
 

@@ -14,7 +14,7 @@ import pytest
 from monitors.config.file import parse_config
 from monitors.facts.triage_report import read_report
 from monitors.goldset.load import load_suite
-from monitors.sources.traffic.items import turns_of
+from monitors.sources.traffic.items import parse_turns
 from monitors.sources.traffic.settings import Fields, FileTraffic, HttpTraffic, LangSmithTraffic, PageTraffic
 from tests.lookout_commands import every_command
 from tests.tools.configuration_reference import reference
@@ -58,7 +58,7 @@ def test_a_case_in_the_documents_loads(block, tmp_path):
 @pytest.mark.parametrize("block", blocks("jsonl"))
 def test_a_stored_job_in_the_documents_is_read_with_its_report(block):
     for line in block.splitlines():
-        (turn,) = turns_of(json.loads(line), Fields())
+        (turn,) = parse_turns(json.loads(line), Fields())
         assert turn.is_report
         assert read_report(turn.reply_text).root_cause
         assert turn.steps

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from syrupy.assertion import SnapshotAssertion
 
-from monitors.goldset.lines import line_of
+from monitors.goldset.lines import format_case_line
 from tests import fork_server
 from tests.builders import gold_case
 from tests.servers.langsmith_datasets import LangSmithDatasetServer
@@ -34,7 +34,7 @@ def test_the_commands_about_datasets_work_in_their_order(tmp_path: Path, snapsho
     with LangSmithDatasetServer(key=KEY) as server:
         config = block("toml", "# LangSmith").replace("[langsmith]", f'[langsmith]\napi_url = "{server.url}"')
         (tmp_path / "lookout.toml").write_text(config, encoding="utf-8")
-        (tmp_path / "suite.jsonl").write_text(f"{line_of(gold_case())}\n", encoding="utf-8")
+        (tmp_path / "suite.jsonl").write_text(f"{format_case_line(gold_case())}\n", encoding="utf-8")
         environment = os.environ | fork_server.WARM | {"LANGSMITH_API_KEY": KEY}
         shown = []
         for line in block("console", "## Datasets").splitlines():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from monitors.stats.intervals import wilson
+from monitors.stats.intervals import compute_wilson_interval
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def share(
     baseline: float | None = None,
 ) -> Figure:
     """``hits`` of ``total`` as a figure; 0 with the interval (0, 1) where nothing was counted."""
-    low, high = wilson(hits, total)
+    low, high = compute_wilson_interval(hits, total)
     value = hits / total if total else 0.0
     return Figure(of, what, value, low, high, total, target, at_most, baseline)
 

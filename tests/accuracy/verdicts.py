@@ -56,11 +56,11 @@ def owner_line(row: Fields) -> Iterator[tuple[str, Fields]]:
         yield suffix, {**line, "domains": ["general"]}
 
 
-def twin_lines(row: Fields) -> Iterator[tuple[str, Fields]]:
+def pair_lines(row: Fields) -> Iterator[tuple[str, Fields]]:
     """The right and the wrong answer of a pair."""
-    for twin in ("right", "wrong"):
-        for _, line in owner_line({**row, "answer": row[twin]}):
-            yield f"/{twin}", line
+    for side in ("right", "wrong"):
+        for _, line in owner_line({**row, "answer": row[side]}):
+            yield f"/{side}", line
 
 
 def text_line(row: Fields) -> Iterator[tuple[str, Fields]]:
@@ -130,7 +130,7 @@ ROW_SETS = (
     RowSet("answers/tatqa", "answers/tatqa.jsonl", "grade", answer_line, graded),
     RowSet("answers/seed", "answers/seed_replies.jsonl", "grade", answer_line, graded),
     RowSet("owners/answers", "owners/owners.jsonl", "grade", owner_line, graded),
-    RowSet("owners/pairs", "owners/pairs.jsonl", "grade", twin_lines, graded),
+    RowSet("owners/pairs", "owners/pairs.jsonl", "grade", pair_lines, graded),
     RowSet("owners/refusals", "owners/refusals.jsonl", "grade", owner_line, refusal),
     RowSet("owners/personal", "owners/personal.jsonl", "redact", text_line, masked),
     RowSet("pii/vectors", "pii/recognizer_vectors.jsonl", "redact", text_line, masked),

@@ -195,15 +195,15 @@ def answers(scope: JudgeScope) -> list[PendingAnswer]:
 
     Rules leave three of ten open and pass the others.
     """
-    told = replies()
-    texts = [reply.text for reply in told.values()]
+    reply_by_case = replies()
+    texts = [reply.text for reply in reply_by_case.values()]
     found: list[PendingAnswer] = []
     for number, case in _numbered(CASES):
         rules = Finding.UNGRADED if number % 10 < OPEN_IN_TEN else Finding.YES
         confirmed = scope is JudgeScope.ALL or (scope is JudgeScope.SEVERE and case.severity is Severity.PAGE)
         if rules is Finding.UNGRADED or confirmed:
             named = case.model_copy(update={"id": f"{number}-{case.id}"[:120]})
-            said = exchange(named, padded(told[case.turns[-1]].text, texts, ANSWER_CHARACTERS))
+            said = exchange(named, padded(reply_by_case[case.turns[-1]].text, texts, ANSWER_CHARACTERS))
             found.append(PendingAnswer(named, said, (), rules))
     return sorted(found, key=lambda one: -one.case.severity)
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from monitors.probes.browser.chromium import SAFE_FLAGS, within
+from monitors.probes.browser.chromium import SAFE_FLAGS, run_within_deadline
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.greetings import Greetings
 from monitors.probes.browser.inpage import script
@@ -52,7 +52,7 @@ class DirectPages(Pages):
             accept_downloads=False,
             service_workers="block",
         )
-        context = await within(deadline_s, opening, "opening a browser context")
+        context = await run_within_deadline(deadline_s, opening, "opening a browser context")
         await context.add_init_script(script())
         unused = GuardedProxy(self._guard)
         return Tab(context, await context.new_page(), unused, Visit(self._guard, unused))

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from flows.data_folder import store_in
+from flows.data_folder import open_store_in
 from tests.bench.measured import Figure, report
 from tests.bench.verified import ROOT, configure
 
@@ -42,7 +42,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         configure(folder, "http://127.0.0.1:9", 4)
-        store_in(folder / "data").load_pending(WAIT_S)
+        open_store_in(folder / "data").load_pending(WAIT_S)
         met = [
             start_of(folder, ("--help",), given.pairs, id_="help", library=TYPER, most_s=HELP_MOST_S),
             start_of(folder, ("sql", "select 1"), given.pairs, id_="sql"),

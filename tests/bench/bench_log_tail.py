@@ -32,7 +32,7 @@ from flows.hallucination_log.encoder_pool import EncoderPool
 from flows.hallucination_log.line_encoder import LineSettings
 from monitors.sources.logs.entries import is_whole_entry
 from monitors.sources.logs.files import LocalLog
-from monitors.sources.logs.tail import follow
+from monitors.sources.logs.tail import read_new_batches
 from tests.bench.measured import Figure, report
 from tests.conftest import ROOT
 
@@ -115,7 +115,7 @@ def ingest(path: Path) -> dict[str, float]:
     entries, stored = 0, 0
     started, before = time.perf_counter(), time.process_time()
     with LocalLog(path).poll() as files:
-        for _, lines in pool.encoded(follow(files, "bot", None, is_whole=is_whole_entry)):
+        for _, lines in pool.encoded(read_new_batches(files, "bot", None, is_whole=is_whole_entry)):
             entries += lines.entries + lines.history
             stored += len(lines.rows.body)
             assert not lines.aside_count

@@ -81,7 +81,7 @@ def sample_of(run_id: str, night: int) -> list[JournalRow]:
     rows: list[JournalRow] = []
     for number in range(SAMPLED):
         name = f"talk-{night}-{number}"
-        rows.append(ConversationRow(row=seen(name, run_id, drawn=TEXT, minutes=1440 * night)))
+        rows.append(ConversationRow(row=seen(name, run_id, sampled_in=TEXT, minutes=1440 * night)))
         rows.append(ResultRow(row=exchange(run_id, name, text=TEXT)))
         rows.append(AssessmentRow(row=assessment(run_id, name)))
     return rows

@@ -35,7 +35,7 @@ import aiohttp
 from playwright.async_api import Browser, async_playwright
 
 from monitors.probes.api.gradio import GradioDriver
-from monitors.probes.browser.chromium import LEAN_FLAGS, NO_IMAGES, system_chromium
+from monitors.probes.browser.chromium import LEAN_FLAGS, NO_IMAGES, find_system_chromium
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.driver import ChatDriver
 from monitors.probes.settings import CapturePolicy, ProbeSettings
@@ -214,7 +214,7 @@ async def run(driver: ChatDriver, questions: list[str], settings: ProbeSettings,
 async def plain(address: str, questions: list[str], pages: int, *, lean: bool) -> None:
     """The leanest loop that a person would write by hand, and the loop of the documentation."""
     async with async_playwright() as playwright:
-        path = os.environ.get("CHROMIUM_PATH") or system_chromium()
+        path = os.environ.get("CHROMIUM_PATH") or find_system_chromium()
         args = [*LEAN_FLAGS, NO_IMAGES] if lean else []
         browser = await playwright.chromium.launch(executable_path=path, args=args)
         gate = asyncio.Semaphore(pages)

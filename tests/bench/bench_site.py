@@ -32,7 +32,7 @@ from monitors.records.grades import FailureKind
 from monitors.records.incidents import Redacted
 from monitors.records.operator_actions import HumanLabel
 from monitors.records.reviews import AnswerVerdict, LabelSource
-from monitors.stats.intervals import percentile
+from monitors.stats.intervals import compute_percentile
 from tests.bench.measured import Figure, report
 from tests.bench.warehouse_archives import CASES, GRADES_EACH, six_grades, write_archives
 from tests.deployments.site.site_server import EXAMPLES
@@ -192,12 +192,12 @@ class PageTimes:
 
     def p95_ms(self, number: int) -> float:
         """Of one round."""
-        return percentile(self.rounds[number], 0.95)
+        return compute_percentile(self.rounds[number], 0.95)
 
     def row(self) -> tuple[str, ...]:
         """A row of the page's table."""
         took = self.all_ms
-        figures = (f"{median(took):.1f}", f"{percentile(took, 0.95):.1f}", f"{self.cpu_ms / len(took):.1f}")
+        figures = (f"{median(took):.1f}", f"{compute_percentile(took, 0.95):.1f}", f"{self.cpu_ms / len(took):.1f}")
         return (f"`{self.path}`", f"{self.first_ms:.0f}", *figures)
 
 

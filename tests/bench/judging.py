@@ -34,6 +34,6 @@ class NoCache(PromptCache):
 
     def usage(self, body: dict[str, Any], written: str, *, batch: bool = False) -> dict[str, Any]:
         """As the API says it of a request without a cache mark."""
-        kept = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "cache_creation": None}
+        cache_usage = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "cache_creation": None}
         said = super().usage(body, written, batch=batch)
-        return said | kept | {"input_tokens": Prompt.of(body).count()}
+        return said | cache_usage | {"input_tokens": Prompt.of(body).count()}

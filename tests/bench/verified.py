@@ -98,7 +98,7 @@ def noted(file: Path) -> list[Noted]:
     return [Noted.model_validate_json(line) for line in file.read_text("utf-8").splitlines()]
 
 
-def told(label: str, value: float, most: float, unit: str) -> bool:
+def print_figure(label: str, value: float, most: float, unit: str) -> bool:
     """Print a figure with its target; whether it was met."""
     met = value <= most
     print(f"{label}: {value:.2f} {unit} (at most {most:g}): {'met' if met else 'MISSED'}", flush=True)

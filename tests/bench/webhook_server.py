@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from deployments.cli.receive import deploys_receiver_of
+from deployments.cli.receive import build_deploys_receiver
 from deployments.receivers.connection_limits import BoundedProtocol
 from monitors.config.file import parse_config
 from monitors.config.sections import DeploySender, DeploySettings
@@ -45,7 +45,7 @@ def main() -> None:
 def receiver(folder: Path) -> Starlette:
     """As ``lookout receive`` has it; no Prefect server runs in the folder."""
     values = {"data_folder": folder, "targets": {"bot": {"url": "http://127.0.0.1:1", "suite": "suite.jsonl"}}}
-    return deploys_receiver_of(
+    return build_deploys_receiver(
         parse_config(values, "the bench"),
         DeploySettings(triggers=(trigger(),)),
         folder / "lookout.toml",

@@ -40,7 +40,7 @@ class Receiver:
 
     url: str
     client: httpx.AsyncClient
-    kept: DeployQueue
+    queue: DeployQueue
     starter: RunStarter
 
     async def post(self, provider: str, body: bytes, headers: object) -> httpx.Response:
@@ -65,7 +65,7 @@ class Receiver:
 
     def commits(self) -> list[str]:
         """What waits for its run."""
-        return [one.deploy.event.commit for one in self.kept.waiting()]
+        return [one.deploy.event.commit for one in self.queue.list_waiting()]
 
 
 @asynccontextmanager
@@ -78,17 +78,17 @@ async def receiver(
     now: Callable[[], datetime] = lambda: NOW,
 ) -> AsyncGenerator[Receiver]:
     """With a trigger for the target ``bot`` by each sender, and no Prefect, unless told otherwise."""
-    kept, metrics = DeployQueue(folder), ReceiverMetrics()
+    queue, metrics = DeployQueue(folder), ReceiverMetrics()
     plan = RunPlan(deployment=deployment, config_path=folder / "lookout.toml")
     journal = store_in(folder).journal
-    starter = RunStarter(kept, journal, plan, prefect_api=prefect_api, metrics=metrics, now=now, first_pause_s=0.2)
+    starter = RunStarter(queue, journal, plan, prefect_api=prefect_api, metrics=metrics, now=now, first_pause_s=0.2)
     known = parsers if parsers is not None else (github(), hub(), standard())
-    app = application(known, starter, metrics, Readiness(kept, journal, prefect_api, deployment), now=now)
+    app = application(known, starter, metrics, Readiness(queue, journal, prefect_api, deployment), now=now)
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", http=BoundedProtocol, backlog=2048))
     door = socket.create_server(("127.0.0.1", 0))  # it takes connections from now on, served or not yet
     serving = asyncio.create_task(server.serve(sockets=[door]))
     async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
-        yield Receiver(f"http://127.0.0.1:{door.getsockname()[1]}", client, kept, starter)
+        yield Receiver(f"http://127.0.0.1:{door.getsockname()[1]}", client, queue, starter)
     server.should_exit = True
     await serving
 

@@ -180,9 +180,9 @@ def test_an_export_that_refuses_names_what_opens_it(tmp_path, lookout, access, v
                 f'[targets.json.traffic.sources.export]\nkind = "http"\nurl = "{server.url}/export"\n{access}\n'
             )
         done = lookout("nightly", "json", "--plan", cwd=tmp_path, **variables)
-        told = re.sub(r"\s+", " ", done.stdout + done.stderr)
-        assert said in told
-        assert "HTTP 401" in told
+        printed = re.sub(r"\s+", " ", done.stdout + done.stderr)
+        assert said in printed
+        assert "HTTP 401" in printed
         opened = lookout("nightly", "json", "--plan", cwd=tmp_path, **dict.fromkeys(variables, KEY))
     assert ("HTTP 401" in opened.stdout + opened.stderr) is ("X-Api-Key" not in access)
     assert_nowhere(tmp_path, done, "an-old-token")

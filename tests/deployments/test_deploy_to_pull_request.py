@@ -41,5 +41,5 @@ def test_a_staging_deploy_that_names_its_pull_request_has_its_results_there_with
     (comment,) = github.by(BOT)
     assert "### ✕ FAIL: demo" in comment.body
     assert f"deploy `{COMMIT[:39]}" in comment.body
-    kept = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "data" / "deploys").rglob("*.json"))
-    assert WORKFLOW_TOKEN not in kept + running.said()
+    stored = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "data" / "deploys").rglob("*.json"))
+    assert WORKFLOW_TOKEN not in stored + running.said()

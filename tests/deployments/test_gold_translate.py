@@ -8,7 +8,7 @@ import pytest
 
 from deployments.demo.policies import HERE
 from monitors.goldset.drafts import read_drafts
-from monitors.goldset.lines import line_of
+from monitors.goldset.lines import format_case_line
 from monitors.goldset.load import load_suite
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase, Pipeline
@@ -53,7 +53,7 @@ def suite(tmp_path):
     path = tmp_path / "suite.jsonl"
 
     def write() -> None:
-        path.write_text("".join(f"{line_of(english(key))}\n" for key in KEYS), encoding="utf-8")
+        path.write_text("".join(f"{format_case_line(english(key))}\n" for key in KEYS), encoding="utf-8")
 
     return path, write
 

@@ -22,7 +22,7 @@ from tests.warehouse.places import store_in
 from warehouse.database.store import Store
 
 
-class Night:
+class AlertingTestbed:
     """A place to tell from: one folder, one Slack, as many runs as a test wants, one after the other."""
 
     def __init__(self, folder: Path, slack: SlackServer, **settings: object) -> None:
@@ -60,7 +60,7 @@ class Night:
         """What prints into `printed`."""
         return TerminalSender(self.settings, console=Console(file=self.printed, width=140), now=self)
 
-    def desk(
+    def notifier(
         self,
         run_id: str = "run-1",
         paths: Sequence[AlertSender] | None = None,

@@ -39,8 +39,8 @@ TEETH_RIGHT = (
 TEETH_WRONG = "Smiles matter to us, and brushing twice a day keeps them bright for many years. [Source: A, 6]"
 
 
-class Told(NamedTuple):
-    """What a run came to."""
+class JudgedRun(NamedTuple):
+    """The report, results and observations of a judged run."""
 
     report: RunReport
     results: tuple[CaseResult, ...]
@@ -51,8 +51,8 @@ class Told(NamedTuple):
         """The assessment of a case."""
         return next(one.assessment for one in self.results if one.case.id == case_id)
 
-    def told(self, kind: IncidentKind) -> list[Observation]:
-        """What people hear of this kind."""
+    def observations_of(self, kind: IncidentKind) -> list[Observation]:
+        """Return the observations of this kind that would be alerted."""
         return [one for one in self.news if one.kind is kind]
 
     @property
@@ -107,7 +107,7 @@ def judge_at(*servers: AnthropicServer, model: str = "claude-sonnet-5-5", **sett
 
 async def run_of(
     request: VerifyRequest, answers: Sequence[tuple[GoldCase, str]], *, recorded: bool = False
-) -> Told:
+) -> JudgedRun:
     """Grade ``answers`` as a run does, weigh, and look at what would be told.
 
     With ``recorded``, the warehouse knows of the run afterwards.
@@ -116,16 +116,16 @@ async def run_of(
     with run.context.run_folder:
         if run.context.run_folder.resumed:
             run.recall()
-        return await _told(run, answers, recorded=recorded)
+        return await _judge_answers(run, answers, recorded=recorded)
 
 
-async def _told(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], *, recorded: bool) -> Told:
+async def _judge_answers(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], *, recorded: bool) -> JudgedRun:
     heard: list[CaseResult] = []
 
-    async def told(result: CaseResult) -> None:
+    async def deliver(result: CaseResult) -> None:
         heard.append(result)
 
-    async with JudgeStage(run, told) as judges:
+    async with JudgeStage(run, deliver) as judges:
         for case, answer in answers:
             came = exchange(case, answer, run_id=run.context.run_id)
             grades = grade_exchange(run.context.panel, case, came)
@@ -133,14 +133,14 @@ async def _told(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], *, record
             if judges.is_needed(assessment):
                 await judges.settle(case, came, grades)
             else:
-                await told(run.save(case, came, assessment))
+                await deliver(run.save(case, came, assessment))
     if recorded:
         find_judge_change(run)
     report = evaluate(run.facts(utc_now()), run.results, run.context.config.gate)
     if recorded:
         run.context.journal.append((RunRow(row=report),), run_id=run.context.run_id)
         run.context.store.load_pending(30)
-    return Told(report, tuple(run.results), observe_run(run, report), tuple(heard))
+    return JudgedRun(report, tuple(run.results), observe_run(run, report), tuple(heard))
 
 
 def with_key(monkeypatch: Any) -> None:

@@ -14,7 +14,7 @@ from monitors.records.incidents import Capability
 from monitors.sources.logs.files import LocalLog, LogPlace
 from monitors.sources.logs.settings import HallucinationLogSettings
 from monitors.sources.logs.tail import DEFAULT_LIMITS
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 
 
 def entry(number: int, **changes: object) -> str:
@@ -36,9 +36,11 @@ def entry(number: int, **changes: object) -> str:
 class Followed:
     """One log, followed by looks that each are a run of their own, as the schedule's are."""
 
-    def __init__(self, folder: Path, night: Night, place: LogPlace | None = None, **settings: object) -> None:
+    def __init__(
+        self, folder: Path, testbed: AlertingTestbed, place: LogPlace | None = None, **settings: object
+    ) -> None:
         self.path = folder / "hallucinations.jsonl"
-        self.night = night
+        self.testbed = testbed
         self.settings = HallucinationLogSettings.model_validate({"at": str(self.path), **settings})
         self._place = place or LocalLog(self.path)
         self._looks = 0
@@ -52,16 +54,16 @@ class Followed:
             log.writelines(lines)
 
     def follower(self) -> LogFollower:
-        desk = self.night.desk("follower", owner=Capability.HALLUCINATION_LOG)
+        notifier = self.testbed.notifier("follower", owner=Capability.HALLUCINATION_LOG)
         lines = LineSettings(target="demo", fields=self.settings.fields, store_raw=self.settings.store_raw)
         reader = LogReader(
             target="demo",
             place=self._place,
-            store=self.night.store,
-            pool=EncoderPool(lines, 1, self.night),
+            store=self.testbed.store,
+            pool=EncoderPool(lines, 1, self.testbed),
             limits=DEFAULT_LIMITS,
         )
-        return LogFollower(desk, reader, self.settings, WatchdogSettings(), (), self._new_run)
+        return LogFollower(notifier, reader, self.settings, WatchdogSettings(), (), self._new_run)
 
     def _new_run(self) -> str:
         self._looks += 1
@@ -72,11 +74,11 @@ class Followed:
 
     async def night_delivers(self) -> None:
         """Whoever comes by sends what waits in the outbox."""
-        await send_outbox(self.night.desk("passer-by"))
+        await send_outbox(self.testbed.notifier("passer-by"))
 
     def stored(self) -> list[int]:
         """The numbers of all kept entries, in the order of the log."""
-        rows = self.night.store.query(
+        rows = self.testbed.store.query(
             "select record->'reply'->'extra'->>'number' from hallucinations"
             " order by (record->>'generation')::int, (record->>'offset')::int"
         ).rows

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from flows.data_folder import store_in
+from flows.data_folder import open_store_in
 from monitors.records.incidents import Alert, Incident
 from tests.servers.slack import Posted
 from tests.servers.slack_rules import texts
@@ -45,11 +45,11 @@ def load_alerts(store: Store) -> list[Alert]:
 
 def load_alerts_in(folder: Path) -> list[Alert]:
     """Return the stored alerts of an installation whose ``lookout.toml`` is in ``folder``, oldest first."""
-    return load_alerts(store_in(folder / "data"))
+    return load_alerts(open_store_in(folder / "data"))
 
 
 def load_incidents_in(folder: Path, target: str = "demo") -> list[Incident]:
     """Return the incidents of a target as they stand, in the order in which they were opened."""
-    store = store_in(folder / "data")
+    store = open_store_in(folder / "data")
     store.load_pending(30)
     return sorted(store.incidents(target).values(), key=lambda incident: (incident.opened_at, incident.fingerprint))

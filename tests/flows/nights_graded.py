@@ -27,7 +27,7 @@ from monitors.sources.settings import NightlySettings
 from monitors.sources.traffic.files import FileTrafficSource
 from monitors.sources.traffic.settings import FileTraffic
 from monitors.sources.traffic.source import TrafficSource
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.judged_run import KEY_VARIABLE, home, teeth
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.anthropic import KEY
@@ -56,8 +56,8 @@ def talk(number: int, *replies: str, hours: float = 2.0, **changes: Any) -> str:
 class Nights:
     """One target with its log, graded by as many nights as a test wants."""
 
-    def __init__(self, folder: Path, desk: Night, **settings: Any) -> None:
-        self.folder, self.desk = folder, desk
+    def __init__(self, folder: Path, testbed: AlertingTestbed, **settings: Any) -> None:
+        self.folder, self.testbed = folder, testbed
         self.log = folder / "talks.jsonl"
         self.sources: dict[str, TrafficSource] = {"log": file_source(self.log)}
         given = {"sources": {"log": {"kind": "file", "at": str(self.log)}}, "sampling": {"number": 100}}
@@ -72,7 +72,7 @@ class Nights:
     def wired(self, number: int = 0) -> NightlyContext:
         """The night that ended so many days after the first."""
         ended = NIGHT + timedelta(days=number)
-        self.desk.now = max(self.desk.now, ended + timedelta(minutes=5))
+        self.testbed.now = max(self.testbed.now, ended + timedelta(minutes=5))
         run_id = f"{ended:%Y%m%dT%H%MZ}-night-demo"
         configured = TargetConfig.model_validate(
             {
@@ -91,7 +91,7 @@ class Nights:
             sources=self.sources,
             grader=traffic_grader(configured, self.settings),
             judge=self._judge(),
-            notifier=replace(self.desk.desk(run_id), owner=Capability.NIGHTLY),
+            notifier=replace(self.testbed.notifier(run_id), owner=Capability.NIGHTLY),
             folder=self.folder / "data" / "runs" / run_id,
             key=KEY_OF_NAMES,
             facts=TargetFacts(self.settings.sampling),
@@ -104,15 +104,15 @@ class Nights:
 
     def loaded(self, question: str) -> list[Sequence[object]]:
         """What the warehouse says, once everything is in it."""
-        self.desk.store.load_pending(5)
-        return list(self.desk.store.query(question).rows)
+        self.testbed.store.load_pending(5)
+        return list(self.testbed.store.query(question).rows)
 
     def stored_conversations(self) -> tuple[int, int]:
         """Return how many conversations the warehouse has, and how many of them with their text."""
         records = self.loaded("select record from conversations")
         return len(records), sum(record is not None for (record,) in records)
 
-    def everything_kept(self) -> bytes:
+    def stored_bytes(self) -> bytes:
         """Every byte of the data folder."""
         return b"\n".join(file.read_bytes() for file in (self.folder / "data").rglob("*") if file.is_file())
 

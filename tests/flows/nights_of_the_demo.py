@@ -22,9 +22,9 @@ from monitors.graders.traffic_panel import TrafficPanel
 from monitors.records.base import Severity
 from monitors.records.estimates import GradedStratum, RateEstimate, RateForecast
 from monitors.records.traffic import Conversation
-from monitors.sources.privacy import PrivacyMode, protected
+from monitors.sources.privacy import PrivacyMode, protect_conversation
 from monitors.sources.sampling.plan import SEVERE, Grading, PlannedRate, plan_nightly
-from monitors.sources.sampling.sample import Seed, expected_rates, sample_from, stratify
+from monitors.sources.sampling.sample import Seed, compute_expected_rates, sample_strata, stratify
 from monitors.sources.sampling.strata import TargetFacts
 from tests.flows.nights_graded import KEY_OF_NAMES, file_source
 
@@ -68,7 +68,7 @@ class DemoNights:
     conversations: int = 2_000
     planted: int = 20
     seed: int = 1
-    _told: list[Sequence[GradedStratum]] = field(default_factory=list[Sequence[GradedStratum]])
+    _graded: list[Sequence[GradedStratum]] = field(default_factory=list[Sequence[GradedStratum]])
 
     def nights(self, count: int) -> Iterator[Simulated]:
         """One after the other."""
@@ -81,19 +81,19 @@ class DemoNights:
         read = asyncio.run(_read(self.folder / TURNS, ended))
         assert len(read) == self.conversations
         members = stratify(read, self.facts)
-        expected = expected_rates(members, [one for night in self._told[:REMEMBERED] for one in night])
-        drawn = sample_from(members, self.facts.settings, Seed("demo", ended.date()), expected)
+        expected = compute_expected_rates(members, [one for night in self._graded[:REMEMBERED] for one in night])
+        sampled = sample_strata(members, self.facts.settings, Seed("demo", ended.date()), expected)
         wanted = PlannedRate(SEVERE, expected)
-        (planned,) = plan_nightly(drawn.strata, [wanted], Grading(0.0, Decimal(0)), self.facts.settings).rates
+        (planned,) = plan_nightly(sampled.strata, [wanted], Grading(0.0, Decimal(0)), self.facts.settings).rates
         assert isinstance(planned, RateForecast)
         grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.WRONG)
         said = {}
-        for one in drawn.sampled:
-            stored = protected(one.conversation, PrivacyMode.REDACT, KEY_OF_NAMES)
+        for one in sampled.sampled:
+            stored = protect_conversation(one.conversation, PrivacyMode.REDACT, KEY_OF_NAMES)
             graded = grader.turns(one.conversation, stored, f"night-{number}")
             said[one.conversation.id] = [turn.result.assessment for turn in graded]
-        weighing = NightlyEstimates(drawn.strata, drawn.sampled, said)
-        self._told.insert(0, weighing.severe_found())
+        weighing = NightlyEstimates(sampled.strata, sampled.sampled, said)
+        self._graded.insert(0, weighing.severe_found())
         found = weighing.severe()
         assert isinstance(found, RateEstimate)
         return Simulated(found, self.planted / self.conversations, planned.width)

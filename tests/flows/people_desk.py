@@ -36,14 +36,16 @@ def settings_for(slack: SlackServer, **changes: object) -> AlertSettings:
     return AlertSettings.model_validate(values | changes)
 
 
-def people_in(folder: Path, slack: SlackServer, clock: Clock, *, seed: int = 1) -> OperatorActions:
+def build_operator_actions(folder: Path, slack: SlackServer, clock: Clock, *, seed: int = 1) -> OperatorActions:
     store = store_in(folder, seed=seed)
     return OperatorActions(
         store=store, settings=settings_for(slack), account_patterns=lambda _: (r"SRK-\d{6}",), now=clock
     )
 
 
-def desk_of(people: OperatorActions, clock: Clock, *, run_id: str = "run-1", target: str = "demo") -> Notifier:
+def build_notifier(
+    people: OperatorActions, clock: Clock, *, run_id: str = "run-1", target: str = "demo"
+) -> Notifier:
     store: Store = people.store
     return Notifier(
         target=target,

@@ -60,7 +60,7 @@ class Disk:
             while True:
                 filler.write(bytes(4096))
 
-    def mend(self, how: str) -> None:
+    def repair(self, how: str) -> None:
         """As before, for whoever comes next."""
         if how == "full":
             self._filler.unlink()
@@ -146,7 +146,7 @@ def test_f22_a_verification_stops_with_the_folder_named_and_is_gone_on_with(tmp_
         assert len(monitor_faults(slack)) == 1
         stored = answered(disk.place)
         assert 3 <= len(stored) < CASES
-        disk.mend(how)
+        disk.repair(how)
         with begin("verify", "demo", "--json") as run:
             printed, said = run.communicate()
     assert run.returncode == 0, said
@@ -186,7 +186,7 @@ def test_f22_a_nightly_run_stops_with_the_folder_named_and_is_gone_on_with(tmp_p
         assert len(monitor_faults(slack)) == 1
         sampled = answered(disk.place)
         assert len(sampled) == 10
-        disk.mend(how)
+        disk.repair(how)
         with begin("nightly", "--json", *UNTIL) as run:
             printed, said = run.communicate()
     assert run.returncode == 0, said

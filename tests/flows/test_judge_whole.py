@@ -32,8 +32,8 @@ def verify(lookout, folder: Path, slack: SlackServer, commit: str, **key: str):
     """One run; the process, what was told, the run's folder."""
     before = len(slack.messages)
     done = lookout("verify", "demo", "--commit", commit, cwd=folder, SLACK_BOT_TOKEN=TOKEN, **key)
-    told = [json.dumps(message.blocks) for message in slack.messages[before:]]
-    return done, told, max(folder.glob("data/runs/*/results.md")).parent
+    messages = [json.dumps(message.blocks) for message in slack.messages[before:]]
+    return done, messages, max(folder.glob("data/runs/*/results.md")).parent
 
 
 def test_a_fooled_judge_is_void_and_an_honest_one_pages(tmp_path, lookout):
@@ -42,16 +42,16 @@ def test_a_fooled_judge_is_void_and_an_honest_one_pages(tmp_path, lookout):
         configured(tmp_path, chat, judge, slack)
 
         judge.judge.passes_all = True
-        void, told, _ = verify(lookout, tmp_path, slack, "aaa1111", ANTHROPIC_API_KEY=KEY)
+        void, messages, _ = verify(lookout, tmp_path, slack, "aaa1111", ANTHROPIC_API_KEY=KEY)
         assert void.returncode == 3, void.stderr
-        assert len(told) == 1
+        assert len(messages) == 1
         assert [alert.kind for alert in load_alerts_in(tmp_path)] == [IncidentKind.JUDGE_VOID]
         assert {message.channel for message in slack.messages} == {"C0MONITOR"}
 
         judge.judge.passes_all = False
-        honest, told, _ = verify(lookout, tmp_path, slack, "bbb2222", ANTHROPIC_API_KEY=KEY)
+        honest, messages, _ = verify(lookout, tmp_path, slack, "bbb2222", ANTHROPIC_API_KEY=KEY)
         assert honest.returncode == 1, honest.stderr
-        assert any("waiting-0" in message and "not confirmed" in message for message in told)
+        assert any("waiting-0" in message and "not confirmed" in message for message in messages)
         judged = [alert.reason for alert in load_alerts_in(tmp_path) if alert.kind is IncidentKind.JUDGE_VOID]
         assert judged == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
 

@@ -43,11 +43,11 @@ def test_all_keys_that_are_missing_are_named():
 
 
 @pytest.mark.parametrize(
-    ("family", "told"), [("claude", "of one family"), (None, "does not say which model answers")]
+    ("family", "error"), [("claude", "of one family"), (None, "does not say which model answers")]
 )
 @pytest.mark.parametrize("keys", [KEYS, {}], ids=["with keys", "without"])
-def test_the_family_is_looked_at_even_without_a_key(family, told, keys):
-    with pytest.raises(ConfigError, match=told):
+def test_the_family_is_looked_at_even_without_a_key(family, error, keys):
+    with pytest.raises(ConfigError, match=error):
         plan_judge(settings(), TARGET.model_copy(update={"model_family": family}), keys)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from flows.data_folder import store_in
+from flows.data_folder import open_store_in
 from flows.server import prefect_server
 from tests import fork_server
 from tests.conftest import ROOT
@@ -146,14 +146,14 @@ def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end
                 run.kill()
         assert chat.asked == CASES
         assert len([*folder.glob("data/runs/*/report.html")]) == 1
-        told = [(message.channel, message.text.split(" · ")[1]) for message in slack.messages]
-        assert told == [("C0ALERTS", "Wrong fact stated"), ("C0ALERTS", "Gate FAIL")]
+        sent = [(message.channel, message.text.split(" · ")[1]) for message in slack.messages]
+        assert sent == [("C0ALERTS", "Wrong fact stated"), ("C0ALERTS", "Gate FAIL")]
 
         with lookout(folder, server.up(), "verify", "demo", "--json") as run:
             printed, said = run.communicate()
     assert run.returncode == 1, said
     assert json.loads(printed)["resumed_cases"] == 0, "the run before was complete"
-    assert len(slack.messages) == len(told), "it is the same fault"
+    assert len(slack.messages) == len(sent), "it is the same fault"
     rows = "select count(*) n, count(distinct (run_id, case_id)) d from results"
     assert counted(folder, environment, rows) == {"n": 2 * CASES, "d": 2 * CASES}
 
@@ -178,13 +178,13 @@ def test_a_nightly_run_comes_to_its_report_and_is_not_graded_twice(tmp_path, ser
         assert SAID in " ".join(said.split()), said
         report = json.loads(printed)
         assert (report["read"], report["sampled"]) == (20, 10)
-        asked, told = len(provider.batches), len(slack.messages)
+        asked, message_count = len(provider.batches), len(slack.messages)
 
         with lookout(tmp_path, server.up(), "nightly", "--json", *UNTIL) as again:
             printed, said = again.communicate()
         assert json.loads(printed) == report, said
         assert again.returncode == run.returncode
-        assert (len(provider.batches), len(slack.messages)) == (asked, told)
+        assert (len(provider.batches), len(slack.messages)) == (asked, message_count)
     said_once(slack)
 
 
@@ -205,7 +205,7 @@ def test_a_log_is_followed_on_and_each_entry_told_once(tmp_path, server, slack):
     )
 
     def stored() -> int:
-        rows = store_in(tmp_path / "data").query("select count(*) from hallucinations").rows
+        rows = open_store_in(tmp_path / "data").query("select count(*) from hallucinations").rows
         return int(str(rows[0][0]))
 
     def append_and_wait(number: int) -> None:

@@ -20,8 +20,8 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from flows.data_folder import store_in
-from flows.terminal import guarded_output, print_text, write_data, write_json, write_note
+from flows.data_folder import open_store_in
+from flows.terminal import guard_output, print_text, write_data, write_json, write_note
 from flows.terminal_console import TerminalConsole
 from monitors.records.base import Severity
 from tests import fork_server
@@ -91,7 +91,7 @@ def test_a_bar_moves_the_cursor_and_its_description_does_not():
 
 
 def test_what_libraries_warn_of_and_log_is_made_visible_and_their_colours_stay(capsys):
-    with guarded_output():
+    with guard_output():
         sys.stderr.write(warnings.formatwarning(HOSTILE, UserWarning, "a.py", 1))
         sys.stderr.writelines([HOSTILE, "\x1b[1;31mred\x1b[0m"])
         print(HOSTILE)
@@ -133,7 +133,7 @@ def test_a_document_is_exact_in_a_pipe(capsys):
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A data folder with one answer of a hostile application."""
-    store = store_in(tmp_path / "data")
+    store = open_store_in(tmp_path / "data")
     case = gold_case("case-1", severity=Severity.WRONG)
     rows = (ResultRow(row=exchange(case, HOSTILE)), AssessmentRow(row=assessment(case)))
     store.journal.append(rows, run_id="run-1")

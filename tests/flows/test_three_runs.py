@@ -55,7 +55,7 @@ def test_f87_f90_no_message_shows_what_was_leaked_or_its_picture(tmp_path, looko
     with SlackServer() as slack:
         configured(tmp_path, faulty_space, suite, slack_api_url=slack.api_url, slack_channel="#alerts")
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
-        told = json.dumps([m.blocks for m in slack.messages]) + done.stdout + done.stderr
+        visible_text = json.dumps([m.blocks for m in slack.messages]) + done.stdout + done.stderr
         asked = set(slack.requests)
     results = json.loads(next(tmp_path.glob("data/runs/*/results.json")).read_text(encoding="utf-8"))
     answer = results["cases"][0]["result"]["visible_text"]
@@ -63,10 +63,10 @@ def test_f87_f90_no_message_shows_what_was_leaked_or_its_picture(tmp_path, looko
     assert numbers, answer
     page = next(tmp_path.glob("data/runs/*/report.html")).read_text(encoding="utf-8")
     for number in numbers:
-        assert number not in told
+        assert number not in visible_text
         assert number not in page
-    assert TOKEN not in told + page
+    assert TOKEN not in visible_text + page
     assert list((tmp_path / "data" / "runs").rglob("*.jpg")), "a picture was taken"
     assert asked <= {"chat.postMessage", "chat.update", "conversations.history", "conversations.replies"}
-    assert '"image"' not in told
+    assert '"image"' not in visible_text
     assert ".jpg" not in json.dumps([m.blocks for m in slack.messages])

@@ -8,7 +8,7 @@ from monitors.goldset.lines import case_from_object
 from monitors.records.cases import GoldCase
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind, Judged
 from monitors.records.runs import Verdict
-from tests.flows.judged_run import Told, configured, judge_at, run_of, with_key
+from tests.flows.judged_run import JudgedRun, configured, judge_at, run_of, with_key
 from tests.servers.anthropic import AnthropicServer
 
 CAUSES = (
@@ -61,7 +61,7 @@ def server():
         yield one
 
 
-def ratings(run: Told) -> dict[str, int | None]:
+def ratings(run: JudgedRun) -> dict[str, int | None]:
     return {
         one.case.id: next(
             (g.rubric for g in one.assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS),

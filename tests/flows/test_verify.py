@@ -68,8 +68,8 @@ def test_a_faulty_page_fails_and_everything_is_left_behind(tmp_path, lookout, fa
     assert severities[0] == 3
     assert severities.index(min(severities)) > 0
 
-    told = lookout("sql", "select verdict, weighted from run_summary", "--json", cwd=tmp_path)
-    assert json.loads(told.stdout)["verdict"] == "FAIL", told.stderr
+    query = lookout("sql", "select verdict, weighted from run_summary", "--json", cwd=tmp_path)
+    assert json.loads(query.stdout)["verdict"] == "FAIL", query.stderr
     again = lookout("gate", str(run / "results.json"), cwd=tmp_path)
     assert again.returncode == 1
     assert lookout("report", cwd=tmp_path).returncode == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from monitors.alerts.liveness import rid_of
+from monitors.alerts.liveness import compute_ping_id
 from monitors.records.incidents import IncidentKind
 from tests import fork_server
 from tests.conftest import ROOT
@@ -148,7 +148,7 @@ def test_f22_a_full_disk_alerts_and_loses_nothing(tmp_path, lookout, prefect_env
     counted = lookout("sql", "select count(*) n, count(distinct case_id) d from results", "--json", cwd=tmp_path)
     assert json.loads(counted.stdout) == {"n": asked_twice, "d": asked_twice}
     assert dog.kinds == ["/start", "/fail", "/start", ""]
-    assert {ping.rid for ping in dog.pings} == {rid_of(report["run_id"])}
+    assert {ping.rid for ping in dog.pings} == {compute_ping_id(report["run_id"])}
 
 
 @pytest.mark.prefect

@@ -12,18 +12,18 @@ Streams = NDArray[np.float64]
 PRIORS = ((0.5, 0.5), (0.5, 8.0))
 
 
-def log_evidence(failures: Streams, told: Streams, window: int = 60) -> Streams:
+def log_evidence(failures: Streams, graded: Streams, window: int = 60) -> Streams:
     """The logarithm of the e-value after each night but the first."""
-    failed, counted = (np.cumsum(each, axis=1) for each in (failures, told))
+    failed, counted = (np.cumsum(each, axis=1) for each in (failures, graded))
     return np.stack(
         [_at(failed[:, : night + 1], counted[:, : night + 1], window) for night in range(1, failed.shape[1])],
         axis=1,
     )
 
 
-def alarms(failures: Streams, told: Streams, alpha: float, window: int = 60) -> NDArray[np.int64]:
+def alarms(failures: Streams, graded: Streams, alpha: float, window: int = 60) -> NDArray[np.int64]:
     """The night on which each stream first reaches 1/alpha; -1 where it never does."""
-    reached = log_evidence(failures, told, window) >= -np.log(alpha)
+    reached = log_evidence(failures, graded, window) >= -np.log(alpha)
     return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1, -1)
 
 
@@ -43,6 +43,6 @@ def _later(nights: NDArray[np.int64]) -> Streams:
     return np.log(30.0) / np.log(nights + 30.0)
 
 
-def _mixture(failures: Streams, told: Streams) -> Streams:
-    parts = [betaln(failures + one, told - failures + other) - betaln(one, other) for one, other in PRIORS]
+def _mixture(failures: Streams, graded: Streams) -> Streams:
+    parts = [betaln(failures + one, graded - failures + other) - betaln(one, other) for one, other in PRIORS]
     return logsumexp(np.stack(parts), axis=0) - np.log(len(PRIORS))

@@ -126,8 +126,8 @@ class AnthropicServer(ThreadedServer):
         with self._lock:
             planned = self._faults.popleft() if self._faults else None
         text = body.decode("utf-8", "replace")
-        told = next((fault for phrase, fault in self.when.items() if phrase in text), None)
-        return planned or told or self.always or "ok"
+        planned_fault = next((fault for phrase, fault in self.when.items() if phrase in text), None)
+        return planned or planned_fault or self.always or "ok"
 
     def _stranger(self, request: web.Request, body: bytes) -> Refusal | None:
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")

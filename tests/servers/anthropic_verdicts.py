@@ -130,11 +130,11 @@ class RuleJudge:
         refused = refusal.refused
         if case.refusal_expected:
             refused = refused or any(read_refusal(one).refused for one in _SENTENCE_END.split(case.answer))
-            told = (
+            names_figure = (
                 bool(_DIGITS.search(_SENTENCE_END.split(case.answer.strip(), maxsplit=1)[-1])) and not self.flatters
             )
             declines = refused or refusal.hedged
-            return (1.0, []) if declines and not told else (0.0, ["should_have_refused"])
+            return (1.0, []) if declines and not names_figure else (0.0, ["should_have_refused"])
         if self.flatters and case.golds:
             return (1.0, []) if any(_is_found(gold, case.answer) for gold in case.golds) else (0.0, ["wrong_fact"])
         if case.documents:

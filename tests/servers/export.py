@@ -16,7 +16,7 @@ Answer = Callable[[web.Request], web.StreamResponse]
 class ExportServer(ThreadedServer):
     """``/numbered``, ``/cursor``, ``/links``, ``/headers``: the items, ``size`` on a page.
 
-    ``troubles`` are answers that come first, in order; ``asked`` are the addresses and tokens that came.
+    ``faults`` are answers that come first, in order; ``asked`` are the addresses and tokens that came.
     ``/other/…`` is answered by what ``answers`` holds.
     """
 
@@ -25,7 +25,7 @@ class ExportServer(ThreadedServer):
         self.items = items
         self.size = size
         self.token = token
-        self.troubles: list[Answer] = []
+        self.faults: list[Answer] = []
         self.answers: dict[str, Answer] = {}
         self.asked: list[str] = []
         self.tokens: list[str | None] = []
@@ -51,8 +51,8 @@ class ExportServer(ThreadedServer):
             self.tokens.append(request.headers.get("Authorization"))
             if self.token is not None and self.tokens[-1] != f"Bearer {self.token}":
                 return web.json_response({"error": "expired"}, status=401)
-            if self.troubles:
-                return self.troubles.pop(0)(request)
+            if self.faults:
+                return self.faults.pop(0)(request)
             answer: web.StreamResponse = await handler(request)
             return answer
 

@@ -37,7 +37,7 @@ AUTHORS = {WORKFLOW_TOKEN: BOT, READING_TOKEN: BOT, PERSON_TOKEN: PERSON}
 LONGEST_BODY = 65_536
 STATES = ("error", "failure", "pending", "success")
 
-Trouble = Callable[[web.Request], web.StreamResponse]
+Fault = Callable[[web.Request], web.StreamResponse]
 
 
 @dataclass
@@ -62,14 +62,14 @@ class Asked:
 
 @dataclass
 class Misbehaviour:
-    """What goes wrong next. ``troubles`` answer first, in order, whatever is asked.
+    """What goes wrong next. ``faults`` answer first, in order, whatever is asked.
 
     ``after_taking`` answers in place of success once the thing was done: the reply is lost. ``before_answering``
     is called with each request; while ``is_slow`` none is answered, while ``is_slow_after_taking`` no comment's making.
     """
 
-    troubles: list[Trouble] = field(default_factory=list)
-    after_taking: list[Trouble] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    after_taking: list[Fault] = field(default_factory=list)
     before_answering: Callable[[Asked], None] = lambda _asked: None
     is_slow: bool = False
     is_slow_after_taking: bool = False
@@ -146,8 +146,8 @@ class GitHub(ThreadedServer):
             self.wrong.before_answering(asked)
             if self.wrong.is_slow:
                 await self.closing.wait()
-            if self.wrong.troubles:
-                return self.wrong.troubles.pop(0)(request)
+            if self.wrong.faults:
+                return self.wrong.faults.pop(0)(request)
             refusal = self._refusal(request)
             if refusal is not None:
                 return refusal
@@ -241,14 +241,14 @@ def _no(status: int, message: str, **headers: str) -> web.Response:
     return web.json_response({"message": message}, status=status, headers=headers)
 
 
-def too_many(status: int = 403, message: str = "API rate limit exceeded", **headers: str) -> Trouble:
+def too_many(status: int = 403, message: str = "API rate limit exceeded", **headers: str) -> Fault:
     """A limit of rate, with the headers that GitHub gives."""
     return lambda _request: _no(
         status, message, **{name.replace("_", "-"): value for name, value in headers.items()}
     )
 
 
-def broken(status: int = 502) -> Trouble:
+def broken(status: int = 502) -> Fault:
     """GitHub's unicorn: HTML, and no JSON."""
     return lambda _request: web.Response(status=status, text="<html>Unicorn!</html>", content_type="text/html")
 

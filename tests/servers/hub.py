@@ -55,8 +55,11 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.endswith("/runtime"):
             self.server.tokens.append(self.headers.get("Authorization"))
-            told = self.server.next_runtime()
-            self._send(told if isinstance(told, int) else 200, json.dumps(told if isinstance(told, dict) else {}))
+            document = self.server.next_runtime()
+            self._send(
+                document if isinstance(document, int) else 200,
+                json.dumps(document if isinstance(document, dict) else {}),
+            )
         elif self.path == "/api/whoami-v2":
             self._send(*self._whoami())
         elif self.path == "/version":
@@ -70,8 +73,8 @@ class _Handler(BaseHTTPRequestHandler):
         name = self.server.accounts.get(token)
         if name is None:
             return 401, json.dumps({"error": "Invalid username or password."})
-        told = {"type": "user", "name": name, "auth": {"type": "access_token", "accessToken": {"role": "read"}}}
-        return 200, json.dumps(told)
+        document = {"type": "user", "name": name, "auth": {"type": "access_token", "accessToken": {"role": "read"}}}
+        return 200, json.dumps(document)
 
     def _send(self, status: int, text: str) -> None:
         self.send_response(status)

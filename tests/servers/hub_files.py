@@ -32,8 +32,8 @@ class HubFiles(ThreadedServer):
     async def _repository(self, request: web.Request) -> web.Response:
         if self._is_stranger(request):  # a private repository is not there for strangers
             return web.json_response({"error": "Repository not found"}, status=401)
-        told = {"id": "owner/logs", "_id": "1", "sha": COMMIT, "private": False, "tags": [], "siblings": []}
-        return web.json_response(told)
+        document = {"id": "owner/logs", "_id": "1", "sha": COMMIT, "private": False, "tags": [], "siblings": []}
+        return web.json_response(document)
 
     async def _tree(self, request: web.Request) -> web.Response:
         folder = request.match_info.get("folder", "").strip("/")

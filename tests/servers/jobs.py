@@ -131,8 +131,8 @@ class Jobs(ThreadedServer):
             return web.json_response(self._finished(name, job))
         host = "http://127.0.0.1:1" if job.is_to("elsewhere") else ""
         where = f"{host}/jobs/{name.replace('/', '%2F')}"
-        told = {"status": "queued"} if job.is_to("nameless") else {"id": name, "status": "queued"}
-        return web.json_response(told, status=202, headers={"Location": where})
+        receipt = {"status": "queued"} if job.is_to("nameless") else {"id": name, "status": "queued"}
+        return web.json_response(receipt, status=202, headers={"Location": where})
 
     def _finished(self, name: str, job: Started) -> dict[str, Any]:
         return {
@@ -157,9 +157,9 @@ class Jobs(ThreadedServer):
         with self._looked:
             job.looks += 1
             self._looked.notify_all()
-        trouble = self._trouble(job)
-        if trouble is not None:
-            return trouble
+        fault = self._planned_fault(job)
+        if fault is not None:
+            return fault
         if job.asks or job.stale:
             asked = job.asks if not job.stale else f"Question {len(job.answers)}: which version?"
             job.stale = max(0, job.stale - 1)
@@ -170,7 +170,7 @@ class Jobs(ThreadedServer):
             return web.json_response({"id": name, "status": "FAILED", "error": {"message": "no such repository"}})
         return web.json_response(self._finished(name, job))
 
-    def _trouble(self, job: Started) -> web.Response | None:
+    def _planned_fault(self, job: Started) -> web.Response | None:
         if job.is_to("lost") and job.looks > 1:
             return web.json_response({}, status=404)
         if job.is_to("wall"):
@@ -190,8 +190,8 @@ class Jobs(ThreadedServer):
             raise web.HTTPNotFound
         if job.is_to("prose"):
             return web.Response(text=f"# Report\n\n{report_on(job.question)}", content_type="text/markdown")
-        told = self._finished(name, job)
-        return web.json_response(told | {"report": "x" * 3_000_000} if job.is_to("huge") else told)
+        document = self._finished(name, job)
+        return web.json_response(document | {"report": "x" * 3_000_000} if job.is_to("huge") else document)
 
     async def _answer(self, request: web.Request) -> web.Response:
         _, job = self._found(request)

@@ -21,7 +21,7 @@ PRODUCTION = uuid.UUID("99999999-2222-4333-8444-555555555555")
 
 
 class LangSmithServer(ThreadedServer):
-    """``runs`` are what the project ``bot`` holds; ``troubles`` are statuses that come first, in order.
+    """``runs`` are what the project ``bot`` holds; ``faults`` are statuses that come first, in order.
 
     ``projects`` are all that the key sees, by name. ``trees`` are the runs of traces, by the trace's id, each with its
     project in ``project_id``; ``late`` is how many queries for a trace still find nothing, ``portions`` how many of its
@@ -33,7 +33,7 @@ class LangSmithServer(ThreadedServer):
         super().__init__()
         self.runs = runs
         self.key = key
-        self.troubles: dict[str, list[int]] = {}
+        self.faults: dict[str, list[int]] = {}
         self.feedback: dict[str, dict[str, Any]] = {}
         self.extended: list[str] = []
         self.updates: list[dict[str, Any]] = []
@@ -66,8 +66,8 @@ class LangSmithServer(ThreadedServer):
                 return web.json_response({"detail": "Invalid token"}, status=401)
             if self.hanging:
                 await self.closing.wait()
-            troubles = self.troubles.get(request.path)
-            return web.json_response({}, status=troubles.pop(0)) if troubles else await handler(request)
+            faults = self.faults.get(request.path)
+            return web.json_response({}, status=faults.pop(0)) if faults else await handler(request)
 
         return watched
 

@@ -29,7 +29,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 class LangSmithDatasetServer(ThreadedServer):
     """``datasets`` are what it holds, by id; ``requests`` what it was asked, as method and path.
 
-    Faults: ``troubles`` are answers that come first for a path's beginning, as status and headers; ``lost`` are the
+    Faults: ``faults`` are answers that come first for a path's beginning, as status and headers; ``lost`` are the
     numbers (from 0) of requests that are done but never answered, ``refused`` of those that are not even done;
     from ``dead_from`` on it answers nothing; those of ``held`` are done, and answered never. An example that is written is listed only after ``late`` listings more.
     ``multipart`` False is an older server.
@@ -40,7 +40,7 @@ class LangSmithDatasetServer(ThreadedServer):
         self.key = key
         self.datasets: dict[str, dict[str, Any]] = {}
         self.requests: list[tuple[str, str]] = []
-        self.troubles: list[tuple[str, int, dict[str, str]]] = []
+        self.faults: list[tuple[str, int, dict[str, str]]] = []
         self.lost: set[int] = set()
         self.refused: set[int] = set()
         self.limited: set[int] = set()
@@ -80,7 +80,7 @@ class LangSmithDatasetServer(ThreadedServer):
 
     def calm(self) -> None:
         """No further faults, and what was written is listed."""
-        self.troubles, self.lost, self.refused, self.limited, self.dead_from = [], set(), set(), set(), None
+        self.faults, self.lost, self.refused, self.limited, self.dead_from = [], set(), set(), set(), None
         for found in self.datasets.values():
             found["hidden"].clear()
 
@@ -125,10 +125,10 @@ class LangSmithDatasetServer(ThreadedServer):
                 return self._hang_up(request)
             if number in self.limited:
                 return web.json_response({"detail": "Rate limit exceeded"}, status=429)
-            trouble = next((one for one in self.troubles if request.path.startswith(one[0])), None)
-            if trouble is not None:
-                self.troubles.remove(trouble)
-                return web.json_response({"detail": "trouble"}, status=trouble[1], headers=trouble[2])
+            fault = next((one for one in self.faults if request.path.startswith(one[0])), None)
+            if fault is not None:
+                self.faults.remove(fault)
+                return web.json_response({"detail": "trouble"}, status=fault[1], headers=fault[2])
             answer = await handler(request)
             if number in self.held:
                 self.holding.set()
@@ -273,8 +273,8 @@ class LangSmithDatasetServer(ThreadedServer):
         metadata = dict(fields.get("metadata") or {})
         splits = fields.get("split") or known.get("metadata", {}).get("dataset_split") or ["base"]
         metadata["dataset_split"] = [splits] if isinstance(splits, str) else splits
-        kept = {key: fields[key] for key in ("inputs", "outputs", "source_run_id") if key in fields}
-        found["examples"][example_id] = known | kept | {"metadata": metadata, "modified_at": now}
+        stored = {key: fields[key] for key in ("inputs", "outputs", "source_run_id") if key in fields}
+        found["examples"][example_id] = known | stored | {"metadata": metadata, "modified_at": now}
         found["version"] = now
 
     async def _update(self, request: web.Request) -> web.Response:

@@ -106,10 +106,10 @@ class LoginSite(ThreadedServer):
     async def _open_ask(self, request: web.Request) -> web.Response:
         question = json.loads(await request.read())["question"]
         self.asked.append(question)
-        told = f" Your password is {PASSWORD}." if "password" in question else ""
+        secret = f" Your password is {PASSWORD}." if "password" in question else ""
         if "session" in question:
-            told = f" Your session is {request.cookies.get(COOKIE)}."
-        return web.json_response({"text": reply(question) + told})
+            secret = f" Your session is {request.cookies.get(COOKIE)}."
+        return web.json_response({"text": reply(question) + secret})
 
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
         self.tries += 1

@@ -130,7 +130,7 @@ class SlackServer(ThreadedServer):
         self.misbehave(*await request.json())
         return web.json_response({"ok": True})
 
-    async def trouble(self, request: web.Request, method: str) -> web.StreamResponse | None:
+    async def apply_next_fault(self, request: web.Request, method: str) -> web.StreamResponse | None:
         """The next planned fault as ``method`` meets it, or nothing."""
         return await self._misbehaved(request, self._next_fault(method))
 

@@ -42,7 +42,7 @@ class Answers:
         """One answer: replaces the message, or is whispered."""
         token = request.match_info["token"]
         body = await request.json()
-        if early := await self.server.trouble(request, "response_url"):
+        if early := await self.server.apply_next_fault(request, "response_url"):
             return early
         ts, used = self._given.get(token), self._used.get(token, 0)
         if ts is None or used >= MOST_ANSWERS:

@@ -48,8 +48,8 @@ class Watchdog(ThreadedServer):
 
     def alarm(self, at_s: float, *, period_s: float, grace_s: float) -> bool:
         """Whether it rings at ``at_s``: the last word was a failure, or no success came for period and grace."""
-        told = [ping for ping in self.pings if ping.kind in {"", "/fail"}]
-        return not told or told[-1].kind == "/fail" or at_s - told[-1].at_s > period_s + grace_s
+        notified = [ping for ping in self.pings if ping.kind in {"", "/fail"}]
+        return not notified or notified[-1].kind == "/fail" or at_s - notified[-1].at_s > period_s + grace_s
 
     def application(self) -> web.Application:
         """Takes any check's pings."""

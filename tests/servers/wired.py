@@ -112,8 +112,8 @@ class Wired(ThreadedServer):
         question = request.query.get("q") or json.loads(await request.text())["question"]
         match request.match_info["way"]:
             case "json":
-                told = {"reply": {"text": sent(question)}, **pieces(question)[-1]}
-                return web.json_response(told)
+                document = {"reply": {"text": sent(question)}, **pieces(question)[-1]}
+                return web.json_response(document)
             case "lines":
                 return web.Response(text="\n".join(map(json.dumps, pieces(question))))
             case "text":

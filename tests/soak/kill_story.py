@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from flows.data_folder import store_in
+from flows.data_folder import open_store_in
 from flows.verify.run_folder import DONE_FILE
 from monitors.records.exchanges import Exchange
 from tests.process_tree import all_processes, descendants
@@ -245,7 +245,7 @@ class Acknowledged:
     """Answers that the journal has, read as they come."""
 
     def __init__(self, story: Story) -> None:
-        self._journal = store_in(story.folder / "data").journal
+        self._journal = open_store_in(story.folder / "data").journal
         self._known: set[str] = set()
         self._answered: Counter[str] = Counter()
 

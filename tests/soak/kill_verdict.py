@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from flows.data_folder import store_in
+from flows.data_folder import open_store_in
 from monitors.records.base import Record
 from monitors.records.exchanges import Exchange, NoAnswer
 from monitors.records.runs import CaseResult
@@ -75,7 +75,7 @@ def _expected(story: Story) -> set[str]:
 
 def _of_journal(story: Story, run: str) -> Iterator[str]:
     """Every case has one answer, its own, and was not asked once more after that answer was durable."""
-    journal = store_in(story.folder / "data").journal
+    journal = open_store_in(story.folder / "data").journal
     answers: Counter[str] = Counter()
     received = _asked(story)
     for name in journal.segments.names(run):
@@ -109,10 +109,10 @@ def _of_results(story: Story, run: str) -> Iterator[str]:
 
 
 def _of_warehouse(story: Story, run: str) -> Iterator[str]:
-    store = store_in(story.folder / "data")
+    store = open_store_in(story.folder / "data")
     for table in ("results", "assessments"):
-        told = store.query(f"select case_id, count(*) from {table} where run_id = ? group by 1", [run], wait_s=30)
-        found = {str(case): times for case, times in told.rows}
+        query = store.query(f"select case_id, count(*) from {table} where run_id = ? group by 1", [run], wait_s=30)
+        found = {str(case): times for case, times in query.rows}
         yield from (f"{case} is {times} times in {table}" for case, times in found.items() if times != 1)
         yield from (f"{case} is not in {table}" for case in _expected(story) - set(found))
-    yield from (f"warehouse: {trouble.text}" for trouble in check(store, wait_s=30).troubles)
+    yield from (f"warehouse: {problem.text}" for problem in check(store, wait_s=30).troubles)

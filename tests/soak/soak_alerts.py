@@ -32,7 +32,7 @@ from flows.alerting.pipeline import notify
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from monitors.alerts.terminal import TerminalSender
-from tests.monitors.alerts.sightings import sighting
+from tests.monitors.alerts.sightings import observation
 from tests.servers.slack import TOKEN, SlackServer
 from tests.warehouse.places import REAL_PATIENCE, empty_warehouse
 from warehouse.database.database import Ledger, write_ledger
@@ -144,7 +144,7 @@ def _work(seed: int, folder: Path, slack: SlackServer, began: datetime, run_id: 
         slack_channel="C0ALERTS", slack_api_url=slack.api_url, send_retries=0, send_timeout_s=SEND_TIMEOUT_S
     )
     store = Store(folder, clock=now, entropy=os.urandom, patience=REAL_PATIENCE)
-    desk = Notifier(
+    notifier = Notifier(
         target="demo",
         run_id=run_id,
         settings=settings,
@@ -155,7 +155,7 @@ def _work(seed: int, folder: Path, slack: SlackServer, began: datetime, run_id: 
         people=OperatorActions(store=store, settings=settings, account_patterns=lambda _: (), now=now),
         now=now,
     )
-    asyncio.run(notify(desk, [sighting(f"leak-{seed}", run_id=run_id, seen_at=now())]))
+    asyncio.run(notify(notifier, [observation(f"leak-{seed}", run_id=run_id, seen_at=now())]))
     return min(len(store.alerts_unsent()), 9)
 
 

@@ -45,11 +45,11 @@ def contend(folder: Path, seconds: int) -> tuple[bool, list[str]]:
     longest_ms = max(float(str(each["longest_ms"])) for role, each in saw if role == "write_for")
     appended = {f"case p{process}-{number}" for process, count in enumerate(counts) for number in range(count)}
     wrong = survivors(Plan(folder, 2), appended)
-    told = (
+    summary = (
         f"{WRITERS} processes append for {seconds} s: {sum(counts)} appends, longest {longest_ms:.0f} ms, nobody failed, "
         f"{'every row is there once' if not wrong else 'ROWS ARE WRONG'}."
     )
-    lines = [told, "", *lines]
+    lines = [summary, "", *lines]
     print("\n".join([*lines, *wrong]), flush=True)
     return not wrong and longest_ms <= LONGEST_WAIT_MS, lines
 

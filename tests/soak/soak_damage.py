@@ -84,7 +84,7 @@ class Tally:
 
     rounds: Counter[str] = field(default_factory=Counter[str])
     harmed: Counter[str] = field(default_factory=Counter[str])
-    told: Counter[str] = field(default_factory=Counter[str])
+    detected: Counter[str] = field(default_factory=Counter[str])
     restored_by: Counter[str] = field(default_factory=Counter[str])
     failures: list[str] = field(default_factory=list[str])
 
@@ -98,13 +98,13 @@ def one_round(kind: str, folder: Path, seed: int, tally: Tally) -> None:
     wanted = killed_while_loading(store, kind)
     DAMAGES[kind](store, rng)
     harmed = as_duckdb_finds_it(store, folder / "copy") != wanted
-    told = not check(store, wait_s=30).sound
+    is_detected = not check(store, wait_s=30).sound
     tally.rounds[kind] += 1
     tally.harmed[kind] += harmed
-    tally.told[kind] += told
-    if harmed and not told:
+    tally.detected[kind] += is_detected
+    if harmed and not is_detected:
         tally.failures.append(f"{kind}, seed {seed}: rows are missing or changed, and the check is content")
-    tally.restored_by[f"{kind}: {restore(store, told=told)}"] += 1
+    tally.restored_by[f"{kind}: {restore(store, is_detected=is_detected)}"] += 1
     tally.failures += [f"{kind}, seed {seed}: {wrong}" for wrong in survivors(Plan(folder, seed), acknowledged)]
 
 
@@ -164,7 +164,7 @@ def _prints(connection: duckdb.DuckDBPyConnection) -> list[object]:
     ]
 
 
-def restore(store: Store, *, told: bool) -> str:
+def restore(store: Store, *, is_detected: bool) -> str:
     """As the documentation says: load; where that is refused, rebuild."""
     try:
         report = store.load_pending(30)
@@ -172,7 +172,7 @@ def restore(store: Store, *, told: bool) -> str:
         rebuild(store, wait_s=30)
         return "rebuilt"
     if check(store, wait_s=30).sound:
-        return "loaded again" if report.restored else "nothing to do" if not told else "loaded"
+        return "loaded again" if report.restored else "nothing to do" if not is_detected else "loaded"
     rebuild(store, wait_s=30)
     return "rebuilt after loading"
 
@@ -206,13 +206,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         tally = soak(asked.rounds, asked.seed, Path(folder))
     lines = figures_of(tally)
-    told = (
+    summary = (
         f"{asked.rounds} damages, {sum(tally.harmed.values())} of them harmed rows, {len(tally.failures)} unreported or "
         f"not restored, {time.monotonic() - started:.0f} s"
     )
-    print("\n".join([*lines, *tally.failures, told]))
+    print("\n".join([*lines, *tally.failures, summary]))
     if asked.write:
-        write_section(asked.write, "damage", [measured_where(), "", f"{told}.", "", *lines])
+        write_section(asked.write, "damage", [measured_where(), "", f"{summary}.", "", *lines])
     return 1 if tally.failures else 0
 
 
@@ -222,7 +222,7 @@ def figures_of(tally: Tally) -> list[str]:
     for kind, rounds in tally.rounds.items():
         ways = [(way.removeprefix(f"{kind}: "), n) for way, n in tally.restored_by.items() if way.startswith(kind)]
         how = ", ".join(f"{way} {times}" for way, times in sorted(ways))
-        rows.append((kind, rounds, tally.harmed[kind], tally.told[kind], how))
+        rows.append((kind, rounds, tally.harmed[kind], tally.detected[kind], how))
     return table(("damage", "rounds", "harmed rows", "reported by the check", "then"), rows)
 
 

@@ -44,13 +44,13 @@ def main() -> int:
         width = fmean(one.estimate.width for one in found[WARM:])
         planned = fmean(one.planned_width for one in found[WARM:])
         off = planned / width - 1
-        kept = covered >= LEAST_COVERED and abs(off) <= MOST_OFF
-        broken += not kept
+        is_met = covered >= LEAST_COVERED and abs(off) <= MOST_OFF
+        broken += not is_met
         print(
             f"{name}: {asked.nights} nights, {sum(one.covered for one in found)} hold the truth of"
             f" {100 * found[0].truth:.1f} % (mean rate {100 * fmean(one.estimate.rate for one in found):.2f} %), mean"
             f" width {100 * width:.2f} points, planned {100 * planned:.2f} ({100 * off:+.1f} %),"
-            f" {monotonic() - began:.0f} s{'' if kept else '  BROKEN'}",
+            f" {monotonic() - began:.0f} s{'' if is_met else '  BROKEN'}",
             flush=True,
         )
     return int(broken > 0)

@@ -33,37 +33,37 @@ AT_ONCE = 250
 def quiet(chance: np.random.Generator, streams: int) -> Iterator[tuple[str, Streams, Streams]]:
     """Streams without a change: name, failures, told."""
     shape = (streams, NIGHTS)
-    for rate, told in ((0.003, 200), (0.01, 50), (0.1, 10), (0.5, 25)):
+    for rate, graded in ((0.003, 200), (0.01, 50), (0.1, 10), (0.5, 25)):
         yield (
-            f"{100 * rate:g} % of {told}",
-            chance.binomial(told, rate, shape).astype(float),
-            np.full(shape, float(told)),
+            f"{100 * rate:g} % of {graded}",
+            chance.binomial(graded, rate, shape).astype(float),
+            np.full(shape, float(graded)),
         )
     sizes = chance.integers(1, 120, shape)
     yield "2 % of 1 to 119", chance.binomial(sizes, 0.02).astype(float), sizes.astype(float)
     heavy, light = chance.binomial(20, 0.01, shape), chance.binomial(30, 0.4, shape)
     rates = (1_900 * heavy / 20 + 100 * light / 30) / 2_000
-    told = 2_000 / (1_900 / 20)  # one over the largest share that one conversation stands for
-    yield "strata drawn unequally", rates * told, np.full(shape, told)
+    graded = 2_000 / (1_900 / 20)  # one over the largest share that one conversation stands for
+    yield "strata drawn unequally", rates * graded, np.full(shape, graded)
 
 
-def in_parts(failures: Streams, told: Streams) -> np.ndarray:
+def in_parts(failures: Streams, graded: Streams) -> np.ndarray:
     """The night of each stream's alarm."""
     parts = range(0, len(failures), AT_ONCE)
-    found = [drift_streams.alarms(failures[at : at + AT_ONCE], told[at : at + AT_ONCE], ALPHA) for at in parts]
+    found = [drift_streams.alarms(failures[at : at + AT_ONCE], graded[at : at + AT_ONCE], ALPHA) for at in parts]
     return np.concatenate(found)
 
 
-def changed(chance: np.random.Generator, streams: int, before: float, after: float, told: int) -> str:
+def changed(chance: np.random.Generator, streams: int, before: float, after: float, graded: int) -> str:
     """The line of one planted change."""
     rates = np.where(np.arange(BEFORE + AFTER) < BEFORE, before, after)
-    failures = chance.binomial(told, rates, (streams, BEFORE + AFTER)).astype(float)
-    raised = in_parts(failures, np.full(failures.shape, float(told)))
+    failures = chance.binomial(graded, rates, (streams, BEFORE + AFTER)).astype(float)
+    raised = in_parts(failures, np.full(failures.shape, float(graded)))
     after_nights = raised[raised >= BEFORE] - BEFORE + 1
     shares = [((raised >= BEFORE) & (raised < BEFORE + nights)).mean() for nights in (7, 14, 30, AFTER)]
     middle = f"{np.median(after_nights):.0f}" if len(after_nights) else "never"
     share = " ".join(f"{100 * each:7.1f}" for each in shares)
-    return f"{100 * before:5.1f} → {100 * after:4.1f} % of {told:3d}  {share}  {middle:>8}"
+    return f"{100 * before:5.1f} → {100 * after:4.1f} % of {graded:3d}  {share}  {middle:>8}"
 
 
 def main() -> int:
@@ -73,8 +73,8 @@ def main() -> int:
     asked = parser.parse_args()
     chance, broken = np.random.default_rng(asked.seed), 0
     print(f"{asked.streams:,} streams without a change, {NIGHTS} nights each, alpha {100 * ALPHA:g} %")
-    for name, failures, told in quiet(chance, asked.streams):
-        share = (in_parts(failures, told) >= 0).mean()
+    for name, failures, graded in quiet(chance, asked.streams):
+        share = (in_parts(failures, graded) >= 0).mean()
         broken += int(share > ALPHA)
         print(
             f"  {name:<24} {100 * share:6.2f} % ever raised an alarm{'  BROKEN' if share > ALPHA else ''}",

@@ -16,8 +16,8 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from monitors.errors import SourceUnavailable
-from monitors.platforms.langsmith.experiments import run_id_of
-from monitors.platforms.langsmith.project import opened_langsmith
+from monitors.platforms.langsmith.experiments import make_run_id
+from monitors.platforms.langsmith.project import open_langsmith
 from monitors.platforms.platform import Dataset, Experiment, ExperimentRow, Score
 from monitors.platforms.settings import LangSmithSettings
 from tests.servers.langsmith_experiments import LangSmithExperimentServer
@@ -52,7 +52,7 @@ def rows_by(chance: random.Random, shape: Sequence[tuple[int, int]]) -> list[Exp
 async def written(server: LangSmithExperimentServer, rows: Sequence[ExperimentRow]) -> Experiment:
     """The whole experiment, by a client of its own."""
     settings = LangSmithSettings(api_url=server.url)
-    async with opened_langsmith(settings, KEY, no_pause) as platform:
+    async with open_langsmith(settings, KEY, no_pause) as platform:
         experiment = await platform.experiments.start(GOLD, "run-1", {"commit": "a1b2c3d"})
         await platform.experiments.write(experiment, rows)
         await platform.experiments.finish(experiment)
@@ -85,7 +85,7 @@ def check(server: LangSmithExperimentServer, experiment: Experiment, rows: Seque
     """Everything that the last writer wrote is there, once, and nothing else."""
     assert list(server.projects) == [experiment.id]
     assert server.projects[experiment.id]["end_time"]
-    by_id = {run_id_of(experiment.id, row.case_id, row.repeat): row for row in rows}
+    by_id = {make_run_id(experiment.id, row.case_id, row.repeat): row for row in rows}
     assert server.runs.keys() == by_id.keys()
     assert len(server.feedback) == len(rows) * len(KEYS)
     for run_id, row in by_id.items():

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from monitors.records.incidents import Alert, IncidentKind
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.logs_followed import Followed, entry
 from tests.servers.slack import SlackServer
 
@@ -31,7 +31,7 @@ LOOKS_LIVED = 1.5
 """Kills fall between the start of a look and half as long again as one took, measured just before."""
 
 
-class RealNight(Night):
+class RealNight(AlertingTestbed):
     """The real clock, as killed processes have it."""
 
     def __call__(self) -> datetime:
@@ -43,16 +43,16 @@ class Outcome(NamedTuple):
 
     kills: int
     written: int
-    kept: int
-    told: int
-    told_twice: int
+    stored: int
+    alerted: int
+    alerted_twice: int
     messages: int
     messages_twice: int
 
     @property
     def is_right(self) -> bool:
         """Whether nothing is missing and nothing came twice."""
-        return self.written == self.kept == self.told and not self.told_twice and not self.messages_twice
+        return self.written == self.stored == self.alerted and not self.alerted_twice and not self.messages_twice
 
 
 def play(kills: int, seed: int, folder: Path) -> Outcome:
@@ -111,10 +111,10 @@ def _forked(log: Followed, life_s: float | None) -> int:
 
 
 def _outcome(log: Followed, slack: SlackServer, hit: int, written: int) -> Outcome:
-    store = log.night.store
+    store = log.testbed.store
     alerts = [Alert.model_validate_json(str(row[0])) for row in store.query("select record from alerts").rows]
     pages = [alert for alert in alerts if alert.kind is IncidentKind.HALLUCINATION]
-    told = Counter(item.incident.fingerprint for alert in pages for item in alert.items)
+    alert_counts = Counter(item.incident.fingerprint for alert in pages for item in alert.items)
     faults = [item.observation.reason for alert in alerts if alert not in pages for item in alert.items]
     assert not faults, faults
     ids = Counter(str(message.metadata["event_payload"]["id"]) for message in slack.messages)
@@ -122,9 +122,9 @@ def _outcome(log: Followed, slack: SlackServer, hit: int, written: int) -> Outco
     return Outcome(
         kills=hit,
         written=written,
-        kept=len(log.stored()),
-        told=len(told),
-        told_twice=sum(count > 1 for count in told.values()),
+        stored=len(log.stored()),
+        alerted=len(alert_counts),
+        alerted_twice=sum(count > 1 for count in alert_counts.values()),
         messages=len(ids),
         messages_twice=sum(count > 1 for count in ids.values()),
     )

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from deployments.demo.configuration import free_port
-from deployments.up.guard import descendants
-from flows.data_folder import store_in
+from deployments.up.guard import find_descendants
+from flows.data_folder import open_store_in
 from tests.flows.logs_followed import entry
 from tests.process_tree import all_processes
 from tests.servers.slack import TOKEN, SlackServer
@@ -42,7 +42,7 @@ VICTIMS: Final = {"run": "prefect.engine", "runner": "flows.server.serve", "serv
 WEIGHTS: Final = (18, 1, 1)
 
 
-class Told(NamedTuple):
+class Delivery(NamedTuple):
     """One line: what was killed after it was appended, and how long it took to Slack, in seconds."""
 
     killed: str
@@ -82,16 +82,16 @@ class Installation:
         """In how many messages the line stands."""
         return sum(f"Question {number}:" in str(message) for message in self.slack.messages)
 
-    def until_told(self, number: int) -> float:
+    def wait_for_alert(self, number: int) -> float:
         """The moment at which the line was first seen at Slack."""
         end = time.monotonic() + LOST_S
         while not self.messages_with(number) and time.monotonic() < end:
             time.sleep(0.05)
         return time.monotonic()
 
-    def kept(self) -> int:
+    def count_stored(self) -> int:
         """Entries in the warehouse."""
-        return int(str(store_in(self.folder / "data").query("select count(*) from hallucinations").rows[0][0]))
+        return int(str(open_store_in(self.folder / "data").query("select count(*) from hallucinations").rows[0][0]))
 
 
 @contextmanager
@@ -109,30 +109,33 @@ def started(folder: Path) -> Iterator[tuple[Installation, int]]:
                 stderr=log,
             )
         try:
-            _wait(lambda: (folder / "data" / "warehouse.duckdb").exists() and here.kept() == 1, "the first look")
+            _wait(
+                lambda: (folder / "data" / "warehouse.duckdb").exists() and here.count_stored() == 1,
+                "the first look",
+            )
             yield here, process.pid
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(LOST_S)
 
 
-def play(folder: Path, kills: int, seed: int, say: Callable[[Told], None]) -> tuple[list[Told], bool]:
+def play(folder: Path, kills: int, seed: int, say: Callable[[Delivery], None]) -> tuple[list[Delivery], bool]:
     """``kills`` lines with a kill after each; whether each line was kept once and told once."""
     chance = random.Random(seed)
-    told: list[Told] = []
+    deliveries: list[Delivery] = []
     with started(folder) as (here, up):
-        while len(told) < kills:
+        while len(deliveries) < kills:
             time.sleep(chance.uniform(0.0, 30.0))
             victim = chance.choices(list(VICTIMS), WEIGHTS)[0]
             number, appended = here.append(), time.monotonic()
             time.sleep(chance.uniform(0.0, KILLED_WITHIN_S))
             was = _killed(up, victim)
-            told.append(Told(victim if was else "nothing", here.until_told(number) - appended))
-            say(told[-1])
+            deliveries.append(Delivery(victim if was else "nothing", here.wait_for_alert(number) - appended))
+            say(deliveries[-1])
             kills += not was
         time.sleep(2 * KILLED_WITHIN_S)  # whatever would tell a second time has had its chance
         counts = Counter(here.messages_with(number) for number in range(here.written))
-        return told, counts == {1: here.written} and here.kept() == here.written + 1
+        return deliveries, counts == {1: here.written} and here.count_stored() == here.written + 1
 
 
 def _killed(up: int, victim: str) -> bool:
@@ -140,7 +143,7 @@ def _killed(up: int, victim: str) -> bool:
     end = time.monotonic() + LOST_S
     while time.monotonic() < end:
         processes = all_processes()
-        ours = [processes[pid] for pid in descendants(up) if pid in processes]
+        ours = [processes[pid] for pid in find_descendants(up) if pid in processes]
         found = [
             one for one in ours if VICTIMS[victim] in one.command and "deployments.up.guard" not in one.command
         ]
@@ -160,10 +163,10 @@ def _wait(holds: Callable[[], bool], what: str) -> None:
         time.sleep(0.2)
 
 
-def figures(told: Sequence[Told]) -> Iterator[str]:
+def figures(deliveries: Sequence[Delivery]) -> Iterator[str]:
     """For each kind of victim: how many, the median and the longest time, and how many took too long."""
     for victim in (*VICTIMS, "nothing"):
-        times = sorted(one.took_s for one in told if one.killed == victim)
+        times = sorted(one.took_s for one in deliveries if one.killed == victim)
         if times:
             late = sum(took > WITHIN_S for took in times)
             yield (
@@ -182,7 +185,7 @@ def main() -> int:
     each = -(-asked.kills // asked.side_by_side)
     lock = threading.Lock()
 
-    def say(one: Told) -> None:
+    def say(one: Delivery) -> None:
         with lock:
             print(f"  {one.killed} killed, told after {one.took_s:.1f} s", flush=True)
 
@@ -191,12 +194,12 @@ def main() -> int:
             pool.submit(play, Path(folder) / str(n), each, asked.seed + n, say) for n in range(asked.side_by_side)
         ]
         played = [part.result() for part in parts]
-    told = [one for part, _ in played for one in part]
-    for line in figures(told):
+    deliveries = [one for part, _ in played for one in part]
+    for line in figures(deliveries):
         print(line)
     once = all(right for _, right in played)
-    print(f"{len(told)} lines, each kept once and told once: {'yes' if once else 'NO'}")
-    return int(not once or any(one.took_s > WITHIN_S for one in told))
+    print(f"{len(deliveries)} lines, each kept once and told once: {'yes' if once else 'NO'}")
+    return int(not once or any(one.took_s > WITHIN_S for one in deliveries))
 
 
 if __name__ == "__main__":

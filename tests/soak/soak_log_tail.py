@@ -43,8 +43,8 @@ def main() -> None:
         suppress_health_check=list(HealthCheck),
     )
     run_state_machine_as_test(CountedStory, settings=longer)
-    told = ", ".join(f"{count:,} {what}" for what, count in COUNTED.items())
-    print(f"{told}: nothing lost that a file still held, nothing twice, every gap told")
+    summary = ", ".join(f"{count:,} {what}" for what, count in COUNTED.items())
+    print(f"{summary}: nothing lost that a file still held, nothing twice, every gap told")
 
 
 if __name__ == "__main__":

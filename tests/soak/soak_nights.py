@@ -31,7 +31,7 @@ def designs() -> Iterator[tuple[str, str, Design]]:
             yield planted, f"{name}, judge", Design(facts, failures, judged=True)
     for name in ("simple 50", "stratified 200"):
         hidden = PLANTED["1 % hidden in the rest"]
-        yield "1 % hidden in the rest", f"{name}, 10 % untold", Design(DESIGNS[name], hidden, told_share=0.9)
+        yield "1 % hidden in the rest", f"{name}, 10 % untold", Design(DESIGNS[name], hidden, graded_share=0.9)
 
 
 def report(design: Design, nights: int, seed: int) -> tuple[bool, str]:
@@ -41,11 +41,11 @@ def report(design: Design, nights: int, seed: int) -> tuple[bool, str]:
     width = fmean(each.estimate.width for each in found)
     planned = fmean(planned_width(design, design.rates, number) for number in range(PLANS))
     off = planned / width - 1
-    drawn = fmean(each.estimate.sampled for each in found)
-    kept = covered >= LEAST_COVERED and abs(off) <= MOST_OFF
+    mean_sampled = fmean(each.estimate.sampled for each in found)
+    is_met = covered >= LEAST_COVERED and abs(off) <= MOST_OFF
     rate = fmean(each.estimate.rate for each in found)
-    line = f"{drawn:6.0f} {100 * rate:8.2f} {100 * covered:8.1f} {100 * width:8.2f} {100 * planned:8.2f} {100 * off:+7.1f}"
-    return kept, line
+    line = f"{mean_sampled:6.0f} {100 * rate:8.2f} {100 * covered:8.1f} {100 * width:8.2f} {100 * planned:8.2f} {100 * off:+7.1f}"
+    return is_met, line
 
 
 def main() -> int:
@@ -58,9 +58,9 @@ def main() -> int:
     )
     failed = 0
     for planted, name, design in designs():
-        kept, line = report(design, asked.nights, asked.seed)
-        failed += not kept
-        print(f"{planted:<24} {name:<28} {line}{'' if kept else '  BROKEN'}", flush=True)
+        is_met, line = report(design, asked.nights, asked.seed)
+        failed += not is_met
+        print(f"{planted:<24} {name:<28} {line}{'' if is_met else '  BROKEN'}", flush=True)
     print(f"{asked.nights:,} nights of each design: {failed} designs broke their word")
     return int(failed > 0)
 

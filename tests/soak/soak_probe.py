@@ -38,7 +38,7 @@ def main() -> int:
         home = folder / "prefect"
         prefect_server.connect(None, home, environment=environment, start_timeout_s=180, say=print)
         try:
-            return told(story_of(folder, given.cases, given.kills, given.seed, environment))
+            return report_story(story_of(folder, given.cases, given.kills, given.seed, environment))
         finally:
             prefect_server.stop_server(home)
 
@@ -49,7 +49,7 @@ def story_of(folder: Path, cases: int, kills: int, seed: int, environment: dict[
     return Story(folder, cases, environment, chance, planned(cases, kills, chance))
 
 
-def told(story: Story) -> int:
+def report_story(story: Story) -> int:
     """Live through it, print the figures and what is wrong."""
     live_through(story)
     verdict = judged(story)

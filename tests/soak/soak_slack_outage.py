@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flows.alerting.pipeline import notify
-from flows.alerting.send import send_waiting
-from tests.flows.desks import Night
-from tests.monitors.alerts.sightings import sighting
+from flows.alerting.send import send_waiting_alerts
+from tests.flows.desks import AlertingTestbed
+from tests.monitors.alerts.sightings import observation
 from tests.servers.slack import SlackServer
 
 OUTAGES = ("429:3600", "500", "hang", "slow", "reset")
@@ -44,23 +44,23 @@ class OutageResult(NamedTuple):
 def live_through(outage: str, minutes: int, folder: Path) -> OutageResult:
     """Let ``outage`` last so long, an alert a minute, then visits of a follower until nothing waits."""
     with SlackServer() as slack:
-        night = Night(folder, slack, send_timeout_s=SEND_TIMEOUT_S, send_retries=2)
+        testbed = AlertingTestbed(folder, slack, send_timeout_s=SEND_TIMEOUT_S, send_retries=2)
         slack.always, slowest_s, before_mb = outage, 0.0, 0.0
         for minute in range(minutes):
             run_id = f"run-{minute}"
             began = time.monotonic()
-            seen = [sighting(f"leak-{minute}", run_id=run_id, seen_at=night.now)]
-            asyncio.run(notify(night.desk(run_id), seen))
+            seen = [observation(f"leak-{minute}", run_id=run_id, seen_at=testbed.now)]
+            asyncio.run(notify(testbed.notifier(run_id), seen))
             slowest_s = max(slowest_s, time.monotonic() - began)
-            night.skip(minutes=1)
+            testbed.skip(minutes=1)
             before_mb = _rss_mb() if minute <= minutes // 6 else before_mb
         grown_mb, requests = _rss_mb() - before_mb, len(slack.requests)
         slack.always = None
         for _ in range(minutes):
-            night.skip(minutes=2)
-            asyncio.run(send_waiting(night.desk("after")))
+            testbed.skip(minutes=2)
+            asyncio.run(send_waiting_alerts(testbed.notifier("after")))
         numbers = tuple(int(LEAK.findall(json.dumps(one.blocks))[0]) for one in slack.messages)
-        return OutageResult(numbers, requests, slowest_s, grown_mb, len(night.store.alerts_unsent()))
+        return OutageResult(numbers, requests, slowest_s, grown_mb, len(testbed.store.alerts_unsent()))
 
 
 def _rss_mb() -> float:

@@ -32,14 +32,14 @@ def main() -> None:
         suppress_health_check=list(HealthCheck),
     )
     run_state_machine_as_test(Warehouse, settings=longer)
-    told = (
+    summary = (
         f"{asked.examples} stories of up to {asked.steps} steps each ended as they must, "
         f"{time.monotonic() - started:.0f} s"
     )
     steps = ", ".join(f"{name} {times}" for name, times in STEPS_TAKEN.most_common())
-    print(f"{steps}\n{told}")
+    print(f"{steps}\n{summary}")
     if asked.write:
-        write_section(asked.write, "stories", [measured_where(), "", f"{told}.", "", f"Steps: {steps}."])
+        write_section(asked.write, "stories", [measured_where(), "", f"{summary}.", "", f"Steps: {steps}."])
 
 
 if __name__ == "__main__":

@@ -169,16 +169,16 @@ def faults_of(course: Course, folder: Path) -> Iterator[str]:
         for item in Alert.model_validate_json(str(record)).items
         if item.incident.kind is IncidentKind.HALLUCINATION
     ]
-    told = Counter(item.incident.fingerprint for item in items)
+    alert_counts = Counter(item.incident.fingerprint for item in items)
     entries = dict(store.query("select fingerprint, notify from hallucinations").rows)
     if len(entries) != course.entries:
         yield f"{course.entries:,} entries came, {len(entries):,} are stored"
-    if lost := [one for one, notify in entries.items() if notify and not told[str(one)]]:
+    if lost := [one for one, notify in entries.items() if notify and not alert_counts[str(one)]]:
         yield f"{len(lost):,} entries were not told"
-    if twice := [one for one, times in told.items() if times > 1]:
+    if twice := [one for one, times in alert_counts.items() if times > 1]:
         yield f"{len(twice):,} entries were told twice"
     runs = dict(store.query("select verdict, count(*) from runs group by verdict").rows)
-    print(f"entries {course.entries:,}, told {len(told):,}, deliveries {course.deliveries:,}, runs {runs}")
+    print(f"entries {course.entries:,}, told {len(alert_counts):,}, deliveries {course.deliveries:,}, runs {runs}")
 
 
 def tenths(uses: list[Use]) -> Iterator[str]:

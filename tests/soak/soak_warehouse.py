@@ -155,13 +155,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         tally = soak(asked.kills, asked.seed, Path(folder))
     hit = ", ".join(f"{step} {count}" for step, count in tally.kills.most_common())
-    told = (
+    summary = (
         f"{asked.kills} kills, {tally.acknowledged} acknowledged writes and decisions, {tally.failures} rounds with "
         f"a loss, a doubling or a wrong check, {time.monotonic() - started:.0f} s"
     )
-    print(f"killed during: {hit}\n{told}")
+    print(f"killed during: {hit}\n{summary}")
     if asked.write:
-        write_section(asked.write, "kills", [measured_where(), "", f"{told}.", "", f"Killed during: {hit}."])
+        write_section(asked.write, "kills", [measured_where(), "", f"{summary}.", "", f"Killed during: {hit}."])
     return 1 if tally.failures else 0
 
 

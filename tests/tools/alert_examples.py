@@ -9,22 +9,22 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from flows.drill.wrong_answer import passed_text
+from flows.drill.wrong_answer import format_passed_message
 from monitors.alerts.decide import decide
 from monitors.alerts.digest import Digest, DigestFigure
-from monitors.alerts.group import group
+from monitors.alerts.group import group_items
 from monitors.alerts.observe import (
     ObservationContext,
-    app_down,
-    deploy_failed,
-    drift,
-    drill,
     fingerprint,
-    hallucination,
-    judge_void,
-    monitor_fault,
+    observe_app_down,
+    observe_drift,
+    observe_drill,
+    observe_failed_deploy,
+    observe_hallucination,
+    observe_monitor_fault,
+    observe_void_judge,
 )
-from monitors.alerts.redact import excerpt
+from monitors.alerts.redact import make_excerpt
 from monitors.alerts.resolve import ResolutionScope
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
@@ -66,8 +66,12 @@ class Example(NamedTuple):
 def examples() -> tuple[Example, ...]:
     """All of them, in the order an engineer is likely to meet them."""
     return (
-        Example("severity-3-failure", "A severity-3 case failed; sent while the run goes on.", _early(_told(LEAK))),
-        Example("grouped-failures", "Several cases failed in one run.", _told(*_many(), scored=True)),
+        Example(
+            "severity-3-failure",
+            "A severity-3 case failed; sent while the run goes on.",
+            _early(_build_alert(LEAK)),
+        ),
+        Example("grouped-failures", "Several cases failed in one run.", _build_alert(*_many(), scored=True)),
         Example("acknowledged", "Somebody pressed its buttons: who and when, and what is left to do.", _acted_on()),
         Example("gate-fail", "The run is complete and its verdict is FAIL.", _gate_fail()),
         Example(
@@ -85,11 +89,13 @@ def examples() -> tuple[Example, ...]:
             "A run of reports on issues is complete and its verdict is FAIL: what moved against the baseline.",
             _on_issues(REPORTS_GATE, dimensions=MOVED),
         ),
-        Example("hallucinations", "New entries in the application's hallucination log.", _told(*_entries())),
-        Example("severity-3-in-traffic", "The nightly sample found it in a real conversation.", _told(TRAFFIC)),
-        Example("app-down", "Nothing answers: one message, and quality is not news meanwhile.", _told(DOWN)),
-        Example("deploy-failure", "The new build does not come up.", _told(DEPLOY)),
-        Example("drift", "A rate moved against its trailing window.", _told(DRIFT)),
+        Example("hallucinations", "New entries in the application's hallucination log.", _build_alert(*_entries())),
+        Example(
+            "severity-3-in-traffic", "The nightly sample found it in a real conversation.", _build_alert(TRAFFIC)
+        ),
+        Example("app-down", "Nothing answers: one message, and quality is not news meanwhile.", _build_alert(DOWN)),
+        Example("deploy-failure", "The new build does not come up.", _build_alert(DEPLOY)),
+        Example("drift", "A rate moved against its trailing window.", _build_alert(DRIFT)),
         Example("worse", "A known fault reaches further than before.", _later(MILD, LEAK_LATER)),
         Example("reminder", "It still fails, a day later.", _later(LEAK, LEAK_LATER, after=timedelta(days=1))),
         Example(
@@ -99,8 +105,8 @@ def examples() -> tuple[Example, ...]:
         ),
         Example("recovery", "A later run asked again; said in the thread.", _recovered()),
         Example("regression", "It was resolved and is back.", _regressed()),
-        Example("judge-void", "The judge missed its canaries; to the monitor's channel.", _told(VOID)),
-        Example("monitor-fault", "The monitor itself is in trouble; to its own channel.", _told(FAULT)),
+        Example("judge-void", "The judge missed its canaries; to the monitor's channel.", _build_alert(VOID)),
+        Example("monitor-fault", "The monitor itself is in trouble; to its own channel.", _build_alert(FAULT)),
         Example(
             "drill-passed", "Once a week: a planted wrong answer came through; nothing to do.", _drilled(DRILL)
         ),
@@ -169,11 +175,11 @@ def _case(
         case_id=case_id,
         policy_row=row,
         commit=commit,
-        title=excerpt(FAILURE_TITLES[kind], limit=limit),
-        asked=excerpt(asked, limit=limit, account_patterns=ACCOUNTS),
-        expected=excerpt(expected, limit=limit, account_patterns=ACCOUNTS),
-        answered=excerpt(answered, limit=limit, account_patterns=ACCOUNTS),
-        reason=excerpt(reason, limit=limit, account_patterns=ACCOUNTS),
+        title=make_excerpt(FAILURE_TITLES[kind], limit=limit),
+        asked=make_excerpt(asked, limit=limit, account_patterns=ACCOUNTS),
+        expected=make_excerpt(expected, limit=limit, account_patterns=ACCOUNTS),
+        answered=make_excerpt(answered, limit=limit, account_patterns=ACCOUNTS),
+        reason=make_excerpt(reason, limit=limit, account_patterns=ACCOUNTS),
     )
 
 
@@ -203,37 +209,41 @@ TRAFFIC: Final = _leak(
     policy_row="traffic",
     unconfirmed=True,
     origin=Origin.TRAFFIC,
-    asked=excerpt("Will you pay the whole hospital bill?", limit=200),
+    asked=make_excerpt("Will you pay the whole hospital bill?", limit=200),
     expected=None,
-    answered=excerpt("Yes, every bill is paid in full, there is no limit at all.", limit=200),
-    reason=excerpt("judge: no document promises payment without a limit", limit=200),
+    answered=make_excerpt("Yes, every bill is paid in full, there is no limit at all.", limit=200),
+    reason=make_excerpt("judge: no document promises payment without a limit", limit=200),
 )
 AT_NIGHT: Final = ObservationContext(target=TARGET, run_id="night-0301", seen_at=NIGHT)
-DOWN: Final = app_down(
+DOWN: Final = observe_app_down(
     AT.model_copy(update={"address": "https://suraksha.example"}),
     detail="5 questions got no answer from https://suraksha.example, 139 were not asked: the connection was refused",
 )
-DEPLOY: Final = deploy_failed(AT, detail="the deploy failed: stage BUILD_ERROR (error: no matching distribution)")
-DRIFT: Final = drift(
+DEPLOY: Final = observe_failed_deploy(
+    AT, detail="the deploy failed: stage BUILD_ERROR (error: no matching distribution)"
+)
+DRIFT: Final = observe_drift(
     AT_NIGHT,
     metric="failures",
     detail="Failures in live traffic: worse since 2026-02-26: 1.9 % of conversations failed before (95 % CI 1.2 to 2.9), "
     "6.4 % since (4.4 to 8.9). Found in this night: Source not cited (7 of 120 sampled).",
 )
-VOID: Final = judge_void(AT, detail="the judge passed 2 of 4 known-wrong answers; 37 grades of this batch are void")
-FAULT: Final = monitor_fault(
+VOID: Final = observe_void_judge(
+    AT, detail="the judge passed 2 of 4 known-wrong answers; 37 grades of this batch are void"
+)
+FAULT: Final = observe_monitor_fault(
     AT,
-    what="disk_full",
+    fault_name="disk_full",
     detail="/srv/lookout/data: the disk is full: free some space. The run stopped after 81 of 144 cases",
 )
 DRILL_AT: Final = ObservationContext(target=DRILL_TARGET, run_id="drill-0301", seen_at=NIGHT)
-DRILL: Final = drill(
+DRILL: Final = observe_drill(
     DRILL_AT,
     title="Drill, no action needed: a planted wrong answer was reported here 11 s after it was given",
-    detail=passed_text("a limit from an outdated index, twice what it should be", judged=True),
+    detail=format_passed_message("a limit from an outdated index, twice what it should be", judged=True),
     failed=False,
 )
-BLOCKED: Final = drill(
+BLOCKED: Final = observe_drill(
     DRILL_AT,
     title="Drill failed at the browser: a real fault might go unreported",
     detail="No answer came back: CHROMIUM_PATH leads nowhere. To do: lookout browser install; lookout doctor tells more. "
@@ -249,8 +259,8 @@ GATE: Final = Observation(
     severity=Severity.PAGE,
     blame=Blame.APP,
     commit="4f2a91c07be1",
-    title=excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
-    reason=excerpt(
+    title=make_excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
+    reason=make_excerpt(
         "2 severity-3 failures fail the run whatever the score; weighted score 0.871 (1226/1408) is below 0.98",
         limit=400,
     ),
@@ -258,10 +268,10 @@ GATE: Final = Observation(
         FailedCase(
             case_id="premium-12",
             severity=Severity.WRONG,
-            title=excerpt(FAILURE_TITLES[FailureKind.WRONG_FACT], limit=200),
-            asked=excerpt("What does the Silver plan cost a year for one adult of 35?", limit=200),
-            expected=excerpt("₹8,400 a year [cites Silver plan, premium table]", limit=200),
-            answered=excerpt("The Silver plan costs ₹4,800 a year at that age.", limit=200),
+            title=make_excerpt(FAILURE_TITLES[FailureKind.WRONG_FACT], limit=200),
+            asked=make_excerpt("What does the Silver plan cost a year for one adult of 35?", limit=200),
+            expected=make_excerpt("₹8,400 a year [cites Silver plan, premium table]", limit=200),
+            answered=make_excerpt("The Silver plan costs ₹4,800 a year at that age.", limit=200),
         ),
     ),
     others="3 more cases failed: premium-14, premium-19, waiting-02.",
@@ -283,7 +293,7 @@ GATE_LATER: Final = GATE.model_copy(
     update={
         "severity": Severity.WRONG,
         "run_id": "run-0302",
-        "reason": excerpt("weighted score 0.871 (1226/1408) is below 0.98", limit=400),
+        "reason": make_excerpt("weighted score 0.871 (1226/1408) is below 0.98", limit=400),
         "others": "Failed before too: waiting-02.",
         "failed_cases": ("premium-12", "waiting-02"),
         "cases_with_alerts": (),
@@ -316,8 +326,8 @@ REPORTS_GATE: Final = Observation(
     severity=Severity.WRONG,
     blame=Blame.APP,
     commit="4f2a91c07be1",
-    title=excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
-    reason=excerpt(
+    title=make_excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
+    reason=make_excerpt(
         "average rating 3.80 (95 % CI 3.51 to 4.09) of 24 reports is below 4 of 5; average rating 4.30 before and 3.80 "
         "now, on the 24 reports of both runs: -0.50 (95 % CI -0.83 to -0.21); a drop above 0.3 fails",
         limit=400,
@@ -326,24 +336,28 @@ REPORTS_GATE: Final = Observation(
         FailedCase(
             case_id="acme:lamps:15",
             severity=Severity.WRONG,
-            title=excerpt(FAILURE_TITLES[FailureKind.POOR_TRIAGE], limit=200),
-            asked=excerpt("Search finds nothing with an umlaut", limit=200),
-            expected=excerpt(
+            title=make_excerpt(FAILURE_TITLES[FailureKind.POOR_TRIAGE], limit=200),
+            asked=make_excerpt("Search finds nothing with an umlaut", limit=200),
+            expected=make_excerpt(
                 "Root cause: the index is built from folded words, the query is not folded", limit=200
             ),
-            answered=excerpt("Something in the search does not work as it should, in one of 51 files.", limit=200),
+            answered=make_excerpt(
+                "Something in the search does not work as it should, in one of 51 files.", limit=200
+            ),
             is_report=True,
         ),
         FailedCase(
             case_id="acme:lamps:21",
             severity=Severity.WRONG,
-            title=excerpt(FAILURE_TITLES[FailureKind.INEFFICIENT], limit=200),
-            asked=excerpt("Rate limit answers 500 instead of 429", limit=200),
-            expected=excerpt(
+            title=make_excerpt(FAILURE_TITLES[FailureKind.INEFFICIENT], limit=200),
+            asked=make_excerpt("Rate limit answers 500 instead of 429", limit=200),
+            expected=make_excerpt(
                 "the limiter raises an error that the handler does not know; in shop/api.py; severity low",
                 limit=200,
             ),
-            answered=excerpt("The limiter raises its own error, which no handler turns into a status.", limit=200),
+            answered=make_excerpt(
+                "The limiter raises its own error, which no handler turns into a status.", limit=200
+            ),
             is_report=True,
         ),
     ),
@@ -380,7 +394,7 @@ def _entries() -> Iterator[Observation]:
             ("Kya ambulance free hai?", "Haan, ambulance hamesha free hai.", "ambulance always free"),
         )
     ):
-        yield hallucination(
+        yield observe_hallucination(
             AT,
             entry_id=f"entry-{number}",
             user_text=asked,
@@ -412,11 +426,11 @@ def _composed(
     if any(item.incident.case_id == "leak-07" for item in items):
         links.insert(1, Link(label="trace", href=f"{place}/traces/leak-07.zip"))
     summary = RunSummary(commit=commit, links=tuple(links), **scores)
-    (alert,) = group(items, target=TARGET, run_id=run_id, now=at, summary=summary)
+    (alert,) = group_items(items, target=TARGET, run_id=run_id, now=at, summary=summary)
     return alert
 
 
-def _told(*seen: Observation, scored: bool = False) -> Alert:
+def _build_alert(*seen: Observation, scored: bool = False) -> Alert:
     _, items = _items((), seen, NIGHT)
     return _composed(items, NIGHT, run_id=seen[0].run_id, commit=seen[0].commit, scored=scored)
 
@@ -432,19 +446,19 @@ def _early(alert: Alert) -> Alert:
 
 def _gate_fail() -> Alert:
     """With the alerts of its own that two of its cases have."""
-    own = (("leak-07", _told(LEAK).id), ("sub-limit-03", "LK-SQ4Y7N2A"))
+    own = (("leak-07", _build_alert(LEAK).id), ("sub-limit-03", "LK-SQ4Y7N2A"))
     ids = tuple(CaseAlert(case_id=case, alert_id=alert_id) for case, alert_id in own)
     changed = (
         "Changed, model: the model was small-2026-01, is small-2026-03 (and 1 more in the report)",
         "Last PASS: deploy 9b1c3de7a2, 2026-02-28 02:00 UTC",
     )
-    update = {"own_alerts": ids, "changed": tuple(excerpt(line, limit=200) for line in changed)}
-    return _told(GATE, scored=True).model_copy(update=update)
+    update = {"own_alerts": ids, "changed": tuple(make_excerpt(line, limit=200) for line in changed)}
+    return _build_alert(GATE, scored=True).model_copy(update=update)
 
 
 def _drilled(seen: Observation) -> Alert:
     _, items = _items((), (seen,), NIGHT)
-    (alert,) = group(items, target=DRILL_TARGET, run_id=seen.run_id, now=NIGHT)
+    (alert,) = group_items(items, target=DRILL_TARGET, run_id=seen.run_id, now=NIGHT)
     return alert
 
 
@@ -453,13 +467,13 @@ def _on_issues(*seen: Observation, dimensions: str | None = None) -> Alert:
     _, items = _items((), seen, NIGHT)
     scores: dict[str, Any] = {"flat": "0.833", "weighted": "0.833", "dimensions": dimensions} if dimensions else {}
     summary = RunSummary(commit=AT.commit, links=LINKS, **scores)
-    (alert,) = group(items, target=AGENT, run_id="run-0301", now=NIGHT, summary=summary)
+    (alert,) = group_items(items, target=AGENT, run_id="run-0301", now=NIGHT, summary=summary)
     return alert
 
 
 def _acted_on() -> Alert:
     """The grouped failures an hour later: all known, one of them a false alarm."""
-    alert = _told(*_many(), scored=True)
+    alert = _build_alert(*_many(), scored=True)
     everything = tuple(item.incident.fingerprint for item in alert.items)
     one = tuple(item.incident.fingerprint for item in alert.items if item.incident.case_id == "citation-01")
     marks = (
@@ -501,7 +515,7 @@ def _open_before() -> Alert:
     """Two that a gate in CI found, told by the first nightly run that has a way to people."""
     known, first = _items((), (LEAK, GATE), NIGHT)
     previous = {incident.fingerprint: incident for incident in known}
-    printed = group(first, target=TARGET, run_id="run-0301", now=NIGHT)
+    printed = group_items(first, target=TARGET, run_id="run-0301", now=NIGHT)
     undelivered = {key: alert for alert in printed for key in alert.fingerprints}
     later = NIGHT + timedelta(hours=20)
     made = decide(previous, (), now=later, settings=SETTINGS, undelivered=undelivered)

@@ -19,7 +19,7 @@ from pydantic_core import PydanticUndefined
 
 from flows.terminal import write_text
 from monitors.config.file import Config
-from monitors.goldset.lines import ACCEPTED, LEFT_OUT
+from monitors.goldset.lines import ACCEPTED, DEFAULT_FIELDS
 from monitors.records.cases import NEEDS_REVIEW, PIPELINE_MEANINGS, GoldCase, Pipeline, Provenance
 from monitors.records.triage import Issue, TriageReference, TriageTask
 
@@ -324,7 +324,7 @@ _LEFT_OUT: Final = {
     "question": "required, one of the two",
     "turns": "required, one of the two",
     "language": "that of the question",
-    **{key: f"`{json.dumps(value)}`" for key, value in LEFT_OUT.items()},
+    **{key: f"`{json.dumps(value)}`" for key, value in DEFAULT_FIELDS.items()},
 }
 """What a case has whose line leaves a key out, where the record itself does not say it."""
 

@@ -251,17 +251,17 @@ def draw(tree: Path, count: int, seed: int, only: str = "*", exclude: Sequence[s
         for mutant in mutants_of(path.relative_to(tree).as_posix(), path.read_text(encoding="utf-8"))
     ]
     random.Random(seed).shuffle(every)
-    drawn: list[Mutant] = []
+    selected: list[Mutant] = []
     functions = set[tuple[str, str]]()
     operators = Counter[str]()
     for mutant in every:
-        if len(drawn) == count:
+        if len(selected) == count:
             break
         if (mutant.file, mutant.function) not in functions and operators[mutant.operator] < max(1, count // 5):
             functions.add((mutant.file, mutant.function))
             operators[mutant.operator] += 1
-            drawn.append(mutant)
-    return drawn
+            selected.append(mutant)
+    return selected
 
 
 def find(mutant: Mutant, tree: Path) -> Place | None:

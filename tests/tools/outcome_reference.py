@@ -15,7 +15,7 @@ from deployments.cli.exit_codes import MEANINGS
 from flows.terminal import write_text
 from monitors.alerts.wording import ABOUT_THE_MONITOR, FAILURE_TO_DO, KIND_TO_DO, KIND_WORDS, REASON_WORDS
 from monitors.errors import ProbeError
-from monitors.gate.assess import FLOORS, floor_of
+from monitors.gate.assess import FLOORS, get_severity_floor
 from monitors.gate.settings import Weights
 from monitors.probes.inspect.page import ADVICE
 from monitors.records.base import Blame, Severity
@@ -217,7 +217,7 @@ def _code(value: str) -> str:
 def _least(kind: FailureKind) -> str:
     """The kind's floor with its reason; nothing where the case alone decides."""
     row = next((row for row in FLOORS if row.kind is kind), None)
-    return f"{floor_of(kind).value}: {format_policy_row(row.id)}" if row else "the case's"
+    return f"{get_severity_floor(kind).value}: {format_policy_row(row.id)}" if row else "the case's"
 
 
 def _blamed(reason: NoAnswerReason) -> str:

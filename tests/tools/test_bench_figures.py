@@ -45,5 +45,5 @@ def test_a_line_says_spread_baseline_goal_and_whether_it_was_met(snapshot):
 def test_a_reported_figure_reaches_the_table_whole(tmp_path, monkeypatch):
     monkeypatch.setenv(FIGURES_VARIABLE, str(tmp_path / "figures.jsonl"))
     assert not report(figure(goal=1.0))
-    (kept,) = (tmp_path / "figures.jsonl").read_text("utf-8").splitlines()
-    assert Figure.model_validate_json(kept) == figure(goal=1.0)
+    (line,) = (tmp_path / "figures.jsonl").read_text("utf-8").splitlines()
+    assert Figure.model_validate_json(line) == figure(goal=1.0)

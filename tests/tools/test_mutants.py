@@ -120,13 +120,13 @@ def test_the_same_line_twice_is_told_apart(tmp_path):
 def test_a_draw_is_the_same_for_a_seed_and_comes_back_from_its_file(tmp_path):
     functions = "\n\n".join(f"def f{n}(x):\n    return x + {n} if x > {n} and x else None" for n in range(30))
     tree = tree_with(tmp_path, gate=functions, other=functions)
-    drawn = draw(tree, 10, seed=1)
-    assert drawn == draw(tree, 10, seed=1)
-    assert drawn != draw(tree, 10, seed=2)
-    assert len({(mutant.file, mutant.function) for mutant in drawn}) == 10
+    mutants = draw(tree, 10, seed=1)
+    assert mutants == draw(tree, 10, seed=1)
+    assert mutants != draw(tree, 10, seed=2)
+    assert len({(mutant.file, mutant.function) for mutant in mutants}) == 10
     assert {mutant.file for mutant in draw(tree, 10, seed=1, exclude=["monitors/other.py"])} == {"monitors/gate.py"}
-    write(drawn, tmp_path / "mutants.jsonl")
-    assert read(tmp_path / "mutants.jsonl") == drawn
+    write(mutants, tmp_path / "mutants.jsonl")
+    assert read(tmp_path / "mutants.jsonl") == mutants
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from monitors.alerts.redact import excerpt
-from monitors.alerts.slack.render import slack_text
+from monitors.alerts.redact import make_excerpt
+from monitors.alerts.slack.render import render_alert
 from monitors.records.incidents import IncidentKind
 from tests.monitors.alerts.hostile import HOSTILE
-from tests.monitors.alerts.sightings import alert, sighting
+from tests.monitors.alerts.sightings import alert, observation
 from tests.tools.alert_examples import SETTINGS, examples
 from tests.tools.alert_preview import preview_page
 
@@ -34,12 +34,12 @@ class Seen(HTMLParser):
 
 
 def page_of(*alerts) -> Seen:
-    return Seen(preview_page([slack_text(one, SETTINGS) for one in alerts]))
+    return Seen(preview_page([render_alert(one, SETTINGS) for one in alerts]))
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_f83_what_an_answer_says_stays_text(text):
-    seen = page_of(alert(sighting(answered=excerpt(text, limit=280) or None)))
+    seen = page_of(alert(observation(answered=make_excerpt(text, limit=280) or None)))
     assert not seen.tags & {"script", "img", "iframe", "link", "form", "input"}
     assert seen.links == ["https://lookout.example/runs/run-1/report.html"]
 
@@ -53,7 +53,7 @@ def test_every_kind_has_a_picture(example):
 
 
 def test_an_unknown_block_is_named():
-    said = slack_text(alert(), SETTINGS)
+    said = render_alert(alert(), SETTINGS)
     broken = said.model_copy(update={"blocks": ({"type": "carousel"},)})
     with pytest.raises(ValueError, match="carousel"):
         preview_page([broken])

@@ -31,5 +31,5 @@ def test_every_table_column_and_view_is_explained():
 
 
 if __name__ == "__main__":
-    kept = PAGE.read_text("utf-8").partition(MARK)[0]
-    PAGE.write_text(f"{kept}{MARK}\n{generated()}", "utf-8")
+    head = PAGE.read_text("utf-8").partition(MARK)[0]
+    PAGE.write_text(f"{head}{MARK}\n{generated()}", "utf-8")

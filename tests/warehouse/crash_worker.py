@@ -164,14 +164,14 @@ def survivors(plan: Plan, acknowledged: set[str], *, thorough: bool = True) -> l
     """
     store = open_store(plan)
     before = check(store, wait_s=WAIT_S).troubles if thorough else ()
-    wrong = [f"before loading: {trouble.text}" for trouble in before]
+    wrong = [f"before loading: {problem.text}" for problem in before]
     report = store.load_pending(WAIT_S)
     wrong += [f"damaged: {each.error}" for each in report.damaged]
     if store.load_pending(WAIT_S).segments:
         wrong.append("a second load found something to load")
     if thorough:
         after = check(store, wait_s=WAIT_S)
-        wrong += [f"after loading: {trouble.text}" for trouble in after.troubles]
+        wrong += [f"after loading: {problem.text}" for problem in after.troubles]
         wrong += [f"{after.pending} segments are still pending"] if after.pending else []
     return wrong + _cases_wrong(store, acknowledged) + _decisions_wrong(store, acknowledged)
 

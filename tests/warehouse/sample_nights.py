@@ -13,23 +13,23 @@ from tests.warehouse.sample_rows import NOON
 
 
 def seen(
-    name: str = "talk-1", run_id: str = "night-1", *, drawn: str | None = None, minutes: float = 0
+    name: str = "talk-1", run_id: str = "night-1", *, sampled_in: str | None = None, minutes: float = 0
 ) -> SeenConversation:
     """A conversation that a night counted; ``drawn`` is the text that is in every field of it that can hold one."""
     moment = NOON + timedelta(minutes=minutes)
     sampled = None
-    if drawn is not None:
+    if sampled_in is not None:
         turn = Turn(
-            user_text=drawn,
-            reply_text=drawn,
-            citations=(drawn,),
-            context=(drawn,),
-            app_path=drawn,
+            user_text=sampled_in,
+            reply_text=sampled_in,
+            citations=(sampled_in,),
+            context=(sampled_in,),
+            app_path=sampled_in,
             latency_ms=800,
-            feedback=Feedback(thumb=Thumb.DOWN, comment=drawn),
+            feedback=Feedback(thumb=Thumb.DOWN, comment=sampled_in),
         )
         talk = Conversation(
-            id=name, origin_id=f"{drawn} {name}", completed_at=moment, turns=(turn, turn), user_key=drawn
+            id=name, origin_id=f"{sampled_in} {name}", completed_at=moment, turns=(turn, turn), user_key=sampled_in
         )
         sampled = SampledConversation(conversation=talk, stratum="disclosure", inclusion_probability=0.1)
     return SeenConversation(

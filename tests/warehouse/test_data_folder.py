@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.data_folder import store_in
+from flows.data_folder import open_store_in
 from flows.deploys.queue import DeployOutcome, DeployQueue, QueuedDeploy
-from flows.process_lock import alone
+from flows.process_lock import exclusive_lock
 from flows.verify.run_folder import RunStart, begin
 from monitors.errors import ConfigError, WarehouseError, WarehouseUnwritable
 from monitors.records.base import Severity
@@ -41,7 +41,7 @@ def mode(path: Path) -> int:
 
 def a_run(data: Path) -> None:
     """What a run writes."""
-    store = store_in(data)
+    store = open_store_in(data)
     case = gold_case("case-1", severity=Severity.WRONG)
     store.journal.append((ResultRow(row=exchange(case)), AssessmentRow(row=assessment(case))), run_id="run-1")
     store.load_pending(5)
@@ -54,7 +54,7 @@ def start(run_id: str) -> RunStart:
 def test_every_folder_that_is_made_is_its_owners_alone_and_files_follow_the_umask(tmp_path, umask):
     data = tmp_path / "new" / "data"
     a_run(data)
-    with begin(data / "runs", start("run-1")), alone(data / "locks", "job", wait_s=1):
+    with begin(data / "runs", start("run-1")), exclusive_lock(data / "locks", "job", wait_s=1):
         write_atomically(data / "runs" / "run-1" / "results.json", "{}")
     made = list(data.rglob("*"))
     assert {mode(path) for path in (data, *made) if path.is_dir()} == {0o700}
@@ -81,7 +81,7 @@ def test_a_link_in_it_is_refused_by_name(tmp_path, link):
     (data / link).parent.mkdir(parents=True, exist_ok=True)
     (data / link).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ConfigError, match=f"{link} is a symbolic link"):
-        store_in(data)
+        open_store_in(data)
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -168,7 +168,7 @@ def test_while_a_folder_is_swapped_for_a_link_nothing_is_written_or_read_outside
         try:
             segments.put(f"run-1/{written}.jsonl", b"x")
             queue.save(QueuedDeploy(deploy=ReportedDeploy(event=event), stored_at=NOON))
-            queue.settle(event, DeployOutcome(run_id=None, at=NOON))
+            queue.store_outcome(event, DeployOutcome(run_id=None, at=NOON))
             segments.set_aside(f"run-1/{written}.jsonl")
         except WarehouseError:
             pass  # the link was there

@@ -22,7 +22,7 @@ from time import monotonic
 
 from monitors.errors import ProbeError
 from monitors.probes.browser.driver import BrowserDriver
-from monitors.probes.settings import ProbeSettings, pages_at_once
+from monitors.probes.settings import ProbeSettings, compute_concurrency
 from monitors.records.exchanges import Timings
 from tests.zoo import bot
 from tests.zoo.animals import APPLICATIONS, PAGES
@@ -91,7 +91,7 @@ async def drive(name: str, address: str, reply: Callable[[str], str], asked: lis
     """Asks all conversations, a few pages at once as a run would."""
     settings = ProbeSettings(browser_path=os.environ.get("CHROMIUM_PATH"))
     tally = Tally(name)
-    free = asyncio.Semaphore(pages_at_once(settings, os.cpu_count() or 1))
+    free = asyncio.Semaphore(compute_concurrency(settings, os.cpu_count() or 1))
     with tempfile.TemporaryDirectory() as folder:
         async with BrowserDriver(address, settings, run_folder=Path(folder)) as driver:
             await asyncio.gather(*(_one(driver, turns, free, reply, tally) for turns in asked))
@@ -118,7 +118,7 @@ async def _one(
             tally.note(question, seen, reply)
 
 
-def _told(tally: Tally) -> Tally:
+def _print_tally(tally: Tally) -> Tally:
     print(tally.row(), flush=True)
     for remark in tally.remarks:
         print(f"    {remark[:700]}", file=sys.stderr, flush=True)
@@ -140,12 +140,12 @@ def run(wanted: list[str], seed: int, count: int) -> list[Tally]:
             continue
         with application.serving() as address:
             asked = conversations(seed, count)
-            tallies.append(_told(asyncio.run(drive(application.name, address, bot.reply, asked))))
+            tallies.append(_print_tally(asyncio.run(drive(application.name, address, bot.reply, asked))))
     server = Zoo()
     for page in filter(lambda one: is_wanted(one.name), PAGES):
         asked = conversations(seed, count)
         address = f"{server.address}/{page.name}"
-        tallies.append(_told(asyncio.run(drive(page.name, address, page.reply, asked))))
+        tallies.append(_print_tally(asyncio.run(drive(page.name, address, page.reply, asked))))
     return tallies
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from monitors.explain.first_look import first_look
+from monitors.explain.first_look import find_shared_causes
 from tests.accuracy.figure import Figure, Measured, TellingError, share
 from tests.accuracy.rows import read_rows
 from tests.monitors.explain.planted import Planted, planted_suite
@@ -55,7 +55,7 @@ def _suite(row: dict[str, Any]) -> Planted:
 
 
 def _claims(suite: Planted) -> list[dict[str, object]]:
-    return [dict(cause.conditions) for cause in first_look(suite.cases, suite.failed).causes]
+    return [dict(cause.conditions) for cause in find_shared_causes(suite.cases, suite.failed).causes]
 
 
 def _figures(what: str, said: list[tuple[Planted, list[dict[str, object]]]], *, targets: bool) -> list[Figure]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from deployments.cli.pipe_answers import graded
+from deployments.cli.pipe_answers import grade_line
 from tests.accuracy.figure import Measured, TellingError, Verdicts, share
 from tests.accuracy.rows import read_rows
 
@@ -22,7 +22,7 @@ def measure(data: Path) -> Measured:
     refused_right = rows = 0
     errors: list[TellingError] = []
     for row in read_rows(data / "answers" / "seed_replies.jsonl"):
-        verdict = graded({name: row[name] for name in FIELDS})
+        verdict = grade_line({name: row[name] for name in FIELDS})
         outcome = _outcome(verdict["correct"], truth=row["correct"])
         counts[outcome] += 1
         rows += 1

@@ -40,8 +40,8 @@ def measure(data: Path) -> Measured:
     found = [(row.name, row.length, row.shrunk(BUDGET), row) for row in ROWS]
     lines = [_line(name, length, shrunk, met=row.is_met(shrunk)) for name, length, shrunk, row in found]
     met = sum(row.is_met(shrunk) for _, _, shrunk, row in found)
-    length, page, kept = _on_a_page()
-    page_met = kept and page.length <= 1.2 * length and page.probes <= BUDGET
+    length, page, is_preserved = _on_a_page()
+    page_met = is_preserved and page.length <= 1.2 * length and page.probes <= BUDGET
     lines.append(_line("a wrong amount on a real page", length, page, met=page_met))
     probes = [shrunk.probes for _, _, shrunk, _ in found] + [page.probes]
     again = [(row, row.shrunk(BUDGET, seed)) for row in ROWS if _is_flaky(row) for seed in range(1, SEEDS + 1)]

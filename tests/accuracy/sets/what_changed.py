@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deployments.demo.policies import Policy, load_policies
-from monitors.explain.what_changed import what_changed
+from monitors.explain.what_changed import find_run_changes
 from monitors.records.grades import JudgeLineage
 from monitors.records.snapshots import ChangeKind, WhatChanged
 from tests.accuracy.figure import Figure, Measured, TellingError, share
@@ -167,7 +167,7 @@ def _compared(folder: Path, one: Planted, seed: int) -> WhatChanged:
     now = recorded_run(folder / "now", one.now, one.setup_now or one.setup, 2 * seed + 1)
     if now.snapshot is None:
         raise AssertionError("a run has a snapshot")
-    return what_changed(now.snapshot, before)
+    return find_run_changes(now.snapshot, before)
 
 
 def _said(changed: WhatChanged) -> str:

@@ -31,7 +31,7 @@ def main() -> None:
 
     storage.os.replace = killed_replace
     if step == "between":
-        review.decide = killed_decide
+        review.store_decision = killed_decide
     review.review_command(drafts, suite=suite, by="asha", config=suite.with_name("none.toml"))
 
 

@@ -64,8 +64,8 @@ def test_the_help_of_a_command_shows_brackets_as_they_are_written(tmp_path):
 )
 def test_a_prefect_server_that_ended_meanwhile_is_named_with_what_to_do(error, snapshot):
     """As its client says it: in the middle of a run, and at the start of one."""
-    assert cli._fault_text(error) == snapshot(name="server")
-    assert cli._fault_text(RuntimeError("anything else")) == snapshot(name="anything else")
+    assert cli._format_error(error) == snapshot(name="server")
+    assert cli._format_error(RuntimeError("anything else")) == snapshot(name="anything else")
 
 
 def test_the_help_of_a_group_lists_what_each_command_says_of_itself():

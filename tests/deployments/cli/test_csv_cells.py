@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deployments.cli.sql import csv_text, inert_cell
+from deployments.cli.sql import escape_formula_cell, format_csv
 
 
 @pytest.mark.parametrize(
@@ -30,18 +30,18 @@ from deployments.cli.sql import csv_text, inert_cell
     ],
 )
 def test_f84_a_cell_that_a_spreadsheet_would_run_is_escaped(text):
-    assert inert_cell(text) == "'" + text
-    ((_,), (shown,)) = csv.reader(io.StringIO(csv_text(["answer"], [[text]]), newline=""))
+    assert escape_formula_cell(text) == "'" + text
+    ((_,), (shown,)) = csv.reader(io.StringIO(format_csv(["answer"], [[text]]), newline=""))
     assert shown == "'" + text
 
 
 @pytest.mark.parametrize(("value", "shown"), [(-5, "-5"), (Decimal("-1.50"), "-1.50"), (None, ""), (True, "true")])
 def test_f84_numbers_stay_numbers(value, shown):
-    assert csv_text(["n"], [[value]]).splitlines()[1] == (shown or '""')
+    assert format_csv(["n"], [[value]]).splitlines()[1] == (shown or '""')
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=1, max_size=4))
 def test_f84_any_text_comes_back_whole_and_never_runs(texts):
-    _, row = csv.reader(io.StringIO(csv_text(["c"] * len(texts), [texts]), newline=""))
+    _, row = csv.reader(io.StringIO(format_csv(["c"] * len(texts), [texts]), newline=""))
     assert [cell.removeprefix("'") for cell in row] == [text.removeprefix("'") for text in texts]
     assert not any(cell.lstrip().startswith(("=", "+", "-", "@")) for cell in row)

@@ -14,10 +14,10 @@ import pytest
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.grow import grow_command
-from flows.alerting.notifier import act, apply_actions
+from flows.alerting.notifier import apply_actions, store_action
 from flows.alerting.pipeline import notify
 from monitors.errors import ConfigError
-from monitors.goldset.lines import line_of
+from monitors.goldset.lines import format_case_line
 from monitors.goldset.load import load_suite
 from monitors.records.base import Severity
 from monitors.records.cases import Pipeline
@@ -29,8 +29,8 @@ from tests import fork_server
 from tests.builders import NOON, gold_case
 from tests.conftest import ROOT
 from tests.deployments.gold_process import gold
-from tests.flows.people_desk import Clock, desk_of, people_in
-from tests.monitors.alerts.sightings import NIGHT, sighting
+from tests.flows.people_desk import Clock, build_notifier, build_operator_actions
+from tests.monitors.alerts.sightings import NIGHT, observation
 from tests.servers.slack import SlackServer
 from tests.warehouse.places import store_in
 from tests.warehouse.queries.test_drafts import case_draft
@@ -128,7 +128,7 @@ def test_near_duplicates_are_asked_about_once_and_other_policies_are_not_taken_f
     ):
         append_draft(store.journal, case_draft(f"click-{number}", turns=(asked,)))
     wig = gold_case("wig", turns=("Does Suraksha Gold cover a wig",))
-    (folder / "suite.jsonl").write_text(line_of(wig) + "\n", encoding="utf-8")
+    (folder / "suite.jsonl").write_text(format_case_line(wig) + "\n", encoding="utf-8")
     listed = [json.loads(line) for line in grow(folder, as_json=True).splitlines()]
     assert [(one["draft"]["id"], one["same_as"], one["asked_by"]) for one in listed] == [
         ("click-1", ["click-2"], None),
@@ -178,7 +178,7 @@ def test_killed_between_suite_and_warehouse_the_next_session_notes_it(folder, gr
 def leak(folder: Path, slack: SlackServer) -> None:
     """A real alert of live traffic that leaked, and a person's click on "Add to gold"."""
     clock = Clock(NIGHT)
-    people = people_in(folder, slack, clock)
+    people = build_operator_actions(folder, slack, clock)
     raw = Exchange(
         run_id="run-1",
         case_id="conversation-1",
@@ -189,9 +189,9 @@ def leak(folder: Path, slack: SlackServer) -> None:
         timings=Timings(total_ms=10.0),
     )
     people.store.journal.append([ResultRow(row=raw)], run_id="run-1")
-    seen = sighting("conversation-1", origin=Origin.TRAFFIC, expected=None)
-    (alert,) = asyncio.run(notify(desk_of(people, clock), [seen]))
-    act(
+    seen = observation("conversation-1", origin=Origin.TRAFFIC, expected=None)
+    (alert,) = asyncio.run(notify(build_notifier(people, clock), [seen]))
+    store_action(
         people,
         PersonAction(
             id="click-9", kind=ActionKind.ADD_TO_GOLD, at=NIGHT, by="U0ASHA", via=ActionVia.SLACK, alert_id=alert.id

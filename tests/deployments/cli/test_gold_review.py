@@ -16,7 +16,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.review import review_command
 from monitors.errors import ConfigError, GoldSetError
 from monitors.goldset.drafts import add_drafts, read_drafts
-from monitors.goldset.lines import line_of
+from monitors.goldset.lines import format_case_line
 from monitors.goldset.load import load_suite
 from monitors.records.base import Language, Severity
 from monitors.records.cases import DraftState, Pipeline, Provenance
@@ -128,7 +128,7 @@ def test_a_translation_joins_with_its_pair_and_the_original_gets_it_too(tmp_path
     original = gold_case(
         "bonus", turns=("How large is the bonus of Suraksha Gold after 1 claim-free year?",), gold="20%"
     )
-    suite.write_text(line_of(original) + "\n", encoding="utf-8")
+    suite.write_text(format_case_line(original) + "\n", encoding="utf-8")
     case = draft_case(
         9,
         turns=("1 claim-free saal ke baad Suraksha Gold ka bonus kitna hai?",),
@@ -149,11 +149,14 @@ def test_an_unreviewed_draft_does_not_load_as_gold(tmp_path):
     """A draft that was copied into a suite by hand is an error with its line and what is missing."""
     path = tmp_path / "suite.jsonl"
     for pipeline in (Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH):
-        lines = [line_of(gold_case("fine")), line_of(draft_case(provenance=Provenance(pipeline=pipeline)))]
+        lines = [
+            format_case_line(gold_case("fine")),
+            format_case_line(draft_case(provenance=Provenance(pipeline=pipeline))),
+        ]
         path.write_text("\n".join(lines), encoding="utf-8")
         with pytest.raises(GoldSetError, match=r"line 2: .*reviewed_by.* is missing"):
             load_suite(path)
-    lines[1] = line_of(draft_case(provenance=Provenance(pipeline=Pipeline.DRAFT, reviewed_by="  ")))
+    lines[1] = format_case_line(draft_case(provenance=Provenance(pipeline=Pipeline.DRAFT, reviewed_by="  ")))
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(GoldSetError, match="reviewed_by"):
         load_suite(path)
@@ -163,7 +166,7 @@ def test_an_unreviewed_draft_does_not_load_as_gold(tmp_path):
 def test_killed_at_any_step_a_case_joins_once(tmp_path, drafts, review, step):
     """SIGKILL in a real process; the next session finds what was done and does the rest."""
     suite = tmp_path / "suite.jsonl"
-    suite.write_text(line_of(gold_case("first")) + "\n", encoding="utf-8")
+    suite.write_text(format_case_line(gold_case("first")) + "\n", encoding="utf-8")
     killed = fork_server.run(
         *(step, str(drafts), str(suite)),
         module="tests.deployments.cli.review_killed",
@@ -186,7 +189,7 @@ def test_killed_at_any_step_a_case_joins_once(tmp_path, drafts, review, step):
 
 
 def test_a_foreign_case_under_a_drafts_id_is_not_taken_for_it(tmp_path, drafts, review):
-    (tmp_path / "suite.jsonl").write_text(line_of(gold_case("draft-1")) + "\n", encoding="utf-8")
+    (tmp_path / "suite.jsonl").write_text(format_case_line(gold_case("draft-1")) + "\n", encoding="utf-8")
     with pytest.raises(GoldSetError, match="draft-1"):
         review(drafts, "y\n")
 

@@ -8,7 +8,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from deployments.cli.data_folder import store_of
+from deployments.cli.data_folder import open_warehouse
 from monitors.config.file import parse_config
 from monitors.errors import ConfigError
 
@@ -89,4 +89,6 @@ def test_another_folder_than_the_configuration_s_has_its_journal_beside_it(tmp_p
     """`--data-folder` of an archive must not load another journal into it."""
     folder = machine(tmp_path / "one")
     archive = tmp_path / "archive"
-    assert store_of(folder / "lookout.toml", archive).journal.segments.place("x") == str(archive / "journal" / "x")
+    assert open_warehouse(folder / "lookout.toml", archive).journal.segments.place("x") == str(
+        archive / "journal" / "x"
+    )

@@ -17,7 +17,7 @@ import pytest
 from aiohttp import web
 
 from deployments.demo.configuration import free_port
-from flows.terminal import fitted
+from flows.terminal import wrap_lines
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.deployments.cli.mistakes import DOCUMENT, GROUPS, HUB, NOBODY, PAGE, SLACK, SUITE, Mistake, page
@@ -204,4 +204,4 @@ def test_a_message_is_short_and_shown_as_a_terminal_shows_it():
         assert len(lines) <= 5, row.title
         assert max(map(len, lines)) <= 96, row.title
         whole = re.sub(r"\n +(?!line)", " ", row.seen)
-        assert not row.seen.startswith("lookout:") or _plain(fitted(whole, 80)) == _plain(row.seen)
+        assert not row.seen.startswith("lookout:") or _plain(wrap_lines(whole, 80)) == _plain(row.seen)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from deployments.cli.gate.verdict import print_verdict
-from flows.terminal import fitted
+from flows.terminal import wrap_lines
 from flows.terminal_console import TerminalConsole
 from monitors.records.base import Severity
 from tests import fork_server
@@ -146,10 +146,10 @@ def test_a_word_is_never_broken_and_nothing_is_lost():
     """Between words alone; a word that is too long stays whole, and what fits stays as it is."""
     text = json.dumps({"a": "b"}) + " and a path /srv/" + "x" * 70 + " then more words that go on and on"
     for columns in (20, 60, 80):
-        shown = fitted(text, columns)
+        shown = wrap_lines(text, columns)
         assert shown.split() == text.split()
         assert all(len(row) <= columns or len(row.split()) == 1 for row in shown.split("\n"))
-    assert fitted("short  as  it is\n", 80) == "short  as  it is\n"
+    assert wrap_lines("short  as  it is\n", 80) == "short  as  it is\n"
 
 
 def test_a_verdict_with_all_that_it_may_say_fits(capsys):

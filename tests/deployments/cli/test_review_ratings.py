@@ -13,7 +13,7 @@ import pytest
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.reviews.answers import review_command
 from monitors.goldset.lines import case_from_object
-from monitors.goldset.load import suite_of
+from monitors.goldset.load import build_suite
 from monitors.records.cases import GoldCase, Suite
 from monitors.records.grades import Aspect, Judged
 from tests.deployments.cli.gate.test_triage_gate import issue, reports
@@ -43,7 +43,7 @@ def useful(rating: int) -> Judged:
 def issues() -> Suite:
     cases = [case_from_object(json.loads(issue(number)) | {"id": f"i{number}"}) for number in range(len(RATINGS))]
     assert all(isinstance(case, GoldCase) for case in cases), cases
-    return suite_of(cases, name="issues", source="here")
+    return build_suite(cases, name="issues", source="here")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from deployments.demo.configuration import free_port
-from deployments.up.guard import descendants
+from deployments.up.guard import find_descendants
 from flows.server.prefect_server import running_server
 from tests import fork_server
 from tests.conftest import ROOT
@@ -75,7 +75,7 @@ def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_
         name = f"bot {COMMIT[:12]}"
         running.until(lambda: states(api).get(name) == "Inconclusive", "the run of the missing page has its state")
 
-        family = descendants(running.process.pid)
+        family = find_descendants(running.process.pid)
         running.process.terminate()
         assert running.process.wait(START_S) == 0
         wait_until_gone(*family)
@@ -112,7 +112,7 @@ def test_killed_itself_it_leaves_nothing_behind_and_a_second_one_is_refused(tmp_
         assert second.returncode == 2
         assert "`lookout receive`" in second.stderr, "another one runs over this folder"
         assert "cannot listen" not in second.stderr
-        family = descendants(running.process.pid)
+        family = find_descendants(running.process.pid)
         assert len(family) >= 4
         running.process.kill()
         running.process.wait()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from monitors.goldset.examples import example_of
+from monitors.goldset.examples import example_from_case
 from monitors.goldset.load import load_suite
 from tests import fork_server
 from tests.deployments.cli.test_triage import ISSUES, URL, report
@@ -72,7 +72,7 @@ class Owner:
         (folder / "lookout.toml").write_text(text, encoding="utf-8")
         self.cases = load_suite(folder / "issues.jsonl").cases
         for case in self.cases[:-1]:
-            example = example_of(case, "gold")
+            example = example_from_case(case, "gold")
             fields = {"inputs": example.inputs, "outputs": example.outputs, "metadata": example.metadata}
             langsmith.add("issues", **fields)
 
@@ -130,7 +130,7 @@ def test_a_run_is_an_experiment_whose_address_stands_everywhere(owner: Owner) ->
 @pytest.mark.prefect
 @pytest.mark.parametrize(("path", "status"), [("/sessions", 403), ("/feedback", 400)])
 def test_an_error_of_langsmith_is_a_warning_and_changes_no_verdict(owner: Owner, path: str, status: int) -> None:
-    owner.langsmith.troubles = [(path, status, {})] * 50
+    owner.langsmith.faults = [(path, status, {})] * 50
     done = owner.verify()
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"HTTP {status}" in done.stdout

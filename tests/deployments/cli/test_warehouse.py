@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flows.data_folder import store_in
+from flows.data_folder import open_store_in
 from monitors.records.base import Severity
 from tests import fork_server
 from tests.builders import assessment, exchange, gold_case
@@ -22,7 +22,7 @@ from warehouse.journal.rows import AssessmentRow, ResultRow
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A data folder with one run of three answers, loaded."""
-    store = store_in(tmp_path / "data")
+    store = open_store_in(tmp_path / "data")
     for number in range(3):
         case = gold_case(f"case-{number}", severity=Severity.WRONG)
         rows = (ResultRow(row=exchange(case)), AssessmentRow(row=assessment(case)))
@@ -48,7 +48,7 @@ def test_a_sound_warehouse_is_called_sound(data, snapshot):
 
 
 def test_loading_by_hand_says_what_came_and_what_was_damaged(data, snapshot):
-    store = store_in(data)
+    store = open_store_in(data)
     case = gold_case("case-new", severity=Severity.WRONG)
     rows = (ResultRow(row=exchange(case)), AssessmentRow(row=assessment(case)))
     first, second = (store.journal.append(rows, run_id="run-2") for _ in range(2))

@@ -10,7 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from deployments.cli.exit_codes import of_error
+from deployments.cli.exit_codes import exit_code_from_error
 from deployments.cli.receive import serve_deploys
 from monitors.config.file import load_config
 from monitors.config.sections import DeploySettings
@@ -26,7 +26,7 @@ def main() -> int:
         )
     except MonitorError as error:
         sys.stderr.write(f"lookout: {error}\n")
-        code = of_error(error)
+        code = exit_code_from_error(error)
     return int(code)
 
 

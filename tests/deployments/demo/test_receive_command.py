@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from deployments.demo.configuration import free_port
-from deployments.up.guard import descendants
+from deployments.up.guard import find_descendants
 from flows.server.prefect_server import running_server
 from tests.conftest import ROOT
 from tests.deployments.cli.test_up_command import configured, states
@@ -80,7 +80,7 @@ def test_alone_it_verifies_what_it_acknowledges_and_is_ready_only_once_it_can(tm
         running.until(lambda: states(api).get(name) == "Inconclusive", "the deploy is verified", SLOW_S)
         said = running.said()
         assert said.count("a deploy waits for its run") <= 3, said
-        family = descendants(running.process.pid)
+        family = find_descendants(running.process.pid)
         running.process.terminate()
         assert running.process.wait(START_S) == 0
         wait_until_gone(*family)

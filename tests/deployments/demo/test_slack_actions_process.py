@@ -16,8 +16,8 @@ from deployments.demo.configuration import free_port
 from flows.alerting.pipeline import notify
 from tests import fork_server
 from tests.conftest import ROOT
-from tests.flows.people_desk import Clock, desk_of, people_in
-from tests.monitors.alerts.sightings import sighting
+from tests.flows.people_desk import Clock, build_notifier, build_operator_actions
+from tests.monitors.alerts.sightings import observation
 from tests.polling import wait_until
 from tests.servers.slack import TOKEN, SlackServer
 from tests.servers.slack_interaction import SIGNING_SECRET, form_of, interaction, signed
@@ -28,8 +28,8 @@ ADDRESS_AT = "received at "
 
 def environment(**variables):
     ours = ("SLACK_SIGNING_SECRET", "SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL")
-    kept = {name: value for name, value in os.environ.items() if name not in ours}
-    return kept | fork_server.WARM | variables
+    inherited = {name: value for name, value in os.environ.items() if name not in ours}
+    return inherited | fork_server.WARM | variables
 
 
 @pytest.fixture
@@ -85,8 +85,8 @@ def test_f35_a_press_outlives_the_receiver_that_took_it(config, slack, tmp_path)
     port = free_port("127.0.0.1", 0)
     (tmp_path / "data").mkdir()
     clock = Clock(datetime.now(UTC))
-    people = people_in(tmp_path / "data", slack, clock)
-    asyncio.run(notify(desk_of(people, clock), [sighting()]))
+    people = build_operator_actions(tmp_path / "data", slack, clock)
+    asyncio.run(notify(build_notifier(people, clock), [observation()]))
     with receiving(config, port) as process, people.store.database.held(30):
         body = form_of(interaction(slack, slack.messages[0], "lookout_acknowledge"))
         answer = httpx.post(

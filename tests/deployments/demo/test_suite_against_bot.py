@@ -9,7 +9,7 @@ from deployments.demo.bot import Bot
 from deployments.demo.faults import NoFaults, PlantedFaults
 from deployments.demo.policies import HERE, load_policies, load_vocabulary
 from monitors.domains.pack import load_domain
-from monitors.explain.first_look import first_look
+from monitors.explain.first_look import find_shared_causes
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
@@ -71,15 +71,15 @@ def outcomes(*, faults: bool) -> dict[str, Assessment]:
     return {case.id: assessed(bot, case) for case in SUITE.cases}
 
 
-def told(assessments: dict[str, Assessment], outcome: CaseOutcome) -> dict[str, str]:
+def reasons_of(assessments: dict[str, Assessment], outcome: CaseOutcome) -> dict[str, str]:
     return {case_id: found.reason for case_id, found in assessments.items() if found.outcome is outcome}
 
 
 def test_without_faults_every_case_is_judged_right():
     found = outcomes(faults=False)
-    assert told(found, CaseOutcome.FAILED) == {}
-    assert told(found, CaseOutcome.UNGRADED) == {}
-    assert len(told(found, CaseOutcome.CORRECT)) == len(SUITE.cases)
+    assert reasons_of(found, CaseOutcome.FAILED) == {}
+    assert reasons_of(found, CaseOutcome.UNGRADED) == {}
+    assert len(reasons_of(found, CaseOutcome.CORRECT)) == len(SUITE.cases)
 
 
 def test_no_grader_abstains_on_the_facts():
@@ -89,21 +89,21 @@ def test_no_grader_abstains_on_the_facts():
 
 def test_with_faults_exactly_the_planted_cases_fail_each_for_its_own_reason():
     found = outcomes(faults=True)
-    kinds = {case_id: set(found[case_id].failure_kinds) for case_id in told(found, CaseOutcome.FAILED)}
+    kinds = {case_id: set(found[case_id].failure_kinds) for case_id in reasons_of(found, CaseOutcome.FAILED)}
     assert kinds == PLANTED
-    assert told(found, CaseOutcome.UNGRADED) == {}
+    assert reasons_of(found, CaseOutcome.UNGRADED) == {}
 
 
 def test_what_most_failures_have_in_common_is_the_policy_whose_document_was_replaced():
-    failed = told(outcomes(faults=True), CaseOutcome.FAILED)
+    failed = reasons_of(outcomes(faults=True), CaseOutcome.FAILED)
     attributes = [{"group": case.related, "type": case.type, "language": case.language} for case in SUITE.cases]
-    (cause,) = first_look(attributes, [case.id in failed for case in SUITE.cases]).causes
+    (cause,) = find_shared_causes(attributes, [case.id in failed for case in SUITE.cases]).causes
     assert cause.conditions == {"group": "suraksha-family-shield"}
     assert cause.failed == len(OLDER_EDITION)
 
 
 def test_the_flat_rate_hides_the_leak_that_pages():
     found = outcomes(faults=True)
-    assert len(told(found, CaseOutcome.CORRECT)) / len(SUITE.cases) > 0.9
+    assert len(reasons_of(found, CaseOutcome.CORRECT)) / len(SUITE.cases) > 0.9
     assert found["gold-claim-summary"].case_severity is Severity.WRONG
     assert found["gold-claim-summary"].severity is Severity.PAGE

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
-from deployments.prefect.prefect_yaml import DOCUMENT, EXAMPLE, INSTALLED_AT, POOL, prefect_yaml
+from deployments.prefect.prefect_yaml import DOCUMENT, EXAMPLE, INSTALLED_AT, POOL, format_prefect_yaml
 from flows.server.schedules import planned_deployments
 from monitors.config.file import load_config
 from tests.conftest import ROOT
@@ -41,7 +41,7 @@ def planned(config):
 
 def test_the_file_is_made_from_the_schedules(config):
     """When this fails: `python -m deployments.prefect.prefect_yaml`."""
-    assert DOCUMENT.read_text(encoding="utf-8") == prefect_yaml(config, INSTALLED_AT)
+    assert DOCUMENT.read_text(encoding="utf-8") == format_prefect_yaml(config, INSTALLED_AT)
 
 
 @pytest.mark.parametrize("kind", pool_templates.MAKERS)
@@ -100,8 +100,10 @@ def _time(schedule):
 
 
 def test_the_image_is_a_variable_of_every_pool_of_containers(config):
-    told = yaml.safe_load(prefect_yaml(config, INSTALLED_AT, pool="k8s", image="registry.example/lookout:1"))
-    for one in told["deployments"]:
+    document = yaml.safe_load(
+        format_prefect_yaml(config, INSTALLED_AT, pool="k8s", image="registry.example/lookout:1")
+    )
+    for one in document["deployments"]:
         assert one["work_pool"] == {"name": "k8s", "job_variables": {"image": "registry.example/lookout:1"}}
         for kind in pool_templates.MAKERS:
             variables = pool_templates.shipped(kind)["variables"]
@@ -116,7 +118,11 @@ def test_a_pool_s_template_has_only_what_prefect_s_own_has_and_its_defaults_fit(
     assert set(ours["variables"]["properties"]) == set(theirs["variables"]["properties"])
     assert set(ours["job_configuration"]) == set(theirs["job_configuration"])
     properties = ours["variables"]["properties"]
-    defaults = {name: told["default"] for name, told in properties.items() if told.get("default") is not None}
+    defaults = {
+        name: definition["default"]
+        for name, definition in properties.items()
+        if definition.get("default") is not None
+    }
     jsonschema.validate(defaults, ours["variables"])
 
 

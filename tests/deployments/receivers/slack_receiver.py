@@ -16,8 +16,8 @@ from flows.alerting.notifier import OperatorActions
 from flows.alerting.pipeline import notify
 from monitors.alerts.sender import AlertSender
 from monitors.alerts.slack.client import SlackReply
-from tests.flows.people_desk import Clock, desk_of
-from tests.monitors.alerts.sightings import sighting
+from tests.flows.people_desk import Clock, build_notifier
+from tests.monitors.alerts.sightings import observation
 from tests.servers.slack_interaction import SIGNING_SECRET, form_of, signed
 
 
@@ -62,7 +62,7 @@ async def receiver(
 
 
 async def page(people, clock, *seen):
-    (alert,) = await notify(desk_of(people, clock), seen or (sighting(),))
+    (alert,) = await notify(build_notifier(people, clock), seen or (observation(),))
     return alert
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from deployments.receivers.slack_actions import clicks_in
-from flows.alerting.notifier import act
+from flows.alerting.notifier import store_action
 from monitors.records.exchanges import Origin
 from monitors.records.incidents import IncidentState
 from tests.deployments.receivers.slack_receiver import page, pressed, receiver, states
-from tests.flows.people_desk import Clock, desk_of, people_in
-from tests.monitors.alerts.sightings import sighting
+from tests.flows.people_desk import Clock, build_notifier, build_operator_actions
+from tests.monitors.alerts.sightings import observation
 from tests.servers.slack import SlackServer
 from tests.servers.slack_interaction import form_of, interaction, signed
 from tests.servers.slack_rules import mentions, texts
@@ -40,12 +40,12 @@ def clock():
 
 @pytest.fixture
 def people(tmp_path, slack, clock):
-    return people_in(tmp_path, slack, clock)
+    return build_operator_actions(tmp_path, slack, clock)
 
 
 @pytest.fixture
 async def door(people, clock):
-    async with receiver(people, clock, desk_of(people, clock).sender) as opened:
+    async with receiver(people, clock, build_notifier(people, clock).sender) as opened:
         yield opened
 
 
@@ -74,16 +74,16 @@ async def test_false_alarm_is_asked_twice_and_then_labelled(people, clock, slack
 async def test_add_to_gold_is_offered_for_what_a_user_asked_and_for_nothing_else(
     people, clock, slack, door, snapshot
 ):
-    await page(people, clock, sighting("conversation-1", origin=Origin.TRAFFIC))
+    await page(people, clock, observation("conversation-1", origin=Origin.TRAFFIC))
     await door.press(interaction(slack, slack.messages[0], TO_GOLD))
     assert people.store.query("select count(*) from case_drafts").rows == ((1,),)
     assert list(texts(slack.messages[0].blocks)) == snapshot
-    await page(people, clock, sighting("leak-9", run_id="run-1", origin=Origin.PROBE, target="other"))
+    await page(people, clock, observation("leak-9", run_id="run-1", origin=Origin.PROBE, target="other"))
     assert TO_GOLD not in json.dumps(slack.messages[-1].blocks)
 
 
 async def test_one_of_several_failures_by_its_menu(people, clock, slack, door, snapshot):
-    await page(people, clock, sighting("leak-1"), sighting("leak-2"))
+    await page(people, clock, observation("leak-1"), observation("leak-2"))
     await door.press(interaction(slack, slack.messages[0], MENU, option="False alarm", nth=1))
     assert states(people) in (
         [IncidentState.OPEN, IncidentState.RESOLVED],
@@ -198,9 +198,13 @@ async def test_a_new_receiver_carries_out_and_shows_what_a_killed_one_had_stored
     await page(people, clock)
     payload = interaction(slack, slack.messages[0], ACKNOWLEDGE)
     (click,) = clicks_in(form_of(payload), at=clock())
-    act(people_in(tmp_path, slack, clock, seed=3), click.action)  # killed right after this, before its answer
+    store_action(
+        build_operator_actions(tmp_path, slack, clock, seed=3), click.action
+    )  # killed right after this, before its answer
     assert states(people) == [IncidentState.OPEN]
-    async with receiver(people_in(tmp_path, slack, clock, seed=4), clock, desk_of(people, clock).sender) as door:
+    async with receiver(
+        build_operator_actions(tmp_path, slack, clock, seed=4), clock, build_notifier(people, clock).sender
+    ) as door:
         await door.aftermath.settled()
     assert states(people) == [IncidentState.ACKNOWLEDGED]
     assert "<@U0ASHA>" in json.dumps(slack.messages[0].blocks)
@@ -208,7 +212,7 @@ async def test_a_new_receiver_carries_out_and_shows_what_a_killed_one_had_stored
 
 async def test_f90_no_file_is_ever_given_to_slack(people, clock, slack, door):
     """Whatever is sent, edited and pressed: a screenshot never goes there."""
-    await page(people, clock, sighting("leak-1"), sighting("conversation-1", origin=Origin.TRAFFIC))
+    await page(people, clock, observation("leak-1"), observation("conversation-1", origin=Origin.TRAFFIC))
     for action in (ACKNOWLEDGE, MENU):
         option = "Add to gold" if action == MENU else ""
         menus = [json.dumps(block["accessory"]) for block in slack.messages[0].blocks if "accessory" in block]

@@ -11,7 +11,7 @@ import pytest
 from deployments.receivers.slack_actions import MOST_BODY_BYTES, signing_secrets
 from monitors.errors import ConfigError
 from tests.deployments.receivers.slack_receiver import page, pressed, receiver
-from tests.flows.people_desk import Clock, desk_of, people_in
+from tests.flows.people_desk import Clock, build_notifier, build_operator_actions
 from tests.servers.slack import SlackServer
 from tests.servers.slack_interaction import SIGNING_SECRET, form_of, interaction, signed
 
@@ -32,12 +32,12 @@ def clock():
 
 @pytest.fixture
 def people(tmp_path, slack, clock):
-    return people_in(tmp_path, slack, clock)
+    return build_operator_actions(tmp_path, slack, clock)
 
 
 @pytest.fixture
 async def door(people, clock):
-    async with receiver(people, clock, desk_of(people, clock).sender) as opened:
+    async with receiver(people, clock, build_notifier(people, clock).sender) as opened:
         yield opened
 
 

@@ -12,7 +12,7 @@ import pytest
 from deployments.site.health import HealthWatch, monitor_lines
 from deployments.site.page import Site
 from deployments.site.serve import Surroundings, opened_site
-from deployments.up.one_installation import only_one
+from deployments.up.one_installation import hold_data_folder
 from flows.runtime.slack import heartbeat
 from flows.server.schedule_state import ScheduleState, schedule_states
 from monitors.alerts.liveness import Beat
@@ -173,7 +173,7 @@ def test_now_never_names_lookout_up_as_the_remedy_while_it_runs(
 ):
     """By HTTP, while Prefect's server knows none of the schedules."""
     before = [datetime.now(UTC) - started_before] * 2  # when it looked at the folder, and took it
-    with only_one(tmp_path, lambda: before.pop() if before else datetime.now(UTC)):
+    with hold_data_folder(tmp_path, lambda: before.pop() if before else datetime.now(UTC)):
         page = now_page(tmp_path, monkeypatch, ())
     assert shown in page
     assert hidden not in page

@@ -7,7 +7,7 @@ from contextlib import chdir
 import pytest
 
 from monitors.goldset.drafts import read_drafts
-from monitors.goldset.versions import cases_in
+from monitors.goldset.versions import read_cases
 from monitors.records.incidents import IncidentState
 from tests.deployments.cli.test_review_ratings import RATINGS, useful
 from tests.deployments.site.browser_pages import DESK, PHONE, broken_rules, opened
@@ -205,7 +205,7 @@ async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tm
         await page.keyboard.press("Enter")
         await page.get_by_text("No draft waits").wait_for()
         assert [line for line in heard if "409" not in line] == []
-    (case,) = cases_in(tmp_path / "suite.jsonl")
+    (case,) = read_cases(tmp_path / "suite.jsonl")
     assert (int(case.severity), case.gold, case.provenance.reviewed_by) == (3, right, "asha")
     outcomes = site.store.query("select joined, done_by from draft_outcomes order by joined").rows
     assert list(outcomes) == [(False, "asha"), (True, "asha")]

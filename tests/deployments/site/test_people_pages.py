@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from deployments.cli.alerts.incidents import story_lines
+from deployments.cli.alerts.incidents import build_story_lines
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.reviews.answers import review_command
 from deployments.site.application import ACTIONS
@@ -18,7 +18,7 @@ from deployments.site.export import export_site
 from deployments.site.serve import Surroundings, opened_site, tokens_in
 from deployments.site.tokens import Role
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.render import slack_text
+from monitors.alerts.slack.render import render_alert
 from monitors.goldset.drafts import read_drafts
 from monitors.goldset.load import load_suite
 from monitors.records.cases import DraftState
@@ -145,7 +145,7 @@ def test_a_message_links_to_pages_that_are_there(site, names):
             "links": (Link(label="Report", href="/data/runs/run-1/report.html"),),
         }
     )
-    said = json.dumps(slack_text(sent, AlertSettings(site_url=site.address)).blocks)
+    said = json.dumps(render_alert(sent, AlertSettings(site_url=site.address)).blocks)
     addresses = re.findall(rf"<({re.escape(site.address)}[^|>]+)\|(\w+)>", said)
     assert [label for _, label in addresses] == ["Incident" if len(names) == 1 else "Incidents", "Run"]
     assert [httpx.get(address, trust_env=False).status_code for address, _ in addresses] == [200, 200]
@@ -198,7 +198,9 @@ def test_a_decision_is_carried_out_as_the_command_does(site, person, decision, s
     assert incident.state is state
     shown = data(site, f"/incidents/{USER_0}")
     assert {one["kind"] for one in shown["decisions"]} == left
-    (line,) = [line.text for line in story_lines(story_of(site.store, incident)) if "by me (site)" in line.text]
+    (line,) = [
+        line.text for line in build_story_lines(story_of(site.store, incident)) if "by me (site)" in line.text
+    ]
     assert [one["text"] for one in shown["story"] if "by me (site)" in one["text"]] == [
         line.replace(PERSONAL, "[e-mail]")
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.triggers.delivery import DeliveryRejected, Deploys, Ignored, NotForUs, RejectionReason
+from deployments.triggers.delivery import DeliveryRejected, Deploys, IgnoreReason, NotForUs, RejectionReason
 from deployments.triggers.github import GitHubParser
 from monitors.records.targets import DeployEvent, PullRequest, ReportedDeploy
 from tests.deployments.triggers.senders import (
@@ -48,27 +48,37 @@ def test_a_successful_deployment_is_a_deploy_of_the_configured_target():
 
 @pytest.mark.parametrize("state", ["pending", "queued", "in_progress", "failure", "error", "inactive"])
 def test_a_deployment_that_is_not_done_or_failed_starts_nothing(state):
-    assert github().parse(by_github(deployed(state=state))) == NotForUs(Ignored.STATE)
+    assert github().parse(by_github(deployed(state=state))) == NotForUs(IgnoreReason.STATE)
 
 
 @pytest.mark.parametrize(
     ("row", "payload", "event", "why"),
     [
-        ({}, deployed(repository="acme/other"), "deployment_status", Ignored.REPOSITORY),
-        ({"event": "push"}, deployed(), "deployment_status", Ignored.EVENT),
-        ({"branch": "main"}, deployed(ref="topic"), "deployment_status", Ignored.BRANCH),
-        ({"environment": "production"}, deployed(environment="preview"), "deployment_status", Ignored.ENVIRONMENT),
-        ({"event": "push"}, pushed(ref="refs/heads/topic"), "push", Ignored.BRANCH),
-        ({"event": "push"}, pushed(ref="refs/tags/main"), "push", Ignored.BRANCH),
-        ({"event": "push"}, pushed(after="0" * 40), "push", Ignored.BRANCH),
-        ({"event": "workflow_run"}, workflow(branch="topic"), "workflow_run", Ignored.BRANCH),
-        ({"event": "workflow_run"}, workflow(conclusion="failure"), "workflow_run", Ignored.STATE),
-        ({"event": "workflow_run"}, workflow(conclusion=None), "workflow_run", Ignored.STATE),
-        ({"event": "workflow_run"}, workflow(action="requested"), "workflow_run", Ignored.STATE),
-        ({"event": "workflow_run"}, workflow(fork="mallory/helpdesk"), "workflow_run", Ignored.FORK),
-        ({"event": "workflow_run", "workflow": "Deploy"}, workflow(name="Lint"), "workflow_run", Ignored.WORKFLOW),
-        ({}, {"zen": "Keep it logically awesome."}, "ping", Ignored.PING),
-        ({}, {"action": "opened"}, "issues", Ignored.EVENT),
+        ({}, deployed(repository="acme/other"), "deployment_status", IgnoreReason.REPOSITORY),
+        ({"event": "push"}, deployed(), "deployment_status", IgnoreReason.EVENT),
+        ({"branch": "main"}, deployed(ref="topic"), "deployment_status", IgnoreReason.BRANCH),
+        (
+            {"environment": "production"},
+            deployed(environment="preview"),
+            "deployment_status",
+            IgnoreReason.ENVIRONMENT,
+        ),
+        ({"event": "push"}, pushed(ref="refs/heads/topic"), "push", IgnoreReason.BRANCH),
+        ({"event": "push"}, pushed(ref="refs/tags/main"), "push", IgnoreReason.BRANCH),
+        ({"event": "push"}, pushed(after="0" * 40), "push", IgnoreReason.BRANCH),
+        ({"event": "workflow_run"}, workflow(branch="topic"), "workflow_run", IgnoreReason.BRANCH),
+        ({"event": "workflow_run"}, workflow(conclusion="failure"), "workflow_run", IgnoreReason.STATE),
+        ({"event": "workflow_run"}, workflow(conclusion=None), "workflow_run", IgnoreReason.STATE),
+        ({"event": "workflow_run"}, workflow(action="requested"), "workflow_run", IgnoreReason.STATE),
+        ({"event": "workflow_run"}, workflow(fork="mallory/helpdesk"), "workflow_run", IgnoreReason.FORK),
+        (
+            {"event": "workflow_run", "workflow": "Deploy"},
+            workflow(name="Lint"),
+            "workflow_run",
+            IgnoreReason.WORKFLOW,
+        ),
+        ({}, {"zen": "Keep it logically awesome."}, "ping", IgnoreReason.PING),
+        ({}, {"action": "opened"}, "issues", IgnoreReason.EVENT),
     ],
 )
 def test_f39_another_repository_branch_environment_or_event_is_left_alone(row, payload, event, why):
@@ -207,7 +217,7 @@ def test_githubs_real_payloads_are_read_as_they_are():
         "push/with-no-username-committer",
         "workflow_run/completed.with-pull-requests",
     }
-    assert came["ping/payload.json"] == came["ping/with-organization"] == NotForUs(Ignored.PING)
-    assert came["push/payload.json"] == NotForUs(Ignored.BRANCH)
+    assert came["ping/payload.json"] == came["ping/with-organization"] == NotForUs(IgnoreReason.PING)
+    assert came["push/payload.json"] == NotForUs(IgnoreReason.BRANCH)
     (run,) = came["workflow_run/completed.with-pull-requests"].deploys
     assert run.pull_request is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.triggers.delivery import DeliveryRejected, Deploys, Ignored, NotForUs, RejectionReason
+from deployments.triggers.delivery import DeliveryRejected, Deploys, IgnoreReason, NotForUs, RejectionReason
 from monitors.records.targets import DeployEvent, ReportedDeploy
 from tests.deployments.triggers.senders import (
     COMMIT,
@@ -35,16 +35,16 @@ def test_a_push_to_main_is_a_deploy_of_its_new_commit_not_of_the_head():
 @pytest.mark.parametrize(
     ("payload", "why"),
     [
-        (space_pushed(name="acme/other"), Ignored.REPOSITORY),
-        (space_pushed(type="model"), Ignored.REPOSITORY),
-        (space_pushed(scope="repo.config"), Ignored.EVENT),
-        (space_pushed(scope="discussion", action="create"), Ignored.EVENT),
-        (space_pushed(("refs/heads/dev", COMMIT)), Ignored.BRANCH),
-        (space_pushed(("refs/pr/5", COMMIT)), Ignored.BRANCH),
-        (space_pushed(("refs/tags/main", COMMIT)), Ignored.BRANCH),
-        (space_pushed((MAIN, None)), Ignored.BRANCH),
-        (space_pushed((MAIN, "0" * 40)), Ignored.BRANCH),
-        ({**space_pushed(), "updatedRefs": None}, Ignored.BRANCH),
+        (space_pushed(name="acme/other"), IgnoreReason.REPOSITORY),
+        (space_pushed(type="model"), IgnoreReason.REPOSITORY),
+        (space_pushed(scope="repo.config"), IgnoreReason.EVENT),
+        (space_pushed(scope="discussion", action="create"), IgnoreReason.EVENT),
+        (space_pushed(("refs/heads/dev", COMMIT)), IgnoreReason.BRANCH),
+        (space_pushed(("refs/pr/5", COMMIT)), IgnoreReason.BRANCH),
+        (space_pushed(("refs/tags/main", COMMIT)), IgnoreReason.BRANCH),
+        (space_pushed((MAIN, None)), IgnoreReason.BRANCH),
+        (space_pushed((MAIN, "0" * 40)), IgnoreReason.BRANCH),
+        ({**space_pushed(), "updatedRefs": None}, IgnoreReason.BRANCH),
     ],
 )
 def test_f39_another_space_branch_or_event_is_left_alone(payload, why):
@@ -107,9 +107,9 @@ def test_the_hubs_real_payloads_are_read_as_they_are():
     parser = hub(space_trigger(repository="Wauplin/gradio-user-history"))
     came = {row["id"]: parser.parse(by_hub(row["payload"])) for row in rows}
     assert came == {
-        "create_discussion": NotForUs(Ignored.EVENT),
-        "update_discussion": NotForUs(Ignored.EVENT),
-        "with_updated_refs": NotForUs(Ignored.BRANCH),  # a pull request's ref
+        "create_discussion": NotForUs(IgnoreReason.EVENT),
+        "update_discussion": NotForUs(IgnoreReason.EVENT),
+        "with_updated_refs": NotForUs(IgnoreReason.BRANCH),  # a pull request's ref
     }
     merged = next(row["payload"] for row in rows if row["id"] == "with_updated_refs")
     merged["updatedRefs"][0]["ref"] = MAIN

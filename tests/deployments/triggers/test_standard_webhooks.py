@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deployments.triggers.delivery import DeliveryRejected, Deploys, Ignored, NotForUs, RejectionReason
-from deployments.triggers.standard_webhooks import StandardParser, key_of
+from deployments.triggers.delivery import DeliveryRejected, Deploys, IgnoreReason, NotForUs, RejectionReason
+from deployments.triggers.standard_webhooks import StandardParser, decode_secret
 from monitors.errors import ConfigError
 from monitors.records.targets import DeployEvent, PullRequest, ReportedDeploy
 from tests.deployments.triggers.senders import (
@@ -62,21 +62,21 @@ def test_a_message_of_a_deploy_is_read_whole():
 
 
 def test_a_version_is_a_commit_too_and_hexadecimal_is_the_same_in_capitals():
-    for commit, kept in (("v1.2.3", "v1.2.3"), (COMMIT.upper(), COMMIT), ("Release-7", "Release-7")):
+    for commit, stored_commit in (("v1.2.3", "v1.2.3"), (COMMIT.upper(), COMMIT), ("Release-7", "Release-7")):
         (found,) = standard().parse(by_standard(announced(data={"commit": commit}))).deploys
-        assert found.event.commit == kept
+        assert found.event.commit == stored_commit
 
 
 @pytest.mark.parametrize(
     ("row", "payload", "why"),
     [
-        ({}, announced(type="deploy.failed"), Ignored.EVENT),
-        ({"event": "build.done"}, announced(), Ignored.EVENT),
-        ({}, {"test": 2432232314}, Ignored.EVENT),
-        ({}, announced(data={"repository": "acme/other"}), Ignored.REPOSITORY),
-        ({"branch": "main"}, announced(data={"branch": "topic"}), Ignored.BRANCH),
-        ({"branch": "main"}, announced(), Ignored.BRANCH),
-        ({"environment": "production"}, announced(data={"environment": "staging"}), Ignored.ENVIRONMENT),
+        ({}, announced(type="deploy.failed"), IgnoreReason.EVENT),
+        ({"event": "build.done"}, announced(), IgnoreReason.EVENT),
+        ({}, {"test": 2432232314}, IgnoreReason.EVENT),
+        ({}, announced(data={"repository": "acme/other"}), IgnoreReason.REPOSITORY),
+        ({"branch": "main"}, announced(data={"branch": "topic"}), IgnoreReason.BRANCH),
+        ({"branch": "main"}, announced(), IgnoreReason.BRANCH),
+        ({"environment": "production"}, announced(data={"environment": "staging"}), IgnoreReason.ENVIRONMENT),
     ],
 )
 def test_f39_another_type_repository_branch_or_environment_is_left_alone(row, payload, why):
@@ -156,7 +156,7 @@ def test_a_secret_is_the_same_with_and_without_prefix_and_padding(length):
     key = bytes(range(length))
     text = base64.b64encode(key).decode()
     for written in (text, text.rstrip("="), f"whsec_{text}", f"whsec_{text}".rstrip("=")):
-        assert key_of(written) == key
+        assert decode_secret(written) == key
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the data folder is not beside the project")
@@ -168,7 +168,7 @@ def test_the_vector_of_the_specification_is_accepted_and_a_changed_one_is_not():
     assert headers["webhook-signature"] == sign["expected"]
     for key in (sign["key"], sign["key"].removeprefix("whsec_")):
         parser = StandardParser((key,), (standard_trigger(),))
-        assert parser.parse(delivery(body, headers, at=at)) == NotForUs(Ignored.EVENT)
+        assert parser.parse(delivery(body, headers, at=at)) == NotForUs(IgnoreReason.EVENT)
     wrong = headers | {"webhook-signature": vectors["negative_signature_same_key"]}
     parser = StandardParser((sign["key"],), (standard_trigger(),))
     assert refusal_of(delivery(body, wrong, at=at), parser) is RejectionReason.WRONG_SIGNATURE

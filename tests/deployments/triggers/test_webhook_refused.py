@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from deployments.triggers.routes import secrets_for
+from deployments.triggers.routes import load_secrets
 from monitors.config.sections import DeploySender
 from monitors.errors import ConfigError
 from tests.deployments.deploy_receiver import each_sender, receiver
@@ -156,7 +156,7 @@ async def test_f29_a_malformed_signature_is_refused_and_never_a_server_error(doo
 
 
 async def test_f30_old_and_new_secret_are_valid_at_once(tmp_path):
-    found = secrets_for(
+    found = load_secrets(
         {DeploySender.GITHUB}, {"LOOKOUT_GITHUB_WEBHOOK_SECRET": f"a-new-secret-for-tests, {GITHUB_SECRET}"}
     )
     async with receiver(tmp_path, parsers=[github(secrets=found[DeploySender.GITHUB])]) as door:
@@ -174,5 +174,5 @@ async def test_f30_old_and_new_secret_are_valid_at_once(tmp_path):
 def test_f31_without_a_secret_it_refuses_to_start(text):
     environment = {} if text is None else {"LOOKOUT_GITHUB_WEBHOOK_SECRET": text}
     with pytest.raises(ConfigError, match="LOOKOUT_GITHUB_WEBHOOK_SECRET") as refused:
-        secrets_for({DeploySender.GITHUB}, environment)
+        load_secrets({DeploySender.GITHUB}, environment)
     assert GITHUB_SECRET not in str(refused.value)

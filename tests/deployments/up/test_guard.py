@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from deployments.up.guard import descendants
+from deployments.up.guard import find_descendants
 from tests.conftest import ROOT
 from tests.polling import wait_until
 
@@ -66,7 +66,7 @@ def guarded(program: str):
 
 def test_when_the_line_closes_the_whole_family_ends():
     with guarded(STAYS) as (guard, pids):
-        assert descendants(guard.pid) == set(pids)
+        assert find_descendants(guard.pid) == set(pids)
         guard.stdin.close()
         assert guard.wait(WAIT_S) == 128 + signal.SIGTERM
         wait_until_gone(*pids)
@@ -92,7 +92,7 @@ def test_signals_do_not_reach_past_the_line():
         guard.send_signal(signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
             guard.wait(0.5)
-        assert descendants(guard.pid) == set(pids)
+        assert find_descendants(guard.pid) == set(pids)
         guard.stdin.close()
         guard.wait(WAIT_S)
 

@@ -9,14 +9,14 @@ import subprocess
 import pytest
 import yaml
 
-from deployments.up.guard import GRACE_S, LEFT_GRACE_S
+from deployments.up.guard import GRACE_S, ORPHANS_GRACE_S
 from deployments.up.supervisor import STOP_S
 from monitors.config.sections import DEFAULT_SITE_PORT
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "deployments"
 UNIT = FOLDER / "lookout.service"
-STOPS_WITHIN_S = 2 * max(STOP_S, GRACE_S + LEFT_GRACE_S)
+STOPS_WITHIN_S = 2 * max(STOP_S, GRACE_S + ORPHANS_GRACE_S)
 """The parts one after the other: all but the server, then the server."""
 
 

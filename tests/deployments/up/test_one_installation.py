@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from deployments.up import one_installation
-from deployments.up.one_installation import ALIVE_FOR, LOCK_NAME, AlreadyRuns, Holder, only_one
+from deployments.up.one_installation import HEARTBEAT_TIMEOUT, LOCK_NAME, AlreadyRuns, Holder, hold_data_folder
 from tests.builders import NOON
 
 
@@ -25,9 +25,9 @@ def noted(folder, **changes):
 
 def test_a_second_one_on_this_machine_is_refused(tmp_path):
     with (
-        only_one(tmp_path, noon),
+        hold_data_folder(tmp_path, noon),
         pytest.raises(AlreadyRuns, match="another `lookout up`"),
-        only_one(tmp_path, noon),
+        hold_data_folder(tmp_path, noon),
     ):
         pass
 
@@ -36,30 +36,30 @@ def test_one_on_another_machine_that_lives_is_refused_by_name(tmp_path):
     noted(tmp_path)
     with (
         pytest.raises(AlreadyRuns, match=r"on other \(process 7\)"),
-        only_one(tmp_path, lambda: NOON + ALIVE_FOR / 2),
+        hold_data_folder(tmp_path, lambda: NOON + HEARTBEAT_TIMEOUT / 2),
     ):
         pass
 
 
 def test_one_that_died_there_is_forgotten(tmp_path):
     noted(tmp_path)
-    with only_one(tmp_path, lambda: NOON + ALIVE_FOR):
+    with hold_data_folder(tmp_path, lambda: NOON + HEARTBEAT_TIMEOUT):
         pass
 
 
 def test_another_container_of_this_machine_and_this_machine_restarted_are_not_another_machine(tmp_path):
-    with only_one(tmp_path, noon):
+    with hold_data_folder(tmp_path, noon):
         here = json.loads((tmp_path / LOCK_NAME).read_text())
     noted(tmp_path, kernel=here["kernel"])
-    with only_one(tmp_path, noon):
+    with hold_data_folder(tmp_path, noon):
         pass
     noted(tmp_path, host=here["host"])
-    with only_one(tmp_path, noon):
+    with hold_data_folder(tmp_path, noon):
         pass
 
 
 def test_who_lives_renews_its_claim_and_who_ends_as_it_should_leaves_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(one_installation, "BEAT_S", 0.001)
+    monkeypatch.setattr(one_installation, "HEARTBEAT_S", 0.001)
     renewed = threading.Event()
     times = iter(NOON + timedelta(seconds=n) for n in range(10**6))
 
@@ -69,6 +69,6 @@ def test_who_lives_renews_its_claim_and_who_ends_as_it_should_leaves_none(tmp_pa
             renewed.set()
         return time
 
-    with only_one(tmp_path, now):
+    with hold_data_folder(tmp_path, now):
         assert renewed.wait(60)
     assert (tmp_path / LOCK_NAME).read_text() == ""

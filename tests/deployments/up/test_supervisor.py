@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 from tests.deployments.up.test_guard import wait_until_gone
 
 WAIT_S = 60
-HASTY = RestartPolicy(first_pause_s=0.05, longest_pause_s=0.2, stands_after_s=300, deaths_before_alert=3)
+HASTY = RestartPolicy(first_pause_s=0.05, max_pause_s=0.2, stable_after_s=300, deaths_before_alert=3)
 LIVES = "import os, time; print('pid', os.getpid(), flush=True); time.sleep(600)"
 DIES = "import sys; sys.exit(5)"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
@@ -28,23 +28,25 @@ def part(name: str, program: str, **values) -> SupervisedProcess:
     return SupervisedProcess(name, (sys.executable, "-c", program), variables, **values)
 
 
-class Ears:
+class SupervisorListener:
     """What the supervisor said, and a way to wait for it."""
 
     def __init__(self):
         self.lines = []
-        self.told = []
+        self.alerts = []
         self._news = asyncio.Event()
 
     def voice(self) -> SupervisorLog:
-        async def dies_again(name, deaths, code):
-            self._add(self.told, ("dies again", name, deaths, code))
+        async def report_crash_loop(name, deaths, code):
+            self._add(self.alerts, ("dies again", name, deaths, code))
 
-        async def stands_again(name):
-            self._add(self.told, ("stands again", name))
+        async def report_recovery(name):
+            self._add(self.alerts, ("stands again", name))
 
         return SupervisorLog(
-            log=lambda *line: self._add(self.lines, line), dies_again=dies_again, stands_again=stands_again
+            log=lambda *line: self._add(self.lines, line),
+            report_crash_loop=report_crash_loop,
+            report_recovery=report_recovery,
         )
 
     def _add(self, to, what):
@@ -63,11 +65,11 @@ class Ears:
 
 @asynccontextmanager
 async def supervised(*parts, patience=HASTY):
-    ears = Ears()
-    supervisor = Supervisor(parts, ears.voice(), patience)
+    listener = SupervisorListener()
+    supervisor = Supervisor(parts, listener.voice(), patience)
     running = asyncio.create_task(supervisor.run())
     try:
-        yield ears, supervisor, running
+        yield listener, supervisor, running
     finally:
         supervisor.stop()
         async with asyncio.timeout(WAIT_S):
@@ -75,42 +77,42 @@ async def supervised(*parts, patience=HASTY):
 
 
 async def test_a_killed_part_comes_back_and_the_others_are_left_alone():
-    async with supervised(part("one", LIVES), part("two", LIVES)) as (ears, _, _):
-        await ears.until(lambda: ears.pids("one") and ears.pids("two"))
-        os.kill(ears.pids("one")[0], signal.SIGKILL)
-        await ears.until(lambda: len(ears.pids("one")) == 2)
-        (line,) = [text for part_name, text in ears.lines if part_name == "one" and not text.startswith("pid ")]
+    async with supervised(part("one", LIVES), part("two", LIVES)) as (listener, _, _):
+        await listener.until(lambda: listener.pids("one") and listener.pids("two"))
+        os.kill(listener.pids("one")[0], signal.SIGKILL)
+        await listener.until(lambda: len(listener.pids("one")) == 2)
+        (line,) = [text for part_name, text in listener.lines if part_name == "one" and not text.startswith("pid ")]
         assert re.findall(r"[\d.]+", line) == ["137", "0.05"], "the exit code and the pause"
-        assert len(ears.pids("two")) == 1
-    wait_until_gone(*ears.pids("one"), *ears.pids("two"))
-    assert ears.told == []
+        assert len(listener.pids("two")) == 1
+    wait_until_gone(*listener.pids("one"), *listener.pids("two"))
+    assert listener.alerts == []
 
 
 async def test_a_killed_guard_leaves_nothing_running_beside_its_successor():
-    async with supervised(part("one", LIVES), part("two", LIVES)) as (ears, supervisor, _):
-        await ears.until(lambda: ears.pids("one") and ears.pids("two"))
+    async with supervised(part("one", LIVES), part("two", LIVES)) as (listener, supervisor, _):
+        await listener.until(lambda: listener.pids("one") and listener.pids("two"))
         supervisor._running["one"].kill()
-        await ears.until(lambda: len(ears.pids("one")) == 2)
-        wait_until_gone(ears.pids("one")[0])
-        assert len(ears.pids("two")) == 1
-    wait_until_gone(*ears.pids("one"), *ears.pids("two"))
+        await listener.until(lambda: len(listener.pids("one")) == 2)
+        wait_until_gone(listener.pids("one")[0])
+        assert len(listener.pids("two")) == 1
+    wait_until_gone(*listener.pids("one"), *listener.pids("two"))
 
 
 async def test_a_part_that_keeps_dying_is_reported_once_and_started_again():
-    async with supervised(part("bad", DIES)) as (ears, _, _):
-        await ears.until(lambda: len(ears.lines) >= 5)
-        assert ears.told == [("dies again", "bad", 3, 5)]
-    pauses = [line.rpartition(" in ")[2] for who, line in ears.lines if who == "bad"]
+    async with supervised(part("bad", DIES)) as (listener, _, _):
+        await listener.until(lambda: len(listener.lines) >= 5)
+        assert listener.alerts == [("dies again", "bad", 3, 5)]
+    pauses = [line.rpartition(" in ")[2] for who, line in listener.lines if who == "bad"]
     assert pauses[:4] == ["0.05 s", "0.1 s", "0.2 s", "0.2 s"]
 
 
 async def test_a_part_that_stays_up_again_is_reported(tmp_path):
     count = f"import pathlib; p = pathlib.Path({str(tmp_path / 'lives')!r}); p.open('a').write('x')\n"
     recovers = f"{count}if len(p.read_text()) < 3: raise SystemExit(1)\n{LIVES}"
-    patient = RestartPolicy(first_pause_s=0.05, longest_pause_s=0.05, stands_after_s=2.0, deaths_before_alert=2)
-    async with supervised(part("bad", recovers), patience=patient) as (ears, _, _):
-        await ears.until(lambda: len(ears.told) == 2)
-        assert ears.told == [("dies again", "bad", 2, 1), ("stands again", "bad")]
+    patient = RestartPolicy(first_pause_s=0.05, max_pause_s=0.05, stable_after_s=2.0, deaths_before_alert=2)
+    async with supervised(part("bad", recovers), patience=patient) as (listener, _, _):
+        await listener.until(lambda: len(listener.alerts) == 2)
+        assert listener.alerts == [("dies again", "bad", 2, 1), ("stands again", "bad")]
 
 
 async def test_the_one_that_stops_last_outlives_the_others():
@@ -125,23 +127,27 @@ async def test_the_one_that_stops_last_outlives_the_others():
         "def end(*_):\n    print('last is done', flush=True); sys.exit(0)\n"
         "signal.signal(signal.SIGTERM, end); print('pid', 1, flush=True); time.sleep(600)"
     )
-    async with supervised(part("last", last, stops_last=True), part("slow", slow)) as (ears, _, _):
-        await ears.until(lambda: ears.pids("last") and ears.pids("slow"))
-    assert [line for _, line in ears.lines if line.endswith("is done")] == ["slow is done", "last is done"]
+    async with supervised(part("last", last, stops_last=True), part("slow", slow)) as (listener, _, _):
+        await listener.until(lambda: listener.pids("last") and listener.pids("slow"))
+    assert [line for _, line in listener.lines if line.endswith("is done")] == ["slow is done", "last is done"]
 
 
 async def test_a_part_that_may_not_start_waits_and_does_not_keep_the_end_waiting():
-    async with supervised(part("one", LIVES, may_start=lambda: False), part("two", LIVES)) as (ears, _, running):
-        await ears.until(lambda: ears.pids("two"))
-        assert not ears.pids("one")
+    async with supervised(part("one", LIVES, may_start=lambda: False), part("two", LIVES)) as (
+        listener,
+        _,
+        running,
+    ):
+        await listener.until(lambda: listener.pids("two"))
+        assert not listener.pids("one")
         assert not running.done()
 
 
 async def test_a_line_without_end_is_cut_and_all_of_it_is_logged():
     endless = "import sys; sys.stdout.write('x' * 300_000 + '\\n')\n" + LIVES
-    async with supervised(part("one", endless)) as (ears, _, _):
-        await ears.until(lambda: ears.pids("one"))
-    lines = [line for who, line in ears.lines if who == "one" and line.startswith("x")]
+    async with supervised(part("one", endless)) as (listener, _, _):
+        await listener.until(lambda: listener.pids("one"))
+    lines = [line for who, line in listener.lines if who == "one" and line.startswith("x")]
     assert sum(map(len, lines)) == 300_000
     assert max(map(len, lines)) <= 2 * 64 * 1024 + 1
 
@@ -156,9 +162,9 @@ def bystander():
 
 async def test_what_ran_before_the_supervisor_is_left_alone(bystander):
     """Also when it was started by the same process: only what the parts brought is ended."""
-    async with supervised(part("one", LIVES)) as (ears, supervisor, _):
-        await ears.until(lambda: ears.pids("one"))
+    async with supervised(part("one", LIVES)) as (listener, supervisor, _):
+        await listener.until(lambda: listener.pids("one"))
         supervisor._running["one"].kill()
-        await ears.until(lambda: len(ears.pids("one")) == 2)
-    wait_until_gone(*ears.pids("one"))
+        await listener.until(lambda: len(listener.pids("one")) == 2)
+    wait_until_gone(*listener.pids("one"))
     assert bystander.poll() is None

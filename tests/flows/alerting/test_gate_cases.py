@@ -15,9 +15,9 @@ from monitors.alerts.resolve import ANOTHER_GOLD
 from monitors.records.base import Severity
 from monitors.records.incidents import FailedCase, IncidentKind, Link, NotifyReason, RunSummary
 from tests.flows.chat import Chat, watched
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.messages import format_message, format_messages, format_stable_messages, load_alerts_in
-from tests.monitors.alerts.sightings import outage, scope, sighting
+from tests.monitors.alerts.sightings import observation, outage, scope
 from tests.servers.slack import SlackServer
 
 SOURCE = "[Source: Gold, clause 4.2]"
@@ -33,8 +33,8 @@ def slack():
 
 
 @pytest.fixture
-def night(tmp_path, slack):
-    return Night(tmp_path, slack)
+def testbed(tmp_path, slack):
+    return AlertingTestbed(tmp_path, slack)
 
 
 def gate(run_id: str, *cases: str, **changes):
@@ -60,15 +60,15 @@ def gate(run_id: str, *cases: str, **changes):
     return outage(IncidentKind.GATE_FAIL, **(values | changes))
 
 
-async def tell(night: Night, run_id: str, *seen, paths=None, ended=None, **context):
+async def tell(testbed: AlertingTestbed, run_id: str, *seen, paths=None, ended=None, **context):
     """Notify of one run an hour after the last one."""
-    night.skip(hours=1)
-    return await notify(night.desk(run_id, paths), seen, summary=RunSummary(**context), scope=ended)
+    testbed.skip(hours=1)
+    return await notify(testbed.notifier(run_id, paths), seen, summary=RunSummary(**context), scope=ended)
 
 
-def after(night: Night, run_id: str, *right: str, **changes):
+def after(testbed: AlertingTestbed, run_id: str, *right: str, **changes):
     """A run that ends now and found ``right`` right."""
-    return scope(run_id, *right, began_at=night.now, ended_at=night.now, **changes)
+    return scope(run_id, *right, began_at=testbed.now, ended_at=testbed.now, **changes)
 
 
 def blocks(message) -> str:
@@ -130,11 +130,11 @@ def test_a_recovery_by_an_edited_gold_says_so(tmp_path, lookout, slack):
     assert any(ANOTHER_GOLD in text and "waiting-0" in text for text in over)
 
 
-async def test_a_case_is_news_once_until_the_gate_has_passed(night, slack):
+async def test_a_case_is_news_once_until_the_gate_has_passed(testbed, slack):
     """It flaps, and an acknowledged incident hears of a new one."""
     reasons = []
     for number, cases in enumerate((("tone",), ("tone", "price"), ("tone",), ("price",), ("tone", "price", "tax"))):
-        sent = await tell(night, f"run-{number}", gate(f"run-{number}", *cases))
+        sent = await tell(testbed, f"run-{number}", gate(f"run-{number}", *cases))
         reasons.append([(one.reason, one.items[0].new_cases) for one in sent])
     assert reasons == [
         [(NotifyReason.FIRST_SEEN, ())],
@@ -146,12 +146,12 @@ async def test_a_case_is_news_once_until_the_gate_has_passed(night, slack):
     assert len(slack.messages) == 3
 
 
-async def test_a_case_with_an_alert_of_its_own_is_not_news_of_the_gate_too(night, slack):
-    await tell(night, "run-0", gate("run-0", "tone", severity=Severity.PAGE))
+async def test_a_case_with_an_alert_of_its_own_is_not_news_of_the_gate_too(testbed, slack):
+    await tell(testbed, "run-0", gate("run-0", "tone", severity=Severity.PAGE))
     sent = await tell(
-        night,
+        testbed,
         "run-1",
-        sighting(run_id="run-1"),
+        observation(run_id="run-1"),
         gate("run-1", "tone", "leak-1", severity=Severity.PAGE, cases_with_alerts=("leak-1",)),
     )
     assert [one.kind for one in sent] == [IncidentKind.CASE_FAILURE]
@@ -165,27 +165,27 @@ async def test_a_case_with_an_alert_of_its_own_is_not_news_of_the_gate_too(night
         (gate("run-2", verdict_reasons=("coverage",)), NotifyReason.FIRST_SEEN),
     ],
 )
-async def test_back_again_is_said_of_the_same_cases_only(night, slack, then, reason):
-    await tell(night, "run-0", gate("run-0", "tone"))
-    await tell(night, "run-1", ended=after(night, "run-1", "tone", **CLEARED))
-    (alert,) = await tell(night, "run-2", then)
+async def test_back_again_is_said_of_the_same_cases_only(testbed, slack, then, reason):
+    await tell(testbed, "run-0", gate("run-0", "tone"))
+    await tell(testbed, "run-1", ended=after(testbed, "run-1", "tone", **CLEARED))
+    (alert,) = await tell(testbed, "run-2", then)
     assert alert.reason is reason
     assert ("Back again" in slack.messages[-1].text) is (reason is NotifyReason.REGRESSED)
 
 
-async def test_the_same_floor_without_cases_is_back_again(night, slack):
+async def test_the_same_floor_without_cases_is_back_again(testbed, slack):
     coverage = {"verdict_reasons": ("coverage",)}
-    await tell(night, "run-0", gate("run-0", **coverage))
-    await tell(night, "run-1", ended=after(night, "run-1", **CLEARED))
-    (alert,) = await tell(night, "run-2", gate("run-2", **coverage))
+    await tell(testbed, "run-0", gate("run-0", **coverage))
+    await tell(testbed, "run-1", ended=after(testbed, "run-1", **CLEARED))
+    (alert,) = await tell(testbed, "run-2", gate("run-2", **coverage))
     assert alert.reason is NotifyReason.REGRESSED
 
 
-async def test_what_was_printed_is_sent_with_its_own_run_and_without_what_is_right_now(night, slack, snapshot):
+async def test_what_was_printed_is_sent_with_its_own_run_and_without_what_is_right_now(testbed, slack, snapshot):
     """Two printed failures; the first run with Slack finds one case right, and cannot grade the other."""
     report = (Link(label="report", href="https://lookout.example/by-hand.html"),)
     await tell(
-        night, "by-hand", gate("by-hand", "freeze", "kids"), paths=[night.terminal],
+        testbed, "by-hand", gate("by-hand", "freeze", "kids"), paths=[testbed.terminal],
         flat="0.800", weighted="0.826", links=report,
     )  # fmt: skip
     now = {
@@ -193,7 +193,7 @@ async def test_what_was_printed_is_sent_with_its_own_run_and_without_what_is_rig
         "weighted": "1.000",
         "links": (Link(label="report", href="https://lookout.example/now.html"),),
     }
-    await tell(night, "nightly", ended=after(night, "nightly", "freeze"), **now)
+    await tell(testbed, "nightly", ended=after(testbed, "nightly", "freeze"), **now)
     (message,) = slack.messages
     shown = blocks(message) + message.text
     assert all(text in shown for text in ("run by-hand", "0.826", "by-hand.html", "kids"))
@@ -201,66 +201,68 @@ async def test_what_was_printed_is_sent_with_its_own_run_and_without_what_is_rig
     assert format_message(message) == snapshot
 
 
-async def test_nothing_is_sent_of_a_printed_gate_whose_cases_are_all_right_now(night, slack):
-    await tell(night, "by-hand", gate("by-hand", "freeze", "kids"), paths=[night.terminal])
-    await tell(night, "nightly", ended=after(night, "nightly", "freeze", "kids"))
+async def test_nothing_is_sent_of_a_printed_gate_whose_cases_are_all_right_now(testbed, slack):
+    await tell(testbed, "by-hand", gate("by-hand", "freeze", "kids"), paths=[testbed.terminal])
+    await tell(testbed, "nightly", ended=after(testbed, "nightly", "freeze", "kids"))
     assert slack.messages == []
-    await tell(night, "next", ended=after(night, "next", "freeze", "kids", **CLEARED))
+    await tell(testbed, "next", ended=after(testbed, "next", "freeze", "kids", **CLEARED))
     assert slack.messages == [], "nobody had heard of it, so nobody hears of its end"
 
 
-async def test_one_fix_is_one_message_of_a_webhook_and_names_what_recovered(night, slack, snapshot):
-    way = [night.webhook()]
+async def test_one_fix_is_one_message_of_a_webhook_and_names_what_recovered(testbed, slack, snapshot):
+    way = [testbed.webhook()]
     own = gate("run-0", "price", "leak-1", cases_with_alerts=("leak-1",))
-    await tell(night, "run-0", sighting(run_id="run-0"), own, paths=way)
-    await tell(night, "run-1", ended=after(night, "run-1", "price", "leak-1", **CLEARED), paths=way)
+    await tell(testbed, "run-0", observation(run_id="run-0"), own, paths=way)
+    await tell(testbed, "run-1", ended=after(testbed, "run-1", "price", "leak-1", **CLEARED), paths=way)
     over = slack.messages[-1]
     assert len(slack.messages) == 3
-    recovered = [alert for alert in night.alerts() if alert.reason is NotifyReason.RECOVERED]
+    recovered = [alert for alert in testbed.alerts() if alert.reason is NotifyReason.RECOVERED]
     kinds = [item.incident.kind for alert in recovered for item in alert.items]
     assert sorted(kinds) == [IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL]
     assert ".," not in over.text
     assert format_message(over) == snapshot
 
 
-async def test_an_early_alert_says_where_the_evidence_is_and_the_gate_refers_to_it(night, slack, snapshot):
+async def test_an_early_alert_says_where_the_evidence_is_and_the_gate_refers_to_it(testbed, slack, snapshot):
     """A webhook cannot edit: the second message has to name the first."""
-    way = [night.webhook()]
-    (early,) = await tell(night, "run-0", sighting(run_id="run-0"), paths=way, under_way=True)
-    other = sighting("lottery", run_id="run-0")
+    way = [testbed.webhook()]
+    (early,) = await tell(testbed, "run-0", observation(run_id="run-0"), paths=way, under_way=True)
+    other = observation("lottery", run_id="run-0")
     both = gate("run-0", "leak-1", "lottery", cases_with_alerts=("leak-1", "lottery"), examples=())
-    await tell(night, "run-0", sighting(run_id="run-0"), other, both, paths=way, flat="0.900", weighted="0.800")
+    await tell(
+        testbed, "run-0", observation(run_id="run-0"), other, both, paths=way, flat="0.900", weighted="0.800"
+    )
     first, *later = slack.messages
     assert f"`lookout alerts show {early.id}`" in blocks(first)
-    assert str(night.store.database.file.parent) in blocks(first)
+    assert str(testbed.store.database.file.parent) in blocks(first)
     second = next(one for one in later if "lottery" in one.blocks[0]["text"]["text"])
     assert first.blocks[0]["text"]["text"].endswith(" · demo · leak-1")
     assert second.blocks[0]["text"]["text"].endswith(" · demo · lottery")
     verdict = next(one for one in later if "Gate FAIL" in one.text)
-    gate_alert = next(alert for alert in night.alerts() if alert.kind is IncidentKind.GATE_FAIL)
+    gate_alert = next(alert for alert in testbed.alerts() if alert.kind is IncidentKind.GATE_FAIL)
     assert {one.case_id: one.alert_id == early.id for one in gate_alert.own_alerts} == {
         "leak-1": True,
         "lottery": False,
     }
-    assert [alert.under_way for alert in night.alerts()] == [True, False, False]
+    assert [alert.under_way for alert in testbed.alerts()] == [True, False, False]
     assert early.id in blocks(verdict)
-    messages = format_messages(slack.messages).replace(str(night.store.database.file.parent), "FOLDER")
+    messages = format_messages(slack.messages).replace(str(testbed.store.database.file.parent), "FOLDER")
     assert messages.replace(socket.gethostname(), "HOST") == snapshot
 
 
-async def test_the_last_line_of_a_run_counts_what_was_sent_and_what_was_known(night, snapshot):
+async def test_the_last_line_of_a_run_counts_what_was_sent_and_what_was_known(testbed, snapshot):
     """Printed and sent, worse and recovered, and nothing new: as the terminal shows it."""
     lines = []
 
     async def run(run_id: str, *seen, paths=None, ended=None) -> None:
-        await tell(night, run_id, *seen, paths=paths, ended=ended)
-        lines.append(describe_notifications(night.desk(run_id, paths), seen))
+        await tell(testbed, run_id, *seen, paths=paths, ended=ended)
+        lines.append(describe_notifications(testbed.notifier(run_id, paths), seen))
 
     for number in range(2):
-        await run(f"by-hand-{number}", sighting(run_id=f"by-hand-{number}"), paths=[night.terminal])
+        await run(f"by-hand-{number}", observation(run_id=f"by-hand-{number}"), paths=[testbed.terminal])
     for number, cases in enumerate((("tone",), ("tone", "price"), ("tone", "price"))):
-        await run(f"run-{number}", sighting(run_id=f"run-{number}"), gate(f"run-{number}", *cases))
-    await run("run-3", ended=after(night, "run-3", "leak-1", "tone", "price", **CLEARED))
+        await run(f"run-{number}", observation(run_id=f"run-{number}"), gate(f"run-{number}", *cases))
+    await run("run-3", ended=after(testbed, "run-3", "leak-1", "tone", "price", **CLEARED))
     assert lines == snapshot
 
 

@@ -4,11 +4,11 @@ import traceback
 
 import pytest
 
-from flows.alerting.faults import Fault, fault_of, notify_fault
-from flows.alerting.watchdog import MaskedError, masked
+from flows.alerting.faults import Fault, fault_from_error, notify_fault
+from flows.alerting.watchdog import RedactedError, redact_errors
 from monitors.config.file import parse_config
 from monitors.errors import ConfigError, WarehouseBusy
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.servers.slack import SlackServer
 
 KEY = "sk-ant-api03-" + "Zq3" * 12
@@ -32,8 +32,8 @@ async def failing(error: Exception, cause: Exception | None = None) -> None:
 )
 async def test_f89_a_secret_in_an_exception_or_its_cause_is_in_no_traceback(error, cause):
     """Prefect prints the whole traceback into its logs and the text into the state."""
-    with pytest.raises(MaskedError) as caught:
-        await masked(failing)(error, cause)
+    with pytest.raises(RedactedError) as caught:
+        await redact_errors(failing)(error, cause)
     shown = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
     assert type(error).__name__ in shown
     assert KEY not in shown
@@ -42,24 +42,27 @@ async def test_f89_a_secret_in_an_exception_or_its_cause_is_in_no_traceback(erro
 
 async def test_f89_an_error_of_ours_stays_of_its_kind():
     with pytest.raises(ConfigError) as caught:
-        await masked(failing)(ConfigError(f"lookout.toml, gate: {KEY!r} is not accepted"))
+        await redact_errors(failing)(ConfigError(f"lookout.toml, gate: {KEY!r} is not accepted"))
     assert KEY not in str(caught.value)
 
 
 async def test_a_harmless_error_passes_as_it_is():
     error = WarehouseBusy("the file is held by another process")
     with pytest.raises(WarehouseBusy) as caught:
-        await masked(failing)(error, ValueError("locked"))
+        await redact_errors(failing)(error, ValueError("locked"))
     assert caught.value is error
 
 
 async def test_f89_a_secret_in_a_fault_of_the_monitor_is_masked_in_slack(tmp_path):
     with SlackServer() as slack:
-        await notify_fault(Night(tmp_path, slack).desk(), fault_of(ValueError(f"the provider said: bad key {KEY}")))
+        await notify_fault(
+            AlertingTestbed(tmp_path, slack).notifier(),
+            fault_from_error(ValueError(f"the provider said: bad key {KEY}")),
+        )
         (message,) = slack.messages
     assert KEY not in f"{message.text}{message.blocks}"
     assert "[secret]" in f"{message.blocks}"
-    assert fault_of(ConfigError("no such file")) == Fault("ConfigError", "no such file")
+    assert fault_from_error(ConfigError("no such file")) == Fault("ConfigError", "no such file")
 
 
 def test_f89_a_password_in_a_targets_address_is_refused_and_not_repeated():

@@ -11,9 +11,9 @@ from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason, RunSummary
 from tests.flows.chat import RIGHT, Chat, watched
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.messages import format_stable_messages, load_alerts_in
-from tests.monitors.alerts.sightings import outage, scope, sighting
+from tests.monitors.alerts.sightings import observation, outage, scope
 from tests.servers.slack import TOKEN, SlackServer
 
 QUIET = RunSummary()
@@ -27,8 +27,8 @@ def slack():
 
 
 @pytest.fixture
-def night(tmp_path, slack):
-    return Night(tmp_path, slack)
+def testbed(tmp_path, slack):
+    return AlertingTestbed(tmp_path, slack)
 
 
 def texts(slack):
@@ -91,74 +91,76 @@ def test_a_failed_gate_names_the_wrong_price_in_slack_with_asked_expected_and_go
     assert format_stable_messages([message], tmp_path, run_id=alert.run_id) == snapshot
 
 
-async def test_of_several_kinds_there_is_one_message_and_another_about_the_monitor(night, slack):
+async def test_of_several_kinds_there_is_one_message_and_another_about_the_monitor(testbed, slack):
     gate = outage(IncidentKind.GATE_FAIL, run_id="by-hand")
     fault = outage(IncidentKind.MONITOR_FAULT, run_id="by-hand")
-    seen = [sighting(), sighting("price-1", FailureKind.WRONG_FACT), gate, fault]
-    await notify(night.desk("by-hand", [night.terminal]), seen, summary=QUIET, scope=scope("by-hand"))
-    night.skip(hours=1)
-    sent = await send_undelivered(night.desk("up"))
+    seen = [observation(), observation("price-1", FailureKind.WRONG_FACT), gate, fault]
+    await notify(testbed.notifier("by-hand", [testbed.terminal]), seen, summary=QUIET, scope=scope("by-hand"))
+    testbed.skip(hours=1)
+    sent = await send_undelivered(testbed.notifier("up"))
     assert {one.reason for one in sent} == {NotifyReason.OPEN_BEFORE}
     assert sorted(len(one.items) for one in sent) == [1, 3]
     assert sorted("3 were open" in text or "1 was open" in text for text in texts(slack)) == [True, True]
-    night.skip(hours=1)
-    await send_undelivered(night.desk("up-again"))
-    await notify(night.desk("nightly"), [sighting(run_id="nightly")], summary=QUIET)
+    testbed.skip(hours=1)
+    await send_undelivered(testbed.notifier("up-again"))
+    await notify(testbed.notifier("nightly"), [observation(run_id="nightly")], summary=QUIET)
     assert len(slack.messages) == 2
 
 
-async def test_what_the_first_run_with_slack_finds_mended_is_not_sent_at_all(night, slack):
-    by_hand = night.desk("by-hand", [night.terminal])
-    await notify(by_hand, [sighting(), sighting("price-1")], summary=QUIET, scope=scope("by-hand"))
-    night.skip(hours=3)
-    under_way = [sighting("price-1", run_id="nightly")]
-    await notify(night.desk("nightly"), under_way, summary=RunSummary(under_way=True))
+async def test_what_the_first_run_with_slack_finds_mended_is_not_sent_at_all(testbed, slack):
+    by_hand = testbed.notifier("by-hand", [testbed.terminal])
+    await notify(by_hand, [observation(), observation("price-1")], summary=QUIET, scope=scope("by-hand"))
+    testbed.skip(hours=3)
+    under_way = [observation("price-1", run_id="nightly")]
+    await notify(testbed.notifier("nightly"), under_way, summary=RunSummary(under_way=True))
     assert texts(slack) == [], "the run may find it mended still"
-    after = scope("nightly", "leak-1", began_at=night.now, ended_at=night.now)
-    await notify(night.desk("nightly"), under_way, summary=QUIET, scope=after)
+    after = scope("nightly", "leak-1", began_at=testbed.now, ended_at=testbed.now)
+    await notify(testbed.notifier("nightly"), under_way, summary=QUIET, scope=after)
     assert ["price-1" in text for text in texts(slack)] == [True], (
         "nobody had heard of it, so nobody hears of its end"
     )
-    night.skip(hours=1)
-    later = scope("next", "price-1", began_at=night.now, ended_at=night.now)
-    await notify(night.desk("next"), [], summary=QUIET, scope=later)
+    testbed.skip(hours=1)
+    later = scope("next", "price-1", began_at=testbed.now, ended_at=testbed.now)
+    await notify(testbed.notifier("next"), [], summary=QUIET, scope=later)
     assert slack.messages[1].thread_ts == slack.messages[0].ts, "what was sent ends where it was sent"
 
 
-async def test_what_a_channel_refused_is_sent_once_the_way_is_mended(night, slack):
+async def test_what_a_channel_refused_is_sent_once_the_way_is_mended(testbed, slack):
     slack.refusing = {"C0ALERTS": "is_archived"}
-    await notify(night.desk("refused"), [sighting()], summary=QUIET)
+    await notify(testbed.notifier("refused"), [observation()], summary=QUIET)
     assert slack.messages == []
     slack.refusing = {}
-    night.skip(hours=1)
-    await notify(night.desk("mended"), [sighting("other-1", run_id="mended")], summary=QUIET)
-    night.skip(minutes=1)
-    await send_undelivered(night.desk("after"))
+    testbed.skip(hours=1)
+    await notify(testbed.notifier("mended"), [observation("other-1", run_id="mended")], summary=QUIET)
+    testbed.skip(minutes=1)
+    await send_undelivered(testbed.notifier("after"))
     assert any("open before Slack" in text and "leak-1" in text for text in texts(slack))
     count = len(slack.messages)
-    night.skip(minutes=1)
-    await send_undelivered(night.desk("again"))
+    testbed.skip(minutes=1)
+    await send_undelivered(testbed.notifier("again"))
     assert len(slack.messages) == count
 
 
-async def test_what_slack_could_not_take_for_an_hour_is_not_printed_away_by_a_run_by_hand(night, slack):
+async def test_what_slack_could_not_take_for_an_hour_is_not_printed_away_by_a_run_by_hand(testbed, slack):
     slack.always = "500"
-    await notify(night.desk("nightly"), [sighting()], summary=QUIET)
-    night.skip(minutes=5)
-    await notify(night.desk("by-hand", [night.terminal]), [], summary=QUIET)
-    assert "leak-1" not in night.printed.getvalue()
+    await notify(testbed.notifier("nightly"), [observation()], summary=QUIET)
+    testbed.skip(minutes=5)
+    await notify(testbed.notifier("by-hand", [testbed.terminal]), [], summary=QUIET)
+    assert "leak-1" not in testbed.printed.getvalue()
     slack.always = None
-    night.skip(minutes=5)
-    await notify(night.desk("next"), [], summary=QUIET)
+    testbed.skip(minutes=5)
+    await notify(testbed.notifier("next"), [], summary=QUIET)
     assert len(slack.messages) == 1
 
 
-async def test_without_slack_the_terminal_is_told_once_however_often_it_is_seen(night, slack):
+async def test_without_slack_the_terminal_is_told_once_however_often_it_is_seen(testbed, slack):
     """Without Slack nothing is owed to anybody: the terminal is told once, as it always was."""
     for number in range(3):
         await notify(
-            night.desk(f"by-hand-{number}", [night.terminal]), [sighting(run_id=f"by-hand-{number}")], summary=QUIET
+            testbed.notifier(f"by-hand-{number}", [testbed.terminal]),
+            [observation(run_id=f"by-hand-{number}")],
+            summary=QUIET,
         )
-        night.skip(hours=1)
-    assert night.printed.getvalue().count("Personal data disclosed") == 1
+        testbed.skip(hours=1)
+    assert testbed.printed.getvalue().count("Personal data disclosed") == 1
     assert slack.messages == []

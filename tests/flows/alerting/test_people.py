@@ -9,15 +9,15 @@ from datetime import timedelta
 import pytest
 
 from flows.alerting.edits import update_alerts
-from flows.alerting.notifier import act, apply_actions
+from flows.alerting.notifier import apply_actions, store_action
 from flows.alerting.pipeline import notify
 from monitors.records.exchanges import Exchange, Origin, Timings
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import ActionKind, ActionVia, IncidentState
 from monitors.records.operator_actions import ActionEffect, PersonAction, Silence
 from tests.flows.messages import format_messages
-from tests.flows.people_desk import Clock, desk_of, people_in
-from tests.monitors.alerts.sightings import NIGHT, sighting
+from tests.flows.people_desk import Clock, build_notifier, build_operator_actions
+from tests.monitors.alerts.sightings import NIGHT, observation
 from tests.servers.slack import SlackServer
 from tests.servers.slack_rules import wrong_with
 from warehouse.database.check import check
@@ -39,7 +39,7 @@ def clock():
 
 @pytest.fixture
 def people(tmp_path, slack, clock):
-    return people_in(tmp_path, slack, clock)
+    return build_operator_actions(tmp_path, slack, clock)
 
 
 def click(alert, kind=ActionKind.ACKNOWLEDGE, *, by="U0ASHA", message_ts=None, about=()):
@@ -57,26 +57,26 @@ def click(alert, kind=ActionKind.ACKNOWLEDGE, *, by="U0ASHA", message_ts=None, a
 
 
 async def page(people, clock, *seen, run_id="run-1"):
-    (alert,) = await notify(desk_of(people, clock, run_id=run_id), seen or (sighting(),))
+    (alert,) = await notify(build_notifier(people, clock, run_id=run_id), seen or (observation(),))
     return alert
 
 
 def again(run: int, **changes):
-    return sighting(run_id=f"run-{run}", seen_at=NIGHT + timedelta(days=run), **changes)
+    return observation(run_id=f"run-{run}", seen_at=NIGHT + timedelta(days=run), **changes)
 
 
 async def next_night(people, clock, run: int, **changes):
     clock.at = NIGHT + timedelta(days=run)
     return await notify(
-        desk_of(people, clock, run_id=f"run-{run}"),
+        build_notifier(people, clock, run_id=f"run-{run}"),
         [again(run, **changes)],
     )
 
 
 async def test_an_acknowledged_fault_is_not_reminded_until_it_is_worse(people, clock):
     mild = {"severity": 2, "failure": FailureKind.WRONG_FACT}
-    alert = await page(people, clock, sighting(**mild))
-    act(people, click(alert))
+    alert = await page(people, clock, observation(**mild))
+    store_action(people, click(alert))
     assert await next_night(people, clock, 2, **mild) == ()
     (worse,) = await next_night(people, clock, 3, **(mild | {"severity": 3}))
     assert worse.reason == "worse"
@@ -92,8 +92,8 @@ async def test_without_anybody_s_word_it_is_reminded(people, clock):
 async def test_an_action_waits_in_the_journal_and_the_next_run_carries_it_out(people, clock, tmp_path, slack):
     """The receiver was killed after its 200: what it had promised holds all the same."""
     alert = await page(people, clock)
-    act(people, click(alert))
-    other = people_in(tmp_path, slack, clock, seed=7)
+    store_action(people, click(alert))
+    other = build_operator_actions(tmp_path, slack, clock, seed=7)
     assert await next_night(other, clock, 2) == ()
     assert apply_actions(other).done == ()
     (incident,) = other.store.incidents("demo").values()
@@ -102,10 +102,10 @@ async def test_an_action_waits_in_the_journal_and_the_next_run_carries_it_out(pe
 
 async def test_the_same_click_twice_is_one_action(people, clock):
     alert = await page(people, clock)
-    act(people, click(alert, by="U0ASHA"))
-    act(people, click(alert, by="U0LATE"))
+    store_action(people, click(alert, by="U0ASHA"))
+    store_action(people, click(alert, by="U0LATE"))
     (done,) = apply_actions(people).done
-    act(people, click(alert, by="U0LATE"))
+    store_action(people, click(alert, by="U0LATE"))
     assert apply_actions(people).done == ()
     assert done.outcome.effect is ActionEffect.DONE
     assert people.store.query("select done_by from actions").rows == (("U0ASHA",),)
@@ -113,8 +113,8 @@ async def test_the_same_click_twice_is_one_action(people, clock):
 
 async def test_a_second_person_who_acknowledges_changes_nothing(people, clock):
     alert = await page(people, clock)
-    act(people, click(alert))
-    act(people, click(alert).model_copy(update={"id": "another-click", "by": "U0LATE"}))
+    store_action(people, click(alert))
+    store_action(people, click(alert).model_copy(update={"id": "another-click", "by": "U0LATE"}))
     first, second = apply_actions(people).done
     assert (first.outcome.effect, second.outcome.effect) == (ActionEffect.DONE, ActionEffect.NOTHING_TO_DO)
     states = people.store.query("select state from incident_history order by sequence").rows
@@ -125,9 +125,9 @@ async def test_the_message_shows_who_acknowledged_it_and_loses_the_button(people
     alert = await page(people, clock)
     (message,) = slack.messages
     clock.skip(minutes=14)
-    act(people, click(alert, message_ts=message.ts).model_copy(update={"at": clock()}))
+    store_action(people, click(alert, message_ts=message.ts).model_copy(update={"at": clock()}))
     done = apply_actions(people).done
-    assert await update_alerts(people, desk_of(people, clock).sender, [one.outcome for one in done]) == ()
+    assert await update_alerts(people, build_notifier(people, clock).sender, [one.outcome for one in done]) == ()
     (shown,) = slack.messages
     assert shown.edits == 1
     assert format_messages([shown]) == snapshot
@@ -138,14 +138,14 @@ async def test_the_message_shows_who_acknowledged_it_and_loses_the_button(people
 async def test_a_false_alarm_is_a_label_and_quiet_that_ends(people, clock):
     """A week later it still fails: nobody mended the grader, so it is told (row 18)."""
     alert = await page(people, clock)
-    act(people, click(alert, ActionKind.FALSE_ALARM))
+    store_action(people, click(alert, ActionKind.FALSE_ALARM))
     (done,) = apply_actions(people).done
     labels = people.store.query("select case_id, failure_kind, finding_right, done_by, run_id from labels").rows
     assert labels == (("leak-1", "pii_disclosure", False, "U0ASHA", "run-1"),)
     assert [one.state for one in done.incidents] == [IncidentState.RESOLVED]
     assert await next_night(people, clock, 2) == ()
-    (told,) = await next_night(people, clock, 8)
-    assert told.reason == "regressed"
+    (alerted,) = await next_night(people, clock, 8)
+    assert alerted.reason == "regressed"
 
 
 async def test_f18_a_stored_silence_that_ends_while_it_still_fails_lets_one_alert_out(people, clock):
@@ -158,7 +158,7 @@ async def test_f18_a_stored_silence_that_ends_while_it_still_fails_lets_one_aler
         case_id="leak-1",
     )
     append_silence(people.store.journal, silence)
-    assert await notify(desk_of(people, clock), [sighting()]) == ()
+    assert await notify(build_notifier(people, clock), [observation()]) == ()
     assert await next_night(people, clock, 2) == ()
     assert [alert.reason for alert in await next_night(people, clock, 3)] == ["first_seen"]
     assert await next_night(people, clock, 3) == ()
@@ -168,14 +168,14 @@ async def test_a_silence_is_made_shorter_and_never_longer(people, clock):
     values = {"id": "s-1", "author": "a", "comment": "c", "starts_at": NIGHT, "case_id": "leak-1"}
     for hours in (5, 1, 9):
         append_silence(people.store.journal, Silence(**values, ends_at=NIGHT + timedelta(hours=hours)))
-    (kept,) = apply_actions(people).silences
-    assert kept.ends_at == NIGHT + timedelta(hours=1)
+    (stored,) = apply_actions(people).silences
+    assert stored.ends_at == NIGHT + timedelta(hours=1)
 
 
 async def test_of_several_failures_one_can_be_called_false(people, clock):
-    alert = await page(people, clock, sighting("leak-1"), sighting("leak-2"))
+    alert = await page(people, clock, observation("leak-1"), observation("leak-2"))
     about = alert.items[1].incident.fingerprint
-    act(people, click(alert, ActionKind.FALSE_ALARM, about=(about,)))
+    store_action(people, click(alert, ActionKind.FALSE_ALARM, about=(about,)))
     apply_actions(people)
     states = {one.case_id: one.state for one in people.store.incidents("demo").values()}
     assert states == {"leak-1": IncidentState.OPEN, "leak-2": IncidentState.RESOLVED}
@@ -183,12 +183,12 @@ async def test_of_several_failures_one_can_be_called_false(people, clock):
 
 async def test_what_a_run_shows_later_in_its_first_message_is_acknowledged_with_it(people, clock, slack):
     alert = await page(people, clock)
-    await page(people, clock, sighting("leak-2"))
+    await page(people, clock, observation("leak-2"))
     (message,) = slack.messages
-    act(people, click(alert, message_ts=message.ts))
+    store_action(people, click(alert, message_ts=message.ts))
     (done,) = apply_actions(people).done
     assert len(done.incidents) == 2
-    await update_alerts(people, desk_of(people, clock).sender, [done.outcome])
+    await update_alerts(people, build_notifier(people, clock).sender, [done.outcome])
     (shown,) = slack.messages
     assert "leak-2" in json.dumps(shown.blocks)
     assert "lookout_acknowledge" not in json.dumps(shown.blocks)
@@ -198,9 +198,9 @@ async def test_what_comes_after_the_acknowledgement_has_its_button_again(people,
     """The first message grows: nobody has taken its new failure yet, and the mark says what it was about."""
     alert = await page(people, clock)
     (message,) = slack.messages
-    act(people, click(alert, message_ts=message.ts))
+    store_action(people, click(alert, message_ts=message.ts))
     apply_actions(people)
-    await page(people, clock, sighting("leak-2"))
+    await page(people, clock, observation("leak-2"))
     (shown,) = slack.messages
     assert format_messages([shown]) == snapshot
     assert "lookout_acknowledge" in json.dumps(shown.blocks)
@@ -217,8 +217,8 @@ async def test_add_to_gold_makes_a_redacted_draft_and_no_case(people, clock):
         timings=Timings(total_ms=10.0),
     )
     people.store.journal.append([ResultRow(row=raw)], run_id="run-1")
-    alert = await page(people, clock, sighting("conversation-1", origin=Origin.TRAFFIC, expected=None))
-    act(people, click(alert, ActionKind.ADD_TO_GOLD))
+    alert = await page(people, clock, observation("conversation-1", origin=Origin.TRAFFIC, expected=None))
+    store_action(people, click(alert, ActionKind.ADD_TO_GOLD))
     (done,) = apply_actions(people).done
     (draft,) = done.drafts
     assert ["[account number]" in draft.turns[0], "[e-mail]" in draft.turns[1]] == [True, True]
@@ -230,41 +230,41 @@ async def test_add_to_gold_makes_a_redacted_draft_and_no_case(people, clock):
 
 
 async def test_a_draft_of_what_was_never_kept_says_that_it_is_cut(people, clock):
-    alert = await page(people, clock, sighting("conversation-1", origin=Origin.TRAFFIC))
-    act(people, click(alert, ActionKind.ADD_TO_GOLD))
+    alert = await page(people, clock, observation("conversation-1", origin=Origin.TRAFFIC))
+    store_action(people, click(alert, ActionKind.ADD_TO_GOLD))
     (done,) = apply_actions(people).done
-    assert [(draft.cut, draft.turns) for draft in done.drafts] == [(True, (sighting().asked,))]
+    assert [(draft.cut, draft.turns) for draft in done.drafts] == [(True, (observation().asked,))]
 
 
 async def test_a_gold_case_is_not_drafted_again(people, clock):
     alert = await page(people, clock)
-    act(people, click(alert, ActionKind.ADD_TO_GOLD))
+    store_action(people, click(alert, ActionKind.ADD_TO_GOLD))
     (done,) = apply_actions(people).done
     assert (done.outcome.effect, done.drafts) == (ActionEffect.NOTHING_TO_DO, ())
 
 
 async def test_a_message_of_another_installation_changes_nothing(people, clock):
     alert = await page(people, clock)
-    act(people, click(alert.model_copy(update={"id": "LK-ELSEWHERE"})))
+    store_action(people, click(alert.model_copy(update={"id": "LK-ELSEWHERE"})))
     (done,) = apply_actions(people).done
     assert (done.outcome.effect, done.incidents) == (ActionEffect.UNKNOWN, ())
 
 
 async def test_a_failure_that_the_message_does_not_show_is_not_touched(people, clock):
     alert = await page(people, clock)
-    await page(people, clock, sighting("leak-2"), run_id="run-5")
-    strange = sighting("leak-2").fingerprint
-    act(people, click(alert, about=(strange,)))
+    await page(people, clock, observation("leak-2"), run_id="run-5")
+    strange = observation("leak-2").fingerprint
+    store_action(people, click(alert, about=(strange,)))
     (done,) = apply_actions(people).done
     assert done.outcome.effect is ActionEffect.UNKNOWN
 
 
 async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_path):
     """Labels, drafts, silences, who did what: a new file made from the segments holds the same."""
-    alert = await page(people, clock, sighting("leak-1"), sighting("conversation-1", origin=Origin.TRAFFIC))
-    act(people, click(alert))
-    act(people, click(alert, ActionKind.ADD_TO_GOLD))
-    act(people, click(alert, ActionKind.FALSE_ALARM, about=(alert.items[0].incident.fingerprint,)))
+    alert = await page(people, clock, observation("leak-1"), observation("conversation-1", origin=Origin.TRAFFIC))
+    store_action(people, click(alert))
+    store_action(people, click(alert, ActionKind.ADD_TO_GOLD))
+    store_action(people, click(alert, ActionKind.FALSE_ALARM, about=(alert.items[0].incident.fingerprint,)))
     values = {"id": "s-1", "author": "a", "comment": "c", "starts_at": NIGHT, "case_id": "leak-1"}
     for hours in (1, 9):
         append_silence(people.store.journal, Silence(**values, ends_at=NIGHT + timedelta(hours=hours)))
@@ -282,12 +282,12 @@ async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_pa
 async def test_an_action_that_cannot_be_carried_out_keeps_no_page_from_people(people, clock):
     """Whatever is wrong with it, it waits; the others are carried out, and what a run found is told."""
     alert = await page(people, clock)
-    act(people, click(alert))
-    act(people, click(alert, ActionKind.FALSE_ALARM).model_copy(update={"by": "U0LATE"}))
+    store_action(people, click(alert))
+    store_action(people, click(alert, ActionKind.FALSE_ALARM).model_copy(update={"by": "U0LATE"}))
     broken = replace(people, settings=people.settings.model_copy(update={"false_alarm_quiet_h": float("nan")}))
     carried = apply_actions(broken)
     assert [one.outcome.effect for one in carried.done] == [ActionEffect.DONE]
     assert carried.failed == (f"click-{alert.id}-false_alarm: ValueError",)
-    (told,) = await notify(desk_of(broken, clock, run_id="run-2"), [sighting("leak-2")])
-    assert told.reason == "first_seen"
+    (alerted,) = await notify(build_notifier(broken, clock, run_id="run-2"), [observation("leak-2")])
+    assert alerted.reason == "first_seen"
     assert [one.outcome.effect for one in apply_actions(people).done] == [ActionEffect.DONE]

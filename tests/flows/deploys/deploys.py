@@ -18,7 +18,7 @@ def reported(commit: str = COMMIT, *, target: str = "bot", by: str = "github", *
     return ReportedDeploy(event=event, **values)
 
 
-def kept(commit: str = COMMIT, **values: Any) -> QueuedDeploy:
+def queued(commit: str = COMMIT, **values: Any) -> QueuedDeploy:
     return QueuedDeploy(deploy=reported(commit, **values), stored_at=NOW)
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from flows.deploys.flow import SUBJECT, DeployPoller, poll_all
-from flows.deploys.github_deployments import polled_triggers
+from flows.deploys.github_deployments import select_polled_triggers
 from flows.deploys.queue import DeployQueue
 from flows.server.schedules import planned_deployments
 from monitors.config.file import parse_config
 from monitors.config.sections import ScheduleSettings
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.servers.github import PERSON_TOKEN, REPOSITORY, GitHub
 from tests.servers.slack import SlackServer
 
@@ -27,9 +27,9 @@ def github():
 
 
 @pytest.fixture
-def night(tmp_path):
+def testbed(tmp_path):
     with SlackServer() as slack:
-        yield Night(tmp_path, slack)
+        yield AlertingTestbed(tmp_path, slack)
 
 
 def config_of(github, folder, **trigger):
@@ -39,25 +39,25 @@ def config_of(github, folder, **trigger):
     return parse_config(values | {"deploys": {"triggers": [row]}}, "the test")
 
 
-def watch_of(github, folder, night, token=PERSON_TOKEN, **trigger):
+def watch_of(github, folder, testbed, token=PERSON_TOKEN, **trigger):
     config = config_of(github, folder, **trigger)
     return DeployPoller(
         config=config,
         settings=config.deploys,
         deploys=DeployQueue(folder),
-        notifier=lambda: replace(night.desk(), target=SUBJECT),
+        notifier=lambda: replace(testbed.notifier(), target=SUBJECT),
         hub_token=None,
-        now=night,
+        now=testbed,
         variables={"GITHUB_TOKEN": token} if token else {},
     )
 
 
 def waiting(folder):
-    return [one.deploy.event.commit for one in DeployQueue(folder).waiting()]
+    return [one.deploy.event.commit for one in DeployQueue(folder).list_waiting()]
 
 
-async def test_a_deployment_that_nobody_told_of_gets_its_run_once(github, tmp_path, night):
-    watch = watch_of(github, tmp_path, night)
+async def test_a_deployment_that_nobody_told_of_gets_its_run_once(github, tmp_path, testbed):
+    watch = watch_of(github, tmp_path, testbed)
     github.deploys(OLD, "success")
     await poll_all(watch)
     assert waiting(tmp_path) == []  # it was deployed before anybody watched
@@ -67,8 +67,8 @@ async def test_a_deployment_that_nobody_told_of_gets_its_run_once(github, tmp_pa
     assert waiting(tmp_path) == [NEW]
 
 
-async def test_the_first_deployment_of_all_is_verified(github, tmp_path, night):
-    watch = watch_of(github, tmp_path, night)
+async def test_the_first_deployment_of_all_is_verified(github, tmp_path, testbed):
+    watch = watch_of(github, tmp_path, testbed)
     await poll_all(watch)
     github.deploys(NEW, "success")
     await poll_all(watch)
@@ -76,8 +76,8 @@ async def test_the_first_deployment_of_all_is_verified(github, tmp_path, night):
 
 
 @pytest.mark.parametrize("state", ["in_progress", "failure", "error", "inactive"])
-async def test_one_that_does_not_serve_is_passed_over(github, tmp_path, night, state):
-    watch = watch_of(github, tmp_path, night)
+async def test_one_that_does_not_serve_is_passed_over(github, tmp_path, testbed, state):
+    watch = watch_of(github, tmp_path, testbed)
     github.deploys(OLD, "success")
     await poll_all(watch)
     github.deploys(NEW, state)
@@ -85,8 +85,8 @@ async def test_one_that_does_not_serve_is_passed_over(github, tmp_path, night, s
     assert waiting(tmp_path) == []
 
 
-async def test_environment_and_branch_of_the_trigger_count(github, tmp_path, night):
-    watch = watch_of(github, tmp_path, night, environment="production", branch="main")
+async def test_environment_and_branch_of_the_trigger_count(github, tmp_path, testbed):
+    watch = watch_of(github, tmp_path, testbed, environment="production", branch="main")
     await poll_all(watch)
     github.deploys(OLD, "success", environment="staging")
     github.deploys(OTHER, "success", ref="refs/heads/feature")
@@ -97,22 +97,22 @@ async def test_environment_and_branch_of_the_trigger_count(github, tmp_path, nig
     assert waiting(tmp_path) == [NEW]
 
 
-async def test_a_token_that_is_refused_is_said_after_some_looks(github, tmp_path, night):
-    watch = watch_of(github, tmp_path, night, token="ghp_wrong")
+async def test_a_token_that_is_refused_is_said_after_some_looks(github, tmp_path, testbed):
+    watch = watch_of(github, tmp_path, testbed, token="ghp_wrong")
     (looked,) = await poll_all(watch)
     assert looked.trouble is not None
     assert "GITHUB_TOKEN is not valid" in looked.trouble
     assert "ghp_wrong" not in looked.trouble
 
 
-async def test_without_a_token_nothing_is_asked(github, tmp_path, night):
-    assert await poll_all(watch_of(github, tmp_path, night, token=None)) == ()
+async def test_without_a_token_nothing_is_asked(github, tmp_path, testbed):
+    assert await poll_all(watch_of(github, tmp_path, testbed, token=None)) == ()
     assert github.asked == []
 
 
 @pytest.mark.parametrize(("event", "polled"), [(None, True), ("deployment_status", True), ("push", False)])
 def test_only_deployments_are_asked_for_and_the_poll_is_planned(github, tmp_path, event, polled):
     config = config_of(github, tmp_path, event=event)
-    assert bool(polled_triggers(config)) is polled
+    assert bool(select_polled_triggers(config)) is polled
     planned = {one.name for one in planned_deployments(config, Path("/x/lookout.toml"), ScheduleSettings())}
     assert ("watch-deploys" in planned) is polled

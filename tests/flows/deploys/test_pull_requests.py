@@ -10,7 +10,7 @@ import threading
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.deploys.pull_requests import NotForPosting, repositories_of, token_of
+from flows.deploys.pull_requests import NotForPosting, list_repositories, load_token
 from flows.deploys.queue import DeployQueue
 from monitors.config.file import parse_config
 from monitors.github.api import GitHubSettings
@@ -18,7 +18,7 @@ from monitors.records.targets import PullRequest
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.flows.chat import Chat, watched
-from tests.flows.deploys.deploys import kept
+from tests.flows.deploys.deploys import queued
 from tests.servers.github import BOT, HEAD, PULL, READING_TOKEN, REPOSITORY, WORKFLOW_TOKEN, GitHub
 
 pytestmark = pytest.mark.prefect
@@ -121,8 +121,8 @@ def test_what_could_not_be_posted_is_told_and_the_verdict_stands(tmp_path, prefe
 async def test_without_a_token_it_is_said_where_one_comes_from(prefect_environment, block):
     with temporary_settings({PREFECT_API_URL: prefect_environment["PREFECT_API_URL"]}):
         with pytest.raises(NotForPosting, match=f"github.token_block.*{block or 'pull-requests: write'}"):
-            await token_of(GitHubSettings(token_block=block), {})
-        assert await token_of(GitHubSettings(token_block=block), {"GITHUB_TOKEN": "ghs_1"}) == "ghs_1"
+            await load_token(GitHubSettings(token_block=block), {})
+        assert await load_token(GitHubSettings(token_block=block), {"GITHUB_TOKEN": "ghs_1"}) == "ghs_1"
 
 
 def test_only_repositories_that_a_trigger_of_the_target_names_get_results():
@@ -135,7 +135,7 @@ def test_only_repositories_that_a_trigger_of_the_target_names_get_results():
     config = parse_config(
         {"targets": {"demo": {"url": "http://x", "suite": "s"}}, "deploys": {"triggers": triggers}}, "here"
     )
-    assert repositories_of(config, "demo") == {"acme/helpdesk"}
+    assert list_repositories(config, "demo") == {"acme/helpdesk"}
 
 
 def test_the_token_may_come_from_a_prefect_block(tmp_path, prefect_environment, github):
@@ -182,8 +182,8 @@ def test_a_pull_request_that_a_later_report_names_gets_its_results_too(tmp_path,
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1, more=TRIGGER)
         deploys = DeployQueue(tmp_path / "data")
-        assert deploys.save(kept(HEAD, target="demo", by="poll"))
-        assert not deploys.save(kept(HEAD, target="demo", pull_request=HERE))
+        assert deploys.save(queued(HEAD, target="demo", by="poll"))
+        assert not deploys.save(queued(HEAD, target="demo", pull_request=HERE))
         verified(request(path, pull=None), prefect_environment, github)
     assert len(github.by(BOT)) == 1
 

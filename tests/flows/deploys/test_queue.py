@@ -12,70 +12,70 @@ from hypothesis import strategies as st
 from flows.deploys.queue import DeployOutcome, DeployQueue
 from monitors.errors import WarehouseUnwritable
 from tests.deployments.triggers.senders import COMMIT, NOW, OTHER_COMMIT
-from tests.flows.deploys.deploys import kept
+from tests.flows.deploys.deploys import queued
 
 DONE = DeployOutcome(run_id="run-1", at=NOW)
 
 
 def test_it_is_kept_once_and_waits_until_it_is_settled(tmp_path):
     deploys = DeployQueue(tmp_path)
-    assert deploys.save(kept())
-    assert not deploys.save(kept(by="poll"))
-    assert deploys.waiting() == (kept(),)
-    assert deploys.settled(kept().deploy.event) is None
-    deploys.settle(kept().deploy.event, DONE)
-    assert deploys.waiting() == ()
-    assert deploys.settled(kept().deploy.event) == DONE
-    assert not DeployQueue(tmp_path).save(kept()), "for good, and for every process"
+    assert deploys.save(queued())
+    assert not deploys.save(queued(by="poll"))
+    assert deploys.list_waiting() == (queued(),)
+    assert deploys.read_outcome(queued().deploy.event) is None
+    deploys.store_outcome(queued().deploy.event, DONE)
+    assert deploys.list_waiting() == ()
+    assert deploys.read_outcome(queued().deploy.event) == DONE
+    assert not DeployQueue(tmp_path).save(queued()), "for good, and for every process"
 
 
 def test_the_same_commit_of_another_target_is_another_deploy(tmp_path):
     deploys = DeployQueue(tmp_path)
-    assert deploys.save(kept())
-    assert deploys.save(kept(target="staging"))
-    assert deploys.knows("bot", COMMIT)
-    assert not deploys.knows("bot", OTHER_COMMIT)
-    assert len(deploys.waiting()) == 2
+    assert deploys.save(queued())
+    assert deploys.save(queued(target="staging"))
+    assert deploys.has_commit("bot", COMMIT)
+    assert not deploys.has_commit("bot", OTHER_COMMIT)
+    assert len(deploys.list_waiting()) == 2
 
 
 def test_f28_of_many_who_come_at_once_one_keeps_it(tmp_path):
     deploys = DeployQueue(tmp_path)
     with ThreadPoolExecutor(16) as pool:
-        assert sum(pool.map(deploys.save, [kept()] * 64)) == 1
-    assert len(deploys.waiting()) == 1
+        assert sum(pool.map(deploys.save, [queued()] * 64)) == 1
+    assert len(deploys.list_waiting()) == 1
     assert [path.name for path in (tmp_path / "deploys" / "bot").iterdir()] == [f"{COMMIT}.json"]
 
 
 def test_the_one_that_waits_longest_comes_first(tmp_path):
     deploys = DeployQueue(tmp_path)
     for minutes, commit in ((3, "c"), (1, "a"), (2, "b")):
-        deploys.save(kept(commit).model_copy(update={"stored_at": NOW + timedelta(minutes=minutes)}))
-    assert [one.deploy.event.commit for one in deploys.waiting()] == ["a", "b", "c"]
+        deploys.save(queued(commit).model_copy(update={"stored_at": NOW + timedelta(minutes=minutes)}))
+    assert [one.deploy.event.commit for one in deploys.list_waiting()] == ["a", "b", "c"]
 
 
 def test_one_that_cannot_be_read_keeps_no_other_waiting(tmp_path, caplog):
     deploys = DeployQueue(tmp_path)
-    deploys.save(kept())
+    deploys.save(queued())
     (tmp_path / "deploys" / "bot" / "torn.json").write_text('{"deploy"', encoding="utf-8")
     (tmp_path / "deploys" / "bot" / ".half.json.1-2.tmp").write_text("", encoding="utf-8")
-    assert deploys.waiting() == (kept(),)
+    assert deploys.list_waiting() == (queued(),)
     assert "waits for a person" in caplog.text
 
 
 def test_a_first_look_is_noted_for_each_target(tmp_path):
     deploys = DeployQueue(tmp_path)
-    assert not deploys.polled_before("bot")
+    assert not deploys.has_polled("bot")
     deploys.note_poll("bot")
     deploys.note_poll("bot")
-    assert deploys.polled_before("bot")
-    assert not deploys.polled_before("staging")
-    assert deploys.waiting() == ()
+    assert deploys.has_polled("bot")
+    assert not deploys.has_polled("staging")
+    assert deploys.list_waiting() == ()
 
 
 def test_f22_a_folder_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "deploys").write_text("", encoding="utf-8")
     deploys = DeployQueue(tmp_path)
-    for deed in (lambda: deploys.save(kept()), deploys.check_writable, lambda: deploys.note_poll("bot")):
+    for deed in (lambda: deploys.save(queued()), deploys.check_writable, lambda: deploys.note_poll("bot")):
         with pytest.raises(WarehouseUnwritable, match="deploys"):
             deed()
 
@@ -87,11 +87,11 @@ NAMES = st.sampled_from(["a", "a.json", "a.run", "A", "first-poll", "a:b", "v1.2
 def test_it_agrees_with_a_dictionary_whatever_the_names(tmp_path_factory, sent):
     deploys, wanted = DeployQueue(tmp_path_factory.mktemp("deploys")), {}
     for target, commit, settles in sent:
-        one = kept(commit, target=target)
+        one = queued(commit, target=target)
         assert deploys.save(one) is ((target, commit) not in wanted)
         wanted[target, commit] = wanted.get((target, commit), False) or settles
         if settles:
-            deploys.settle(one.deploy.event, DONE)
-    waiting = {(one.deploy.event.target, one.deploy.event.commit) for one in deploys.waiting()}
+            deploys.store_outcome(one.deploy.event, DONE)
+    waiting = {(one.deploy.event.target, one.deploy.event.commit) for one in deploys.list_waiting()}
     assert waiting == {name for name, done in wanted.items() if not done}
-    assert deploys.anything_waits() is bool(waiting)
+    assert deploys.has_waiting() is bool(waiting)

@@ -8,10 +8,10 @@ import socket
 import pytest
 
 from flows.deploys.queue import DeployQueue
-from flows.deploys.runs import RunNotMade, RunPlan, ensure_run, key_of, start_waiting
+from flows.deploys.runs import RunNotMade, RunPlan, build_run_key, ensure_run, start_waiting_deploys
 from monitors.records.targets import PullRequest
 from tests.deployments.triggers.senders import COMMIT, NOW
-from tests.flows.deploys.deploys import commits, kept, registered, reported
+from tests.flows.deploys.deploys import commits, queued, registered, reported
 from tests.warehouse.places import count, store_in
 
 pytestmark = pytest.mark.prefect
@@ -53,20 +53,20 @@ async def test_the_run_is_told_what_to_verify_and_nothing_else(prefect, tmp_path
     assert run.parameters == {"request": asked}
     assert run.name == f"bot {COMMIT[:12]}"
     assert set(run.tags) == {"deploy", "target:bot", "reported-by:github", "pull-request:acme/helpdesk#12"}
-    assert run.idempotency_key == key_of(reported().event)
+    assert run.idempotency_key == build_run_key(reported().event)
     assert run.state_name == "Scheduled"
 
 
 def test_no_two_deploys_share_a_key():
-    assert key_of(reported("b:c", target="a").event) != key_of(reported("c", target="a:b").event)
+    assert build_run_key(reported("b:c", target="a").event) != build_run_key(reported("c", target="a:b").event)
 
 
 async def test_all_that_waits_gets_its_run_and_the_warehouse_hears_of_it(prefect, tmp_path):
     deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
     for commit in commits(5):
-        deploys.save(kept(commit))
+        deploys.save(queued(commit))
     for expected in (5, 0):
-        started = await start_waiting(
+        started = await start_waiting_deploys(
             prefect.client, deploys, store.journal, plan(prefect, tmp_path), now=lambda: NOW
         )
         assert (len(started.runs), started.failed) == (expected, ())
@@ -77,21 +77,23 @@ async def test_all_that_waits_gets_its_run_and_the_warehouse_hears_of_it(prefect
 
 async def test_f35_killed_before_it_noted_the_run_it_gets_the_same_one(prefect, tmp_path):
     deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
-    deploys.save(kept())
-    before = await ensure_run(prefect.client, kept().deploy, plan(prefect, tmp_path))
-    started = await start_waiting(prefect.client, deploys, store.journal, plan(prefect, tmp_path), now=lambda: NOW)
+    deploys.save(queued())
+    before = await ensure_run(prefect.client, queued().deploy, plan(prefect, tmp_path))
+    started = await start_waiting_deploys(
+        prefect.client, deploys, store.journal, plan(prefect, tmp_path), now=lambda: NOW
+    )
     assert started.runs == (before,)
     assert await prefect.commits() == [COMMIT]
 
 
 async def test_a_deployment_that_is_not_there_is_named_and_the_deploy_waits(prefect, tmp_path):
     deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
-    deploys.save(kept())
+    deploys.save(queued())
     nobody = RunPlan(deployment="verify-deploy/nobody", config_path=tmp_path)
-    started = await start_waiting(prefect.client, deploys, store.journal, nobody, now=lambda: NOW)
+    started = await start_waiting_deploys(prefect.client, deploys, store.journal, nobody, now=lambda: NOW)
     assert started.runs == ()
     assert "no deployment verify-deploy/nobody" in str(started.failed[0])
-    assert deploys.waiting() == (kept(),)
+    assert deploys.list_waiting() == (queued(),)
 
 
 async def test_a_server_that_is_away_is_told_and_the_deploy_waits(tmp_path):
@@ -100,12 +102,12 @@ async def test_a_server_that_is_away_is_told_and_the_deploy_waits(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}/api"
     deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
-    deploys.save(kept())
+    deploys.save(queued())
     async with PrefectClient(url) as client:
         with pytest.raises(RunNotMade, match="does not answer"):
-            await ensure_run(client, kept().deploy, RunPlan(deployment="a/b", config_path=tmp_path))
-        started = await start_waiting(
+            await ensure_run(client, queued().deploy, RunPlan(deployment="a/b", config_path=tmp_path))
+        started = await start_waiting_deploys(
             client, deploys, store.journal, RunPlan(deployment="a/b", config_path=tmp_path), now=lambda: NOW
         )
     assert len(started.failed) == 1
-    assert deploys.waiting() == (kept(),)
+    assert deploys.list_waiting() == (queued(),)

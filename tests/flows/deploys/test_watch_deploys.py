@@ -19,8 +19,8 @@ from tests import fork_server
 from tests.conftest import COMMAND_S
 from tests.deployments.deploy_receiver import receiver
 from tests.deployments.triggers.senders import COMMIT, OTHER_COMMIT, space_pushed
-from tests.flows.deploys.deploys import kept, registered
-from tests.flows.desks import Night
+from tests.flows.deploys.deploys import queued, registered
+from tests.flows.desks import AlertingTestbed
 from tests.flows.messages import format_messages
 from tests.servers.hub import Hub
 from tests.servers.slack import SlackServer
@@ -49,8 +49,8 @@ def slack():
 
 
 @pytest.fixture
-def night(tmp_path, slack):
-    return Night(tmp_path, slack)
+def testbed(tmp_path, slack):
+    return AlertingTestbed(tmp_path, slack)
 
 
 def toml(hub, folder, name="bot"):
@@ -67,80 +67,80 @@ def toml(hub, folder, name="bot"):
     }
 
 
-def watch_of(hub, folder, night, **settings):
+def watch_of(hub, folder, testbed, **settings):
     return DeployPoller(
         config=parse_config(toml(hub, folder), "the test"),
         settings=DeploySettings(**settings),
         deploys=DeployQueue(folder),
-        notifier=lambda: replace(night.desk(), target=SUBJECT),
+        notifier=lambda: replace(testbed.notifier(), target=SUBJECT),
         hub_token="hf_of_the_test",
-        now=night,
+        now=testbed,
     )
 
 
 def waiting(folder):
-    return [one.deploy.event.commit for one in DeployQueue(folder).waiting()]
+    return [one.deploy.event.commit for one in DeployQueue(folder).list_waiting()]
 
 
-async def test_the_very_first_look_is_noted_and_starts_nothing(tmp_path, night):
+async def test_the_very_first_look_is_noted_and_starts_nothing(tmp_path, testbed):
     with hub_says(stage(OLD)) as hub:
-        watch = watch_of(hub, tmp_path, night)
+        watch = watch_of(hub, tmp_path, testbed)
         for _ in range(3):
             (looked,) = await poll_all(watch)
             assert (looked.target, looked.commit) == ("bot", OLD)
     assert waiting(tmp_path) == []
-    assert watch.deploys.knows("bot", OLD)
+    assert watch.deploys.has_commit("bot", OLD)
     assert set(hub.tokens) == {"Bearer hf_of_the_test"}
 
 
-async def test_the_first_look_is_verified_where_it_is_wished(tmp_path, night):
+async def test_the_first_look_is_verified_where_it_is_wished(tmp_path, testbed):
     with hub_says(stage(OLD)) as hub:
-        await poll_all(watch_of(hub, tmp_path, night, first_poll=FirstPoll.VERIFY))
+        await poll_all(watch_of(hub, tmp_path, testbed, first_poll=FirstPoll.VERIFY))
     assert waiting(tmp_path) == [OLD]
 
 
-async def test_f36_a_commit_that_nobody_told_of_is_kept_once(tmp_path, night):
+async def test_f36_a_commit_that_nobody_told_of_is_kept_once(tmp_path, testbed):
     with hub_says(stage(OLD), stage(OLD), stage(NEW), stage(NEW, "RUNNING_BUILDING")) as hub:
-        watch = watch_of(hub, tmp_path, night)
+        watch = watch_of(hub, tmp_path, testbed)
         for _ in range(6):
             await poll_all(watch)
-    (found,) = DeployQueue(tmp_path).waiting()
+    (found,) = DeployQueue(tmp_path).list_waiting()
     assert (found.deploy.event.commit, found.deploy.event.reported_by) == (NEW, "poll")
 
 
-async def test_a_deploy_that_was_told_before_the_first_look_is_left_to_its_own_run(tmp_path, night):
+async def test_a_deploy_that_was_told_before_the_first_look_is_left_to_its_own_run(tmp_path, testbed):
     with hub_says(stage(NEW)) as hub:
-        watch = watch_of(hub, tmp_path, night)
-        watch.deploys.save(kept(NEW))
+        watch = watch_of(hub, tmp_path, testbed)
+        watch.deploys.save(queued(NEW))
         await poll_all(watch)
-    (found,) = DeployQueue(tmp_path).waiting()
+    (found,) = DeployQueue(tmp_path).list_waiting()
     assert found.deploy.event.reported_by == "github"
 
 
 @pytest.mark.parametrize("sha", [None, "", "main", "../../x", "abc1234"])
 @pytest.mark.a_slice(2)
-async def test_what_is_no_whole_commit_starts_nothing(tmp_path, night, sha):
+async def test_what_is_no_whole_commit_starts_nothing(tmp_path, testbed, sha):
     with hub_says(stage(OLD), stage(sha)) as hub:
-        watch = watch_of(hub, tmp_path, night)
+        watch = watch_of(hub, tmp_path, testbed)
         for _ in range(3):
             await poll_all(watch)
     assert waiting(tmp_path) == []
 
 
-async def test_the_hub_away_alerts_once_after_several_polls_and_recovers(tmp_path, night, slack, snapshot):
+async def test_the_hub_away_alerts_once_after_several_polls_and_recovers(tmp_path, testbed, slack, snapshot):
     with hub_says(*[503] * 13, stage(OLD)) as hub:
-        watch = watch_of(hub, tmp_path, night, failures_before_alert=5)
+        watch = watch_of(hub, tmp_path, testbed, failures_before_alert=5)
         for _ in range(4):
             (looked,) = await poll_all(watch)
             assert "503" in looked.trouble
         assert slack.messages == []
         for _ in range(9):
             await poll_all(watch)
-            night.skip(minutes=1)
-        assert [alert.reason for alert in night.alerts()] == [NotifyReason.FIRST_SEEN]
+            testbed.skip(minutes=1)
+        assert [alert.reason for alert in testbed.alerts()] == [NotifyReason.FIRST_SEEN]
         for _ in range(3):
             await poll_all(watch)
-        assert [alert.reason for alert in night.alerts()] == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
+        assert [alert.reason for alert in testbed.alerts()] == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
         assert format_messages(slack.messages) == snapshot
         count = len(slack.messages)
         await poll_all(watch)
@@ -148,18 +148,18 @@ async def test_the_hub_away_alerts_once_after_several_polls_and_recovers(tmp_pat
     assert waiting(tmp_path) == []
 
 
-async def test_a_space_that_the_token_does_not_see_is_told_as_that(tmp_path, night, slack):
+async def test_a_space_that_the_token_does_not_see_is_told_as_that(tmp_path, testbed, slack):
     with hub_says(404) as hub:
-        watch = watch_of(hub, tmp_path, night, failures_before_alert=2)
+        watch = watch_of(hub, tmp_path, testbed, failures_before_alert=2)
         for _ in range(2):
             await poll_all(watch)
-    (told,) = slack.messages
-    assert "HTTP 404 for acme/helpdesk-space" in str(told.blocks)
+    (message,) = slack.messages
+    assert "HTTP 404 for acme/helpdesk-space" in str(message.blocks)
 
 
-async def test_a_hub_that_answers_in_between_is_no_silence(tmp_path, night, slack):
+async def test_a_hub_that_answers_in_between_is_no_silence(tmp_path, testbed, slack):
     with hub_says(503, stage(OLD), 503, stage(OLD), 503, stage(OLD)) as hub:
-        watch = watch_of(hub, tmp_path, night, failures_before_alert=2)
+        watch = watch_of(hub, tmp_path, testbed, failures_before_alert=2)
         for _ in range(6):
             await poll_all(watch)
     assert slack.messages == []
@@ -213,7 +213,7 @@ async def test_f36_poll_and_webhook_together_make_one_run(tmp_path, prefect_envi
 @pytest.mark.whole_only
 async def test_a_run_that_cannot_be_made_fails_the_look_and_the_next_tries_again(tmp_path, prefect_environment):
     configure(tmp_path, 'url = "http://127.0.0.1:1"\n')
-    DeployQueue(tmp_path).save(kept())
+    DeployQueue(tmp_path).save(queued())
     async with registered(prefect_environment["PREFECT_API_URL"]) as prefect:
         tables = {"deployment": "nobody/nothing"}, {"deployment": prefect.name}
         first, second = await asyncio.to_thread(polls, tmp_path, prefect_environment, *tables)

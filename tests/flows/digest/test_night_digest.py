@@ -10,17 +10,24 @@ from datetime import timedelta
 import pytest
 
 from flows.alerting.pipeline import notify
-from flows.digest.flow import DigestTarget, catch_up, digest, digest_id, digest_of, send_digest
+from flows.digest.flow import (
+    DigestTarget,
+    build_digest,
+    build_digest_id,
+    digest,
+    load_and_send_pending,
+    send_digest,
+)
 from flows.nightly.format import rate_text
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.render import digest_plain
+from monitors.alerts.slack.render import format_digest
 from monitors.config.sections import DrillSettings, ScheduleSettings
 from monitors.records.incidents import IncidentKind, IncidentState
 from tests.conftest import ROOT
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.messages import format_stable_messages
 from tests.flows.nights_graded import LEAK, TOLD, Nights, talk
-from tests.monitors.alerts.sightings import NIGHT, scope, sighting
+from tests.monitors.alerts.sightings import NIGHT, observation, scope
 from tests.servers.slack import TOKEN, SlackServer
 from tests.warehouse.sample_repeats import session as repeats_session
 from tests.warehouse.sample_repeats import some_figures
@@ -35,94 +42,94 @@ def slack():
 
 
 @pytest.fixture
-def night(tmp_path, slack):
-    return Night(tmp_path, slack)
+def testbed(tmp_path, slack):
+    return AlertingTestbed(tmp_path, slack)
 
 
-def finished(night: Night, run_id: str, hours_ago: float) -> None:
+def finished(testbed: AlertingTestbed, run_id: str, hours_ago: float) -> None:
     """A run of the target that ended so many hours ago."""
     report = run_report(run_id)
     ended = {
-        "started_at": night.now,
-        "finished_at": night.now,
+        "started_at": testbed.now,
+        "finished_at": testbed.now,
         "target": report.target.model_copy(update={"name": "demo"}),
     }
-    night.skip(hours=-hours_ago)
-    ended["finished_at"] = ended["started_at"] = night.now
-    night.store.journal.append([RunRow(row=report.model_copy(update=ended))], run_id=run_id)
-    night.skip(hours=hours_ago)
+    testbed.skip(hours=-hours_ago)
+    ended["finished_at"] = ended["started_at"] = testbed.now
+    testbed.store.journal.append([RunRow(row=report.model_copy(update=ended))], run_id=run_id)
+    testbed.skip(hours=hours_ago)
 
 
 RUNS_ALONE = DigestTarget(ScheduleSettings(), None, AlertSettings(), DrillSettings())
 
 
-def made(night: Night, folder, setup: DigestTarget = RUNS_ALONE):
-    night.store.load_pending(5)
-    return digest_of(night.store, "demo", setup, now=night.now, run_id="digest-1", runs=folder)
+def made(testbed: AlertingTestbed, folder, setup: DigestTarget = RUNS_ALONE):
+    testbed.store.load_pending(5)
+    return build_digest(testbed.store, "demo", setup, now=testbed.now, run_id="digest-1", runs=folder)
 
 
-async def test_it_says_what_the_day_came_to_and_what_is_open(night, slack, tmp_path, snapshot):
-    await notify(night.desk(), [sighting("leak-1"), sighting("leak-2")])
-    ended = scope("run-2", "leak-2", began_at=night.now, ended_at=night.now)
-    await notify(night.desk("run-2"), [], scope=ended)
-    finished(night, "run-old", 40)
-    finished(night, "run-a", 20)
-    finished(night, "run-b", 1)
-    day = made(night, tmp_path)
+async def test_it_says_what_the_day_came_to_and_what_is_open(testbed, slack, tmp_path, snapshot):
+    await notify(testbed.notifier(), [observation("leak-1"), observation("leak-2")])
+    ended = scope("run-2", "leak-2", began_at=testbed.now, ended_at=testbed.now)
+    await notify(testbed.notifier("run-2"), [], scope=ended)
+    finished(testbed, "run-old", 40)
+    finished(testbed, "run-a", 20)
+    finished(testbed, "run-b", 1)
+    day = made(testbed, tmp_path)
     states = {one.case_id: one.state for one in day.incidents}
     assert states == {"leak-1": IncidentState.OPEN, "leak-2": IncidentState.RESOLVED}
     assert day.recovered == 1
-    said = digest_plain(day)
+    said = format_digest(day)
     assert said.replace(str(tmp_path), "FOLDER") == snapshot
     assert said.count("run run-b") == 1
     assert "runs: 2 " in said
     assert str(tmp_path / "run-b" / "report.html") in said
 
 
-def test_a_night_without_a_run_says_so(night, tmp_path, snapshot):
-    day = made(night, tmp_path)
+def test_a_night_without_a_run_says_so(testbed, tmp_path, snapshot):
+    day = made(testbed, tmp_path)
     assert day.incidents == ()
-    assert digest_plain(day) == snapshot
+    assert format_digest(day) == snapshot
 
 
 @pytest.mark.parametrize(
     "changes", [{}, {"void": "a deploy came in between"}, {"days": 8}], ids=["usual", "void", "over a week ago"]
 )
-def test_it_says_how_often_answers_flip_for_a_week(night, tmp_path, changes, snapshot):
+def test_it_says_how_often_answers_flip_for_a_week(testbed, tmp_path, changes, snapshot):
     """By the last session, also that it is void; what is older than a week is not news."""
-    at = night.now - timedelta(days=changes.get("days", 0), hours=1)
+    at = testbed.now - timedelta(days=changes.get("days", 0), hours=1)
     times = {"started_at": at, "finished_at": at, "target": "demo", "figures": some_figures()}
     session = repeats_session(**times, **{name: value for name, value in changes.items() if name != "days"})
-    night.store.journal.append([RepeatabilityRow(row=session)], run_id=session.run_id)
-    figures = [f"{one.label}: {one.value}" for one in made(night, tmp_path).figures]
+    testbed.store.journal.append([RepeatabilityRow(row=session)], run_id=session.run_id)
+    figures = [f"{one.label}: {one.value}" for one in made(testbed, tmp_path).figures]
     flips = [one for one in figures if one.startswith("repeatability")]
     assert len(flips) == (0 if "days" in changes else 1)
     assert flips == snapshot
 
 
-def test_where_runs_are_not_scheduled_every_day_it_is_silent_about_them(night, tmp_path):
+def test_where_runs_are_not_scheduled_every_day_it_is_silent_about_them(testbed, tmp_path):
     for cron in ("", "0 1 * * 1"):
         setup = RUNS_ALONE._replace(schedules=ScheduleSettings(verify_cron=cron))
-        assert "runs" not in digest_plain(made(night, tmp_path, setup))
+        assert "runs" not in format_digest(made(testbed, tmp_path, setup))
 
 
 @pytest.fixture
 def nights(tmp_path, slack):
     (tmp_path / "data").mkdir()
-    return Nights(tmp_path, Night(tmp_path / "data", slack))
+    return Nights(tmp_path, AlertingTestbed(tmp_path / "data", slack))
 
 
 def morning(nights: Nights, folder, *, alerts: AlertSettings | None = None) -> str:
     """The digest of an owner who has live traffic alone, seven hours after the night."""
     setup = DigestTarget(ScheduleSettings(), nights.settings, alerts or AlertSettings(), DrillSettings())
-    return digest_plain(made(nights.desk, folder, setup))
+    return format_digest(made(nights.testbed, folder, setup))
 
 
 async def test_an_owner_of_traffic_alone_gets_the_nights_figures(nights, tmp_path, snapshot):
     asks = [{"question": "Is it covered?", "answer": "Which plan do you have?", "feedback": "up"}]
     nights.append(*(talk(number, LEAK if number % 4 == 0 else TOLD) for number in range(40)), talk(99, turns=asks))
     report = await nights.grade()
-    nights.desk.skip(hours=5)
+    nights.testbed.skip(hours=5)
     said = morning(nights, tmp_path)
     assert "runs" not in said
     assert "schedule" not in said
@@ -137,9 +144,9 @@ async def test_a_night_that_is_missing_is_named_and_one_under_way_is_not_called_
     assert _night_line(morning(nights, tmp_path)) == snapshot(name="before the first")
     nights.append(talk(1))
     await nights.grade()
-    nights.desk.now = NIGHT + timedelta(hours=25)
+    nights.testbed.now = NIGHT + timedelta(hours=25)
     assert _night_line(morning(nights, tmp_path)) == snapshot(name="under way")
-    nights.desk.skip(hours=5)
+    nights.testbed.skip(hours=5)
     assert _night_line(morning(nights, tmp_path)) == snapshot(name="missing")
 
 
@@ -151,7 +158,7 @@ def _night_line(digest: str) -> str:
 async def test_faults_of_the_monitor_are_the_business_of_its_owners(nights, slack, tmp_path, snapshot):
     nights.append("{no json\n", talk(1))
     await nights.grade()
-    nights.desk.skip(hours=5)
+    nights.testbed.skip(hours=5)
     apart = AlertSettings(slack_channel="C0ALERTS", slack_monitor_channel="C0MONITOR")
     said = morning(nights, tmp_path, alerts=apart)
     assert "Nothing open" in said
@@ -159,31 +166,31 @@ async def test_faults_of_the_monitor_are_the_business_of_its_owners(nights, slac
     assert morning(nights, tmp_path) == snapshot
 
 
-async def test_what_could_not_be_sent_is_counted_and_then_sent(night, slack, tmp_path):
+async def test_what_could_not_be_sent_is_counted_and_then_sent(testbed, slack, tmp_path):
     slack.always = "500"
-    await notify(night.desk(), [sighting()])
-    assert str(made(night, tmp_path).note).startswith("1 message ")
+    await notify(testbed.notifier(), [observation()])
+    assert str(made(testbed, tmp_path).note).startswith("1 message ")
     slack.always = None
-    night.skip(minutes=2)
-    await catch_up(night.desk("digest-1"))
+    testbed.skip(minutes=2)
+    await load_and_send_pending(testbed.notifier("digest-1"))
     assert len(slack.messages) == 1
 
 
-async def test_a_digest_is_one_message_a_day_however_often_it_is_sent(night, slack, tmp_path):
+async def test_a_digest_is_one_message_a_day_however_often_it_is_sent(testbed, slack, tmp_path):
     for _ in range(2):
-        receipt = await send_digest.fn(night.desk("digest-1"), made(night, tmp_path))
-        night.skip(minutes=3)
+        receipt = await send_digest.fn(testbed.notifier("digest-1"), made(testbed, tmp_path))
+        testbed.skip(minutes=3)
     (message,) = slack.messages
-    assert receipt.alert_id == digest_id("demo", NIGHT)
-    assert digest_id("demo", NIGHT) in json.dumps(message.blocks)
-    assert digest_id("other", NIGHT) != digest_id("demo", NIGHT)
+    assert receipt.alert_id == build_digest_id("demo", NIGHT)
+    assert build_digest_id("demo", NIGHT) in json.dumps(message.blocks)
+    assert build_digest_id("other", NIGHT) != build_digest_id("demo", NIGHT)
 
 
-async def test_a_digest_that_is_refused_is_printed_and_alerts(night, slack, tmp_path):
+async def test_a_digest_that_is_refused_is_printed_and_alerts(testbed, slack, tmp_path):
     slack.misbehave("ok", "channel_not_found")
-    await send_digest.fn(night.desk("digest-1"), made(night, tmp_path))
-    assert digest_id("demo", NIGHT) in night.printed.getvalue()
-    (alert,) = night.alerts()
+    await send_digest.fn(testbed.notifier("digest-1"), made(testbed, tmp_path))
+    assert build_digest_id("demo", NIGHT) in testbed.printed.getvalue()
+    (alert,) = testbed.alerts()
     assert alert.kind is IncidentKind.MONITOR_FAULT
     assert alert.id in slack.messages[0].text
 
@@ -231,5 +238,5 @@ def test_the_flow_sends_one_for_each_target_and_ends_what_stopped_it(
     ]
     assert ended.thread_ts == fault.ts
     assert format_stable_messages([fault, ended]) == snapshot
-    told = {message.text.split(" · ")[1] for message in slack.messages if message not in (fault, ended)}
-    assert told == {"one", "two"}
+    targets = {message.text.split(" · ")[1] for message in slack.messages if message not in (fault, ended)}
+    assert targets == {"one", "two"}

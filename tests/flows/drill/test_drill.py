@@ -14,22 +14,22 @@ from deployments.demo.configuration import SUITE
 from deployments.demo.drill_page import FAULTS, RIGHT_CASE
 from deployments.demo.faults import PlantedFaults
 from deployments.demo.policies import load_policies, load_vocabulary
-from deployments.triggers.delivery import Delivery, Ignored, NotForUs
+from deployments.triggers.delivery import Delivery, IgnoreReason, NotForUs
 from flows.alerting.send import send_outbox
 from flows.data_folder import open_store
 from flows.digest.flow import notify_missing_drill
-from flows.drill.context import drill_of
+from flows.drill.context import build_drill_context
 from flows.drill.course import notify_failure, store_report
-from flows.drill.receiver import signed_delivery
-from flows.drill.standing import DrillState, standing_of
-from flows.drill.wrong_answer import notifier_of
+from flows.drill.receiver import sign_delivery
+from flows.drill.standing import DrillState, build_standing
+from flows.drill.wrong_answer import build_drill_notifier
 from monitors.alerts.decide import decide
-from monitors.alerts.group import group
-from monitors.alerts.observe import ObservationContext, monitor_fault
-from monitors.alerts.observe import drill as drill_seen
-from monitors.alerts.sender import channel_for
+from monitors.alerts.group import group_items
+from monitors.alerts.observe import ObservationContext, observe_monitor_fault
+from monitors.alerts.observe import observe_drill as drill_seen
+from monitors.alerts.sender import choose_channel
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.render import slack_text
+from monitors.alerts.slack.render import render_alert
 from monitors.config.file import load_config, parse_config
 from monitors.config.sections import DeploySender, DrillSettings
 from monitors.domains.pack import DEFAULT_DOMAINS, load_domain
@@ -67,11 +67,11 @@ FAILED = drill(
 def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_nothing(provider, secret, make):
     """Each sender's form is genuine, and no deploy; signed with another secret it would be refused."""
     at = int(BEGAN.timestamp())
-    signed = signed_delivery(provider, secret, "drill-1", at)
+    signed = sign_delivery(provider, secret, "drill-1", at)
     headers = {name: (value,) for name, value in signed.headers.items()}
     parsed = make().parse(Delivery(headers, signed.body, BEGAN))
     assert isinstance(parsed, NotForUs)
-    assert parsed.why in (Ignored.PING, Ignored.EVENT)
+    assert parsed.why in (IgnoreReason.PING, IgnoreReason.EVENT)
 
 
 @pytest.mark.parametrize("case_id", [*FAULTS, RIGHT_CASE])
@@ -91,22 +91,22 @@ def messages(*, failed: bool):
     title = "Drill failed at the browser: why" if failed else "Drill, no action needed: it came"
     seen = [
         drill_seen(at, title=title, detail="It was tried.", failed=failed),
-        monitor_fault(at, what="DrillMissing", detail="None came."),
+        observe_monitor_fault(at, fault_name="DrillMissing", detail="None came."),
     ]
     settled = decide({}, seen, now=BEGAN, settings=SETTINGS)
-    return group(settled.items, target=DRILL_TARGET, run_id="drill-1", now=BEGAN)
+    return group_items(settled.items, target=DRILL_TARGET, run_id="drill-1", now=BEGAN)
 
 
 @pytest.mark.parametrize("failed", [True, False])
 def test_every_message_about_a_drill_begins_with_the_word(failed):
     """On a lock screen and in the channel; a drill that passed has no button to press, and goes where alerts go."""
     for message in messages(failed=failed):
-        shown = slack_text(message, SETTINGS)
+        shown = render_alert(message, SETTINGS)
         assert shown.text.startswith("Drill")
         assert str(shown.blocks[0]).find("'text': 'Drill") > 0
         if message.kind.value == "drill":
             assert not any(block["type"] == "actions" for block in shown.blocks)
-            assert channel_for(message, SETTINGS) == ("C0MONITOR" if failed else "C0ALERTS")
+            assert choose_channel(message, SETTINGS) == ("C0MONITOR" if failed else "C0ALERTS")
 
 
 def test_no_target_may_have_the_name_of_the_shadow_target():
@@ -140,7 +140,7 @@ DAYS = timedelta(days=1)
 )
 def test_how_drills_stand(report, settings, after, state, text):
     """Proved, failed, overdue or never done: four things that are never mixed up."""
-    stands = standing_of(report, settings, BEGAN + after)
+    stands = build_standing(report, settings, BEGAN + after)
     assert stands.state is state
     assert stands.text.startswith(text)
 
@@ -203,14 +203,14 @@ async def test_where_slack_takes_nothing_now_the_failure_goes_outside_at_once_an
     with Watchdog() as check:
         monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)
         monkeypatch.setenv("LOOKOUT_HEARTBEAT_URL", check.check)
-        done = drill_of(load_config(file), file)
+        done = build_drill_context(load_config(file), file)
         assert await notify_failure(done, FAILED) == ("heartbeat",)
     (ping,) = check.pings
     assert ping.kind == "/fail"
     assert ping.body == snapshot
     assert slack.messages == []
     slack.always = None
-    await send_outbox(notifier_of(done, open_store(done.config)))
+    await send_outbox(build_drill_notifier(done, open_store(done.config)))
     (message,) = slack.messages
     assert message.text.startswith("Drill failed at Slack")
     assert message.channel == "C0MONITOR"

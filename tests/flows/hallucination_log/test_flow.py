@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.data_folder import store_in
+from flows.data_folder import open_store_in
 from monitors.records.incidents import Alert
 from tests import fork_server
 from tests.conftest import ROOT
@@ -74,13 +74,15 @@ def served(config: Path, environment: dict[str, str]) -> Iterator[subprocess.Pop
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def kept(config: Path) -> int:
-    return int(str(store_in(config.parent / ".lookout").query("select count(*) from hallucinations").rows[0][0]))
+def count_entries(config: Path) -> int:
+    return int(
+        str(open_store_in(config.parent / ".lookout").query("select count(*) from hallucinations").rows[0][0])
+    )
 
 
-def told(config: Path) -> int:
+def count_alerted(config: Path) -> int:
     """Entries in all messages."""
-    alerts = store_in(config.parent / ".lookout").query("select record from alerts").rows
+    alerts = open_store_in(config.parent / ".lookout").query("select record from alerts").rows
     return sum(len(Alert.model_validate_json(str(record)).items) for (record,) in alerts)
 
 
@@ -93,7 +95,9 @@ def test_a_line_reaches_slack_by_the_schedule_also_after_a_kill(prefect_environm
             timeout_s=ARRIVES_WITHIN_S,
             what="the first look",
         )
-        wait_until(lambda: kept(config) == 1, timeout_s=ARRIVES_WITHIN_S, what="what was there before is kept")
+        wait_until(
+            lambda: count_entries(config) == 1, timeout_s=ARRIVES_WITHIN_S, what="what was there before is kept"
+        )
         append(config, entry(1))
         wait_until(lambda: len(slack.messages) == 1, timeout_s=ARRIVES_WITHIN_S, what="the first line is told")
     append(config, entry(2))
@@ -103,8 +107,8 @@ def test_a_line_reaches_slack_by_the_schedule_also_after_a_kill(prefect_environm
             timeout_s=ARRIVES_WITHIN_S,
             what="the second line is told after the kill",
         )
-    assert kept(config) == 3
-    assert told(config) == 2, "each once"
+    assert count_entries(config) == 3
+    assert count_alerted(config) == 2, "each once"
 
 
 def append(config: Path, line: str) -> None:
@@ -153,7 +157,9 @@ def test_left_running_a_new_burst_is_a_new_message_and_one_burst_is_one(config, 
             timeout_s=ARRIVES_WITHIN_S,
             what="the first look",
         )
-        wait_until(lambda: kept(config) == 1, timeout_s=ARRIVES_WITHIN_S, what="what was there before is kept")
+        wait_until(
+            lambda: count_entries(config) == 1, timeout_s=ARRIVES_WITHIN_S, what="what was there before is kept"
+        )
         for number in (1, 2, 3):
             append(config, entry(number))
             wait_until(

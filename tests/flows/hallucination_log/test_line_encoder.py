@@ -19,7 +19,7 @@ from monitors.alerts.observe import fingerprint
 from monitors.alerts.redact import redact
 from monitors.records.incidents import IncidentKind
 from monitors.records.logs import BlockedReply, FileMark, HallucinationEntry, LogCursor, LoggedHallucination
-from monitors.sources.logs.entries import read_line
+from monitors.sources.logs.entries import parse_line
 from monitors.sources.logs.tail import NOTHING_READ, LogBatch, LogLine
 from tests.process_tree import descendants
 from warehouse.journal.rows import ANY_ROW, HallucinationRow, QuarantineRow
@@ -77,7 +77,7 @@ def masked(value: JsonValue) -> JsonValue:
 
 def slowly(one: LogLine, *, history_to: int) -> HallucinationRow | QuarantineRow | None:
     """A row built of records, each text masked by the rules whatever the sieve says."""
-    read = read_line(TARGET, one)
+    read = parse_line(TARGET, one)
     if not isinstance(read, HallucinationEntry):
         return None if read is None else QuarantineRow(row=read)
     values = read.reply.model_dump(mode="json", exclude={"ts"})

@@ -11,7 +11,7 @@ import pytest
 from flows.alerting.faults import Fault, notify_fault
 from monitors.errors import SourceUnavailable, WarehouseBusy
 from monitors.records.incidents import Capability, IncidentKind, NotifyReason
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.logs_followed import Followed, entry
 from tests.flows.messages import ALERT_ID
 from tests.servers.slack import Posted, SlackServer
@@ -26,14 +26,14 @@ def slack():
 
 
 @pytest.fixture
-def night(tmp_path, slack):
+def testbed(tmp_path, slack):
     (tmp_path / "data").mkdir()
-    return Night(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR")
+    return AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR")
 
 
 @pytest.fixture
-def followed(tmp_path, night):
-    log = Followed(tmp_path, night)
+def followed(tmp_path, testbed):
+    log = Followed(tmp_path, testbed)
     log.append(entry(-1))
     return log
 
@@ -42,9 +42,9 @@ def about_the_app(slack: SlackServer):
     return [message for message in slack.messages if message.channel == "C0ALERTS"]
 
 
-def reasons(night: Night, kind: IncidentKind) -> list[NotifyReason]:
+def reasons(testbed: AlertingTestbed, kind: IncidentKind) -> list[NotifyReason]:
     """Why each message about incidents of a kind was sent."""
-    return [alert.reason for alert in night.alerts() if alert.kind is kind]
+    return [alert.reason for alert in testbed.alerts() if alert.kind is kind]
 
 
 def shown(messages: Iterable[Posted], folder: Path) -> str:
@@ -80,60 +80,60 @@ async def test_a_new_entry_is_one_message_with_what_a_person_needs(followed, sla
 
 
 async def test_what_stopped_the_follower_is_over_once_it_follows_again_and_others_faults_are_not(
-    followed, slack, night
+    followed, slack, testbed
 ):
     own, other = (
         Fault("WarehouseUnwritable", "no space is left"), Fault("BrowserMissing", "there is no browser"),
     )  # fmt: skip
     await notify_fault(followed.follower().notifier, own)
-    await notify_fault(night.desk(), other)
-    stopped = {one.title for one in night.store.open_incidents("demo")}
+    await notify_fault(testbed.notifier(), other)
+    stopped = {one.title for one in testbed.store.open_incidents("demo")}
     await followed.look()
-    (left,) = night.store.open_incidents("demo")
+    (left,) = testbed.store.open_incidents("demo")
     assert left.owner is Capability.VERIFY
     assert left.title in stopped
     (ended,) = [one for one in about_the_monitor(slack) if "The log is followed again" in json.dumps(one.blocks)]
     assert ended.thread_ts is not None
 
 
-async def test_a_burst_is_one_message_that_grows(followed, slack, night):
+async def test_a_burst_is_one_message_that_grows(followed, slack, testbed):
     await followed.look()
     for number in range(1, 40):
         followed.append(entry(number))
         if number % 13 == 0:
             await followed.look()
-            night.skip(minutes=1)
+            testbed.skip(minutes=1)
     (message,) = about_the_app(slack)
     assert message.edits == 2
     assert "39" in message.text
 
 
 @pytest.mark.parametrize("span", [{"minutes": 31}, {"days": -3}], ids=["later", "the clock was set back"])
-async def test_after_the_time_of_a_burst_a_new_message_rings(followed, slack, night, span):
+async def test_after_the_time_of_a_burst_a_new_message_rings(followed, slack, testbed, span):
     await followed.look()
     followed.append(entry(1))
     await followed.look()
-    night.skip(**span)
+    testbed.skip(**span)
     followed.append(entry(2))
     await followed.look()
     assert len(about_the_app(slack)) == 2
 
 
-async def test_a_follower_that_lives_on_begins_a_message_for_each_burst_and_each_fault(followed, slack, night):
+async def test_a_follower_that_lives_on_begins_a_message_for_each_burst_and_each_fault(followed, slack, testbed):
     """As `lookout watch` does: what it told hours ago is over, and nobody looks there again."""
     watch = followed.follower()
     await watch.poll()
     for number in (1, 2):
         followed.append(entry(number), "no entry\n")
         await watch.poll()
-        night.skip(minutes=29)
+        testbed.skip(minutes=29)
         followed.append(entry(number + 10))
         await watch.poll()
-        night.skip(hours=26)
+        testbed.skip(hours=26)
         followed.path.unlink()
         await watch.poll()
         followed.append(entry(number + 20))
-        night.skip(hours=26)
+        testbed.skip(hours=26)
         await watch.poll()
     assert [message.edits for message in about_the_app(slack)] == [1, 2, 0]
     assert [message.edits for message in about_the_monitor(slack)] == [0] * len(about_the_monitor(slack))
@@ -161,7 +161,7 @@ async def test_personal_data_is_masked_before_it_is_stored(followed, slack):
         )
     )
     await followed.look()
-    everything = "".join(str(row) for row in followed.night.store.query("select * from hallucinations").rows)
+    everything = "".join(str(row) for row in followed.testbed.store.query("select * from hallucinations").rows)
     journal = "".join(file.read_text() for file in (followed.path.parent / "data" / "journal").rglob("*.jsonl"))
     for text in (everything, journal, str(slack.messages)):
         assert "asha.rao" not in text
@@ -170,14 +170,14 @@ async def test_personal_data_is_masked_before_it_is_stored(followed, slack):
 
 
 async def test_raw_texts_are_stored_where_that_is_wished_and_masked_in_the_message_all_the_same(
-    tmp_path, night, slack
+    tmp_path, testbed, slack
 ):
-    followed = Followed(tmp_path, night, store_raw=True)
+    followed = Followed(tmp_path, testbed, store_raw=True)
     followed.append(entry(1, user_text="I am asha.rao@example.org"))
     await followed.look()
     followed.append(entry(2, user_text="I am asha.rao@example.org"))
     await followed.look()
-    assert "asha.rao" in str(followed.night.store.query("select user_text from hallucinations").rows)
+    assert "asha.rao" in str(followed.testbed.store.query("select user_text from hallucinations").rows)
     assert "asha.rao" not in str(slack.messages)
     assert len(slack.messages) == 1
 
@@ -193,16 +193,16 @@ async def test_a_deleted_log_alerts_once_and_recovers_in_its_thread(followed, sl
     await followed.look()
     again = about_the_monitor(slack)[-1]
     assert again.thread_ts == gone.ts
-    faults = reasons(followed.night, IncidentKind.MONITOR_FAULT)
+    faults = reasons(followed.testbed, IncidentKind.MONITOR_FAULT)
     assert (faults[0], faults[-1]) == (NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED)
     assert shown([gone, again], followed.path.parent) == snapshot
     assert len(about_the_app(slack)) == 1
 
 
-async def test_a_log_that_was_never_there_is_told_unless_it_may_be_missing(tmp_path, night, slack):
-    await Followed(tmp_path, night, may_be_missing=True).look()
+async def test_a_log_that_was_never_there_is_told_unless_it_may_be_missing(tmp_path, testbed, slack):
+    await Followed(tmp_path, testbed, may_be_missing=True).look()
     assert slack.messages == []
-    log = Followed(tmp_path, night)
+    log = Followed(tmp_path, testbed)
     await log.look()
     assert len(about_the_monitor(slack)) == 1
     log.append(entry(1))
@@ -214,8 +214,8 @@ async def test_lost_lines_are_told_and_the_next_look_says_nothing_of_them(follow
     await followed.look()
     followed.path.write_text(entry(7) + entry(8))
     await followed.look()
-    (told,) = about_the_monitor(slack)
-    assert "is lost" in json.dumps(told.blocks)
+    (message,) = about_the_monitor(slack)
+    assert "is lost" in json.dumps(message.blocks)
     await followed.look()
     assert len(about_the_monitor(slack)) == 1
     assert followed.stored() == [-1, 7, 8]
@@ -231,22 +231,25 @@ async def test_lines_that_are_no_entries_alert_without_a_word_of_them(followed, 
     assert len(about_the_monitor(slack)) == 1, "nothing new was read: it is neither repeated nor over"
     followed.append(entry(2))
     await followed.look()
-    assert reasons(followed.night, IncidentKind.MONITOR_FAULT) == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
+    assert reasons(followed.testbed, IncidentKind.MONITOR_FAULT) == [
+        NotifyReason.FIRST_SEEN,
+        NotifyReason.RECOVERED,
+    ]
     assert shown(about_the_monitor(slack), followed.path.parent) == snapshot
 
 
-async def test_f23_a_silent_log_alerts_and_ends_with_the_next_entry(followed, slack, night, snapshot):
+async def test_f23_a_silent_log_alerts_and_ends_with_the_next_entry(followed, slack, testbed, snapshot):
     await followed.look()
     for number in range(25):
-        followed.append(entry(number, ts=f"{night.now:%Y-%m-%dT%H:%M:%SZ}"))
+        followed.append(entry(number, ts=f"{testbed.now:%Y-%m-%dT%H:%M:%SZ}"))
         await followed.look()
-        night.skip(minutes=20)
-    night.skip(hours=7)
+        testbed.skip(minutes=20)
+    testbed.skip(hours=7)
     await followed.look()
     assert len(about_the_monitor(slack)) == 1
-    followed.append(entry(99, ts=f"{night.now:%Y-%m-%dT%H:%M:%SZ}"))
+    followed.append(entry(99, ts=f"{testbed.now:%Y-%m-%dT%H:%M:%SZ}"))
     await followed.look()
-    assert reasons(night, IncidentKind.MONITOR_FAULT) == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
+    assert reasons(testbed, IncidentKind.MONITOR_FAULT) == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
     assert shown(about_the_monitor(slack), followed.path.parent) == snapshot
 
 
@@ -258,7 +261,7 @@ async def test_an_application_whose_clock_is_wrong_is_not_called_silent(followed
     assert about_the_monitor(slack) == []
 
 
-async def test_killed_between_keeping_and_telling_the_next_look_tells(followed, slack, night):
+async def test_killed_between_keeping_and_telling_the_next_look_tells(followed, slack, testbed):
     await followed.look()
     followed.append(entry(1))
     followed.follower().reader.poll()
@@ -274,7 +277,7 @@ async def test_killed_between_deciding_and_sending_a_look_that_finds_nothing_new
     await followed.look()
     followed.append(entry(1))
 
-    async def killed(_desk):
+    async def killed(_notifier):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("flows.alerting.pipeline.send_outbox", killed)
@@ -287,16 +290,16 @@ async def test_killed_between_deciding_and_sending_a_look_that_finds_nothing_new
     assert len(about_the_app(slack)) == 1
 
 
-async def test_what_slack_did_not_take_is_tried_again_by_quiet_looks_a_minute_later(followed, slack, night):
+async def test_what_slack_did_not_take_is_tried_again_by_quiet_looks_a_minute_later(followed, slack, testbed):
     await followed.look()
     followed.append(entry(1))
     slack.always = "reset"
     await followed.look()
     await followed.look()
     tries = "select count(*) from receipts where status = 'failed'"
-    assert night.store.query(tries).rows[0][0] == 1, "not at every look"
+    assert testbed.store.query(tries).rows[0][0] == 1, "not at every look"
     slack.always = None
-    night.skip(minutes=2)
+    testbed.skip(minutes=2)
     await followed.look()
     assert len(about_the_app(slack)) == 1
 
@@ -314,10 +317,10 @@ async def test_slack_away_the_message_waits_and_goes_once(followed, slack):
 
 
 async def test_a_log_that_cannot_be_read_is_a_fault_of_the_monitor_and_recovers(
-    tmp_path, night, slack, monkeypatch, snapshot
+    tmp_path, testbed, slack, monkeypatch, snapshot
 ):
     monkeypatch.setattr("flows.hallucination_log.follower.RETRY_AFTER_S", 0.0)
-    followed = Followed(tmp_path, night)
+    followed = Followed(tmp_path, testbed)
     followed.append(entry(1))
     await followed.look()
     followed.path.rename(tmp_path / "kept")
@@ -330,7 +333,7 @@ async def test_a_log_that_cannot_be_read_is_a_fault_of_the_monitor_and_recovers(
     followed.path.unlink()
     (tmp_path / "kept").rename(followed.path)
     await followed.look()
-    assert reasons(night, IncidentKind.MONITOR_FAULT) == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
+    assert reasons(testbed, IncidentKind.MONITOR_FAULT) == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
     assert shown(about_the_monitor(slack), tmp_path) == snapshot
 
 
@@ -338,7 +341,7 @@ async def test_a_warehouse_that_somebody_holds_loses_nothing(followed, slack, mo
     await followed.look()
     followed.append(entry(1))
     monkeypatch.setattr("flows.hallucination_log.follower.LOAD_WAIT_S", 0.0)
-    with followed.night.store.database.held(5), pytest.raises(WarehouseBusy):
+    with followed.testbed.store.database.held(5), pytest.raises(WarehouseBusy):
         await followed.look()
     monkeypatch.undo()
     await followed.look()

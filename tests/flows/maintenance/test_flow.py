@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from flows.clock import utc_now
-from flows.data_folder import store_in
+from flows.data_folder import open_store_in
 from monitors.records.base import Severity
 from tests import fork_server
 from tests.builders import assessment, exchange, gold_case
@@ -55,7 +55,7 @@ def worker(prefect_environment, tmp_path_factory) -> Iterator[fork_server.Proces
 @pytest.fixture
 def night(tmp_path, worker) -> Callable[..., Night]:
     """Run the flow on a data folder with three answers of yesterday."""
-    store = store_in(tmp_path / "data")
+    store = open_store_in(tmp_path / "data")
     for number in range(3):
         case = gold_case(f"case-{number}", severity=Severity.WRONG)
         answer = exchange(case).model_copy(update={"asked_at": utc_now() - timedelta(days=1)})
@@ -76,7 +76,7 @@ def night(tmp_path, worker) -> Callable[..., Night]:
 
 
 def answers(folder: Path) -> list[object]:
-    return [row[0] for row in store_in(folder / "data").query("select visible_text from results").rows]
+    return [row[0] for row in open_store_in(folder / "data").query("select visible_text from results").rows]
 
 
 def states_on(server: str) -> set[tuple[str, str]]:
@@ -114,13 +114,13 @@ def test_a_damaged_file_is_made_anew_told_once_and_over_the_next_night(night, tm
     assert "not a DuckDB file" in said
     assert len(answers(tmp_path)) == 3
     assert night().name == "Sound"
-    store = store_in(tmp_path / "data")
+    store = open_store_in(tmp_path / "data")
     assert [row[0] for row in store.query("select state from incidents").rows] == ["resolved"]
 
 
 @pytest.mark.whole_only
 def test_a_segment_that_is_gone_cannot_be_mended_and_fails_the_flow(night, tmp_path):
-    store_in(tmp_path / "data").load_pending(30)
+    open_store_in(tmp_path / "data").load_pending(30)
     next((tmp_path / "data" / "journal" / "run-1").iterdir()).unlink()
     kind, name, words, said = night()
     assert (kind, name) == ("FAILED", "Damaged")
@@ -164,7 +164,7 @@ def test_by_a_clock_that_was_set_ahead_nothing_ages_out_and_people_hear_of_it(ni
 @pytest.mark.whole_only
 def test_a_file_that_somebody_holds_is_told_and_nothing_is_lost(night, tmp_path, prefect_environment):
     """The stages give up one after the other; telling comes after them, when the file is free again."""
-    store = store_in(tmp_path / "data")
+    store = open_store_in(tmp_path / "data")
     with ThreadPoolExecutor(1) as pool:
         with store.database.held(5):
             going_on = pool.submit(night, "check = false\n", wait_s=0.2)

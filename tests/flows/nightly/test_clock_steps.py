@@ -10,7 +10,7 @@ from flows.nightly.context import previous_due_at
 from flows.nightly.run import NightlyRun
 from monitors.records.incidents import NotifyReason
 from monitors.records.nightly import NightlyReport
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.messages import format_messages
 from tests.flows.nights_graded import Nights, talk
 from tests.monitors.alerts.sightings import NIGHT
@@ -28,7 +28,7 @@ class Clocked(Nights):
         shown = NIGHT + day * DAY + wrong + timedelta(minutes=5)
         due_at: datetime = previous_due_at(shown, self.settings)
         context = self.wired((due_at - NIGHT) // DAY)
-        self.desk.now = shown
+        self.testbed.now = shown
         return await NightlyRun(context).work()
 
 
@@ -36,7 +36,7 @@ class Clocked(Nights):
 def nights(tmp_path):
     (tmp_path / "data").mkdir()
     with SlackServer() as slack:
-        yield Clocked(tmp_path, Night(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
+        yield Clocked(tmp_path, AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
 
 
 COURSES = {
@@ -71,8 +71,8 @@ async def test_a_night_whose_report_is_from_the_future_says_so(nights, snapshot)
     nights.append(talk(2, hours=2 - 48))
     report = await nights.graded_at(2, RIGHT)
     assert (report.read, report.known) == (1, 1)
-    assert [message.channel for message in nights.desk.slack.messages] == ["C0MONITOR"]
+    assert [message.channel for message in nights.testbed.slack.messages] == ["C0MONITOR"]
     after = await nights.graded_at(3, RIGHT)
     assert after.read == 1
-    assert [alert.reason for alert in nights.desk.alerts()] == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
-    assert format_messages(nights.desk.slack.messages) == snapshot
+    assert [alert.reason for alert in nights.testbed.alerts()] == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
+    assert format_messages(nights.testbed.slack.messages) == snapshot

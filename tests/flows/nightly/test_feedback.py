@@ -11,7 +11,7 @@ import pytest
 
 from monitors.sources.traffic.langsmith import LangSmithTrafficSource
 from monitors.sources.traffic.settings import LangSmithTraffic
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.nights_graded import LEAK, TOLD, Nights, file_source, talk
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.langsmith import LangSmithServer
@@ -54,7 +54,9 @@ async def no_pause(_seconds: float) -> None:
 @pytest.fixture
 def nights(tmp_path, slack, langsmith):
     (tmp_path / "data").mkdir()
-    nights = Nights(tmp_path, Night(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"), write_back=True)
+    nights = Nights(
+        tmp_path, AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"), write_back=True
+    )
     settings = {"kind": "langsmith", "project": "bot", "api_url": langsmith.url}
     nights.sources = {
         "smith": LangSmithTrafficSource(LangSmithTraffic.model_validate(settings), key=KEY, sleep=no_pause)
@@ -92,18 +94,18 @@ def _killed(*_: object) -> None:
 
 
 async def test_scores_that_cannot_be_written_are_told_told_over_and_never_lose_the_night(nights, langsmith, slack):
-    langsmith.troubles["/feedback"] = [403] * 50
+    langsmith.faults["/feedback"] = [403] * 50
     report = await nights.grade()
     assert report.sampled == 3
     assert nights.loaded("select count(*) from nightly_runs") == [(1,)]
-    (told,) = [message for message in slack.messages if message.channel == "C0MONITOR"]
-    assert "could be written back" in json.dumps(told.blocks)
-    assert KEY not in json.dumps(told.blocks)
-    langsmith.troubles.clear()
+    (fault_message,) = [message for message in slack.messages if message.channel == "C0MONITOR"]
+    assert "could be written back" in json.dumps(fault_message.blocks)
+    assert KEY not in json.dumps(fault_message.blocks)
+    langsmith.faults.clear()
     langsmith.runs.append(run(4 * 3600, TOLD))
     await nights.grade(1)
     over = [message for message in slack.messages if message.channel == "C0MONITOR"][-1]
-    assert (over.thread_ts, "could be written back." in json.dumps(over.blocks)) == (told.ts, True)
+    assert (over.thread_ts, "could be written back." in json.dumps(over.blocks)) == (fault_message.ts, True)
 
 
 async def test_nothing_is_written_unless_that_is_wished(nights, langsmith):

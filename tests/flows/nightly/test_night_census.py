@@ -9,7 +9,7 @@ import pytest
 
 from monitors.records.incidents import NotifyReason
 from monitors.records.nightly import CensusKind
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.messages import format_messages
 from tests.flows.nights_graded import LEAK, LEAKED, TOLD, Nights, file_source, stable_report, talk
 from tests.monitors.alerts.sightings import NIGHT
@@ -28,7 +28,9 @@ def slack():
 def nights(tmp_path, slack):
     """A night as most have it: ten conversations are sampled."""
     (tmp_path / "data").mkdir()
-    return Nights(tmp_path, Night(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"), sampling={})
+    return Nights(
+        tmp_path, AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"), sampling={}
+    )
 
 
 def day(number: int, count: int, errors: int, reply: str = ERROR) -> list[str]:
@@ -69,10 +71,10 @@ async def test_every_conversation_is_counted_whatever_was_sampled(nights, snapsh
 async def test_what_was_counted_outlives_the_note_and_holds_nothing_personal(nights):
     nights.append(*day(0, 50, 3, LEAK))
     report = await nights.grade()
-    nights.desk.store.load_pending(5)
+    nights.testbed.store.load_pending(5)
     assert (await nights.grade()).census == report.census
     assert report.census_of(CensusKind.DISCLOSURE).found == 3
-    assert LEAKED.encode() not in nights.everything_kept()
+    assert LEAKED.encode() not in nights.stored_bytes()
 
 
 async def test_an_error_burst_is_one_alert_and_over_when_it_is_over(nights, slack, snapshot):
@@ -84,9 +86,9 @@ async def test_an_error_burst_is_one_alert_and_over_when_it_is_over(nights, slac
     for value in ("140 of 552", "25.4 %", "2026-03-02 07:26", "2026-03-02 09:45 UTC", "0 of 1,104", "talk-20206"):
         assert value in shown(burst)
     assert over.thread_ts == burst.ts
-    assert [alert.reason for alert in nights.desk.alerts()] == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
+    assert [alert.reason for alert in nights.testbed.alerts()] == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
     assert format_messages([burst, over]) == snapshot
-    assert nights.desk.store.open_incidents("demo") == ()
+    assert nights.testbed.store.open_incidents("demo") == ()
 
 
 async def test_a_burst_of_errors_is_no_second_drift(nights, slack):
@@ -118,7 +120,7 @@ async def test_one_of_many_that_is_not_seen_in_a_small_night_is_not_over(nights,
     for number, (count, errors) in enumerate(((552, 5), (40, 0), (600, 0))):
         nights.append(*day(number, count, errors))
         await nights.grade(number)
-        standing = nights.desk.store.open_incidents("demo")
+        standing = nights.testbed.store.open_incidents("demo")
         assert len(standing) == (1 if number < 2 else 0)
     assert " 640 " in shown(about_the_app(slack)[-1])
 
@@ -130,7 +132,7 @@ async def test_what_cannot_be_read_is_not_over(nights, slack, tmp_path):
     nights.sources["other"] = file_source(tmp_path / "away.jsonl")
     nights.append(*day(1, 552, 0))
     assert (await nights.grade(1)).interrupted
-    assert [one.case_id for one in nights.desk.store.open_incidents("demo")][:1] == ["live-traffic:error_leak"]
+    assert [one.case_id for one in nights.testbed.store.open_incidents("demo")][:1] == ["live-traffic:error_leak"]
 
 
 async def test_refusals_alert_when_there_are_many_more_than_usual_and_recover(nights, slack, snapshot):
@@ -139,7 +141,7 @@ async def test_refusals_alert_when_there_are_many_more_than_usual_and_recover(ni
     for number, refusals in enumerate((9, 11, 8, 60, 63, 10)):
         nights.append(*day(number, 300, refusals, refused))
         await nights.grade(number)
-        assert len(nights.desk.store.open_incidents("demo")) == (1 if number in {3, 4} else 0)
+        assert len(nights.testbed.store.open_incidents("demo")) == (1 if number in {3, 4} else 0)
     first, again, over = about_the_app(slack)
     assert "60 of 300" in shown(first)
     assert "28 of 900" in shown(first)

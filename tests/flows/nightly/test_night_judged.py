@@ -10,7 +10,7 @@ from flows.nightly.format import format_nightly
 from monitors.records.estimates import RateEstimate, RateUnknown
 from monitors.records.incidents import IncidentKind, NotifyReason
 from monitors.records.runs import JudgeState
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.judged_run import judge_at, with_key
 from tests.flows.messages import format_messages
 from tests.flows.nights_graded import LEAK, TOLD, Nights, stable_report, talk
@@ -38,7 +38,7 @@ def provider():
 def nights(tmp_path, slack, monkeypatch):
     (tmp_path / "data").mkdir()
     with_key(monkeypatch)
-    return Nights(tmp_path, Night(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
+    return Nights(tmp_path, AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
 
 
 def asked(number: int, reply: str = TOLD, **changes: object) -> str:
@@ -113,7 +113,7 @@ async def test_a_fooled_judges_grades_are_void_alert_once_and_count_for_nothing(
         fooled.judge.passes_all = False
         nights.append(asked(50, hours=-3))
         await nights.grade(1)
-    void = [alert.reason for alert in nights.desk.alerts() if alert.kind is IncidentKind.JUDGE_VOID]
+    void = [alert.reason for alert in nights.testbed.alerts() if alert.kind is IncidentKind.JUDGE_VOID]
     assert void == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
     assert format_messages(slack.messages) == snapshot
 

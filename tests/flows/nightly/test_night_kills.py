@@ -13,7 +13,7 @@ import pytest
 
 from flows.nightly.run import NightlyRun
 from monitors.records.estimates import RateEstimate
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.judged_run import judge_at, with_key
 from tests.flows.nights_graded import LEAK, TOLD, Nights, talk
 from tests.servers.anthropic import AnthropicServer
@@ -38,7 +38,7 @@ def nights(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     with_key(monkeypatch)
     with SlackServer() as slack, AnthropicServer() as provider:
-        nights = Nights(tmp_path, Night(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
+        nights = Nights(tmp_path, AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
         settings = {"deadline_s": 60, "try_s": 30, "tries": 2, "most_pause_s": 1, "batch_poll_s": 0.05}
         nights.judge = settings | judge_at(provider)
         yield nights
@@ -57,47 +57,47 @@ def test_killed_at_random_points_it_comes_to_one_report_and_each_message_once(ni
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 15})}
     )
     nights.append(*(conversation(number) for number in range(40)))
-    chance, killed, drawn = random.Random(seed), 0, set[tuple[str, ...]]()
+    chance, killed, samples = random.Random(seed), 0, set[tuple[str, ...]]()
     for attempt in range(4 * KILLS):
         last = killed >= KILLS
-        if drawn:
+        if samples:
             nights.append(conversation(100 + attempt))
         _as_another_process(nights, attempt)
         status = os.waitpid(_worker(nights, None if last else chance.randrange(1, 9)).process, 0)[1]
         killed += os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         if nights_rows(nights):
-            drawn.add(nights_rows(nights))
+            samples.add(nights_rows(nights))
         if last:
             assert status == 0
             break
     assert killed >= KILLS
-    assert len(drawn) == 1, "what was drawn stays drawn"
+    assert len(samples) == 1, "what was drawn stays drawn"
     report = asyncio.run(nights.grade())
     assert (report.read, report.known, report.sampled) == (40, 0, 15)
     assert report.graded_by.startswith("rules+"), "that the judge spoke is not forgotten"
     assert isinstance(report.failed, RateEstimate)
-    assert (report.failed.graded, report.judging.judged + _leaks(drawn)) == (15, 15)
+    assert (report.failed.graded, report.judging.judged + _leaks(samples)) == (15, 15)
     assert nights.loaded("select count(*) from nightly_runs") == [(1,)]
     graded = nights.loaded("select case_id, count(*) from assessments group by 1")
-    assert {str(case).partition(":")[0] for case, _ in graded} == set(next(iter(drawn)))
-    told = Counter(message.text for message in nights.desk.slack.messages)
-    assert set(told.values()) <= {1}
+    assert {str(case).partition(":")[0] for case, _ in graded} == set(next(iter(samples)))
+    message_counts = Counter(message.text for message in nights.testbed.slack.messages)
+    assert set(message_counts.values()) <= {1}
 
 
 def _as_another_process(nights: Nights, attempt: int) -> None:
     """Segments of two processes never have one name, and time goes by in between."""
-    nights.desk.skip(seconds=30)
-    nights.desk.store = store_in(nights.folder / "data", seed=100 + attempt, clock=nights.desk)
+    nights.testbed.skip(seconds=30)
+    nights.testbed.store = store_in(nights.folder / "data", seed=100 + attempt, clock=nights.testbed)
 
 
-def _leaks(drawn: set[tuple[str, ...]]) -> int:
-    return sum(int(one.removeprefix("talk-")) % 10 == 0 for one in next(iter(drawn)))
+def _leaks(samples: set[tuple[str, ...]]) -> int:
+    return sum(int(one.removeprefix("talk-")) % 10 == 0 for one in next(iter(samples)))
 
 
 def nights_rows(nights: Nights) -> tuple[str, ...]:
     """The ids that the journal holds as drawn."""
-    kept = NightlyRun(nights.wired())._checkpoint
-    return tuple(sorted(row.id for row in kept.sample()))
+    checkpoint = NightlyRun(nights.wired())._checkpoint
+    return tuple(sorted(row.id for row in checkpoint.sample()))
 
 
 def _worker(nights: Nights, dies_at: int | None):

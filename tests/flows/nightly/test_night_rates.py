@@ -17,7 +17,7 @@ from monitors.records.nightly import NightlyReport
 from monitors.records.operator_actions import HumanLabel
 from monitors.records.reviews import AnswerVerdict, LabelSource
 from monitors.records.runs import JudgeState
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.judged_run import HOME_RIGHT, home, judge_at, with_key
 from tests.flows.messages import format_messages
 from tests.flows.nights_graded import LEAK, TOLD, Nights, stable_report, talk
@@ -48,7 +48,7 @@ def provider():
 def nights(tmp_path, slack, monkeypatch):
     (tmp_path / "data").mkdir()
     with_key(monkeypatch)
-    return Nights(tmp_path, Night(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
+    return Nights(tmp_path, AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
 
 
 def with_judge(nights: Nights, provider: AnthropicServer, **changes: object) -> None:
@@ -157,17 +157,17 @@ def course(tmp_path_factory):
     (folder / "data").mkdir()
     with SlackServer() as slack, AnthropicServer() as provider, pytest.MonkeyPatch.context() as patch:
         with_key(patch)
-        nights = Nights(folder, Night(folder / "data", slack, slack_monitor_channel="C0MONITOR"))
+        nights = Nights(folder, AlertingTestbed(folder / "data", slack, slack_monitor_channel="C0MONITOR"))
         with_judge(nights, provider)
 
         async def grade_all() -> list[GradedNight]:
             graded = []
             for number, night in enumerate(COURSE):
                 provider.always, provider.judge.passes_all = night.fault, night.passes_all
-                messages, alerts = len(slack.messages), len(nights.desk.alerts())
+                messages, alerts = len(slack.messages), len(nights.testbed.alerts())
                 a_night(nights, number, wrong=night.wrong)
                 report = await nights.grade(number)
-                graded.append(GradedNight(report, slack.messages[messages:], nights.desk.alerts()[alerts:]))
+                graded.append(GradedNight(report, slack.messages[messages:], nights.testbed.alerts()[alerts:]))
             return graded
 
         yield asyncio.run(grade_all())
@@ -300,7 +300,7 @@ async def test_reviews_correct_the_next_nights_rate_though_all_was_sampled(night
 
 def _review(nights: Nights, report) -> None:
     """A person looks at every answer, as `lookout review` keeps it."""
-    nights.desk.store.load_pending(5)
+    nights.testbed.store.load_pending(5)
     rows = nights.loaded(f"select case_id from assessments where run_id = '{report.run_id}'")
     labels = [
         LabelRow(
@@ -321,4 +321,4 @@ def _review(nights: Nights, report) -> None:
         )
         for number, (case_id,) in enumerate(rows)
     ]
-    nights.desk.store.journal.append(labels, run_id=None)
+    nights.testbed.store.journal.append(labels, run_id=None)

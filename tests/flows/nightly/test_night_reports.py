@@ -16,7 +16,7 @@ from monitors.config.file import parse_config
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind
 from monitors.records.runs import JudgeState
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.judged_run import judge_at, with_key
 from tests.flows.nights_graded import TOLD, Nights, stable_report, talk
 from tests.monitors.alerts.sightings import NIGHT
@@ -90,7 +90,7 @@ def nights(tmp_path, slack, monkeypatch):
     (tmp_path / "data").mkdir()
     with_key(monkeypatch)
     known_suite(tmp_path)
-    return Nights(tmp_path, Night(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
+    return Nights(tmp_path, AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
 
 
 def judged_at(provider: AnthropicServer, **settings: Any) -> dict[str, Any]:
@@ -178,7 +178,7 @@ async def test_personal_data_in_issue_steps_and_report_is_not_stored(nights: Nig
     calls = [{"name": "search", "arguments": {"q": f"mail of {mail}"}}]
     nights.append(job(1, GOOD | {"recommended_fix": f"Ask {mail}."}, issue_body=f"Says {mail}.", steps=calls))
     await nights.grade()
-    assert b"asha.verma.1987" not in nights.everything_kept()
+    assert b"asha.verma.1987" not in nights.stored_bytes()
 
 
 async def test_a_night_reads_production_s_export_with_production_s_key(tmp_path, slack, provider, monkeypatch):

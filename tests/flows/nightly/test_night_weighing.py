@@ -36,8 +36,8 @@ def weighed(*replies: str) -> NightlyEstimates:
     grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.WRONG)
     said = {"talk": [turn.result.assessment for turn in grader.turns(one, one, "night-1")]}
     strata = (StratumCount(stratum="all", conversations=10, sampled=1),)
-    drawn = [SampledConversation(conversation=one, stratum="all", inclusion_probability=0.1)]
-    return NightlyEstimates(strata, drawn, said)
+    sampled = [SampledConversation(conversation=one, stratum="all", inclusion_probability=0.1)]
+    return NightlyEstimates(strata, sampled, said)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def severe_of(*replies: str, severity: Severity = Severity.WRONG, gold: tuple[Go
     talks = [conversation(reply).model_copy(update={"id": f"t{number}"}) for number, reply in enumerate(replies)]
     said = {one.id: [turn.result.assessment for turn in grader.turns(one, one, "night-1")] for one in talks}
     strata = (StratumCount(stratum="all", conversations=1_000, sampled=len(talks)),)
-    drawn = [SampledConversation(conversation=one, stratum="all", inclusion_probability=0.01) for one in talks]
-    return NightlyEstimates(strata, drawn, said, disclosing=(30, 1_000)).severe()
+    sampled = [SampledConversation(conversation=one, stratum="all", inclusion_probability=0.01) for one in talks]
+    return NightlyEstimates(strata, sampled, said, disclosing=(30, 1_000)).severe()
 
 
 @pytest.mark.parametrize(("gold", "row"), [((), "traffic"), ((GOLD,), "case")], ids=["unknown", "of the suite"])

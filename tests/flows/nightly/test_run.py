@@ -15,7 +15,7 @@ from monitors.errors import SourceUnavailable
 from monitors.records.estimates import RateEstimate
 from monitors.records.incidents import IncidentKind, NotifyReason
 from monitors.sources.privacy import PrivacyMode
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.flows.messages import format_messages
 from tests.flows.nights_graded import LEAK, LEAKED, TOLD, Nights, file_source, stable_report, talk
 from tests.servers.slack import SlackServer
@@ -32,7 +32,7 @@ def slack():
 @pytest.fixture
 def nights(tmp_path, slack):
     (tmp_path / "data").mkdir()
-    return Nights(tmp_path, Night(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
+    return Nights(tmp_path, AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
 
 
 def about_the_app(slack: SlackServer):
@@ -62,19 +62,19 @@ async def test_what_stopped_a_night_is_over_once_a_later_one_is_graded_and_not_b
     """A verification that ran well in between knows nothing of it."""
     nights.append(*(talk(number) for number in range(20)))
     await notify_fault(nights.wired().notifier, Fault("SourceUnavailable", "the bucket is away"))
-    verified = nights.desk.desk("run-1")
-    nights.desk.now += timedelta(hours=1)
+    verified = nights.testbed.notifier("run-1")
+    nights.testbed.now += timedelta(hours=1)
     scope = ResolutionScope(
         target="demo",
         run_id="run-1",
-        began_at=nights.desk.now,
-        ended_at=nights.desk.now,
+        began_at=nights.testbed.now,
+        ended_at=nights.testbed.now,
         cleared=frozenset({IncidentKind.MONITOR_FAULT}),
     )
     await notify(verified, [], scope=scope)
-    (stopped,) = nights.desk.store.open_incidents("demo")
+    (stopped,) = nights.testbed.store.open_incidents("demo")
     await nights.grade(1)
-    assert stopped.fingerprint not in {one.fingerprint for one in nights.desk.store.open_incidents("demo")}
+    assert stopped.fingerprint not in {one.fingerprint for one in nights.testbed.store.open_incidents("demo")}
     (ended,) = [one for one in about_the_monitor(slack) if "could be graded again" in shown(one)]
     assert ended.thread_ts == about_the_monitor(slack)[0].ts
 
@@ -113,7 +113,7 @@ async def test_graded_again_it_is_the_stored_report_and_no_second_message(nights
 async def test_graded_again_when_the_journal_was_packed_it_is_the_stored_report(nights):
     nights.append(talk(1))
     first = await nights.grade()
-    nights.desk.store.load_pending(5)
+    nights.testbed.store.load_pending(5)
     for segment in (nights.folder / "data" / "journal").rglob(f"*{first.run_id}*/*"):
         segment.unlink()
     assert await nights.grade() == first
@@ -187,9 +187,9 @@ async def test_nothing_personal_is_kept_anywhere_or_sent(nights, slack, mode):
     report = await nights.grade()
     assert (report.read, report.issue_count) == (2, 1)
     stored = nights.loaded("select record from conversations where record is not null")
-    nights.desk.store.load_pending(5)
-    everything = nights.everything_kept()
-    said = f"{slack.messages} {report} {stored} {nights.desk.printed.getvalue()}"
+    nights.testbed.store.load_pending(5)
+    everything = nights.stored_bytes()
+    said = f"{slack.messages} {report} {stored} {nights.testbed.printed.getvalue()}"
     assert "mail" in said
     for secret in PLANTED:
         assert secret.encode() not in everything
@@ -216,7 +216,7 @@ async def test_disclosures_are_one_incident_of_their_kind_with_their_share_in_it
     assert (report.kinds[0].kind.value, report.kinds[0].failures) == ("pii_disclosure", 10)
     nights.append(talk(200, LEAK, hours=-5))
     await nights.grade(1)
-    assert [one.kind for one in nights.desk.store.incidents("demo").values()] == [IncidentKind.CASE_FAILURE]
+    assert [one.kind for one in nights.testbed.store.incidents("demo").values()] == [IncidentKind.CASE_FAILURE]
 
 
 async def test_a_week_without_it_a_kind_of_failure_is_over(nights, slack, snapshot):
@@ -229,15 +229,15 @@ async def test_a_week_without_it_a_kind_of_failure_is_over(nights, slack, snapsh
     last = about_the_app(slack)[-1]
     assert format_messages([last]) == snapshot
     assert last.thread_ts == about_the_app(slack)[0].ts
-    assert nights.desk.store.open_incidents("demo") == ()
+    assert nights.testbed.store.open_incidents("demo") == ()
 
 
 async def test_an_empty_night_alerts_and_recovers_with_the_next(nights, slack, snapshot):
     nights.append(talk(1, hours=-5))
     await nights.grade()
-    assert [alert.reason for alert in nights.desk.alerts()] == [NotifyReason.FIRST_SEEN]
+    assert [alert.reason for alert in nights.testbed.alerts()] == [NotifyReason.FIRST_SEEN]
     await nights.grade(1)
-    assert [alert.reason for alert in nights.desk.alerts()] == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
+    assert [alert.reason for alert in nights.testbed.alerts()] == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
     assert format_messages(about_the_monitor(slack)) == snapshot
 
 
@@ -301,8 +301,8 @@ async def test_one_unusable_item_is_told_in_its_own_night_alone(nights, slack):
         nights.append(talk(number, hours=-24 * number + 2))
         if number == 3:
             nights.append("{no json\n", talk(90, hours=-24 * number + 2, turns=[{"question": "q"}]))
-    told = [(await nights.grade(number)).issue_count for number in range(12)]
-    assert told == [0, 0, 0, 2, *[0] * 8]
+    issue_counts = [(await nights.grade(number)).issue_count for number in range(12)]
+    assert issue_counts == [0, 0, 0, 2, *[0] * 8]
     first, over = (message for message in about_the_monitor(slack) if "used" in shown(message))
     assert over.thread_ts == first.ts
 

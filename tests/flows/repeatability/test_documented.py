@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from flows.repeatability.format import format_repeatability
-from monitors.gate.repeatability import repeatability
+from monitors.gate.repeatability import compute_repeatability
 from monitors.gate.settings import GateSettings
 from tests.monitors.gate.noisy_suites import facts_of, noisy_suite
 
@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "gate.md"
 def documented() -> str:
     """A week of nights over 60 cases of which about one asking in 250 fails by chance, at the default gate."""
     noisy = noisy_suite(Random(10), severe=20, others=40, mean=0.004, concentration=2, builds=7)
-    found = repeatability(facts_of(noisy.suite), noisy.suite, noisy.repeats, GateSettings(), Random(10))
+    found = compute_repeatability(facts_of(noisy.suite), noisy.suite, noisy.repeats, GateSettings(), Random(10))
     return "\n".join(format_repeatability(found.model_copy(update={"sessions": 7})))
 
 

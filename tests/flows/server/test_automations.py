@@ -106,8 +106,8 @@ async def test_a_run_that_does_not_come_and_one_whose_process_is_gone_are_told(c
     sent.raise_for_status()
 
     def both() -> bool:
-        told = " ".join(message.text for message in slack.messages)
-        return expected.deployment in told and run.name in told
+        sent_text = " ".join(message.text for message in slack.messages)
+        return expected.deployment in sent_text and run.name in sent_text
 
     assert await asyncio.to_thread(slack.wait_until, both, 120.0)
     assert (await client.read_flow_run(run.id)).state_name == "Crashed"

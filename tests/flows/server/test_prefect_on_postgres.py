@@ -160,6 +160,8 @@ def test_a_scheduled_flow_runs_and_postgres_has_it(database, tmp_path):
         wait_until(lambda: scheduled_runs(api), timeout_s=PATIENCE_S, what="a scheduled run ends", every_s=0.5)
         (run, *_) = scheduled_runs(api)
     assert run["state_type"] == "COMPLETED", run["state"]
-    kept = asyncio.run(in_the_database(database, "select state_type::text from flow_run where id = $1", run["id"]))
-    assert kept == "COMPLETED"
+    stored_state = asyncio.run(
+        in_the_database(database, "select state_type::text from flow_run where id = $1", run["id"])
+    )
+    assert stored_state == "COMPLETED"
     assert not list((tmp_path / "prefect").glob("*.db")), "nothing is in SQLite"

@@ -42,10 +42,10 @@ def test_the_second_run_is_held_against_the_first_and_names_what_broke(tmp_path)
     first = recorded_run(tmp_path, commit="aaa")
     assert (first.verdict, first.comparison) == (Verdict.PASS, None)
     second = recorded_run(tmp_path, wrong=7, commit="bbb")
-    told = second.comparison
-    assert (told.baseline_run_id, told.baseline_commit, told.shared) == (first.run_id, "aaa", 60)
-    assert told.newly_failing == tuple(f"case-{n}" for n in range(7))
-    assert told.p_value < 0.05
+    comparison = second.comparison
+    assert (comparison.baseline_run_id, comparison.baseline_commit, comparison.shared) == (first.run_id, "aaa", 60)
+    assert comparison.newly_failing == tuple(f"case-{n}" for n in range(7))
+    assert comparison.p_value < 0.05
     assert second.verdict is Verdict.FAIL
 
 
@@ -59,7 +59,7 @@ def test_a_failed_run_and_one_of_a_pull_request_are_nobodys_baseline(tmp_path):
 
 def test_another_suite_is_not_compared_and_says_so(tmp_path):
     recorded_run(tmp_path, commit="aaa")
-    told = recorded_run(tmp_path, cases=CASES[:50], commit="bbb").comparison
-    assert len(told.refused) == 1
-    assert told.refused[0].startswith("the suite was ")
-    assert told.shared == 0
+    comparison = recorded_run(tmp_path, cases=CASES[:50], commit="bbb").comparison
+    assert len(comparison.refused) == 1
+    assert comparison.refused[0].startswith("the suite was ")
+    assert comparison.shared == 0

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from monitors.alerts.decide import decide
-from monitors.alerts.group import group
+from monitors.alerts.group import group_items
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.render import slack_text
-from monitors.alerts.terminal import plain_text
+from monitors.alerts.slack.render import render_alert
+from monitors.alerts.terminal import format_plain_text
 from monitors.records.base import Blame, Finding, Severity
 from monitors.records.grades import JUDGE, Abstained, CaseOutcome, Judged
 from monitors.records.incidents import IncidentKind
@@ -39,9 +39,9 @@ def key(monkeypatch):
     with_key(monkeypatch)
 
 
-def judged(told, case_id):
+def judged(judged_run, case_id):
     """The judge's grade of a case."""
-    return next((grade for grade in told.of(case_id).grades if grade.grader == JUDGE), None)
+    return next((grade for grade in judged_run.of(case_id).grades if grade.grader == JUDGE), None)
 
 
 @pytest.mark.parametrize(
@@ -51,36 +51,38 @@ def judged(told, case_id):
 )
 async def test_the_scope_says_which_answers_a_judge_grades_beside_the_rules(tmp_path, scope, asked):
     with AnthropicServer() as server:
-        told = await run_of(configured(tmp_path, CASES, **judge_at(server, **scope)), REPLIES)
-    assert sorted(case.id for case in CASES if judged(told, case.id)) == asked
-    assert told.passed == ["parcel", "lamp"]
-    assert told.of("deposit").outcome is CaseOutcome.FAILED
-    assert told.report.judging is not None
-    assert (told.report.judging.to_confirm, told.report.judging.disputed) == (len(asked), 0)
+        judged_run = await run_of(configured(tmp_path, CASES, **judge_at(server, **scope)), REPLIES)
+    assert sorted(case.id for case in CASES if judged(judged_run, case.id)) == asked
+    assert judged_run.passed == ["parcel", "lamp"]
+    assert judged_run.of("deposit").outcome is CaseOutcome.FAILED
+    assert judged_run.report.judging is not None
+    assert (judged_run.report.judging.to_confirm, judged_run.report.judging.disputed) == (len(asked), 0)
 
 
 async def test_a_disagreement_is_inconclusive_alerts_unconfirmed_and_shows_both_verdicts(tmp_path, snapshot):
     many = [gold_case(f"more-{n}", gold=f"{n + 2} months", severity=Severity.PAGE) for n in range(40)]
     replies = [REPLIES[0], *((case, f"It is {case.gold}. [Source: A, 1]") for case in many)]
     with AnthropicServer(judge=RuleJudge(rejects=[DISAGREES])) as server:
-        told = await run_of(configured(tmp_path, [SEVERE, *many], **judge_at(server)), replies)
-    assert told.report.verdict is Verdict.INCONCLUSIVE
-    assert [(r.kind, r.case_ids) for r in told.report.reasons if r.decisive] == [(ReasonKind.DISPUTED, ("parcel",))]
-    assert told.report.coverage.graded == 40, "far above the floor"
-    found = told.of("parcel")
+        judged_run = await run_of(configured(tmp_path, [SEVERE, *many], **judge_at(server)), replies)
+    assert judged_run.report.verdict is Verdict.INCONCLUSIVE
+    assert [(r.kind, r.case_ids) for r in judged_run.report.reasons if r.decisive] == [
+        (ReasonKind.DISPUTED, ("parcel",))
+    ]
+    assert judged_run.report.coverage.graded == 40, "far above the floor"
+    found = judged_run.of("parcel")
     assert (found.outcome, found.factual_match, found.unconfirmed) == (CaseOutcome.UNGRADED, Finding.UNGRADED, True)
     verdicts = [
         grade.passed for grade in found.grades if isinstance(grade, Judged) and grade.aspect == "factual_match"
     ]
     assert verdicts == [True, False]
-    [alerted] = told.told(IncidentKind.CASE_FAILURE)
+    [alerted] = judged_run.observations_of(IncidentKind.CASE_FAILURE)
     assert (alerted.unconfirmed, alerted.severity, alerted.failure_kind) == (True, Severity.PAGE, None)
     now = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
     alerted = alerted.model_copy(update={"run_id": "run-7", "seen_at": now})
     decision = decide({}, [alerted], now=now, settings=AlertSettings())
-    [alert] = group(decision.items, target="demo", run_id="run-7", now=now)
-    assert plain_text(alert, AlertSettings()) == snapshot
-    assert slack_text(alert, AlertSettings()).blocks == snapshot
+    [alert] = group_items(decision.items, target="demo", run_id="run-7", now=now)
+    assert format_plain_text(alert, AlertSettings()) == snapshot
+    assert render_alert(alert, AlertSettings()).blocks == snapshot
 
 
 async def test_a_quorum_of_three_confirms(tmp_path):
@@ -94,21 +96,21 @@ async def test_a_quorum_of_three_confirms(tmp_path):
             AnthropicServer(judge=judges[1]) as b,
             AnthropicServer(judge=judges[2]) as c,
         ):
-            told = await run_of(configured(folder, CASES, **judge_at(a, b, c)), REPLIES[:1])
-        assert told.of("parcel").outcome is outcome
-        assert told.of("parcel").is_disputed == (strict == 2)
+            judged_run = await run_of(configured(folder, CASES, **judge_at(a, b, c)), REPLIES[:1])
+        assert judged_run.of("parcel").outcome is outcome
+        assert judged_run.of("parcel").is_disputed == (strict == 2)
 
 
 async def test_what_no_judge_confirmed_is_ungraded_and_no_fault_of_the_application(tmp_path):
     with AnthropicServer() as server:
         server.always = "402"
         request = configured(tmp_path, CASES, **judge_at(server))
-        told = await run_of(request, REPLIES)
-        found = told.of("parcel")
+        judged_run = await run_of(request, REPLIES)
+        found = judged_run.of("parcel")
         assert (found.outcome, found.blame) == (CaseOutcome.UNGRADED, Blame.MONITOR)
-        assert isinstance(judged(told, "parcel"), Abstained)
+        assert isinstance(judged(judged_run, "parcel"), Abstained)
         assert not found.unconfirmed
-        assert told.report.verdict is not Verdict.PASS
+        assert judged_run.report.verdict is not Verdict.PASS
         server.behave()
         again = await run_of(request.model_copy(update={"fresh": False}), [])
         asked = len(server.messages)
@@ -121,7 +123,7 @@ async def test_a_confirmation_waits_for_its_group_and_an_open_severe_answer_does
     more = [gold_case(f"more-{n}", gold=f"{n + 2} months", severity=Severity.PAGE) for n in range(6)]
     replies = [(case, f"It is {case.gold}. [Source: A, 1]") for case in more]
     with AnthropicServer() as server:
-        told = await run_of(configured(tmp_path, more, **judge_at(server, batch_size=3)), replies)
-    assert told.passed == [case.id for case in more]
-    assert told.report.judging is not None
-    assert told.report.judging.groups == 2
+        judged_run = await run_of(configured(tmp_path, more, **judge_at(server, batch_size=3)), replies)
+    assert judged_run.passed == [case.id for case in more]
+    assert judged_run.report.judging is not None
+    assert judged_run.report.judging.groups == 2

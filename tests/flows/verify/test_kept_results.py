@@ -14,29 +14,29 @@ def unanswered(name: str) -> CaseResult:
 
 
 def test_results_come_back_as_they_were_in_the_order_in_which_they_came():
-    told = [case_result(gold_case("b")), unanswered("a"), case_result(gold_case("c"))]
-    kept = PackedResults()
-    for one in told:
-        kept.put(one)
-    assert list(kept) == told
-    assert (len(kept), kept[1], kept[-1], list(kept[:2])) == (3, told[1], told[2], told[:2])
-    assert kept.keys == (("b", 0), ("a", 0), ("c", 0))
+    original = [case_result(gold_case("b")), unanswered("a"), case_result(gold_case("c"))]
+    packed = PackedResults()
+    for one in original:
+        packed.put(one)
+    assert list(packed) == original
+    assert (len(packed), packed[1], packed[-1], list(packed[:2])) == (3, original[1], original[2], original[:2])
+    assert packed.keys == (("b", 0), ("a", 0), ("c", 0))
 
 
 def test_a_later_result_takes_the_place_of_the_one_before_it():
-    kept = PackedResults()
-    kept.put(unanswered("a"))
-    assert not kept.has_answers
-    assert [type(one.result) for one in kept] == [NoAnswer]
-    kept.put(case_result(gold_case("a")))
-    assert kept.has_answers
-    assert [type(one.result) for one in kept] == [Exchange]
+    packed = PackedResults()
+    packed.put(unanswered("a"))
+    assert not packed.has_answers
+    assert [type(one.result) for one in packed] == [NoAnswer]
+    packed.put(case_result(gold_case("a")))
+    assert packed.has_answers
+    assert [type(one.result) for one in packed] == [Exchange]
 
 
 def test_a_look_that_has_begun_is_not_disturbed_by_what_comes():
-    kept = PackedResults()
-    kept.put(unanswered("a"))
-    looking = iter(kept)
-    kept.put(unanswered("b"))
+    packed = PackedResults()
+    packed.put(unanswered("a"))
+    looking = iter(packed)
+    packed.put(unanswered("b"))
     assert [one.case.id for one in looking] == ["a"]
-    assert [one.case.id for one in kept] == ["a", "b"]
+    assert [one.case.id for one in packed] == ["a", "b"]

@@ -17,7 +17,7 @@ from monitors.alerts.settings import AlertSettings
 from monitors.records.base import Severity
 from monitors.records.grades import Aspect, FailureKind
 from tests.builders import case_result, gold_case
-from tests.flows.desks import Night
+from tests.flows.desks import AlertingTestbed
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.slack import SlackServer
 
@@ -54,8 +54,8 @@ def slack():
         yield server
 
 
-def going(night: Night) -> Going:
-    return Going(Place(night.desk(), Alerts(night.settings)))
+def going(testbed: AlertingTestbed) -> Going:
+    return Going(Place(testbed.notifier(), Alerts(testbed.settings)))
 
 
 def leak(name: str) -> Any:
@@ -63,7 +63,7 @@ def leak(name: str) -> Any:
 
 
 async def test_the_first_severe_failure_is_told_at_once_and_what_is_mild_is_not(tmp_path, slack):
-    run = going(Night(tmp_path, slack))
+    run = going(AlertingTestbed(tmp_path, slack))
     async with EarlyAlerts(cast("LiveRun", run), AT) as pages:
         pages.on_result(case_result(gold_case("right", severity=Severity.PAGE)))
         pages.on_result(leak("leak-1"))
@@ -76,8 +76,8 @@ async def test_the_first_severe_failure_is_told_at_once_and_what_is_mild_is_not(
 
 async def test_what_keeps_a_page_from_being_told_is_a_fault_of_the_run(tmp_path, slack):
     """The journal's folder is a file: nothing can be decided, and the end of the run says so."""
-    night = Night(tmp_path, slack)
-    run = going(night)
+    testbed = AlertingTestbed(tmp_path, slack)
+    run = going(testbed)
     (tmp_path / "journal").write_text("in the way", encoding="utf-8")
     async with EarlyAlerts(cast("LiveRun", run), AT) as pages:
         pages.on_result(leak("leak-1"))

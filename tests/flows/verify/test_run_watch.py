@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.data_folder import store_in
+from flows.data_folder import open_store_in
 from flows.verify.run_folder import ALIVE_FILE, RunStart, begin, unfinished
 from flows.verify.run_watch import RECENT, RunState, RunWatch
 from monitors.records.base import Blame, Severity
@@ -31,7 +31,7 @@ def start(run_id: str = RUN, **changes) -> RunStart:
 def data(tmp_path):
     """A data folder with a folder for runs, and the journal of its store."""
     (tmp_path / "runs").mkdir()
-    return tmp_path, store_in(tmp_path).journal
+    return tmp_path, open_store_in(tmp_path).journal
 
 
 def watch_of(data) -> RunWatch:

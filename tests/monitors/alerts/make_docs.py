@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-from monitors.alerts.slack.render import SlackText, digest_plain, digest_text, slack_text
-from monitors.alerts.terminal import plain_text
+from monitors.alerts.slack.render import SlackText, format_digest, render_alert, render_digest
+from monitors.alerts.terminal import format_plain_text
 from tests.tools.alert_examples import SETTINGS, digest_example, examples
 from tests.tools.alert_preview import preview_page
 
@@ -53,8 +53,8 @@ The application and its customers are made up.
 def pictured() -> Iterator[tuple[str, SlackText]]:
     """Yield the name and the rendered message of every example, and of the digest."""
     for example in examples():
-        yield example.name, slack_text(example.alert, SETTINGS)
-    yield DIGEST, digest_text(digest_example())
+        yield example.name, render_alert(example.alert, SETTINGS)
+    yield DIGEST, render_digest(digest_example())
 
 
 def page() -> str:
@@ -64,8 +64,8 @@ def page() -> str:
 
 def _sections() -> Iterator[str]:
     for example in examples():
-        yield _section(example.name, example.when, plain_text(example.alert, SETTINGS))
-    yield _section(DIGEST, DIGEST_WHEN, digest_plain(digest_example()))
+        yield _section(example.name, example.when, format_plain_text(example.alert, SETTINGS))
+    yield _section(DIGEST, DIGEST_WHEN, format_digest(digest_example()))
 
 
 def _section(name: str, when: str, plain: str) -> str:

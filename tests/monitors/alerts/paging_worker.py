@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from monitors.alerts.decide import decide
-from monitors.alerts.group import group
+from monitors.alerts.group import group_items
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
-from tests.monitors.alerts.sightings import sighting
+from tests.monitors.alerts.sightings import observation
 from tests.servers.slack import TOKEN
 from tests.warehouse.places import REAL_PATIENCE
 from warehouse.database.store import Store
@@ -34,9 +34,9 @@ async def work(folder: Path, api_url: str, lease_s: float) -> None:
     store = Store(folder, clock=now, entropy=os.urandom, patience=REAL_PATIENCE)
 
     journal = store.journal
-    with open_incident_book(store, journal, "demo", wait_s=WAIT_S) as book:
-        made = decide(book.incidents, [sighting(seen_at=now(), run_id="run-1")], now=now(), settings=settings)
-        book.record(made.changed, group(made.items, target="demo", run_id="run-1", now=now()))
+    with open_incident_book(store, journal, "demo", wait_s=WAIT_S) as decider:
+        made = decide(decider.incidents, [observation(seen_at=now(), run_id="run-1")], now=now(), settings=settings)
+        decider.record(made.changed, group_items(made.items, target="demo", run_id="run-1", now=now()))
     claim = claim_alerts(store, journal, owner=f"w{os.getpid()}", lease_s=lease_s, limit=9, wait_s=WAIT_S)
     for alert in claim.alerts:
         receipt = await SlackBot(settings, token=TOKEN, now=now).send(alert, again=True)

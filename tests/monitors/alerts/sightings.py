@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from monitors.alerts.decide import AlertDecision, decide
-from monitors.alerts.group import group
+from monitors.alerts.group import group_items
 from monitors.alerts.observe import fingerprint
 from monitors.alerts.redact import redact
 from monitors.alerts.resolve import ResolutionScope
@@ -37,7 +37,7 @@ REASON = redact("disclosure: one account number that the question did not contai
 SETTINGS = AlertSettings(slack_channel="C0ALERTS")
 
 
-def sighting(
+def observation(
     case_id: str = "leak-1", failure: FailureKind = FailureKind.PII_DISCLOSURE, **changes: Any
 ) -> Observation:
     """A failed case as a run saw it."""
@@ -78,20 +78,20 @@ def outage(kind: IncidentKind = IncidentKind.APP_DOWN, **changes: Any) -> Observ
     return Observation(**(values | changes))
 
 
-def scope(run_id: str = "run-2", *told: str, **changes: Any) -> ResolutionScope:
+def scope(run_id: str = "run-2", *graded_cases: str, **changes: Any) -> ResolutionScope:
     """A run that told the cases ``told``, all correct."""
     values: dict[str, Any] = {
         "target": "demo",
         "run_id": run_id,
         "began_at": NIGHT + HOUR,
         "ended_at": NIGHT + HOUR + HOUR,
-        "graded": frozenset(told),
-        "passed": frozenset(told),
+        "graded": frozenset(graded_cases),
+        "passed": frozenset(graded_cases),
     }
     return ResolutionScope(**(values | changes))
 
 
-class Book:
+class AlertDecider:
     """What the warehouse keeps of incidents, in memory: decisions are stored, receipts noted."""
 
     def __init__(self, settings: AlertSettings = SETTINGS) -> None:
@@ -99,13 +99,13 @@ class Book:
         self.settings = settings
         self.silences: list[Silence] = []
 
-    def decide(
+    def decide_reasons(
         self, *observations: Observation, now: datetime = NIGHT, scope: ResolutionScope | None = None
     ) -> tuple[NotifyReason, ...]:
         """Decide, store, and say which reasons came out, in order."""
-        return tuple(item.reason for item in self.decision(*observations, now=now, scope=scope).items)
+        return tuple(item.reason for item in self.decide_alerts(*observations, now=now, scope=scope).items)
 
-    def decision(
+    def decide_alerts(
         self, *observations: Observation, now: datetime = NIGHT, scope: ResolutionScope | None = None
     ) -> AlertDecision:
         """Decide and store."""
@@ -115,7 +115,7 @@ class Book:
         self.incidents |= {incident.fingerprint: incident for incident in made.changed}
         return made
 
-    def noted(self, alert: Alert, thread: str, channel: str) -> None:
+    def record_thread(self, alert: Alert, thread: str, channel: str) -> None:
         """Write down where an alert's first message is."""
         for item in alert.items:
             key = item.incident.fingerprint
@@ -124,10 +124,10 @@ class Book:
 
 def items(*observations: Observation, now: datetime = NIGHT) -> tuple[AlertItem, ...]:
     """First sightings."""
-    return Book().decision(*observations, now=now).items
+    return AlertDecider().decide_alerts(*observations, now=now).items
 
 
-def alert_of(told: Sequence[AlertItem], **changes: Any) -> Alert:
+def alert_with_items(alert_items: Sequence[AlertItem], **changes: Any) -> Alert:
     """The one alert that ``told`` makes."""
     values: dict[str, Any] = {
         "target": "demo",
@@ -144,10 +144,10 @@ def alert_of(told: Sequence[AlertItem], **changes: Any) -> Alert:
         ),
     }
     summary |= {name: changes.pop(name) for name in list(changes) if name in RunSummary.model_fields}
-    (alert,) = group(told, **(values | changes), summary=RunSummary(**summary))
+    (alert,) = group_items(alert_items, **(values | changes), summary=RunSummary(**summary))
     return alert
 
 
 def alert(*observations: Observation, **changes: Any) -> Alert:
     """The one alert that first sightings make."""
-    return alert_of(items(*(observations or (sighting(),))), **changes)
+    return alert_with_items(items(*(observations or (observation(),))), **changes)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from monitors.alerts.decide import decide
 from monitors.records.base import Severity
 from monitors.records.incidents import IncidentState, NotifyReason, Observation
-from tests.monitors.alerts.sightings import DAY, HOUR, NIGHT, SETTINGS, Book, scope, sighting
+from tests.monitors.alerts.sightings import DAY, HOUR, NIGHT, SETTINGS, AlertDecider, observation, scope
 
 CASES = ("a", "b", "c")
 LETTER = {
@@ -32,23 +32,24 @@ histories = st.lists(st.tuples(failing, st.frozensets(st.sampled_from(CASES))), 
 def run(number: int, failed: dict[str, Severity]) -> list[Observation]:
     at = NIGHT + number * DAY
     return [
-        sighting(case, run_id=f"run-{number}", seen_at=at, severity=severity) for case, severity in failed.items()
+        observation(case, run_id=f"run-{number}", seen_at=at, severity=severity)
+        for case, severity in failed.items()
     ]
 
 
-def after(number: int, told: frozenset[str]):
+def after(number: int, graded: frozenset[str]):
     at = NIGHT + number * DAY
-    return scope(f"run-{number}", *told, began_at=at - HOUR, ended_at=at)
+    return scope(f"run-{number}", *graded, began_at=at - HOUR, ended_at=at)
 
 
-def played(history: list[tuple[dict[str, Severity], frozenset[str]]]) -> tuple[Book, dict[str, str]]:
+def played(history: list[tuple[dict[str, Severity], frozenset[str]]]) -> tuple[AlertDecider, dict[str, str]]:
     """Play ``history`` night by night; returns the book and each case's reasons as letters."""
-    book, spoken = Book(), dict.fromkeys(CASES, "")
-    for number, (failed, told) in enumerate(history):
-        ended = after(number, told | frozenset(failed))
-        for item in book.decision(*run(number, failed), now=NIGHT + number * DAY, scope=ended).items:
+    decider, spoken = AlertDecider(), dict.fromkeys(CASES, "")
+    for number, (failed, graded) in enumerate(history):
+        ended = after(number, graded | frozenset(failed))
+        for item in decider.decide_alerts(*run(number, failed), now=NIGHT + number * DAY, scope=ended).items:
             spoken[item.incident.case_id or ""] += LETTER[item.reason]
-    return book, spoken
+    return decider, spoken
 
 
 @given(histories)
@@ -59,22 +60,22 @@ def test_what_is_said_of_a_fault_is_always_a_life(history):
 
 
 @given(histories, failing, st.frozensets(st.sampled_from(CASES)))
-def test_deciding_again_says_and_changes_nothing(history, failed, told):
-    book, _ = played(history)
+def test_deciding_again_says_and_changes_nothing(history, failed, graded):
+    decider, _ = played(history)
     now = NIGHT + len(history) * DAY
-    seen, ended = run(len(history), failed), after(len(history), told | frozenset(failed))
-    book.decision(*seen, now=now, scope=ended)
-    again = book.decision(*seen, now=now, scope=ended)
+    seen, ended = run(len(history), failed), after(len(history), graded | frozenset(failed))
+    decider.decide_alerts(*seen, now=now, scope=ended)
+    again = decider.decide_alerts(*seen, now=now, scope=ended)
     assert (again.items, again.changed) == ((), ())
 
 
 @given(histories, failing, st.randoms())
 def test_the_order_of_observations_does_not_matter(history, failed, random):
-    book, _ = played(history)
+    decider, _ = played(history)
     now = NIGHT + len(history) * DAY
     seen = run(len(history), failed)
     shuffled = random.sample(seen, len(seen))
-    decided = [decide(book.incidents, order, now=now, settings=SETTINGS) for order in (seen, shuffled)]
+    decided = [decide(decider.incidents, order, now=now, settings=SETTINGS) for order in (seen, shuffled)]
     one, other = ({i.fingerprint: i for i in made.changed} for made in decided)
     assert one == other
 
@@ -85,44 +86,44 @@ def test_telling_as_it_goes_says_what_telling_at_the_end_says(history, failed, s
     whole, parts = played(history)[0], played(history)[0]
     now = NIGHT + len(history) * DAY
     seen = run(len(history), failed)
-    at_once = {i.incident.fingerprint for i in whole.decision(*seen, now=now).items}
-    early = parts.decision(*seen[:split], now=now).items
-    late = parts.decision(*seen, now=now).items
+    at_once = {i.incident.fingerprint for i in whole.decide_alerts(*seen, now=now).items}
+    early = parts.decide_alerts(*seen[:split], now=now).items
+    late = parts.decide_alerts(*seen, now=now).items
     assert sorted(i.incident.fingerprint for i in (*early, *late)) == sorted(at_once)
     assert parts.incidents == whole.incidents
 
 
 @given(histories, failing)
 def test_every_item_is_stored_and_every_new_fault_is_told(history, failed):
-    book, _ = played(history)
-    known = dict(book.incidents)
+    decider, _ = played(history)
+    known = dict(decider.incidents)
     now = NIGHT + len(history) * DAY
     seen = run(len(history), failed)
-    made = book.decision(*seen, now=now)
-    told = {item.incident.fingerprint for item in made.items}
+    made = decider.decide_alerts(*seen, now=now)
+    alerted = {item.incident.fingerprint for item in made.items}
     assert all(item.incident in made.changed for item in made.items)
     new = {one.fingerprint for one in seen if one.fingerprint not in known}
     back = {key for key, i in known.items() if i.state is IncidentState.RESOLVED} & {
         one.fingerprint for one in seen
     }
-    assert new | back <= told
+    assert new | back <= alerted
 
 
 @given(failing, st.floats(-1, 1))
 def test_f16_no_jump_of_an_hour_pages_again(failed, hours):
-    book = Book()
-    book.decision(*run(0, failed), now=NIGHT)
+    decider = AlertDecider()
+    decider.decide_alerts(*run(0, failed), now=NIGHT)
     jumped = NIGHT + hours * HOUR
-    assert book.decision(*run(0, failed), now=jumped).items == ()
+    assert decider.decide_alerts(*run(0, failed), now=jumped).items == ()
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=30))
 def test_f12_reminders_keep_their_interval(gaps_h):
     """Whenever runs come, two messages about an unchanged fault are never nearer than the interval."""
-    book, now, spoken = Book(), NIGHT, []
+    decider, now, spoken = AlertDecider(), NIGHT, []
     for number, gap in enumerate(gaps_h):
         now += gap * HOUR
-        if book.decide(sighting(run_id=f"run-{number}", seen_at=now), now=now):
+        if decider.decide_reasons(observation(run_id=f"run-{number}", seen_at=now), now=now):
             spoken.append(now)
     interval = timedelta(hours=SETTINGS.reminder_interval_h)
     assert all(later - earlier >= interval for earlier, later in pairwise(spoken))

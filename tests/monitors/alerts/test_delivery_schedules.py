@@ -16,12 +16,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from monitors.alerts.group import group
+from monitors.alerts.group import group_items
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from monitors.errors import NotifyTransient
 from monitors.records.incidents import Alert
-from tests.monitors.alerts.sightings import NIGHT, Book, sighting
+from tests.monitors.alerts.sightings import NIGHT, AlertDecider, observation
 from tests.servers.slack import TOKEN, SlackServer
 
 SCHEDULES = int(os.environ.get("SCHEDULES", "150"))
@@ -38,7 +38,7 @@ class Outbox:
     """What outlives a worker."""
 
     case_id: str
-    book: Book = field(default_factory=Book)
+    decider: AlertDecider = field(default_factory=AlertDecider)
     waiting: dict[str, Alert] = field(default_factory=dict)
     leases: dict[str, datetime] = field(default_factory=dict)
     now: datetime = NIGHT
@@ -61,8 +61,10 @@ class Worker:
         """One visit: the fault is seen, told if it is news, and whatever waits is sent."""
         outbox = self.outbox
         self.step()
-        made = outbox.book.decision(sighting(outbox.case_id, run_id=run_id, seen_at=outbox.now), now=outbox.now)
-        alerts = group(made.items, target="demo", run_id=run_id, now=outbox.now)
+        made = outbox.decider.decide_alerts(
+            observation(outbox.case_id, run_id=run_id, seen_at=outbox.now), now=outbox.now
+        )
+        alerts = group_items(made.items, target="demo", run_id=run_id, now=outbox.now)
         outbox.waiting |= {alert.id: alert for alert in alerts}
         self.step()
         free = [key for key in outbox.waiting if outbox.leases.get(key, outbox.now) <= outbox.now]

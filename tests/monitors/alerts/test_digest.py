@@ -5,17 +5,17 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.digest import Digest, DigestFigure, digest_headline, digest_lines
-from monitors.alerts.slack.render import digest_plain, digest_text
+from monitors.alerts.digest import Digest, DigestFigure, format_digest_headline, format_digest_lines
+from monitors.alerts.slack.render import format_digest, render_digest
 from monitors.records.base import Severity
 from monitors.records.incidents import IncidentState
 from tests.monitors.alerts.hostile import hostile_text
-from tests.monitors.alerts.sightings import DAY, NIGHT, items, sighting
+from tests.monitors.alerts.sightings import DAY, NIGHT, items, observation
 from tests.servers.slack_rules import mentions, wrong_with
 
 
 def opened(count: int, **changes: object):
-    seen = [sighting(f"case-{number}", **changes) for number in range(count)]
+    seen = [observation(f"case-{number}", **changes) for number in range(count)]
     return tuple(item.incident for item in items(*seen))
 
 
@@ -25,14 +25,14 @@ def digest(**changes: object) -> Digest:
 
 
 def test_a_quiet_night_says_so(snapshot):
-    assert all(part in digest_headline(digest()) for part in ("✅", "demo", "2026-03-04"))
-    assert digest_headline(digest()) == snapshot
-    assert digest_lines(digest()) == ()
+    assert all(part in format_digest_headline(digest()) for part in ("✅", "demo", "2026-03-04"))
+    assert format_digest_headline(digest()) == snapshot
+    assert format_digest_lines(digest()) == ()
 
 
 def test_the_worst_is_named_first_and_the_rest_is_counted(snapshot):
     known = (*opened(12, severity=Severity.WRONG), *opened(1))
-    shown = digest_lines(digest(incidents=known))
+    shown = format_digest_lines(digest(incidents=known))
     assert shown[0] == snapshot
     assert all("🔴" in line for line in shown[:1])
     assert (len(shown), shown[-1]) == (11, "… and 3 more")
@@ -44,7 +44,7 @@ def test_what_is_resolved_is_not_open_and_what_is_acknowledged_says_so():
         one.model_copy(update={"state": IncidentState.RESOLVED}),
         two.model_copy(update={"state": IncidentState.ACKNOWLEDGED}),
     )
-    (line,) = digest_lines(digest(incidents=known))
+    (line,) = format_digest_lines(digest(incidents=known))
     assert line.endswith("acknowledged")
 
 
@@ -53,8 +53,8 @@ def test_any_digest_is_inert_and_within_slacks_limits(figures, count):
     sent = digest(
         figures=tuple(DigestFigure(label=label, value=value) for label, value in figures), incidents=opened(count)
     )
-    said = digest_text(sent)
+    said = render_digest(sent)
     payload = {"text": said.text, "blocks": json.loads(json.dumps(said.blocks))}
     assert wrong_with(payload) is None
     assert mentions(payload) == []
-    assert sent.id in digest_plain(sent)
+    assert sent.id in format_digest(sent)

@@ -4,16 +4,16 @@ import pytest
 
 from monitors.alerts.observe import (
     ObservationContext,
-    app_down,
-    deploy_failed,
-    drift,
-    gate_failed,
-    hallucination,
-    judge_void,
-    monitor_fault,
+    observe_app_down,
+    observe_drift,
+    observe_failed_deploy,
+    observe_failed_gate,
+    observe_hallucination,
+    observe_monitor_fault,
+    observe_void_judge,
 )
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.render import slack_text
+from monitors.alerts.slack.render import render_alert
 from monitors.gate.assess import assess
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
@@ -40,17 +40,17 @@ def entry(at: ObservationContext = AT, **changes: object):
         "unsupported_claims": ["dental from day one"],
         "settings": AlertSettings(),
     }
-    return hallucination(at, **(values | changes))
+    return observe_hallucination(at, **(values | changes))
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda at: app_down(at, detail="no answer"),
-        lambda at: deploy_failed(at, detail="BUILD_ERROR"),
-        lambda at: judge_void(at, detail="missed 2 canaries"),
-        lambda at: drift(at, metric="citation", detail="0.91 against 0.97"),
-        lambda at: monitor_fault(at, what="disk_full", detail="12 MB left"),
+        lambda at: observe_app_down(at, detail="no answer"),
+        lambda at: observe_failed_deploy(at, detail="BUILD_ERROR"),
+        lambda at: observe_void_judge(at, detail="missed 2 canaries"),
+        lambda at: observe_drift(at, metric="citation", detail="0.91 against 0.97"),
+        lambda at: observe_monitor_fault(at, fault_name="disk_full", detail="12 MB left"),
         entry,
     ],
     ids=["app_down", "deploy_failed", "judge_void", "drift", "monitor_fault", "hallucination"],
@@ -63,10 +63,10 @@ def test_the_same_trouble_has_the_same_fingerprint_in_every_run(make):
 
 def test_what_tells_troubles_apart():
     seen = {
-        monitor_fault(AT, what="disk_full", detail="x").fingerprint,
-        monitor_fault(AT, what="hung_run", detail="x").fingerprint,
-        drift(AT, metric="citation", detail="x").fingerprint,
-        drift(AT, metric="parity", detail="x").fingerprint,
+        observe_monitor_fault(AT, fault_name="disk_full", detail="x").fingerprint,
+        observe_monitor_fault(AT, fault_name="hung_run", detail="x").fingerprint,
+        observe_drift(AT, metric="citation", detail="x").fingerprint,
+        observe_drift(AT, metric="parity", detail="x").fingerprint,
         entry().fingerprint,
         entry(entry_id="e2").fingerprint,
     }
@@ -89,8 +89,8 @@ def test_an_entry_with_nothing_but_its_id_is_told_all_the_same(snapshot):
 
 
 def test_the_monitors_own_trouble_is_not_blamed_on_the_app():
-    assert monitor_fault(AT, what="x", detail="y").blame is Blame.MONITOR
-    assert judge_void(AT, detail="y").blame is Blame.PROVIDER
+    assert observe_monitor_fault(AT, fault_name="x", detail="y").blame is Blame.MONITOR
+    assert observe_void_judge(AT, detail="y").blame is Blame.PROVIDER
 
 
 def test_the_message_names_the_cases_that_could_not_be_graded_the_severest_first(snapshot):
@@ -101,8 +101,8 @@ def test_the_message_names_the_cases_that_could_not_be_graded_the_severest_first
     answered += [case_result(case) for case in severe[1:7]]
     results = [*map(unanswered, mild), *answered, *map(unanswered, severe[7:])]
     report = evaluate(run_facts(planned=12), results, GateSettings())
-    seen = gate_failed(report, AT)
-    sent = slack_text(alert(seen), AlertSettings())
+    seen = observe_failed_gate(report, AT)
+    sent = render_alert(alert(seen), AlertSettings())
     for shown in (seen.reason, str(sent.blocks)):
         assert "severe-7, severe-8, mild-0" in shown
         assert "severe-6" not in shown
@@ -136,7 +136,7 @@ def report_of(*failures, **changes: object):
 def test_a_failed_gate_says_why_and_a_veto_makes_it_a_page():
     report = report_of((Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE))
     assert report.verdict is Verdict.FAIL
-    seen = gate_failed(report, AT)
+    seen = observe_failed_gate(report, AT)
     assert (seen.kind, seen.severity) == (IncidentKind.GATE_FAIL, Severity.PAGE)
     first = next(reason.text for reason in report.reasons if reason.decisive)
     assert first[:60] in seen.reason

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from monitors.alerts.slack.client import SlackBot
-from monitors.alerts.slack.render import digest_text, slack_text
+from monitors.alerts.slack.render import render_alert, render_digest
 from monitors.records.incidents import IncidentKind, NotifyReason
 from tests.monitors.alerts.make_docs import DOCS, PICTURES, WIDTHS, page, pictured, write_page
 from tests.servers.slack import TOKEN, SlackServer
@@ -25,11 +25,11 @@ def pretty(rendered) -> str:
 
 @pytest.mark.parametrize("example", ALL, ids=lambda example: example.name)
 def test_the_blocks_of_a_message(example, snapshot):
-    assert pretty(slack_text(example.alert, SETTINGS)) == snapshot
+    assert pretty(render_alert(example.alert, SETTINGS)) == snapshot
 
 
 def test_the_blocks_of_the_digest(snapshot):
-    assert pretty(digest_text(digest_example())) == snapshot
+    assert pretty(render_digest(digest_example())) == snapshot
 
 
 @pytest.mark.usefixtures("snapshot")
@@ -48,7 +48,7 @@ def test_every_picture_of_the_page_is_there():
 
 @pytest.mark.parametrize("example", ALL, ids=lambda example: example.name)
 def test_slack_would_take_it_and_nothing_personal_is_in_it(example):
-    rendered = slack_text(example.alert, SETTINGS)
+    rendered = render_alert(example.alert, SETTINGS)
     sent = {"text": rendered.text, "blocks": json.loads(json.dumps(rendered.blocks))}
     assert wrong_with(sent) is None
     assert mentions(sent) == ["<@U"] * len(example.alert.marks), "only who did something is named"

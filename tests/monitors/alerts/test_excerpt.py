@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.redact import READ_CHARACTERS, excerpt
+from monitors.alerts.redact import MAX_READ_CHARACTERS, make_excerpt
 
 SECRETS = ("asha.rao@mail.example", "4539 1488 0343 6467", "IN-HLT-0098123", "ABCPK1234F")
 PATTERNS = (r"IN-HLT-\d{7}",)
@@ -14,38 +14,40 @@ FILLER = "The policy covers day care. "
 
 
 def test_a_short_text_stays_as_it_is():
-    assert excerpt("24 months\n  from now", limit=80) == "24 months from now"
+    assert make_excerpt("24 months\n  from now", limit=80) == "24 months from now"
 
 
 def test_nothing_is_empty():
-    assert excerpt(" \n\t ", limit=80) == ""
+    assert make_excerpt(" \n\t ", limit=80) == ""
 
 
 def test_a_long_text_is_cut_visibly():
-    shown = excerpt(FILLER * 40, limit=80)
+    shown = make_excerpt(FILLER * 40, limit=80)
     assert len(shown) <= 80
     assert shown.endswith("…")
 
 
 def test_the_excerpt_is_moved_to_the_evidence():
     text = FILLER * 200 + "The waiting period is nine weeks. " + FILLER * 200
-    shown = excerpt(text, limit=120, around=text.index("nine"))
+    shown = make_excerpt(text, limit=120, evidence_at=text.index("nine"))
     assert "nine weeks" in shown
     assert (shown[0], shown[-1]) == ("…", "…")
 
 
 def test_evidence_at_the_very_end_is_shown():
     text = FILLER * 30 + "The limit is nine lakh."
-    shown = excerpt(text, limit=120, around=text.index("nine"))
+    shown = make_excerpt(text, limit=120, evidence_at=text.index("nine"))
     assert shown.endswith("nine lakh.")
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-@given(place=st.integers(0, READ_CHARACTERS + 400), around=st.none() | st.integers(0, READ_CHARACTERS + 800))
+@given(
+    place=st.integers(0, MAX_READ_CHARACTERS + 400), around=st.none() | st.integers(0, MAX_READ_CHARACTERS + 800)
+)
 def test_no_cut_shows_a_part_of_an_identifier(secret, place, around):
     """Wherever the identifier stands and wherever the text is cut, no five of its characters in a row are shown."""
     text = (FILLER * 400)[:place] + f" {secret} " + FILLER * 60
-    shown = excerpt(text, limit=280, account_patterns=PATTERNS, around=around)
+    shown = make_excerpt(text, limit=280, account_patterns=PATTERNS, evidence_at=around)
     assert len(shown) <= 280
     tells = {secret[at : at + 5] for at in range(len(secret) - 4)} - {" mail", "mail."}
     assert not [part for part in tells if part in shown]
@@ -53,7 +55,7 @@ def test_no_cut_shows_a_part_of_an_identifier(secret, place, around):
 
 @given(st.text(), st.integers(40, 300), st.none() | st.integers(0, 50))
 def test_the_limit_holds_for_any_text(text, limit, around):
-    assert len(excerpt(text, limit=limit, around=around)) <= limit
+    assert len(make_excerpt(text, limit=limit, evidence_at=around)) <= limit
 
 
 @pytest.mark.parametrize("shift", range(0, 24, 2))
@@ -61,9 +63,12 @@ def test_masks_that_shrink_a_text_do_not_bring_a_cut_identifier_into_view(shift)
     """What is read is cut before it is redacted; secrets as long as pages become a word, and the cut comes near."""
     token = "eyJhbGciOiJIUzI1NiJ9." + "a" * 500 + "." + "b" * 200
     tokens = f"{token} " * 6
-    text = tokens[: READ_CHARACTERS - 12 - shift].rsplit(" ", 1)[0]
+    text = tokens[: MAX_READ_CHARACTERS - 12 - shift].rsplit(" ", 1)[0]
     text += (
-        " " + "x" * (READ_CHARACTERS - 12 - shift - len(text) - 2) + " 4539 1488 0343 6467 and more " + FILLER * 9
+        " "
+        + "x" * (MAX_READ_CHARACTERS - 12 - shift - len(text) - 2)
+        + " 4539 1488 0343 6467 and more "
+        + FILLER * 9
     )
-    shown = excerpt(text, limit=1000)
+    shown = make_excerpt(text, limit=1000)
     assert "4539" not in shown

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from monitors.records.base import Severity
 from monitors.records.incidents import Alert, Link, RunSummary
-from tests.monitors.alerts.sightings import alert, sighting
+from tests.monitors.alerts.sightings import alert, observation
 
 
 def batch(numbers: list[int], **changes: object) -> Alert:
-    return alert(*(sighting(f"leak-{number}", **changes) for number in numbers))
+    return alert(*(observation(f"leak-{number}", **changes) for number in numbers))
 
 
 @given(st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=6), min_size=1, max_size=5))

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from monitors.alerts.liveness import Beat, Heartbeat, after_run, heartbeat_of, rid_of
+from monitors.alerts.liveness import Beat, Heartbeat, build_heartbeat, choose_final_beat, compute_ping_id
 from tests.servers.watchdog import CHECK, Watchdog
 
 
@@ -18,13 +18,13 @@ async def test_the_pings_of_one_run_share_an_id():
     ids = [uuid.UUID(ping.rid) for ping in dog.pings]
     assert len(set(ids[:3])) == 1
     assert ids[3] != ids[0]
-    assert dog.pings[0].rid == rid_of("run-1")
+    assert dog.pings[0].rid == compute_ping_id("run-1")
 
 
 async def test_each_target_can_have_a_check_of_its_own():
     with Watchdog() as dog:
-        await heartbeat_of(dog.url + "/{target}", "suraksha-demo").ping(Beat.PROVED, run_id="run-1")
-    assert not heartbeat_of(None, "suraksha-demo").is_configured
+        await build_heartbeat(dog.url + "/{target}", "suraksha-demo").ping(Beat.PROVED, run_id="run-1")
+    assert not build_heartbeat(None, "suraksha-demo").is_configured
     assert len(dog.pings) == 1
 
 
@@ -49,8 +49,8 @@ async def test_f24_a_watchdog_that_refuses_stops_nothing():
 
 
 @pytest.mark.parametrize(
-    ("told", "broke", "beat"),
+    ("graded", "broke", "beat"),
     [(144, False, Beat.PROVED), (0, False, None), (0, True, Beat.FAILED), (9, True, Beat.FAILED)],
 )
-def test_f21_a_run_that_told_nothing_earns_no_heartbeat(told, broke, beat):
-    assert after_run(graded=told, broke=broke) is beat
+def test_f21_a_run_that_told_nothing_earns_no_heartbeat(graded, broke, beat):
+    assert choose_final_beat(graded=graded, broke=broke) is beat

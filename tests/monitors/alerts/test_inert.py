@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.redact import escape, fit, inert, visible
+from monitors.alerts.redact import escape, make_inert, remove_invisible, truncate_escaped
 from tests.monitors.alerts.hostile import hostile_text
 
 ROWS = [
@@ -27,12 +27,12 @@ ROWS = [
 
 @pytest.mark.parametrize(("text", "shown"), ROWS, ids=range(len(ROWS)))
 def test_text_is_shown_and_does_nothing(text, shown):
-    assert inert(text) == shown
+    assert make_inert(text) == shown
 
 
 @given(hostile_text)
 def test_no_control_character_of_slack_is_left(text):
-    shown = inert(text)
+    shown = make_inert(text)
     bare = shown.replace("&amp;", "").replace("&lt;", "").replace("&gt;", "")
     assert not set(bare) & set("<>&`*~\n")
 
@@ -44,7 +44,7 @@ def test_escaping_keeps_what_it_says(text):
 
 @given(st.text("&<>a ", max_size=30), st.integers(0, 60))
 def test_a_cut_never_goes_through_an_entity(text, room):
-    cut = fit(escape(text), room)
+    cut = truncate_escaped(escape(text), room)
     assert len(cut) <= room
     assert not re.search(r"&(?!amp;|lt;|gt;)", cut)
     assert escape(text).startswith(cut.removesuffix("…"))
@@ -52,6 +52,6 @@ def test_a_cut_never_goes_through_an_entity(text, room):
 
 @given(st.text())
 def test_what_is_visible_is_one_line_and_settled(text):
-    once = visible(text)
+    once = remove_invisible(text)
     assert "\n" not in once
-    assert visible(once) == once
+    assert remove_invisible(once) == once

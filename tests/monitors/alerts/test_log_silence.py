@@ -7,27 +7,27 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.liveness import LogSilence, log_silence_fault, silence_beyond_norm
-from monitors.alerts.observe import ObservationContext, monitor_fault
+from monitors.alerts.liveness import LogSilence, find_log_silence, format_log_silence
+from monitors.alerts.observe import ObservationContext, observe_monitor_fault
 from monitors.alerts.settings import WatchdogSettings
 from monitors.records.base import Blame
 from monitors.records.incidents import IncidentKind, Observation
-from tests.monitors.alerts.sightings import HOUR, NIGHT, Book, alert
+from tests.monitors.alerts.sightings import HOUR, NIGHT, AlertDecider, alert
 
 SETTINGS = WatchdogSettings()
 HOURLY = [NIGHT - number * HOUR for number in range(30)]
 AT = ObservationContext(target="demo", run_id="follow-1", seen_at=NIGHT)
 
 
-def told_of(silence: LogSilence) -> Observation:
-    what, detail = log_silence_fault(silence)
-    return monitor_fault(AT, what=what, detail=detail)
+def observe_silence(silence: LogSilence) -> Observation:
+    what, detail = format_log_silence(silence)
+    return observe_monitor_fault(AT, fault_name=what, detail=detail)
 
 
 def test_f23_a_log_silent_far_beyond_its_norm_is_one_alert_about_the_monitor(snapshot):
-    silence = silence_beyond_norm(HOURLY, NIGHT + 7 * HOUR, SETTINGS)
+    silence = find_log_silence(HOURLY, NIGHT + 7 * HOUR, SETTINGS)
     assert silence is not None
-    seen = told_of(silence)
+    seen = observe_silence(silence)
     assert (seen.kind, seen.blame) == (IncidentKind.MONITOR_FAULT, Blame.MONITOR)
     assert all(part in seen.reason for part in ("7 hours", "2026-03-01 02:00 UTC", "30 entries", "1 hour"))
     assert seen.reason == snapshot
@@ -35,24 +35,24 @@ def test_f23_a_log_silent_far_beyond_its_norm_is_one_alert_about_the_monitor(sna
 
 
 def test_f23_it_is_told_once_and_reminded_at_the_interval():
-    book = Book()
-    told = []
+    decider = AlertDecider()
+    reasons = []
     for hours in range(7, 7 + 48):
-        silence = silence_beyond_norm(HOURLY, NIGHT + hours * HOUR, SETTINGS)
+        silence = find_log_silence(HOURLY, NIGHT + hours * HOUR, SETTINGS)
         assert silence is not None
-        told += book.decide(told_of(silence), now=NIGHT + hours * HOUR)
-    assert [reason.value for reason in told] == ["first_seen", "reminder", "reminder"]
+        reasons += decider.decide_reasons(observe_silence(silence), now=NIGHT + hours * HOUR)
+    assert [reason.value for reason in reasons] == ["first_seen", "reminder", "reminder"]
 
 
 def test_a_silence_within_the_norm_or_the_floor_is_nothing():
-    assert silence_beyond_norm(HOURLY, NIGHT + 6 * HOUR, SETTINGS) is None
+    assert find_log_silence(HOURLY, NIGHT + 6 * HOUR, SETTINGS) is None
     quiet_weekends = [*HOURLY, NIGHT - timedelta(days=3)]
-    assert silence_beyond_norm(quiet_weekends, NIGHT + 48 * HOUR, SETTINGS) is None
+    assert find_log_silence(quiet_weekends, NIGHT + 48 * HOUR, SETTINGS) is None
 
 
 def test_a_log_that_is_hardly_known_has_no_norm():
-    assert silence_beyond_norm(HOURLY[:19], NIGHT + 1000 * HOUR, SETTINGS) is None
-    assert silence_beyond_norm([], NIGHT, SETTINGS) is None
+    assert find_log_silence(HOURLY[:19], NIGHT + 1000 * HOUR, SETTINGS) is None
+    assert find_log_silence([], NIGHT, SETTINGS) is None
 
 
 @given(
@@ -64,10 +64,10 @@ def test_a_log_that_is_hardly_known_has_no_norm():
 def test_it_never_ends_by_waiting_longer_and_order_says_nothing(seconds, later, more, chance):
     times = [NIGHT - timedelta(seconds=one) for one in seconds]
     now = NIGHT + timedelta(seconds=later)
-    first = silence_beyond_norm(times, now, SETTINGS)
+    first = find_log_silence(times, now, SETTINGS)
     mixed = list(times)
     chance.shuffle(mixed)
-    assert silence_beyond_norm(mixed, now, SETTINGS) == first
+    assert find_log_silence(mixed, now, SETTINGS) == first
     if first is not None:
-        assert silence_beyond_norm(times, now + timedelta(seconds=more), SETTINGS) is not None
+        assert find_log_silence(times, now + timedelta(seconds=more), SETTINGS) is not None
         assert first.silent_for > first.longest_pause

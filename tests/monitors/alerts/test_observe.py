@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.alerts.observe import gate_examples, observe_cases
+from monitors.alerts.observe import observe_cases, select_gate_examples
 from monitors.alerts.settings import AlertSettings
 from monitors.gate.assess import assess
 from monitors.records.base import Blame, Severity
@@ -118,7 +118,7 @@ def test_a_failed_gate_names_the_worst_cases_that_have_no_message_of_their_own(s
     price = case_result(gold_case("price-1", severity=Severity.WRONG), WRONG)
     trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.ANNOYING), WRONG) for n in range(4)]
     right = case_result(gold_case("right"))
-    failed = gate_examples([*trifles, *leaks, price, right, price], settings=SETTINGS)
+    failed = select_gate_examples([*trifles, *leaks, price, right, price], settings=SETTINGS)
     assert [one.case_id for one in failed.examples] == ["price-1", "tone-0", "tone-1"]
     first = failed.examples[0]
     assert (first.asked, first.expected, first.answered) == (
@@ -143,7 +143,9 @@ def test_a_failed_gate_shows_the_cases_first_that_no_message_has_named(snapshot)
     """A trifle that is new stands above a wrong price that is known."""
     price = case_result(gold_case("price-1", severity=Severity.WRONG), WRONG)
     trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.ANNOYING), WRONG) for n in range(4)]
-    failed = gate_examples([price, *trifles], settings=SETTINGS, known={"price-1", "tone-0", "tone-1"})
+    failed = select_gate_examples(
+        [price, *trifles], settings=SETTINGS, named_before={"price-1", "tone-0", "tone-1"}
+    )
     assert [one.case_id for one in failed.examples] == ["tone-2", "tone-3", "price-1"]
     assert "tone-0, tone-1" in failed.others
     assert failed.others == snapshot
@@ -151,7 +153,7 @@ def test_a_failed_gate_shows_the_cases_first_that_no_message_has_named(snapshot)
 
 def test_what_a_failed_gate_names_is_redacted():
     case = gold_case("price-1", severity=Severity.WRONG, gold="Write to asha.rao@example.com")
-    failed = gate_examples([case_result(case, WRONG)], settings=SETTINGS)
+    failed = select_gate_examples([case_result(case, WRONG)], settings=SETTINGS)
     assert "asha.rao" not in failed.examples[0].model_dump_json()
     assert failed.others == ""
 
@@ -195,6 +197,8 @@ def test_personal_data_of_a_report_is_shown_where_it_stands():
 def test_a_failed_gate_names_reports_as_reports():
     mild = reported('{"root_cause": "The mail queue is full."}', POOR)
     assessment = mild.assessment.model_copy(update={"severity": Severity.WRONG})
-    (named,) = gate_examples([mild.model_copy(update={"assessment": assessment})], settings=SETTINGS).examples
+    (named,) = select_gate_examples(
+        [mild.model_copy(update={"assessment": assessment})], settings=SETTINGS
+    ).examples
     (alone,) = seen(mild)
     assert (named.is_report, named.asked, named.answered) == (True, alone.asked, alone.answered)

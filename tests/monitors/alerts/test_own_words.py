@@ -29,8 +29,8 @@ def _without_default(node: ast.Raise | ast.Call) -> ast.AST:
     """A default is a value of the program, no sentence."""
     if isinstance(node, ast.Raise):
         return node
-    kept = [keyword for keyword in node.keywords if keyword.arg != "default"]
-    return ast.Call(func=node.func, args=node.args, keywords=kept)
+    remaining = [keyword for keyword in node.keywords if keyword.arg != "default"]
+    return ast.Call(func=node.func, args=node.args, keywords=remaining)
 
 
 def _literals(node: ast.AST) -> Iterator[tuple[int, list[str | None]]]:

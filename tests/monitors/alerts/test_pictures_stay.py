@@ -28,9 +28,9 @@ LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
 
 def photographed() -> CaseResult:
     """A leak, with picture and trace."""
-    told = case_result(gold_case(severity=Severity.PAGE), LEAK)
+    leaking = case_result(gold_case(severity=Severity.PAGE), LEAK)
     proof = Evidence(screenshot="evidence/case-1.r0.t0.jpg", trace="evidence/case-1.r0.t0.zip")
-    return told.model_copy(update={"result": told.result.model_copy(update={"evidence": proof})})
+    return leaking.model_copy(update={"result": leaking.result.model_copy(update={"evidence": proof})})
 
 
 @pytest.mark.parametrize("way", ["bot", "webhook"])

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from monitors.alerts.observe import ObservationContext, monitor_fault
-from monitors.alerts.resolve import scope_of
+from monitors.alerts.observe import ObservationContext, observe_monitor_fault
+from monitors.alerts.resolve import build_scope
 from monitors.gate.assess import assess
 from monitors.records.base import Severity
 from monitors.records.grades import Aspect, FailureKind
 from monitors.records.incidents import Capability, IncidentKind
 from monitors.records.runs import CaseResult
 from tests.builders import NOON, case_result, gold_case, no_answer
-from tests.monitors.alerts.sightings import NIGHT, items, outage, sighting
+from tests.monitors.alerts.sightings import NIGHT, items, observation, outage
 
 WRONG = (Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT)
 
@@ -21,7 +21,7 @@ def silent(case_id: str) -> CaseResult:
 
 def of(*results: CaseResult, **changes: object):
     values = {"target": "demo", "run_id": "run-2", "began_at": NOON, "ended_at": NOON}
-    return scope_of(results, **(values | changes))
+    return build_scope(results, **(values | changes))
 
 
 def test_only_what_was_answered_and_graded_every_time_is_told():
@@ -35,25 +35,27 @@ def test_a_case_that_once_gave_no_answer_is_not_told():
 
 def test_one_answer_clears_the_outage():
     (down,) = (item.incident for item in items(outage(), now=NIGHT))
-    assert of(case_result(gold_case())).resolves(down)
-    assert not of(silent("none")).resolves(down)
+    assert of(case_result(gold_case())).can_resolve(down)
+    assert not of(silent("none")).can_resolve(down)
 
 
 def test_a_verdict_is_cleared_only_by_who_knows_it():
     (failed,) = (item.incident for item in items(outage(IncidentKind.GATE_FAIL)))
-    assert not of(case_result(gold_case())).resolves(failed)
-    assert of(case_result(gold_case()), cleared=[IncidentKind.GATE_FAIL]).resolves(failed)
+    assert not of(case_result(gold_case())).can_resolve(failed)
+    assert of(case_result(gold_case()), cleared=[IncidentKind.GATE_FAIL]).can_resolve(failed)
 
 
 def test_a_fault_of_the_monitor_is_ended_only_by_the_part_that_opened_it():
     at = ObservationContext(target="demo", run_id="night-1", seen_at=NIGHT, owner=Capability.NIGHTLY)
-    (crash,) = (item.incident for item in items(monitor_fault(at, what="SourceUnavailable", detail="gone")))
+    (crash,) = (
+        item.incident for item in items(observe_monitor_fault(at, fault_name="SourceUnavailable", detail="gone"))
+    )
     found = of(case_result(gold_case()), cleared=[IncidentKind.MONITOR_FAULT])
-    assert not found.resolves(crash)
-    assert found.model_copy(update={"owner": Capability.NIGHTLY}).resolves(crash)
+    assert not found.can_resolve(crash)
+    assert found.model_copy(update={"owner": Capability.NIGHTLY}).can_resolve(crash)
 
 
 def test_another_targets_run_resolves_nothing():
-    (leak,) = (item.incident for item in items(sighting()))
-    assert of(case_result(gold_case("leak-1"))).resolves(leak)
-    assert not of(case_result(gold_case("leak-1")), target="another").resolves(leak)
+    (leak,) = (item.incident for item in items(observation()))
+    assert of(case_result(gold_case("leak-1"))).can_resolve(leak)
+    assert not of(case_result(gold_case("leak-1")), target="another").can_resolve(leak)

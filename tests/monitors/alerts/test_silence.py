@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from monitors.records.base import Severity
 from monitors.records.incidents import NotifyReason
 from monitors.records.operator_actions import Silence
-from tests.monitors.alerts.sightings import DAY, HOUR, NIGHT, Book, scope, sighting
+from tests.monitors.alerts.sightings import DAY, HOUR, NIGHT, AlertDecider, observation, scope
 
 
 def silence(**changes: object) -> Silence:
@@ -24,50 +24,50 @@ def silence(**changes: object) -> Silence:
 
 
 def later(days: float, **changes: object):
-    return sighting(run_id=f"run-{days}", seen_at=NIGHT + days * DAY, **changes)
+    return observation(run_id=f"run-{days}", seen_at=NIGHT + days * DAY, **changes)
 
 
 def test_f18_a_silence_that_ends_while_it_still_fails_lets_one_alert_out():
-    book = Book()
-    book.silences = [silence()]
-    assert book.decide(sighting()) == ()
-    assert book.decide(later(1), now=NIGHT + DAY) == (NotifyReason.FIRST_SEEN,)
-    assert book.decide(later(1.1), now=NIGHT + 1.1 * DAY) == ()
+    decider = AlertDecider()
+    decider.silences = [silence()]
+    assert decider.decide_reasons(observation()) == ()
+    assert decider.decide_reasons(later(1), now=NIGHT + DAY) == (NotifyReason.FIRST_SEEN,)
+    assert decider.decide_reasons(later(1.1), now=NIGHT + 1.1 * DAY) == ()
 
 
 def test_f18_what_was_told_before_the_silence_is_only_reminded_after_it():
-    book = Book()
-    book.decide(sighting())
-    book.silences = [silence(ends_at=NIGHT + 3 * DAY)]
-    assert [book.decide(later(day), now=NIGHT + day * DAY) for day in (1, 2)] == [(), ()]
-    assert book.decide(later(3), now=NIGHT + 3 * DAY) == (NotifyReason.REMINDER,)
+    decider = AlertDecider()
+    decider.decide_reasons(observation())
+    decider.silences = [silence(ends_at=NIGHT + 3 * DAY)]
+    assert [decider.decide_reasons(later(day), now=NIGHT + day * DAY) for day in (1, 2)] == [(), ()]
+    assert decider.decide_reasons(later(3), now=NIGHT + 3 * DAY) == (NotifyReason.REMINDER,)
 
 
 def test_a_regression_under_silence_is_told_as_one_afterwards():
-    book = Book()
-    book.decide(sighting())
-    book.decide(now=NIGHT + 2 * HOUR, scope=scope("run-2", "leak-1"))
-    book.silences = [silence(ends_at=NIGHT + 2 * DAY)]
-    assert book.decide(later(1), now=NIGHT + DAY) == ()
-    assert book.decide(later(2), now=NIGHT + 2 * DAY) == (NotifyReason.REGRESSED,)
+    decider = AlertDecider()
+    decider.decide_reasons(observation())
+    decider.decide_reasons(now=NIGHT + 2 * HOUR, scope=scope("run-2", "leak-1"))
+    decider.silences = [silence(ends_at=NIGHT + 2 * DAY)]
+    assert decider.decide_reasons(later(1), now=NIGHT + DAY) == ()
+    assert decider.decide_reasons(later(2), now=NIGHT + 2 * DAY) == (NotifyReason.REGRESSED,)
 
 
 def test_worse_under_silence_is_told_afterwards():
-    book = Book()
-    made = book.decision(sighting(severity=Severity.WRONG))
-    book.incidents = {i.fingerprint: i.model_copy(update={"thread": "1.0"}) for i in made.changed}
-    book.silences = [silence()]
-    assert book.decide(later(0.5), now=NIGHT + 0.5 * DAY) == ()
-    assert book.decide(later(1), now=NIGHT + DAY) == (NotifyReason.WORSE,)
+    decider = AlertDecider()
+    made = decider.decide_alerts(observation(severity=Severity.WRONG))
+    decider.incidents = {i.fingerprint: i.model_copy(update={"thread": "1.0"}) for i in made.changed}
+    decider.silences = [silence()]
+    assert decider.decide_reasons(later(0.5), now=NIGHT + 0.5 * DAY) == ()
+    assert decider.decide_reasons(later(1), now=NIGHT + DAY) == (NotifyReason.WORSE,)
 
 
 @pytest.mark.parametrize(
     "other", [{"case_id": "leak-2"}, {"target": "another"}, {"ends_at": NIGHT}], ids=["case", "target", "over"]
 )
 def test_a_silence_covers_what_it_names_while_it_lasts(other):
-    book = Book()
-    book.silences = [silence(**other)]
-    assert book.decide(sighting()) == (NotifyReason.FIRST_SEEN,)
+    decider = AlertDecider()
+    decider.silences = [silence(**other)]
+    assert decider.decide_reasons(observation()) == (NotifyReason.FIRST_SEEN,)
 
 
 @pytest.mark.parametrize(

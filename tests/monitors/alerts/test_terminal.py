@@ -5,23 +5,23 @@ import io
 import pytest
 from rich.console import Console
 
-from monitors.alerts.observe import ObservationContext, app_down
-from monitors.alerts.redact import excerpt
-from monitors.alerts.slack.render import slack_text
-from monitors.alerts.terminal import TerminalSender, plain_text, terminal_panel
+from monitors.alerts.observe import ObservationContext, observe_app_down
+from monitors.alerts.redact import make_excerpt
+from monitors.alerts.slack.render import render_alert
+from monitors.alerts.terminal import TerminalSender, build_terminal_panel, format_plain_text
 from monitors.alerts.wording import FAILURE_TITLES
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import DeliveryStatus, NotifyReason
 from tests.monitors.alerts.hostile import HOSTILE
-from tests.monitors.alerts.sightings import NIGHT, alert, sighting
+from tests.monitors.alerts.sightings import NIGHT, alert, observation
 from tests.servers.slack_rules import texts
 from tests.tools.alert_examples import SETTINGS, examples
 
 
 def printed(sent, width: int = 100) -> str:
     shown = io.StringIO()
-    Console(file=shown, width=width).print(terminal_panel(sent, SETTINGS))
+    Console(file=shown, width=width).print(build_terminal_panel(sent, SETTINGS))
     return shown.getvalue()
 
 
@@ -37,8 +37,8 @@ async def test_without_credentials_the_message_is_printed_and_the_receipt_says_s
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
 def test_the_terminal_says_what_slack_says(example):
     """Word for word where the words are the message's own: headline, id, since when, what was found."""
-    shown = plain_text(example.alert, SETTINGS)
-    said = "\n".join(texts(list(slack_text(example.alert, SETTINGS).blocks)))
+    shown = format_plain_text(example.alert, SETTINGS)
+    said = "\n".join(texts(list(render_alert(example.alert, SETTINGS).blocks)))
     for line in (shown.splitlines()[0], example.alert.id, example.alert.run_id):
         assert line in shown
         assert line in said
@@ -46,33 +46,37 @@ def test_the_terminal_says_what_slack_says(example):
 
 def test_of_several_kinds_the_gravest_says_what_helps():
     """One line, whatever the message holds: at 3 a.m. the first step counts."""
-    mild = sighting("case-2", FailureKind.MISSING_CITATION, severity=Severity.WRONG)
-    grave = sighting("case-1")
-    (line,) = [row for row in plain_text(alert(mild, grave), SETTINGS).splitlines() if row.startswith("To do")]
+    mild = observation("case-2", FailureKind.MISSING_CITATION, severity=Severity.WRONG)
+    grave = observation("case-1")
+    (line,) = [
+        row for row in format_plain_text(alert(mild, grave), SETTINGS).splitlines() if row.startswith("To do")
+    ]
     assert FAILURE_TITLES[FailureKind.PII_DISCLOSURE] in line
     assert FAILURE_TITLES[FailureKind.MISSING_CITATION] not in line
 
 
 @pytest.mark.parametrize(("target", "shown"), [("demo", "demo (production)"), ("demo-prod", "demo-prod")])
 def test_production_is_named_in_the_first_line_where_the_name_does_not(target, shown):
-    first = plain_text(alert(target=target, production=True), SETTINGS).splitlines()[0]
+    first = format_plain_text(alert(target=target, production=True), SETTINGS).splitlines()[0]
     assert first.endswith(f" · {shown} · leak-1")
-    assert "production" not in plain_text(alert(), SETTINGS)
+    assert "production" not in format_plain_text(alert(), SETTINGS)
 
 
 def test_what_is_over_leaves_nothing_to_do():
-    assert "To do" not in plain_text(alert().model_copy(update={"reason": NotifyReason.RECOVERED}), SETTINGS)
+    assert "To do" not in format_plain_text(alert().model_copy(update={"reason": NotifyReason.RECOVERED}), SETTINGS)
 
 
 @pytest.mark.parametrize(("title", "says"), [("", True), ("No answers since lookout.toml changed", False)])
 def test_a_message_with_a_title_of_its_own_says_the_next_step_itself(title, says):
     at = ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT)
-    shown = plain_text(alert(app_down(at, detail="no answer. Next: `lookout doctor demo`", title=title)), SETTINGS)
+    shown = format_plain_text(
+        alert(observe_app_down(at, detail="no answer. Next: `lookout doctor demo`", title=title)), SETTINGS
+    )
     assert ("To do" in shown) is says
 
 
 def test_a_flaky_failure_says_how_often_it_was_right():
-    assert "flaky: 2 of 3" in plain_text(alert(sighting(flaky="2 of 3 asks")), SETTINGS)
+    assert "flaky: 2 of 3" in format_plain_text(alert(observation(flaky="2 of 3 asks")), SETTINGS)
 
 
 @pytest.mark.parametrize("width", [40, 80, 160])
@@ -83,8 +87,8 @@ def test_the_frame_fits_the_terminal(width):
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_an_answer_cannot_steer_the_terminal(text):
     """No escape sequences, no markup of the terminal's own, no lines that look like ours."""
-    seen = sighting(answered=excerpt(f"[bold red]{text}[/]", limit=280) or None)
-    shown = plain_text(alert(seen), SETTINGS)
+    seen = observation(answered=make_excerpt(f"[bold red]{text}[/]", limit=280) or None)
+    shown = format_plain_text(alert(seen), SETTINGS)
     assert not {"\x1b", "\x07", "\x00", "\u202e"} & set(shown)
     assert shown.count("\nSeverity 3") == 1
     assert "[bold red]" in printed(alert(seen), 400)

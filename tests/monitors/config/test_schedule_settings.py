@@ -65,9 +65,9 @@ def test_what_is_no_cron_line_is_refused_with_an_example(line):
         ScheduleSettings(digest_cron=line)
 
 
-@pytest.mark.parametrize(("line", "kept"), [("", ""), ("   ", ""), (" 0  1 * *\t* ", "0 1 * * *")])
-def test_off_is_empty_and_spaces_do_not_matter(line, kept):
-    assert ScheduleSettings(load_cron=line).load_cron == kept
+@pytest.mark.parametrize(("line", "parsed"), [("", ""), ("   ", ""), (" 0  1 * *\t* ", "0 1 * * *")])
+def test_off_is_empty_and_spaces_do_not_matter(line, parsed):
+    assert ScheduleSettings(load_cron=line).load_cron == parsed
 
 
 @pytest.mark.parametrize(

@@ -44,18 +44,18 @@ def searched(
         simulated = cases[case]
         breaks_at = first_bad if simulated.breaks_at is None else simulated.breaks_at
         rate = simulated.after if build >= breaks_at else simulated.before
-        search.record(build, case, failed=chance.random() < rate)
+        search.record_answer(build, case, failed=chance.random() < rate)
 
     for end in (builds - 1, 0):
         ask(end, 0)
         probes += 1
     while probes < budget and not search.is_settled():
-        question = search.next_question()
+        question = search.choose_question()
         if question is None:
             break
         ask(question.build, question.case)
         probes += 1
-    posterior = search.posterior()
+    posterior = search.compute_posterior()
     claimed = max(range(builds + 1), key=posterior.__getitem__)
     return SearchResult(claimed, posterior[claimed], search.is_settled(), probes)
 

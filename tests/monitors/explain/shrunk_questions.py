@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from monitors.explain.shrink import ShrunkQuestion, Turns, shrink, token_count
+from monitors.explain.shrink import ShrunkQuestion, Turns, count_words, shrink_question
 
 Trigger = Callable[[Turns], bool]
 
@@ -68,7 +68,7 @@ def says(text: str) -> Trigger:
 
 def at_least(count: int) -> Trigger:
     """It fails on long questions."""
-    return lambda turns: token_count(turns) >= count
+    return lambda turns: count_words(turns) >= count
 
 
 def any_of(*triggers: Trigger) -> Trigger:
@@ -97,7 +97,7 @@ class PlantedTrigger:
         async def ask(turns: Turns) -> bool:
             return chance.random() < (self.rate if self.trigger(turns) else self.by_chance)
 
-        return asyncio.run(shrink(self.turns, ask, budget=budget))
+        return asyncio.run(shrink_question(self.turns, ask, budget=budget))
 
     def is_met(self, found: ShrunkQuestion) -> bool:
         """Whether the trigger was kept, at 1.2 times its length at most, within 40 probes."""

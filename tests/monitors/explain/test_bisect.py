@@ -60,15 +60,15 @@ def test_builds_that_nobody_can_ask_are_told_together():
     """Left-out builds and the next one that answers form one group, which can be certain; none of them is asked."""
     search = BuildSearch(6, 2)
     for build in (2, 3):
-        search.leave_out(build)
-    assert search.candidates() == ((0,), (1,), (2, 3, 4), (5,), (6,))
+        search.exclude_build(build)
+    assert search.group_hypotheses() == ((0,), (1,), (2, 3, 4), (5,), (6,))
     asked = set()
     while not search.is_settled():
-        question = search.next_question()
+        question = search.choose_question()
         assert question is not None
         asked.add(question.build)
-        search.record(question.build, question.case, failed=question.build >= 3)
-    posterior = search.posterior()
+        search.record_answer(question.build, question.case, failed=question.build >= 3)
+    posterior = search.compute_posterior()
     assert sum(posterior[2:5]) >= 0.95
     assert max(posterior) < 0.5
     assert not asked & {2, 3}
@@ -79,10 +79,10 @@ def test_a_case_that_broke_elsewhere_is_told_from_the_others():
     search = BuildSearch(8, 4)
     for build in range(8):
         for case in range(4):
-            search.record(build, case, failed=build >= (6 if case == 3 else 3))
-    posterior = search.posterior()
+            search.record_answer(build, case, failed=build >= (6 if case == 3 else 3))
+    posterior = search.compute_posterior()
     assert posterior.index(max(posterior)) == 3
-    doubts = [search.breaks_elsewhere(case) > 0.5 for case in range(4)]
+    doubts = [search.compute_elsewhere_probability(case) > 0.5 for case in range(4)]
     assert doubts == [False, False, False, True]
 
 
@@ -98,10 +98,10 @@ def test_the_order_of_answers_does_not_matter_and_chances_add_up(given_answers, 
     chance.shuffle(shuffled)
     for search, order in ((one, given_answers), (other, shuffled)):
         for build, case, failed in order:
-            search.record(build, case, failed=failed)
-    assert sum(one.posterior()) == pytest.approx(1)
-    assert one.posterior() == pytest.approx(other.posterior())
-    question = one.next_question()
+            search.record_answer(build, case, failed=failed)
+    assert sum(one.compute_posterior()) == pytest.approx(1)
+    assert one.compute_posterior() == pytest.approx(other.compute_posterior())
+    question = one.choose_question()
     assert question is None or (question.information > 0 and question.build in one.reachable)
 
 
@@ -111,10 +111,10 @@ def test_a_failure_never_speaks_for_a_later_break(given_answers, build, case):
     """One failure more at a build never lowers how likely it is that the break is at that build or before it."""
     search = BuildSearch(6, 3)
     for at, of, failed in given_answers:
-        search.record(at, of, failed=failed)
-    before = sum(search.posterior()[: build + 1])
-    search.record(build, case, failed=True)
-    assert sum(search.posterior()[: build + 1]) >= before - 0.02
+        search.record_answer(at, of, failed=failed)
+    before = sum(search.compute_posterior()[: build + 1])
+    search.record_answer(build, case, failed=True)
+    assert sum(search.compute_posterior()[: build + 1]) >= before - 0.02
 
 
 def test_a_search_needs_builds_and_cases():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from monitors.explain.what_changed import what_changed
+from monitors.explain.what_changed import find_run_changes
 from monitors.records.snapshots import RunSnapshot
 from tests.monitors.explain.changed_demo import Setup, Variant, recorded_run
 
@@ -21,6 +21,6 @@ def test_scripts_and_browser_are_read_off_the_page_that_is_asked_anyway(tmp_path
     assert now.snapshot.bundles == {"app-9f8e.js": 4, "app-3c4d.css": 4}
     assert (len(now.snapshot.shells), now.snapshot.frameworks) == (1, {"DemoChat 1.2": 4})
     assert (now.snapshot.browser or "").startswith("Chromium ")
-    (change,) = what_changed(now.snapshot, before).changes
+    (change,) = find_run_changes(now.snapshot, before).changes
     assert change.kind == "page"
     assert re.findall(r"(app-\w+\.js) (\w+)", change.evidence) == [("app-1a2b.js", "gone"), ("app-9f8e.js", "new")]

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from monitors.explain.first_look import first_look
+from monitors.explain.first_look import find_shared_causes
 from tests.monitors.explain.planted import Planted, planted_suite
 from tests.monitors.explain.planted_otherwise import nested_suite, sessions_suite
 
@@ -21,13 +21,13 @@ def rows(count: int, **attributes: int) -> list[dict[str, object]]:
 
 
 def claims(cases: list[dict[str, object]], failed: list[bool]) -> list[dict[str, object]]:
-    return [dict(cause.conditions) for cause in first_look(cases, failed).causes]
+    return [dict(cause.conditions) for cause in find_shared_causes(cases, failed).causes]
 
 
 def test_one_value_is_named_with_its_exceptions_and_the_rest():
     cases = rows(120, page=4, language=3, hour=7)
     failed = [(case["page"] == "page-1" and at % 8 != 1) or at == 0 for at, case in enumerate(cases)]
-    found = first_look(cases, failed)
+    found = find_shared_causes(cases, failed)
     (cause,) = found.causes
     assert cause.conditions == {"page": "page-1"}
     assert (cause.cases, cause.failed) == (30, sum(failed) - 1)
@@ -57,16 +57,16 @@ def test_what_is_missing_is_a_value():
 @pytest.mark.parametrize("failures", [0, 1, 2, 60])
 def test_too_few_failures_or_nothing_else_support_no_claim(failures: int):
     cases = rows(60, page=4, hour=7)
-    assert first_look(cases, [at < failures for at in range(60)]).causes == ()
+    assert find_shared_causes(cases, [at < failures for at in range(60)]).causes == ()
 
 
 def test_no_case_at_all_is_no_fault():
-    assert first_look([], []).causes == ()
+    assert find_shared_causes([], []).causes == ()
 
 
 def test_each_case_needs_its_outcome():
     with pytest.raises(ValueError, match="shorter"):
-        first_look(rows(3, page=2), [True])
+        find_shared_causes(rows(3, page=2), [True])
 
 
 def test_the_order_of_attributes_means_nothing():

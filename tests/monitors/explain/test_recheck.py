@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.explain.recheck import (
-    builds_named,
-    case_rechecks,
-    planned,
-    previous_address,
-    proof_of,
-    severe_failures,
+    build_previous_address,
+    check_build_proof,
+    count_rechecks,
+    list_named_builds,
+    plan_recheck,
+    select_severe_failures,
 )
 from monitors.records.base import Severity
 from monitors.records.exchanges import BuildInfo, Evidence, PageInfo, WirePayload
@@ -37,16 +37,16 @@ def test_only_severe_failures_are_asked_again_the_worst_first():
         failure("leak", Severity.ANNOYING, LEAK),
         failure("a-wrong", Severity.WRONG),
     ]
-    found = severe_failures(results)
+    found = select_severe_failures(results)
     assert [(one.case.id, int(one.severity)) for one in found] == [("leak", 3), ("a-wrong", 2), ("b-wrong", 2)]
-    assert severe_failures(reversed(results)) == found
+    assert select_severe_failures(reversed(results)) == found
 
 
 @given(st.integers(0, 30), st.integers(1, 20), st.integers(1, 200), st.integers(1, 2))
 def test_a_plan_never_asks_more_than_its_budget(cases, times, most, places):
     """Whole cases as often as wanted; where not even one fits, the worst is asked as often as it can be."""
-    failed = severe_failures(failure(f"case-{number}", Severity.PAGE) for number in range(cases))
-    plan = planned(failed, times=times, most=most, places=places)
+    failed = select_severe_failures(failure(f"case-{number}", Severity.PAGE) for number in range(cases))
+    plan = plan_recheck(failed, times=times, max_questions=most, places=places)
     assert len(plan.cases) * plan.times * places <= most
     assert len(plan.cases) + plan.left_out == cases
     assert plan.cases == failed[: len(plan.cases)]
@@ -71,7 +71,7 @@ def answer(case_id, place, outcome, *kinds):
 
 def test_each_outcome_is_counted_apart_and_by_place():
     """A failure of another kind than the run's is counted as one; a case that was asked nowhere is left out."""
-    failed = severe_failures([failure("a", Severity.PAGE), failure("b", Severity.PAGE)])
+    failed = select_severe_failures([failure("a", Severity.PAGE), failure("b", Severity.PAGE)])
     answers = [
         answer("a", HERE, CaseOutcome.FAILED, FailureKind.WRONG_FACT),
         answer("a", HERE, CaseOutcome.FAILED, FailureKind.PII_DISCLOSURE),
@@ -79,10 +79,10 @@ def test_each_outcome_is_counted_apart_and_by_place():
         answer("a", HERE, CaseOutcome.UNGRADED),
         answer("a", THERE, CaseOutcome.CORRECT),
     ]
-    (found,) = case_rechecks(failed, answers, with_previous=True)
+    (found,) = count_rechecks(failed, answers, with_previous=True)
     assert found.here == RecheckCount(asked=4, failed=2, in_another_way=1, no_answer=1, ungraded=1)
     assert found.previous == RecheckCount(asked=1, right=1)
-    (alone,) = case_rechecks(failed, answers, with_previous=False)
+    (alone,) = count_rechecks(failed, answers, with_previous=False)
     assert alone.previous is None
 
 
@@ -101,7 +101,7 @@ def test_each_outcome_is_counted_apart_and_by_place():
 )
 def test_the_address_of_the_previous_build(template, commit, own, address):
     """``{commit}`` becomes the commit of the last accepted run."""
-    assert previous_address(template, commit, own) == address
+    assert build_previous_address(template, commit, own) == address
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_the_address_of_the_previous_build(template, commit, own, address):
 def test_no_address_is_made_up(commit, own, why):
     """A commit that is unknown, the verified one itself, or made to lead to another host, gives none."""
     with pytest.raises(ValueError, match=why):
-        previous_address("https://app-{commit}.example.org", commit, own)
+        build_previous_address("https://app-{commit}.example.org", commit, own)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_no_address_is_made_up(commit, own, why):
 )
 def test_a_build_is_proved_by_its_own_word_alone(names, commit, proof, named):
     """A commit proves and disproves, a version number neither; the verified build is never the one before."""
-    found = proof_of(names, commit, NOW)
+    found = check_build_proof(names, commit, NOW)
     assert (found.commit, found.proof, found.names) == (commit if named != NOW or commit else None, proof, named)
 
 
@@ -144,4 +144,4 @@ def test_what_an_answer_says_of_its_build():
     wire = WirePayload(url="http://a", text="", build=BuildInfo(versions={"x-commit": BEFORE, "server": "uvicorn"}))
     evidence = Evidence(page=PageInfo(shell="0", versions={"x-app-version": "1.4", "x-powered-by": "PHP"}))
     said = exchange(gold_case(), wire=wire, evidence=evidence, app_version="v9")
-    assert builds_named(said) == ("v9", BEFORE, "1.4")
+    assert list_named_builds(said) == ("v9", BEFORE, "1.4")

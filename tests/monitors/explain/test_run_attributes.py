@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from monitors.alerts.redact import redact
-from monitors.explain.run_attributes import attributes_of, first_look_at
+from monitors.explain.run_attributes import collect_attributes, find_run_causes
 from monitors.records.base import Severity
 from monitors.records.exchanges import WirePayload
 from monitors.records.runs import CaseResult
@@ -27,14 +27,14 @@ def results(count: int = 40) -> list[CaseResult]:
 
 
 def test_what_a_run_knows_of_a_case_is_compared():
-    found = attributes_of(results()[0])
+    found = collect_attributes(results()[0])
     assert (found["type"], found["severity"], found["turns"], found["expected"]) == ("claim", 2, 1, "an answer")
     assert found["hour (UTC)"] == datetime.fromtimestamp(results()[0].result.asked_at.timestamp(), UTC).hour
     assert None not in found.values()
 
 
 def test_a_type_that_fails_is_named_and_the_counts_are_of_cases():
-    found = first_look_at([*results(), *results()], redact)
+    found = find_run_causes([*results(), *results()], redact)
     (cause,) = found.causes
     assert cause.conditions == {"type": "claim"}
     assert (found.cases, found.failed, cause.cases, cause.failed, cause.elsewhere_failed) == (40, 10, 10, 10, 0)
@@ -49,7 +49,9 @@ def test_what_failed_cases_share_is_masked_before_it_is_stored():
         else one
         for one in results()
     ]
-    found = first_look_at([case.model_copy(update={"case": gold_case(id=case.case.id)}) for case in shared], redact)
+    found = find_run_causes(
+        [case.model_copy(update={"case": gold_case(id=case.case.id)}) for case in shared], redact
+    )
     (cause,) = found.causes
     assert "asha" not in str(cause.conditions["cited source"])
     assert (cause.cases, cause.failed) == (10, 10)
@@ -60,4 +62,4 @@ def _listing(source: str) -> WirePayload:
 
 
 def test_a_run_without_failures_has_nothing_in_common():
-    assert first_look_at([one for one in results() if one.case.type != "claim"], redact).causes == ()
+    assert find_run_causes([one for one in results() if one.case.type != "claim"], redact).causes == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitors.alerts.redact import redact
-from monitors.explain.run_snapshot import document_name, snapshot_of
+from monitors.explain.run_snapshot import build_snapshot, parse_document_name
 from monitors.facts.citations import DEFAULT_PATTERNS
 from monitors.records.exchanges import BuildInfo, Evidence, PageInfo, WirePayload
 from monitors.records.runs import CaseResult
@@ -22,7 +22,7 @@ def result(number: int, text: str, **changes: object) -> CaseResult:
 
 
 def snapshot(*results: CaseResult) -> RunSnapshot:
-    return snapshot_of(KNOWN, results, citation_patterns=DEFAULT_PATTERNS, redact=redact)
+    return build_snapshot(KNOWN, results, citation_patterns=DEFAULT_PATTERNS, redact=redact)
 
 
 def test_values_are_counted_over_the_answers_and_unknown_ones_are_absent():
@@ -81,7 +81,7 @@ def test_marks_tell_words_figures_refusals_and_repeats_apart():
 )
 def test_a_citation_names_its_document_without_the_place_in_it(source, document):
     """So that answers from one document are found together."""
-    assert document_name(source) == document
+    assert parse_document_name(source) == document
 
 
 def test_a_snapshot_survives_json():

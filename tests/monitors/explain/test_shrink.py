@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitors.explain.shrink import MOST_SILENT, ShrinkEnd, shrink, tokens_of, turns_of
+from monitors.explain.shrink import MAX_UNANSWERED, ShrinkEnd, join_words, shrink_question, split_words
 from tests.monitors.explain.shrunk_questions import FATHER, PORTING, ROWS
 from tests.tiers import scale_examples
 
@@ -21,7 +21,7 @@ def found(turns, ask, budget=40):
         asked.append(candidate)
         return ask(candidate)
 
-    return asyncio.run(shrink(turns, answer, budget=budget)), asked
+    return asyncio.run(shrink_question(turns, answer, budget=budget)), asked
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
@@ -38,17 +38,17 @@ texts = st.lists(st.lists(words, min_size=1, max_size=12).map(" ".join), min_siz
 @given(texts, st.data())
 def test_what_is_left_fails_is_part_of_the_question_and_can_lose_nothing(turns, data):
     """Of any words anywhere that are all needed, exactly these are left, in their order; nothing is asked twice."""
-    all_words = list(tokens_of(turns))
+    all_words = list(split_words(turns))
     needed = data.draw(st.sets(st.integers(0, len(all_words) - 1), min_size=1, max_size=4))
     wanted = [all_words[at].text for at in sorted(needed)]
 
     def fails(candidate):
-        left = iter(word.text for word in tokens_of(candidate))
+        left = iter(word.text for word in split_words(candidate))
         return all(word in left for word in wanted)
 
     result, asked = found(turns, fails, budget=300)
     assert result.end is ShrinkEnd.SMALLEST
-    assert [word.text for word in tokens_of(result.turns)] == wanted
+    assert [word.text for word in split_words(result.turns)] == wanted
     repeated = {one for one in asked if asked.count(one) > 1}
     assert all(fails(one) for one in repeated)
 
@@ -74,11 +74,11 @@ def test_a_case_that_passes_is_said_to_pass():
 def test_an_application_that_stops_answering_ends_the_search():
     """Three questions in a row without an answer, and nothing more is asked; what was found before it stands."""
     result, asked = found((PORTING,), lambda _turns: None)
-    assert (result.end, len(asked)) == (ShrinkEnd.SILENT, MOST_SILENT)
+    assert (result.end, len(asked)) == (ShrinkEnd.SILENT, MAX_UNANSWERED)
     answers = iter([True] * 5)
     result, asked = found((PORTING,), lambda _turns: next(answers, None))
     assert result.end is ShrinkEnd.SILENT
-    assert len(asked) == 5 + MOST_SILENT
+    assert len(asked) == 5 + MAX_UNANSWERED
 
 
 def test_each_level_is_left_out_whole_before_the_next():
@@ -87,13 +87,13 @@ def test_each_level_is_left_out_whole_before_the_next():
     assert result.turns == ("67",)
     first = next(one for one in asked if one != FATHER)
     assert set(first) < set(FATHER)
-    all_words = {word.text for word in tokens_of(FATHER)}
-    assert all(word.text in all_words for one in asked for word in tokens_of(one))
+    all_words = {word.text for word in split_words(FATHER)}
+    assert all(word.text in all_words for one in asked for word in split_words(one))
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=3))
 def test_a_conversation_is_its_words_and_what_stands_between(turns):
     """Put together again, all words of a conversation are what it was, but for space at the ends of a turn."""
     whole = tuple(turn.strip() for turn in turns if turn.strip())
-    again = tuple(one for one in turns_of(tokens_of(turns)) if one)
+    again = tuple(one for one in join_words(split_words(turns)) if one)
     assert [one.split() for one in again] == [one.split() for one in whole]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.explain.what_changed import what_changed
+from monitors.explain.what_changed import find_run_changes
 from monitors.records.grades import JudgeLineage
 from monitors.records.snapshots import AnswerMark, ChangeKind, RunSnapshot
 from monitors.reports.figures import BOTH_SIDES, OUR_SIDE, format_changes
@@ -65,7 +65,7 @@ def run_snapshot(**changes: object) -> RunSnapshot:
 
 
 def changed(now: RunSnapshot, before: RunSnapshot | None = None):
-    return what_changed(now, REPORT.model_copy(update={"snapshot": before or run_snapshot()}))
+    return find_run_changes(now, REPORT.model_copy(update={"snapshot": before or run_snapshot()}))
 
 
 def lines(now: RunSnapshot, before: RunSnapshot | None = None) -> list[tuple[str, str]]:
@@ -202,9 +202,9 @@ def test_a_change_of_ours_is_said_to_be_ours_and_beside_one_of_the_apps_neither_
 def test_without_an_earlier_pass_or_its_snapshot_the_reason_is_given(snapshot):
     """No data is its own state."""
     assert [
-        format_changes(found) for found in (what_changed(run_snapshot(), None), changed(run_snapshot()))
+        format_changes(found) for found in (find_run_changes(run_snapshot(), None), changed(run_snapshot()))
     ] == snapshot
-    old = what_changed(run_snapshot(), REPORT.model_copy(update={"snapshot": None}))
+    old = find_run_changes(run_snapshot(), REPORT.model_copy(update={"snapshot": None}))
     assert (old.since_run_id, bool(old.missing)) == (REPORT.run_id, True)
 
 

@@ -10,7 +10,7 @@ from types import FrameType
 
 import pytest
 
-from deployments.cli.pipe_answers import facts_of, redacted
+from deployments.cli.pipe_answers import extract_facts, redact_line
 from monitors.alerts.redact import redact, redact_with_findings
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.text import LONGEST, PART, unread_of
@@ -49,13 +49,13 @@ def test_a_find_on_the_border_is_not_cut_in_two(shift):
 
 def test_the_pipes_say_what_was_not_read():
     text = long_text("5 days", "6 days", "7 days")
-    answer = facts_of({"text": text})
+    answer = extract_facts({"text": text})
     assert [fact["text"] for fact in answer["facts"]] == ["5 days", "7 days"]
     assert [text[fact["span"][0] : fact["span"][1]] for fact in answer["facts"]] == ["5 days", "7 days"]
     assert answer["unread"] == [PART, len(text) - PART]
-    masked = redacted({"text": text})
+    masked = redact_line({"text": text})
     assert masked["unread"] == [PART, len(text) - PART]
-    assert "unread" not in facts_of({"text": "5 days"}) | redacted({"text": "5 days"})
+    assert "unread" not in extract_facts({"text": "5 days"}) | redact_line({"text": "5 days"})
     json.dumps(answer)
 
 

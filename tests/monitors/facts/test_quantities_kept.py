@@ -25,7 +25,7 @@ def test_spelling_and_language_make_no_difference(one, other):
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "told"),
+    ("one", "other", "changes"),
     [
         ("24 months", "18 mahine", ("24 months is lost", "18 mahine is added")),
         ("24 months", "24 din", ("24 months is lost", "24 din is added")),
@@ -34,8 +34,8 @@ def test_spelling_and_language_make_no_difference(one, other):
         ("yes", "haan, 5 saal", ("5 saal is added",)),
     ],
 )
-def test_what_changed_is_told_in_its_own_words(one, other, told):
-    assert differences(one, other) == told
+def test_what_changed_is_told_in_its_own_words(one, other, changes):
+    assert differences(one, other) == changes
 
 
 def test_a_gold_may_say_less_than_its_clause_and_nothing_more():

@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from monitors.gate.evaluate import RunFacts
-from monitors.gate.false_fails import GateSimulator, group_by_build, build_right_answer, build_wrong_answer
+from monitors.gate.false_fails import GateSimulator, build_right_answer, build_wrong_answer, group_by_build
 from monitors.gate.settings import GateSettings, Targets
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Suite

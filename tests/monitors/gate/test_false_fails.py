@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from monitors.gate.false_fails import GateSimulator, build_right_answer
-from monitors.gate.repeatability import MIN_PAIRS, pair_repeats, compute_repeatability
+from monitors.gate.repeatability import MIN_PAIRS, compute_repeatability, pair_repeats
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import CaseOutcome

@@ -16,14 +16,14 @@ ON = Judging(state=JudgeState.ON, models=("claude-sonnet-5-5",), answers=100, le
 OFF = Judging(state=JudgeState.OFF, why="ANTHROPIC_API_KEY is not set", answers=100, left_open=12, by_rule=2)
 
 
-def untold(case_id: str):
+def ungraded(case_id: str):
     case = gold_case(case_id)
     remaining = [grade for grade in grades() if grade.aspect is not Aspect.FACTUAL_MATCH]
     return assess(case, exchange(case), (*remaining, abstained(Aspect.FACTUAL_MATCH)))
 
 
 def texts(judging: Judging | None) -> list[str]:
-    return [note.text for note in list_judge_notes(judging, [untold("a")])]
+    return [note.text for note in list_judge_notes(judging, [ungraded("a")])]
 
 
 def test_a_run_of_before_there_was_a_judge_says_nothing():
@@ -64,7 +64,7 @@ def test_other_reasons_are_named(snapshot):
 
 
 def test_no_note_decides_and_the_first_names_the_cases():
-    notes = list_judge_notes(OFF, [untold("a"), untold("b")])
+    notes = list_judge_notes(OFF, [ungraded("a"), ungraded("b")])
     assert not any(note.decisive for note in notes)
     assert notes[0].case_ids == ("a", "b")
-    assert list_judge_notes(ON, [untold("a")])[0].case_ids == ()
+    assert list_judge_notes(ON, [ungraded("a")])[0].case_ids == ()

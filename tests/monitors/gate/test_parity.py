@@ -12,7 +12,7 @@ from tests.builders import assessment, gold_case
 ENGLISH, HINDI, HINGLISH = Language.ENGLISH, Language.HINDI, Language.HINGLISH
 
 
-def told(pair: str | None, language: Language, finding: Finding, repeat: int = 0) -> Assessment:
+def assessed(pair: str | None, language: Language, finding: Finding, repeat: int = 0) -> Assessment:
     found = assessment(gold_case(f"{pair or 'alone'}-{language}", language=language, pair=pair))
     return found.model_copy(update={"factual_match": finding, "repeat": repeat})
 
@@ -21,13 +21,13 @@ def pairs(count: int, english: Finding, other: Finding, language: Language = HIN
     return [
         one
         for number in range(start, start + count)
-        for one in (told(f"p{number}", ENGLISH, english), told(f"p{number}", language, other))
+        for one in (assessed(f"p{number}", ENGLISH, english), assessed(f"p{number}", language, other))
     ]
 
 
 def test_the_gap_is_counted_over_pairs_and_what_stands_alone_is_not():
     run = pairs(17, Finding.YES, Finding.YES) + pairs(3, Finding.YES, Finding.NO, start=17)
-    run += [told(None, HINDI, Finding.NO)] * 5 + [told("single", HINDI, Finding.NO)]
+    run += [assessed(None, HINDI, Finding.NO)] * 5 + [assessed("single", HINDI, Finding.NO)]
     (gap,) = compute_parity_gaps(run, max_gap=0.05)
     assert (gap.language, gap.pairs, gap.both, gap.english_only) == (HINDI, 20, 17, 3)
     assert gap.gap == pytest.approx(0.15)
@@ -67,12 +67,12 @@ def test_too_few_pairs_or_no_target_give_no_verdict(most_gap):
 
 
 def test_a_case_asked_again_is_right_only_when_it_was_right_each_time():
-    run = [*pairs(1, Finding.YES, Finding.YES), told("p0", HINDI, Finding.NO, repeat=1)]
+    run = [*pairs(1, Finding.YES, Finding.YES), assessed("p0", HINDI, Finding.NO, repeat=1)]
     assert compute_parity_gaps(run)[0].english_only == 1
-    run = [*pairs(1, Finding.YES, Finding.YES), told("p0", HINDI, Finding.UNGRADED, repeat=1)]
+    run = [*pairs(1, Finding.YES, Finding.YES), assessed("p0", HINDI, Finding.UNGRADED, repeat=1)]
     assert compute_parity_gaps(run)[0].left_out == 1
 
 
 def test_without_pairs_there_is_nothing_to_say():
-    assert compute_parity_gaps([told(None, ENGLISH, Finding.YES), told(None, HINDI, Finding.NO)]) == ()
+    assert compute_parity_gaps([assessed(None, ENGLISH, Finding.YES), assessed(None, HINDI, Finding.NO)]) == ()
     assert compute_parity_gaps([]) == ()

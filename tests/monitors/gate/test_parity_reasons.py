@@ -14,7 +14,7 @@ GATE = GateSettings(min_weighted_score=0, targets={"factual_accuracy": 0})
 OTHERS = batch(Severity.PAGE, 50, 0)
 
 
-def twins(count: int, behind: int, language: Language = Language.HINDI):
+def language_pairs(count: int, behind: int, language: Language = Language.HINDI):
     """Questions in English and another language, of which the first ``behind`` are wrong in the other alone."""
     return [
         asked(
@@ -32,7 +32,7 @@ def missed(run_report):
 
 
 def test_hindi_behind_by_more_than_five_points_fails_with_the_cases_that_make_the_gap(snapshot):
-    run_report = report([*OTHERS, *twins(20, 2)], GATE)
+    run_report = report([*OTHERS, *language_pairs(20, 2)], GATE)
     (one,) = missed(run_report)
     assert (one.kind, one.decisive) == (ReasonKind.METRIC_TARGET, True)
     assert (run_report.parity[0].gap, run_report.parity[0].other_only, run_report.parity[0].english_only) == (
@@ -46,20 +46,20 @@ def test_hindi_behind_by_more_than_five_points_fails_with_the_cases_that_make_th
 
 
 def test_five_points_behind_are_allowed():
-    run_report = report([*OTHERS, *twins(20, 1)], GATE)
+    run_report = report([*OTHERS, *language_pairs(20, 1)], GATE)
     assert missed(run_report) == []
     assert run_report.parity[0].gap == pytest.approx(0.05)
 
 
 def test_another_language_behind_is_said_and_decides_nothing():
-    run_report = report([*OTHERS, *twins(20, 4, Language.HINGLISH)], GATE)
+    run_report = report([*OTHERS, *language_pairs(20, 4, Language.HINGLISH)], GATE)
     assert [one.decisive for one in missed(run_report)] == [False]
     assert run_report.verdict is Verdict.PASS
 
 
 def test_with_pairs_enough_the_unpaired_share_of_hindi_has_no_target():
     run_report = report(
-        [*OTHERS, *twins(30, 0), *batch(Severity.ANNOYING, 30, 9, name="x", language=Language.HINDI)], GATE
+        [*OTHERS, *language_pairs(30, 0), *batch(Severity.ANNOYING, 30, 9, name="x", language=Language.HINDI)], GATE
     )
     hindi = next(one for one in run_report.metrics if one.name == "factual_accuracy:hi")
     assert hindi.target is None
@@ -69,7 +69,7 @@ def test_with_pairs_enough_the_unpaired_share_of_hindi_has_no_target():
 def test_a_gap_that_rests_on_one_flaky_case_does_not_fail():
     flaky = gold_case("hi-x", language=Language.HINDI, pair="pair-x")
     partner = asked(gold_case("en-x", pair="pair-x"))
-    run_report = report([*OTHERS, *twins(20, 1), partner, *times(flaky, 2, 1)], GATE)
+    run_report = report([*OTHERS, *language_pairs(20, 1), partner, *times(flaky, 2, 1)], GATE)
     (one,) = missed(run_report)
     assert (one.decisive, "hi-x" in one.case_ids) == (False, True)
     assert run_report.verdict is Verdict.PASS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitors.gate.settings import GateSettings
-from monitors.gate.suite_power import format_undetectable_drop, format_failure_limit
+from monitors.gate.suite_power import format_failure_limit, format_undetectable_drop
 from monitors.records.base import Severity
 from monitors.records.runs import ReasonKind
 from monitors.stats.paired import compute_min_detectable_drop

@@ -61,14 +61,14 @@ async def test_all_pages_are_read_in_order(github, count):
 @pytest.mark.parametrize("status", [403, 429])
 async def test_a_limit_is_waited_out_as_long_as_github_asks(github, status, headers, waited):
     """A 403 that is a limit is none of permission: by its headers, or by its words."""
-    github.wrong.troubles = [too_many(status, "You have exceeded a secondary rate limit", **headers)]
+    github.wrong.faults = [too_many(status, "You have exceeded a secondary rate limit", **headers)]
     waits = Waits(now=1000.0)
     assert await listed(github, waits) == []
     assert waits.slept == [waited]
 
 
 async def test_a_limit_that_lasts_too_long_is_not_waited_for(github):
-    github.wrong.troubles = [too_many(retry_after="3600")]
+    github.wrong.faults = [too_many(retry_after="3600")]
     waits = Waits()
     with pytest.raises(NotifyTransient, match="too many requests"):
         await listed(github, waits)
@@ -76,24 +76,24 @@ async def test_a_limit_that_lasts_too_long_is_not_waited_for(github):
 
 
 async def test_a_limit_without_end_ends(github):
-    github.wrong.troubles = [too_many(retry_after="1")] * 10
+    github.wrong.faults = [too_many(retry_after="1")] * 10
     waits = Waits()
     with pytest.raises(NotifyTransient, match="too many requests"):
         await listed(github, waits)
     assert (len(github.asked), waits.slept) == (4, [1.0, 1.0, 1.0])
 
 
-@pytest.mark.parametrize("trouble", [broken(502), broken(500), cut_off], ids=["502", "500", "cut off"])
-async def test_trouble_is_asked_again_with_longer_pauses(github, trouble):
+@pytest.mark.parametrize("fault", [broken(502), broken(500), cut_off], ids=["502", "500", "cut off"])
+async def test_trouble_is_asked_again_with_longer_pauses(github, fault):
     github.says("here")
-    github.wrong.troubles = [trouble, trouble]
+    github.wrong.faults = [fault, fault]
     waits = Waits()
     assert len(await listed(github, waits)) == 1
     assert waits.slept == [1.0, 2.0]
 
 
 async def test_trouble_without_end_is_told_as_github_s(github):
-    github.wrong.troubles = [broken(503)] * 10
+    github.wrong.faults = [broken(503)] * 10
     with pytest.raises(NotifyTransient, match=r"in trouble \(HTTP 503\)"):
         await listed(github, Waits())
     assert len(github.asked) == 4
@@ -132,7 +132,7 @@ async def test_what_is_not_there_names_the_permission_too(github):
 
 
 async def test_an_address_that_is_not_github_s_is_told(github):
-    github.wrong.troubles = [broken(200)]
+    github.wrong.faults = [broken(200)]
     with pytest.raises(NotifyRejected, match="GITHUB_API_URL"):
         await listed(github, Waits())
 
@@ -153,7 +153,7 @@ async def test_a_server_that_hangs_is_not_waited_for_without_end(github):
 async def test_the_token_goes_to_no_other_server(github):
     """A page that says its next one is elsewhere is not followed."""
     with GitHub() as elsewhere:
-        github.wrong.troubles = [_next_page_at(elsewhere.url)]
+        github.wrong.faults = [_next_page_at(elsewhere.url)]
         with pytest.raises(NotifyRejected, match="another server"):
             await listed(github, Waits(), PERSON_TOKEN)
         assert elsewhere.tokens == set()

@@ -179,7 +179,7 @@ async def test_the_same_run_may_say_it_again(github):
 
 
 async def test_a_limit_on_the_way_is_waited_out(github):
-    github.wrong.troubles = [too_many(retry_after="1")]
+    github.wrong.faults = [too_many(retry_after="1")]
     assert (await post(github, said())).done is CommentStatus.MADE
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from monitors.goldset.checks import NumberedSuite, numbered_lines
+from monitors.goldset.checks import NumberedSuite, parse_numbered_lines
 from monitors.goldset.lines import case_from_object
 from monitors.records.cases import GoldCase
 
@@ -31,6 +31,6 @@ def case_of(**changes: Any) -> GoldCase:
 def numbered_of(*rows: dict[str, Any]) -> NumberedSuite:
     """A suite's lines of the plain case with each row's changes; ``id`` follows the line unless it is given."""
     objects = ({"id": f"case-{at}"} | row for at, row in enumerate(rows, start=1))
-    return numbered_lines(
+    return parse_numbered_lines(
         json.dumps({k: v for k, v in (PLAIN | row).items() if v is not None}, ensure_ascii=False) for row in objects
     )

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from monitors.goldset.changes import ChangedBy, DatasetComparison, DatasetDiff, describe_dataset_diff
-from monitors.goldset.examples import case_in, example_id, example_of, our_id, pushed_sha256
+from monitors.goldset.examples import (
+    case_from_example,
+    example_from_case,
+    find_case_id,
+    make_example_id,
+    read_pushed_sha256,
+)
 from monitors.goldset.lines import Unusable
 from monitors.platforms.platform import Example
 from monitors.records.base import Severity
@@ -33,16 +39,16 @@ def stored(example: Example) -> Example:
 @LAWS
 @given(any_case())
 def test_every_case_comes_back_as_it_went(case: GoldCase) -> None:
-    example = stored(example_of(case, DATASET))
-    assert case_in(example) == case
-    assert our_id(example) == case.id
+    example = stored(example_from_case(case, DATASET))
+    assert case_from_example(example) == case
+    assert find_case_id(example) == case.id
 
 
 @LAWS
 @given(any_case())
 def test_nothing_of_a_case_is_stored_twice(case: GoldCase) -> None:
     """So that no edit can contradict another copy."""
-    example = example_of(case, DATASET)
+    example = example_from_case(case, DATASET)
     places = (example.inputs, example.outputs or {}, dict(example.metadata["lookout"]))
     names = [name for place in places for name in place]
     assert len(names) == len(set(names))
@@ -53,8 +59,8 @@ def test_nothing_of_a_case_is_stored_twice(case: GoldCase) -> None:
 def test_a_suite_that_was_pushed_does_not_differ(suite: list[GoldCase]) -> None:
     comparison = DatasetComparison(suite, DATASET)
     for case in reversed(suite):
-        comparison.take(stored(example_of(case, DATASET)))
-    diff = comparison.result()
+        comparison.add(stored(example_from_case(case, DATASET)))
+    diff = comparison.build_diff()
     assert diff.is_empty
     assert diff.same == len(suite)
     assert not diff.unmarked
@@ -66,7 +72,7 @@ def test_an_issue_stands_in_the_inputs_and_its_reference_in_the_outputs() -> Non
         issue=Issue(title="Lock is lost", body="Since 2.4", url="https://github.com/a/b/issues/3"),
         reference=TriageReference(relevant_files=("src/lock.py",), shortest_path=4),
     )
-    example = example_of(gold_case(triage=task), DATASET)
+    example = example_from_case(gold_case(triage=task), DATASET)
     assert example.inputs["issue_title"] == "Lock is lost"
     assert example.outputs is not None
     assert example.outputs["reference"] == {"relevant_files": ["src/lock.py"], "shortest_path": 4}
@@ -74,11 +80,11 @@ def test_an_issue_stands_in_the_inputs_and_its_reference_in_the_outputs() -> Non
 
 def test_a_persons_edit_of_question_and_gold_counts() -> None:
     case = gold_case(alternatives=("two years",))
-    entry = example_of(case, DATASET)
+    entry = example_from_case(case, DATASET)
     edited = entry.model_copy(
         update={"inputs": {"question": "How long?"}, "outputs": dict(entry.outputs or {}, gold="36 months")}
     )
-    assert case_in(edited) == case.model_copy(update={"turns": ("How long?",), "gold": "36 months"})
+    assert case_from_example(edited) == case.model_copy(update={"turns": ("How long?",), "gold": "36 months"})
 
 
 BROKEN: list[tuple[dict[str, Any], str]] = [
@@ -93,18 +99,18 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changes", "problem"), BROKEN)
 def test_an_edit_that_makes_no_case_says_what_is_wrong(changes: dict[str, Any], problem: str) -> None:
-    found = case_in(example_of(gold_case(), DATASET).model_copy(update=changes))
+    found = case_from_example(example_from_case(gold_case(), DATASET).model_copy(update=changes))
     assert isinstance(found, Unusable)
     assert any(problem in one for one in found.problems)
     assert found.case_id == "case-1"
 
 
 def test_splits_and_other_metadata_of_people_stay_when_a_case_is_written_again() -> None:
-    there = example_of(gold_case(), DATASET).model_copy(
+    there = example_from_case(gold_case(), DATASET).model_copy(
         update={"splits": ("test", "hard"), "source_trace": "trace-1"}
     )
     there = there.model_copy(update={"metadata": {**there.metadata, "owner": "asha"}})
-    again = example_of(gold_case(severity=Severity.PAGE), DATASET, there)
+    again = example_from_case(gold_case(severity=Severity.PAGE), DATASET, there)
     assert (again.id, again.splits, again.source_trace) == (there.id, ("test", "hard"), "trace-1")
     assert again.metadata["owner"] == "asha"
 
@@ -112,15 +118,15 @@ def test_splits_and_other_metadata_of_people_stay_when_a_case_is_written_again()
 def compared(suite: list[GoldCase], *entries: Example) -> DatasetDiff:
     comparison = DatasetComparison(suite, DATASET)
     for entry in entries:
-        comparison.take(entry)
-    return comparison.result()
+        comparison.add(entry)
+    return comparison.build_diff()
 
 
 def edited_there(pushed: GoldCase, **changes: Any) -> Example:
     """An entry as it was pushed, whose case a person then changed."""
-    entry = example_of(pushed, DATASET)
-    now = example_of(pushed.model_copy(update=changes), DATASET)
-    ours = dict(now.metadata["lookout"], pushed=pushed_sha256(entry))
+    entry = example_from_case(pushed, DATASET)
+    now = example_from_case(pushed.model_copy(update=changes), DATASET)
+    ours = dict(now.metadata["lookout"], pushed=read_pushed_sha256(entry))
     return now.model_copy(update={"metadata": {"lookout": ours}})
 
 
@@ -148,7 +154,7 @@ def test_the_same_edit_on_both_sides_is_no_difference_but_wants_a_new_mark() -> 
 
 
 def test_an_entry_whose_mark_was_deleted_is_a_conflict_and_not_overwritten_in_silence() -> None:
-    entry = example_of(gold_case(gold="36 months"), DATASET)
+    entry = example_from_case(gold_case(gold="36 months"), DATASET)
     ours = {key: value for key, value in dict(entry.metadata["lookout"]).items() if key != "pushed"}
     diff = compared([gold_case()], entry.model_copy(update={"metadata": {"lookout": ours}}))
     assert [one.changed_by for one in diff.changed] == [ChangedBy.BOTH]
@@ -157,17 +163,17 @@ def test_an_entry_whose_mark_was_deleted_is_a_conflict_and_not_overwritten_in_si
 def test_all_groups_are_listed_with_both_values() -> None:
     """Conflict, added, removed, broken, people's and a copy, each in its own group."""
     suite = [gold_case(gold="36 months"), gold_case("new")]
-    other = example_of(gold_case("broken"), DATASET)
-    copy = example_of(gold_case("copied"), "another dataset")
+    other = example_from_case(gold_case("broken"), DATASET)
+    copy = example_from_case(gold_case("copied"), "another dataset")
     diff = compared(
         suite,
         edited_there(gold_case(), gold="12 months"),
-        example_of(gold_case("gone"), DATASET),
+        example_from_case(gold_case("gone"), DATASET),
         other.model_copy(update={"outputs": None}),
         PERSON,
         copy,
     )
-    text = "\n".join(describe_dataset_diff(diff, most=10))
+    text = "\n".join(describe_dataset_diff(diff, max_entries=10))
     for line in (
         "Conflicts: changed in both since the last push (1)",
         'case-1: gold is "36 months" in the suite, "12 months" in the dataset',
@@ -181,5 +187,5 @@ def test_all_groups_are_listed_with_both_values() -> None:
 
 
 def test_ids_are_the_same_at_every_push_and_differ_between_datasets_and_cases() -> None:
-    assert example_id(DATASET, "a") == example_id(DATASET, "a")
-    assert len({example_id(DATASET, "a"), example_id(DATASET, "b"), example_id("other", "a")}) == 3
+    assert make_example_id(DATASET, "a") == make_example_id(DATASET, "a")
+    assert len({make_example_id(DATASET, "a"), make_example_id(DATASET, "b"), make_example_id("other", "a")}) == 3

@@ -7,52 +7,52 @@ from datetime import UTC, datetime
 import pytest
 
 from monitors.errors import GoldSetError
-from monitors.goldset.load import suite_of
-from monitors.goldset.versions import cases_of, freeze, frozen_suite, frozen_versions
+from monitors.goldset.load import build_suite
+from monitors.goldset.versions import freeze_suite, list_frozen_versions, load_cases, load_frozen_suite
 from tests.monitors.goldset.gold_cases import case_of
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def suite(*cases):
-    return suite_of(list(cases), name="core", source="core")
+    return build_suite(list(cases), name="core", source="core")
 
 
 def test_a_version_holds_hash_counts_and_the_cases_themselves(tmp_path):
     """What a result was measured with can be read years later."""
-    frozen, is_new = freeze(suite(case_of(), case_of(id="b", severity=3)), tmp_path, at=NOON, note="first")
+    frozen, is_new = freeze_suite(suite(case_of(), case_of(id="b", severity=3)), tmp_path, at=NOON, note="first")
     assert (is_new, frozen.version, frozen.cases, frozen.note) == (True, 1, 2, "first")
     assert frozen.severities == {"2": 1, "3": 1}
-    assert frozen_suite(tmp_path, frozen).sha256 == frozen.sha256
-    assert cases_of(tmp_path / "core-v1.json") == cases_of(tmp_path / "core-v1.jsonl")
+    assert load_frozen_suite(tmp_path, frozen).sha256 == frozen.sha256
+    assert load_cases(tmp_path / "core-v1.json") == load_cases(tmp_path / "core-v1.jsonl")
 
 
 def test_the_same_cases_are_the_same_version(tmp_path):
     """Freezing twice is freezing once; the order of lines is no change."""
-    freeze(suite(case_of(id="a"), case_of(id="b")), tmp_path, at=NOON)
-    again, is_new = freeze(suite(case_of(id="b"), case_of(id="a")), tmp_path, at=NOON)
+    freeze_suite(suite(case_of(id="a"), case_of(id="b")), tmp_path, at=NOON)
+    again, is_new = freeze_suite(suite(case_of(id="b"), case_of(id="a")), tmp_path, at=NOON)
     assert (is_new, again.version) == (False, 1)
 
 
 def test_versions_count_up_and_are_not_confused_with_other_suites(tmp_path):
     """Ten comes after nine, and core-extra is another suite."""
     for number in range(11):
-        freeze(suite(case_of(gold=f"{number + 1} months")), tmp_path, at=NOON)
-    freeze(suite_of([case_of()], name="core-extra", source="x"), tmp_path, at=NOON)
-    assert [one.version for one in frozen_versions(tmp_path, "core")] == list(range(1, 12))
+        freeze_suite(suite(case_of(gold=f"{number + 1} months")), tmp_path, at=NOON)
+    freeze_suite(build_suite([case_of()], name="core-extra", source="x"), tmp_path, at=NOON)
+    assert [one.version for one in list_frozen_versions(tmp_path, "core")] == list(range(1, 12))
 
 
 def test_a_frozen_file_that_was_changed_is_not_believed(tmp_path):
     """The hash tells; the message names the file."""
-    frozen, _ = freeze(suite(case_of()), tmp_path, at=NOON)
+    frozen, _ = freeze_suite(suite(case_of()), tmp_path, at=NOON)
     path = tmp_path / "core-v1.jsonl"
     path.write_text(path.read_text().replace("24 months", "36 months"))
     with pytest.raises(GoldSetError, match=r"core-v1\.jsonl was changed"):
-        frozen_suite(tmp_path, frozen)
+        load_frozen_suite(tmp_path, frozen)
 
 
 def test_a_broken_manifest_is_named(tmp_path):
     """Rather than starting again at one."""
     (tmp_path / "core-v3.json").write_text("{}")
     with pytest.raises(GoldSetError, match=r"core-v3\.json is no manifest"):
-        freeze(suite(case_of()), tmp_path, at=NOON)
+        freeze_suite(suite(case_of()), tmp_path, at=NOON)

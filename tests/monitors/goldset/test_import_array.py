@@ -64,7 +64,7 @@ def test_an_id_that_comes_again_gets_a_suffix_and_is_told(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "error"),
     [
         ({"cases": []}, "an array of objects is accepted"),
         ([ROW, 7], "row 2: an object is accepted, this is 7"),
@@ -74,10 +74,10 @@ def test_an_id_that_comes_again_gets_a_suffix_and_is_told(tmp_path: Path):
         ([{**ROW, "id": "a/b"}], 'row 1: "id" cannot be "a/b"'),
     ],
 )
-def test_what_cannot_be_imported_is_named(rows: object, told: str, tmp_path: Path):
+def test_what_cannot_be_imported_is_named(rows: object, error: str, tmp_path: Path):
     with pytest.raises(GoldSetError) as caught:
         import_gold_array(write(tmp_path, rows), severity_for=refusals_page)
-    assert told in str(caught.value)
+    assert error in str(caught.value)
 
 
 def test_broken_json_is_named_by_its_place(tmp_path: Path):
@@ -122,7 +122,7 @@ def test_a_table_may_leave_out_ids_and_severities_and_say_more(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "error"),
     [
         ("id,answer\na,b\n", "the header has no column question and no gold"),
         ("question,gold\na,b,c\n", "row 1 has 3 cells, the header 2"),
@@ -132,6 +132,6 @@ def test_a_table_may_leave_out_ids_and_severities_and_say_more(tmp_path: Path):
         ("question,gold\n", "no case"),
     ],
 )
-def test_a_table_that_cannot_be_read_is_named(text: str, told: str, tmp_path: Path):
-    with pytest.raises(GoldSetError, match=told):
+def test_a_table_that_cannot_be_read_is_named(text: str, error: str, tmp_path: Path):
+    with pytest.raises(GoldSetError, match=error):
         import_gold_array(table(tmp_path, text), severity_for=refusals_page)

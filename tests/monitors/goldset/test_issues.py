@@ -9,7 +9,7 @@ import pytest
 
 from monitors.errors import GoldSetError
 from monitors.goldset.import_array import import_gold_array
-from monitors.goldset.lines import line_of
+from monitors.goldset.lines import format_case_line
 from monitors.goldset.load import load_suite, parse_suite_lines
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
@@ -47,7 +47,7 @@ def test_a_line_is_an_issue_with_our_severity_beside_it():
     assert (case.id, case.turns, case.type) == ("acme:jobs:7", (ROW["issue_url"],), "triage")
     assert case.triage.reference.severity is IssueSeverity.HIGH
     assert "the lock is not released" in case.gold
-    assert parse_suite_lines([line_of(case)], name="issues").cases == (case,)
+    assert parse_suite_lines([format_case_line(case)], name="issues").cases == (case,)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_rows_of_swe_bench_say_their_files_by_their_patch(tmp_path: Path):
     assert case.triage.reference.relevant_files == ("jobs/lock.py", "jobs/old.py")
     assert (case.id, case.cluster, case.turns[0][:12]) == ("acme__jobs-12", "acme:jobs", "Export hangs")
     out = tmp_path / "suite.jsonl"
-    out.write_text("".join(f"{line_of(one)}\n" for one in suite.cases), encoding="utf-8")
+    out.write_text("".join(f"{format_case_line(one)}\n" for one in suite.cases), encoding="utf-8")
     assert load_suite(out).cases == suite.cases
 
 

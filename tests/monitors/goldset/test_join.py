@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.errors import GoldSetError
-from monitors.goldset.drafts import add_drafts, decide, read_drafts
-from monitors.goldset.lines import case_from_line, line_of
+from monitors.goldset.drafts import add_drafts, read_drafts, store_decision
+from monitors.goldset.lines import case_from_line, format_case_line
 from monitors.goldset.load import load_suite
-from monitors.goldset.versions import cases_in, join
+from monitors.goldset.versions import append_case, read_cases
 from monitors.records.base import Language, Severity
 from monitors.records.cases import DraftState, Pipeline, Provenance
 from tests.builders import NOON, gold_case
@@ -27,9 +27,9 @@ REVIEWED = Provenance(pipeline=Pipeline.DRAFT, reviewed_by="asha", reviewed_at=N
 def test_what_was_there_stays_byte_for_byte(tmp_path):
     """A hand-written line, its spacing and a missing last line end are left alone."""
     path = tmp_path / "suite.jsonl"
-    before = line_of(gold_case("first")).replace('": ', '":  ')
+    before = format_case_line(gold_case("first")).replace('": ', '":  ')
     path.write_text(before, encoding="utf-8")
-    assert join(path, draft_case(provenance=REVIEWED))
+    assert append_case(path, draft_case(provenance=REVIEWED))
     assert path.read_text(encoding="utf-8").split("\n")[0] == before
     assert [case.id for case in load_suite(path).cases] == ["first", "draft-1"]
 
@@ -37,16 +37,16 @@ def test_what_was_there_stays_byte_for_byte(tmp_path):
 def test_joining_again_changes_nothing(tmp_path):
     path = tmp_path / "new" / "suite.jsonl"
     case = draft_case(provenance=REVIEWED)
-    assert join(path, case)
+    assert append_case(path, case)
     text = path.read_bytes()
-    assert not join(path, case)
+    assert not append_case(path, case)
     assert path.read_bytes() == text
     assert [one.name for one in path.parent.iterdir()] == ["suite.jsonl"]
 
 
 def test_nobodys_yes_joins_nothing(tmp_path):
     with pytest.raises(GoldSetError, match="reviewed by nobody"):
-        join(tmp_path / "suite.jsonl", draft_case())
+        append_case(tmp_path / "suite.jsonl", draft_case())
     assert not (tmp_path / "suite.jsonl").exists()
 
 
@@ -54,15 +54,15 @@ def test_a_suite_that_does_not_load_is_left_as_it_is(tmp_path):
     path = tmp_path / "suite.jsonl"
     path.write_text('{"id": "broken"}\n', encoding="utf-8")
     with pytest.raises(GoldSetError, match="line 1"):
-        join(path, draft_case(provenance=REVIEWED))
+        append_case(path, draft_case(provenance=REVIEWED))
     assert path.read_text(encoding="utf-8") == '{"id": "broken"}\n'
 
 
 def test_a_pair_that_the_original_has_already_is_not_changed(tmp_path):
     path = tmp_path / "suite.jsonl"
-    path.write_text(line_of(gold_case("first", pair="old")) + "\n", encoding="utf-8")
-    join(path, draft_case(provenance=REVIEWED, pair="old", language=Language.HINDI), paired_with="first")
-    assert [case.pair for case in cases_in(path)] == ["old", "old"]
+    path.write_text(format_case_line(gold_case("first", pair="old")) + "\n", encoding="utf-8")
+    append_case(path, draft_case(provenance=REVIEWED, pair="old", language=Language.HINDI), paired_with="first")
+    assert [case.pair for case in read_cases(path)] == ["old", "old"]
 
 
 def test_four_processes_at_once_lose_nothing(tmp_path):
@@ -86,8 +86,8 @@ for draft in read_drafts(Path({str(drafts)!r}))[int(sys.argv[1])::4]:
         for at in range(4)
     ]
     for process in running:
-        _, told = process.communicate(timeout=120)
-        assert process.returncode == 0, told
+        _, printed = process.communicate(timeout=120)
+        assert process.returncode == 0, printed
     assert {case.id for case in load_suite(suite).cases} == {f"draft-{number}" for number in range(40)}
     assert {draft.state for draft in read_drafts(drafts)} == {DraftState.ACCEPTED}
 
@@ -96,8 +96,8 @@ def test_of_two_decisions_the_first_stays(tmp_path):
     path = tmp_path / "drafts.jsonl"
     add_drafts(path, [gold_draft()])
     first = gold_draft(state=DraftState.REJECTED, reviewed_by="asha", reviewed_at=NOON)
-    assert decide(path, first)
-    assert not decide(path, first.model_copy(update={"reviewed_by": "bina"}))
+    assert store_decision(path, first)
+    assert not store_decision(path, first.model_copy(update={"reviewed_by": "bina"}))
     assert read_drafts(path)[0].reviewed_by == "asha"
 
 
@@ -117,7 +117,7 @@ def test_a_bad_line_of_drafts_is_named(tmp_path):
 )
 def test_a_line_reads_back_as_its_case(turns, gold, refusal, severity):
     case = gold_case(turns=tuple(turns), gold=gold, expected_refusal=refusal, severity=severity)
-    line = line_of(case)
+    line = format_case_line(case)
     assert case_from_line(line) == case
     assert "expected_refusal" in json.loads(line)
     assert "\n" not in line

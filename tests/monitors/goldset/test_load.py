@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.errors import GoldSetError
-from monitors.goldset.load import BAD_LINES_SHOWN, load_suite, parse_suite_lines
+from monitors.goldset.load import MAX_BAD_LINES_SHOWN, load_suite, parse_suite_lines
 from monitors.records.base import Language, Severity
 from monitors.records.cases import Pipeline
 
@@ -89,8 +89,8 @@ BAD_LINES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("bad", "told"), BAD_LINES)
-def test_a_bad_line_is_named_with_key_value_and_what_is_accepted(bad: str, told: list[str], tmp_path: Path):
+@pytest.mark.parametrize(("bad", "messages"), BAD_LINES)
+def test_a_bad_line_is_named_with_key_value_and_what_is_accepted(bad: str, messages: list[str], tmp_path: Path):
     path = tmp_path / "demo.jsonl"
     path.write_text(line(id="first") + "\n\n" + bad + "\n", encoding="utf-8", errors="surrogatepass")
     with pytest.raises(GoldSetError) as caught:
@@ -98,7 +98,7 @@ def test_a_bad_line_is_named_with_key_value_and_what_is_accepted(bad: str, told:
     text = str(caught.value)
     assert text.startswith(str(path))
     assert "\n  line 3: " in text
-    assert all(words in text for words in told), text
+    assert all(words in text for words in messages), text
 
 
 def test_a_duplicate_id_names_both_lines():
@@ -115,7 +115,7 @@ def test_all_bad_lines_are_told_at_once_up_to_a_screenful(snapshot):
     lines = [line(id=f"case-{number}", severity=number) for number in range(1, 31)]
     with pytest.raises(GoldSetError) as caught:
         parse_suite_lines(lines, name="demo", source="demo.jsonl")
-    assert len(str(caught.value).splitlines()) == 1 + BAD_LINES_SHOWN + 1
+    assert len(str(caught.value).splitlines()) == 1 + MAX_BAD_LINES_SHOWN + 1
     assert str(caught.value) == snapshot
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from monitors.errors import GoldSetError
-from monitors.goldset.must_say import accept_drafts, draft_must_say, read_must_say, write_drafts
+from monitors.goldset.must_say import accept_drafts, draft_must_say, read_must_say_drafts, write_drafts
 from tests.builders import gold_case
 
 
@@ -54,12 +54,12 @@ def test_drafts_are_written_once_and_read_as_a_person_left_them(tmp_path):
     path = tmp_path / "drafts.jsonl"
     drafts = [draft for gold in ("14 days", "40 mg") if (draft := draft_must_say(gold_case(gold=gold)))]
     write_drafts(path, drafts)
-    assert read_must_say(path) == tuple(drafts)
+    assert read_must_say_drafts(path) == tuple(drafts)
     with pytest.raises(GoldSetError):
         write_drafts(path, drafts)
     path.write_text(path.read_text(encoding="utf-8").split("\n")[1] + "\n{}\n", encoding="utf-8")
     with pytest.raises(GoldSetError, match="line 2"):
-        read_must_say(path)
+        read_must_say_drafts(path)
 
 
 def test_accepted_drafts_join_their_cases_and_every_other_line_stays(tmp_path):

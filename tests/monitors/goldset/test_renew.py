@@ -22,10 +22,10 @@ def test_what_no_template_made_stays_as_it_stands(tmp_path):
     """Byte for byte, behind the template cases."""
     path = tmp_path / "suite.jsonl"
     path.write_text(hand_written("mine") + "\n")
-    told = renew_template_cases(path, [case_of(id="a"), case_of(id="b")])
-    assert (told.added, told.unchanged) == (2, 1)
+    renewal = renew_template_cases(path, [case_of(id="a"), case_of(id="b")])
+    assert (renewal.added, renewal.unchanged) == (2, 1)
     assert path.read_text().split("\n")[2] == hand_written("mine")
-    assert load_suite(path).sha256 == told.sha256
+    assert load_suite(path).sha256 == renewal.sha256
 
 
 def test_the_same_cases_give_the_same_bytes(tmp_path):
@@ -33,16 +33,16 @@ def test_the_same_cases_give_the_same_bytes(tmp_path):
     path = tmp_path / "suite.jsonl"
     renew_template_cases(path, [case_of(id="a"), case_of(id="b")])
     first = path.read_bytes()
-    told = renew_template_cases(path, [case_of(id="a"), case_of(id="b")])
-    assert (path.read_bytes(), told.same, told.added) == (first, 2, 0)
+    renewal = renew_template_cases(path, [case_of(id="a"), case_of(id="b")])
+    assert (path.read_bytes(), renewal.same, renewal.added) == (first, 2, 0)
 
 
 def test_changes_are_counted(tmp_path):
     """Added, changed, removed, as before."""
     path = tmp_path / "suite.jsonl"
     renew_template_cases(path, [case_of(id="a"), case_of(id="b"), case_of(id="c")])
-    told = renew_template_cases(path, [case_of(id="a"), case_of(id="b", gold="36 months"), case_of(id="d")])
-    assert (told.added, told.changed, told.removed, told.same) == (1, 1, 1, 1)
+    renewal = renew_template_cases(path, [case_of(id="a"), case_of(id="b", gold="36 months"), case_of(id="d")])
+    assert (renewal.added, renewal.changed, renewal.removed, renewal.same) == (1, 1, 1, 1)
 
 
 def test_a_case_of_another_pipeline_is_not_overwritten(tmp_path):

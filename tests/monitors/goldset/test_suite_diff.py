@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.goldset.versions import describe_diff, diff_of
+from monitors.goldset.versions import compare_suites, describe_diff
 from tests.monitors.goldset.gold_cases import case_of
 
 CASES = st.dictionaries(
@@ -25,13 +25,13 @@ def test_a_changed_key_is_told_from_what_to_what(snapshot):
         case_of(id="b", severity=3, alternatives=["two years"]),
         case_of(id="c"),
     ]
-    assert describe_diff(diff_of(old, new), most=10) == snapshot
+    assert describe_diff(compare_suites(old, new), max_cases=10) == snapshot
 
 
 def test_provenance_is_told_key_by_key():
     """A moved clause is a change that a person checks."""
     moved = case_of(provenance={"pipeline": "template", "field": "ped_waiting", "document": "Suraksha Gold v2"})
-    (change,) = diff_of([case_of()], [moved]).changed
+    (change,) = compare_suites([case_of()], [moved]).changed
     (key,) = change.changes
     assert (key.key, key.after) == ("provenance.document", '"Suraksha Gold v2"')
 
@@ -39,7 +39,9 @@ def test_provenance_is_told_key_by_key():
 def test_added_and_removed_cases_are_told_worst_first(snapshot):
     """A severity-3 case that is gone should not hide on the second page."""
     old = [case_of(id="mild", severity=1), case_of(id="severe", severity=3), case_of(id="stays")]
-    lines = describe_diff(diff_of(old, [case_of(id="stays"), case_of(id="new", expected_refusal=True)]), most=1)
+    lines = describe_diff(
+        compare_suites(old, [case_of(id="stays"), case_of(id="new", expected_refusal=True)]), max_cases=1
+    )
     assert "severe" in lines[1]
     assert lines == snapshot
 
@@ -47,17 +49,17 @@ def test_added_and_removed_cases_are_told_worst_first(snapshot):
 def test_nothing_changed_is_said_so():
     """And the order of lines is no change."""
     cases = [case_of(id=name) for name in "abc"]
-    assert describe_diff(diff_of(cases, cases[::-1]), most=5) == ["The same 3 cases."]
+    assert describe_diff(compare_suites(cases, cases[::-1]), max_cases=5) == ["The same 3 cases."]
 
 
 @given(CASES, CASES, st.integers())
 def test_a_diff_accounts_for_every_case_whatever_the_order(old, new, seed):
     """Added, removed, changed and same are all there is, and turning it round swaps them."""
-    diff = diff_of(old, new)
+    diff = compare_suites(old, new)
     assert len(diff.added) + len(diff.changed) + diff.same == len(new)
     assert len(diff.removed) + len(diff.changed) + diff.same == len(old)
-    back = diff_of(new, old)
+    back = compare_suites(new, old)
     assert {case.id for case in back.added} == {case.id for case in diff.removed}
     shuffled = random.Random(seed).sample(old, len(old))
-    assert diff_of(shuffled, new).changed == diff.changed
+    assert compare_suites(shuffled, new).changed == diff.changed
     assert diff.is_empty == (sorted(old, key=lambda one: one.id) == sorted(new, key=lambda one: one.id))

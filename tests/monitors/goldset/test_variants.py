@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from deployments.demo.policies import HERE
 from monitors.facts.language import identify
 from monitors.goldset.load import load_suite
-from monitors.goldset.variants import Pick, VariantKind, mistyped, names_in, quantities, vary
+from monitors.goldset.variants import (
+    SeededChoice,
+    VariantKind,
+    add_typos,
+    collect_names,
+    count_quantities,
+    make_variants,
+)
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from tests.builders import gold_case
@@ -24,7 +31,7 @@ CASES = tuple(
 )
 BY_ID = {case.id: case for case in CASES}
 KINDS = tuple(VariantKind)
-NAMES = names_in(CASES)
+NAMES = collect_names(CASES)
 DEVANAGARI_NAMES = ("सुरक्षा", "गोल्ड", "सिल्वर", "फैमिली", "शील्ड", "सीनियर", "केयर", "क्रिटिकल", "सुपर", "टॉप", "जननी")
 WHOLE_SUITE = settings(max_examples=8, deadline=None)
 
@@ -37,7 +44,7 @@ def original(variant: GoldCase) -> GoldCase:
 @WHOLE_SUITE
 def test_what_is_expected_stays(seed):
     """Gold, alternatives, refusal, severity, citation, type, clause: all but the words, the label and the source."""
-    for variant in vary(CASES, KINDS, seed=seed).cases:
+    for variant in make_variants(CASES, KINDS, seed=seed).cases:
         case = original(variant)
         changed = {"id", "turns", "language", "pair", "provenance"}
         assert variant.model_dump(exclude=changed) == case.model_dump(exclude=changed)
@@ -50,9 +57,9 @@ def test_what_is_expected_stays(seed):
 @given(st.integers(0, 10_000))
 @WHOLE_SUITE
 def test_quantities_stay_and_the_label_is_the_language(seed):
-    for variant in vary(CASES, KINDS, seed=seed).cases:
+    for variant in make_variants(CASES, KINDS, seed=seed).cases:
         case = original(variant)
-        assert quantities(variant.question) == quantities(case.question)
+        assert count_quantities(variant.question) == count_quantities(case.question)
         assert identify(variant.question) is variant.language
         if "+code_switch-" not in variant.id:
             assert variant.language is case.language
@@ -63,7 +70,7 @@ def test_quantities_stay_and_the_label_is_the_language(seed):
 @given(st.integers(0, 10_000))
 @WHOLE_SUITE
 def test_a_typo_touches_no_digit_no_capital_no_name(seed):
-    for variant in vary(CASES, [VariantKind.TYPO], seed=seed).cases:
+    for variant in make_variants(CASES, [VariantKind.TYPO], seed=seed).cases:
         said, typed = original(variant).question, variant.question
         assert re.findall(r"\d", typed) == re.findall(r"\d", said)
         assert re.findall(r"\b\w*[A-Z]\w*", typed) == re.findall(r"\b\w*[A-Z]\w*", said)
@@ -75,25 +82,25 @@ def test_a_typo_touches_no_digit_no_capital_no_name(seed):
 
 
 def test_the_same_seed_gives_the_same_and_another_gives_others():
-    first = vary(CASES, KINDS, seed=4)
-    assert vary(CASES, KINDS, seed=4) == first
-    assert vary(list(reversed(CASES)), KINDS, seed=4).cases != ()
-    assert {c.id: c.question for c in vary(list(reversed(CASES)), KINDS, seed=4).cases} == {
+    first = make_variants(CASES, KINDS, seed=4)
+    assert make_variants(CASES, KINDS, seed=4) == first
+    assert make_variants(list(reversed(CASES)), KINDS, seed=4).cases != ()
+    assert {c.id: c.question for c in make_variants(list(reversed(CASES)), KINDS, seed=4).cases} == {
         c.id: c.question for c in first.cases
     }
-    other = {case.question for case in vary(CASES, KINDS, seed=5).cases}
+    other = {case.question for case in make_variants(CASES, KINDS, seed=5).cases}
     assert len(other - {case.question for case in first.cases}) > len(other) / 3
 
 
 def test_several_of_a_kind_differ_and_have_ids_of_their_own():
-    found = vary(CASES[:20], KINDS, seed=1, each=3).cases
+    found = make_variants(CASES[:20], KINDS, seed=1, per_kind=3).cases
     assert len({case.id for case in found}) == len(found)
     assert len({case.question for case in found}) == len(found)
 
 
 def test_nearly_every_case_has_a_paraphrase_and_most_a_typo():
     """Names, units and short words leave some questions without a word that may slip; orders are not switched."""
-    varied = vary(CASES, KINDS, seed=1)
+    varied = make_variants(CASES, KINDS, seed=1)
     assert varied.counts["paraphrase"] >= 0.98 * len(CASES)
     assert varied.counts["typo"] >= 0.85 * len(CASES)
     assert varied.counts["code_switch"] >= 0.65 * len(CASES)
@@ -125,7 +132,7 @@ def test_nearly_every_case_has_a_paraphrase_and_most_a_typo():
 )
 def test_how_they_look(kind, asked, language, among):
     case = gold_case(turns=(asked,), language=language)
-    found = {one.question for seed in range(12) for one in vary([case], [kind], seed=seed).cases}
+    found = {one.question for seed in range(12) for one in make_variants([case], [kind], seed=seed).cases}
     assert among in found
 
 
@@ -136,20 +143,20 @@ def test_how_they_look(kind, asked, language, among):
 def test_an_order_is_greeted_and_never_framed_as_a_question(asked):
     case = gold_case(turns=(asked,))
     for seed in range(20):
-        for variant in vary([case], [VariantKind.PARAPHRASE], seed=seed).cases:
+        for variant in make_variants([case], [VariantKind.PARAPHRASE], seed=seed).cases:
             assert variant.question.endswith(asked)
             assert "question" not in variant.question.lower()
-        assert vary([case], [VariantKind.CODE_SWITCH], seed=seed).cases == ()
+        assert make_variants([case], [VariantKind.CODE_SWITCH], seed=seed).cases == ()
 
 
 @pytest.mark.parametrize("asked", ["24 months?", "Is it 30 days or 3,000 rupees?", "Suraksha Gold?", "per cent"])
 def test_where_there_is_nothing_but_figures_units_and_names_no_typo_is_made(asked):
-    assert mistyped(asked, Language.ENGLISH, Pick(1), frozenset({"suraksha", "gold"})) is None
+    assert add_typos(asked, Language.ENGLISH, SeededChoice(1), frozenset({"suraksha", "gold"})) is None
 
 
 def test_picks_are_the_same_on_every_machine():
     """Written down once: a change would silently make other files of old seeds."""
-    pick = Pick(1, "a")
-    assert [pick.below(10) for _ in range(5)] == [3, 6, 7, 3, 5]
-    assert Pick(1, "a").mixed("abc") == Pick(1, "a").mixed("abc")
-    assert sorted(Pick(1, "a").mixed("abc")) == ["a", "b", "c"]
+    pick = SeededChoice(1, "a")
+    assert [pick.pick_number(10) for _ in range(5)] == [3, 6, 7, 3, 5]
+    assert SeededChoice(1, "a").shuffle("abc") == SeededChoice(1, "a").shuffle("abc")
+    assert sorted(SeededChoice(1, "a").shuffle("abc")) == ["a", "b", "c"]

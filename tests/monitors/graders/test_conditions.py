@@ -3,7 +3,7 @@
 import pytest
 
 from monitors.records.grades import Abstained
-from tests.monitors.graders.test_factual import grade, told
+from tests.monitors.graders.test_factual import grade, name_outcome
 
 TURNED = [
     ("How much is the day ticket?", "24 euros", "Last season it cost 24 euros.", "earlier"),
@@ -61,12 +61,12 @@ CONTRADICTED = [
 
 @pytest.mark.parametrize(("question", "gold", "reply"), CONTRADICTED)
 def test_another_figure_for_the_golds_own_subject_fails(question: str, gold: str, reply: str):
-    assert told(grade(question, gold, reply)) == "wrong_fact"
+    assert name_outcome(grade(question, gold, reply)) == "wrong_fact"
 
 
 @pytest.mark.parametrize(("question", "gold", "reply"), RIGHT)
 def test_what_turns_nothing_stays_right(question: str, gold: str, reply: str):
-    assert told(grade(question, gold, reply)) == "passed"
+    assert name_outcome(grade(question, gold, reply)) == "passed"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_what_turns_nothing_stays_right(question: str, gold: str, reply: str):
     ],
 )
 def test_a_date_of_the_gold_is_no_yes_or_no(gold: str, reply: str, verdict: str):
-    assert told(grade("Are you open on Christmas Eve?", gold, reply)) == verdict
+    assert name_outcome(grade("Are you open on Christmas Eve?", gold, reply)) == verdict
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_date_of_the_gold_is_no_yes_or_no(gold: str, reply: str, verdict: str)
     ],
 )
 def test_a_gold_of_no_may_be_said_in_other_words(reply: str, verdict: str):
-    assert told(grade("Do you take vouchers?", "No vouchers", reply)) == verdict
+    assert name_outcome(grade("Do you take vouchers?", "No vouchers", reply)) == verdict
 
 
 @pytest.mark.parametrize(
@@ -104,25 +104,28 @@ def test_a_gold_of_no_may_be_said_in_other_words(reply: str, verdict: str):
     ],
 )
 def test_periods_and_dates_that_are_written_short(gold: str, reply: str, verdict: str):
-    assert told(grade("How much, and when?", gold, reply)) == verdict
+    assert name_outcome(grade("How much, and when?", gold, reply)) == verdict
 
 
 def test_a_sentence_of_an_alternative_that_stands_in_the_reply_is_enough():
     """Also where the rules read the rest otherwise, and not where it is denied."""
     question, reply = "Can I pay by cheque?", "You can pay in cash. We do not take cheques of any kind."
-    assert told(grade(question, "No", reply)) == "abstained"
-    assert told(grade(question, "No", reply, alternatives=("We do not take cheques",))) == "passed"
-    assert told(grade(question, "No", "Yes, you can.", alternatives=("We do not take cheques",))) == "wrong_fact"
+    assert name_outcome(grade(question, "No", reply)) == "abstained"
+    assert name_outcome(grade(question, "No", reply, alternatives=("We do not take cheques",))) == "passed"
+    assert (
+        name_outcome(grade(question, "No", "Yes, you can.", alternatives=("We do not take cheques",)))
+        == "wrong_fact"
+    )
 
 
 def test_what_may_be_done_is_also_what_is_offered():
-    assert told(grade("Can I pay by cheque?", "No", "We do not accept payment by cheque.")) == "passed"
-    assert told(grade("Can I pay by cheque?", "Yes", "We do not accept payment by cheque.")) == "wrong_fact"
+    assert name_outcome(grade("Can I pay by cheque?", "No", "We do not accept payment by cheque.")) == "passed"
+    assert name_outcome(grade("Can I pay by cheque?", "Yes", "We do not accept payment by cheque.")) == "wrong_fact"
 
 
 def test_a_spoken_hour_is_compared():
     """It names no half of the day, so that 13:30 may be it and is not surely."""
     question, gold = "When is the desk open?", "From 9 to half past one"
-    assert told(grade(question, gold, "It is open from 9:00 to 13:30.")) == "abstained"
-    assert told(grade(question, gold, "It is open from 9 to 1:30.")) == "passed"
-    assert told(grade(question, gold, "It is open from 9 to 12:30.")) == "wrong_fact"
+    assert name_outcome(grade(question, gold, "It is open from 9:00 to 13:30.")) == "abstained"
+    assert name_outcome(grade(question, gold, "It is open from 9 to 1:30.")) == "passed"
+    assert name_outcome(grade(question, gold, "It is open from 9 to 12:30.")) == "wrong_fact"

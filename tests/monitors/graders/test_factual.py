@@ -32,7 +32,7 @@ def grade(question: str, gold: str, reply: str, **more: object) -> Judged | Abst
     return FactualGrader(GraderSettings(), load_domain()).grade(case, exchange)
 
 
-def told(verdict: Judged | Abstained) -> str:
+def name_outcome(verdict: Judged | Abstained) -> str:
     if isinstance(verdict, Abstained):
         return "abstained"
     return "passed" if verdict.failure_kind is None else verdict.failure_kind.value
@@ -88,7 +88,7 @@ def told(verdict: Judged | Abstained) -> str:
     ],
 )
 def test_verdicts(question: str, gold: str, reply: str, verdict: str):
-    assert told(grade(question, gold, reply)) == verdict
+    assert name_outcome(grade(question, gold, reply)) == verdict
 
 
 @pytest.mark.parametrize(
@@ -104,20 +104,25 @@ def test_verdicts(question: str, gold: str, reply: str, verdict: str):
     ],
 )
 def test_one_fact_in_two_forms(question: str, gold: str, reply: str, verdict: str):
-    assert told(grade(question, gold, reply)) == verdict
+    assert name_outcome(grade(question, gold, reply)) == verdict
 
 
 def test_an_expected_refusal_is_not_its_business():
-    assert told(grade("Space travel?", "Must refuse", "I cannot say.", expected_refusal=True)) == "abstained"
+    assert (
+        name_outcome(grade("Space travel?", "Must refuse", "I cannot say.", expected_refusal=True)) == "abstained"
+    )
 
 
 def test_a_phrase_among_the_alternatives_counts():
     """A failed quantity stands only when no accepted phrase is met."""
-    assert told(grade("When?", "24 months", "At renewal.", alternatives=("at renewal",))) == "passed"
+    assert name_outcome(grade("When?", "24 months", "At renewal.", alternatives=("at renewal",))) == "passed"
 
 
 def test_an_unclear_quantity_is_not_outvoted_by_a_yes():
-    assert told(grade("Is it covered?", "Yes, from 3 May 2024", "Yes, it is covered from 2024.")) == "abstained"
+    assert (
+        name_outcome(grade("Is it covered?", "Yes, from 3 May 2024", "Yes, it is covered from 2024."))
+        == "abstained"
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,13 +138,16 @@ def test_an_unclear_quantity_is_not_outvoted_by_a_yes():
     ],
 )
 def test_days_of_the_week_and_places_in_a_row(gold: str, reply: str, verdict: str):
-    assert told(grade("When, and from where?", gold, reply)) == verdict
+    assert name_outcome(grade("When, and from where?", gold, reply)) == verdict
 
 
 def test_a_flood_is_left_alone():
     """Stating everything is stating nothing."""
-    assert told(grade("How long?", "24 months", " ".join(f"{n} months," for n in range(1, 900)))) == "abstained"
-    assert told(grade("How long?", "24 months", "24 months " + "blah " * 20_000)) == "abstained"
+    assert (
+        name_outcome(grade("How long?", "24 months", " ".join(f"{n} months," for n in range(1, 900))))
+        == "abstained"
+    )
+    assert name_outcome(grade("How long?", "24 months", "24 months " + "blah " * 20_000)) == "abstained"
 
 
 @given(st.text(), st.text(min_size=1), st.text(min_size=1))

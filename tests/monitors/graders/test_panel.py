@@ -65,8 +65,8 @@ def test_what_nobody_must_cite_is_not_checked_and_right(required, text, passed, 
     panel = default_panel(GraderSettings(citation_required=required), load_domain())
     found = assess(case, came, grade_exchange(panel, case, came))
     assert (found.outcome is CaseOutcome.CORRECT) is (not required)
-    told = report([CaseResult(case=case, result=came, assessment=found)])
-    (metric,) = (one for one in told.metrics if one.name == "citation_accuracy")
+    run_report = report([CaseResult(case=case, result=came, assessment=found)])
+    (metric,) = (one for one in run_report.metrics if one.name == "citation_accuracy")
     assert (metric.passed, metric.total, metric.met) == (passed, total, met)
 
 

@@ -12,7 +12,7 @@ def grade(gold: str, reply: str, *alternatives: str) -> Judged | Abstained:
     return test_factual.grade(question, gold, reply, alternatives=alternatives)
 
 
-def told(verdict: Judged | Abstained) -> str:
+def name_outcome(verdict: Judged | Abstained) -> str:
     return "abstained" if isinstance(verdict, Abstained) else "passed" if verdict.passed else "failed"
 
 
@@ -39,11 +39,11 @@ def told(verdict: Judged | Abstained) -> str:
 )
 def test_phrases(gold: str, reply: str, verdict: str):
     """Whole phrases pass, replies that share nothing fail, all in between is left open."""
-    assert told(grade(gold, reply)) == verdict
+    assert name_outcome(grade(gold, reply)) == verdict
 
 
 def test_any_alternative_is_enough():
-    assert told(grade("Lotus Clinic", "Ask at Banyan.", "Banyan")) == "passed"
+    assert name_outcome(grade("Lotus Clinic", "Ask at Banyan.", "Banyan")) == "passed"
 
 
 def test_evidence_is_the_phrase():

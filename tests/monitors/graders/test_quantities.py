@@ -38,7 +38,7 @@ def graded(question: str, gold: str, reply: str, **more: object) -> Judged | Abs
     return FactualGrader(GraderSettings(), load_domain()).grade(a_case(question, gold, **more), an_exchange(reply))
 
 
-def told(grade: Judged | Abstained) -> str:
+def name_outcome(grade: Judged | Abstained) -> str:
     if isinstance(grade, Abstained):
         return "abstained"
     return "passed" if grade.failure_kind is None else grade.failure_kind.value
@@ -59,7 +59,7 @@ def told(grade: Judged | Abstained) -> str:
     ],
 )
 def test_the_gold_is_met(gold: str, reply: str):
-    assert told(graded(WAITING, gold, reply)) == "passed"
+    assert name_outcome(graded(WAITING, gold, reply)) == "passed"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_the_gold_is_met(gold: str, reply: str):
 )
 def test_the_gold_is_not_met(gold: str, reply: str, kind: str):
     """Another value, unit, role, section number, product, bound, or a figure that is taken back."""
-    assert told(graded(WAITING, gold, reply)) == kind
+    assert name_outcome(graded(WAITING, gold, reply)) == kind
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_the_gold_is_not_met(gold: str, reply: str, kind: str):
 )
 def test_nothing_to_go_on(gold: str, reply: str):
     """No quantity in the gold, one of several, less precise, a number that is part of a name, a flood."""
-    assert told(graded(WAITING, gold, reply)) == "abstained"
+    assert name_outcome(graded(WAITING, gold, reply)) == "abstained"
 
 
 @pytest.mark.parametrize(
@@ -121,28 +121,30 @@ def test_nothing_to_go_on(gold: str, reply: str):
 )
 def test_a_denied_limit_is_wrong_and_a_waiting_time_said_by_a_limit_is_not(gold: str, reply: str, wanted: str):
     """Also money with a zero too many, which is no footnote glued to a year."""
-    assert told(graded("What is it?", gold, reply)) == wanted
+    assert name_outcome(graded("What is it?", gold, reply)) == wanted
 
 
 def test_money():
     question = "What is the room rent limit?"
-    assert told(graded(question, "₹5,000 per day", "Room rent: Rs. 5000/- a day")) == "passed"
-    assert told(graded(question, "₹5,000 per day", "रूम रेंट पाँच हज़ार रुपये")) == "abstained"
-    assert told(graded(question, "₹5,000 per day", "रूम रेंट प्रति दिन पाँच हज़ार रुपये")) == "passed"
-    assert told(graded(question, "₹5 lakh", "5,00,000")) == "passed"
-    assert told(graded(question, "₹5,000 per day", "$5,000 per day")) == "wrong_fact"
-    assert told(graded(question, "₹5,000 per day", "₹50,000 per day")) == "wrong_fact"
-    assert told(graded(question, "₹5,000 per day", "Room rent is not covered up to ₹5,000.")) == "abstained"
-    assert told(graded(question, "₹5,000 per day", "Room rent is not covered beyond ₹5,000.")) == "abstained"
-    assert told(graded(question, "up to ₹5,000", "We will not pay more than ₹5,000.")) == "passed"
+    assert name_outcome(graded(question, "₹5,000 per day", "Room rent: Rs. 5000/- a day")) == "passed"
+    assert name_outcome(graded(question, "₹5,000 per day", "रूम रेंट पाँच हज़ार रुपये")) == "abstained"
+    assert name_outcome(graded(question, "₹5,000 per day", "रूम रेंट प्रति दिन पाँच हज़ार रुपये")) == "passed"
+    assert name_outcome(graded(question, "₹5 lakh", "5,00,000")) == "passed"
+    assert name_outcome(graded(question, "₹5,000 per day", "$5,000 per day")) == "wrong_fact"
+    assert name_outcome(graded(question, "₹5,000 per day", "₹50,000 per day")) == "wrong_fact"
+    assert name_outcome(graded(question, "₹5,000 per day", "Room rent is not covered up to ₹5,000.")) == "abstained"
+    assert (
+        name_outcome(graded(question, "₹5,000 per day", "Room rent is not covered beyond ₹5,000.")) == "abstained"
+    )
+    assert name_outcome(graded(question, "up to ₹5,000", "We will not pay more than ₹5,000.")) == "passed"
 
 
 def test_how_often():
     """Once, twice and thrice count where a number of times is asked."""
     question = "How many times can the sum insured be restored?"
-    assert told(graded(question, "2", "It can be restored twice.")) == "passed"
-    assert told(graded(question, "2", "It can be restored once.")) == "wrong_fact"
-    assert told(graded("How many documents?", "1", "Once you ask, five.")) == "wrong_fact"
+    assert name_outcome(graded(question, "2", "It can be restored twice.")) == "passed"
+    assert name_outcome(graded(question, "2", "It can be restored once.")) == "wrong_fact"
+    assert name_outcome(graded("How many documents?", "1", "Once you ask, five.")) == "wrong_fact"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_how_often():
 )
 def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, verdict: str):
     """Where both name one; nights are days."""
-    assert told(graded("What does the annual plan cost?", gold, reply)) == verdict
+    assert name_outcome(graded("What does the annual plan cost?", gold, reply)) == verdict
 
 
 @pytest.mark.parametrize(
@@ -191,7 +193,7 @@ def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, v
 )
 def test_a_place_in_a_row_is_a_fact_of_its_own(gold: str, reply: str, verdict: str):
     """The first three have too many other names; a time as long is as good, one less stays open."""
-    assert told(graded("Until when is it covered?", gold, reply)) == verdict
+    assert name_outcome(graded("Until when is it covered?", gold, reply)) == verdict
 
 
 @pytest.mark.parametrize(
@@ -216,15 +218,15 @@ def test_a_place_in_a_row_is_a_fact_of_its_own(gold: str, reply: str, verdict: s
     ],
 )
 def test_times_of_day_and_what_is_always_open(gold: str, reply: str, verdict: str):
-    assert told(graded("When can I call?", gold, reply)) == verdict
+    assert name_outcome(graded("When can I call?", gold, reply)) == verdict
 
 
 def test_always_is_read_in_german():
     other = {"language": Language.OTHER, "alternatives": ("24/7",)}
     asked = "Wann ist die Hotline erreichbar?"
-    assert told(graded(asked, "rund um die Uhr", "Sie ist rund um die Uhr besetzt.", **other)) == "passed"
-    assert told(graded(asked, "rund um die Uhr", "Sie ist nicht 24/7 besetzt.", **other)) == "wrong_fact"
-    assert told(graded(asked, "rund um die Uhr", "Von 8 bis 18 Uhr.", **other)) == "wrong_fact"
+    assert name_outcome(graded(asked, "rund um die Uhr", "Sie ist rund um die Uhr besetzt.", **other)) == "passed"
+    assert name_outcome(graded(asked, "rund um die Uhr", "Sie ist nicht 24/7 besetzt.", **other)) == "wrong_fact"
+    assert name_outcome(graded(asked, "rund um die Uhr", "Von 8 bis 18 Uhr.", **other)) == "wrong_fact"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +244,7 @@ def test_always_is_read_in_german():
 )
 def test_another_number_of_what_is_asked_is_wrong(question: str, gold: str, reply: str, verdict: str):
     """Where the gold leaves the unit to the question."""
-    assert told(graded(question, gold, reply)) == verdict
+    assert name_outcome(graded(question, gold, reply)) == verdict
 
 
 @pytest.mark.parametrize(
@@ -277,24 +279,24 @@ def test_an_amount_behind_another_as_near_to_the_question_stays_open(
     question: str, gold: str, reply: str, verdict: str
 ):
     """The first may be the answer, and the gold's that of something nobody asked about."""
-    assert told(graded(question, gold, reply)) == verdict
+    assert name_outcome(graded(question, gold, reply)) == verdict
 
 
 def test_none_is_zero():
-    assert told(graded("What co-payment applies?", "0%", "There is no co-payment.")) == "passed"
-    assert told(graded("What co-payment applies?", "0%", "A co-payment of 5% applies.")) == "wrong_fact"
+    assert name_outcome(graded("What co-payment applies?", "0%", "There is no co-payment.")) == "passed"
+    assert name_outcome(graded("What co-payment applies?", "0%", "A co-payment of 5% applies.")) == "wrong_fact"
 
 
 def test_the_case_decides_how_close():
     """A month is thirty days, and a value may be a little off, only when the case says so."""
-    assert told(graded("Free look?", "30 days", "one month")) == "wrong_fact"
-    assert told(graded("Free look?", "30 days", "one month", month_is_30_days=True)) == "passed"
-    assert told(graded("Premium?", "₹1,000", "₹1,009")) == "wrong_fact"
-    assert told(graded("Premium?", "₹1,000", "₹1,009", relative_tolerance=Decimal("0.01"))) == "passed"
+    assert name_outcome(graded("Free look?", "30 days", "one month")) == "wrong_fact"
+    assert name_outcome(graded("Free look?", "30 days", "one month", month_is_30_days=True)) == "passed"
+    assert name_outcome(graded("Premium?", "₹1,000", "₹1,009")) == "wrong_fact"
+    assert name_outcome(graded("Premium?", "₹1,000", "₹1,009", relative_tolerance=Decimal("0.01"))) == "passed"
 
 
 def test_alternatives_are_as_good():
-    assert told(graded(WAITING, "24 months", "36 months", alternatives=("36 months",))) == "passed"
+    assert name_outcome(graded(WAITING, "24 months", "36 months", alternatives=("36 months",))) == "passed"
 
 
 def test_evidence_points_at_the_figure():
@@ -330,4 +332,4 @@ def _is_valid(*texts: str) -> bool:
 def test_equal_figures_pass_and_others_fail(gold: int, said: int, unit: str):
     """The law behind it all: it passes if and only if the figures are equal."""
     grade = graded("How much is it?", f"{gold} {unit}", f"It is {said} {unit}.")
-    assert told(grade) == ("passed" if gold == said else FailureKind.WRONG_FACT.value)
+    assert name_outcome(grade) == ("passed" if gold == said else FailureKind.WRONG_FACT.value)

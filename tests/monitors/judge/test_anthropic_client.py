@@ -62,7 +62,7 @@ async def test_what_may_pass_is_asked_again(fault):
 
 
 @pytest.mark.parametrize(
-    ("status", "told"),
+    ("status", "error"),
     [
         ("400", "structured output"),
         ("401", "the key"),
@@ -72,11 +72,11 @@ async def test_what_may_pass_is_asked_again(fault):
         ("413", "large"),
     ],
 )
-async def test_what_cannot_pass_is_asked_once_and_blamed_on_the_monitor(status, told):
+async def test_what_cannot_pass_is_asked_once_and_blamed_on_the_monitor(status, error):
     with AnthropicServer() as server:
         server.always = status
         async with judge_at(server) as judge:
-            with pytest.raises(JudgeMisconfigured, match=told) as caught:
+            with pytest.raises(JudgeMisconfigured, match=error) as caught:
                 await judge.verdict(ask().prompt)
         assert len(server.messages) == 1
     assert caught.value.blame is Blame.MONITOR

@@ -11,7 +11,7 @@ from monitors.judge.calibration import calibrate, check_graders
 from monitors.judge.settings import spot_checks
 from monitors.records.grades import Aspect, JudgeLineage
 from monitors.records.reviews import AnswerId, ReviewedAnswer, ReviewedGrade, VerdictCount
-from monitors.stats.agreement import Confusion, agreement, corrected_pass_rate
+from monitors.stats.agreement import Confusion, compute_agreement, compute_corrected_pass_rate
 from tests.monitors.judge.test_sampling_queue import FAILED, PASSED, candidate
 
 LINEAGE = JudgeLineage(model="claude-haiku-5-5", prompt_sha256="a" * 64, rubric_version="1")
@@ -39,7 +39,7 @@ ANSWERS = [VerdictCount("demo", "judge", "3", Aspect.FACTUAL_MATCH, LINEAGE, pas
 def test_figures_are_those_of_the_statistics_for_an_even_sample():
     (found,) = calibrate(reviews(right_right=32, passed_wrong=2, failed_right=1, failed_wrong=5), ANSWERS)
     counts = Confusion(32, 2, 1, 5)
-    kappa, corrected = agreement(counts), corrected_pass_rate(720, 800, counts)
+    kappa, corrected = compute_agreement(counts), compute_corrected_pass_rate(720, 800, counts)
     assert (found.both_graded, found.agreed, found.judged, found.pass_rate) == (40, 37, 800, 0.9)
     assert (found.kappa.value, found.kappa.low, found.kappa.high) == pytest.approx(kappa)
     assert found.false_pass_rate.value == pytest.approx(2 / 7)

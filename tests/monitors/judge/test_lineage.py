@@ -40,8 +40,8 @@ def test_a_changed_prompt_or_rubric_is_another_judge(snapshot):
     other = OLD.model_copy(update={"prompt_sha256": "b" * 64, "rubric_version": "2"})
     assert differences(OLD, other) == snapshot(name="both")
     assert not compare_lineages([OLD], [other]).allowed
-    twin = OLD.model_copy(update={"prompt_sha256": "a" * 63 + "b"})
-    assert differences(OLD, twin) == snapshot(name="alike at the beginning")
+    similar = OLD.model_copy(update={"prompt_sha256": "a" * 63 + "b"})
+    assert differences(OLD, similar) == snapshot(name="alike at the beginning")
 
 
 def test_f50_once_both_graded_the_anchors_the_shift_is_told():

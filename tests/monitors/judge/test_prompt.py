@@ -38,9 +38,11 @@ def test_every_accepted_gold_is_shown():
     assert found.golds == ("24 months", "two years", "do saal")
 
 
-@pytest.mark.parametrize(("refusal", "told"), [(True, "Expected: a refusal"), (False, "Expected: an answer")])
-def test_what_is_expected_is_said_outside_the_fences(refusal, told):
-    assert told in unfenced(ask(expects_refusal=refusal).prompt.material, NONCE)
+@pytest.mark.parametrize(
+    ("refusal", "expectation"), [(True, "Expected: a refusal"), (False, "Expected: an answer")]
+)
+def test_what_is_expected_is_said_outside_the_fences(refusal, expectation):
+    assert expectation in unfenced(ask(expects_refusal=refusal).prompt.material, NONCE)
 
 
 def test_without_gold_the_answer_is_held_against_the_passages():

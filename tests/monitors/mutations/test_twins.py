@@ -37,7 +37,7 @@ FACTS = {
 }  # fmt: skip
 
 
-def twin(gold: str, operator: MutationOperator, **changes) -> str:
+def mutant_text(gold: str, operator: MutationOperator, **changes) -> str:
     """The twin's text without its source; empty when there is none."""
     found = {one.operator: one.reply for one in mutants_of(case_of(gold=gold, **changes))}
     return found.get(operator, "").split(" [Source")[0]
@@ -82,7 +82,7 @@ def twin(gold: str, operator: MutationOperator, **changes) -> str:
 def test_an_operator_changes_what_it_says(gold, operator, wanted):
     """One thing, the rest as it was."""
     language = "hi" if any("\u0900" <= c <= "\u097f" for c in gold) else "en"
-    assert twin(gold, operator, language=language).lower() == wanted.lower()
+    assert mutant_text(gold, operator, language=language).lower() == wanted.lower()
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_an_operator_changes_what_it_says(gold, operator, wanted):
 )
 def test_what_might_be_right_or_makes_no_sense_is_not_made(gold, operator, changes):
     """Better no twin than one that good graders would be blamed for."""
-    assert twin(gold, operator, **changes) == ""
+    assert mutant_text(gold, operator, **changes) == ""
 
 
 def test_a_twin_of_another_policy_needs_another_answer_of_the_same_sort():
@@ -128,11 +128,11 @@ def test_a_wrong_source_never_contains_the_right_one():
 def test_every_case_has_twins_and_they_are_the_same_every_time():
     """At least four of a refusal, seven of an answer, no two alike, none the right reply."""
     for case in SUITE.cases:
-        twins = mutants_of(case)
-        assert len(twins) >= (4 if case.expected_refusal else 6), case.id
-        assert right_reply(case) not in {one.reply for one in twins}
-        assert len({one.operator for one in twins}) == len(twins)
-        assert twins == mutants_of(case)
+        mutants = mutants_of(case)
+        assert len(mutants) >= (4 if case.expected_refusal else 6), case.id
+        assert right_reply(case) not in {one.reply for one in mutants}
+        assert len({one.operator for one in mutants}) == len(mutants)
+        assert mutants == mutants_of(case)
 
 
 def test_no_twin_about_a_quantity_states_what_the_gold_states():

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 from aiohttp import web
 
 from monitors.platforms.langfuse.client import LangfuseKeys
-from monitors.platforms.langfuse.platform import opened_langfuse
+from monitors.platforms.langfuse.platform import open_langfuse
 from monitors.platforms.langfuse.settings import LangfuseSettings
-from monitors.platforms.langsmith.project import opened_langsmith
+from monitors.platforms.langsmith.project import open_langsmith
 from monitors.platforms.platform import Platform
 from monitors.platforms.settings import LangSmithSettings
 from tests.servers.fates import Handler, fated
@@ -44,7 +44,7 @@ class Backend(ABC):
     server: Any
 
     @abstractmethod
-    def opened(self, sleep: Sleep = no_pause) -> AbstractAsyncContextManager[Platform]:
+    def connect(self, sleep: Sleep = no_pause) -> AbstractAsyncContextManager[Platform]:
         """The platform as a new process opens it."""
 
     @abstractmethod
@@ -74,8 +74,8 @@ class LangfuseBackend(Backend):
         given = {"project": "staging", "production_project": "live", "host": self.server.url}
         return LangfuseSettings.model_validate(given | {"trace_patience_s": 20} | changes)
 
-    def opened(self, sleep: Sleep = no_pause, **changes: Any) -> AbstractAsyncContextManager[Platform]:
-        return opened_langfuse(self.settings(**changes), LangfuseKeys(PUBLIC, SECRET), self.now, sleep)
+    def connect(self, sleep: Sleep = no_pause, **changes: Any) -> AbstractAsyncContextManager[Platform]:
+        return open_langfuse(self.settings(**changes), LangfuseKeys(PUBLIC, SECRET), self.now, sleep)
 
     def suffer(self, fates: Iterator[str]) -> None:
         self.server.fates = fates
@@ -124,9 +124,9 @@ class LangSmithBackend(Backend):
     def __init__(self) -> None:
         self.server = FatedLangSmith()
 
-    def opened(self, sleep: Sleep = no_pause) -> AbstractAsyncContextManager[Platform]:
+    def connect(self, sleep: Sleep = no_pause) -> AbstractAsyncContextManager[Platform]:
         settings = LangSmithSettings.model_validate({"project": "bot", "api_url": self.server.url})
-        return opened_langsmith(settings, LANGSMITH_KEY, sleep)
+        return open_langsmith(settings, LANGSMITH_KEY, sleep)
 
     def suffer(self, fates: Iterator[str]) -> None:
         self.server.fates = fates

@@ -70,7 +70,7 @@ def test_what_is_pushed_comes_back_whole(backend: Backend, first: list[Example],
     name = next(NAMES)
 
     async def round_trip() -> dict[str, Example]:
-        async with backend.opened() as platform:
+        async with backend.connect() as platform:
             dataset = await platform.datasets.create(name, "", {"suite": "golden"})
             await platform.datasets.push(dataset, mine(first))
             await platform.datasets.push(dataset, mine(second))
@@ -99,7 +99,7 @@ def case(number: int, **changes: object) -> Example:
 
 async def test_a_dataset_is_found_once_it_is_made_and_made_once(fresh: Backend) -> None:
     """A dataset is looked for by its name, slashes too; making it again gives the first one, with what it says."""
-    async with fresh.opened() as platform:
+    async with fresh.connect() as platform:
         assert await platform.datasets.find(NAME) is None
         made = await platform.datasets.create(NAME, "golden cases", {"suite": "golden"})
         assert await platform.datasets.create(NAME, "other", {}) == made
@@ -110,7 +110,7 @@ async def test_a_dataset_is_found_once_it_is_made_and_made_once(fresh: Backend) 
 
 async def test_a_removed_example_is_gone_and_can_come_back(fresh: Backend) -> None:
     """What is removed is not read; removing it twice, or what was never there, is no error."""
-    async with fresh.opened() as platform:
+    async with fresh.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, [case(1), case(2)])
         for _ in range(2):
@@ -122,7 +122,7 @@ async def test_a_removed_example_is_gone_and_can_come_back(fresh: Backend) -> No
 
 async def test_a_tag_leaves_dataset_and_examples_as_they_are(fresh: Backend) -> None:
     """Naming a state changes neither metadata nor examples, and can be done again."""
-    async with fresh.opened() as platform:
+    async with fresh.connect() as platform:
         made = await platform.datasets.create(NAME, "golden cases", {"suite": "golden"})
         await platform.datasets.push(made, [case(1)])
         for tag in ("suite-aaaa", "suite-bbbb", "suite-aaaa"):
@@ -134,7 +134,7 @@ async def test_a_tag_leaves_dataset_and_examples_as_they_are(fresh: Backend) -> 
 async def test_many_pages_are_read_to_the_end(fresh: Backend) -> None:
     """A dataset of more than twenty pages comes back whole, each example once."""
     suite = [case(number) for number in range(2_350)]
-    async with fresh.opened() as platform:
+    async with fresh.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, suite)
         assert await pulled(platform, dataset) == {example.id: example for example in suite}
@@ -172,7 +172,7 @@ async def an_experiment(platform: Platform, score: float) -> str:
 
 async def test_an_experiment_written_again_is_the_same_one(fresh: Backend) -> None:
     """Rows and scores are there once after two writes; another score replaces; another name is another experiment."""
-    async with fresh.opened() as platform:
+    async with fresh.connect() as platform:
         first, again = await an_experiment(platform, 0.25), await an_experiment(platform, 0.75)
         assert (first == again, fresh.rows(), len(fresh.scores())) == (True, ROWS, SCORES)
         assert {value for key, value, _comment in fresh.scores() if key == "factual"} == {0.75}
@@ -211,7 +211,7 @@ async def _until_done(backend: Backend, chance: random.Random) -> int:
         fates = repeat("ok") if steady else iter(lambda: chance.choice(FATES), None)
         backend.suffer(fates)
         try:
-            async with backend.opened(no_pause if steady else pause) as platform:
+            async with backend.connect(no_pause if steady else pause) as platform:
                 await an_experiment(platform, 0.5)
                 backend.suffer(repeat("ok"))
                 dataset = await platform.datasets.create(NAME, "", {})
@@ -234,7 +234,7 @@ PROBLEMS = [
 @pytest.mark.parametrize(("fates", "said"), PROBLEMS, ids=[said for _fates, said in PROBLEMS])
 async def test_a_failure_says_what_happened_and_no_key(fresh: Backend, fates: Iterator[str], said: str) -> None:
     """What goes wrong for good is one error that names the platform and the status, and neither key."""
-    async with fresh.opened() as platform:
+    async with fresh.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         fresh.suffer(fates)
         with pytest.raises(MonitorError) as caught:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from monitors.probes.driver import Answer, EvidenceFilter, WorthStoring, no_evidence
+from monitors.probes.driver import Answer, EvidenceFilter, SelectEvidence, store_no_evidence
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Evidence, Timings
@@ -25,7 +25,7 @@ class ScriptedDriver:
         self.most_at_once = 0
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: WorthStoring = no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
         question = turns[-1]
         self.asked.append(question)
@@ -33,15 +33,15 @@ class ScriptedDriver:
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
             await asyncio.sleep(0)
-            told = self._script(question, self.asked.count(question))
+            reply = self._script(question, self.asked.count(question))
         finally:
             self.at_once -= 1
-        if isinstance(told, Exception):
-            raise told
-        answer = Answer(visible_text=told, timings=Timings(total_ms=1))
-        kept = await worth_storing(answer)
-        self.wanted.append(kept)
-        picture = f"evidence/{name}.jpg" if kept.screenshot else None
+        if isinstance(reply, Exception):
+            raise reply
+        answer = Answer(visible_text=reply, timings=Timings(total_ms=1))
+        evidence = await worth_storing(answer)
+        self.wanted.append(evidence)
+        picture = f"evidence/{name}.jpg" if evidence.screenshot else None
         return answer.model_copy(update={"evidence": Evidence(screenshot=picture)})
 
 

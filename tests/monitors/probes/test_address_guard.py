@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from monitors.errors import AccessDenied
-from monitors.probes.address_guard import AddressGuard, Network, network_of
+from monitors.probes.address_guard import AddressGuard, Network, classify_address
 from monitors.probes.api.driver import Clients
-from monitors.probes.choose import driver_for
+from monitors.probes.choose import build_driver
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame
 from monitors.request_headers import NO_HEADERS
@@ -115,7 +115,7 @@ def app(inside: Redirecting) -> Iterator[Redirecting]:
     ],
 )
 def test_where_an_address_is(address: str, network: Network) -> None:
-    assert network_of(address) is network
+    assert classify_address(address) is network
 
 
 INSIDE = ["http://10.0.0.5/", "http://127.0.0.1/", "http://169.254.169.254/latest/", "http://[::1]/", "http://2130706433/",
@@ -208,7 +208,7 @@ async def test_a_private_network_is_open_for_the_targets_own_address_alone(elsew
 
 def api_of(address: str, driver: str = "json", **changes: object):
     settings = ProbeSettings.model_validate({"driver": driver, "answer_deadline_s": 20, **changes})
-    return driver_for(address, settings, run_folder=Path("unused"), clock=Ticking())
+    return build_driver(address, settings, run_folder=Path("unused"), clock=Ticking())
 
 
 def address_of(server: Redirecting, host: str = "127.0.0.1") -> str:
@@ -260,7 +260,7 @@ async def test_f38_a_name_that_changes_between_look_up_and_connection_is_refused
 
     clients = Clients(ProbeSettings(), NO_HEADERS, PUBLIC, AddressGuard([PUBLIC], resolve=still_public))
     with pytest.raises(AccessDenied, match="a loopback address"):
-        async with clients.one() as client:
+        async with clients.lend() as client:
             await client.post(address_of(inside, NAME), json={})
     await clients.aclose()
     assert inside.asked == 1
@@ -268,7 +268,7 @@ async def test_f38_a_name_that_changes_between_look_up_and_connection_is_refused
 
 async def test_a_connection_that_is_used_again_is_looked_at_again(app: Redirecting) -> None:
     clients = Clients(ProbeSettings(), NO_HEADERS, address_of(app), AddressGuard([address_of(app)]))
-    async with clients.one() as client:
+    async with clients.lend() as client:
         for _ in range(2):
             assert (await client.get(address_of(app))).json() == {"answer": "the inside"}
     await clients.aclose()

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from flows.maintenance.findings import failed_cases
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
-from monitors.probes.evidence_age import AgedEvidence, EvidenceSettings, age_evidence
+from monitors.probes.evidence_age import EvidenceSettings, RemovedEvidence, remove_old_evidence
 from monitors.records.grades import Aspect, FailureKind
 from monitors.reports.results_json import results_json
 from tests.builders import NOON, TARGET, case_result, gold_case
@@ -30,9 +30,11 @@ def put(path: Path, days: float) -> Path:
     return path
 
 
-def aged(folder: Path, *failed: str, known: bool = True, now: datetime = NOW) -> AgedEvidence:
+def aged(folder: Path, *failed: str, known: bool = True, now: datetime = NOW) -> RemovedEvidence:
     """What goes when the failed cases are these."""
-    return age_evidence(folder, SETTINGS, now=now, failed_cases=lambda _run: frozenset(failed) if known else None)
+    return remove_old_evidence(
+        folder, SETTINGS, now=now, failed_cases=lambda _run: frozenset(failed) if known else None
+    )
 
 
 def left(folder: Path) -> list[str]:
@@ -45,7 +47,7 @@ def test_what_was_right_goes_first_and_failures_later(tmp_path: Path) -> None:
     put(evidence / "leak.r1.t0.jpg", 15)
     put(evidence / "leak.r1.t0.zip", 91)
     put(evidence / "young.r0.t1.jpg", 13)
-    assert aged(tmp_path, "leak") == AgedEvidence(files=2, bytes=20)
+    assert aged(tmp_path, "leak") == RemovedEvidence(files=2, bytes=20)
     assert {"runs/r/evidence/leak.r1.t0.jpg", "runs/r/evidence/young.r0.t1.jpg"} < set(left(tmp_path))
 
 
@@ -64,7 +66,7 @@ def test_results_are_read_once_for_each_run(tmp_path: Path) -> None:
         return frozenset({"leak"})
 
     for night in range(3):
-        age_evidence(tmp_path, SETTINGS, now=NOW + timedelta(days=night), failed_cases=failed)
+        remove_old_evidence(tmp_path, SETTINGS, now=NOW + timedelta(days=night), failed_cases=failed)
     assert len(read) == 1
 
 
@@ -79,7 +81,7 @@ def test_an_empty_folder_goes_with_its_last_picture(tmp_path: Path) -> None:
 
 
 def test_f90_journal_reports_and_other_peoples_files_stay(tmp_path: Path) -> None:
-    kept = [
+    preserved = [
         put(tmp_path / "journal" / "a.jsonl", 900),
         put(tmp_path / "warehouse.duckdb", 900),
         put(tmp_path / "runs" / "r" / "results.json", 900),
@@ -90,13 +92,13 @@ def test_f90_journal_reports_and_other_peoples_files_stay(tmp_path: Path) -> Non
     link.symlink_to(tmp_path / "elsewhere")
     (tmp_path / "runs" / "r" / "evidence").symlink_to(tmp_path / "elsewhere" / "evidence")
     assert aged(tmp_path).files == 0
-    assert all(path.exists() for path in kept)
+    assert all(path.exists() for path in preserved)
 
 
 def test_the_doctors_pictures_age_too(tmp_path: Path) -> None:
     put(tmp_path / "doctor" / "bot-20260101T000000.png", 15)
     put(tmp_path / "doctor" / "bot-20260531T000000.png", 1)
-    assert aged(tmp_path) == AgedEvidence(files=1, bytes=10)
+    assert aged(tmp_path) == RemovedEvidence(files=1, bytes=10)
 
 
 def test_which_cases_failed_is_read_from_the_results(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def at(server: Restarting) -> Target:
 
 async def test_f65_a_restart_is_waited_for() -> None:
     with Restarting(503, 502, 200) as server:
-        await wait_until_back(at(server), SETTINGS, known=True)
+        await wait_until_back(at(server), SETTINGS, has_answered=True)
         assert server.statuses == [200]
 
 
@@ -49,26 +49,29 @@ async def test_an_app_that_stays_away_is_told_with_what_was_seen() -> None:
     with Restarting(503) as server:
         impatient = SETTINGS.model_copy(update={"outage_patience_s": 0.0})
         with pytest.raises(NotReady, match=r"not back: HTTP 503"):
-            await wait_until_back(at(server), impatient, known=True)
+            await wait_until_back(at(server), impatient, has_answered=True)
     with pytest.raises(NotReady, match="ConnectError"):
-        await wait_until_back(at(server), impatient, known=False)
+        await wait_until_back(at(server), impatient, has_answered=False)
 
 
 async def test_an_api_that_refuses_a_get_is_there_and_a_page_that_is_not_found_is_not() -> None:
     impatient = SETTINGS.model_copy(update={"outage_patience_s": 0.0})
     with Restarting(405) as server:
-        await wait_until_back(at(server), impatient.model_copy(update={"driver": "json"}), known=True)
+        await wait_until_back(at(server), impatient.model_copy(update={"driver": "json"}), has_answered=True)
         with pytest.raises(NotReady, match="HTTP 405"):
-            await wait_until_back(at(server), impatient, known=True)
+            await wait_until_back(at(server), impatient, has_answered=True)
 
 
 async def test_the_commit_that_was_verified_must_be_back() -> None:
     with Restarting(200, commits=("0000000", "abcdef1")) as server:
         ready = SETTINGS.readiness.model_copy(update={"version_url": f"{server.url}/version"})
         settings = SETTINGS.model_copy(update={"readiness": ready})
-        await wait_until_back(at(server), settings, known=True, commit="abcdef1234")
+        await wait_until_back(at(server), settings, has_answered=True, commit="abcdef1234")
         assert server.commits == ["abcdef1"]
         with pytest.raises(NotReady, match="abcdef1 still does"):
             await wait_until_back(
-                at(server), settings.model_copy(update={"outage_patience_s": 0.1}), known=True, commit="9999999"
+                at(server),
+                settings.model_copy(update={"outage_patience_s": 0.1}),
+                has_answered=True,
+                commit="9999999",
             )

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, strategies
 
 from monitors.probes import pace as pace_module
-from monitors.probes.pace import MOST_BY_ITSELF, CpuTimes, Pace, pace_of
+from monitors.probes.pace import MAX_AUTOMATIC_CONCURRENCY, CpuTimes, Pace, build_pace
 from monitors.probes.settings import ProbeSettings
 
 
 @pytest.fixture(autouse=True)
 def _every_turn_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace_module, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(pace_module, "ADJUST_INTERVAL_S", 0.0)
 
 
 async def finish(pace: Pace, turns: int) -> None:
@@ -25,7 +25,7 @@ async def finish(pace: Pace, turns: int) -> None:
 
 
 def moving(idle: float | None) -> Pace:
-    return Pace(begin=4, least=2, most=8, idle=lambda: idle)
+    return Pace(initial=4, minimum=2, maximum=8, idle=lambda: idle)
 
 
 @pytest.mark.parametrize(("idle", "ends_at"), [(0.9, 8), (0.2, 4), (0.0, 2), (None, 4)])
@@ -36,7 +36,7 @@ async def test_it_follows_what_the_cores_have_left(idle, ends_at):
 
 
 async def test_a_fixed_number_stays():
-    pace = Pace.fixed(3)
+    pace = Pace.with_fixed_size(3)
     await finish(pace, 20)
     assert pace.allowed == 3
 
@@ -44,8 +44,8 @@ async def test_a_fixed_number_stays():
 @given(strategies.lists(strategies.sampled_from([0.0, 0.2, 0.9, None]), min_size=1, max_size=30))
 def test_never_more_at_once_than_allowed_and_every_turn_comes_back(shares):
     async def story() -> None:
-        told = iter(shares * 3)
-        pace = Pace(begin=4, least=2, most=8, idle=lambda: next(told, None))
+        idle_shares = iter(shares * 3)
+        pace = Pace(initial=4, minimum=2, maximum=8, idle=lambda: next(idle_shares, None))
         under_way = most = 0
 
         async def one() -> None:
@@ -70,7 +70,7 @@ def test_never_more_at_once_than_allowed_and_every_turn_comes_back(shares):
 
 
 async def test_a_cancelled_wait_takes_no_turn():
-    pace = Pace.fixed(1)
+    pace = Pace.with_fixed_size(1)
     async with pace:
         waiting = asyncio.ensure_future(finish(pace, 1))
         await asyncio.sleep(0)
@@ -82,16 +82,16 @@ async def test_a_cancelled_wait_takes_no_turn():
 
 
 def test_an_owner_decides_and_nobody_is_flooded_by_itself():
-    assert pace_of(ProbeSettings(concurrency=20), 2, lambda: None).allowed == 20
-    big = pace_of(ProbeSettings(), 64, lambda: None)
-    assert (big.allowed, big.most) == (MOST_BY_ITSELF, MOST_BY_ITSELF)
-    assert pace_of(ProbeSettings(), 2, lambda: None).allowed == 4
-    assert pace_of(ProbeSettings(), 1, lambda: None).allowed == 2
+    assert build_pace(ProbeSettings(concurrency=20), 2, lambda: None).allowed == 20
+    big = build_pace(ProbeSettings(), 64, lambda: None)
+    assert (big.allowed, big.most) == (MAX_AUTOMATIC_CONCURRENCY, MAX_AUTOMATIC_CONCURRENCY)
+    assert build_pace(ProbeSettings(), 2, lambda: None).allowed == 4
+    assert build_pace(ProbeSettings(), 1, lambda: None).allowed == 2
 
 
 def test_wrong_bounds_are_named():
     with pytest.raises(ValueError, match="least"):
-        Pace(begin=1, least=2, most=3, idle=lambda: None)
+        Pace(initial=1, minimum=2, maximum=3, idle=lambda: None)
 
 
 def test_the_idle_share_is_read_between_two_looks(tmp_path: Path):

@@ -49,10 +49,10 @@ async def test_a_space_that_serves_the_commit_is_ready_at_once() -> None:
 
 async def test_f55_a_sleeping_space_is_woken_and_waited_for() -> None:
     with hub(stage("SLEEPING", NEW), stage("APP_STARTING", NEW), stage("RUNNING", NEW)) as server:
-        told = await ready(server)
-    assert told.woken
-    assert told.stages == ("SLEEPING", "APP_STARTING", "RUNNING")
-    assert told.cold_start_s > 0
+        readiness = await ready(server)
+    assert readiness.woken
+    assert readiness.stages == ("SLEEPING", "APP_STARTING", "RUNNING")
+    assert readiness.cold_start_s > 0
 
 
 async def test_f56_building_and_starting_are_waited_for() -> None:
@@ -142,8 +142,8 @@ async def test_only_the_given_token_is_sent(token: str | None, header: str | Non
 async def test_a_plain_page_is_ready_when_it_answers() -> None:
     with hub(stage("RUNNING"), page_status=lambda visit: 502 if visit < 3 else 200) as server:
         settings = ReadinessSettings(deadline_s=30, poll_s=0.01)
-        told = await wait_until_ready(Target(name="page", url=server.address), settings)
-    assert told.stages == ("PAGE_SILENT", "RUNNING")
+        readiness = await wait_until_ready(Target(name="page", url=server.address), settings)
+    assert readiness.stages == ("PAGE_SILENT", "RUNNING")
 
 
 async def test_an_address_that_is_only_posted_to_is_ready_when_it_says_so() -> None:

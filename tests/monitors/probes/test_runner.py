@@ -18,8 +18,8 @@ from monitors.errors import (
     ProbeError,
     Unreachable,
 )
-from monitors.probes.runner import MOST_OUTAGES, ProbeTally
-from monitors.probes.settings import CapturePolicy, ProbeSettings, pages_at_once
+from monitors.probes.runner import MAX_OUTAGES, ProbeTally
+from monitors.probes.settings import CapturePolicy, ProbeSettings, compute_concurrency
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason, ProbeResult
@@ -162,12 +162,12 @@ async def test_an_app_that_does_not_come_back_opens_the_circuit_at_once() -> Non
 
 async def test_an_outage_is_no_try_of_the_question_it_hits() -> None:
     """The app dies in mid-answer and is away when it is asked again: the second try is still to come."""
-    told: list[str | Exception] = [AnswerIncomplete("broke off"), Unreachable("refused"), "fine"]
+    replies: list[str | Exception] = [AnswerIncomplete("broke off"), Unreachable("refused"), "fine"]
 
     async def recover() -> None:
         return
 
-    run = Run(lambda _question, nth: told[nth - 1])
+    run = Run(lambda _question, nth: replies[nth - 1])
     await run.ask([case("a")], recover=recover)
     [result] = run.results
     assert isinstance(result, Exchange)
@@ -181,7 +181,7 @@ async def test_an_app_that_comes_and_goes_without_end_is_down() -> None:
     run = Run(lambda _question, _nth: Unreachable("HTTP 503"))
     tally = await run.ask([case(f"c{number}") for number in range(9)], recover=recover)
     assert tally.circuit_opened is not None
-    assert run.driver.asked.count("c0") == MOST_OUTAGES + 2
+    assert run.driver.asked.count("c0") == MAX_OUTAGES + 2
     assert "c8" not in run.driver.asked
 
 
@@ -230,12 +230,12 @@ async def test_an_error_while_judging_ends_the_run_and_is_no_probe_failure() -> 
 
 async def test_what_is_being_kept_when_the_run_is_cancelled_is_kept_whole() -> None:
     begun, may_end = asyncio.Event(), asyncio.Event()
-    kept: list[str] = []
+    stored_ids: list[str] = []
 
     async def slowly(one: GoldCase, _result: ProbeResult) -> None:
         begun.set()
         await may_end.wait()
-        kept.append(one.id)
+        stored_ids.append(one.id)
 
     driver = ScriptedDriver(lambda _question, _nth: "fine")
     running = asyncio.ensure_future(
@@ -255,10 +255,10 @@ async def test_what_is_being_kept_when_the_run_is_cancelled_is_kept_whole() -> N
     may_end.set()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert kept == ["a"]
+    assert stored_ids == ["a"]
     assert driver.asked == ["a"]
 
 
 def test_concurrency_follows_the_cores_unless_it_is_set() -> None:
-    assert [pages_at_once(ProbeSettings(), cores) for cores in (1, 2, 8)] == [2, 4, 16]
-    assert pages_at_once(ProbeSettings(concurrency=3), 8) == 3
+    assert [compute_concurrency(ProbeSettings(), cores) for cores in (1, 2, 8)] == [2, 4, 16]
+    assert compute_concurrency(ProbeSettings(concurrency=3), 8) == 3

@@ -22,9 +22,9 @@ from monitors.errors import (
     ProbeError,
     Unreachable,
 )
-from monitors.probes.driver import Answer, WorthStoring, no_evidence
+from monitors.probes.driver import Answer, SelectEvidence, store_no_evidence
 from monitors.probes.pace import Pace
-from monitors.probes.runner import CircuitBreaker, ProbeTally, Question, Runner, still_open, worst_first
+from monitors.probes.runner import CircuitBreaker, ProbeTally, Question, Runner, order_questions, select_unanswered
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
@@ -54,10 +54,10 @@ class Schedule:
             repeats_severity_3=self.chance.randint(1, 3),
         )
         cases = [case(f"c{number}", self.chance.randint(1, 3)) for number in range(self.chance.randint(1, 25))]
-        self.planned = tuple(worst_first(cases, repeats_severity_3=self.settings.repeats_severity_3))
+        self.planned = tuple(order_questions(cases, repeats_severity_3=self.settings.repeats_severity_3))
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "", worth_storing: WorthStoring = no_evidence
+        self, turns: tuple[str, ...], *, name: str = "", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -77,9 +77,9 @@ class Schedule:
             raise NotReady("it did not come back")
         self.up = min(1.0, self.up + 0.2)
 
-    async def keep(self, kept: GoldCase, result: ProbeResult) -> None:
+    async def keep(self, case: GoldCase, result: ProbeResult) -> None:
         await self._turns(4)
-        self.results.setdefault((kept.id, result.repeat), []).append(result)
+        self.results.setdefault((case.id, result.repeat), []).append(result)
 
     async def _turns(self, most: int) -> None:
         for _ in range(self.chance.randint(0, most)):
@@ -109,7 +109,7 @@ async def test_every_schedule_ends_each_question_once_with_a_reason_that_stands(
         await asyncio.gather(first, return_exceptions=True)
         if first.cancelled():
             assert schedule.at_once == 0, f"seed {seed}: a question goes on after its run was ended"
-            left = tuple(still_open(schedule.planned, frozenset(schedule.results)))
+            left = tuple(select_unanswered(schedule.planned, frozenset(schedule.results)))
             tally = await schedule.run(left, _pace(schedule))
         else:
             left, tally = schedule.planned, first.result()
@@ -119,7 +119,7 @@ async def test_every_schedule_ends_each_question_once_with_a_reason_that_stands(
 def _pace(schedule: Schedule) -> Pace:
     most = schedule.chance.randint(1, 6)
     begin = schedule.chance.randint(1, most)
-    return Pace(begin=begin, least=1, most=most, idle=lambda: schedule.chance.choice((0.0, 0.2, 0.9, None)))
+    return Pace(initial=begin, minimum=1, maximum=most, idle=lambda: schedule.chance.choice((0.0, 0.2, 0.9, None)))
 
 
 def _holds(schedule: Schedule, left: tuple[Question, ...], tally: ProbeTally) -> None:
@@ -152,7 +152,7 @@ async def test_a_question_under_way_that_succeeds_leaves_the_open_circuit_its_re
             turns: tuple[str, ...],
             *,
             name: str = "",  # noqa: ARG002 - the driver's protocol
-            worth_storing: WorthStoring = no_evidence,  # noqa: ARG002 - same
+            worth_storing: SelectEvidence = store_no_evidence,  # noqa: ARG002 - same
         ) -> Answer:
             if turns == ("slow",):
                 await released.wait()
@@ -169,7 +169,7 @@ async def test_a_question_under_way_that_succeeds_leaves_the_open_circuit_its_re
     settings = ProbeSettings(retry_pause_s=0, attempts=1, circuit_breaker_failures=5)
     runner = Runner(driver=Recovering(), run_id="run-1", settings=settings, clock=Ticking(), on_result=keep)
     cases = [case("slow", 3), *(case(f"c{number}") for number in range(9))]
-    tally = await runner.run(worst_first(cases), concurrency=2)
+    tally = await runner.run(order_questions(cases), concurrency=2)
     assert (tally.answered, tally.unanswered) == (1, 9)
     assert tally.circuit_opened is not None
     assert tally.circuit_opened == snapshot
@@ -177,14 +177,14 @@ async def test_a_question_under_way_that_succeeds_leaves_the_open_circuit_its_re
 
 def test_a_closed_circuit_has_no_reason() -> None:
     breaker = CircuitBreaker(2)
-    breaker.saw_answer()
+    breaker.record_answer()
     with pytest.raises(ValueError, match="closed"):
         _ = breaker.why
     with pytest.raises(ValueError, match="closed"):
         _ = breaker.blame
     breaker.trip(_failure("a"))
-    breaker.saw_answer()
-    breaker.saw_failure(_failure("b"))
+    breaker.record_answer()
+    breaker.record_failure(_failure("b"))
     breaker.trip(_failure("c"))
     assert breaker.is_open
     assert breaker.blame is Blame.APP

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from monitors.errors import PageNotUnderstood
-from monitors.probes.wire import WireRule, documents_in, read_payload
+from monitors.probes.wire import WireRule, parse_documents, read_payload
 from monitors.records.exchanges import Channel
 from tests.monitors.probes.conftest import MakeDriver, shares_browser
 from tests.zoo.server import reply
@@ -45,12 +45,12 @@ def test_a_path_that_leads_nowhere_is_no_empty_answer() -> None:
 
 @given(st.text())
 def test_no_body_is_too_strange(body: str) -> None:
-    assert isinstance(documents_in(body), list)
+    assert isinstance(parse_documents(body), list)
     read_payload(WireRule(url="x", text="a.0.*"), "x", body)
 
 
 def test_deep_input_is_passed_over() -> None:
-    assert documents_in("[" * 100_000) == []
+    assert parse_documents("[" * 100_000) == []
 
 
 def test_a_bad_pattern_is_named() -> None:

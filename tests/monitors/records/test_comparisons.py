@@ -19,7 +19,7 @@ def change(severity: Severity, *, failing: tuple[str, ...], fixed: tuple[str, ..
 
 
 def test_newly_failing_and_newly_fixed_cases_are_named_severest_first():
-    told = Comparison(
+    comparison = Comparison(
         baseline_run_id="r0",
         baseline_target="demo",
         baseline_environment=Environment.STAGING,
@@ -29,8 +29,8 @@ def test_newly_failing_and_newly_fixed_cases_are_named_severest_first():
             change(Severity.PAGE, failing=("c", "d"), fixed=("e",)),
         ),
     )
-    assert told.newly_failing == ("c", "d", "a")
-    assert told.newly_fixed == ("e", "b")
+    assert comparison.newly_failing == ("c", "d", "a")
+    assert comparison.newly_fixed == ("e", "b")
 
 
 def test_a_report_of_before_there_were_comparisons_is_read():

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from monitors.gate.settings import GateSettings
-from monitors.gate.suite_power import balance_of, sights_of
+from monitors.gate.suite_power import compute_balance, compute_detectable_drops
 from monitors.records.base import Blame, Finding, Language, Severity
 from monitors.records.comparisons import Comparison, Direction, FlakyCase, RubricChange, SeverityChange
 from monitors.records.exchanges import Exchange
@@ -31,7 +31,7 @@ from monitors.records.runs import (
     VerdictReason,
 )
 from monitors.records.targets import Environment, Target
-from monitors.stats.intervals import percentile, wilson
+from monitors.stats.intervals import compute_percentile, compute_wilson_interval
 from tests.monitors.reports import example_failures as faults
 from tests.monitors.reports.parts import RUN_ID, STARTED, case_result, exchange, gold_case, passed
 from tests.monitors.reports.pictures import chat_png
@@ -145,8 +145,8 @@ def report_of(cases: Sequence[CaseResult], reasons: Sequence[VerdictReason]) -> 
         coverage=Coverage(asked=len(cases), graded=len(blamed), floor=0.95),
         latency=Latency(
             answered=len(total_ms),
-            p50_ms=percentile(total_ms, 0.5),
-            p95_ms=percentile(total_ms, 0.95),
+            p50_ms=compute_percentile(total_ms, 0.5),
+            p95_ms=compute_percentile(total_ms, 0.95),
             objective_p50_ms=4_000,
         )
         if total_ms
@@ -154,9 +154,11 @@ def report_of(cases: Sequence[CaseResult], reasons: Sequence[VerdictReason]) -> 
         breakdowns=tuple(_breakdowns(cases)),
         cost_usd=Decimal("0.0840"),
         comparison=COMPARISON,
-        sights=sights_of([case.assessment for case in cases], frozenset(case.case.id for case in blamed), None),
+        sights=compute_detectable_drops(
+            [case.assessment for case in cases], frozenset(case.case.id for case in blamed), None
+        ),
         flaky=(FlakyCase(case_id="exclusions-002", severity=Severity.PAGE, asked=3, right=2),),
-        balance=balance_of([case.case for case in cases], GateSettings()),
+        balance=compute_balance([case.case for case in cases], GateSettings()),
     )
 
 
@@ -225,10 +227,10 @@ def scores_of(cases: Sequence[CaseResult]) -> Scores:
     return Scores(flat=flat, weighted=weighted, tallies=tuple(tallies), weights_version="1, by the project")
 
 
-def _metrics(correct: int, told: int) -> tuple[Metric, ...]:
+def _metrics(correct: int, graded: int) -> tuple[Metric, ...]:
     rows = (
-        ("factual_accuracy", correct, told, 0.95),
-        ("citation_accuracy", max(0, told - 14), max(0, told - 12), 0.95),
+        ("factual_accuracy", correct, graded, 0.95),
+        ("citation_accuracy", max(0, graded - 14), max(0, graded - 12), 0.95),
         ("refusal_precision", 16, 18, 0.90),
         ("hindi_accuracy", 30, 31, None),
         ("accuracy_primary", 108, 113, None),
@@ -239,9 +241,9 @@ def _metrics(correct: int, told: int) -> tuple[Metric, ...]:
 
 
 def _metric(name: str, good: int, total: int, target: float | None) -> Metric:
-    low, high = wilson(good, total)
-    told = target is not None and total > 0
-    met = (Finding.YES if good / total >= target else Finding.NO) if told and target else Finding.UNGRADED
+    low, high = compute_wilson_interval(good, total)
+    is_measured = target is not None and total > 0
+    met = (Finding.YES if good / total >= target else Finding.NO) if is_measured and target else Finding.UNGRADED
     return Metric(name=name, passed=good, total=total, low=low, high=high, target=target, met=met)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from monitors.domains.pack import load_domain
 from monitors.gate.assess import assess
-from monitors.gate.compare import baseline_of
+from monitors.gate.compare import build_baseline
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
 from monitors.goldset.lines import case_from_object
@@ -24,14 +24,21 @@ from monitors.records.exchanges import AgentQuestion, Evidence, NoAnswerReason, 
 from monitors.records.grades import Aspect, FailureKind, Judged, JudgeLineage
 from monitors.records.runs import Baseline, CaseResult, QuestionCounts, RunReport, Verdict
 from monitors.records.targets import Environment, Target
-from monitors.stats.intervals import wilson
+from monitors.stats.intervals import compute_wilson_interval
 from tests.monitors.reports.parts import RUN_ID, STARTED, exchange, no_answer, span
 
 TARGET = Target(name="triage-agent", url="http://127.0.0.1:8090/jobs", environment=Environment.STAGING)
 REPOSITORY = tuple(
     f"shop/{name}.py" for name in ("payments", "orders", "queue", "locks", "mail", "dates", "api", "search")
 )
-QUESTIONS = QuestionCounts(asked=2, useful=1, needless=1, share=0.5, low=wilson(1, 2)[0], high=wilson(1, 2)[1])
+QUESTIONS = QuestionCounts(
+    asked=2,
+    useful=1,
+    needless=1,
+    share=0.5,
+    low=compute_wilson_interval(1, 2)[0],
+    high=compute_wilson_interval(1, 2)[1],
+)
 LINEAGE = JudgeLineage(model="claude-opus-5-5", prompt_sha256="ab" * 32, rubric_version="1")
 
 
@@ -320,6 +327,6 @@ def triage_run(*, with_baseline: bool = True) -> TriageRun:
     )
     before = tuple(map(result_of, written(good=True)))
     earlier = evaluated(before, run_id="20261120T211502Z-triage-11c0", commit="3f02b1d")
-    accepted = baseline_of(earlier.model_copy(update={"verdict": Verdict.PASS}), before)
+    accepted = build_baseline(earlier.model_copy(update={"verdict": Verdict.PASS}), before)
     report = evaluated(results, accepted if with_baseline else None)
     return TriageRun(report.model_copy(update={"questions": QUESTIONS}), results)

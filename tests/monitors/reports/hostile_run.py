@@ -70,7 +70,7 @@ def _three(number: int, text: str) -> tuple[CaseResult, CaseResult, CaseResult]:
     )
     mute = case_result(silent, nothing, CaseOutcome.NO_ANSWER, text, policy_row=text)
     open_case = gold_case(f"u{number}", text, text)
-    untold = case_result(
+    ungraded = case_result(
         open_case,
         exchange(open_case, text),
         CaseOutcome.UNGRADED,
@@ -78,7 +78,7 @@ def _three(number: int, text: str) -> tuple[CaseResult, CaseResult, CaseResult]:
         abstained("judge", Aspect.FACTUAL_MATCH, text),
         factual_match=Finding.UNGRADED,
     )
-    return wrong, mute, untold
+    return wrong, mute, ungraded
 
 
 def hostile_report(rows: Sequence[str], cases: Sequence[CaseResult]) -> RunReport:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monitors.records.runs import MutantCount, MutationScores
-from monitors.reports.markdown import mutation_section
+from monitors.reports.markdown import format_mutation_score
 from monitors.reports.proof_rows import mutation_view
 from monitors.reports.write import write_reports
 from tests.monitors.reports.example_run import example_run
@@ -36,7 +36,7 @@ def report_with(bite):
 def test_a_run_without_mutants_says_nothing():
     """Runs of before, and suites without severe cases."""
     assert mutation_view(report_with(None)) is None
-    assert list(mutation_section(report_with(None))) == []
+    assert list(format_mutation_score(report_with(None))) == []
 
 
 def test_caught_left_and_passed_are_told_apart(snapshot):
@@ -53,7 +53,7 @@ def test_caught_left_and_passed_are_told_apart(snapshot):
 
 def test_markdown_has_a_row_for_each_operator(snapshot):
     """A table that a person can read in a pull request."""
-    lines = list(mutation_section(report_with(BITE)))
+    lines = list(format_mutation_score(report_with(BITE)))
     assert sum(line.startswith("| ") for line in lines) == 2 + len(BITE.by_operator)
     assert "\n".join(lines) == snapshot
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from flows.alerting.run_summary import run_summary
+from flows.alerting.run_summary import build_run_summary
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.render import slack_text
-from monitors.alerts.terminal import plain_text
+from monitors.alerts.slack.render import render_alert
+from monitors.alerts.terminal import format_plain_text
 from monitors.records.explanations import Cause, FirstLook
 from monitors.records.snapshots import ChangeKind, RunChange, WhatChanged
-from monitors.reports.comment import pull_request_comment
+from monitors.reports.comment import build_pull_request_comment
 from monitors.reports.figures import format_changes, format_changes_briefly, format_last_pass
 from monitors.reports.write import write_reports
 from tests.builders import NOON
-from tests.monitors.alerts.sightings import alert, sighting
+from tests.monitors.alerts.sightings import alert, observation
 from tests.monitors.reports.example_run import example_run
 from tests.monitors.reports.parts import redact
 
@@ -58,7 +58,7 @@ def test_each_report_says_it(tmp_path, what):
     run = example_run(correct=3)
     report = run.report.model_copy(update={"what_changed": what})
     paths = write_reports(tmp_path, report, run.cases, redact=redact)
-    comment = pull_request_comment(report, run.cases, redact=redact)
+    comment = build_pull_request_comment(report, run.cases, redact=redact)
     assert f"\n{format_changes_briefly(what, most=4)[0]}\n" in comment
     markdown, page = (path.read_text(encoding="utf-8") for path in (paths.markdown, paths.html))
     assert "## What changed" in markdown
@@ -93,13 +93,13 @@ def test_a_message_explains_in_three_lines_and_a_hostile_value_rings_nobody(snap
     report = example_run(correct=3).report.model_copy(
         update={"first_look": look, "what_changed": found(MODEL, DEPLOY)}
     )
-    context = run_summary(report, [])
+    context = build_run_summary(report, [])
     assert (len(context.in_common), len(context.changed)) == (2, 2)
     assert "a@b.in" not in context.changed[0]
-    sent = alert(sighting()).model_copy(update={"changed": context.changed})
+    sent = alert(observation()).model_copy(update={"changed": context.changed})
     assert context.changed == snapshot
-    plain = plain_text(sent, AlertSettings())
-    blocks = str(slack_text(sent, AlertSettings()).blocks)
+    plain = format_plain_text(sent, AlertSettings())
+    blocks = str(render_alert(sent, AlertSettings()).blocks)
     assert all(line in plain for line in context.changed)
     assert "the model was" in blocks
     assert "<!channel>" not in blocks
@@ -119,6 +119,6 @@ def test_a_message_names_the_deploy_to_roll_back_to(changes, named):
     """The last that passed; where that is the deploy that fails now, it says so: going back to it changes nothing."""
     what = found(DEPLOY).model_copy(update=changes)
     report = example_run(correct=3).report.model_copy(update={"what_changed": what, "commit": "bbb"})
-    lines = [line for line in run_summary(report, []).changed if line.startswith("Last PASS")]
+    lines = [line for line in build_run_summary(report, []).changed if line.startswith("Last PASS")]
     assert len(lines) == (named is not None)
     assert all(named in line for line in lines)

@@ -13,7 +13,7 @@ from monitors.records.base import Severity
 from monitors.records.comparisons import Comparison, RubricChange, SeverityChange
 from monitors.records.runs import ReasonKind, Verdict, VerdictReason
 from monitors.records.targets import Environment
-from monitors.reports.comment import CUT, Block, fitted, pull_request_comment, status_line
+from monitors.reports.comment import CUT_NOTE, Block, fit_blocks, build_pull_request_comment, format_status
 from tests.monitors.reports.example_failures import LEAK_ACCOUNT, LEAK_ADDRESS, leak, without_answer
 from tests.monitors.reports.example_run import FAIL_REASONS, ExampleRun, example_run, report_of, right
 from tests.monitors.reports.hostile_rows import OWN
@@ -52,7 +52,7 @@ def run() -> ExampleRun:
 
 def comment(comparison: Comparison | None = None, **changes) -> str:
     report = run().report.model_copy(update={"comparison": comparison} | changes)
-    return pull_request_comment(report, run().cases, redact=redact)
+    return build_pull_request_comment(report, run().cases, redact=redact)
 
 
 def rendered(text: str) -> str:
@@ -100,7 +100,7 @@ def test_no_table_is_wider_than_a_phone():
     assert max(row.count("|") for row in rows) <= 5
     first = run().cases[0]
     long_id = first.model_copy(update={"case": first.case.model_copy(update={"id": "x" * 150})})
-    cut = pull_request_comment(run().report, [long_id], redact=redact)
+    cut = build_pull_request_comment(run().report, [long_id], redact=redact)
     table = next(line for line in cut.splitlines() if line.startswith("| 3 | `x"))
     assert len(table) < 110
     assert "…" in table
@@ -110,7 +110,7 @@ def test_an_app_that_did_not_serve_is_told_with_its_blame_and_lists_no_case_as_f
     cases = without_answer()
     reason = VerdictReason(kind=ReasonKind.DEPLOY, text="unreachable: refused")
     report = report_of(cases, (reason,)).model_copy(update={"verdict": Verdict.INCONCLUSIVE})
-    text = pull_request_comment(report, cases, redact=redact)
+    text = build_pull_request_comment(report, cases, redact=redact)
     assert "### ? INCONCLUSIVE" in text
     assert "- unreachable: refused" in text
     assert "by the application" in text
@@ -119,7 +119,7 @@ def test_an_app_that_did_not_serve_is_told_with_its_blame_and_lists_no_case_as_f
 
 def test_a_pass_is_short():
     cases = tuple(right(number) for number in range(9))
-    text = pull_request_comment(report_of(cases, ()), cases, redact=redact)
+    text = build_pull_request_comment(report_of(cases, ()), cases, redact=redact)
     assert text.startswith("### ✓ PASS")
     assert "**Failing" not in text
     assert len(text) < 1_500
@@ -129,13 +129,13 @@ def test_nobodys_data_is_in_it():
     text = comment(compared())
     for secret in (LEAK_ACCOUNT, LEAK_ADDRESS, "example.org", "9812345670"):
         assert secret not in text
-        assert secret not in status_line(run().report, redact=redact)
+        assert secret not in format_status(run().report, redact=redact)
 
 
 def test_f83_hostile_texts_render_as_text_only():
     """No link, picture, HTML, mention or reference to an issue comes of what an application said."""
     cases = hostile_cases(OWN)
-    html = rendered(pull_request_comment(hostile_report(OWN, cases), cases, redact=redact))
+    html = rendered(build_pull_request_comment(hostile_report(OWN, cases), cases, redact=redact))
     tags = {tag.lower() for tag in re.findall(r"<\s*([a-zA-Z]+)", html)}
     assert tags <= {"h", "p", "strong", "code", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"} | {
         "details", "summary", "sub"}  # fmt: skip
@@ -147,7 +147,7 @@ def test_f83_hostile_texts_render_as_text_only():
 
 def test_only_our_own_log_is_a_link():
     log = "https://github.com/acme/helpdesk/actions/runs/77"
-    html = rendered(pull_request_comment(run().report, run().cases, redact=redact, log=log))
+    html = rendered(build_pull_request_comment(run().report, run().cases, redact=redact, log=log))
     assert re.findall(r'href="([^"]*)"', html) == [log]
 
 
@@ -158,7 +158,7 @@ def test_however_much_fails_it_is_no_longer_than_github_takes(count):
         one.model_copy(update={"case": one.case.model_copy(update={"id": f"leak-{n}-{'é𝔸' * 40}"})})
         for n in range(count)
     ]
-    text = pull_request_comment(report_of(cases, FAIL_REASONS), cases, redact=redact)
+    text = build_pull_request_comment(report_of(cases, FAIL_REASONS), cases, redact=redact)
     assert len(text.encode("utf-16-le")) // 2 <= 64_536
     assert text.count("<details>") == text.count("</details>")
     if count > 100:
@@ -175,19 +175,19 @@ def test_what_does_not_fit_is_counted_or_said_to_be_cut(limit):
         Block(head=["<details>", ""], rows=rows, foot=["", "</details>"]),
         Block(head=["last"]),
     ]
-    text = fitted(blocks, Block(head=["end"]), limit=max(limit, 120))
+    text = fit_blocks(blocks, Block(head=["end"]), limit=max(limit, 120))
     assert len(text.encode("utf-16-le")) // 2 <= max(limit, 120)
     assert text.endswith("end\n")
     assert text.count("<details>") == text.count("</details>")
     shown = text.count("row ")
     if shown < 20:
-        assert (f"And {20 - shown} more" in text) if shown else (CUT in text)
+        assert (f"And {20 - shown} more" in text) if shown else (CUT_NOTE in text)
     else:
-        assert CUT in text or "last" in text
+        assert CUT_NOTE in text or "last" in text
 
 
 def test_a_status_has_at_most_140_characters_and_the_verdict_first():
     reason = VerdictReason(kind=ReasonKind.VETO, text="why " * 100)
-    line = status_line(run().report.model_copy(update={"reasons": (reason,)}), redact=redact)
+    line = format_status(run().report.model_copy(update={"reasons": (reason,)}), redact=redact)
     assert len(line) <= 140
     assert re.match(r"FAIL: \w+ 0\.924, \w+ 0\.911; why why", line)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from monitors.records.runs import RunExperiment
-from monitors.reports.comment import pull_request_comment
+from monitors.reports.comment import build_pull_request_comment
 from monitors.reports.format import format_experiment
 from monitors.reports.write import write_reports
 from tests.monitors.reports.example_run import example_run
@@ -22,7 +22,7 @@ GOLD = "langsmith:gold"
 def test_each_report_leads_to_it(tmp_path: Path) -> None:
     report = RUN.report.model_copy(update={"experiment": RunExperiment(dataset=GOLD, url=URL)})
     paths = write_reports(tmp_path, report, RUN.cases, redact=redact)
-    assert f"[experiment]({URL})" in pull_request_comment(report, RUN.cases, redact=redact)
+    assert f"[experiment]({URL})" in build_pull_request_comment(report, RUN.cases, redact=redact)
     assert f"Experiment on `{GOLD}`: <{URL}>" in paths.markdown.read_text(encoding="utf-8")
     assert f'<a href="{URL.replace("&", "&amp;")}"' in paths.html.read_text(encoding="utf-8")
     assert URL in paths.json.read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 from monitors.records.incidents import IncidentState
-from monitors.reports.case_view import format_since, known_incidents
+from monitors.reports.case_view import find_open_incidents, format_since
 from tests.monitors.reports.example_run import COMMIT, example_run
 
 NEW, OLD = example_run(correct=0).incidents
@@ -28,9 +28,9 @@ def test_of_several_incidents_the_longest_open_one_counts_and_resolved_ones_do_n
     oldest = older.model_copy(
         update={"opened_at": NEW.opened_at - timedelta(days=9), "state": IncidentState.RESOLVED}
     )
-    assert known_incidents([NEW, older, oldest]) == {NEW.case_id: older}
-    assert known_incidents([oldest, NEW, older]) == {NEW.case_id: older}
+    assert find_open_incidents([NEW, older, oldest]) == {NEW.case_id: older}
+    assert find_open_incidents([oldest, NEW, older]) == {NEW.case_id: older}
 
 
 def test_incidents_without_a_case_are_left_out():
-    assert known_incidents([NEW.model_copy(update={"case_id": None})]) == {}
+    assert find_open_incidents([NEW.model_copy(update={"case_id": None})]) == {}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.render import slack_text
-from monitors.alerts.terminal import plain_text
+from monitors.alerts.slack.render import render_alert
+from monitors.alerts.terminal import format_plain_text
 from monitors.records.explanations import Cause, FirstLook
-from monitors.reports.comment import pull_request_comment
+from monitors.reports.comment import build_pull_request_comment
 from monitors.reports.figures import NOTHING_IN_COMMON, format_causes
-from monitors.reports.markdown import markdown_report
+from monitors.reports.markdown import build_markdown_report
 from monitors.reports.write import write_reports
-from tests.monitors.alerts.sightings import alert, sighting
+from tests.monitors.alerts.sightings import alert, observation
 from tests.monitors.reports.example_run import example_run
 from tests.monitors.reports.parts import redact
 
@@ -52,7 +52,7 @@ def test_a_cause_is_said_with_its_exceptions_and_nothing_is_said_too(look, lines
 def test_each_report_says_it(tmp_path):
     report = with_look(FOUND)
     paths = write_reports(tmp_path, report, RUN.cases, redact=redact)
-    assert f"In common: {LINE}" in pull_request_comment(report, RUN.cases, redact=redact)
+    assert f"In common: {LINE}" in build_pull_request_comment(report, RUN.cases, redact=redact)
     assert f"- {LINE}" in paths.markdown.read_text(encoding="utf-8")
     assert f'<li dir="auto">{LINE}</li>' in paths.html.read_text(encoding="utf-8")
     assert '"elsewhere_failed":1' in paths.json.read_text(encoding="utf-8").replace(" ", "")
@@ -60,13 +60,13 @@ def test_each_report_says_it(tmp_path):
 
 def test_a_run_without_a_common_cause_says_so_where_there_is_room_for_it():
     report = with_look(FirstLook(cases=60, failed=9, groups=40))
-    assert f"- {NOTHING_IN_COMMON}" in markdown_report(report, RUN.cases, redact=redact, most_failures=5)
-    assert "In common" not in pull_request_comment(report, RUN.cases, redact=redact)
+    assert f"- {NOTHING_IN_COMMON}" in build_markdown_report(report, RUN.cases, redact=redact, max_failures=5)
+    assert "In common" not in build_pull_request_comment(report, RUN.cases, redact=redact)
 
 
 def test_a_message_says_it_and_a_hostile_value_rings_nobody():
-    sent = alert(sighting()).model_copy(update={"in_common": (LINE, "cited source is <!channel> *x*: 3 of 3")})
-    assert f"In common: {LINE}" in plain_text(sent, AlertSettings())
-    shown = str(slack_text(sent, AlertSettings()).blocks)
+    sent = alert(observation()).model_copy(update={"in_common": (LINE, "cited source is <!channel> *x*: 3 of 3")})
+    assert f"In common: {LINE}" in format_plain_text(sent, AlertSettings())
+    shown = str(render_alert(sent, AlertSettings()).blocks)
     assert f"In common: {LINE}" in shown
     assert "<!channel>" not in shown

@@ -3,7 +3,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from monitors.reports.junit import junit_xml
+from monitors.reports.junit import build_junit_xml
 from tests.monitors.reports.example_failures import LEAK_ACCOUNT
 from tests.monitors.reports.example_run import example_run, right
 from tests.monitors.reports.hostile_rows import hostile_rows
@@ -42,7 +42,7 @@ def check_shape(element: ET.Element) -> None:
 
 
 def parsed(report=RUN.report, cases=RUN.cases) -> ET.Element:
-    return ET.fromstring(junit_xml(report, cases, redact=redact))
+    return ET.fromstring(build_junit_xml(report, cases, redact=redact))
 
 
 def test_it_has_the_shape_that_ci_servers_expect():
@@ -84,7 +84,7 @@ def test_f83_hostile_texts_leave_it_well_formed(text):
 
 
 def test_nobodys_data_is_in_it():
-    assert LEAK_ACCOUNT not in junit_xml(RUN.report, RUN.cases, redact=redact)
+    assert LEAK_ACCOUNT not in build_junit_xml(RUN.report, RUN.cases, redact=redact)
 
 
 def test_every_code_point_can_be_written():

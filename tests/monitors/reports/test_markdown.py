@@ -4,7 +4,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from monitors.records.runs import Verdict
-from monitors.reports.markdown import markdown_report
+from monitors.reports.markdown import build_markdown_report
 from tests.monitors.reports.example_failures import LEAK_ACCOUNT, LEAK_ADDRESS, leak, without_answer
 from tests.monitors.reports.example_run import FAIL_REASONS, example_run, report_of, right
 from tests.monitors.reports.hostile_rows import OWN
@@ -16,8 +16,8 @@ from tests.monitors.reports.parts import redact
 def text():
     """The report of the example run, whose whole wording is a snapshot of ``test_texts.py``."""
     run = example_run()
-    return markdown_report(
-        run.report, run.cases, redact=redact, most_failures=40, incidents=run.incidents, previous=run.previous
+    return build_markdown_report(
+        run.report, run.cases, redact=redact, max_failures=40, incidents=run.incidents, previous=run.previous
     )
 
 
@@ -60,7 +60,7 @@ def test_what_is_left_out_is_counted_and_the_text_stays_short():
     """A pull-request comment holds 65,536 characters."""
     cases = [result for _ in range(120) for result in (leak(), *without_answer())]
     report = report_of(cases, FAIL_REASONS)
-    text = markdown_report(report, cases, redact=redact, most_failures=40)
+    text = build_markdown_report(report, cases, redact=redact, max_failures=40)
     assert "And 80 more" in text
     assert "And 440 more" in text
     assert len(text) < 60_000
@@ -68,7 +68,7 @@ def test_what_is_left_out_is_counted_and_the_text_stays_short():
 
 def test_a_passing_run_is_short_and_says_so():
     cases = tuple(right(number) for number in range(9))
-    text = markdown_report(report_of(cases, ()), cases, redact=redact, most_failures=40)
+    text = build_markdown_report(report_of(cases, ()), cases, redact=redact, max_failures=40)
     assert text.startswith("# ✓ PASS")
     assert "What broke" not in text
     assert "No answer" not in text
@@ -76,14 +76,14 @@ def test_a_passing_run_is_short_and_says_so():
 
 def test_an_interrupted_run_without_any_answer_is_still_written():
     report = report_of((), ()).model_copy(update={"interrupted": True, "verdict": Verdict.INCONCLUSIVE})
-    text = markdown_report(report, (), redact=redact, most_failures=40)
+    text = build_markdown_report(report, (), redact=redact, max_failures=40)
     assert text.startswith("# ? INCONCLUSIVE")
     assert "weighted none" in text
 
 
 def test_f83_hostile_texts_render_as_text_only():
     cases = hostile_cases(OWN)
-    text = markdown_report(hostile_report(OWN, cases), cases, redact=redact, most_failures=500)
+    text = build_markdown_report(hostile_report(OWN, cases), cases, redact=redact, max_failures=500)
     rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     tags = {tag.lower() for tag in re.findall(r"<\s*([a-zA-Z]+)", rendered)}
     assert tags <= {"h", "p", "strong", "code", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}

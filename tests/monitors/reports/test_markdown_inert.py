@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from monitors.reports.format import code_span, inert
+from monitors.reports.format import format_code_span, escape_markdown
 from tests.monitors.reports.hostile_rows import hostile_rows
 
 # HTML is on, as the most credulous renderer would have it.
@@ -25,20 +25,20 @@ def cell(text: str) -> list[Token]:
 
 @given(TRICKY)
 def test_a_code_span_is_one_code_span_whatever_it_holds(text):
-    tokens = cell(code_span(text, 80))
+    tokens = cell(format_code_span(text, 80))
     expected = ["text"] if not text.split() else ["code_inline"]
     assert [token.type for token in tokens] == expected
 
 
 @given(TRICKY)
 def test_an_inert_sentence_is_nothing_but_text(text):
-    assert {token.type for token in cell(inert(text))} <= {"text", "text_special"}
+    assert {token.type for token in cell(escape_markdown(text))} <= {"text", "text_special"}
 
 
 @pytest.mark.parametrize("text", hostile_rows(), ids=lambda text: repr(text[:30]))
 def test_hostile_rows_stay_text(text):
-    assert [token.type for token in cell(code_span(text, 200))] == ["code_inline"]
-    assert {token.type for token in cell(inert(text, 200))} <= {"text", "text_special"}
+    assert [token.type for token in cell(format_code_span(text, 200))] == ["code_inline"]
+    assert {token.type for token in cell(escape_markdown(text, 200))} <= {"text", "text_special"}
 
 
 @pytest.mark.parametrize(
@@ -47,16 +47,16 @@ def test_hostile_rows_stay_text(text):
 )
 def test_what_a_forge_resolves_after_rendering_is_broken_up(text):
     """Mentions, issue numbers, bare links and emoji are looked for in the rendered text, where no backslash is left."""
-    rendered = "".join(token.content for token in cell(inert(text)))
+    rendered = "".join(token.content for token in cell(escape_markdown(text)))
     assert not re.search(r"@\w|#\d|GH-\d|\w://|www\.|:(tada|\+1):", rendered)
     assert rendered.replace("\u2060", "") == text
 
 
 def test_times_and_figures_are_left_alone():
     text = "2026-11-21 03:11:05 UTC, 0.943 < 0.980 (3 of 40)"
-    assert inert(text).replace("&lt;", "<") == text
+    assert escape_markdown(text).replace("&lt;", "<") == text
 
 
 def test_the_limit_holds():
-    assert len(code_span("x" * 999, 50)) <= 52
-    assert len(inert("x" * 999, 50)) <= 50
+    assert len(format_code_span("x" * 999, 50)) <= 52
+    assert len(escape_markdown("x" * 999, 50)) <= 50

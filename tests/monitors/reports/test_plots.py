@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from monitors.records.base import Finding
 from monitors.records.runs import Latency, Metric
 from monitors.reports.figures import latency_histogram, metric_range, range_floor
-from monitors.stats.intervals import percentile, wilson
+from monitors.stats.intervals import compute_percentile, compute_wilson_interval
 
 TIMES = st.lists(st.floats(0, 10**7, allow_nan=False), min_size=1, max_size=60)
 
@@ -15,14 +15,14 @@ TIMES = st.lists(st.floats(0, 10**7, allow_nan=False), min_size=1, max_size=60)
 def latency(times: list[float], objective_ms: float = 4_000) -> Latency:
     return Latency(
         answered=len(times),
-        p50_ms=percentile(times, 0.5),
-        p95_ms=percentile(times, 0.95),
+        p50_ms=compute_percentile(times, 0.5),
+        p95_ms=compute_percentile(times, 0.95),
         objective_p50_ms=objective_ms,
     )
 
 
 def metric(passed: int, total: int, target: float | None = None) -> Metric:
-    low, high = wilson(passed, total)
+    low, high = compute_wilson_interval(passed, total)
     return Metric(name="m", passed=passed, total=total, low=low, high=high, target=target, met=Finding.UNGRADED)
 
 

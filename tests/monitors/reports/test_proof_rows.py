@@ -19,7 +19,7 @@ from monitors.reports.proof_rows import (
     score_rows,
     sight_rows,
 )
-from monitors.stats.intervals import wilson
+from monitors.stats.intervals import compute_wilson_interval
 from tests.monitors.reports.example_run import COMPARISON, example_run
 
 
@@ -88,7 +88,7 @@ def test_a_p_value_has_two_digits(value, words):
 
 
 def path(name: str, passed: int, total: int) -> Metric:
-    low, high = wilson(passed, total)
+    low, high = compute_wilson_interval(passed, total)
     return Metric(name=f"path_accuracy:{name}", passed=passed, total=total, low=low, high=high)
 
 

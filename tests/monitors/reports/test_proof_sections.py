@@ -9,8 +9,8 @@ import pytest
 
 from monitors.records.base import Severity
 from monitors.records.comparisons import FlakyCase
-from monitors.reports.markdown import markdown_report
-from monitors.reports.page import html_report, page_of
+from monitors.reports.markdown import build_markdown_report
+from monitors.reports.page import build_page, render_html
 from monitors.reports.proof_rows import format_outcome
 from monitors.reports.settings import ReportsSettings
 from tests.monitors.reports.example_run import COMPARISON, example_run
@@ -24,9 +24,9 @@ def run():
 
 def shown(report, how: str) -> str:
     if how == "markdown":
-        return markdown_report(report, run().cases, redact=redact, most_failures=50)
-    page = page_of(Path(), report, run().cases, redact=redact, settings=ReportsSettings())
-    return "".join(html_report(page))
+        return build_markdown_report(report, run().cases, redact=redact, max_failures=50)
+    page = build_page(Path(), report, run().cases, redact=redact, settings=ReportsSettings())
+    return "".join(render_html(page))
 
 
 @pytest.mark.parametrize("how", ["markdown", "html"])

@@ -18,7 +18,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def album(folder: Path, *, each: int = 10**6, together: int = 10**6) -> PictureAlbum:
-    return PictureAlbum(folder, most_each=each, most_together=together)
+    return PictureAlbum(folder, max_each_bytes=each, max_total_bytes=together)
 
 
 def test_a_small_picture_is_embedded_and_linked_by_a_safe_address(folder):

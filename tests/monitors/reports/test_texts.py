@@ -8,8 +8,8 @@ import pytest
 
 from monitors.records.incidents import Incident
 from monitors.records.runs import CaseResult, ReasonKind, RunReport, Verdict, VerdictReason
-from monitors.reports.comment import pull_request_comment
-from monitors.reports.markdown import markdown_report
+from monitors.reports.comment import build_pull_request_comment
+from monitors.reports.markdown import build_markdown_report
 from monitors.reports.write import write_reports
 from tests.monitors.reports.example_failures import leak, without_answer
 from tests.monitors.reports.example_run import COMPARISON, FAIL_REASONS, example_run, report_of, right
@@ -77,8 +77,8 @@ RUNS = [failed, triage, passed, stopped, not_served, without_baseline, not_compa
 @pytest.mark.parametrize("make", RUNS, ids=lambda make: make.__name__)
 def test_the_markdown_report(make, snapshot):
     run = make()
-    text = markdown_report(
-        run.report, run.cases, redact=redact, most_failures=40, incidents=run.incidents, previous=run.previous
+    text = build_markdown_report(
+        run.report, run.cases, redact=redact, max_failures=40, incidents=run.incidents, previous=run.previous
     )
     assert text == snapshot
 
@@ -86,7 +86,7 @@ def test_the_markdown_report(make, snapshot):
 @pytest.mark.parametrize("make", RUNS, ids=lambda make: make.__name__)
 def test_the_comment_of_a_pull_request(make, snapshot):
     run = make()
-    assert pull_request_comment(run.report, run.cases, redact=redact) == snapshot
+    assert build_pull_request_comment(run.report, run.cases, redact=redact) == snapshot
 
 
 @pytest.mark.parametrize("make", [failed, triage], ids=lambda make: make.__name__)

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from monitors.records.runs import QuestionCounts
-from monitors.reports.comment import pull_request_comment
-from monitors.reports.markdown import markdown_report
+from monitors.reports.comment import build_pull_request_comment
+from monitors.reports.markdown import build_markdown_report
 from monitors.reports.results_json import read_results
 from monitors.reports.triage_summary import dimensions, format_dimensions
 from monitors.reports.write import write_reports
@@ -134,8 +134,8 @@ def test_steps_without_a_shortest_path_are_an_average_of_steps(snapshot):
 def test_the_summary_stands_on_top_of_every_report(tmp_path):
     run = triage_run()
     paths = write_reports(tmp_path, run.report, run.cases, redact=redact)
-    text = markdown_report(run.report, run.cases, redact=redact, most_failures=10)
-    comment = pull_request_comment(run.report, run.cases, redact=redact)
+    text = build_markdown_report(run.report, run.cases, redact=redact, max_failures=10)
+    comment = build_pull_request_comment(run.report, run.cases, redact=redact)
     row = f"| usefulness | **{usefulness(run.report).replace(':', '**:')} | 4.5 → 3.8 on 4 shared issues |"
     for shown in (text, comment):
         assert row in shown.split("\n- ")[0]
@@ -149,8 +149,8 @@ def test_the_summary_stands_on_top_of_every_report(tmp_path):
 def test_a_comment_and_a_summary_show_titles_and_causes_and_no_json():
     run = triage_run()
     for text in (
-        markdown_report(run.report, run.cases, redact=redact, most_failures=10),
-        pull_request_comment(run.report, run.cases, redact=redact),
+        build_markdown_report(run.report, run.cases, redact=redact, max_failures=10),
+        build_pull_request_comment(run.report, run.cases, redact=redact),
     ):
         assert f"`{SEARCH.triage.issue.title}`" in text
         assert "`The limiter raises its" in text

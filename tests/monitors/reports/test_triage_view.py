@@ -219,9 +219,13 @@ def test_hops_are_drawn_apart_from_calls_and_lines_stand_behind_hops():
     view = view_of(triage_run().cases[0])
     assert view.path.legend == ("hop", "step", "again", "shortest")
     assert [step.repeats for step in view.path.steps] == [0, 0, 0, 0, 2, 0, 0]
-    drawn = str(view.path.drawing)
-    assert (drawn.count('class="hop"'), drawn.count('class="step"'), drawn.count('class="again"')) == (4, 2, 1)
-    assert 'class="shortest" x1="184.0"' in drawn  # behind the sixth box: three hops, and the calls of the third
+    drawing = str(view.path.drawing)
+    assert (drawing.count('class="hop"'), drawing.count('class="step"'), drawing.count('class="again"')) == (
+        4,
+        2,
+        1,
+    )
+    assert 'class="shortest" x1="184.0"' in drawing  # behind the sixth box: three hops, and the calls of the third
 
 
 def test_time_and_tokens_of_a_step_are_shown_where_they_are_known(snapshot):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.reports.invisible import name_of, show_invisible, split_invisible
+from monitors.reports.invisible import get_character_name, show_invisible, split_invisible
 
 
 @given(st.text())
@@ -52,5 +52,5 @@ def test_honest_text_stays(text):
 
 
 def test_a_control_character_has_a_name_too():
-    assert name_of("\x00") == "control character"
-    assert name_of("\u202e") == "right-to-left override"
+    assert get_character_name("\x00") == "control character"
+    assert get_character_name("\u202e") == "right-to-left override"

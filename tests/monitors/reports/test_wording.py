@@ -25,12 +25,12 @@ def test_every_value_of_every_list_has_its_words():
 
 def test_the_known_scores_are_written_to_the_third_decimal():
     """Computed by hand: 440 cases of weight 1 with 20 lost, 61 of 4 with 5, 11 of 20 with 6."""
-    assert wording.score(Ratio(earned=Decimal(481), total=Decimal(512))) == "0.939"
-    assert wording.score(Ratio(earned=Decimal(744), total=Decimal(904))) == "0.823"
+    assert wording.format_score(Ratio(earned=Decimal(481), total=Decimal(512))) == "0.939"
+    assert wording.format_score(Ratio(earned=Decimal(744), total=Decimal(904))) == "0.823"
 
 
 def test_nothing_counted_is_no_number():
-    assert wording.score(Ratio(earned=Decimal(0), total=Decimal(0))) == "none"
+    assert wording.format_score(Ratio(earned=Decimal(0), total=Decimal(0))) == "none"
 
 
 @pytest.mark.parametrize(
@@ -38,14 +38,14 @@ def test_nothing_counted_is_no_number():
     [("744", "744"), ("1000", "1,000"), ("2.50", "2.5"), ("0", "0"), ("1E+3", "1,000"), ("0.0840", "0.084")],
 )
 def test_quantities_are_plain(value, written):
-    assert wording.quantity(Decimal(value)) == written
+    assert wording.format_quantity(Decimal(value)) == written
 
 
 @pytest.mark.parametrize(
     ("milliseconds", "written"), [(0, "0.00 s"), (40, "0.04 s"), (2_412, "2.4 s"), (61_000, "61.0 s")]
 )
 def test_durations(milliseconds, written):
-    assert wording.seconds(milliseconds) == written
+    assert wording.format_seconds(milliseconds) == written
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_durations(milliseconds, written):
 def test_how_long_a_run_took(seconds, written):
     report = report_of(CASES, ())
     report = report.model_copy(update={"finished_at": report.started_at + timedelta(seconds=seconds)})
-    assert wording.elapsed(report) == written
+    assert wording.format_elapsed(report) == written
 
 
 def test_the_headline_is_the_first_decisive_reason():
     noted = FAIL_REASONS[2]
-    assert wording.headline(report_of(CASES, (noted, FAIL_REASONS[0]))) == FAIL_REASONS[0].text
+    assert wording.format_headline(report_of(CASES, (noted, FAIL_REASONS[0]))) == FAIL_REASONS[0].text
 
 
 @pytest.mark.parametrize(
@@ -68,13 +68,13 @@ def test_the_headline_is_the_first_decisive_reason():
     ids=["pass", "resumed", "no reason"],
 )
 def test_without_a_decisive_reason_the_headline_says_how_much_was_graded(changes, snapshot):
-    headline = wording.headline(report_of(CASES, ()).model_copy(update=changes))
+    headline = wording.format_headline(report_of(CASES, ()).model_copy(update=changes))
     assert re.findall(r"\d+", headline) == ["6", "6", *(["2"] if "resumed_cases" in changes else [])]
     assert headline == snapshot
 
 
 def test_a_shortened_text_is_one_line():
-    assert wording.shortened("a\n b\t c", 9) == "a b c"
-    assert wording.shortened("abcdef ghi", 8) == "abcdef…"
+    assert wording.shorten("a\n b\t c", 9) == "a b c"
+    assert wording.shorten("abcdef ghi", 8) == "abcdef…"
     assert format_metric("factual_accuracy:hi") == "factual accuracy, hi"
     assert "refusal precision" in format_metric("refusal_precision")

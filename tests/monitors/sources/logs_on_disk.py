@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from monitors.records.logs import HallucinationEntry, LogCursor, LogWarning, QuarantinedLine
-from monitors.sources.logs.entries import is_whole_entry, read_line
+from monitors.sources.logs.entries import is_whole_entry, parse_line
 from monitors.sources.logs.files import LocalLog
-from monitors.sources.logs.tail import BatchLimits, LogBatch, follow
+from monitors.sources.logs.tail import BatchLimits, LogBatch, read_new_batches
 
 NAME = "hallucinations.jsonl"
 
@@ -88,12 +88,12 @@ class Reader:
 
     def batches(self) -> Iterator[LogBatch]:
         with self.place.poll() as files:
-            yield from follow(files, "bot", self.cursor, is_whole=is_whole_entry, limits=self.limits)
+            yield from read_new_batches(files, "bot", self.cursor, is_whole=is_whole_entry, limits=self.limits)
 
     def keep(self, batch: LogBatch) -> None:
         """What a run stores in one step."""
         for line in batch.lines:
-            read = read_line("bot", line)
+            read = parse_line("bot", line)
             if isinstance(read, HallucinationEntry):
                 self.entries.append(read)
             elif read is not None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from monitors.records.estimates import GradedStratum, RateEstimate, RateForecast
 from monitors.records.traffic import Conversation
 from monitors.sources.sampling.plan import SEVERE, Grading, PlannedRate, plan_nightly
-from monitors.sources.sampling.sample import ExpectedRate, Sample, Seed, Strata, sample_from, stratify
+from monitors.sources.sampling.sample import ExpectedRate, Sample, Seed, Strata, sample_strata, stratify
 from monitors.sources.sampling.settings import RiskSign, SamplingSettings
 from monitors.sources.sampling.strata import TargetFacts
 from monitors.stats.agreement import Confusion
@@ -57,7 +57,7 @@ REVIEWED_RIGHT, REVIEWED_WRONG = 300, 100
 """Answers of a calibration set."""
 
 
-class Told(NamedTuple):
+class SimulatedNight(NamedTuple):
     """One simulated night: what was estimated, what was true, how wide the plan said it would be."""
 
     estimate: RateEstimate
@@ -76,7 +76,7 @@ class Design(NamedTuple):
     facts: TargetFacts
     planted: Mapping[RiskSign | None, int]
     judged: bool = False
-    told_share: float = 1.0
+    graded_share: float = 1.0
 
     @property
     def strata(self) -> Strata:
@@ -108,42 +108,42 @@ def _rates_of(settings: str, planted: Sequence[tuple[RiskSign | None, int]]) -> 
     }
 
 
-def simulate(design: Design, nights: int, seed: int) -> Sequence[Told]:
+def simulate(design: Design, nights: int, seed: int) -> Sequence[SimulatedNight]:
     """As many nights, each with its own failures, draw, judge's slips and calibration set."""
     return [_night(design, number, random.Random(f"{seed} {number}")) for number in range(nights)]
 
 
 def planned_width(design: Design, rates: Mapping[str, ExpectedRate], number: int = 0) -> float:
     """How wide the plan of one of the nights says that the interval will be."""
-    drawn = _drawn(design, number)
+    sampling = _sample_night(design, number)
     confusion = _calibration(random.Random(f"plan {number}")) if design.judged else None
     grading = Grading(1.2, Decimal("0.004"), confusion)
-    wanted = PlannedRate(SEVERE, rates, design.told_share)
-    (forecast,) = plan_nightly(drawn.strata, [wanted], grading, design.facts.settings).rates
+    wanted = PlannedRate(SEVERE, rates, design.graded_share)
+    (forecast,) = plan_nightly(sampling.strata, [wanted], grading, design.facts.settings).rates
     assert isinstance(forecast, RateForecast)
     return forecast.width
 
 
-def _drawn(design: Design, number: int) -> Sample:
-    return sample_from(
+def _sample_night(design: Design, number: int) -> Sample:
+    return sample_strata(
         design.strata, design.facts.settings, Seed("demo", date(2026, 1, 1) + timedelta(days=number)), design.rates
     )
 
 
-def _night(design: Design, number: int, chance: random.Random) -> Told:
+def _night(design: Design, number: int, chance: random.Random) -> SimulatedNight:
     failing = _failing(design, chance)
-    drawn = _drawn(design, number)
-    seen = [one for one in drawn.sampled if chance.random() < design.told_share]
+    sampling = _sample_night(design, number)
+    seen = [one for one in sampling.sampled if chance.random() < design.graded_share]
     said = {one.conversation.id: _said(one.conversation, failing, design, chance) for one in seen}
-    told = Counter(one.stratum for one in seen)
+    graded = Counter(one.stratum for one in seen)
     failed = Counter(one.stratum for one in seen if said[one.conversation.id])
     strata = tuple(
-        GradedStratum(**one.model_dump(), graded=told[one.stratum], failures=failed[one.stratum])
-        for one in drawn.strata
+        GradedStratum(**one.model_dump(), graded=graded[one.stratum], failures=failed[one.stratum])
+        for one in sampling.strata
     )
     found = estimate_rate(strata, confusion=_calibration(chance) if design.judged else None)
     assert isinstance(found, RateEstimate)
-    return Told(found, len(failing) / len(CONVERSATIONS), strata)
+    return SimulatedNight(found, len(failing) / len(CONVERSATIONS), strata)
 
 
 def _failing(design: Design, chance: random.Random) -> frozenset[str]:

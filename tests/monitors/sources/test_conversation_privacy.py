@@ -14,7 +14,7 @@ from monitors.facts.disclosures.candidates import DisclosureKind
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.masking import LABELS
 from monitors.records.traffic import Conversation, Feedback, Thumb, Turn
-from monitors.sources.privacy import PrivacyMode, Pseudonyms, normal, protected
+from monitors.sources.privacy import PrivacyMode, Pseudonyms, normalise_value, protect_conversation
 
 KEY = b"0123456789abcdef-night"
 OTHER_KEY = b"another-key-of-16+bytes"
@@ -32,12 +32,12 @@ def conversation(user_text: str = "q", reply_text: str = "a", **changes: object)
 
 
 def reply(text: str, mode: PrivacyMode = PSEUDONYMISE, key: bytes = KEY) -> str:
-    return protected(conversation(reply_text=text), mode, key).turns[0].reply_text
+    return protect_conversation(conversation(reply_text=text), mode, key).turns[0].reply_text
 
 
 def test_every_text_is_redacted_by_type() -> None:
     phone, mail = "98231 77450", "tara@mailbox.example"
-    stored = protected(
+    stored = protect_conversation(
         conversation(
             f"my phone is {phone}",
             f"we wrote to {mail}",
@@ -58,7 +58,7 @@ def test_every_text_is_redacted_by_type() -> None:
 
 
 def test_what_is_known_from_one_text_is_masked_in_the_others() -> None:
-    stored = protected(conversation("I am Tara Devi, help", "Customer on file: Tara Devi"), REDACT, KEY)
+    stored = protect_conversation(conversation("I am Tara Devi, help", "Customer on file: Tara Devi"), REDACT, KEY)
     assert (stored.turns[0].user_text, stored.turns[0].reply_text) == (
         "I am [name], help",
         "Customer on file: [name]",
@@ -74,57 +74,61 @@ SPELLINGS = [
 
 @pytest.mark.parametrize(("kind", "spellings"), SPELLINGS, ids=[kind for kind, _ in SPELLINGS])
 def test_one_number_has_one_pseudonym_however_it_is_spelled(kind: DisclosureKind, spellings: list[str]) -> None:
-    told = {reply(f"it is {spelling} now") for spelling in spellings}
-    assert len(told) == 1
-    assert re.search(r"\[[a-z -]+ [b-t]{20}\]", told.pop())
-    assert len({Pseudonyms(KEY).of(kind, spelling) for spelling in spellings}) == 1
+    replies = {reply(f"it is {spelling} now") for spelling in spellings}
+    assert len(replies) == 1
+    assert re.search(r"\[[a-z -]+ [b-t]{20}\]", replies.pop())
+    assert len({Pseudonyms(KEY).make_pseudonym(kind, spelling) for spelling in spellings}) == 1
 
 
 def test_others_have_other_pseudonyms() -> None:
-    of = Pseudonyms(KEY).of
+    of = Pseudonyms(KEY).make_pseudonym
     phones = {of(DisclosureKind.PHONE, str(9823177450 + n)) for n in range(500)}
     assert len(phones) == 500
     assert of(DisclosureKind.PHONE, "9823177450").startswith("[phone ")
     assert of(DisclosureKind.ACCOUNT_NUMBER, "9823177450").startswith("[account number ")
     codes = [re.findall(r"[b-t]{20}", of(kind, "9823177450"))[-1] for kind in DisclosureKind]
     assert len(set(codes)) == len(codes)
-    assert normal(DisclosureKind.EMAIL, "a.b@x.example") != normal(DisclosureKind.EMAIL, "ab@x.example")
+    assert normalise_value(DisclosureKind.EMAIL, "a.b@x.example") != normalise_value(
+        DisclosureKind.EMAIL, "ab@x.example"
+    )
 
 
 def test_another_key_gives_other_pseudonyms_and_a_pseudonym_of_it_is_no_key_of_mine() -> None:
-    mine, theirs = (protected(conversation(user_key="asha"), NONE, key) for key in (KEY, OTHER_KEY))
+    mine, theirs = (protect_conversation(conversation(user_key="asha"), NONE, key) for key in (KEY, OTHER_KEY))
     assert mine.user_key != theirs.user_key
-    assert protected(theirs, NONE, KEY).user_key not in (theirs.user_key, mine.user_key)
+    assert protect_conversation(theirs, NONE, KEY).user_key not in (theirs.user_key, mine.user_key)
 
 
 @pytest.mark.parametrize("mode", PrivacyMode)
 @pytest.mark.parametrize("user", ["asha", "tara@mailbox.example", "user-" + "b" * 20, ""])
 def test_the_user_is_a_pseudonym_in_every_mode(mode: PrivacyMode, user: str) -> None:
-    stored = protected(conversation(user_key=user), mode, KEY)
+    stored = protect_conversation(conversation(user_key=user), mode, KEY)
     assert stored.user_key is not None
     assert re.fullmatch("user-[b-t]{20}", stored.user_key)
     assert stored.user_key != user
-    assert protected(stored, mode, KEY) == stored
-    assert protected(conversation(), mode, KEY).user_key is None
+    assert protect_conversation(stored, mode, KEY) == stored
+    assert protect_conversation(conversation(), mode, KEY).user_key is None
 
 
 def test_with_mode_none_texts_stay() -> None:
     whole = conversation("my phone is 98231 77450", "ok", origin_id="tara@mailbox.example")
-    assert protected(whole, NONE, KEY) == whole
+    assert protect_conversation(whole, NONE, KEY) == whole
 
 
 def test_an_id_that_tells_of_a_person_is_replaced() -> None:
-    stored = protected(conversation(id="tara@mailbox.example", origin_id="tara@mailbox.example"), REDACT, KEY)
+    stored = protect_conversation(
+        conversation(id="tara@mailbox.example", origin_id="tara@mailbox.example"), REDACT, KEY
+    )
     assert "tara" not in stored.model_dump_json()
     assert stored.origin_id == stored.id
 
 
 def test_a_version_that_looks_like_an_address_stays() -> None:
-    assert protected(conversation(app_version="10.0.0.12"), REDACT, KEY).app_version == "10.0.0.12"
+    assert protect_conversation(conversation(app_version="10.0.0.12"), REDACT, KEY).app_version == "10.0.0.12"
 
 
 def test_the_targets_own_numbers_are_masked() -> None:
-    stored = protected(
+    stored = protect_conversation(
         conversation(reply_text="ZQ-77-19 is yours"), REDACT, KEY, account_patterns=(r"ZQ-\d\d-\d\d",)
     )
     assert stored.turns[0].reply_text == "[account number] is yours"
@@ -133,15 +137,15 @@ def test_the_targets_own_numbers_are_masked() -> None:
 @pytest.mark.parametrize("key", [b"", b"short", b"x" * 15])
 def test_a_key_that_hides_nothing_is_refused(key: bytes) -> None:
     with pytest.raises(ConfigError, match="at least 16 random ones are needed"):
-        protected(conversation(), REDACT, key)
+        protect_conversation(conversation(), REDACT, key)
 
 
 def test_a_forged_pseudonym_is_no_hiding_place() -> None:
     """Letters that look like a pseudonym are kept only where the key made them: the rest is read as any text."""
     forged = "[phone " + "b" * 20 + "]"
-    assert list(Pseudonyms(KEY).stretches(forged)) == []
-    mine = Pseudonyms(KEY).of(DisclosureKind.PHONE, "9823177450")
-    assert list(Pseudonyms(KEY).stretches(f"a {mine} b")) == [(2, 2 + len(mine))]
+    assert list(Pseudonyms(KEY).find_spans(forged)) == []
+    mine = Pseudonyms(KEY).make_pseudonym(DisclosureKind.PHONE, "9823177450")
+    assert list(Pseudonyms(KEY).find_spans(f"a {mine} b")) == [(2, 2 + len(mine))]
 
 
 PIECES = st.sampled_from(
@@ -150,7 +154,7 @@ PIECES = st.sampled_from(
         "**", " ", " ", "-", ":", "\n", "98231 77450", "98231", "77450", "123456789", "tara@mailbox.example", "10.1.2.3",
         "DE89370400440532013000", "BQRPK4417L", "MH12QT4471", "7 Banyan Road, Nagpur 440001", "17/08/1979", "4111 1111 1111 1111",
         "sk-abcdefghij0123456789", "password is", "nine eight two three one seven seven four five zero", "\u200b",
-        "Customer: Tara Devi", "Tara Devi", "[phone " + "b" * 20 + "]", Pseudonyms(KEY).of(DisclosureKind.PHONE, "9823177450"),
+        "Customer: Tara Devi", "Tara Devi", "[phone " + "b" * 20 + "]", Pseudonyms(KEY).make_pseudonym(DisclosureKind.PHONE, "9823177450"),
     ]
 )  # fmt: skip
 LABEL = re.compile("|".join(map(re.escape, LABELS.values())))
@@ -161,16 +165,16 @@ BOTH = st.sampled_from([REDACT, PSEUDONYMISE])
 @given(TEXTS, TEXTS, BOTH)
 @example("phone 98231 77450-98231 77450", "a/c 12345678 and 99887766", PSEUDONYMISE)
 def test_twice_is_once(asked: str, replied: str, mode: PrivacyMode) -> None:
-    stored = protected(conversation(asked, replied, user_key=asked), mode, KEY)
-    assert protected(stored, mode, KEY) == stored
+    stored = protect_conversation(conversation(asked, replied, user_key=asked), mode, KEY)
+    assert protect_conversation(stored, mode, KEY) == stored
 
 
 @given(TEXTS, TEXTS, BOTH)
 @example("", "982314111 1111 1111 1111[phone " + "b" * 20 + "]982314111 1111 1111 1111", REDACT)
 def test_no_find_survives_in_any_text(asked: str, replied: str, mode: PrivacyMode) -> None:
-    turn = protected(conversation(asked, replied), mode, KEY).turns[0]
+    turn = protect_conversation(conversation(asked, replied), mode, KEY).turns[0]
     for text in (asked, replied):
-        tokens = Pseudonyms(KEY).stretches(text) if mode is PSEUDONYMISE else ()
+        tokens = Pseudonyms(KEY).find_spans(text) if mode is PSEUDONYMISE else ()
         masked_already = [*tokens, *(match.span() for match in LABEL.finditer(text))]
         for one in find_disclosures(text, hidden=sorted(masked_already)):
             said = text[one.start : one.end].strip()
@@ -181,6 +185,6 @@ def test_no_find_survives_in_any_text(asked: str, replied: str, mode: PrivacyMod
 
 @given(TEXTS, st.binary(min_size=16, max_size=40))
 def test_the_same_input_gives_the_same_output_and_no_key_shows(text: str, key: bytes) -> None:
-    once = protected(conversation(text, user_key="asha"), PSEUDONYMISE, key)
-    assert protected(conversation(text, user_key="asha"), PSEUDONYMISE, key) == once
+    once = protect_conversation(conversation(text, user_key="asha"), PSEUDONYMISE, key)
+    assert protect_conversation(conversation(text, user_key="asha"), PSEUDONYMISE, key) == once
     assert "asha" not in once.model_dump_json()

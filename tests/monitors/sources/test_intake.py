@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from monitors.records.base import Identifier
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind, Turn, Watermark
-from monitors.sources.intake import Intake, IntakeWindow, Offer, moved, read_window
+from monitors.sources.intake import Intake, IntakeWindow, Offer, advance_watermark, compute_intake_window
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -50,13 +50,13 @@ def fresh(conversations: Iterable[Conversation], known: AbstractSet[Identifier])
     for conversation in conversations:
         offer = intake.offer(conversation)
         counts[offer] += 1
-        if offer in (Offer.TAKEN, Offer.INSTEAD):
+        if offer in (Offer.TAKEN, Offer.REPLACED):
             taken[conversation.id] = conversation
     return Fresh(
         taken=tuple(sorted(taken.values(), key=lambda one: (one.completed_at, one.id))),
-        known=counts[Offer.KNOWN],
-        again=counts[Offer.AGAIN] + counts[Offer.INSTEAD],
-        notices=intake.issues(),
+        known=counts[Offer.TAKEN_EARLIER],
+        again=counts[Offer.DUPLICATE] + counts[Offer.REPLACED],
+        notices=intake.build_warnings(),
     )
 
 
@@ -66,12 +66,12 @@ def test_order_does_not_matter(offered: list[Conversation], chance: random.Rando
     chance.shuffle(offered)
     assert fresh(offered, frozenset())[:1] == once[:1]
     assert fresh(offered, frozenset()).notices == once.notices
-    assert len({one.id for one in once.taken}) == len(once.taken) == len({one.id for one in offered})
+    assert len({one.id for one in once.list_taken}) == len(once.list_taken) == len({one.id for one in offered})
 
 
 @given(NIGHT, st.integers(1, 3))
 def test_repetition_does_not_matter(offered: list[Conversation], times: int) -> None:
-    assert fresh(offered * times, frozenset()).taken == fresh(offered, frozenset()).taken
+    assert fresh(offered * times, frozenset()).list_taken == fresh(offered, frozenset()).list_taken
     assert fresh(offered * times, frozenset()).notices == fresh(offered, frozenset()).notices
 
 
@@ -84,9 +84,9 @@ def test_however_nights_are_cut_all_are_taken_once(
     taken: list[Conversation] = []
     for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(offered)], strict=True):
         tonight = fresh(offered[min(start, end) : end] + offered[:start], known)  # late ones, and again all before
-        taken += tonight.taken
-        known |= {one.id for one in tonight.taken}
-    assert sorted(taken, key=lambda one: one.id) == sorted(fresh(offered, set()).taken, key=lambda one: one.id)
+        taken += tonight.list_taken
+        known |= {one.id for one in tonight.list_taken}
+    assert sorted(taken, key=lambda one: one.id) == sorted(fresh(offered, set()).list_taken, key=lambda one: one.id)
 
 
 @given(NIGHT, st.sets(st.integers(0, 6).map(lambda number: f"c-{number}")))
@@ -94,15 +94,15 @@ def test_what_is_known_is_not_taken_again_and_all_is_accounted_for(
     offered: list[Conversation], known: set[str]
 ) -> None:
     tonight = fresh(offered, known)
-    assert {one.id for one in tonight.taken} == {one.id for one in offered} - known
-    assert len(tonight.taken) + tonight.known + tonight.again == len(offered)
+    assert {one.id for one in tonight.list_taken} == {one.id for one in offered} - known
+    assert len(tonight.list_taken) + tonight.known + tonight.again == len(offered)
 
 
 def test_of_several_contents_the_latest_counts_and_it_is_told() -> None:
     early, late = conversation(1, "early", hours=1), conversation(1, "late", hours=2)
     for offered in ([early, late], [late, early], [late, early, late]):
         tonight = fresh(offered, frozenset())
-        assert tonight.taken == (late,)
+        assert tonight.list_taken == (late,)
         assert tonight.notices == (), "the same question with another reply or a thumb is a later version of it"
 
 
@@ -115,31 +115,42 @@ def test_several_questions_under_one_id_are_told() -> None:
 
 def test_the_same_content_twice_is_no_news() -> None:
     tonight = fresh([conversation(1), conversation(1)], frozenset())
-    assert (len(tonight.taken), tonight.again, tonight.notices) == (1, 1, ())
+    assert (len(tonight.list_taken), tonight.again, tonight.notices) == (1, 1, ())
 
 
 def test_one_by_one_it_says_what_to_do() -> None:
     intake = Intake(frozenset({"c-9"}))
     offered = [conversation(9), conversation(1, hours=2), conversation(1, hours=1), conversation(1, hours=3)]
-    assert [intake.offer(one) for one in offered] == [Offer.KNOWN, Offer.TAKEN, Offer.AGAIN, Offer.INSTEAD]
+    assert [intake.offer(one) for one in offered] == [
+        Offer.TAKEN_EARLIER,
+        Offer.TAKEN,
+        Offer.DUPLICATE,
+        Offer.REPLACED,
+    ]
 
 
 def test_a_night_begins_before_the_watermark_for_what_comes_late() -> None:
     mark = Watermark(source="chat", completed_to=NOON)
-    assert read_window(mark, NOON + DAY, late_by=timedelta(hours=6), first=DAY) == IntakeWindow(
+    assert compute_intake_window(mark, NOON + DAY, max_delay=timedelta(hours=6), first_period=DAY) == IntakeWindow(
         NOON - timedelta(hours=6), NOON + DAY
     )
-    assert read_window(None, NOON, late_by=timedelta(hours=6), first=DAY) == IntakeWindow(NOON - DAY, NOON)
+    assert compute_intake_window(None, NOON, max_delay=timedelta(hours=6), first_period=DAY) == IntakeWindow(
+        NOON - DAY, NOON
+    )
 
 
 @given(st.integers(-500, 500), st.integers(-500, 500))
 def test_f16_the_watermark_never_goes_back_when_the_clock_does(before: int, until: int) -> None:
     mark = Watermark(source="chat", completed_to=NOON + timedelta(hours=before))
-    read = read_window(mark, NOON + timedelta(hours=until), late_by=timedelta(hours=6), first=DAY)
+    read = compute_intake_window(
+        mark, NOON + timedelta(hours=until), max_delay=timedelta(hours=6), first_period=DAY
+    )
     assert read.since < read.until
-    assert moved(mark, "chat", read).completed_to == max(mark.completed_to, read.until)
+    assert advance_watermark(mark, "chat", read).completed_to == max(mark.completed_to, read.until)
     assert read.since <= mark.completed_to, "nothing between two nights is left out"
 
 
 def test_the_first_night_makes_the_watermark() -> None:
-    assert moved(None, "chat", IntakeWindow(NOON - DAY, NOON)) == Watermark(source="chat", completed_to=NOON)
+    assert advance_watermark(None, "chat", IntakeWindow(NOON - DAY, NOON)) == Watermark(
+        source="chat", completed_to=NOON
+    )

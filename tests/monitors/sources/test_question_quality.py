@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.records.traffic import Conversation, Feedback, Thumb, Turn
-from monitors.sources.question_quality import QualityUnknown, QuestionQuality, question_quality, questions_in, total
-from monitors.stats.intervals import wilson
+from monitors.sources.question_quality import (
+    QualityUnknown,
+    QuestionQuality,
+    add_tallies,
+    count_questions,
+    measure_question_quality,
+)
+from monitors.stats.intervals import compute_wilson_interval
 
 Pressed = tuple[bool, Thumb | None]
 
@@ -27,7 +33,7 @@ def conversation(*pressed: Pressed) -> Conversation:
 
 
 def quality_of(conversations: Sequence[Conversation]) -> QuestionQuality | QualityUnknown:
-    return question_quality(total(map(questions_in, conversations)))
+    return measure_question_quality(add_tallies(map(count_questions, conversations)))
 
 
 def test_thumbs_below_questions_are_counted_and_others_are_not() -> None:
@@ -55,5 +61,5 @@ def test_how_turns_are_spread_over_conversations_does_not_matter(turns: list[Pre
     together = quality_of([conversation(*turns)])
     assert quality_of([conversation(turn) for turn in turns]) == together
     if isinstance(together, QuestionQuality):
-        assert (together.low, together.high) == wilson(together.up, together.up + together.down)
+        assert (together.low, together.high) == compute_wilson_interval(together.up, together.up + together.down)
         assert together.low <= together.share <= together.high

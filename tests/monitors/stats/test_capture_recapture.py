@@ -24,16 +24,16 @@ from monitors.records.reconciliation import (
 )
 from monitors.stats.agreement import Confusion
 from monitors.stats.capture_recapture import (
-    FEWEST_BOTH,
+    MIN_FOUND_BY_BOTH,
     NO_BETTER,
     NO_LABELS,
     NO_REVIEW,
     ONLY_FALSE,
-    chapman,
-    precision,
+    compute_precision,
+    estimate_chapman_total,
+    estimate_rightly_held_back,
+    estimate_total_bad,
     reconcile,
-    rightly_held_back,
-    total_bad,
 )
 from monitors.stats.stratified import estimate_rate
 
@@ -63,24 +63,24 @@ def counts(
     )
 
 
-def known(told) -> Interval:
-    assert isinstance(told, Interval), told
-    return told
+def known(strata) -> Interval:
+    assert isinstance(strata, Interval), strata
+    return strata
 
 
-def holds(told, truth: float) -> bool:
-    return known(told).low <= truth <= known(told).high
+def holds(strata, truth: float) -> bool:
+    return known(strata).low <= truth <= known(strata).high
 
 
 def test_two_detectors_as_in_print():
     """The turtles of Wikipedia's "Mark and recapture": 10 marked, 15 caught, 5 of them marked: 28, "22 to 65"."""
-    found = chapman(10, 15, 5)
+    found = estimate_chapman_total(10, 15, 5)
     assert found.value == pytest.approx(11 * 16 / 6 - 1)
     assert (round(found.low), round(found.high)) == (22, 65)
 
 
 def test_two_detectors_that_agree_on_all_have_found_all():
-    found = chapman(20, 20, 20)
+    found = estimate_chapman_total(20, 20, 20)
     assert found.value == 20
     assert 20 < found.high < 25
 
@@ -94,7 +94,7 @@ def test_chapman_is_without_bias_where_both_find_at_least_as_many_as_there_are()
     )
     assert total / comb(there, second) == pytest.approx(there)
     mean = sum(
-        comb(first, both) * comb(there - first, second - both) * chapman(first, second, both).value
+        comb(first, both) * comb(there - first, second - both) * estimate_chapman_total(first, second, both).value
         for both in range(max(0, first + second - there), min(first, second) + 1)
     )
     assert mean / comb(there, second) == pytest.approx(there)
@@ -102,14 +102,20 @@ def test_chapman_is_without_bias_where_both_find_at_least_as_many_as_there_are()
 
 @given(first=st.integers(1, 500), second=st.integers(1, 500))
 def test_more_overlap_makes_a_smaller_total(first, second):
-    steps = [chapman(first, second, both) for both in range(0, min(first, second) + 1, max(1, first // 20))]
+    steps = [
+        estimate_chapman_total(first, second, both)
+        for both in range(0, min(first, second) + 1, max(1, first // 20))
+    ]
     for less, more in pairwise(steps):
         assert more.value < less.value
 
 
 @given(first=st.integers(20, 500), second=st.integers(20, 500))
 def test_more_overlap_lowers_the_upper_limit_while_each_finds_some_alone(first, second):
-    steps = [chapman(first, second, both) for both in range(FEWEST_BOTH, min(first, second) // 2 + 1)]
+    steps = [
+        estimate_chapman_total(first, second, both)
+        for both in range(MIN_FOUND_BY_BOTH, min(first, second) // 2 + 1)
+    ]
     for less, more in pairwise(steps):
         assert more.high < less.high
 
@@ -117,14 +123,14 @@ def test_more_overlap_lowers_the_upper_limit_while_each_finds_some_alone(first, 
 @given(first=st.integers(0, 400), second=st.integers(0, 400), share=st.floats(0, 1))
 def test_a_total_is_never_less_than_what_was_found(first, second, share):
     both = int(share * min(first, second))
-    found = chapman(first, second, both)
+    found = estimate_chapman_total(first, second, both)
     assert found.value >= first + second - both - 1e-9
     assert found.low >= first + second - both - 0.5
 
 
 def test_no_more_can_be_found_by_both_than_by_each():
     with pytest.raises(ValueError, match="3 of 2 and 9"):
-        chapman(2, 9, 3)
+        estimate_chapman_total(2, 9, 3)
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
@@ -135,7 +141,7 @@ def test_two_detectors_that_miss_independently_are_covered(confidence, one_finds
     for _ in range(600):
         pairs = [(rng.random() < one_finds, rng.random() < other_finds) for _ in range(150)]
         first, second = sum(one for one, _ in pairs), sum(two for _, two in pairs)
-        found = chapman(first, second, sum(one and two for one, two in pairs), confidence=confidence)
+        found = estimate_chapman_total(first, second, sum(one and two for one, two in pairs), confidence=confidence)
         held += found.low <= 150 <= found.high
     assert held / 600 >= confidence - 0.02
 
@@ -145,7 +151,7 @@ def test_two_detectors_that_miss_independently_are_covered(confidence, one_finds
 
 def test_precision_is_wilsons():
     """17 of 20: 0.85 [0.640, 0.948], as any table of Wilson's interval has it."""
-    found = known(precision(GuardCounts(entries=41, right=17, wrong=3)))
+    found = known(compute_precision(GuardCounts(entries=41, right=17, wrong=3)))
     assert (round(found.value, 3), round(found.low, 3), round(found.high, 3)) == (0.85, 0.640, 0.948)
 
 
@@ -163,7 +169,7 @@ def test_without_a_word_for_any_entry_the_guards_figures_are_unknown_and_say_why
 
 
 def test_entries_that_were_all_labelled_are_known_exactly():
-    found = known(rightly_held_back(GuardCounts(entries=20, right=17, wrong=3)))
+    found = known(estimate_rightly_held_back(GuardCounts(entries=20, right=17, wrong=3)))
     assert (found.value, found.low, found.high) == (17, 17, 17)
 
 
@@ -210,8 +216,8 @@ def test_without_a_night_all_but_the_guards_own_is_unknown():
 
 
 def test_a_night_of_which_nothing_was_told_is_unknown():
-    drawn = GradedStratum(stratum="rest", conversations=10, sampled=4, graded=0, failures=0)
-    found = reconcile(counts(night=TrafficCounts(nightly_runs=1, strata=(drawn,))), GOOD_JUDGE)
+    stratum = GradedStratum(stratum="rest", conversations=10, sampled=4, graded=0, failures=0)
+    found = reconcile(counts(night=TrafficCounts(nightly_runs=1, strata=(stratum,))), GOOD_JUDGE)
     assert isinstance(found.served_bad, Unknown)
     assert isinstance(found.missed, Unknown)
 
@@ -241,7 +247,7 @@ def test_whatever_was_counted_figures_stay_in_bounds(entries, right, wrong, stra
     )
     guard = GuardCounts(entries=entries + right + wrong, right=right, wrong=wrong)
     found = reconcile(counts(guard, night), Confusion(*record))
-    for told, most in (
+    for figure, most in (
         (found.precision, 1),
         (found.recall, 1),
         (found.held_back_rightly, guard.entries),
@@ -249,7 +255,7 @@ def test_whatever_was_counted_figures_stay_in_bounds(entries, right, wrong, stra
         (found.missed, night.conversations),
         (found.judge_blind, night.conversations),
     ):
-        assert isinstance(told, Unknown) or told.high <= most + 1e-9
+        assert isinstance(figure, Unknown) or figure.high <= most + 1e-9
     if isinstance(found.missed, Interval):
         assert found.missed.value <= known(found.served_bad).value + 1e-9
     assert Reconciliation.model_validate_json(found.model_dump_json()) == found
@@ -266,16 +272,16 @@ def seen(both: int, alone: int, probability: float = 0.5) -> OverlapCounts:
 
 def test_two_detectors_tell_nothing_on_a_small_overlap():
     held = Interval(value=30, low=25, high=35)
-    few = total_bad(held, seen(FEWEST_BOTH - 1, 20))
+    few = estimate_total_bad(held, seen(MIN_FOUND_BY_BOTH - 1, 20))
     assert isinstance(few, Unknown)
     assert "only 6" in few.why
-    assert isinstance(total_bad(held, seen(FEWEST_BOTH, 20)), Interval)
-    assert total_bad(Unknown(why=NO_LABELS), seen(FEWEST_BOTH, 20)) == Unknown(why=NO_LABELS)
+    assert isinstance(estimate_total_bad(held, seen(MIN_FOUND_BY_BOTH, 20)), Interval)
+    assert estimate_total_bad(Unknown(why=NO_LABELS), seen(MIN_FOUND_BY_BOTH, 20)) == Unknown(why=NO_LABELS)
 
 
 def test_equal_chances_of_being_drawn_leave_the_plain_counts():
     exact = Interval(value=30, low=30, high=30)
-    found, plain = known(total_bad(exact, seen(10, 20, 0.1))), chapman(30, 30, 10)
+    found, plain = known(estimate_total_bad(exact, seen(10, 20, 0.1))), estimate_chapman_total(30, 30, 10)
     assert (found.value, found.low, found.high) == pytest.approx((plain.value, plain.low, plain.high))
 
 
@@ -283,8 +289,8 @@ def test_what_was_unlikely_to_be_drawn_weighs_more():
     """Those the guard missed lie where little is drawn: there are more of them than the plain counts say."""
     common = seen(10, 0, 1.0).found + seen(0, 20, 0.1).found
     exact = Interval(value=30, low=30, high=30)
-    found = known(total_bad(exact, OverlapCounts(matched=10, same_reply=10, found=common)))
-    assert found.value > chapman(30, 30, 10).value
+    found = known(estimate_total_bad(exact, OverlapCounts(matched=10, same_reply=10, found=common)))
+    assert found.value > estimate_chapman_total(30, 30, 10).value
 
 
 # --- planted truths ------------------------------------------------------------------------------------------
@@ -304,14 +310,18 @@ class Planted:
         guard = GuardCounts(entries=60, right=sum(labelled), wrong=25 - sum(labelled))
         self.rightly, self.bad, self.known = sum(entries), 0, 0
         strata = []
-        for name, (size, drawn, rate) in STRATA.items():
+        for name, (size, sample_size, rate) in STRATA.items():
             bad = [rng.random() < rate for _ in range(size)]
-            flagged = [(one, rng.random() < (1 - PASSES_WRONG if one else FAILS_RIGHT)) for one in bad[:drawn]]
+            flagged = [
+                (one, rng.random() < (1 - PASSES_WRONG if one else FAILS_RIGHT)) for one in bad[:sample_size]
+            ]
             self.bad += sum(bad)
             self.known += sum(one and said for one, said in flagged)
             failures = sum(said for _, said in flagged)
             strata.append(
-                GradedStratum(stratum=name, conversations=size, sampled=drawn, graded=drawn, failures=failures)
+                GradedStratum(
+                    stratum=name, conversations=size, sampled=sample_size, graded=sample_size, failures=failures
+                )
             )
         passed = sum(rng.random() < PASSES_WRONG for _ in range(wrong))
         failed = sum(rng.random() < FAILS_RIGHT for _ in range(right))

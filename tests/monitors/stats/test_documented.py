@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from monitors.stats.paired import mcnemar, smallest_drop
+from monitors.stats.paired import compute_mcnemar_p_value, compute_min_detectable_drop
 
 PAGE = (Path(__file__).parents[3] / "docs" / "gate.md").read_text(encoding="utf-8")
 DROPS = re.findall(r"^\| (\d+) \| ([\d.]+ %|none.*?) \|$", PAGE, re.MULTILINE)
@@ -19,11 +19,11 @@ def test_the_table_of_drops_is_there():
 
 @pytest.mark.parametrize(("pairs", "said"), DROPS)
 def test_the_smallest_visible_drop_is_as_documented(pairs, said):
-    drop = smallest_drop(int(pairs))
+    drop = compute_min_detectable_drop(int(pairs))
     assert said.startswith("none" if drop is None else f"{100 * drop:.1f} %")
 
 
 def test_the_documented_p_values_are_mcnemars():
     found = re.search(r"6 broken\D+(0\.\d+),\s5 broken\D+(0\.\d+)", PAGE)
     assert found is not None
-    assert found.groups() == (f"{mcnemar(6, 0):.3f}", f"{mcnemar(5, 0):.4f}")
+    assert found.groups() == (f"{compute_mcnemar_p_value(6, 0):.3f}", f"{compute_mcnemar_p_value(5, 0):.4f}")

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitors.records.estimates import DriftCount, DriftState, GradedStratum
-from monitors.stats.drift import ALPHA, begin, log_evidence, observe, read
-from monitors.stats.stratified import sequential_counts
+from monitors.stats.drift import ALPHA, compute_log_evidence, observe, start_test, summarise_drift
+from monitors.stats.stratified import compute_sequential_counts
 from tests.monitors import drift_streams
 from tests.tiers import scale_examples
 
@@ -24,20 +24,20 @@ JUDGE = "judge-1"
 PRIMES = Path(__file__).parents[4] / "shared" / "data" / "drift" / "primes.jsonl"
 
 
-def night(number: int, failures: float, told: float) -> DriftCount:
-    return DriftCount(due_at=FIRST + timedelta(days=number), failures=failures, graded=told)
+def night(number: int, failures: float, graded: float) -> DriftCount:
+    return DriftCount(due_at=FIRST + timedelta(days=number), failures=failures, graded=graded)
 
 
 def followed(counts: Iterable[tuple[float, float]], **settings) -> Sequence[DriftState]:
     """The state after each night."""
     states: list[DriftState] = []
-    for number, (failures, told) in enumerate(counts):
-        states.append(observe(states[-1] if states else None, night(number, failures, told), JUDGE, **settings))
+    for number, (failures, graded) in enumerate(counts):
+        states.append(observe(states[-1] if states else None, night(number, failures, graded), JUDGE, **settings))
     return states
 
 
 counts = st.lists(
-    st.integers(0, 40).flatmap(lambda told: st.tuples(st.integers(0, told).map(float), st.just(float(told)))),
+    st.integers(0, 40).flatmap(lambda graded: st.tuples(st.integers(0, graded).map(float), st.just(float(graded)))),
     min_size=2,
     max_size=25,
 )
@@ -47,27 +47,27 @@ counts = st.lists(
 @given(counts, st.integers(1, 30))
 def test_the_evidence_is_that_of_a_second_implementation(stream, window):
     """Night for night, with nights of nothing left out and older ones summed up."""
-    told = [each for each in stream if each[1]]
+    graded_nights = [each for each in stream if each[1]]
     states = [state for state, each in zip(followed(stream, window_runs=window), stream, strict=True) if each[1]]
-    if len(told) < 2:
+    if len(graded_nights) < 2:
         return
-    failures, sizes = (np.array([[each[column] for each in told]]) for column in (0, 1))
+    failures, sizes = (np.array([[each[column] for each in graded_nights]]) for column in (0, 1))
     expected = drift_streams.log_evidence(failures, sizes, window)[0]
-    assert [log_evidence(state) for state in states[1:]] == pytest.approx(list(expected), abs=1e-8)
+    assert [compute_log_evidence(state) for state in states[1:]] == pytest.approx(list(expected), abs=1e-8)
 
 
-@pytest.mark.parametrize(("rate", "told"), [(0.01, 50), (0.003, 200), (0.1, 10), (0.5, 25)])
-def test_of_streams_without_drift_at_most_alpha_raise_an_alarm(rate, told):
+@pytest.mark.parametrize(("rate", "graded"), [(0.01, 50), (0.003, 200), (0.1, 10), (0.5, 25)])
+def test_of_streams_without_drift_at_most_alpha_raise_an_alarm(rate, graded):
     """300 streams looked at on each of 80 nights; the soak of drift has thousands, for a year."""
     chance = np.random.default_rng(7)
-    failures = chance.binomial(told, rate, (300, 80)).astype(float)
-    raised = drift_streams.alarms(failures, np.full(failures.shape, float(told)), ALPHA)
+    failures = chance.binomial(graded, rate, (300, 80)).astype(float)
+    raised = drift_streams.alarms(failures, np.full(failures.shape, float(graded)), ALPHA)
     assert (raised >= 0).mean() <= ALPHA
 
 
 def stratified_night(chance: random.Random, rates: dict[int, float]) -> tuple[float, float]:
     """A night of which each stratum (by size) gave ten conversations, with the strata's own rates."""
-    return sequential_counts(
+    return compute_sequential_counts(
         [
             GradedStratum(
                 stratum=f"s{size}", conversations=size, sampled=10, graded=10, failures=sum(chance.random() < rate for _ in range(10))
@@ -82,23 +82,23 @@ def test_weighted_nights_keep_the_error_rate():
     chance = random.Random(3)
     for rates in ({1_900: 0.005, 60: 0.3, 40: 0.6}, {1_900: 0.08, 60: 0.0, 40: 0.05}):
         rows = [[stratified_night(chance, rates) for _ in range(60)] for _ in range(200)]
-        failures, told = (np.array([[each[column] for each in row] for row in rows]) for column in (0, 1))
-        assert (drift_streams.alarms(failures, told, ALPHA) >= 0).mean() <= ALPHA
+        failures, graded = (np.array([[each[column] for each in row] for row in rows]) for column in (0, 1))
+        assert (drift_streams.alarms(failures, graded, ALPHA) >= 0).mean() <= ALPHA
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told", "within"), [(0.05, 0.2, 50, 15), (0.15, 0.5, 25, 15), (0.3, 0.05, 50, 15)]
+    ("before", "after", "graded", "within"), [(0.05, 0.2, 50, 15), (0.15, 0.5, 25, 15), (0.3, 0.05, 50, 15)]
 )
-def test_a_planted_change_is_told_with_its_night_and_direction(before, after, told, within):
+def test_a_planted_change_is_told_with_its_night_and_direction(before, after, graded, within):
     """In at least nine of ten streams, within so many nights, and dated to within three nights."""
     chance = np.random.default_rng(11)
     for _ in range(10):
         stream = [
-            (float(chance.binomial(told, before if number < 30 else after)), float(told))
+            (float(chance.binomial(graded, before if number < 30 else after)), float(graded))
             for number in range(30 + within)
         ]
         state = followed(stream)[-1]
-        reading = read(state)
+        reading = summarise_drift(state)
         assert reading.drifted
         assert state.alarm is not None
         assert abs(state.alarm.since - (FIRST + timedelta(days=30))) <= timedelta(days=4)
@@ -121,8 +121,8 @@ def test_a_state_is_resumed_from_what_was_stored():
     straight = followed(stream)[-1]
     stored = followed(stream[:7])[-1].model_dump_json()
     state = DriftState.model_validate_json(stored)
-    for number, (failures, told) in enumerate(stream[7:], start=7):
-        state = observe(state, night(number, failures, told), JUDGE)
+    for number, (failures, graded) in enumerate(stream[7:], start=7):
+        state = observe(state, night(number, failures, graded), JUDGE)
     assert state == straight
 
 
@@ -139,8 +139,8 @@ def test_f50_another_judge_begins_anew_and_says_so():
     other = observe(state, night(23, 5, 50), "judge-2")
     assert other.alarm is None
     assert [each.failures for each in other.nightly_runs] == [5]
-    assert "the judge changed" in read(other).text
-    assert read(other).drifted is False
+    assert "the judge changed" in summarise_drift(other).text
+    assert summarise_drift(other).drifted is False
 
 
 def test_what_is_remembered_does_not_grow():
@@ -150,7 +150,7 @@ def test_what_is_remembered_does_not_grow():
 
 
 def test_nothing_seen_is_no_drift():
-    reading = read(begin(JUDGE))
+    reading = summarise_drift(start_test(JUDGE))
     assert (reading.drifted, reading.e_value, reading.since) == (False, 1.0, None)
     assert (reading.before_low, reading.before_high) == (0.0, 1.0)
 
@@ -188,7 +188,7 @@ def test_a_models_new_version_is_told_and_two_parts_of_one_are_not(answers):
         state = next(state for state in followed([*old, *new[:8]]) if state.alarm)
         assert state.alarm is not None
         assert abs(state.alarm.since - (FIRST + timedelta(days=len(old)))) <= timedelta(days=2)
-        assert read(state).worse
+        assert summarise_drift(state).worse
     alone = [
         followed(in_nights(chance.sample(answers[name], len(answers[name]))))[-1] for name in ("old", "new") * 30
     ]

@@ -9,24 +9,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, binomtest, hypergeom
 
-from monitors.stats.intervals import beta_share, binomial_limits, finite_limits
+from monitors.stats.intervals import compute_beta_cdf, compute_binomial_limits, compute_finite_limits
 
 
-@given(st.integers(1, 400).flatmap(lambda told: st.tuples(st.integers(0, told), st.just(told))))
+@given(st.integers(1, 400).flatmap(lambda graded: st.tuples(st.integers(0, graded), st.just(graded))))
 def test_binomial_limits_agree_with_scipy(counts):
-    failures, told = counts
-    ours, theirs = binomial_limits(failures, told), binomtest(failures, told).proportion_ci(method="exact")
+    failures, graded = counts
+    ours, theirs = (
+        compute_binomial_limits(failures, graded),
+        binomtest(failures, graded).proportion_ci(method="exact"),
+    )
     assert ours == pytest.approx((theirs.low, theirs.high), abs=1e-9)
 
 
 @given(st.floats(0, 1), st.floats(0.05, 500), st.floats(0.05, 500))
 def test_the_beta_distribution_agrees_with_scipy(place, first, second):
-    assert beta_share(place, first, second) == pytest.approx(float(beta.cdf(place, first, second)), abs=1e-9)
+    assert compute_beta_cdf(place, first, second) == pytest.approx(float(beta.cdf(place, first, second)), abs=1e-9)
 
 
 def test_limits_of_fractions_lie_between_those_of_whole_counts():
     """An effective size need not be a whole number."""
-    highs = [binomial_limits(0.0, told)[1] for told in (10, 10.5, 11)]
+    highs = [compute_binomial_limits(0.0, graded)[1] for graded in (10, 10.5, 11)]
     assert highs == sorted(highs, reverse=True)
     assert all(one > other for one, other in pairwise(highs))
 
@@ -34,33 +37,36 @@ def test_limits_of_fractions_lie_between_those_of_whole_counts():
 @st.composite
 def finite(draw):
     population = draw(st.integers(1, 60))
-    told = draw(st.integers(1, population))
-    return draw(st.integers(0, told)), told, population
+    graded = draw(st.integers(1, population))
+    return draw(st.integers(0, graded)), graded, population
 
 
 @given(finite())
 def test_finite_limits_are_the_numbers_that_neither_tail_rules_out(case):
     """Held against scipy's hypergeometric distribution by trying every number of failures."""
-    failures, told, population = case
-    kept = [
+    failures, graded, population = case
+    possible = [
         number
-        for number in range(failures, population - told + failures + 1)
-        if hypergeom.cdf(failures, population, number, told) > 0.025 + 1e-12
-        and hypergeom.sf(failures - 1, population, number, told) > 0.025 + 1e-12
+        for number in range(failures, population - graded + failures + 1)
+        if hypergeom.cdf(failures, population, number, graded) > 0.025 + 1e-12
+        and hypergeom.sf(failures - 1, population, number, graded) > 0.025 + 1e-12
     ]
-    assert finite_limits(failures, told, population) == (kept[0] / population, kept[-1] / population)
+    assert compute_finite_limits(failures, graded, population) == (
+        possible[0] / population,
+        possible[-1] / population,
+    )
 
 
-@pytest.mark.parametrize(("population", "told"), [(12, 3), (30, 10), (41, 40), (200, 10)])
-def test_every_number_of_failures_is_covered_as_often_as_was_said(population, told):
+@pytest.mark.parametrize(("population", "graded"), [(12, 3), (30, 10), (41, 40), (200, 10)])
+def test_every_number_of_failures_is_covered_as_often_as_was_said(population, graded):
     """All samples counted, no simulation: the probability of covering is at least 0.95 for every population."""
     for failures in range(population + 1):
         covered = sum(
-            float(hypergeom.pmf(seen, population, failures, told))
-            for seen in range(max(0, told - population + failures), min(told, failures) + 1)
-            if finite_limits(seen, told, population)[0]
+            float(hypergeom.pmf(seen, population, failures, graded))
+            for seen in range(max(0, graded - population + failures), min(graded, failures) + 1)
+            if compute_finite_limits(seen, graded, population)[0]
             <= failures / population
-            <= finite_limits(seen, told, population)[1]
+            <= compute_finite_limits(seen, graded, population)[1]
         )
         assert covered >= 0.95 - 1e-9, failures
 
@@ -68,20 +74,24 @@ def test_every_number_of_failures_is_covered_as_often_as_was_said(population, to
 @given(st.integers(1, 300).flatmap(lambda size: st.tuples(st.integers(0, size), st.just(size))))
 def test_who_has_seen_everything_knows(counts):
     failures, population = counts
-    assert finite_limits(failures, population, population) == (failures / population, failures / population)
+    assert compute_finite_limits(failures, population, population) == (failures / population, failures / population)
 
 
 def test_a_finite_population_narrows_the_limits():
-    endless, large, small = binomial_limits(0, 10)[1], finite_limits(0, 10, 2_000)[1], finite_limits(0, 10, 20)[1]
+    endless, large, small = (
+        compute_binomial_limits(0, 10)[1],
+        compute_finite_limits(0, 10, 2_000)[1],
+        compute_finite_limits(0, 10, 20)[1],
+    )
     assert endless == pytest.approx(0.3085, abs=0.0001)  # 1 - 0.025 ** 0.1
     assert small < large <= endless
 
 
 def test_nothing_told_leaves_everything_open():
-    assert binomial_limits(0, 0) == finite_limits(0, 0, 7) == (0.0, 1.0)
+    assert compute_binomial_limits(0, 0) == compute_finite_limits(0, 0, 7) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize(("failures", "told", "population"), [(2, 1, 5), (-1, 3, 5), (0, 6, 5)])
-def test_impossible_counts_are_refused(failures, told, population):
+@pytest.mark.parametrize(("failures", "graded", "population"), [(2, 1, 5), (-1, 3, 5), (0, 6, 5)])
+def test_impossible_counts_are_refused(failures, graded, population):
     with pytest.raises(ValueError, match=r"must be between|no more can be graded"):
-        finite_limits(failures, told, population)
+        compute_finite_limits(failures, graded, population)

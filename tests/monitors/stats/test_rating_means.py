@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t, ttest_1samp
 
-from monitors.stats.ratings import LEAST_SPREAD, Rated, RatingMean, rating_mean, ratings_needed, smallest_shift
+from monitors.stats.ratings import (
+    MIN_SPREAD,
+    Rated,
+    RatingMean,
+    compute_min_detectable_shift,
+    compute_needed_ratings,
+    compute_rating_mean,
+)
 
 CLUSTERED = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 6)), min_size=1, max_size=40)
 
@@ -18,7 +25,7 @@ CLUSTERED = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 6)), min_size=1
 def mean_of(values, clusters=None, *, least=1, most=5) -> RatingMean:
     named = clusters if clusters is not None else range(len(values))
     rated = [Rated(value, cluster) for value, cluster in zip(values, named, strict=True)]
-    return rating_mean(rated, least=least, most=most)
+    return compute_rating_mean(rated, lowest=least, highest=most)
 
 
 @pytest.mark.parametrize("size", [2, 5, 30, 300])
@@ -47,26 +54,28 @@ def test_clusters_of_other_sizes_by_hand():
 
 
 @given(CLUSTERED)
-def test_clusters_never_narrow_an_interval(drawn):
-    values, clusters = zip(*drawn, strict=True)
+def test_clusters_never_narrow_an_interval(ratings):
+    values, clusters = zip(*ratings, strict=True)
     apart, together = mean_of(values), mean_of(values, clusters)
     assert together.low <= apart.low <= apart.value == together.value <= apart.high <= together.high
     assert 1 <= together.low <= together.high <= 5
-    assert smallest_shift(together) >= smallest_shift(apart)
+    assert compute_min_detectable_shift(together) >= compute_min_detectable_shift(apart)
 
 
 @given(CLUSTERED, st.randoms())
-def test_neither_order_nor_names_of_clusters_matter(drawn, random):
-    mixed = [(value, f"other {cluster}") for value, cluster in drawn]
+def test_neither_order_nor_names_of_clusters_matter(ratings, random):
+    mixed = [(value, f"other {cluster}") for value, cluster in ratings]
     random.shuffle(mixed)
-    one, other = (mean_of(*zip(*each, strict=True)) for each in (drawn, mixed))
+    one, other = (mean_of(*zip(*each, strict=True)) for each in (ratings, mixed))
     assert one == pytest.approx(other)
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 6), st.floats(0.01, 100)), min_size=1, max_size=30))
-def test_only_the_ratio_of_weights_counts(drawn):
+def test_only_the_ratio_of_weights_counts(ratings):
     one, other = (
-        rating_mean([Rated(value, cluster, factor * weight) for value, cluster, weight in drawn], least=1, most=5)
+        compute_rating_mean(
+            [Rated(value, cluster, factor * weight) for value, cluster, weight in ratings], lowest=1, highest=5
+        )
         for factor in (1, 1_000)
     )
     assert one == pytest.approx(other)
@@ -75,13 +84,18 @@ def test_only_the_ratio_of_weights_counts(drawn):
 @given(st.integers(1, 5), st.integers(2, 200))
 def test_ratings_that_are_all_the_same_prove_no_certainty(value, count):
     found = mean_of([value] * count)
-    assert found.error == pytest.approx(LEAST_SPREAD / count**0.5)
+    assert found.error == pytest.approx(MIN_SPREAD / count**0.5)
     assert found.low < found.high
 
 
 def test_a_single_rating_shows_nothing_and_none_has_no_average():
     found = mean_of([4])
-    assert (found.low, found.high, smallest_shift(found), ratings_needed(found, 0.3)) == (1, 5, float("inf"), None)
+    assert (found.low, found.high, compute_min_detectable_shift(found), compute_needed_ratings(found, 0.3)) == (
+        1,
+        5,
+        float("inf"),
+        None,
+    )
     with pytest.raises(ValueError, match="no ratings"):
         mean_of([])
 
@@ -91,7 +105,7 @@ def test_as_many_as_are_needed_show_the_drop_and_fewer_do_not(clusters):
     """The same ratings again and again, in new clusters each time."""
     values = [3, 4, 5, 5] * 5
     found = mean_of(values, clusters)
-    needed = ratings_needed(found, 0.3)
+    needed = compute_needed_ratings(found, 0.3)
     per_cluster = found.cases / found.clusters
     for units, shows in ((round(needed / per_cluster), True), (round(needed / per_cluster) - 1, False)):
         error = found.error * (found.clusters / units) ** 0.5
@@ -100,17 +114,17 @@ def test_as_many_as_are_needed_show_the_drop_and_fewer_do_not(clusters):
 
 
 @given(CLUSTERED, st.floats(0.05, 3))
-def test_more_ratings_are_needed_exactly_where_these_do_not_show_the_drop(drawn, drop):
-    values, clusters = zip(*drawn, strict=True)
+def test_more_ratings_are_needed_exactly_where_these_do_not_show_the_drop(ratings, drop):
+    values, clusters = zip(*ratings, strict=True)
     found = mean_of(values, clusters)
-    needed = ratings_needed(found, drop)
+    needed = compute_needed_ratings(found, drop)
     if needed is not None:
-        assert (needed <= found.cases) == (smallest_shift(found) <= drop)
+        assert (needed <= found.cases) == (compute_min_detectable_shift(found) <= drop)
 
 
 def test_no_suite_is_as_large_as_a_tiny_drop_needs():
-    assert ratings_needed(mean_of([1, 5] * 20), 0.0001) is None
-    assert ratings_needed(mean_of([1, 5] * 20), 0) is None
+    assert compute_needed_ratings(mean_of([1, 5] * 20), 0.0001) is None
+    assert compute_needed_ratings(mean_of([1, 5] * 20), 0) is None
 
 
 def repositories(random: Random, sizes: list[int], *, alike: float) -> tuple[list[int], list[int]]:
@@ -150,6 +164,6 @@ def test_a_drop_that_is_called_visible_is_found_four_times_in_five():
         values = [random.gauss(shifts[number % 10], 0.8) for number in range(40)]
         return mean_of(values, [number % 10 for number in range(40)], least=-9, most=9)
 
-    visible = median(smallest_shift(moved(0)) for _ in range(600))
+    visible = median(compute_min_detectable_shift(moved(0)) for _ in range(600))
     assert fmean(moved(visible).high < 0 for _ in range(600)) == pytest.approx(0.8, abs=0.06)
     assert fmean(moved(0).high < 0 for _ in range(600)) == pytest.approx(0.025, abs=0.02)

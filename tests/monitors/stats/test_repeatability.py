@@ -8,28 +8,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.stats.intervals import wilson
-from monitors.stats.repeatability import NO_NOISE, fit_noise, flip_share, is_fault, noise_of
+from monitors.stats.intervals import compute_wilson_interval
+from monitors.stats.repeatability import NO_NOISE, compute_case_noise, compute_flip_share, fit_noise, is_fault
 
 
 def test_pairs_of_cases_of_their_own_have_wilsons_interval():
     """Where each case gives one pair, the pairs are independent, and the interval is Wilson's."""
-    found = flip_share((number, number < 3) for number in range(40))
+    found = compute_flip_share((number, number < 3) for number in range(40))
     assert (found.flips, found.pairs, found.cases) == (3, 40, 40)
-    assert (found.low, found.high) == pytest.approx(wilson(3, 40))
+    assert (found.low, found.high) == pytest.approx(compute_wilson_interval(3, 40))
 
 
 def test_pairs_of_one_case_know_less_than_as_many_cases():
     """The same flips in few cases have a wider interval than spread over many."""
-    few = flip_share((number % 4, number % 4 == 0) for number in range(40))
-    many = flip_share((number, number % 4 == 0) for number in range(40))
+    few = compute_flip_share((number % 4, number % 4 == 0) for number in range(40))
+    many = compute_flip_share((number, number % 4 == 0) for number in range(40))
     assert few.high - few.low > many.high - many.low
 
 
 def test_without_a_flip_cases_count_and_not_pairs():
     """A hundred pairs of one case that never flipped say of another case as little as one pair."""
-    assert flip_share([("a", False)] * 100) == (0, 100, 1, *wilson(0, 1))
-    assert flip_share([]) == (0, 0, 0, 0.0, 1.0)
+    assert compute_flip_share([("a", False)] * 100) == (0, 100, 1, *compute_wilson_interval(0, 1))
+    assert compute_flip_share([]) == (0, 0, 0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_askings_that_never_fail_are_no_noise_with_a_limit():
         found = fit_noise([[(0, 2)]] * cases)
         assert found is not None
         assert (found.mean, found.low) == (0.0, 0.0)
-        assert noise_of([(0, 2)], *found.likeliest.points[0]) is NO_NOISE
+        assert compute_case_noise([(0, 2)], *found.likeliest.points[0]) is NO_NOISE
         limits.append(found.high)
     assert limits == sorted(limits, reverse=True)
     assert limits[-1] < 0.004
@@ -62,7 +62,7 @@ def test_a_case_leans_towards_the_others_by_less_the_more_often_it_was_asked():
     """One failure of two is mostly chance; forty of eighty is the case's own."""
     means = []
     for group in ((0, 2), (1, 2), (40, 80)):
-        places, weights = noise_of([group], 0.02, 2.0)
+        places, weights = compute_case_noise([group], 0.02, 2.0)
         before = (0.0, *weights)
         means.append(
             sum(place * (weight - last) for place, weight, last in zip(places, weights, before, strict=False))
@@ -78,7 +78,7 @@ def test_the_likeliest_noise_is_inside_its_interval(groups):
     if found is not None:
         assert 0 <= found.low <= found.mean <= found.high <= 0.5
         mean, concentration = found.posterior.sample(Random(1))
-        assert 0 <= noise_of([(0, 2)], mean, concentration).sample(Random(2)) <= 0.5
+        assert 0 <= compute_case_noise([(0, 2)], mean, concentration).sample(Random(2)) <= 0.5
 
 
 @pytest.mark.parametrize(("mean", "concentration"), [(0.01, 2.0), (0.05, 32.0), (0.05, 0.5)])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from monitors.stats.intervals import median_interval, percentile, wilson
+from monitors.stats.intervals import compute_median_interval, compute_percentile, compute_wilson_interval
 
 
 @pytest.mark.parametrize(
@@ -21,17 +21,17 @@ from monitors.stats.intervals import median_interval, percentile, wilson
     ],
 )
 def test_wilson_agrees_with_newcombe(passed, total, low, high):
-    assert wilson(passed, total) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
+    assert compute_wilson_interval(passed, total) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
 
 
 def test_nothing_counted_says_nothing():
-    assert wilson(0, 0) == (0.0, 1.0)
+    assert compute_wilson_interval(0, 0) == (0.0, 1.0)
 
 
 @given(st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_the_share_lies_in_its_interval(counts):
     passed, total = counts
-    low, high = wilson(passed, total)
+    low, high = compute_wilson_interval(passed, total)
     assert 0 <= low <= passed / total <= high <= 1
 
 
@@ -39,27 +39,30 @@ def test_the_share_lies_in_its_interval(counts):
 def test_wilson_agrees_with_scipy(counts):
     passed, total = counts
     expected = binomtest(passed, total).proportion_ci(method="wilson")
-    assert wilson(passed, total) == (pytest.approx(expected.low, abs=1e-9), pytest.approx(expected.high, abs=1e-9))
+    assert compute_wilson_interval(passed, total) == (
+        pytest.approx(expected.low, abs=1e-9),
+        pytest.approx(expected.high, abs=1e-9),
+    )
 
 
 def test_more_passed_than_counted_is_refused():
     with pytest.raises(ValueError, match="5 of 4"):
-        wilson(5, 4)
+        compute_wilson_interval(5, 4)
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0, 1))
 def test_a_percentile_lies_among_the_values(values, share):
-    assert min(values) <= percentile(values, share) <= max(values)
+    assert min(values) <= compute_percentile(values, share) <= max(values)
 
 
 def test_percentiles_of_a_known_row():
-    assert percentile([10, 20, 30, 40], 0.5) == 25
-    assert percentile([10], 0.95) == 10
+    assert compute_percentile([10, 20, 30, 40], 0.5) == 25
+    assert compute_percentile([10], 0.95) == 10
 
 
 def test_no_values_have_no_percentile():
     with pytest.raises(ValueError, match="no values"):
-        percentile([], 0.5)
+        compute_percentile([], 0.5)
 
 
 @pytest.mark.parametrize(
@@ -67,10 +70,10 @@ def test_no_values_have_no_percentile():
 )
 def test_the_medians_interval_is_between_two_of_the_values(values, low, high):
     """Published ranks for 10 values are the 2nd and 9th, for 100 the 40th and 61st."""
-    assert median_interval([*values]) == (low, high)
+    assert compute_median_interval([*values]) == (low, high)
 
 
 def test_no_values_have_no_median():
     """Nothing is not zero."""
     with pytest.raises(ValueError, match="no values"):
-        median_interval([])
+        compute_median_interval([])

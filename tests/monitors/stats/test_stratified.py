@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from monitors.records.estimates import GradedStratum, RateEstimate, RateUnknown
-from monitors.stats.agreement import Confusion, corrected_pass_rate
-from monitors.stats.intervals import binomial_limits, finite_limits
+from monitors.stats.agreement import Confusion, compute_corrected_pass_rate
+from monitors.stats.intervals import compute_binomial_limits, compute_finite_limits
 from monitors.stats.stratified import (
     CORRECTED,
     EXACT,
     NOT_CORRECTED,
+    compute_rate_interval,
+    compute_sequential_counts,
     estimate_rate,
-    rate_interval,
-    sequential_counts,
 )
 
 GOOD_JUDGE = Confusion(passed_right=285, passed_wrong=10, failed_right=15, failed_wrong=90)
 """False passes 10 %, false failures 5 %."""
 
 
-def told(*counts: tuple[int, int, int] | tuple[int, int, int, int]) -> tuple[GradedStratum, ...]:
+def graded_strata(*counts: tuple[int, int, int] | tuple[int, int, int, int]) -> tuple[GradedStratum, ...]:
     """Strata from (conversations, drawn, failures) or (conversations, drawn, told, failures)."""
     return tuple(
         GradedStratum(stratum=f"s{place}", conversations=one[0], sampled=one[1], graded=one[-2], failures=one[-1])
@@ -41,14 +41,14 @@ def estimate(strata, **settings) -> RateEstimate:
 
 
 @st.composite
-def nights(draw, most=5, untold=True):
+def nights(draw, most=5, with_ungraded=True):
     strata = []
     for _ in range(draw(st.integers(1, most))):
         conversations = draw(st.integers(0, 300))
-        drawn = draw(st.integers(0, conversations))
-        tellable = draw(st.integers(0, drawn)) if untold else drawn
-        strata.append((conversations, drawn, tellable, draw(st.integers(0, tellable))))
-    return told(*strata)
+        sampled = draw(st.integers(0, conversations))
+        graded = draw(st.integers(0, sampled)) if with_ungraded else sampled
+        strata.append((conversations, sampled, graded, draw(st.integers(0, graded))))
+    return graded_strata(*strata)
 
 
 def all_samples(sizes, draws, failures):
@@ -80,7 +80,7 @@ def test_every_population_is_covered_as_often_as_was_said(sizes, draws):
     """All populations and all samples of them, no simulation. The estimate is right on average in each."""
     every = product(*(range(draw + 1) for draw in draws))
     rows = (zip(sizes, draws, seen, strict=True) for seen in every)
-    found = {tuple(one[2] for one in row): rate_interval(told(*row)) for row in map(tuple, rows)}
+    found = {tuple(one[2] for one in row): compute_rate_interval(graded_strata(*row)) for row in map(tuple, rows)}
     for failures in product(*(range(0, size + 1, 2) for size in sizes)):
         truth = sum(failures) / sum(sizes)
         samples = list(all_samples(sizes, draws, failures))
@@ -100,33 +100,35 @@ def test_an_estimate_lies_in_its_interval_and_the_cautious_one_around_it(strata)
     assert found.high - 1e-12 <= found.high_if_ungraded_failed <= 1
 
 
-@given(nights(untold=False), st.randoms())
+@given(nights(with_ungraded=False), st.randoms())
 def test_the_order_of_the_strata_says_nothing(strata, chance):
     assume(any(one.graded for one in strata))
     shuffled = chance.sample(strata, len(strata))
-    assert rate_interval(shuffled) == pytest.approx(rate_interval(strata), abs=1e-9)
+    assert compute_rate_interval(shuffled) == pytest.approx(compute_rate_interval(strata), abs=1e-9)
 
 
 @given(
     st.integers(1, 3_000).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, min(n, 60)))), st.integers(0, 60)
 )
 def test_one_stratum_has_its_exact_limits(sizes, failures):
-    conversations, drawn = sizes
-    failures = min(failures, drawn)
-    found = estimate(told((conversations, drawn, failures)))
-    assert (found.low, found.high) == pytest.approx(finite_limits(failures, drawn, conversations), abs=1e-12)
+    conversations, sampled = sizes
+    failures = min(failures, sampled)
+    found = estimate(graded_strata((conversations, sampled, failures)))
+    assert (found.low, found.high) == pytest.approx(
+        compute_finite_limits(failures, sampled, conversations), abs=1e-12
+    )
     assert found.method == EXACT
 
 
 def test_strata_drawn_alike_count_like_one_sample():
     """Equal weights and a vanishing share drawn: Clopper and Pearson's limits of all together."""
-    alike = rate_interval(told((1_000_000, 50, 1), (1_000_000, 50, 0), (2_000_000, 100, 2)))
-    assert alike[1:] == pytest.approx(binomial_limits(3, 200), abs=1e-5)
+    alike = compute_rate_interval(graded_strata((1_000_000, 50, 1), (1_000_000, 50, 0), (2_000_000, 100, 2)))
+    assert alike[1:] == pytest.approx(compute_binomial_limits(3, 200), abs=1e-5)
 
 
-@given(nights(untold=False))
+@given(nights(with_ungraded=False))
 def test_who_has_seen_everything_knows(strata):
-    whole = told(*((one.conversations, one.conversations, one.failures) for one in strata))
+    whole = graded_strata(*((one.conversations, one.conversations, one.failures) for one in strata))
     assume(any(one.graded for one in whole))
     found = estimate(whole)
     assert found.low == pytest.approx(found.rate)
@@ -134,29 +136,35 @@ def test_who_has_seen_everything_knows(strata):
 
 
 def test_no_failure_among_ten_does_not_prove_a_rate_of_zero():
-    found = estimate(told((2_000, 10, 0)))
+    found = estimate(graded_strata((2_000, 10, 0)))
     assert (found.rate, found.low) == (0.0, 0.0)
     assert found.high == pytest.approx(0.307, abs=0.001)
 
 
 def test_a_stratum_where_each_stands_for_many_keeps_the_interval_wide():
     """Ten failures in the stratum that was drawn whole say nothing about the 1,900 of which 20 were drawn."""
-    found = estimate(told((100, 100, 10), (1_900, 20, 0)))
+    found = estimate(graded_strata((100, 100, 10), (1_900, 20, 0)))
     assert found.rate == pytest.approx(10 / 2_000)
-    assert found.high > 0.95 * finite_limits(0, 20, 1_900)[1]
+    assert found.high > 0.95 * compute_finite_limits(0, 20, 1_900)[1]
 
 
 def test_what_nobody_could_tell_widens_and_is_never_counted_as_right():
-    all_told, half_told = estimate(told((1_000, 40, 40, 2))), estimate(told((1_000, 40, 20, 1)))
-    assert half_told.rate == all_told.rate == 0.05
-    assert half_told.width > all_told.width
-    assert half_told.coverage == 0.5
-    assert half_told.high_if_ungraded_failed >= 0.5
-    assert (all_told.low_if_ungraded_right, all_told.high_if_ungraded_failed) == (all_told.low, all_told.high)
+    all_graded, half_graded = (
+        estimate(graded_strata((1_000, 40, 40, 2))),
+        estimate(graded_strata((1_000, 40, 20, 1))),
+    )
+    assert half_graded.rate == all_graded.rate == 0.05
+    assert half_graded.width > all_graded.width
+    assert half_graded.coverage == 0.5
+    assert half_graded.high_if_ungraded_failed >= 0.5
+    assert (all_graded.low_if_ungraded_right, all_graded.high_if_ungraded_failed) == (
+        all_graded.low,
+        all_graded.high,
+    )
 
 
 def test_a_stratum_of_which_nothing_was_told_may_have_failed_wholly():
-    found = estimate(told((900, 50, 50, 0), (100, 0, 0, 0)))
+    found = estimate(graded_strata((900, 50, 50, 0), (100, 0, 0, 0)))
     assert found.high > 0.1
     assert found.low == 0.0
 
@@ -165,9 +173,9 @@ def test_a_stratum_of_which_nothing_was_told_may_have_failed_wholly():
     ("strata", "why"),
     [
         ((), "no conversation"),
-        (told((0, 0, 0)), "no conversation"),
-        (told((9, 0, 0)), "sampled"),
-        (told((9, 3, 0, 0)), "nobody"),
+        (graded_strata((0, 0, 0)), "no conversation"),
+        (graded_strata((9, 0, 0)), "sampled"),
+        (graded_strata((9, 3, 0, 0)), "nobody"),
     ],
 )
 def test_nothing_told_is_no_rate(strata, why):
@@ -177,9 +185,9 @@ def test_nothing_told_is_no_rate(strata, why):
 
 
 def test_a_simple_sample_is_corrected_as_any_judged_answers_are():
-    """The same as `corrected_pass_rate` of the same counts, but for the exact limits being a little wider."""
-    found = estimate(told((20_000, 400, 60)), confusion=GOOD_JUDGE)
-    plain = corrected_pass_rate(340, 400, GOOD_JUDGE)
+    """The same as `compute_corrected_pass_rate` of the same counts, but for the exact limits being a little wider."""
+    found = estimate(graded_strata((20_000, 400, 60)), confusion=GOOD_JUDGE)
+    plain = compute_corrected_pass_rate(340, 400, GOOD_JUDGE)
     assert plain is not None
     assert found.corrected
     assert found.method == CORRECTED
@@ -189,29 +197,29 @@ def test_a_simple_sample_is_corrected_as_any_judged_answers_are():
     assert found.width == pytest.approx(plain.high - plain.low, rel=0.1)
 
 
-@given(nights(untold=False))
+@given(nights(with_ungraded=False))
 def test_a_judge_that_errs_is_never_believed_more_than_one_that_does_not(strata):
     """Not even when everything was drawn: its errors are still in what it said."""
-    whole = told(*((one.conversations, one.conversations, one.failures) for one in strata))
+    whole = graded_strata(*((one.conversations, one.conversations, one.failures) for one in strata))
     assume(sum(one.graded for one in whole) >= 10)
     assert estimate(whole, confusion=GOOD_JUDGE).width > 0
 
 
 def test_a_judge_no_better_than_chance_is_not_corrected_for():
-    found = estimate(told((500, 50, 5)), confusion=Confusion(10, 10, 10, 10))
+    found = estimate(graded_strata((500, 50, 5)), confusion=Confusion(10, 10, 10, 10))
     assert not found.corrected
     assert found.method == NOT_CORRECTED
     assert found.rate == 0.1
 
 
 def test_counts_for_a_sequential_test_keep_the_rate_and_never_exceed_those_told():
-    assert sequential_counts(told((2_000, 50, 2))) == pytest.approx((2, 50))
-    failures, size = sequential_counts(told((100, 50, 10), (1_900, 19, 0)))
+    assert compute_sequential_counts(graded_strata((2_000, 50, 2))) == pytest.approx((2, 50))
+    failures, size = compute_sequential_counts(graded_strata((100, 50, 10), (1_900, 19, 0)))
     assert size == pytest.approx(2_000 / 100)  # one of the second stratum stands for a hundred
     assert failures / size == pytest.approx(0.05 * 0.2)
-    assert sequential_counts(told((5, 0, 0))) == (0.0, 0.0)
+    assert compute_sequential_counts(graded_strata((5, 0, 0))) == (0.0, 0.0)
 
 
 def test_a_rate_is_written_as_people_read_it():
-    found = estimate(told((2_000, 1_000, 6)))
+    found = estimate(graded_strata((2_000, 1_000, 6)))
     assert found.text.split() == ["0.6", "%", "(95", "%", "CI", "0.4", "to", "1.1)"]

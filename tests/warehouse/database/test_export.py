@@ -77,12 +77,12 @@ def test_exporting_twice_gives_the_same_files(store, tmp_path):
 def test_only_the_days_asked_for_are_touched(store, tmp_path):
     goal = tmp_path / "lake"
     export(store, goal, since=FIRST, until=FIRST + timedelta(days=9), wait_s=1)
-    kept = digests(goal)
+    before = digests(goal)
     with store.database.writing(1) as connection:
         connection.execute("delete from results where run_id in ('run-0', 'run-1')")
     export(store, goal, since=FIRST, until=FIRST, wait_s=1)
     assert days(goal, "results") == ["day=2026-03-02", "day=2026-03-03"]
-    assert {name: each for name, each in kept.items() if "03-02" in name or "03-03" in name}.items() <= digests(
+    assert {name: each for name, each in before.items() if "03-02" in name or "03-03" in name}.items() <= digests(
         goal
     ).items()
 

@@ -117,7 +117,7 @@ def test_f78_log_tail_damaged(tmp_path, damage, seed):
     append(store, "c")
     damage(leave_log_behind(store), random.Random(seed))
     report = check(store, wait_s=1)
-    assert {trouble.kind for trouble in report.troubles} & {
+    assert {problem.kind for problem in report.troubles} & {
         CheckProblemKind.LOADED_ROWS_LOST,
         CheckProblemKind.FILE_DAMAGED,
     }
@@ -256,11 +256,11 @@ def test_f78_a_harmed_index_is_told_by_the_write_that_meets_it(tmp_path):
     append(store, "a", "b")
     store.load_pending(1)
     append(store, "c")
-    whole, told = store.database.file.read_bytes(), 0
+    whole, failures = store.database.file.read_bytes(), 0
     for place in range(12 * 1024, len(whole), len(whole) // 12):
         store.database.file.write_bytes(whole[:place] + b"\xa5" * 64 + whole[place + 64 :])
-        told += not loads_right(store, 3)
-    assert told >= 1
+        failures += not loads_right(store, 3)
+    assert failures >= 1
     rebuild(store, wait_s=1)
     assert count(store, "results") == 3
 

@@ -63,7 +63,7 @@ def test_a_damaged_segment_is_set_aside_and_told_and_the_rest_is_loaded(tmp_path
     assert "set aside" in str(error)
     assert Path(report.damaged[0].stored_at).read_bytes() == damaged
     assert store.load_pending(1).damaged == (), "told once"
-    assert [trouble.kind for trouble in check(store, wait_s=1).troubles] == [CheckProblemKind.SET_ASIDE]
+    assert [problem.kind for problem in check(store, wait_s=1).troubles] == [CheckProblemKind.SET_ASIDE]
 
 
 def test_a_segment_of_a_newer_version_waits_where_it_is(tmp_path):
@@ -86,7 +86,7 @@ def test_the_order_of_loading_does_not_matter(tmp_path):
     """An early segment that is found late does not overwrite a later one."""
     store = with_segments(tmp_path, cases=1)
     early = first_file(store)
-    kept = early.read_bytes()
+    loaded_bytes = early.read_bytes()
     early.unlink()
     rows = [
         ResultRow(row=exchange(case_id="case-0", text="the later answer")),
@@ -94,7 +94,7 @@ def test_the_order_of_loading_does_not_matter(tmp_path):
     ]
     store.journal.append(rows, run_id="run-1")
     store.load_pending(1)
-    early.write_bytes(kept)
+    early.write_bytes(loaded_bytes)
     assert store.load_pending(1).segments == 1
     assert store.query("select visible_text from results").rows == (("the later answer",),)
     assert count(store, "grades") == 3
@@ -122,7 +122,7 @@ def test_the_check_sees_segments_that_were_lost_or_replaced(tmp_path):
     second = first_file(store)
     header = json.loads(change.split(b"\n", 1)[0]) | {"id": second.stem}
     second.write_bytes(json.dumps(header).encode() + b"\n" + change.split(b"\n", 1)[1])
-    kinds = {trouble.kind for trouble in check(store, wait_s=1).troubles}
+    kinds = {problem.kind for problem in check(store, wait_s=1).troubles}
     assert {
         CheckProblemKind.SEGMENT_MISSING,
         CheckProblemKind.SEGMENT_CHANGED,

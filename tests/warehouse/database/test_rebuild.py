@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.data_folder import store_in
+from flows.data_folder import open_store_in
 from monitors.records.base import Severity
 from tests import fork_server
 from tests.builders import assessment, exchange, gold_case
@@ -48,7 +48,7 @@ def segment_names(data: Path) -> list[str]:
 
 
 def fill(folder: Path) -> None:
-    store, rng = store_in(folder), random.Random(1)
+    store, rng = open_store_in(folder), random.Random(1)
     for number in range(CASES):
         case = gold_case(f"case-{number}", severity=Severity.WRONG)
         rows = (ResultRow(row=exchange(case, rng.randbytes(1000).hex())), AssessmentRow(row=assessment(case)))
@@ -77,7 +77,7 @@ def count(data: Path, what: str = "results") -> int:
 
 
 def ask(data: Path, sql: str) -> object:
-    return store_in(data).query(sql).rows[0][0]
+    return open_store_in(data).query(sql).rows[0][0]
 
 
 def digest(data: Path) -> str:
@@ -111,7 +111,7 @@ def test_a_check_without_room_says_so_and_leaves_nothing(data):
 @pytest.mark.whole_only
 def test_without_room_for_a_first_file_there_is_none(tmp_path):
     data = tmp_path / "data"
-    store = store_in(data)
+    store = open_store_in(data)
     case = gold_case("case-1", severity=Severity.WRONG)
     store.journal.append((ResultRow(row=exchange(case)),), run_id="run-1")
     done = lookout("warehouse", "load", data=data, limit_bytes=400_000)
@@ -214,7 +214,7 @@ def test_what_an_unreadable_old_file_had_is_counted(data):
 def test_a_row_that_a_lost_segment_had_replaced_stays_replaced(tmp_path):
     """A case was asked again; the second answer's segment is lost: the old file's row is the right one."""
     data = tmp_path / "data"
-    store = store_in(data)
+    store = open_store_in(data)
     case = gold_case("case-1", severity=Severity.WRONG)
     for text in ("first answer", "second answer"):
         rows = (ResultRow(row=exchange(case, text)), AssessmentRow(row=assessment(case)))

@@ -86,7 +86,7 @@ def test_a_pseudonym_is_the_same_everywhere_and_gold_cases_keep_their_ids(store)
     assert probes == (("case-1",), ("case-2",))
 
 
-def told_about(case_id: str) -> tuple[Incident, Alert, HumanLabel, CaseDraft]:
+def records_about(case_id: str) -> tuple[Incident, Alert, HumanLabel, CaseDraft]:
     """An incident of real traffic, its message, what a person said of it, and the case that somebody drafted."""
     fault = incident().model_copy(update={"case_id": case_id, "last_run_id": "night-1"})
     message = alert("alert-1", about=fault)
@@ -114,7 +114,7 @@ def told_about(case_id: str) -> tuple[Incident, Alert, HumanLabel, CaseDraft]:
 
 
 def test_what_was_told_and_said_of_a_real_conversation_carries_its_pseudonym_too(store):
-    fault, message, label, draft = told_about("user-asha")
+    fault, message, label, draft = records_about("user-asha")
     decided = OutboxDecision(incidents=(fault,), alerts=(message,))
     decide(store, store.journal, "helpdesk", lambda _: decided, wait_s=1)
     store.journal.append_outbox([LabelRow(row=label), DraftRow(row=draft)])

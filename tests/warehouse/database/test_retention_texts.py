@@ -48,7 +48,7 @@ def clock() -> SteppingClock:
 @pytest.fixture
 def store(tmp_path, clock) -> Store:
     store = store_in(tmp_path, clock=clock)
-    taken = [ConversationRow(row=seen("talk-1")), ConversationRow(row=seen("talk-2", drawn=SECRET))]
+    taken = [ConversationRow(row=seen("talk-1")), ConversationRow(row=seen("talk-2", sampled_in=SECRET))]
     store.journal.append([*taken, NightlyRunRow(row=night_report())], run_id="night-1")
     store.journal.append([HallucinationRow(row=blocked())], run_id=None)
     store.load_pending(1)
@@ -76,15 +76,15 @@ def rows_of(store: Store, table: str) -> object:
 
 
 def test_texts_are_gone_everywhere_and_what_is_counted_stays(store):
-    kept = "target, source, id, run_id, completed_at, stratum, inclusion_probability"
+    columns = "target, source, id, run_id, completed_at, stratum, inclusion_probability"
     before, nights = (
-        store.query(f"select {kept} from conversations order by id").rows,
+        store.query(f"select {columns} from conversations order by id").rows,
         rows_of(store, "nightly_runs"),
     )
     assert SECRET in all_text(store)
     assert aged(store) == 1
     assert SECRET not in all_text(store)
-    rows = store.query(f"select {kept} from conversations order by id").rows
+    rows = store.query(f"select {columns} from conversations order by id").rows
     assert rows == before
     assert store.query("select count(record) from conversations").rows == ((0,),)
     assert rows_of(store, "nightly_runs") == nights
@@ -127,8 +127,8 @@ def test_aged_rows_can_still_be_read_as_records(store):
     (parquet,) = journal_files(store, ".parquet")
     lines = duckdb.sql(f"select table_name, row_json from '{parquet}'").fetchall()
     found = [ANY_ROW.validate_json(f'{{"table":"{table}","row":{row}}}') for table, row in lines]
-    (drawn,) = [each.row.sampled for each in found if isinstance(each, ConversationRow) and each.row.sampled]
-    assert (drawn.conversation.id, drawn.inclusion_probability, drawn.conversation.user_key) == (
+    (sampled,) = [each.row.sampled for each in found if isinstance(each, ConversationRow) and each.row.sampled]
+    assert (sampled.conversation.id, sampled.inclusion_probability, sampled.conversation.user_key) == (
         "talk-2",
         0.1,
         None,
@@ -146,7 +146,7 @@ def test_what_is_young_stays_as_it_was(store):
 def test_a_conversation_that_a_younger_segment_has_too_stays_as_it_aged(store, clock):
     """Two nights took it at once: the first one's row stands without texts, until the second one's has aged too."""
     clock.skip(days=30)
-    store.journal.append([ConversationRow(row=seen("talk-2", "night-2", drawn=SECRET))], run_id="night-2")
+    store.journal.append([ConversationRow(row=seen("talk-2", "night-2", sampled_in=SECRET))], run_id="night-2")
     store.load_pending(1)
     aged(store)
     assert SECRET not in str(rows_of(store, "conversations"))

@@ -123,7 +123,7 @@ class Warehouse(RuleBasedStateMachine):
     def killed_and_log_damaged(self, case: str, damage: Callable[[Path, Random], None], seed: int) -> None:
         self.append("run-1", case, "in the log")
         damage(leave_log_behind(self.store), Random(seed))
-        self.mend()
+        self.repair()
 
     @step(seed=st.integers(0, 1000))
     def block_overwritten(self, seed: int) -> None:
@@ -135,13 +135,13 @@ class Warehouse(RuleBasedStateMachine):
             handle.seek(place)
             handle.write(b"\xa5" * 64)
             handle.truncate(max(file.stat().st_size, place))
-        self.mend()
+        self.repair()
         self.everything_is_there_once()
         rebuild(
             self.store, wait_s=9
         )  # an index is read by writes alone, so what harmed it would come to light later
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """As the documentation says: load; what cannot be loaded into, or is not what the journal says, is rebuilt."""
         try:
             self.store.load_pending(9)
@@ -158,7 +158,7 @@ class Warehouse(RuleBasedStateMachine):
     @step()
     def file_is_garbage(self) -> None:
         self.store.database.file.write_bytes(b"garbage" * 100)
-        self.mend()
+        self.repair()
 
     @step()
     def rebuild(self) -> None:

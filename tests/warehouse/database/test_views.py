@@ -30,7 +30,7 @@ def unanswered(run_id: str, case_id: str, blame: Blame) -> Assessment:
     )
 
 
-def untold(run_id: str, case_id: str) -> Assessment:
+def ungraded(run_id: str, case_id: str) -> Assessment:
     return assessment(run_id, case_id).model_copy(
         update={"outcome": CaseOutcome.UNGRADED, "blame": Blame.PROVIDER, "grades": ()}
     )
@@ -58,7 +58,7 @@ def assessments_of(run_id: str) -> Sequence[Assessment]:
         assessment(run_id, "steady", repeat=1),
         by_fallback(twice_wrong(run_id, "leaks") if run_id == A else assessment(run_id, "leaks")),
         assessment(run_id, "ours") if run_id == A else unanswered(run_id, "ours", Blame.MONITOR),
-        untold(run_id, "vague"),
+        ungraded(run_id, "vague"),
         unanswered(run_id, "silent", Blame.APP),
     )
 

@@ -55,7 +55,7 @@ ROWS = (
     RunRow(row=run_report()),
     CaseRow(row=SuiteCase(suite_sha256="a" * 64, suite_name="s", case=CASE)),
     DeployRow(row=deploy()),
-    ConversationRow(row=seen(drawn="How long?")),
+    ConversationRow(row=seen(sampled_in="How long?")),
     NightlyRunRow(row=night_report()),
     DrillRow(row=drill()),
     RepeatabilityRow(row=session()),

@@ -42,8 +42,8 @@ def store(tmp_path) -> Store:
     store = store_in(tmp_path)
     conversations = (
         seen("talk-1"),
-        seen("talk-2", drawn=TEXT, minutes=2),
-        seen("talk-3", drawn="And for twins?", minutes=1),
+        seen("talk-2", sampled_in=TEXT, minutes=2),
+        seen("talk-3", sampled_in="And for twins?", minutes=1),
     )
     keep(store, *(ConversationRow(row=each) for each in conversations), NightlyRunRow(row=night_report()))
     return store
@@ -88,7 +88,7 @@ def test_a_night_of_which_nothing_was_told_has_no_shares(tmp_path):
 
 
 def test_a_conversation_is_taken_once_by_whoever_came_first(store):
-    again = seen("talk-1", "night-2", drawn="Another text", minutes=9)
+    again = seen("talk-1", "night-2", sampled_in="Another text", minutes=9)
     elsewhere = seen("talk-1", "night-2").model_copy(update={"source": "page"})
     keep(store, ConversationRow(row=again), ConversationRow(row=elsewhere), run_id="night-2")
     found = store.query("select source, run_id, inclusion_probability from conversations where id = 'talk-1'").rows
@@ -118,7 +118,7 @@ def test_a_segment_that_is_loaded_late_changes_neither_what_came_before_nor_afte
     clock = SteppingClock()
     early, late = store_in(tmp_path, clock=clock), store_in(tmp_path, seed=2, clock=clock)
     early.journal.append(
-        [ConversationRow(row=seen(drawn=TEXT)), NightlyRunRow(row=night_report())], run_id="night-1"
+        [ConversationRow(row=seen(sampled_in=TEXT)), NightlyRunRow(row=night_report())], run_id="night-1"
     )
     (name,) = early.journal.segments.names()
     data = early.journal.segments.get(name)
@@ -146,7 +146,7 @@ def test_known_are_those_of_the_source_since_a_time(store):
 
 
 def test_drawn_conversations_come_back_as_they_were_in_order_of_time(store):
-    expected = (seen("talk-3", drawn="And for twins?", minutes=1), seen("talk-2", drawn=TEXT, minutes=2))
+    expected = (seen("talk-3", sampled_in="And for twins?", minutes=1), seen("talk-2", sampled_in=TEXT, minutes=2))
     assert sampled_conversations(store, "night-1") == expected
     assert sampled_conversations(store, "night-2") == ()
 
@@ -183,7 +183,7 @@ def test_a_row_that_was_changed_is_found(store):
     with store.database.writing(1) as connection:
         connection.execute("update conversations set stratum = 'rest' where id = 'talk-1'")
         connection.execute("update nightly_runs set severe_rate = 0")
-    texts = [trouble.text for trouble in check(store, wait_s=1).troubles]
+    texts = [problem.text for problem in check(store, wait_s=1).troubles]
     assert ["table conversations" in texts[0], "table nightly_runs" in texts[1], len(texts)] == [True, True, 2]
 
 

@@ -102,10 +102,10 @@ def talk(
 ) -> list[JournalRow]:
     """A conversation with what a judge said of each of its replies; not drawn without any."""
     turns = tuple(Turn(user_text=asked, reply_text=replied) for _ in facts)
-    drawn = None
+    sampled = None
     if turns:
         said = Conversation(id=name, origin_id=name, completed_at=at(minutes), turns=turns)
-        drawn = SampledConversation(conversation=said, stratum=stratum, inclusion_probability=probability)
+        sampled = SampledConversation(conversation=said, stratum=stratum, inclusion_probability=probability)
     rows: list[JournalRow] = [
         ConversationRow(
             row=SeenConversation(
@@ -115,7 +115,7 @@ def talk(
                 id=name,
                 completed_at=at(minutes),
                 stratum=stratum,
-                sampled=drawn,
+                sampled=sampled,
             )
         )
     ]
@@ -201,13 +201,13 @@ def test_with_nights_both_are_counted_for_the_time_that_these_cover(store):
 
 
 def test_conversations_are_counted_by_stratum_and_reply(store):
-    yes, no, untold = Finding.YES, Finding.NO, Finding.UNGRADED
+    yes, no, ungraded = Finding.YES, Finding.NO, Finding.UNGRADED
     keep(
         store,
         *talk("fine", yes, yes),
         *talk("bad", yes, no, no),
-        *talk("open", yes, untold),
-        *talk("bad-open", untold, no),
+        *talk("open", yes, ungraded),
+        *talk("bad-open", ungraded, no),
         *talk("unseen"),
         *talk("risky", no, stratum="risky", probability=1),
         *talk("long-ago", no, minutes=-60 * 48),

@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typer.testing import CliRunner
 
-from deployments.cli.alerts.silences import end_of
+from deployments.cli.alerts.silences import compute_silence_end
 from deployments.cli.app import app
 from flows.alerting.pipeline import notify
 from monitors.errors import ConfigError
 from monitors.records.grades import FailureKind
-from tests.flows.people_desk import Clock, desk_of, people_in
-from tests.monitors.alerts.sightings import NIGHT, sighting
+from tests.flows.people_desk import Clock, build_notifier, build_operator_actions
+from tests.monitors.alerts.sightings import NIGHT, observation
 from tests.servers.slack import TOKEN, SlackServer
 from tests.servers.slack_rules import texts
 
@@ -32,12 +32,12 @@ class Place:
     def __init__(self, folder, slack):
         self.folder = folder
         self.clock = Clock(datetime.now(UTC) - timedelta(hours=3))
-        self.people = people_in(folder, slack, self.clock)
-        self.night("run-1", sighting(), sighting("limit-3", FailureKind.WRONG_FACT))
+        self.people = build_operator_actions(folder, slack, self.clock)
+        self.night("run-1", observation(), observation("limit-3", FailureKind.WRONG_FACT))
 
     def night(self, run_id, *failures):
         seen = [one.model_copy(update={"run_id": run_id, "seen_at": self.clock()}) for one in failures]
-        return asyncio.run(notify(desk_of(self.people, self.clock, run_id=run_id), seen))
+        return asyncio.run(notify(build_notifier(self.people, self.clock, run_id=run_id), seen))
 
     def run(self, *words, fails=None, user="meera"):
         arguments = ["alerts", *words, "--data-folder", str(self.folder)]
@@ -72,7 +72,7 @@ def test_the_list_names_the_last_message_about_each_incident(place):
     (first,) = message_ids(place)
     assert place.run("list").count(f"message {first}") == 2
     place.clock.skip(days=2)
-    (reminder,) = place.night("run-2", sighting())
+    (reminder,) = place.night("run-2", observation())
     shown = place.run("list")
     assert f"message {reminder.id}" in shown
     assert shown.count(f"message {first}") == 2 - len(reminder.items)
@@ -81,7 +81,7 @@ def test_the_list_names_the_last_message_about_each_incident(place):
 def test_an_acknowledged_incident_is_not_reminded_and_its_history_says_who(place):
     place.run("ack", place.id_of("leak-1"), "--note", "call with the vendor at nine")
     place.clock.skip(days=2)
-    assert [item.incident.case_id for alert in place.night("run-2", sighting()) for item in alert.items] == []
+    assert [item.incident.case_id for alert in place.night("run-2", observation()) for item in alert.items] == []
     history = place.run("show", place.id_of("leak-1"))
     for words in ("acknowledged by meera (command)", "call with the vendor at nine", "first seen, LK-", "2 runs"):
         assert words in history
@@ -103,7 +103,7 @@ def test_resolved_by_hand_and_seen_again_is_regressed(place):
     place.run("resolve", place.id_of("leak-1"))
     assert [row["case_id"] for row in place.rows("list")] == ["limit-3"]
     assert len(place.rows("list", "--all")) == 2
-    (alert,) = place.night("run-2", sighting())
+    (alert,) = place.night("run-2", observation())
     assert alert.reason == "regressed"
 
 
@@ -112,21 +112,21 @@ def test_a_silence_holds_until_it_ends(place):
     made = place.run("silence", "--case", "leak-9", "--reason", "fix on Monday", "--for", "2d")
     assert "leak-9" in made
     place.clock.skip(minutes=5)
-    assert place.night("run-2", sighting("leak-9")) == ()
+    assert place.night("run-2", observation("leak-9")) == ()
     (silence,) = place.rows("silences")
     assert (silence["author"], silence["comment"]) == ("meera", "fix on Monday")
     assert "leak-9" in place.run("silences")
     place.run("unsilence", silence["id"])
     assert place.run("silences").startswith("Nothing is silenced")
     place.clock.skip(minutes=5)
-    assert [alert.reason for alert in place.night("run-3", sighting("leak-9"))] == ["first_seen"]
+    assert [alert.reason for alert in place.night("run-3", observation("leak-9"))] == ["first_seen"]
 
 
 def test_f18_a_silence_that_ends_by_itself_lets_the_failure_out(place):
     place.clock.at = datetime.now(UTC)
     place.run("silence", "--failure", "unsafe_action", "--reason", "known", "--for", "4h")
     place.clock.skip(minutes=5)
-    seen = sighting("tool-1", FailureKind.UNSAFE_ACTION)
+    seen = observation("tool-1", FailureKind.UNSAFE_ACTION)
     assert place.night("run-2", seen) == ()
     place.clock.skip(hours=5)
     assert len(place.night("run-3", seen)) == 1
@@ -150,8 +150,10 @@ def test_a_silence_without_an_end_or_a_matcher_is_refused(place):
 
 
 def test_a_time_without_a_zone_is_utc():
-    assert end_of(NIGHT, lasting=None, until="2026-03-02T08:00") == datetime(2026, 3, 2, 8, tzinfo=UTC)
-    assert end_of(NIGHT, lasting=None, until="2026-03-02T08:00+02:00") == datetime(2026, 3, 2, 6, tzinfo=UTC)
+    assert compute_silence_end(NIGHT, lasting=None, until="2026-03-02T08:00") == datetime(2026, 3, 2, 8, tzinfo=UTC)
+    assert compute_silence_end(NIGHT, lasting=None, until="2026-03-02T08:00+02:00") == datetime(
+        2026, 3, 2, 6, tzinfo=UTC
+    )
 
 
 def test_an_unknown_id_is_an_error_that_repeats_it(place):

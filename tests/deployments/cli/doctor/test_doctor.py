@@ -99,8 +99,8 @@ def test_what_was_found_is_shown_with_how_sure_and_without_styling_by_the_page(s
 
 def test_where_nothing_is_found_the_page_is_described_with_what_to_do(snapshot: SnapshotAssertion) -> None:
     seen = Overview(title="Company", headings=("About us",), boxes=('input "Search"',), dialogs=("Cookies?",))
-    trouble = trouble_of(PageNotUnderstood("no usable message box"))
-    text = printed(PageInspection(address="http://host/", overview=seen, trouble=trouble, picture="look.png"))
+    problem = trouble_of(PageNotUnderstood("no usable message box"))
+    text = printed(PageInspection(address="http://host/", overview=seen, trouble=problem, picture="look.png"))
     assert text == snapshot
 
 

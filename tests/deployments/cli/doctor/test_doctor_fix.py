@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from flows.data_folder import store_in
+from flows.data_folder import open_store_in
 from monitors.probes.browser.chromium import find_browser
 from tests import fork_server
 from tests.in_process import run_in_process
@@ -62,7 +62,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 def waiting(folder: Path) -> None:
     """A segment that nobody has loaded."""
-    store_in(folder / "data").journal.append([RunRow(row=run_report("run-1"))], run_id="run-1")
+    open_store_in(folder / "data").journal.append([RunRow(row=run_report("run-1"))], run_id="run-1")
 
 
 def doctor(folder: Path, *more: str, **variables: str) -> subprocess.CompletedProcess[str]:

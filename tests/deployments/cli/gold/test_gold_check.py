@@ -11,7 +11,7 @@ import pytest
 
 from deployments.cli.gold.check import check_command
 from monitors.goldset.import_array import import_gold_array
-from monitors.goldset.lines import line_of
+from monitors.goldset.lines import format_case_line
 from monitors.records.base import Severity
 from tests import fork_server
 from tests.monitors.goldset.gold_cases import PLAIN
@@ -37,8 +37,8 @@ def suite_with(folder: Path, *rows: dict[str, object]) -> Path:
 def found(capsys):
     """Check a suite in this process: the exit code, and the findings by what was looked for."""
 
-    def check(path: Path, documents: Path | None = None, *, twins: bool = False):
-        code = check_command(path, documents=documents, mutants=twins, as_json=True)
+    def check(path: Path, documents: Path | None = None, *, mutants: bool = False):
+        code = check_command(path, documents=documents, mutants=mutants, as_json=True)
         groups: dict[str, list[dict[str, object]]] = {}
         for finding in json.loads(capsys.readouterr().out)["findings"]:
             groups.setdefault(finding["check"], []).append(finding)
@@ -134,7 +134,7 @@ def test_a_severe_gold_that_no_plain_grader_can_hold_against_a_wrong_reply_is_to
     rows = [PLAIN | {"id": f"c{at}", "gold": gold, "severity": 3, "question": f"What about number {at}?"}
             for at, gold in enumerate(golds)]  # fmt: skip
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    code, groups = found(path, twins=True)
+    code, groups = found(path, mutants=True)
     assert (code, len(groups["self"])) == (1, 3)
     assert "severity-3 mutants" in str(groups["mutants"][0]["what"])
     assert found(path)[0] == 0
@@ -164,7 +164,7 @@ def test_clauses_are_looked_up_where_documents_are_at_hand(found, tmp_path):
 
 def test_the_demo_suite_is_clean(found):
     """Nothing must be mended, and at most one case in twelve is to be looked at."""
-    code, groups = found(DEMO, twins=True)
+    code, groups = found(DEMO, mutants=True)
     assert code == 0
     assert sum(map(len, groups.values())) <= BASE / 12
 
@@ -174,7 +174,7 @@ def test_a_real_suite_of_another_project_gives_few_findings(found, tmp_path):
     """Its repeated questions would be found; what is right in it is left alone."""
     suite = import_gold_array(FOREIGN, severity_for=lambda _kind, _id: Severity.WRONG).suite
     path = tmp_path / "foreign.jsonl"
-    path.write_text("".join(line_of(case) + "\n" for case in suite.cases), encoding="utf-8")
+    path.write_text("".join(format_case_line(case) + "\n" for case in suite.cases), encoding="utf-8")
     code, groups = found(path)
     assert code == 0, groups
     assert set(groups) <= {"self", "balance"}

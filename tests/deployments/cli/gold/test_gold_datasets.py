@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from monitors.goldset.lines import line_of
+from monitors.goldset.lines import format_case_line
 from monitors.goldset.load import load_suite
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase, Pipeline
@@ -59,7 +59,7 @@ def three() -> list[GoldCase]:
 
 
 def write_suite(folder: Path, *cases: GoldCase) -> None:
-    (folder / "suite.jsonl").write_text("".join(f"{line_of(case)}\n" for case in cases), encoding="utf-8")
+    (folder / "suite.jsonl").write_text("".join(f"{format_case_line(case)}\n" for case in cases), encoding="utf-8")
 
 
 def cases_of(folder: Path) -> dict[str, GoldCase]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deployments.cli.init.answers import Answers, Prompter, channel_of, environment_of, family_of, target_of
 from deployments.cli.init.files import FIRST_SUITE, texts, write
 from deployments.demo.configuration import free_port
-from deployments.up.parts import check_whole
+from deployments.up.parts import check_installation
 from flows.runtime.judge import plan_judge
 from monitors.config.file import FILE_NAME, load_config, parse_config
 from monitors.errors import ConfigError
@@ -129,7 +129,7 @@ def test_lookout_up_finds_nothing_missing_in_what_was_written(tmp_path, family):
     answered = target_of("acme/bot").model_copy(update={"model_family": family})
     write(tmp_path / FILE_NAME, Answers(target=answered, channel="#alerts"), force=False)
     config = load_config(tmp_path / FILE_NAME)
-    check_whole(config, host="127.0.0.1", port=free_port("127.0.0.1", 0), environment={})
+    check_installation(config, host="127.0.0.1", port=free_port("127.0.0.1", 0), environment={})
 
 
 def test_the_first_suite_has_every_severity_and_says_that_it_is_to_be_replaced():

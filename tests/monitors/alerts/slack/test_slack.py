@@ -8,13 +8,13 @@ from datetime import datetime
 
 import pytest
 
-from monitors.alerts.digest import digest_headline
-from monitors.alerts.observe import ObservationContext, monitor_fault
+from monitors.alerts.digest import format_digest_headline
+from monitors.alerts.observe import ObservationContext, observe_monitor_fault
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot, SlackWebhook
 from monitors.errors import ConfigError, NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
 from monitors.records.incidents import DeliveryStatus, NotifyReason
-from tests.monitors.alerts.sightings import HOUR, NIGHT, Book, alert, alert_of, scope, sighting
+from tests.monitors.alerts.sightings import HOUR, NIGHT, AlertDecider, alert, alert_with_items, observation, scope
 from tests.servers.slack import TOKEN, SlackServer
 from tests.tools.alert_examples import digest_example
 
@@ -63,8 +63,8 @@ async def test_a_channel_may_be_named(slack):
 
 
 async def test_faults_of_the_monitor_go_to_its_own_channel(slack):
-    fault = monitor_fault(
-        ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT), what="DiskFull", detail="disk full"
+    fault = observe_monitor_fault(
+        ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT), fault_name="DiskFull", detail="disk full"
     )
     await bot(slack, slack_monitor_channel="C0MONITOR").send(alert(fault))
     assert [message.channel for message in slack.messages] == ["C0MONITOR"]
@@ -72,21 +72,21 @@ async def test_faults_of_the_monitor_go_to_its_own_channel(slack):
 
 async def test_the_three_runs_of_a_fault_are_a_page_a_reply_and_a_page(slack):
     """First seen opens a thread, recovered answers in it, regressed opens the next one."""
-    book, sender = Book(), bot(slack)
-    told = []
+    decider, sender = AlertDecider(), bot(slack)
+    reasons = []
     for now, seen, ended in (
-        (NIGHT, [sighting()], None),
-        (NIGHT + HOUR, [sighting(run_id="run-1b")], None),
+        (NIGHT, [observation()], None),
+        (NIGHT + HOUR, [observation(run_id="run-1b")], None),
         (NIGHT + 2 * HOUR, [], scope("run-2", "leak-1")),
-        (NIGHT + 5 * HOUR, [sighting(run_id="run-3")], None),
+        (NIGHT + 5 * HOUR, [observation(run_id="run-3")], None),
     ):
-        items = book.decision(*seen, now=now, scope=ended).items
+        items = decider.decide_alerts(*seen, now=now, scope=ended).items
         if items:
-            sent = alert_of(items, run_id=items[0].observation.run_id, now=now)
+            sent = alert_with_items(items, run_id=items[0].observation.run_id, now=now)
             receipt = await sender.send(sent)
-            book.noted(sent, receipt.thread or "", receipt.channel or "")
-            told.append(sent.reason)
-    assert told == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED, NotifyReason.REGRESSED]
+            decider.record_thread(sent, receipt.thread or "", receipt.channel or "")
+            reasons.append(sent.reason)
+    assert reasons == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED, NotifyReason.REGRESSED]
     first, reply, again = slack.messages
     assert (first.thread_ts, reply.thread_ts, again.thread_ts) == (None, first.ts, None)
     assert not reply.broadcast
@@ -95,17 +95,19 @@ async def test_the_three_runs_of_a_fault_are_a_page_a_reply_and_a_page(slack):
 async def test_a_second_page_of_the_same_run_can_follow_the_first_one(slack):
     """Worst first tells as it goes: what comes later in the run need not ring the channel again."""
     first = await bot(slack).send(alert())
-    await bot(slack).send(alert(sighting("leak-2")), thread=first.thread, channel=first.channel)
+    await bot(slack).send(alert(observation("leak-2")), thread=first.thread, channel=first.channel)
     assert [message.thread_ts for message in slack.messages] == [None, first.thread]
 
 
 async def test_a_reminder_is_said_in_the_thread_and_shown_in_the_channel(slack):
-    book, sender = Book(), bot(slack)
-    first = alert_of(book.decision(sighting()).items)
+    decider, sender = AlertDecider(), bot(slack)
+    first = alert_with_items(decider.decide_alerts(observation()).items)
     receipt = await sender.send(first)
-    book.noted(first, receipt.thread or "", receipt.channel or "")
+    decider.record_thread(first, receipt.thread or "", receipt.channel or "")
     later = NIGHT + 24 * HOUR
-    reminder = alert_of(book.decision(sighting(run_id="run-2", seen_at=later), now=later).items, now=later)
+    reminder = alert_with_items(
+        decider.decide_alerts(observation(run_id="run-2", seen_at=later), now=later).items, now=later
+    )
     await sender.send(reminder)
     assert (slack.messages[1].thread_ts, slack.messages[1].broadcast) == (slack.messages[0].ts, True)
 
@@ -206,11 +208,13 @@ async def test_f05_a_lost_reply_is_found_again_by_the_bot(slack, fault, snapshot
 
 
 async def test_f05_a_lost_reply_in_a_thread_is_found_again(slack):
-    book = Book()
-    first = alert_of(book.decision(sighting()).items)
+    decider = AlertDecider()
+    first = alert_with_items(decider.decide_alerts(observation()).items)
     receipt = await bot(slack).send(first)
-    book.noted(first, receipt.thread or "", receipt.channel or "")
-    over = alert_of(book.decision(now=NIGHT + 2 * HOUR, scope=scope("run-2", "leak-1")).items, run_id="run-2")
+    decider.record_thread(first, receipt.thread or "", receipt.channel or "")
+    over = alert_with_items(
+        decider.decide_alerts(now=NIGHT + 2 * HOUR, scope=scope("run-2", "leak-1")).items, run_id="run-2"
+    )
     slack.misbehave("lost")
     with pytest.raises(NotifyUnsure):
         await bot(slack).send(over)
@@ -218,9 +222,9 @@ async def test_f05_a_lost_reply_in_a_thread_is_found_again(slack):
     assert len(slack.thread(receipt.thread or "")) == 1
 
 
-@pytest.mark.parametrize("trouble", ["500", "429:3600", "internal_error"])
-async def test_f05_trouble_while_looking_is_no_licence_to_post_again(slack, trouble):
-    slack.misbehave("lost", trouble)
+@pytest.mark.parametrize("fault", ["500", "429:3600", "internal_error"])
+async def test_f05_trouble_while_looking_is_no_licence_to_post_again(slack, fault):
+    slack.misbehave("lost", fault)
     for again in (False, True):
         with pytest.raises(NotifyTransient):
             await bot(slack, send_retries=0).send(alert(), again=again)
@@ -262,7 +266,7 @@ async def test_f08_a_message_that_waited_is_looked_for_unasked(slack):
 
 
 async def test_what_belongs_in_a_thread_that_is_gone_goes_to_the_channel(slack):
-    receipt = await bot(slack).send(alert(sighting("leak-2")), thread="1.0001", channel="C0ALERTS")
+    receipt = await bot(slack).send(alert(observation("leak-2")), thread="1.0001", channel="C0ALERTS")
     (message,) = slack.messages
     assert (receipt.status, message.thread_ts) == (DeliveryStatus.SENT, None)
 
@@ -272,7 +276,7 @@ async def test_the_digest_is_a_message_of_its_own(slack, make):
     receipt = await make(slack).send_digest(digest_example())
     (message,) = slack.messages
     assert receipt.alert_id == digest_example().id
-    assert message.text.startswith(digest_headline(digest_example()))
+    assert message.text.startswith(format_digest_headline(digest_example()))
 
 
 async def test_a_layout_that_slack_refuses_goes_as_text(slack):

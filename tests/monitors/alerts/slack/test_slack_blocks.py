@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.redact import excerpt
+from monitors.alerts.redact import make_excerpt
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
-from monitors.alerts.slack.render import slack_text
+from monitors.alerts.slack.render import render_alert
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, Link, Redacted
@@ -27,10 +27,10 @@ from tests.monitors.alerts.sightings import (
     SETTINGS,
     TITLE,
     alert,
-    alert_of,
+    alert_with_items,
     items,
+    observation,
     outage,
-    sighting,
 )
 from tests.servers.slack import TOKEN, SlackServer
 from tests.servers.slack_rules import LIVE_LINK, links, mentions, texts, wrong_with
@@ -39,7 +39,7 @@ BUTTONS = SETTINGS.model_copy(update={"slack_buttons": True})
 
 
 def payload(sent, settings: AlertSettings = BUTTONS) -> dict[str, object]:
-    said = slack_text(sent, settings)
+    said = render_alert(sent, settings)
     return {"text": said.text, "blocks": json.loads(json.dumps(said.blocks))}
 
 
@@ -48,14 +48,16 @@ MOVED = "Usefulness 4.3 → 3.8, triage accuracy unchanged"
 
 @cache
 def short_of(text: str) -> Redacted:
-    return excerpt(text, limit=SETTINGS.excerpt_characters)
+    return make_excerpt(text, limit=SETTINGS.excerpt_characters)
 
 
 def said_by_the_app(text: str, case_id: str = "case-1", **changes: object):
     """A failure whose every free text is ``text``."""
     short = short_of(text)
     words = {"asked": short or None, "expected": short or None, "answered": short or None}
-    return sighting(case_id, reason=short or sighting().reason, policy_row=text[:400] or None, **(words | changes))
+    return observation(
+        case_id, reason=short or observation().reason, policy_row=text[:400] or None, **(words | changes)
+    )
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
@@ -116,7 +118,7 @@ async def test_f82_slack_itself_would_ring_nobody():
 def test_f17_text_over_the_limits_is_cut_visibly(count, text):
     """Escaping makes five characters of one; the limits hold after it."""
     wide = AlertSettings(slack_channel="C0ALERTS", group_limit=10, excerpt_characters=1000, slack_buttons=True)
-    long = excerpt(text, limit=1000)
+    long = make_excerpt(text, limit=1000)
     seen = [
         said_by_the_app(text, f"case-{number}", asked=long, expected=long, answered=long) for number in range(count)
     ]
@@ -127,7 +129,7 @@ def test_f17_text_over_the_limits_is_cut_visibly(count, text):
 
 def test_f17_the_longest_names_still_fit():
     long = "x" * 199
-    seen = sighting(long, target=long, run_id=long, policy_row="r" * 5_000)
+    seen = observation(long, target=long, run_id=long, policy_row="r" * 5_000)
     many = tuple(Link(label=f"link {n}", href=f"https://lookout.example/{'p' * 900}/{n}") for n in range(40))
     sent = payload(alert(seen, target=long, run_id=long, links=many))
     assert wrong_with(sent) is None
@@ -195,7 +197,8 @@ def test_the_message_shows_what_a_person_needs(snapshot):
 def test_a_doubt_about_a_failure_is_shown(doubt, snapshot):
     """Only one judge found it, or the case is right at some times."""
     plain, doubted = (
-        "\n".join(texts(payload(alert(one))["blocks"])).splitlines() for one in (sighting(), sighting(**doubt))
+        "\n".join(texts(payload(alert(one))["blocks"])).splitlines()
+        for one in (observation(), observation(**doubt))
     )
     (added,) = [line for line in doubted if line not in plain]
     assert "⚠️" in added
@@ -203,8 +206,8 @@ def test_a_doubt_about_a_failure_is_shown(doubt, snapshot):
 
 
 def test_every_kind_of_fault_is_shown_at_least_once_before_one_is_shown_twice():
-    seen = [sighting(f"a-{number}", failure=FailureKind.WRONG_FACT) for number in range(9)]
-    seen += [sighting("z", failure=FailureKind.MISSING_CITATION), sighting("zz")]
+    seen = [observation(f"a-{number}", failure=FailureKind.WRONG_FACT) for number in range(9)]
+    seen += [observation("z", failure=FailureKind.MISSING_CITATION), observation("zz")]
     shown = [
         block["text"]["text"].splitlines()[0]
         for block in payload(alert(*seen))["blocks"]
@@ -225,7 +228,7 @@ def test_buttons_carry_the_id_and_come_only_when_they_can_work():
 def test_scores_are_promised_while_the_run_goes_on_and_left_out_where_there_are_none():
     assert "scores follow" in str(payload(alert(flat=None, weighted=None, under_way=True)))
     assert "scores follow" not in str(payload(alert(flat=None, weighted=None)))
-    assert "score" not in str(payload(alert_of(items(outage(IncidentKind.APP_DOWN)))))
+    assert "score" not in str(payload(alert_with_items(items(outage(IncidentKind.APP_DOWN)))))
 
 
 def test_a_link_to_nowhere_safe_is_shown_as_text():

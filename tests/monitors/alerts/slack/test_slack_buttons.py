@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.slack.render import BUTTONS, MENU, pressed, slack_text
+from monitors.alerts.slack.render import BUTTONS, MENU, parse_press, render_alert
 from monitors.records.exchanges import Origin
 from monitors.records.incidents import ActionKind, ActionVia, IncidentKind, NotifyReason, OperatorMark
 from tests.monitors.alerts.hostile import hostile_text
-from tests.monitors.alerts.sightings import NIGHT, SETTINGS, alert, alert_of, items, outage, sighting
+from tests.monitors.alerts.sightings import NIGHT, SETTINGS, alert, alert_with_items, items, observation, outage
 from tests.servers.slack_rules import mentions, texts, wrong_with
 
 WITH_BUTTONS = SETTINGS.model_copy(update={"slack_buttons": True})
 
 
 def blocks_of(sent):
-    return json.loads(json.dumps(slack_text(sent, WITH_BUTTONS).blocks))
+    return json.loads(json.dumps(render_alert(sent, WITH_BUTTONS).blocks))
 
 
 def offered(sent) -> list[tuple[str, str]]:
@@ -53,11 +53,11 @@ def test_a_probe_s_finding_can_be_acknowledged_or_called_false():
 
 @pytest.mark.parametrize("origin", [Origin.TRAFFIC, Origin.LOG])
 def test_what_a_user_asked_can_become_gold(origin):
-    assert names(alert(sighting(origin=origin)))[-1] == "lookout_add_to_gold"
+    assert names(alert(observation(origin=origin)))[-1] == "lookout_add_to_gold"
 
 
 def test_what_is_not_about_an_answer_can_only_be_acknowledged():
-    assert names(alert_of(items(outage(IncidentKind.APP_DOWN)))) == ["lookout_acknowledge"]
+    assert names(alert_with_items(items(outage(IncidentKind.APP_DOWN)))) == ["lookout_acknowledge"]
 
 
 def test_a_recovery_has_no_buttons():
@@ -74,28 +74,28 @@ def test_a_recovery_has_no_buttons():
     ],
 )
 def test_what_was_done_is_not_offered_again(done, left):
-    assert names(marked(alert(), mark(done, sighting()))) == left
+    assert names(marked(alert(), mark(done, observation()))) == left
 
 
 def test_of_several_each_has_a_menu_and_all_have_one_button():
-    sent = alert(sighting("a"), sighting("b"))
+    sent = alert(observation("a"), observation("b"))
     values = [value for action_id, value in offered(sent) if action_id == MENU]
     assert [value.split()[0] for value in values] == ["acknowledge", "false_alarm"] * 2
     assert ("lookout_acknowledge", f"{sent.id} 2") in offered(sent)
 
 
 def test_the_button_for_all_stays_until_all_are_done():
-    both = sighting("a"), sighting("b")
+    both = observation("a"), observation("b")
     assert "lookout_acknowledge" in names(marked(alert(*both), mark(ActionKind.ACKNOWLEDGE, both[0])))
     assert "lookout_acknowledge" not in names(marked(alert(*both), mark(ActionKind.ACKNOWLEDGE, *both)))
 
 
 @given(st.sets(st.integers(1, 30), min_size=1), st.sampled_from(list(Origin)))
 def test_every_button_is_read_back_as_what_it_says(numbers, origin):
-    seen = [sighting(f"case-{number}", origin=origin) for number in numbers]
+    seen = [observation(f"case-{number}", origin=origin) for number in numbers]
     sent = alert(*seen)
     for action_id, value in offered(sent):
-        press = pressed(action_id, value)
+        press = parse_press(action_id, value)
         assert press is not None
         assert press.alert_id == sent.id
         assert press.kind is BUTTONS.get(action_id, press.kind)
@@ -105,9 +105,9 @@ def test_every_button_is_read_back_as_what_it_says(numbers, origin):
 
 @given(st.text(max_size=200), st.sampled_from([*BUTTONS, MENU]))
 def test_any_other_value_is_refused_and_another_button_is_not_ours(value, action_id):
-    assert pressed("somebody_elses", value) is None
+    assert parse_press("somebody_elses", value) is None
     try:
-        press = pressed(action_id, value)
+        press = parse_press(action_id, value)
     except ValueError:
         return
     assert press is not None
@@ -116,15 +116,15 @@ def test_any_other_value_is_refused_and_another_button_is_not_ours(value, action
 
 @given(hostile_text.filter(bool), st.lists(st.sampled_from(list(ActionKind)), max_size=30))
 def test_marks_of_anybody_are_within_slacks_limits_and_ring_nobody(name, kinds):
-    seen = sighting()
+    seen = observation()
     marks = (mark(kind, seen, by=name[:200], via=ActionVia.COMMAND) for kind in kinds)
-    said = slack_text(marked(alert(seen), *marks), WITH_BUTTONS)
+    said = render_alert(marked(alert(seen), *marks), WITH_BUTTONS)
     sent = {"text": said.text, "blocks": json.loads(json.dumps(said.blocks))}
     assert wrong_with(sent) is None
     assert mentions(sent) == []
 
 
 def test_a_slack_id_that_is_none_is_shown_as_text():
-    sent = marked(alert(), mark(ActionKind.ACKNOWLEDGE, sighting(), by="U0><!channel>"))
+    sent = marked(alert(), mark(ActionKind.ACKNOWLEDGE, observation(), by="U0><!channel>"))
     assert mentions({"blocks": blocks_of(sent)}) == []
     assert any("*Acknowledged* by U0&gt;" in text for text in texts(blocks_of(sent)))

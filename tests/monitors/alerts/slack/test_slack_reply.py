@@ -36,13 +36,13 @@ async def test_trouble_is_told_without_the_address(slack, reply, fault, error):
     url = slack.answers.url_for("1")
     slack.misbehave(fault)
     with pytest.raises(error) as caught:
-        await reply.whisper(url, "known already")
+        await reply.post_ephemeral(url, "known already")
     assert url.rpartition("/")[2] not in str(caught.value)
 
 
 async def test_an_address_that_is_over_is_refused(slack, reply):
     with pytest.raises(NotifyRejected, match="expired_url"):
-        await reply.whisper(f"{slack.url}/actions/T0TEST/unknown", "known already")
+        await reply.post_ephemeral(f"{slack.url}/actions/T0TEST/unknown", "known already")
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ async def test_an_address_that_is_over_is_refused(slack, reply):
     ],
 )
 def test_f37_only_slack_s_own_hosts(url, leads):
-    assert SlackReply(AlertSettings()).leads_to_slack(url) is leads
+    assert SlackReply(AlertSettings()).is_slack_address(url) is leads
 
 
 async def test_a_whisper_is_for_one_and_harmless(slack, reply):
-    await reply.whisper(slack.answers.url_for("1"), "resolved by <!channel>")
+    await reply.post_ephemeral(slack.answers.url_for("1"), "resolved by <!channel>")
     (whisper,) = slack.answers.whispers
     assert whisper["response_type"] == "ephemeral"
     assert whisper["text"] == "resolved by &lt;!channel&gt;"

@@ -22,8 +22,16 @@ from monitors.goldset.build.sheets import (
     load_schema,
     read_sheets,
 )
-from monitors.goldset.build.values import AcceptPolicy, Amount, Several, UnusableFact, YesNo, read_value, worded
-from monitors.goldset.lines import line_of
+from monitors.goldset.build.values import (
+    AcceptPolicy,
+    Amount,
+    Several,
+    UnusableFact,
+    YesNo,
+    phrase_value,
+    read_value,
+)
+from monitors.goldset.lines import format_case_line
 from monitors.records.base import Language
 from tests.monitors.goldset.fact_examples import SHEET, fact, sheet
 
@@ -48,7 +56,7 @@ def test_about_twenty_templates_over_eight_types_ship():
     assert {one.type for one in BOOK.template} | {one.type_no for one in BOOK.template if one.type_no} == {
         "waiting_period", "coverage_scope", "exclusions", "sub_limit", "eligibility", "claim", "network", "bonus",
     }  # fmt: skip
-    assert all(one.phrasing(language) for one in BOOK.template for language in THREE)
+    assert all(one.find_phrasing(language) for one in BOOK.template for language in THREE)
 
 
 def test_a_gold_traces_to_field_clause_and_document():
@@ -170,7 +178,7 @@ def test_a_value_that_is_phrased_can_be_read_back(number, field, language):
     """Format, then read: the same one quantity in every language, so that graders can grade it."""
     definition = SCHEMA.fields[field]
     value = Amount(definition.kind, number, definition.unit, definition.bound)
-    (read,) = stated(worded(value, definition, language))
+    (read,) = stated(phrase_value(value, definition, language))
     match definition.unit:
         case DurationUnit.YEAR:
             assert read.value == number * 12
@@ -217,7 +225,7 @@ def test_lists_are_joined_in_the_language():
     """Sums insured come as lists."""
     numbers = (100000, 200000, 500000)
     many = Several(tuple(Amount(FieldKind.MONEY, Decimal(n), None, Bound.EXACT, "INR") for n in numbers))
-    said = worded(many, SCHEMA.fields["sum_insured_options"], Language.HINDI)
+    said = phrase_value(many, SCHEMA.fields["sum_insured_options"], Language.HINDI)
     assert said == "₹1,00,000, ₹2,00,000 और ₹5,00,000"
 
 
@@ -249,11 +257,11 @@ def test_eighty_real_policies_take_under_five_seconds_and_are_the_same_twice():
     start = time.perf_counter()
     sheets = read_sheets(REAL, SCHEMA)
     first = build_cases(sheets[:80], SCHEMA, BOOK, THREE)
-    text = "".join(map(line_of, first.cases))
+    text = "".join(map(format_case_line, first.cases))
     took_s = time.perf_counter() - start
     again = build_cases(read_sheets(REAL, SCHEMA)[:80], SCHEMA, BOOK, THREE)
     assert took_s < 5
-    assert "".join(map(line_of, again.cases)) == text
+    assert "".join(map(format_case_line, again.cases)) == text
     assert len(first.cases) > 2000
     alone = [one for one in sheets if one.name == sheets[0].name]
     rest = [one for one in sheets[:80] if one.name != sheets[0].name]

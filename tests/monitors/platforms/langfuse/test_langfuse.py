@@ -11,9 +11,9 @@ import pytest
 
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.facts.agent_trace import read_trace
-from monitors.platforms.langfuse.client import langfuse_keys
-from monitors.platforms.langfuse.items import DatasetItem, example_of, item_of
-from monitors.platforms.langfuse.platform import opened_langfuse
+from monitors.platforms.langfuse.client import load_langfuse_keys
+from monitors.platforms.langfuse.items import DatasetItem, example_from_item, item_from_example
+from monitors.platforms.langfuse.platform import open_langfuse
 from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.platform import Dataset, Example, Platform
 from tests.monitors.platforms.backends import LangfuseBackend, no_pause
@@ -57,7 +57,7 @@ async def test_keys_that_are_not_the_projects_own_are_refused_first(
 
     async def opened() -> None:
         settings = langfuse.settings(**changes)
-        async with opened_langfuse(settings, langfuse_keys(settings, environment), langfuse.now, no_pause):
+        async with open_langfuse(settings, load_langfuse_keys(settings, environment), langfuse.now, no_pause):
             raise AssertionError("opened")
 
     with pytest.raises(ConfigError) as caught:
@@ -77,13 +77,13 @@ async def test_keys_are_not_sent_where_an_address_leads(langfuse: LangfuseBacken
     """An address that leads elsewhere is an error that says where, not followed with the keys."""
     server.leads_to = "https://eu.example.com/api/public/projects"
     with pytest.raises(ConfigError, match=r"leads to eu\.example\.com, and keys are not sent on"):
-        async with langfuse.opened():
+        async with langfuse.connect():
             raise AssertionError("opened")
 
 
 async def test_a_server_that_hangs_is_given_up(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
     """No answer within the deadline, again and again, is an error with that deadline."""
-    async with langfuse.opened(request_deadline_s=0.05) as platform:
+    async with langfuse.connect(request_deadline_s=0.05) as platform:
         server.fates = repeat("hang")
         with pytest.raises(SourceUnavailable, match=r"no answer within 0\.05 s"):
             await platform.datasets.find("golden")
@@ -101,14 +101,14 @@ PEOPLE = [
 def test_what_people_add_is_read_whatever_its_shape(written: dict[str, Any], read: dict[str, Any]) -> None:
     """An item made in Langfuse's pages is read, with its trace, where it is no object too."""
     item = DatasetItem.model_validate({"id": "1", "datasetName": "golden"} | written)
-    assert example_of(item).model_dump(include=set(read)) == read
+    assert example_from_item(item).model_dump(include=set(read)) == read
 
 
 def test_a_persons_change_counts_more_than_the_exact_copy() -> None:
     """A part that Langfuse could not hold exactly, and that a person changed since, is what the person made of it."""
-    body = item_of("golden", case(1, inputs={"a": "x\x00y", "n": 2**60}, metadata={"k": "\x01"}))
+    body = item_from_example("golden", case(1, inputs={"a": "x\x00y", "n": 2**60}, metadata={"k": "\x01"}))
     body["input"] = {"a": "by hand"}
-    example = example_of(DatasetItem.model_validate(body))
+    example = example_from_item(DatasetItem.model_validate(body))
     assert example.inputs == {"a": "by hand"}
     assert example.metadata == {"k": "\x01"}
 
@@ -117,7 +117,7 @@ async def test_an_item_that_a_person_archived_is_not_read(
     langfuse: LangfuseBackend, server: LangfuseServer
 ) -> None:
     """What was put away in Langfuse's pages is out of the suite."""
-    async with langfuse.opened() as platform:
+    async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, [case(1), case(2)])
         server.items[id_of("case-2")]["status"] = "ARCHIVED"
@@ -126,7 +126,7 @@ async def test_an_item_that_a_person_archived_is_not_read(
 
 async def test_an_item_of_another_dataset_is_left_alone(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
     """Ids are the project's in Langfuse: removing from one dataset touches no other, and writing says so."""
-    async with langfuse.opened() as platform:
+    async with langfuse.connect() as platform:
         first, second = [await platform.datasets.create(name, "", {}) for name in ("first", "second")]
         await platform.datasets.push(first, [case(1)])
         await platform.datasets.delete(second, [id_of("case-1")])
@@ -137,7 +137,7 @@ async def test_an_item_of_another_dataset_is_left_alone(langfuse: LangfuseBacken
 
 async def test_a_dataset_that_changes_while_it_is_read_is_an_error(langfuse: LangfuseBackend) -> None:
     """Pages that would shift are not taken for the whole."""
-    async with langfuse.opened() as platform:
+    async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, [case(number) for number in range(150)])
         with pytest.raises(SourceUnavailable, match="it changed while it was read: read it again"):
@@ -154,7 +154,7 @@ async def read_while_it_grows(platform: Platform, dataset: Dataset) -> None:
 
 async def test_a_tag_is_the_moment_of_the_state_it_names(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
     """A tag is a moment of Langfuse's own clock, after the last change and before the next one."""
-    async with langfuse.opened() as platform:
+    async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {"suite": "golden"})
         await platform.datasets.push(dataset, [case(1)])
         await platform.datasets.tag(dataset, "suite-aaaa")
@@ -168,7 +168,7 @@ async def test_a_row_carries_what_langfuse_makes_an_experiment_of(
     langfuse: LangfuseBackend, server: LangfuseServer
 ) -> None:
     """Each row is one span with experiment, dataset, item and metadata, apart from traffic, its failure marked."""
-    async with langfuse.opened() as platform:
+    async with langfuse.connect() as platform:
         url = await an_experiment(platform, 0.5)
     spans = server.attributes()
     identity = url.rpartition("=")[2]
@@ -188,7 +188,7 @@ async def test_a_row_carries_what_langfuse_makes_an_experiment_of(
 async def test_a_case_asked_again_is_in_the_same_trace(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
     """An item has one trace in an experiment: what a case was asked again lies below the first, with its own scores."""
     rows = [row(0).model_copy(update={"repeat": repeat}) for repeat in range(3)]
-    async with langfuse.opened() as platform:
+    async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.experiments.write(await platform.experiments.start(dataset, "run-1", {"commit": None}), rows)
     spans = list(server.spans.values())
@@ -204,7 +204,7 @@ async def test_scores_that_fail_alone_are_written_again_alone(
 ) -> None:
     """Of a batch the scores that Langfuse could not take now are sent again, until all are there."""
     server.score_fates["factual"] = [503, 201, 429, 500]
-    async with langfuse.opened() as platform:
+    async with langfuse.connect() as platform:
         await an_experiment(platform, 0.5)
     assert len(server.scores) == len(langfuse.scores()) > ROWS
     assert len([path for _method, path in server.requests if path.endswith("/ingestion")]) > 1
@@ -213,7 +213,7 @@ async def test_scores_that_fail_alone_are_written_again_alone(
 async def test_a_score_that_langfuse_refuses_is_named(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
     """A score that will never be taken is an error with its name, though the batch was answered 207."""
     server.score_fates["note"] = [400]
-    async with langfuse.opened() as platform:
+    async with langfuse.connect() as platform:
         with pytest.raises(SourceUnavailable, match="writing score 'note': HTTP 400"):
             await an_experiment(platform, 0.5)
 
@@ -221,7 +221,7 @@ async def test_a_score_that_langfuse_refuses_is_named(langfuse: LangfuseBackend,
 async def test_large_rows_are_sent_in_several_requests(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
     """No request is larger than Langfuse takes: rows of half a megabyte go two at a time."""
     rows = [row(number).model_copy(update={"inputs": {"text": "x" * 450_000}}) for number in range(9)]
-    async with langfuse.opened() as platform:
+    async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.experiments.write(await platform.experiments.start(dataset, "run-1", {}), rows)
     assert len([path for _method, path in server.requests if path.endswith("/traces")]) == 5
@@ -233,7 +233,7 @@ async def test_an_older_langfuse_has_datasets_and_no_experiments(
 ) -> None:
     """With version 3 datasets work; an experiment and a trace say which version they need, and write nothing."""
     server.version = "3.172.1"
-    async with langfuse.opened() as platform:
+    async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, [case(1)])
         with pytest.raises(ConfigError, match=r"version 3\.172\.1; an experiment needs version 4"):
@@ -268,7 +268,7 @@ async def test_a_trace_is_read_until_two_readings_agree(
 ) -> None:
     """A trace that is still coming in is not taken for whole, and one that never ends is marked so."""
     langfuse.server.observations["t1"], langfuse.server.late = stored, list(late)
-    async with langfuse.opened() as platform:
+    async with langfuse.connect() as platform:
         trace = await platform.traces.read("t1")
     assert trace is not None
     assert (len(trace.runs), trace.complete) == read
@@ -282,7 +282,7 @@ async def test_the_steps_and_the_reply_of_a_trace_are_read(langfuse: LangfuseBac
     root |= {"type": "AGENT", "name": "bot", "input": json.dumps(question), "output": json.dumps(reply)}
     part |= {"type": "TOOL", "name": "search", "input": "24", "output": None, "usageDetails": {"total": 7}}
     langfuse.server.observations["t1"] = [root, part]
-    async with langfuse.opened() as platform:
+    async with langfuse.connect() as platform:
         trace = await platform.traces.read("t1")
     assert trace is not None
     path = read_trace(trace.runs)
@@ -295,7 +295,7 @@ async def test_the_steps_and_the_reply_of_a_trace_are_read(langfuse: LangfuseBac
 
 async def test_a_trace_that_is_not_there_is_none(langfuse: LangfuseBackend) -> None:
     """Where two readings find nothing, there is no trace."""
-    async with langfuse.opened() as platform:
+    async with langfuse.connect() as platform:
         assert await platform.traces.read("t9") is None
 
 
@@ -306,7 +306,7 @@ async def test_a_pause_is_as_long_as_langfuse_asks(langfuse: LangfuseBackend, se
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
 
-    async with langfuse.opened(pause) as platform:
+    async with langfuse.connect(pause) as platform:
         server.fates = chain(["429 after 41", "429", "503"], repeat("ok"))
         assert await platform.datasets.find("golden") is None
     assert pauses == [41, 2, 4]
@@ -314,6 +314,6 @@ async def test_a_pause_is_as_long_as_langfuse_asks(langfuse: LangfuseBackend, se
 
 def test_an_example_needs_no_extra_where_langfuse_holds_it_as_it_is() -> None:
     """The metadata that people see has one key of ours, with what Langfuse has no place for."""
-    metadata = item_of("golden", case(1, metadata={"severity": 3}))["metadata"]
+    metadata = item_from_example("golden", case(1, metadata={"severity": 3}))["metadata"]
     assert metadata == {"severity": 3, "_lookout": {"splits": '["train"]', "no_trace": True}}
-    assert item_of("golden", Example(id="a", inputs={}))["status"] == "ACTIVE"
+    assert item_from_example("golden", Example(id="a", inputs={}))["status"] == "ACTIVE"

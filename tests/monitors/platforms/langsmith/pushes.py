@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 
 from flows.goldset.datasets import compare_dataset, push_plan, push_suite
 from monitors.errors import SourceUnavailable
-from monitors.goldset.examples import case_in, our_id
+from monitors.goldset.examples import case_from_example, find_case_id
 from monitors.goldset.lines import Unusable
-from monitors.goldset.load import suite_of
+from monitors.goldset.load import build_suite
 from monitors.platforms.langsmith.client import LangSmithAccess, LangSmithClient
 from monitors.platforms.langsmith.datasets import LangSmithDatasets
 from monitors.platforms.platform import Example
@@ -32,7 +32,7 @@ async def opened(server: LangSmithDatasetServer, attempts: int = 3) -> AsyncGene
     access = LangSmithAccess(
         project="bot", api_url=server.url, key_env="LANGSMITH_API_KEY", request_deadline_s=20, attempts=attempts
     )
-    async with LangSmithClient.opened(access, KEY, no_pause) as client:
+    async with LangSmithClient.connect(access, KEY, no_pause) as client:
         yield LangSmithDatasets(client)
 
 
@@ -40,7 +40,7 @@ async def push(
     server: LangSmithDatasetServer, cases: Sequence[GoldCase], *, overwrite: bool = False, prune: bool = False
 ) -> int:
     """What the command does once the person has said yes; how many entries were written or deleted."""
-    suite = suite_of(list(cases), name="waiting", source="suite.jsonl")
+    suite = build_suite(list(cases), name="waiting", source="suite.jsonl")
     async with opened(server) as datasets:
         compared = await compare_dataset(datasets, NAME, suite.cases, lambda _count: None)
         plan = push_plan(compared.diff, suite.cases, overwrite=overwrite, prune=prune)
@@ -59,8 +59,8 @@ async def entries(server: LangSmithDatasetServer) -> list[Example]:
 async def cases_there(server: LangSmithDatasetServer) -> dict[str, GoldCase | Unusable]:
     """The cases of the dataset by their ids. Raises where one is held twice."""
     held = await entries(server)
-    assert len({our_id(entry) for entry in held}) == len(held), "a case is there twice"
-    return {str(our_id(entry)): case_in(entry) for entry in held}
+    assert len({find_case_id(entry) for entry in held}) == len(held), "a case is there twice"
+    return {str(find_case_id(entry)): case_from_example(entry) for entry in held}
 
 
 def plans(count: int) -> list[GoldCase]:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from monitors.errors import SourceUnavailable
-from monitors.platforms.langsmith.experiments import run_id_of
-from monitors.platforms.langsmith.project import opened_langsmith
+from monitors.platforms.langsmith.experiments import make_run_id
+from monitors.platforms.langsmith.project import open_langsmith
 from monitors.platforms.platform import Dataset, Experiment, ExperimentRow, Score
 from monitors.platforms.settings import LangSmithSettings
 from tests.servers.langsmith_datasets import TENANT
@@ -71,7 +71,7 @@ async def write(
 ) -> Experiment:
     """Open LangSmith anew and write a whole experiment, as a new process does."""
     settings = LangSmithSettings(api_url=server.url)
-    async with opened_langsmith(settings, KEY, sleep or Waits()) as platform:
+    async with open_langsmith(settings, KEY, sleep or Waits()) as platform:
         experiment = await platform.experiments.start(dataset, "run-1", ABOUT)
         await platform.experiments.write(experiment, rows)
         await platform.experiments.finish(experiment)
@@ -88,7 +88,7 @@ async def test_an_experiment_is_a_project_on_its_dataset_with_a_root_run_for_eac
     assert datetime.fromisoformat(project["end_time"]) == NOON + timedelta(seconds=4)
     place = f"http://localhost/o/{TENANT}/datasets/{GOLD.id}/compare"
     assert experiment.url == f"{place}?selectedSessions={experiment.id}"
-    right, silent = (server.runs[run_id_of(experiment.id, f"case-{number}", 0)] for number in (1, 2))
+    right, silent = (server.runs[make_run_id(experiment.id, f"case-{number}", 0)] for number in (1, 2))
     assert right["reference_example_id"] == row(1).example_id
     assert (right["outputs"], right["error"]) == ({"answer": "24 months"}, None)
     assert right["trace_id"] == right["id"]
@@ -108,7 +108,7 @@ async def test_written_again_nothing_is_there_twice_and_what_changed_replaces(
     first = await write(server, [row(1), row(2, error="timeout"), row(1, repeat=1)])
     second = await write(server, [row(1), row(2, value=0.0), row(1, repeat=1)])
     assert (first, len(server.projects), len(server.runs), len(server.feedback)) == (second, 1, 3, 6)
-    answered = server.runs[run_id_of(first.id, "case-2", 0)]
+    answered = server.runs[make_run_id(first.id, "case-2", 0)]
     assert (answered["outputs"], answered["error"]) == ({"answer": "24 months"}, None)
     assert server.scores(answered["id"]) == {"lookout_correct": 0, "lookout_factual": 0}
 
@@ -134,7 +134,7 @@ LIMITS = [
 async def test_a_limit_is_waited_for_as_long_as_it_asks_and_never_without_end(
     server: LangSmithExperimentServer, path: str, headers: dict[str, str], waits: list[float], problem: str
 ) -> None:
-    server.troubles = [(path, 429, headers)]
+    server.faults = [(path, 429, headers)]
     sleep = Waits()
     if problem:
         with pytest.raises(SourceUnavailable, match=problem):
@@ -146,7 +146,7 @@ async def test_a_limit_is_waited_for_as_long_as_it_asks_and_never_without_end(
 
 
 async def test_what_a_server_cannot_do_is_said_at_once(server: LangSmithExperimentServer) -> None:
-    server.troubles = [("/runs", 501, {})]
+    server.faults = [("/runs", 501, {})]
     sleep = Waits()
     with pytest.raises(SourceUnavailable, match="writing case case-1: HTTP 501"):
         await write(server, [row(1)], sleep=sleep)

@@ -10,7 +10,7 @@ import pytest
 
 from monitors.errors import ConfigError
 from monitors.facts.agent_trace import read_trace
-from monitors.platforms.langsmith.traces import TraceAddress, opened_traces, trace_address
+from monitors.platforms.langsmith.traces import TraceAddress, open_traces, parse_trace_address
 from monitors.platforms.settings import TracingSettings
 from tests.servers.langsmith import PRODUCTION, PROJECT, LangSmithServer
 
@@ -75,12 +75,12 @@ ADDRESSES = [
 
 @pytest.mark.parametrize(("written", "found"), ADDRESSES)
 def test_an_address_says_which_trace_it_is(written: str, found: TraceAddress) -> None:
-    assert trace_address(written) == found
+    assert parse_trace_address(written) == found
 
 
 async def test_a_whole_trace_is_read_however_many_pages(server: LangSmithServer) -> None:
     server.trees[TRACE] = tree(PROJECT, tools=250)
-    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+    async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
         runs = await traces.runs(PAGE.format(PROJECT, TRACE))
     path = read_trace(runs)
     assert path is not None
@@ -90,7 +90,7 @@ async def test_a_whole_trace_is_read_however_many_pages(server: LangSmithServer)
 
 async def test_a_trace_that_comes_late_is_waited_for_and_a_missing_one_is_none(server: LangSmithServer) -> None:
     server.late = 3
-    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+    async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
         assert len(await traces.runs(TRACE)) == 3
         assert await traces.runs(str(uuid.UUID(int=7))) == []
         assert await traces.runs("no address") == []
@@ -117,7 +117,7 @@ async def test_a_trace_that_comes_in_parts_counts_only_when_two_readings_agree(
     if root == "first":
         server.trees[TRACE].reverse()
     server.portions = list(portions)
-    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+    async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
         assert len(await traces.runs(TRACE)) == (counted or 0)
         server.portions = list(portions)
         read = await traces.read(TRACE)
@@ -129,15 +129,15 @@ async def test_a_trace_that_comes_in_parts_counts_only_when_two_readings_agree(
 
 async def test_a_root_that_has_not_ended_is_not_complete(server: LangSmithServer) -> None:
     server.trees[TRACE][0] |= {"end_time": None}
-    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+    async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
         read = await traces.read(TRACE)
     assert read is not None
     assert not read.complete
 
 
 async def test_a_server_that_is_not_there_any_more_costs_the_steps_alone(server: LangSmithServer) -> None:
-    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
-        server.troubles["/api/v2/runs/query"] = [500] * 1000
+    async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+        server.faults["/api/v2/runs/query"] = [500] * 1000
         assert await traces.runs(TRACE) == []
 
 
@@ -145,7 +145,7 @@ async def test_a_server_that_is_not_there_any_more_costs_the_steps_alone(server:
 async def test_a_trace_in_production_is_found_by_its_address(server: LangSmithServer, *, seen: bool) -> None:
     if seen:
         server.projects["agent-prod"] = str(PRODUCTION)
-    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+    async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
         await traces.check(PAGE.format(PROJECT, TRACE))
         await traces.check(TRACE)  # it does not say where it lies
         words = "langsmith.production_project" if seen else "a project that is not langsmith.project"
@@ -156,7 +156,7 @@ async def test_a_trace_in_production_is_found_by_its_address(server: LangSmithSe
 async def test_a_trace_in_production_is_found_by_its_id(server: LangSmithServer) -> None:
     server.projects["agent-prod"] = str(PRODUCTION)
     server.trees[TRACE] = tree(PRODUCTION)
-    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+    async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
         with pytest.raises(ConfigError, match=r"lies in langsmith\.production_project"):
             await traces.runs(TRACE)
 
@@ -177,12 +177,12 @@ async def test_what_cannot_be_checked_is_refused(
     server: LangSmithServer, changes: dict[str, str], environment: dict[str, str], words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words):
-        async with opened_traces(tracing(server, **changes), environment, no_pause):
+        async with open_traces(tracing(server, **changes), environment, no_pause):
             pass
 
 
 async def test_two_names_of_one_project_are_refused(server: LangSmithServer) -> None:
     server.projects["agent-prod"] = str(PROJECT)
     with pytest.raises(ConfigError, match="lead to one project"):
-        async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause):
+        async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause):
             pass

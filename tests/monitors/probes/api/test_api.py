@@ -23,9 +23,9 @@ from monitors.errors import (
     ProbeError,
     Unreachable,
 )
-from monitors.probes.api.driver import filled
-from monitors.probes.api.gradio import message_text
-from monitors.probes.choose import driver_for
+from monitors.probes.api.driver import fill_template
+from monitors.probes.api.gradio import extract_message_text
+from monitors.probes.choose import build_driver
 from monitors.probes.driver import ChatDriver
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame
@@ -47,7 +47,7 @@ def asking(
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """A driver as the configuration makes it."""
     settings = ProbeSettings.model_validate({"driver": driver, "api": api or {}, **changes})
-    return driver_for(address, settings, run_folder=Path("unused"), clock=Ticking())
+    return build_driver(address, settings, run_folder=Path("unused"), clock=Ticking())
 
 
 async def test_json_gives_text_citations_path_and_latency(zoo: str) -> None:
@@ -145,7 +145,7 @@ async def test_an_unknown_driver_names_those_there_are() -> None:
 @given(st.text())
 def test_no_question_breaks_out_of_the_request(question: str) -> None:
     template = {"messages": [{"role": "user", "content": "Q: {question}"}], "n": 3}
-    assert filled(template, question, [], "c") == {
+    assert fill_template(template, question, [], "c") == {
         "messages": [{"role": "user", "content": f"Q: {question}"}],
         "n": 3,
     }
@@ -201,4 +201,4 @@ SHAPES = [
 
 @pytest.mark.parametrize(("data", "text"), SHAPES)
 def test_what_a_chat_function_returns_has_one_text(data: Any, text: str) -> None:
-    assert message_text(data) == text
+    assert extract_message_text(data) == text

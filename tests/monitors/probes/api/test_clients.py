@@ -32,10 +32,10 @@ async def test_a_client_is_lent_again_with_its_connection_and_headers_but_withou
     sent = RequestHeaders(key="probe.headers", values={"X-Key": "k"})
     with Remembering() as server:
         clients = Clients(ProbeSettings(), sent, server.url)
-        async with clients.one() as first:
+        async with clients.lend() as first:
             seen = (await first.get(server.url)).json()
             again = (await first.get(server.url)).json()
-        async with clients.one() as second:
+        async with clients.lend() as second:
             other = (await second.get(server.url)).json()
         await clients.aclose()
     assert (seen["cookie"], again["cookie"], other["cookie"]) == (None, "the first one", None)
@@ -47,10 +47,10 @@ async def test_a_client_is_lent_again_with_its_connection_and_headers_but_withou
 async def test_conversations_at_once_have_a_client_each_and_a_failed_one_is_closed() -> None:
     clients = Clients(ProbeSettings(), NO_HEADERS, "http://127.0.0.1")
     with pytest.raises(httpx.ReadError):
-        async with clients.one() as failed:
+        async with clients.lend() as failed:
             raise httpx.ReadError("broke off")
     assert failed.is_closed
-    async with clients.one() as one, clients.one() as other:
+    async with clients.lend() as one, clients.lend() as other:
         assert one is not other
         assert not one.is_closed
     await clients.aclose()

@@ -19,7 +19,13 @@ import pytest
 from monitors.errors import BrowserLost
 from monitors.probes.address_guard import AddressGuard
 from monitors.probes.browser import processes
-from monitors.probes.browser.chromium import AS_ROOT, NO_SANDBOX, Chromium, guarded, system_chromium
+from monitors.probes.browser.chromium import (
+    WARNING_ROOT,
+    WARNING_NO_SANDBOX,
+    Chromium,
+    build_context_options,
+    find_system_chromium,
+)
 from monitors.probes.browser.inpage import script
 from monitors.probes.browser.network import body_of, pushes
 from monitors.probes.browser.processes import BrowserWatch, Limits, Process
@@ -216,7 +222,7 @@ async def test_uncaught_errors_and_workers_are_bounded():
 async def test_root_has_no_sandbox_and_is_told_so(caplog):
     async with Chromium(browser_path=os.environ.get("CHROMIUM_PATH")) as chromium:
         await chromium.browser()
-        assert (chromium.unsandboxed == AS_ROOT) is (os.geteuid() == 0)
+        assert (chromium.unsandboxed == WARNING_ROOT) is (os.geteuid() == 0)
 
 
 @pytest.mark.browser
@@ -225,7 +231,7 @@ async def test_what_the_network_brings_is_taken_up_to_a_bound():
         guard = AddressGuard((address_of(server),), private_network=False)
         proxy = await GuardedProxy(guard).start()
         async with Chromium(browser_path=os.environ.get("CHROMIUM_PATH")) as chromium:
-            context = await (await chromium.browser()).new_context(**guarded(proxy))
+            context = await (await chromium.browser()).new_context(**build_context_options(proxy))
             await context.add_init_script(script())
             page = await context.new_page()
             await page.goto(address_of(server))
@@ -303,7 +309,7 @@ exec setpriv --reuid=nobody --clear-groups "{chromium}" "$@"
 
 def browser_of_a_user(folder: Path) -> str:
     """The browser, started by a user without rights."""
-    chromium = os.environ.get("CHROMIUM_PATH") or system_chromium()
+    chromium = os.environ.get("CHROMIUM_PATH") or find_system_chromium()
     if chromium is None or (os.geteuid() == 0 and shutil.which("setpriv") is None):
         pytest.skip("no browser that a user without rights could start")
     if os.geteuid() != 0:
@@ -344,4 +350,4 @@ async def test_where_the_system_allows_no_sandbox_the_browser_starts_and_it_is_s
     chromium.unsandboxed = ""
     async with chromium:
         assert (await chromium.browser()).is_connected()
-    assert chromium.unsandboxed == NO_SANDBOX
+    assert chromium.unsandboxed == WARNING_NO_SANDBOX

@@ -6,9 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from deployments.up.guard import descendants
+from deployments.up.guard import find_descendants
 from monitors.errors import BrowserLost, BrowserMissing, ConfigError
-from monitors.probes.browser.chromium import Chromium, checked_path, closed, system_chromium, within
+from monitors.probes.browser.chromium import (
+    Chromium,
+    check_browser_path,
+    close_within_deadline,
+    find_system_chromium,
+    run_within_deadline,
+)
 from monitors.probes.browser.discover import PROFILES, profile_named
 from monitors.probes.settings import Selectors
 
@@ -23,23 +29,23 @@ def executable(path: Path) -> str:
 def test_the_headless_shell_is_preferred(tmp_path: Path) -> None:
     executable(tmp_path / "chromium")
     shell = executable(tmp_path / "chromium-headless-shell")
-    assert system_chromium(str(tmp_path)) == shell
+    assert find_system_chromium(str(tmp_path)) == shell
 
 
 def test_an_empty_machine_has_none(tmp_path: Path) -> None:
-    assert system_chromium(str(tmp_path)) is None
+    assert find_system_chromium(str(tmp_path)) is None
 
 
 def test_a_configured_browser_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(BrowserMissing, match=r"CHROMIUM_PATH.*nowhere.*no such file.*lookout browser install"):
-        checked_path(str(tmp_path / "nowhere"))
+        check_browser_path(str(tmp_path / "nowhere"))
 
 
 def test_a_configured_browser_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     plain = tmp_path / "chromium"
     plain.write_text("")
     with pytest.raises(BrowserMissing, match="not executable"):
-        checked_path(str(plain))
+        check_browser_path(str(plain))
 
 
 async def test_a_browser_that_does_not_start_is_lost(tmp_path: Path) -> None:
@@ -84,15 +90,15 @@ async def test_a_start_that_is_cancelled_leaves_no_driver_behind(browser_path) -
 
 def drivers() -> set[int]:
     """Playwright's driver processes below this one that have not ended."""
-    commands = {pid: Path(f"/proc/{pid}/cmdline") for pid in descendants(os.getpid())}
+    commands = {pid: Path(f"/proc/{pid}/cmdline") for pid in find_descendants(os.getpid())}
     return {pid for pid, command in commands.items() if command.exists() and b"run-driver" in command.read_bytes()}
 
 
 async def test_f61_what_hangs_is_cut_at_its_own_deadline() -> None:
     forever = asyncio.Event()
-    assert not await closed(forever.wait(), 0.01)
+    assert not await close_within_deadline(forever.wait(), 0.01)
     with pytest.raises(BrowserLost, match="closing hung"):
-        await within(0.01, forever.wait(), "closing")
+        await run_within_deadline(0.01, forever.wait(), "closing")
 
 
 @pytest.mark.browser

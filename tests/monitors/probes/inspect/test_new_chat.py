@@ -96,8 +96,8 @@ async def test_a_bot_s_memory_shows_what_the_button_does(
 
 @pytest.mark.whole_only
 async def test_where_pages_are_kept_already_nothing_is_tried(bots: str, settings: ProbeSettings) -> None:
-    kept = settings.model_copy(update={"isolation": Isolation.NEW_CHAT})
-    assert (await try_page(f"{bots}/begins_anew", kept, questions=["Hello?"])).new_chat is None
+    isolated = settings.model_copy(update={"isolation": Isolation.NEW_CHAT})
+    assert (await try_page(f"{bots}/begins_anew", isolated, questions=["Hello?"])).new_chat is None
 
 
 def printed(found: NewChat | None) -> str:

@@ -23,7 +23,7 @@ from monitors.errors import (
     ProbeError,
     Unreachable,
 )
-from monitors.probes.choose import driver_for
+from monitors.probes.choose import build_driver
 from monitors.probes.driver import ChatDriver
 from monitors.probes.settings import JobSettings, ProbeSettings
 from monitors.records.base import Blame
@@ -61,7 +61,7 @@ def asking(
     """A driver as the configuration makes it."""
     settings = ProbeSettings.model_validate({"driver": "job", "job": JOB | job})
     headers = headers_of({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
-    return driver_for(jobs.url + path, settings, run_folder=folder, clock=clock or Ticking(), headers=headers)
+    return build_driver(jobs.url + path, settings, run_folder=folder, clock=clock or Ticking(), headers=headers)
 
 
 async def test_the_report_comes_with_what_led_to_it(jobs: Jobs, tmp_path: Path) -> None:
@@ -226,25 +226,25 @@ async def test_f90_what_was_asked_is_noted_for_its_owner_alone(jobs: Jobs, tmp_p
 
 
 async def test_a_run_of_jobs_keeps_failures_apart_from_answers(jobs: Jobs, tmp_path: Path) -> None:
-    kept: dict[str, Exchange | NoAnswer] = {}
+    results: dict[str, Exchange | NoAnswer] = {}
 
     async def keep(one: Any, result: Any) -> None:
-        kept[one.id] = result
+        results[one.id] = result
 
     settings = ProbeSettings.model_validate({"driver": "job", "job": JOB, "retry_pause_s": 0})
     questions = [*(f"q{number}" for number in range(12)), "fails", "lost"]
     cases = [case(f"c{number}", turns=(question,)) for number, question in enumerate(questions)]
-    make = driver_for(f"{jobs.url}/jobs", settings, run_folder=tmp_path, clock=Ticking())
+    make = build_driver(f"{jobs.url}/jobs", settings, run_folder=tmp_path, clock=Ticking())
     async with make as driver:
         await probe_cases(
             driver, cases, run_id="r", settings=settings, clock=Ticking(), concurrency=4, on_result=keep
         )
     for one in cases[:12]:
-        result = kept[one.id]
+        result = results[one.id]
         assert isinstance(result, Exchange)
         assert result.visible_text == report_on(one.turns[0])
     for name in ("c12", "c13"):
-        result = kept[name]
+        result = results[name]
         assert isinstance(result, NoAnswer)
         assert result.blame is Blame.APP
         assert len(result.failed_attempts) == 1

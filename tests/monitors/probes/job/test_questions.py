@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from monitors.errors import AnswerIncomplete, AnswerTimeout, PageNotUnderstood, Unreachable
-from monitors.probes.choose import driver_for
+from monitors.probes.choose import build_driver
 from monitors.probes.driver import ChatDriver
 from monitors.probes.settings import JobSettings, ProbeSettings
 from monitors.request_headers import headers_of
@@ -43,7 +43,7 @@ def asking(jobs: Jobs, folder: Path, **job: Any) -> AbstractAsyncContextManager[
     """A driver as the configuration makes it, with an answer of the suite's to the second question."""
     settings = ProbeSettings.model_validate({"driver": "job", "job": JOB | job})
     headers = headers_of({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
-    return driver_for(
+    return build_driver(
         jobs.url + "/jobs",
         settings,
         run_folder=folder,

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from monitors.errors import AccessDenied, AppErrorShown, OldJob, PageNotUnderstood
 from monitors.facts.triage_report import read_report
-from monitors.probes.choose import driver_for
+from monitors.probes.choose import build_driver
 from monitors.probes.driver import ChatDriver
-from monitors.probes.job.report import request_for, without_graphql_errors
+from monitors.probes.job.report import build_report_request, raise_on_graphql_errors
 from monitors.probes.job.watch import AgentJob
 from monitors.probes.settings import JobSettings, ProbeSettings
 from monitors.records.base import Blame
@@ -56,7 +56,7 @@ def asking(agent: TriageAgent, folder: Path, **job: Any) -> AbstractAsyncContext
     """A driver as the configuration makes it."""
     settings = ProbeSettings.model_validate({"driver": "job", "job": JOB | job})
     headers = headers_of({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
-    return driver_for(f"{agent.url}/jobs", settings, run_folder=folder, clock=Ticking(), headers=headers)
+    return build_driver(f"{agent.url}/jobs", settings, run_folder=folder, clock=Ticking(), headers=headers)
 
 
 BY_VARIABLES = (
@@ -111,16 +111,16 @@ async def test_an_error_inside_the_app_is_tried_again(agent: TriageAgent, tmp_pa
 def test_an_id_cannot_end_the_string_it_stands_in() -> None:
     job = AgentJob(JobSettings.model_validate(JOB), "http://app/jobs", job='x") { secret } #')
     query = '{ job(jobId: "%s") {severity} }'
-    request = request_for(json.dumps({"query": query % "{job}", "id": "{job}"}), job)
+    request = build_report_request(json.dumps({"query": query % "{job}", "id": "{job}"}), job)
     assert request == {"query": query % job.job.replace('"', '\\"'), "id": job.job}
 
 
 def test_graphql_says_that_a_key_is_missing() -> None:
     said = '{"data": null, "errors": [{"message": "log in", "extensions": {"code": "UNAUTHENTICATED"}}]}'
     with pytest.raises(AccessDenied, match="log in"):
-        without_graphql_errors(said)
+        raise_on_graphql_errors(said)
     for plain in ('{"data": {"job": {}}, "errors": []}', '{"errors": "none"}', "# Report", "[1]"):
-        assert without_graphql_errors(plain) == plain
+        assert raise_on_graphql_errors(plain) == plain
 
 
 async def test_a_service_that_is_busy_is_waited_for(agent: TriageAgent, tmp_path: Path) -> None:

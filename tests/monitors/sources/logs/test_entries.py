@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from monitors.records.logs import HallucinationEntry, QuarantinedLine, QuarantineReason
 from monitors.sources.logs import entries
-from monitors.sources.logs.entries import is_whole_entry, line_id, read_line
+from monitors.sources.logs.entries import compute_line_id, is_whole_entry, parse_line
 from monitors.sources.logs.settings import LogFields
 from monitors.sources.logs.tail import LogLine
 
@@ -22,7 +22,7 @@ def line(raw: bytes, *, offset: int = 0) -> LogLine:
 
 
 def read(raw: bytes) -> HallucinationEntry:
-    entry = read_line("bot", line(raw))
+    entry = parse_line("bot", line(raw))
     assert isinstance(entry, HallucinationEntry)
     return entry
 
@@ -85,7 +85,7 @@ def test_common_shapes_need_no_mapping(value):
 def test_paths_can_be_named_and_what_they_do_not_name_is_kept():
     value = {"q": ["First?", "Second?"], "out": {"text": "No.", "model": "m"}, "flags": "no_source", "reason": "x"}
     fields = LogFields.model_validate({"user_text": "q", "blocked_reply": "out.text", "reasons": "flags"})
-    entry = read_line("bot", line(json.dumps(value).encode()), fields)
+    entry = parse_line("bot", line(json.dumps(value).encode()), fields)
     assert isinstance(entry, HallucinationEntry)
     assert entry.reply.user_text == "First?\n\nSecond?"
     assert (entry.reply.blocked_reply, entry.reply.reasons) == ("No.", ("no_source",))
@@ -120,20 +120,20 @@ def test_times_are_utc(written, at):
 
 def test_a_long_line_goes_aside_by_its_length_alone():
     cut = line(b'{"user_text": "x')._replace(length=9_000_000)
-    aside = read_line("bot", cut)
+    aside = parse_line("bot", cut)
     assert isinstance(aside, QuarantinedLine)
     assert (aside.reason, aside.length) == (QuarantineReason.TOO_LONG, 9_000_000)
 
 
 def test_what_goes_aside_does_not_quote_the_line():
-    aside = read_line("bot", line(b'{"user_text": "my PAN is ABCPE1234F'))
+    aside = parse_line("bot", line(b'{"user_text": "my PAN is ABCPE1234F'))
     assert isinstance(aside, QuarantinedLine)
     assert "ABCPE1234F" not in aside.model_dump_json()
 
 
 @given(strategies.binary(max_size=200))
 def test_any_bytes_are_an_entry_a_line_aside_or_blank(raw):
-    found = read_line("bot", line(raw))
+    found = parse_line("bot", line(raw))
     assert found is not None or not raw.strip(b" \t\r\n\0").removeprefix(b"\xef\xbb\xbf").strip(b" \t\r\n\0")
     if found is not None:
         assert type(found).model_validate_json(found.model_dump_json()) == found
@@ -164,7 +164,7 @@ ALIASES = strategies.sampled_from(["ts", "time", "user_text", "question", "reaso
 def test_an_entry_in_the_usual_form_is_read_as_any_other(value):
     """The short way, which most entries take, comes to what the search through all names comes to."""
     raw = json.dumps(value)
-    usual, searched = (way(from_json(raw), LogFields()) for way in (entries._reply, entries._searched))
+    usual, searched = (way(from_json(raw), LogFields()) for way in (entries._build_reply, entries._search_fields))
     assert usual == searched
 
 
@@ -176,6 +176,6 @@ def test_a_part_of_an_object_is_never_whole(value, cut):
 
 def test_the_id_tells_places_and_texts_apart():
     first, elsewhere = line(b"{}"), line(b"{}", offset=3)
-    assert line_id(first) != line_id(elsewhere)
-    assert line_id(first) != line_id(line(b"{ }"))
-    assert line_id(first) == line_id(line(b"{}"))
+    assert compute_line_id(first) != compute_line_id(elsewhere)
+    assert compute_line_id(first) != compute_line_id(line(b"{ }"))
+    assert compute_line_id(first) == compute_line_id(line(b"{}"))

@@ -6,7 +6,7 @@ import pytest
 
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.records.logs import LogWarningKind
-from monitors.sources.logs.files import RemoteLog, hub_url, remote_log
+from monitors.sources.logs.files import RemoteLog, build_hub_url, build_remote_log
 from tests.monitors.sources.logs_on_disk import NAME, Reader, WrittenLog, entry
 from tests.servers.ranges import RangeServer
 
@@ -100,10 +100,10 @@ def test_a_server_that_misbehaves_loses_nothing(log, server, fault, said):
 def test_a_server_that_is_away_is_said_by_its_host_alone(tmp_path):
     with RangeServer(tmp_path) as server:
         reader = reader_of(server, TOKEN)
-    with pytest.raises(SourceUnavailable) as told:
+    with pytest.raises(SourceUnavailable) as error:
         reader.look()
-    assert "127.0.0.1" in str(told.value)
-    assert TOKEN not in str(told.value)
+    assert "127.0.0.1" in str(error.value)
+    assert TOKEN not in str(error.value)
 
 
 def test_the_token_opens_the_log_and_goes_nowhere_else(log, tmp_path):
@@ -123,14 +123,18 @@ def test_a_file_of_the_hub_is_read_at_its_endpoint_with_its_token(log, tmp_path)
     log.append(entry(1))
     with RangeServer(tmp_path, token=TOKEN) as hub:
         reader = Reader(log.path)
-        reader.place = remote_log(f"hf://datasets/someone/logs/{NAME}", {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN})
+        reader.place = build_remote_log(
+            f"hf://datasets/someone/logs/{NAME}", {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN}
+        )
         reader.look()
         assert reader.numbers == [1]
 
 
 def test_where_a_hub_file_lies():
-    assert hub_url("hf://datasets/a/b/x/y.jsonl") == "https://huggingface.co/datasets/a/b/resolve/main/x/y.jsonl"
-    assert hub_url("hf://spaces/a/b@dev/y.jsonl") == "https://huggingface.co/spaces/a/b/resolve/dev/y.jsonl"
-    assert hub_url("hf://a/b/y.jsonl", "http://127.0.0.1:1/") == "http://127.0.0.1:1/a/b/resolve/main/y.jsonl"
+    assert (
+        build_hub_url("hf://datasets/a/b/x/y.jsonl") == "https://huggingface.co/datasets/a/b/resolve/main/x/y.jsonl"
+    )
+    assert build_hub_url("hf://spaces/a/b@dev/y.jsonl") == "https://huggingface.co/spaces/a/b/resolve/dev/y.jsonl"
+    assert build_hub_url("hf://a/b/y.jsonl", "http://127.0.0.1:1/") == "http://127.0.0.1:1/a/b/resolve/main/y.jsonl"
     with pytest.raises(ConfigError, match="hf://datasets/owner/name"):
-        hub_url("hf://datasets/a")
+        build_hub_url("hf://datasets/a")

@@ -22,10 +22,12 @@ turns = st.sampled_from([BY_RISK, BY_SPREAD])
 
 @given(claims, st.integers(0, 200), st.integers(1, 5), turns)
 def test_the_number_is_kept_and_every_stratum_has_its_minimum(asked, budget, minimum, by):
-    drawn = allocate(asked, budget, minimum, by)
+    sample_sizes = allocate(asked, budget, minimum, by)
     least = [min(minimum, claim.conversations) for claim in asked]
-    assert all(low <= count <= claim.conversations for low, count, claim in zip(least, drawn, asked, strict=True))
-    assert sum(drawn) == min(max(budget, sum(least)), sum(claim.conversations for claim in asked))
+    assert all(
+        low <= count <= claim.conversations for low, count, claim in zip(least, sample_sizes, asked, strict=True)
+    )
+    assert sum(sample_sizes) == min(max(budget, sum(least)), sum(claim.conversations for claim in asked))
 
 
 @given(claims, st.integers(0, 150), st.integers(0, 150), st.integers(1, 5), turns)
@@ -44,16 +46,16 @@ def test_one_stratum_does_not_take_it_all(whole):
         StratumDemand(8_000, 2),
         StratumDemand(86_927, 1),
     ]
-    drawn = allocate(asked, 500, 1)
-    assert sum(drawn) == 500
-    assert min(drawn) >= 500 / 4 / len(asked), "a quarter of the number is shared out equally"
-    share = max(claim.conversations / count for claim, count in zip(asked, drawn, strict=True)) / 100_000
+    sample_sizes = allocate(asked, 500, 1)
+    assert sum(sample_sizes) == 500
+    assert min(sample_sizes) >= 500 / 4 / len(asked), "a quarter of the number is shared out equally"
+    share = max(claim.conversations / count for claim, count in zip(asked, sample_sizes, strict=True)) / 100_000
     assert share < 2.1 / 500, "nothing that is sampled stands for more than twice what it would in a simple sample"
     graded = [
         GradedStratum(
             stratum=f"s{place}", conversations=claim.conversations, sampled=count, graded=count, failures=failed
         )
-        for place, (claim, count) in enumerate(zip(asked, drawn, strict=True))
+        for place, (claim, count) in enumerate(zip(asked, sample_sizes, strict=True))
         for failed in [count if place == 0 else 0]
     ]
     found = estimate_rate(graded)
@@ -63,17 +65,17 @@ def test_one_stratum_does_not_take_it_all(whole):
 
 @given(claims, st.integers(0, 200), turns)
 def test_every_stratum_has_its_part_of_a_quarter_or_is_sampled_whole(asked, budget, by):
-    drawn = allocate(asked, budget, 1, by)
+    sample_sizes = allocate(asked, budget, 1, by)
     floor = budget // 4 // len(asked)
-    assert all(count >= min(floor, claim.conversations) for count, claim in zip(drawn, asked, strict=True))
+    assert all(count >= min(floor, claim.conversations) for count, claim in zip(sample_sizes, asked, strict=True))
 
 
 @given(claims, st.integers(0, 200))
 def test_no_stratum_falls_behind_half_of_its_share(asked, budget):
     """Half of the number goes by size, so that an interval over all stays about as wide as a simple sample's."""
-    drawn = allocate(asked, budget, 1)
+    sample_sizes = allocate(asked, budget, 1)
     there = sum(claim.conversations for claim in asked)
-    for claim, count in zip(asked, drawn, strict=True):
+    for claim, count in zip(asked, sample_sizes, strict=True):
         assert count >= min(claim.conversations, budget / 2 * claim.conversations / max(1, there) - 1)
 
 
@@ -89,8 +91,10 @@ def test_no_other_whole_numbers_have_less_variance(budget):
     """Sum of (size times spread) squared over drawn, for every way to share the budget."""
     asked = [StratumDemand(40, 0.1), StratumDemand(12, 0.45), StratumDemand(7, 0.3)]
 
-    def variance(drawn):
-        return sum((one.conversations * one.weight) ** 2 / count for one, count in zip(asked, drawn, strict=True))
+    def variance(sample_sizes):
+        return sum(
+            (one.conversations * one.weight) ** 2 / count for one, count in zip(asked, sample_sizes, strict=True)
+        )
 
     ways = product(*(range(1, claim.conversations + 1) for claim in asked))
     best = min(variance(way) for way in ways if sum(way) == budget)

@@ -7,34 +7,34 @@ import pytest
 from scipy.stats import betabinom, binom
 
 from monitors.records.estimates import GradedStratum
-from monitors.sources.sampling.plan import ExpectedStratum, expected_interval
+from monitors.sources.sampling.plan import ExpectedStratum, compute_expected_interval
 from monitors.sources.sampling.sample import ExpectedRate
 from monitors.stats.agreement import Confusion
-from monitors.stats.intervals import finite_limits
-from monitors.stats.stratified import rate_interval
+from monitors.stats.intervals import compute_finite_limits
+from monitors.stats.stratified import compute_rate_interval
 
 GOOD_JUDGE = Confusion(285, 10, 15, 90)
 
 
 def width(strata, **settings) -> float:
-    found, _ = expected_interval(strata, **settings)
+    found, _ = compute_expected_interval(strata, **settings)
     return found.high - found.low
 
 
-@pytest.mark.parametrize(("told", "rate"), [(10, 0.01), (50, 0.01), (200, 0.003), (30, 0.4)])
-def test_one_stratum_has_the_mean_over_all_that_may_be_seen(told, rate):
+@pytest.mark.parametrize(("graded", "rate"), [(10, 0.01), (50, 0.01), (200, 0.003), (30, 0.4)])
+def test_one_stratum_has_the_mean_over_all_that_may_be_seen(graded, rate):
     """Every number of failures, weighted by scipy's binomial; the width at the mean would be another."""
     exact = sum(
-        binom.pmf(failures, told, rate) * np.diff(finite_limits(failures, told, 2_000))[0]
-        for failures in range(told + 1)
+        binom.pmf(failures, graded, rate) * np.diff(compute_finite_limits(failures, graded, 2_000))[0]
+        for failures in range(graded + 1)
     )
-    assert width([ExpectedStratum(2_000, told, ExpectedRate(rate))]) == pytest.approx(exact, rel=0.01)
+    assert width([ExpectedStratum(2_000, graded, ExpectedRate(rate))]) == pytest.approx(exact, rel=0.01)
 
 
 def test_a_rate_that_is_itself_guessed_is_averaged_too():
     expected = ExpectedRate(0.05, 20)
     exact = sum(
-        betabinom.pmf(failures, 40, 1, 19) * np.diff(finite_limits(failures, 40, 2_000))[0]
+        betabinom.pmf(failures, 40, 1, 19) * np.diff(compute_finite_limits(failures, 40, 2_000))[0]
         for failures in range(41)
     )
     assert width([ExpectedStratum(2_000, 40, expected)]) == pytest.approx(exact, rel=0.01)
@@ -56,23 +56,27 @@ def test_many_strata_have_the_mean_of_random_nights(confusion):
 
 
 def random_night(strata, chance, confusion):
-    told = []
-    for place, (conversations, drawn, (rate, weight)) in enumerate(strata):
+    strata_graded = []
+    for place, (conversations, sample_size, (rate, weight)) in enumerate(strata):
         true = rate if weight == np.inf else chance.beta(rate * weight, (1 - rate) * weight)
         said = 0.05 + 0.85 * true if confusion else true
-        failures = int(chance.binomial(drawn, said))
-        told.append(
+        failures = int(chance.binomial(sample_size, said))
+        strata_graded.append(
             GradedStratum(
-                stratum=f"s{place}", conversations=conversations, sampled=drawn, graded=drawn, failures=failures
+                stratum=f"s{place}",
+                conversations=conversations,
+                sampled=sample_size,
+                graded=sample_size,
+                failures=failures,
             )
         )
-    return rate_interval(told, confusion=confusion)
+    return compute_rate_interval(strata_graded, confusion=confusion)
 
 
 def test_everything_told_has_no_width_but_for_the_judge():
     whole = [ExpectedStratum(300, 300, ExpectedRate(0.02)), ExpectedStratum(50, 50, ExpectedRate(0.2))]
     assert width(whole) == pytest.approx(0)
-    found, corrects = expected_interval(whole, confusion=GOOD_JUDGE)
+    found, corrects = compute_expected_interval(whole, confusion=GOOD_JUDGE)
     assert corrects
     assert found.high - found.low > 0.02
 
@@ -83,5 +87,9 @@ def test_a_stratum_that_is_left_out_widens_by_all_it_is():
 
 
 def test_a_rate_of_none_or_all_is_no_distribution():
-    assert width([ExpectedStratum(500, 20, ExpectedRate(0.0))]) == pytest.approx(finite_limits(0, 20, 500)[1])
-    assert width([ExpectedStratum(500, 20, ExpectedRate(1.0))]) == pytest.approx(1 - finite_limits(20, 20, 500)[0])
+    assert width([ExpectedStratum(500, 20, ExpectedRate(0.0))]) == pytest.approx(
+        compute_finite_limits(0, 20, 500)[1]
+    )
+    assert width([ExpectedStratum(500, 20, ExpectedRate(1.0))]) == pytest.approx(
+        1 - compute_finite_limits(20, 20, 500)[0]
+    )

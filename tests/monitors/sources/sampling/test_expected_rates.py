@@ -8,29 +8,34 @@ import numpy as np
 import pytest
 
 from monitors.records.estimates import GradedStratum
-from monitors.sources.sampling.sample import ExpectedRate, as_said_by_judge, expected_rates
+from monitors.sources.sampling.sample import ExpectedRate, compute_expected_rates, compute_judged_rate
 from monitors.stats.agreement import Confusion
 
 
-def told(stratum: str, drawn: int, failures: int) -> GradedStratum:
-    return GradedStratum(stratum=stratum, conversations=1_000, sampled=drawn, graded=drawn, failures=failures)
+def graded_stratum(stratum: str, sampled: int, failures: int) -> GradedStratum:
+    return GradedStratum(stratum=stratum, conversations=1_000, sampled=sampled, graded=sampled, failures=failures)
 
 
 def test_before_the_first_night_the_prior_speaks():
     prior = ExpectedRate(0.02, 50)
-    assert expected_rates(["rest"], (), prior) == {"rest": prior}
+    assert compute_expected_rates(["rest"], (), prior) == {"rest": prior}
 
 
 def test_nights_add_up_and_other_strata_say_nothing():
-    earlier = [told("rest", 40, 1), told("rest", 40, 0), told("fallback", 40, 20), told("gone", 9, 9)]
-    found = expected_rates(["rest", "fallback"], earlier, ExpectedRate(0.01, 20))
+    earlier = [
+        graded_stratum("rest", 40, 1),
+        graded_stratum("rest", 40, 0),
+        graded_stratum("fallback", 40, 20),
+        graded_stratum("gone", 9, 9),
+    ]
+    found = compute_expected_rates(["rest", "fallback"], earlier, ExpectedRate(0.01, 20))
     assert found["rest"] == ExpectedRate(pytest.approx(1.2 / 100), 100)
     assert found["fallback"] == ExpectedRate(pytest.approx(20.2 / 60), 60)
 
 
 def test_a_given_rate_is_not_changed_by_what_was_counted():
     given = ExpectedRate(0.05, inf)
-    assert expected_rates(["rest"], [told("rest", 100, 90)], given) == {"rest": given}
+    assert compute_expected_rates(["rest"], [graded_stratum("rest", 100, 90)], given) == {"rest": given}
 
 
 def test_a_judges_word_has_the_mean_and_spread_of_the_turned_rates():
@@ -38,7 +43,7 @@ def test_a_judges_word_has_the_mean_and_spread_of_the_turned_rates():
     confusion, expected = Confusion(285, 10, 15, 90), ExpectedRate(0.05, 60)
     rates = np.random.default_rng(1).beta(0.05 * 60, 0.95 * 60, 10_000)
     said = 0.05 + rates * 0.85
-    turned = as_said_by_judge(expected, confusion)
+    turned = compute_judged_rate(expected, confusion)
     assert turned.rate == pytest.approx(said.mean(), rel=0.02)
     assert turned.rate * (1 - turned.rate) / (turned.weight + 1) == pytest.approx(said.var(), rel=0.05)
-    assert as_said_by_judge(ExpectedRate(0.05), confusion).weight == inf
+    assert compute_judged_rate(ExpectedRate(0.05), confusion).weight == inf

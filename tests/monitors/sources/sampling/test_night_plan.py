@@ -8,7 +8,7 @@ import pytest
 
 from monitors.errors import ConfigError
 from monitors.sources.sampling.plan import FAILED, SEVERE, Grading, PlannedRate, plan_nightly
-from monitors.sources.sampling.sample import ExpectedRate, sample
+from monitors.sources.sampling.sample import ExpectedRate, sample_conversations
 from monitors.sources.sampling.settings import RiskSign
 from monitors.stats.agreement import Confusion
 from tests.monitors.sources.night_traffic import NIGHT, night, simple, stratified
@@ -20,7 +20,9 @@ WANTED = PlannedRate(SEVERE, RATES)
 
 
 def planned(facts, grading=GRADING, *wanted):
-    return plan_nightly(sample(night(COUNTS), facts, NIGHT).strata, wanted or [WANTED], grading, facts.settings)
+    return plan_nightly(
+        sample_conversations(night(COUNTS), facts, NIGHT).strata, wanted or [WANTED], grading, facts.settings
+    )
 
 
 def width(plan) -> float:
@@ -70,9 +72,9 @@ def test_more_conversations_buy_a_narrower_interval():
 
 def test_what_will_not_be_told_and_what_a_judge_gets_wrong_widen_the_plan():
     plain = planned(simple(number=50))
-    untold = planned(simple(number=50), GRADING, WANTED._replace(graded_share=0.6))
+    partly_graded = planned(simple(number=50), GRADING, WANTED._replace(graded_share=0.6))
     judged = planned(simple(number=50), GRADING._replace(confusion=Confusion(285, 10, 15, 90)))
-    assert width(untold) > width(plain)
+    assert width(partly_graded) > width(plain)
     assert width(judged) > width(plain)
     assert (plain.rates[0].corrected, judged.rates[0].corrected) == (False, True)
 

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import binom
 
-from monitors.sources.sampling.sample import ExpectedRate, Seed, inclusion_probability, numbers, sample
+from monitors.sources.sampling.sample import (
+    ExpectedRate,
+    Seed,
+    allocate_by_stratum,
+    compute_inclusion_probability,
+    sample_conversations,
+)
 from monitors.sources.sampling.settings import Allocation, RiskSign, SamplingSettings
 from tests.monitors.sources.night_traffic import CLOSED_AT, NIGHT, conversation, night, simple, stratified
 from tests.tiers import scale_examples
@@ -21,8 +27,8 @@ nights = st.lists(st.sampled_from([*RiskSign, None, None, None]), max_size=40).m
 )
 
 
-def ids(drawn) -> set[str]:
-    return {one.conversation.id for one in drawn.sampled}
+def ids(drawn_sample) -> set[str]:
+    return {one.conversation.id for one in drawn_sample.sampled}
 
 
 @st.composite
@@ -37,7 +43,7 @@ def designs(draw_one):
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(nights, designs(), st.floats(0, 1), st.floats(0, 1))
 def test_more_contains_less(conversations, design, one, other):
-    few, many = (ids(sample(conversations, design(more), NIGHT)) for more in sorted((one, other)))
+    few, many = (ids(sample_conversations(conversations, design(more), NIGHT)) for more in sorted((one, other)))
     assert few <= many
 
 
@@ -45,30 +51,32 @@ def test_more_contains_less(conversations, design, one, other):
 @given(nights, designs(), st.randoms())
 def test_the_order_in_which_they_come_says_nothing(conversations, design, chance):
     shuffled = chance.sample(conversations, len(conversations))
-    assert sample(shuffled, design(0.4), NIGHT) == sample(conversations, design(0.4), NIGHT)
+    assert sample_conversations(shuffled, design(0.4), NIGHT) == sample_conversations(
+        conversations, design(0.4), NIGHT
+    )
 
 
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(nights, designs())
 def test_never_more_than_there_are_each_once_and_the_minimum_from_every_stratum(conversations, design):
     facts = design(0.2)
-    drawn = sample([*conversations, *conversations], facts, NIGHT)
+    sampling = sample_conversations([*conversations, *conversations], facts, NIGHT)
     least = facts.settings.minimum_per_stratum
-    assert len(ids(drawn)) == len(drawn.sampled)
-    assert sum(one.conversations for one in drawn.strata) == len(conversations)
-    assert all(one.sampled >= min(least, one.conversations) for one in drawn.strata)
-    assert Counter(one.stratum for one in drawn.sampled) == {one.stratum: one.sampled for one in drawn.strata}
+    assert len(ids(sampling)) == len(sampling.sampled)
+    assert sum(one.conversations for one in sampling.strata) == len(conversations)
+    assert all(one.sampled >= min(least, one.conversations) for one in sampling.strata)
+    assert Counter(one.stratum for one in sampling.sampled) == {one.stratum: one.sampled for one in sampling.strata}
 
 
 @settings(max_examples=scale_examples(40), deadline=None)
 @given(nights, st.integers(1, 50), st.sampled_from([simple, stratified]))
 def test_by_number_the_inclusion_probabilities_sum_to_what_was_drawn(conversations, number, make):
     """Over all conversations of a stratum, drawn or not: each has drawn / conversations."""
-    drawn = sample(conversations, make(number=number), NIGHT)
-    shares = {one.stratum: one.sampled / one.conversations for one in drawn.strata}
-    assert all(one.inclusion_probability == shares[one.stratum] for one in drawn.sampled)
-    total = sum(shares[one.stratum] * one.conversations for one in drawn.strata)
-    assert total == pytest.approx(len(drawn.sampled))
+    sampling = sample_conversations(conversations, make(number=number), NIGHT)
+    shares = {one.stratum: one.sampled / one.conversations for one in sampling.strata}
+    assert all(one.inclusion_probability == shares[one.stratum] for one in sampling.sampled)
+    total = sum(shares[one.stratum] * one.conversations for one in sampling.strata)
+    assert total == pytest.approx(len(sampling.sampled))
 
 
 @given(st.integers(1, 60), st.floats(0.001, 0.999), st.integers(1, 8))
@@ -76,7 +84,7 @@ def test_by_rate_they_sum_to_the_expected_number(conversations, rate, minimum):
     """The larger of the minimum and a binomial count, by scipy's binomial."""
     least = min(minimum, conversations)
     expected = sum(max(least, each) * binom.pmf(each, conversations, rate) for each in range(conversations + 1))
-    assert conversations * inclusion_probability(conversations, rate, least) == pytest.approx(expected)
+    assert conversations * compute_inclusion_probability(conversations, rate, least) == pytest.approx(expected)
 
 
 @settings(max_examples=scale_examples(60), deadline=None)
@@ -84,13 +92,13 @@ def test_by_rate_they_sum_to_the_expected_number(conversations, rate, minimum):
 def test_by_rate_a_conversation_is_drawn_whatever_others_there_are(conversations, data):
     """Those of its own stratum included, unless they are too few for the minimum."""
     facts = stratified(rate=0.3, certainty=())
-    drawn = sample(conversations, facts, NIGHT)
-    enough = {one.stratum for one in drawn.strata if one.sampled > facts.settings.minimum_per_stratum}
+    sampling = sample_conversations(conversations, facts, NIGHT)
+    enough = {one.stratum for one in sampling.strata if one.sampled > facts.settings.minimum_per_stratum}
     some = [each for each in conversations if data.draw(st.booleans())]
-    fewer = sample(some, facts, NIGHT)
+    fewer = sample_conversations(some, facts, NIGHT)
     still_enough = {one.stratum for one in fewer.strata if one.sampled > facts.settings.minimum_per_stratum}
-    kept = {each.id for each in some}
-    assert {one.conversation.id for one in drawn.sampled if one.stratum in enough & still_enough} & kept == {
+    kept_ids = {each.id for each in some}
+    assert {one.conversation.id for one in sampling.sampled if one.stratum in enough & still_enough} & kept_ids == {
         one.conversation.id for one in fewer.sampled if one.stratum in enough & still_enough
     }
 
@@ -98,15 +106,15 @@ def test_by_rate_a_conversation_is_drawn_whatever_others_there_are(conversations
 def test_another_night_or_target_is_another_draw():
     conversations = night({None: 400})
     seeds = [NIGHT, Seed("demo", NIGHT.day + timedelta(days=1)), Seed("other", NIGHT.day)]
-    drawn = [ids(sample(conversations, simple(number=40), seed)) for seed in seeds]
-    assert all(len(one & other) < 20 for one in drawn for other in drawn if one is not other)
+    id_sets = [ids(sample_conversations(conversations, simple(number=40), seed)) for seed in seeds]
+    assert all(len(one & other) < 20 for one in id_sets for other in id_sets if one is not other)
 
 
 def test_each_conversation_is_drawn_as_often_as_its_probability_says():
     """Over 400 nights: ten of 100, so each about 40 times, with the spread of a binomial count."""
     conversations = night({None: 100})
     seeds = [Seed("demo", date(2026, 1, 1) + timedelta(days=each)) for each in range(400)]
-    counts = Counter(one for seed in seeds for one in ids(sample(conversations, simple(), seed)))
+    counts = Counter(one for seed in seeds for one in ids(sample_conversations(conversations, simple(), seed)))
     assert sum(counts.values()) == 4_000
     deviations = sum((counts[each.id] - 40) ** 2 / (400 * 0.1 * 0.9) for each in conversations)
     assert 60 < deviations < 150  # chi squared with 99 degrees of freedom: 0.1 % and 99.9 % lie at 61 and 149
@@ -114,30 +122,32 @@ def test_each_conversation_is_drawn_as_often_as_its_probability_says():
 
 def test_of_an_id_that_comes_twice_the_one_completed_last_counts():
     late = conversation(1, RiskSign.SLOW).model_copy(update={"completed_at": CLOSED_AT + timedelta(hours=1)})
-    drawn = sample([late, conversation(1)], stratified(), NIGHT)
-    assert [one.conversation for one in drawn.sampled] == [late]
+    sampling = sample_conversations([late, conversation(1)], stratified(), NIGHT)
+    assert [one.conversation for one in sampling.sampled] == [late]
 
 
 def test_few_are_sampled_whole_and_risk_more_often_than_the_rest():
     counts = {RiskSign.DISCLOSURE: 7, RiskSign.FALLBACK: 100, None: 900}
-    drawn = {one.stratum: one.sampled for one in sample(night(counts), stratified(number=60), NIGHT).strata}
-    assert drawn["disclosure"] == 7
-    assert sum(drawn.values()) == 60
-    assert drawn["fallback"] / 100 > 4 * drawn["rest"] / 900
-    assert drawn["rest"] >= 60 / 2
+    sample_sizes = {
+        one.stratum: one.sampled for one in sample_conversations(night(counts), stratified(number=60), NIGHT).strata
+    }
+    assert sample_sizes["disclosure"] == 7
+    assert sum(sample_sizes.values()) == 60
+    assert sample_sizes["fallback"] / 100 > 4 * sample_sizes["rest"] / 900
+    assert sample_sizes["rest"] >= 60 / 2
 
 
 def test_neyman_looks_where_rates_are_open():
     sizes, facts = {"fallback": 500, "rest": 500}, stratified(number=100, allocation=Allocation.NEYMAN)
     known = {"fallback": ExpectedRate(0.2), "rest": ExpectedRate(0.001)}
-    shares = numbers(sizes, facts.settings, known)
+    shares = allocate_by_stratum(sizes, facts.settings, known)
     assert shares == {"fallback": 75, "rest": 25}, (
         "a quarter is the floor, and by spread all else goes to the open one"
     )
 
 
 def test_no_conversation_no_draw():
-    assert sample([], stratified(), NIGHT) == ((), ())
+    assert sample_conversations([], stratified(), NIGHT) == ((), ())
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,20 @@ import pytest
 from monitors.records.base import Language
 from monitors.records.traffic import Turn
 from monitors.sources.sampling.settings import RiskSign
-from monitors.sources.sampling.strata import ALL, REST, TargetFacts, strata, stratum_of
+from monitors.sources.sampling.strata import ALL_STRATUM, REST_STRATUM, TargetFacts, find_stratum, list_strata
 from tests.monitors.sources.night_traffic import SIGNED, conversation, simple, stratified
 
-NAMES = {None: REST, RiskSign.LANGUAGE: "language_hi"}
+NAMES = {None: REST_STRATUM, RiskSign.LANGUAGE: "language_hi"}
 
 
 @pytest.mark.parametrize("sign", [*RiskSign, None])
 def test_each_sign_is_seen(sign):
-    assert stratum_of(conversation(1, sign), stratified()) == NAMES.get(sign, str(sign))
+    assert find_stratum(conversation(1, sign), stratified()) == NAMES.get(sign, str(sign))
 
 
 @pytest.mark.parametrize("sign", [*RiskSign, None])
 def test_one_turn_among_others_is_enough(sign):
-    assert stratum_of(conversation(1, None, sign, None), stratified()) == NAMES.get(sign, str(sign))
+    assert find_stratum(conversation(1, None, sign, None), stratified()) == NAMES.get(sign, str(sign))
 
 
 @pytest.mark.parametrize("graver", list(RiskSign))
@@ -28,18 +28,18 @@ def test_the_gravest_sign_decides_and_the_order_is_the_settings(graver):
     others = [sign for sign in RiskSign if sign is not graver and sign is not RiskSign.LANGUAGE]
     shown = conversation(1, *others, graver)
     first = stratified(signs=(graver, *others))
-    name = stratum_of(shown, first)
-    assert name.startswith("language_" if graver is RiskSign.LANGUAGE else str(graver)) or name == REST
-    assert stratum_of(shown, stratified(signs=(*others, graver))) == str(others[0])
+    name = find_stratum(shown, first)
+    assert name.startswith("language_" if graver is RiskSign.LANGUAGE else str(graver)) or name == REST_STRATUM
+    assert find_stratum(shown, stratified(signs=(*others, graver))) == str(others[0])
 
 
 def test_a_simple_draw_looks_at_nothing():
-    assert {stratum_of(conversation(1, sign), simple()) for sign in SIGNED} == {ALL}
-    assert [stratum.name for stratum in strata(simple().settings)] == [ALL]
+    assert {find_stratum(conversation(1, sign), simple()) for sign in SIGNED} == {ALL_STRATUM}
+    assert [stratum.name for stratum in list_strata(simple().settings)] == [ALL_STRATUM]
 
 
 def test_all_strata_are_known_beforehand_with_the_gravest_first():
-    names = [stratum.name for stratum in strata(stratified().settings)]
+    names = [stratum.name for stratum in list_strata(stratified().settings)]
     assert names == [
         "disclosure", "error_leak", "thumbs_down", "fallback",
         "language_hi", "language_hinglish", "language_other", "slow", "rest",
@@ -48,11 +48,11 @@ def test_all_strata_are_known_beforehand_with_the_gravest_first():
 
 def test_the_main_language_is_the_targets_own():
     hindi = conversation(1, RiskSign.LANGUAGE)
-    assert stratum_of(hindi, stratified(main_language=Language.HINDI)) == REST
+    assert find_stratum(hindi, stratified(main_language=Language.HINDI)) == REST_STRATUM
 
 
 def test_without_a_primary_path_nothing_is_a_fallback():
-    assert stratum_of(conversation(1, RiskSign.FALLBACK), stratified(primary_path=None)) == REST
+    assert find_stratum(conversation(1, RiskSign.FALLBACK), stratified(primary_path=None)) == REST_STRATUM
 
 
 def with_turn(*turns: tuple[str, str]):
@@ -64,8 +64,8 @@ def test_what_the_user_wrote_before_is_no_disclosure():
     """Spelt another way it is still theirs; written only afterwards it is not."""
     echo = with_turn(("my mail is Asha.Verma.1987@GMAIL.com", "Thank you, asha.verma.1987@gmail.com is noted."))
     later = with_turn(("hello", "Write to asha.verma.1987@gmail.com."), ("asha.verma.1987@gmail.com?", "Yes."))
-    assert stratum_of(echo, stratified()) == REST
-    assert stratum_of(later, stratified()) == "disclosure"
+    assert find_stratum(echo, stratified()) == REST_STRATUM
+    assert find_stratum(later, stratified()) == "disclosure"
 
 
 def test_a_targets_own_numbers_and_public_contacts_count():
@@ -73,4 +73,4 @@ def test_a_targets_own_numbers_and_public_contacts_count():
     facts = stratified()
     ours = TargetFacts(facts.settings, (r"ZX-\d{4}-\d",), ("claims.asha@gmail.com",))
     public = TargetFacts(facts.settings, (), ("claims.asha@gmail.com",))
-    assert [stratum_of(shown, each) for each in (ours, public)] == ["disclosure", REST]
+    assert [find_stratum(shown, each) for each in (ours, public)] == ["disclosure", REST_STRATUM]

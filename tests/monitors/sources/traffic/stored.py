@@ -44,7 +44,7 @@ class Read:
         return replace_volatile(str(self.error))
 
     @property
-    def told(self) -> list[tuple[str, str]]:
+    def problems(self) -> list[tuple[str, str]]:
         return [(notice.place, notice.detail) for notice in self.notices]
 
 

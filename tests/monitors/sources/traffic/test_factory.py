@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from monitors.errors import ConfigError
-from monitors.sources.traffic.factory import traffic_source
+from monitors.sources.traffic.factory import build_traffic_source
 from monitors.sources.traffic.pages import ScriptRunner
 from monitors.sources.traffic.settings import (
     Fields,
@@ -42,7 +42,10 @@ def no_browser(_settings: PageTraffic) -> AbstractAsyncContextManager[ScriptRunn
 
 @pytest.mark.parametrize(("given", "name"), KINDS, ids=[given["kind"] for given, _ in KINDS])
 def test_each_kind_becomes_its_source_and_its_name_holds_no_secret(given: dict[str, Any], name: str) -> None:
-    assert traffic_source(SETTINGS.validate_python(given), {"TOKEN": "hush"}, no_browser, parquet_rows).name == name
+    assert (
+        build_traffic_source(SETTINGS.validate_python(given), {"TOKEN": "hush"}, no_browser, parquet_rows).name
+        == name
+    )
 
 
 @pytest.mark.parametrize("environment", [{}, {"TOKEN": ""}])
@@ -57,7 +60,7 @@ def test_each_kind_becomes_its_source_and_its_name_holds_no_secret(given: dict[s
 )
 def test_a_secret_that_is_not_there_is_a_config_error(given: dict[str, Any], environment: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=r"traffic\.(token|key)_env: .*TOKEN"):
-        traffic_source(SETTINGS.validate_python(given), environment, no_browser, parquet_rows)
+        build_traffic_source(SETTINGS.validate_python(given), environment, no_browser, parquet_rows)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)

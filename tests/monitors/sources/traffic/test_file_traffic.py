@@ -23,7 +23,7 @@ from syrupy.assertion import SnapshotAssertion
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.records.traffic import SourceWarningKind
 from monitors.request_headers import headers_of
-from monitors.sources.traffic.files import FileTrafficSource, format_of, lines_of, shown
+from monitors.sources.traffic.files import FileTrafficSource, detect_format, read_lines, strip_secrets
 from monitors.sources.traffic.settings import FileFormat, FileTraffic
 from tests.monitors.sources.traffic.stored import NOON, as_lines, read_all, stored
 from tests.servers.files import FileServer
@@ -72,7 +72,7 @@ async def test_f71_a_bad_line_is_reported_and_the_rest_is_read(tmp_path: Path, l
     log.write_bytes(as_lines(stored(1), line, stored(2)))
     read = await read_all(source(log))
     assert read.ids == ["c-1", "c-2"]
-    ((place, detail),) = read.told
+    ((place, detail),) = read.problems
     assert place == f"{log}:2"
     assert why in detail
     assert "4471" not in detail
@@ -83,7 +83,7 @@ async def test_f72_a_line_of_50_mb_is_reported_and_not_held(tmp_path: Path, snap
     log.write_bytes(as_lines(stored(1), b'{"x": "' + b"y" * 50_000_000 + b'"}', stored(2)))
     read = await read_all(source(log, longest_line_mb=1))
     assert read.ids == ["c-1", "c-2"]
-    ((place, detail),) = read.told
+    ((place, detail),) = read.problems
     assert place == f"{log}:2"
     assert all(part in detail for part in ("50,000,009", "traffic.longest_line_mb"))
     assert detail == snapshot
@@ -108,7 +108,7 @@ async def test_f66_a_partial_last_line_is_reported_and_a_whole_one_without_its_e
     read = await read_all(source(log))
     assert read.ids == ["c-1"]
     assert [notice.kind for notice in read.notices] == [SourceWarningKind.LINE_UNREADABLE]
-    assert read.told[0][1] == snapshot
+    assert read.problems[0][1] == snapshot
 
 
 async def test_nan_and_half_characters_cost_nothing_but_themselves(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ async def test_f71_a_bad_value_in_parquet_costs_its_characters_alone(tmp_path: P
     pq.write_table(pa.table(columns | {"question": broken}), tmp_path / "x.parquet")
     read = await read_all(source(tmp_path / "x.parquet"))
     assert [one.turns[0].user_text for one in read.conversations] == ["q0", "??", "q2"]
-    assert read.told == []
+    assert read.problems == []
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"{}", b"PAR1" + b"\0" * 500 + b"PAR1"])
@@ -234,13 +234,13 @@ FORMATS = [
 
 @pytest.mark.parametrize(("path", "kind", "packed"), FORMATS)
 def test_a_files_name_says_how_it_is_written(path: str, kind: FileFormat, packed: bool) -> None:
-    assert format_of(path, FileFormat.BY_SUFFIX) == (kind, packed)
+    assert detect_format(path, FileFormat.BY_SUFFIX) == (kind, packed)
 
 
 def test_a_name_that_does_not_say_is_a_config_error() -> None:
     with pytest.raises(ConfigError, match=r"x\.json does not say .* set jsonl or parquet"):
-        format_of("x.json", FileFormat.BY_SUFFIX)
-    assert format_of("x.json", FileFormat.JSONL) == (FileFormat.JSONL, False)
+        detect_format("x.json", FileFormat.BY_SUFFIX)
+    assert detect_format("x.json", FileFormat.JSONL) == (FileFormat.JSONL, False)
 
 
 @pytest.mark.parametrize("ranges", [True, False])
@@ -373,7 +373,7 @@ def test_local_paths_are_resolved_and_addresses_are_not(tmp_path: Path) -> None:
 
 
 def test_a_name_shows_no_secret() -> None:
-    assert shown("https://host/x.jsonl?key=hush") == "https://host/x.jsonl"
+    assert strip_secrets("https://host/x.jsonl?key=hush") == "https://host/x.jsonl"
     assert source("a.jsonl", "b.jsonl").name == "a.jsonl and 1 more"
 
 
@@ -401,7 +401,7 @@ class Trickle:
     st.lists(st.integers(1, 4)),
 )
 def test_lines_are_the_same_however_they_come(content: bytes, sizes: list[int]) -> None:
-    lines = list(lines_of(Trickle(content, sizes), longest_bytes=3))
+    lines = list(read_lines(Trickle(content, sizes), max_bytes=3))
     assert [line.raw for line in lines] == [line[:3] for line in content.split(b"\n")[: len(lines)]]
     assert sum(line.length + line.ended for line in lines) == len(content)
     assert [line.number for line in lines] == list(range(1, len(lines) + 1))

@@ -90,7 +90,7 @@ async def test_a_bad_item_is_reported_by_its_place_and_the_rest_is_read() -> Non
     with ExportServer([*ITEMS[:4], {"question": "my PIN is 4471"}, *ITEMS[4:]]) as server:
         read = await read_all(source(f"{server.url}/links"))
     assert read.ids == IDS
-    ((place, detail),) = read.told
+    ((place, detail),) = read.problems
     assert place == "page 2, item 2"
     assert "4471" not in detail
 
@@ -108,22 +108,22 @@ ONLY_PAGES: list[tuple[Any, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("page", "is_told"), ONLY_PAGES)
-async def test_an_only_page_that_may_not_be_all_is_reported(page: Any, is_told: bool) -> None:
+@pytest.mark.parametrize(("page", "is_reported"), ONLY_PAGES)
+async def test_an_only_page_that_may_not_be_all_is_reported(page: Any, is_reported: bool) -> None:
     with ExportServer([]) as server:
         server.answers["one"] = document(page)
         read = await read_all(source(f"{server.url}/other/one"))
     assert (read.ids, read.error) == (IDS, None)
     doubts = [one for one in read.notices if one.kind is SourceWarningKind.PAGES_MAY_FOLLOW]
-    assert len(doubts) == is_told
+    assert len(doubts) == is_reported
 
 
 async def test_a_page_of_the_size_that_was_asked_for_is_full() -> None:
-    for size, is_told in ((8, True), (9, False)):
+    for size, is_reported in ((8, True), (9, False)):
         with ExportServer([]) as server:
             server.answers["one"] = document({"data": ITEMS})
             read = await read_all(source(f"{server.url}/other/one", size_parameter="limit", size=size))
-        assert len(read.notices) == is_told
+        assert len(read.notices) == is_reported
 
 
 TROUBLES: list[tuple[str, Answer, list[float]]] = [
@@ -138,11 +138,11 @@ TROUBLES: list[tuple[str, Answer, list[float]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("trouble", "pauses"), [row[1:] for row in TROUBLES], ids=[row[0] for row in TROUBLES])
-async def test_a_page_that_does_not_come_is_asked_for_again(trouble: Answer, pauses: list[float]) -> None:
+@pytest.mark.parametrize(("fault", "pauses"), [row[1:] for row in TROUBLES], ids=[row[0] for row in TROUBLES])
+async def test_a_page_that_does_not_come_is_asked_for_again(fault: Answer, pauses: list[float]) -> None:
     waited = Pauses()
     with ExportServer(ITEMS) as server:
-        server.troubles.append(trouble)
+        server.faults.append(fault)
         read = await read_all(source(f"{server.url}/links", pauses=waited, retry_most_s=30))
     assert (read.ids, read.error) == (IDS, None)
     assert waited.seconds == pauses
@@ -153,7 +153,7 @@ async def test_a_server_that_stays_in_trouble_is_reported_with_what_was_read_bef
 ) -> None:
     waited = Pauses()
     with ExportServer(ITEMS) as server:
-        server.troubles += [document({"results": ITEMS[:2], "next": "/links?p=1"}), *[status(502)] * 9]
+        server.faults += [document({"results": ITEMS[:2], "next": "/links?p=1"}), *[status(502)] * 9]
         read = await read_all(source(f"{server.url}/links?key={SECRET}", pauses=waited, attempts=4))
     assert read.ids == ["c-0", "c-1"]
     assert isinstance(read.error, SourceUnavailable)

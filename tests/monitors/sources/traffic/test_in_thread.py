@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.sources.traffic.files import BATCH, in_thread
+from monitors.sources.traffic.files import BATCH_SIZE, iterate_in_thread
 
 
 def counting(count: int, fails: bool) -> Generator[int]:
@@ -19,12 +19,12 @@ def counting(count: int, fails: bool) -> Generator[int]:
         raise OSError("the disk is gone")
 
 
-@given(st.integers(0, 3 * BATCH), st.booleans())
+@given(st.integers(0, 3 * BATCH_SIZE), st.booleans())
 def test_all_values_come_in_order_and_an_error_last(count: int, fails: bool) -> None:
     async def read() -> list[int]:
         values: list[int] = []
         try:
-            async for value in in_thread(counting(count, fails)):
+            async for value in iterate_in_thread(counting(count, fails)):
                 values.append(value)  # noqa: PERF401 - what came before an error is kept
         except OSError:
             assert fails
@@ -40,11 +40,11 @@ async def test_leaving_closes_the_values() -> None:
 
     def values() -> Generator[int]:
         try:
-            yield from range(10 * BATCH)
+            yield from range(10 * BATCH_SIZE)
         finally:
             closed.set()
 
-    reading = in_thread(values())
+    reading = iterate_in_thread(values())
     assert await anext(reading) == 0
     await reading.aclose()
     assert closed.is_set()
@@ -62,7 +62,7 @@ async def test_a_cancelled_reader_waits_for_the_step_under_way_and_closes() -> N
             closed.set()
 
     async def read() -> None:
-        async for _ in in_thread(values()):
+        async for _ in iterate_in_thread(values()):
             pass
 
     reading = asyncio.ensure_future(read())

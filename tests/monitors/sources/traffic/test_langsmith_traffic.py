@@ -110,7 +110,7 @@ async def test_a_run_without_a_reply_is_reported_by_its_id(server: LangSmithServ
     server.runs = [run(1), run(2, outputs=None, inputs={"question": "my PIN is 4471"}), run(3)]
     read = await read_all(source(server))
     assert len(read.ids) == 2
-    ((place, detail),) = read.told
+    ((place, detail),) = read.problems
     assert place == f"run {server.runs[1]['id']}"
     assert "4471" not in detail
 
@@ -121,8 +121,8 @@ async def test_scores_are_written_back_once_however_often(server: LangSmithServe
     scores = [Score(key="lookout_factual", value=0.25, comment="wrong"), Score(key="lookout_cited", value=1)]
     for _ in range(3):
         await keeper.write_back(conversation, scores)
-    told = sorted((one["key"], one["score"], one.get("comment")) for one in server.feedback.values())
-    assert told == [("lookout_cited", 1, None), ("lookout_factual", 0.25, "wrong")]
+    written_scores = sorted((one["key"], one["score"], one.get("comment")) for one in server.feedback.values())
+    assert written_scores == [("lookout_cited", 1, None), ("lookout_factual", 0.25, "wrong")]
     assert {one["run_id"] for one in server.feedback.values()} == {conversation.origin_id}
     await keeper.write_back(conversation, [Score(key="lookout_factual", value=0.75)])
     assert sorted((one["key"], one["score"]) for one in server.feedback.values())[1] == ("lookout_factual", 0.75)
@@ -148,7 +148,7 @@ async def test_f05_a_score_whose_reply_was_lost_is_there_once(server: LangSmithS
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 async def test_a_server_in_trouble_is_asked_again(server: LangSmithServer, status: int) -> None:
-    server.troubles = {"/sessions": [status], "/api/v2/runs/query": [status], "/feedback": [status]}
+    server.faults = {"/sessions": [status], "/api/v2/runs/query": [status], "/feedback": [status]}
     keeper = source(server)
     read = await read_all(keeper)
     assert (len(read.ids), read.error) == (7, None)
@@ -159,7 +159,7 @@ async def test_a_server_in_trouble_is_asked_again(server: LangSmithServer, statu
 async def test_a_server_that_stays_in_trouble_is_reported(
     server: LangSmithServer, snapshot: SnapshotAssertion
 ) -> None:
-    server.troubles = {"/sessions": [500] * 9}
+    server.faults = {"/sessions": [500] * 9}
     read = await read_all(source(server))
     assert isinstance(read.error, SourceUnavailable)
     assert read.error_text == snapshot

@@ -87,7 +87,7 @@ async def test_a_conversation_without_a_time_or_a_reply_is_reported(snapshot: Sn
         read = await read_all(source(f"{server.url}/chats"))
     assert read.ids == ["c-2"]
     assert [notice.kind for notice in read.notices] == [SourceWarningKind.ITEM_UNREADABLE]
-    assert read.told[0][1] == snapshot
+    assert read.problems[0][1] == snapshot
 
 
 async def test_the_lists_time_stands_in_where_messages_have_none() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.records.traffic import Conversation, Feedback, SourceWarning, SourceWarningKind, Thumb
-from monitors.sources.traffic.items import LocatedItem, Window, conversations_of, safe_id
+from monitors.sources.traffic.items import LocatedItem, Window, make_safe_id, parse_conversations
 from monitors.sources.traffic.settings import Fields
 
 T = "2026-03-01T12:00:00Z"
@@ -21,7 +21,7 @@ ASKED, REPLIED = "What is the waiting period?", "24 months [Source: Gold, clause
 
 
 def read(item: Any, **fields: Any) -> Conversation | SourceWarning:
-    (found,) = conversations_of([LocatedItem("log.jsonl:7", item)], Fields.model_validate(fields), ALWAYS)
+    (found,) = parse_conversations([LocatedItem("log.jsonl:7", item)], Fields.model_validate(fields), ALWAYS)
     return found
 
 
@@ -130,10 +130,10 @@ NO_TIMES: list[Any] = [
 
 @pytest.mark.parametrize("time", NO_TIMES, ids=lambda time: str(time)[:9])
 def test_an_item_without_a_time_is_reported(time: Any) -> None:
-    told = read({"id": "c", "timestamp": time, "question": "q", "answer": "a"})
-    assert isinstance(told, SourceWarning)
-    assert (told.kind, told.place) == (SourceWarningKind.ITEM_UNREADABLE, "log.jsonl:7")
-    assert "completed_at, ended_at, end_time, …" in told.detail
+    warning = read({"id": "c", "timestamp": time, "question": "q", "answer": "a"})
+    assert isinstance(warning, SourceWarning)
+    assert (warning.kind, warning.place) == (SourceWarningKind.ITEM_UNREADABLE, "log.jsonl:7")
+    assert "completed_at, ended_at, end_time, …" in warning.detail
 
 
 def test_an_unreadable_time_gives_way_to_the_next_one() -> None:
@@ -159,15 +159,15 @@ NOTHING: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("item", "why"), NOTHING)
 def test_what_is_no_conversation_is_reported_and_not_quoted(item: Any, why: str) -> None:
-    told = read(item)
-    assert isinstance(told, SourceWarning)
-    assert why in told.detail
-    assert ASKED not in told.detail
+    warning = read(item)
+    assert isinstance(warning, SourceWarning)
+    assert why in warning.detail
+    assert ASKED not in warning.detail
 
 
 def test_an_id_is_the_sources_own_where_it_is_safe() -> None:
-    assert safe_id("run:12.a") == "run:12.a"
-    assert safe_id("0192f3c4-98d2-7145-a021-9823177450aa") == "0192f3c4-98d2-7145-a021-9823177450aa"
+    assert make_safe_id("run:12.a") == "run:12.a"
+    assert make_safe_id("0192f3c4-98d2-7145-a021-9823177450aa") == "0192f3c4-98d2-7145-a021-9823177450aa"
 
 
 @pytest.mark.parametrize("origin", ["../etc/passwd", "a b", "x" * 300, "tara@mailbox.example", "ключ"])
@@ -175,7 +175,7 @@ def test_f85_an_id_that_is_not_safe_becomes_a_digest(origin: str) -> None:
     item = conversation({"id": origin, "ts": T, "question": "q", "answer": "a"})
     assert item.origin_id == origin
     assert item.id.startswith("h-")
-    assert item.id == safe_id(origin)
+    assert item.id == make_safe_id(origin)
 
 
 def test_turns_that_share_a_session_are_conversations_of_their_own() -> None:
@@ -215,7 +215,9 @@ def test_only_the_window_is_read() -> None:
     ]
     window = Window(NOON + timedelta(hours=1), NOON + timedelta(hours=3))
     hours = [
-        one.completed_at.hour for one in conversations_of(items, Fields(), window) if isinstance(one, Conversation)
+        one.completed_at.hour
+        for one in parse_conversations(items, Fields(), window)
+        if isinstance(one, Conversation)
     ]
     assert hours == [13, 14]
 
@@ -302,17 +304,17 @@ def test_what_was_unusable_in_another_night_is_not_told_in_this_one() -> None:
     items = [LocatedItem("log", good[0]), LocatedItem("log", good[1]), broken, LocatedItem("log", good[1] | {"answer": 4}),
              LocatedItem("log", {"ts": days[1].isoformat(), "question": "q"}), LocatedItem("log", {"question": "when?"}),
              LocatedItem("log", good[2]), LocatedItem("log", good[3])]  # fmt: skip
-    told = [
-        [one.place for one in conversations_of(items, Fields(), Window(day, day + timedelta(days=1)))
+    places = [
+        [one.place for one in parse_conversations(items, Fields(), Window(day, day + timedelta(days=1)))
          if isinstance(one, SourceWarning)] for day in days
     ]  # fmt: skip
-    assert told == [[], ["log:3", "log", "log"], [], [], []]
+    assert places == [[], ["log:3", "log", "log"], [], [], []]
 
 
 def test_what_nobody_can_date_is_as_old_as_what_follows_at_the_beginning_and_told_where_nothing_does() -> None:
     first = [LocatedItem("1", {"question": "?"}), LocatedItem("2", {"ts": T, "question": "q", "answer": "a"})]
     tonight, later = Window(NOON, NOON + timedelta(1)), Window(NOON + timedelta(1), NOON + timedelta(2))
-    assert [type(one) for one in conversations_of(first, Fields(), tonight)] == [SourceWarning, Conversation]
-    assert list(conversations_of(first, Fields(), later)) == []
+    assert [type(one) for one in parse_conversations(first, Fields(), tonight)] == [SourceWarning, Conversation]
+    assert list(parse_conversations(first, Fields(), later)) == []
     many = [LocatedItem(str(number), {}) for number in range(2_500)]
-    assert len(list(conversations_of(many, Fields(), later))) == 2_500
+    assert len(list(parse_conversations(many, Fields(), later))) == 2_500
