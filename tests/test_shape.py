@@ -45,7 +45,7 @@ def test_the_alert_path_ends_where_slack_is_asked_and_leaves_out_what_is_exclude
     assert total > counted > rendering > 0
     assert (counted <= MAX_FUNCTIONS, rendering <= MAX_RENDERING) == (True, True), "an alert takes a longer way"
     assert count_functions(
-        [("monitors/alerts/redact.py", "redact"), ("monitors/alerts/message.py", "message")]
+        [("monitors/alerts/redact.py", "redact"), ("monitors/alerts/message.py", "build_message")]
     ) == (2, 1, 1)
 
 

@@ -1,18 +1,18 @@
-"""Decides what an incident becomes and whether somebody is notified: stored state, observations, time → both.
+"""Decide the new state of incidents and whether to send an alert, from stored state, observations and time.
 
     (nothing) ──seen──▶ OPEN ◀──worse── ACKNOWLEDGED
                         │  └──a person──▶   │
                         └──sent and gone────┴──▶ RESOLVED ──seen──▶ OPEN, reason `regressed`
 
-``last_notified_at`` is ``None`` while an alert about the incident is withheld (it was silenced or inhibited). The
-next observation that may send an alert sends it. An incident that was only printed to a terminal is owed to people:
-once there is a channel to them, an alert with the reason `open_before` goes out, whether the fault is seen again or
-not. Nobody is notified of the end of an incident they never heard of. A decision counts as sent: the caller stores
-state and message in one transaction, and delivery starts from what was stored.
+``last_notified_at`` is ``None`` while an alert about the incident is withheld (silenced or inhibited). The next
+observation that may send an alert sends it. An alert that was only printed to a terminal reached nobody: once Slack
+is reachable, an alert with the reason `open_before` is sent, even if the fault is not seen again. No recovery is
+sent for an incident that was never reported. A decision counts as sent: the caller stores state and message in one
+transaction, and delivery starts from the stored message.
 
 Silences mute an incident at a person's request. Inhibition mutes what an outage explains, so that an outage is one
-alert and not fifty. The reason for an alert is a value, printed in the message and stored with it. A run that sends
-alerts while it goes on opens one thread: later findings go below its first alert.
+alert and not fifty. The reason for an alert is a value that is shown in the message and stored with it. A run that
+sends alerts while it is running opens one thread: later findings go below its first alert.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from types import MappingProxyType
 from typing import Final
 
 from monitors.alerts.redact import redact
-from monitors.alerts.resolve import ResolutionScope, recover
+from monitors.alerts.resolve import ResolutionScope, build_recovery
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.wording import GRAVE, some_of
+from monitors.alerts.wording import GRAVE_KINDS, format_ids
 from monitors.records.base import Record
 from monitors.records.incidents import (
     Alert,
@@ -38,14 +38,14 @@ from monitors.records.incidents import (
 )
 from monitors.records.operator_actions import Silence
 
-MUTING: Final = frozenset({IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE})
-"""While one of these is open, the application's quality is not news."""
+MUTING_KINDS: Final = frozenset({IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE})
+"""While an incident of these kinds is open, alerts about the application's quality are muted."""
 
-MUTED: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
-"""What an outage explains, except grave failures: they send an alert all the same."""
+MUTABLE_KINDS: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
+"""Kinds that an outage mutes, except grave failures, which always send an alert."""
 
-EVENTS: Final = frozenset({IncidentKind.HALLUCINATION, IncidentKind.DRILL})
-"""Kinds that happen once: one alert, no reminder, no regression, closed without an alert."""
+EVENT_KINDS: Final = frozenset({IncidentKind.HALLUCINATION, IncidentKind.DRILL})
+"""Kinds that happen once: one alert, no reminder, no regression, resolved without an alert."""
 
 
 class AlertDecision(Record):
@@ -66,21 +66,23 @@ def decide(
     undelivered: Mapping[str, Alert] = MappingProxyType({}),
     under_way: bool = False,
 ) -> AlertDecision:
-    """Fold ``observations`` into the ``previous`` incidents, by fingerprint, and decide who is notified of what.
+    """Fold ``observations`` into the ``previous`` incidents, by fingerprint, and decide which alerts to send.
 
-    ``previous`` holds at least the target's incidents that are not resolved, and those with the observations'
-    fingerprints whatever their state. Without ``scope`` (the run goes on) nothing is resolved. Deciding again with
-    what it gave stored changes and sends nothing, so a repeated task or a second worker alerts nobody twice.
-    ``undelivered`` are the last alerts about open incidents that reached nobody; while a run is ``under_way`` they
-    wait for its end, which may resolve them, and reports them together.
+    ``previous`` holds at least the target's unresolved incidents, and those with the observations' fingerprints in
+    any state. Without ``scope`` (the run is not finished) nothing is resolved. Idempotent: deciding again after the
+    result was stored changes and sends nothing, so a repeated task sends no alert twice. ``undelivered`` are the
+    last alerts about open incidents that reached nobody; while a run is ``under_way`` they wait for its end, which
+    may resolve them.
     """
-    # Two observations of one fault are one: the worst, the first among equals.
+    # Of several observations of one fault the worst counts, the first of equally severe ones.
     worst: dict[str, Observation] = {}
     for observation in observations:
-        if (other := worst.get(observation.fingerprint)) is None or observation.severity > other.severity:
+        if (
+            worst_so_far := worst.get(observation.fingerprint)
+        ) is None or observation.severity > worst_so_far.severity:
             worst[observation.fingerprint] = observation
 
-    # What each incident becomes.
+    # The new state of each incident.
     after = dict(previous)
     for key, observation in worst.items():
         before = previous.get(key)
@@ -88,26 +90,26 @@ def decide(
             after[key] = Incident.open(observation)
         elif not before.is_resolved:
             after[key] = before.continue_with(observation)
-        elif observation.run_id != before.last_run_id and before.kind not in EVENTS:
-            after[key] = before.reopen(observation)  # a run that repeats what was resolved since does not
+        elif observation.run_id != before.last_run_id and before.kind not in EVENT_KINDS:
+            after[key] = before.reopen(observation)  # not by the run that saw it before it was resolved
     endings = {
-        key: recover(incident, scope)
+        key: build_recovery(incident, scope)
         for key, incident in previous.items()
-        if scope is not None and key not in worst and scope.resolves(incident)
+        if scope is not None and key not in worst and scope.can_resolve(incident)
     }
     after |= {key: item.incident for key, item in endings.items()}
 
-    # What mutes them: outages are known only now, one seen in this batch mutes and one that ended does not.
-    outages = {i.target for i in after.values() if i.kind in MUTING and not i.is_resolved}
+    # Which are muted. Only now the outages are known: one seen in this batch mutes, one that ended does not.
+    outages = {i.target for i in after.values() if i.kind in MUTING_KINDS and not i.is_resolved}
     muted = {
         key
         for key, i in after.items()
-        if (i.kind in MUTED and i.failure_kind not in GRAVE and i.target in outages)
+        if (i.kind in MUTABLE_KINDS and i.failure_kind not in GRAVE_KINDS and i.target in outages)
         or any(silence.covers(i, now) for silence in silences)
     }
 
-    # What reached nobody, as long as nobody was notified or acknowledged it meanwhile.
-    owed = {
+    # Alerts that reached nobody, unless someone was notified or acknowledged the incident since.
+    unreported = {
         key: alert
         for key, alert in undelivered.items()
         if not under_way
@@ -117,36 +119,36 @@ def decide(
         and before.last_notified_at <= alert.created_at
     }
 
-    # What is sent: news of this batch, what was open before, what is over.
+    # What to send: new observations, incidents that were open before, recoveries.
     items: list[AlertItem] = []
     for key, observation in worst.items():
         before, incident = previous.get(key), after[key]
         reason = reason_to_notify(before, incident, observation, now=now, settings=settings)
-        if key in owed:
+        if key in unreported:
             reason = NotifyReason.OPEN_BEFORE
         if reason is None:
             continue
         if key in muted:
-            if reason is not NotifyReason.REMINDER:  # what a reminder would repeat was sent already
+            if reason is not NotifyReason.REMINDER:  # a reminder only repeats what was sent already
                 after[key] = incident.withhold()
             continue
         incident = incident.notify(now, observation.failed_cases)
         if incident.thread is None and reason is not NotifyReason.OPEN_BEFORE:
             incident = _place_below_first_alert(incident, previous)
-        new_cases, milder = (), None
+        new_cases, severity_before = (), None
         if before is not None and reason is NotifyReason.WORSE:
             new_cases = before.new_cases(observation)
-            milder = before.severity if before.severity < observation.severity else None
+            severity_before = before.severity if before.severity < observation.severity else None
         items.append(
             AlertItem(
                 incident=incident,
                 observation=observation,
                 reason=reason,
                 new_cases=new_cases,
-                severity_before=milder,
+                severity_before=severity_before,
             )
         )
-    for key, alert in owed.items():
+    for key, alert in unreported.items():
         if key in worst or key in endings or key in muted:
             continue
         observation = _drop_right_cases(alert.item_of(key).observation, scope)
@@ -156,15 +158,15 @@ def decide(
     items += [
         item.notify(now)
         for key, item in endings.items()
-        if key not in muted and key not in owed and previous[key].last_notified_at is not None
+        if key not in muted and key not in unreported and previous[key].last_notified_at is not None
     ]
 
-    # What happened once is closed after a while.
+    # Events are resolved after a while.
     event_age = timedelta(hours=settings.event_open_h)
     after |= {
         key: i.resolve(now)
         for key, i in previous.items()
-        if key not in worst and i.kind in EVENTS and not i.is_resolved and now - i.last_seen_at >= event_age
+        if key not in worst and i.kind in EVENT_KINDS and not i.is_resolved and now - i.last_seen_at >= event_age
     }
     after |= {item.incident.fingerprint: item.incident for item in items}
     changed = tuple(incident for key, incident in after.items() if previous.get(key) != incident)
@@ -174,10 +176,10 @@ def decide(
 def reason_to_notify(
     before: Incident | None, after: Incident, observation: Observation, *, now: datetime, settings: AlertSettings
 ) -> NotifyReason | None:
-    """Return the reason to alert for ``after``, just observed, against ``before``; ``None`` when there is none.
+    """Return the reason to alert about ``after``, which was ``before``; ``None`` if there is none.
 
-    The clock matters for reminders only, and only how far it is from the last message, either way: a clock that
-    jumps by less than the interval repeats nothing, and one that came back from far ahead does not mute.
+    Only reminders depend on the clock, by the distance to the last message in either direction: a clock that jumps
+    by less than the interval repeats nothing, and one that was set back from far ahead does not mute.
     """
     if after.is_resolved:
         return None
@@ -194,16 +196,16 @@ def reason_to_notify(
             return NotifyReason.REGRESSED
         return NotifyReason.FIRST_SEEN if after.thread is None else NotifyReason.WORSE
     interval = timedelta(hours=settings.reminder_interval_h)
-    due = abs(now - after.last_notified_at) >= interval and after.kind not in EVENTS
+    due = abs(now - after.last_notified_at) >= interval and after.kind not in EVENT_KINDS
     return NotifyReason.REMINDER if due else None
 
 
 def _place_below_first_alert(incident: Incident, previous: Mapping[str, Incident]) -> Incident:
-    """Give ``incident`` the thread of its run's earlier alert of the same kind, where there is one.
+    """Put ``incident`` in the thread of its run's earlier alert of the same kind, if there is one.
 
-    Only what this run opened: a reminder's thread belongs to an older story. A grave failure goes below a grave
-    first alert only: a leak is not reported in a thread about a wrong number. Without threads (a webhook, a
-    terminal) nothing changes.
+    Only threads that this run opened count, not those of reminders. A grave failure goes only below a grave first
+    alert: a leak is not reported in a thread about a wrong number. Without threads (a webhook, a terminal) nothing
+    changes.
     """
     for first in previous.values():
         if (
@@ -212,19 +214,21 @@ def _place_below_first_alert(incident: Incident, previous: Mapping[str, Incident
             and first.target == incident.target
             and first.last_run_id == incident.last_run_id
             and first.occurrences == 1
-            and (first.failure_kind in GRAVE or incident.failure_kind not in GRAVE)
+            and (first.failure_kind in GRAVE_KINDS or incident.failure_kind not in GRAVE_KINDS)
             and not first.is_resolved
         ):
             return incident.place_in_thread(first.thread, first.channel)
     return incident
 
 
-def _drop_right_cases(printed: Observation, scope: ResolutionScope | None) -> Observation | None:
-    """``printed`` without the cases that the run of ``scope`` found right; ``None`` where those were all."""
+def _drop_right_cases(observation: Observation, scope: ResolutionScope | None) -> Observation | None:
+    """Return ``observation`` without the cases that the run of ``scope`` found right; ``None`` if none is left."""
     right = scope.passed if scope is not None else frozenset[str]()
-    if right.isdisjoint(printed.failed_cases):
-        return printed
-    left = [case for case in printed.failed_cases if case not in right]
-    if not left:
+    if right.isdisjoint(observation.failed_cases):
+        return observation
+    still_failing = [case for case in observation.failed_cases if case not in right]
+    if not still_failing:
         return None
-    return printed.without_cases(right, redact(f"Still failing, or not graded since: {some_of(left)}."))
+    return observation.without_cases(
+        right, redact(f"Still failing, or not graded since: {format_ids(still_failing)}.")
+    )

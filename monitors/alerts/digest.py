@@ -1,17 +1,17 @@
-"""The nightly digest: one message a day that says how things stand, even when nothing is wrong."""
+"""The nightly digest: one message a day with the current state, even when nothing is wrong."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from monitors.alerts.message import short_commit, utc
+from monitors.alerts.message import format_utc, shorten_commit
 from monitors.alerts.wording import RECOVERED_MARK, SEVERITY_MARKS, TRAFFIC_CASE, UNKNOWN_MARK, format_fault
 from monitors.plural import plural
 from monitors.records.base import Identifier, Record, UtcTime
 from monitors.records.incidents import Incident, IncidentState, Link, Redacted
 
-LISTED = 10
-"""Open incidents named one by one; the rest is counted."""
+MAX_INCIDENTS_LISTED = 10
+"""Open incidents that are listed; the others are counted."""
 
 
 class DigestFigure(Record):
@@ -22,11 +22,10 @@ class DigestFigure(Record):
 
 
 class Digest(Record):
-    """What one nightly run found. ``incidents`` are open now; ``recovered`` were resolved since the last one.
+    """What one nightly run found. ``incidents`` are open now; ``recovered`` were resolved since the last digest.
 
-    ``note`` is anything the reader must know of the nightly run itself: that the budget cut it short, say.
-    ``unknown`` says in two or three words what the run could not establish: then it is no good news that nothing is
-    open.
+    ``note`` is what the reader must know about the nightly run itself, such as that the budget was reached.
+    ``unknown`` says in two or three words what the run could not check: then no open incident is not good news.
     """
 
     id: Identifier
@@ -42,14 +41,14 @@ class Digest(Record):
 
     @property
     def open_incidents(self) -> tuple[Incident, ...]:
-        """The unresolved ones, worst first, then oldest."""
+        """The unresolved incidents, worst first, then oldest first."""
         unresolved = [incident for incident in self.incidents if incident.state is not IncidentState.RESOLVED]
         return tuple(
             sorted(unresolved, key=lambda incident: (-incident.severity, incident.opened_at, incident.fingerprint))
         )
 
 
-def digest_headline(digest: Digest) -> str:
+def format_digest_headline(digest: Digest) -> str:
     """``🔴 3 open, 1 of them SEV 3 · suraksha-demo · night of 2026-03-01``."""
     unresolved = digest.open_incidents
     place = f"{digest.target} · night of {digest.made_at:%Y-%m-%d}"
@@ -61,19 +60,19 @@ def digest_headline(digest: Digest) -> str:
     return f"{SEVERITY_MARKS[worst]} {len(unresolved):,} open, {grave:,} of them SEV {int(worst)}{doubt} · {place}"
 
 
-def digest_lines(digest: Digest) -> tuple[str, ...]:
-    """One line per open incident, the worst first; the last one counts what is not named."""
+def format_digest_lines(digest: Digest) -> tuple[str, ...]:
+    """Return one line per open incident, worst first; the last line counts those that are not listed."""
     unresolved = digest.open_incidents
-    lines = [_format_incident(incident, digest.made_at) for incident in unresolved[:LISTED]]
-    if len(unresolved) > LISTED:
-        lines.append(f"… and {plural(len(unresolved) - LISTED, 'more', 'more')}")
+    lines = [_format_incident(incident, digest.made_at) for incident in unresolved[:MAX_INCIDENTS_LISTED]]
+    if len(unresolved) > MAX_INCIDENTS_LISTED:
+        lines.append(f"… and {plural(len(unresolved) - MAX_INCIDENTS_LISTED, 'more', 'more')}")
     return tuple(lines)
 
 
 def _format_incident(incident: Incident, now: datetime) -> str:
     days = max(0, (now - incident.opened_at).days)
     commit = incident.first_commit
-    since = f"deploy {short_commit(commit)}" if commit else utc(incident.opened_at)
+    since = f"deploy {shorten_commit(commit)}" if commit else format_utc(incident.opened_at)
     word = "found" if (incident.case_id or "").startswith(TRAFFIC_CASE) and not commit else "since"
     pieces = [
         f"{SEVERITY_MARKS[incident.severity]} {format_fault(incident)}",

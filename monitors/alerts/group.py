@@ -1,6 +1,6 @@
-"""Groups alert items into messages, so that five hundred failures are one message and not five hundred.
+"""Group alert items into messages, so that five hundred failures are one message.
 
-A message then refers to what else was sent: the alerts of its cases, the run that saw it, the evidence.
+References are added to a message: the alerts of its cases, the run that saw it, the evidence.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ID_CHARACTERS: Final = 8
 """Base-32 characters of an alert's id: 40 bits, a collision in a year of 10,000 alerts is below 1 in 20,000."""
 
 
-def group(
+def group_items(
     items: Sequence[AlertItem],
     *,
     target: str,
@@ -41,12 +41,11 @@ def group(
 ) -> tuple[Alert, ...]:
     """Group ``items`` by kind and reason class (and thread, for replies in one), worst message first.
 
-    First observations and regressions of one kind share a message; what is worse, reminded or recovered goes to the
-    thread it belongs to. What was open before anybody could be notified is one message about the application and
-    one about the monitor, whatever its kinds; what this run did not see itself, another one. What recovered shares
-    a message, whatever its kinds, where its thread is the same. The id follows from run and content, so that two
-    workers with the same news compose the same message. Within a message the worst comes first, then what is new,
-    then by case.
+    First observations and regressions of one kind share a message. Worse faults, reminders and recoveries go to
+    their thread. Incidents that were open before Slack was reachable are one message about the application and one
+    about the monitor; those that this run did not see are separate. Recoveries in the same thread share a message.
+    The id is computed from run and content, so that two workers with the same items build the same message. Within
+    a message the worst comes first, then what is new, then by case.
     """
     groups: dict[tuple[IncidentKind | None, NotifyReason, str, str, bool], list[AlertItem]] = {}
     for item in items:
@@ -64,7 +63,7 @@ def group(
 
     alerts: list[Alert] = []
     for (*place, _), members in groups.items():
-        # What is hashed here, and in which order, makes an alert's id: changed, old alerts are sent again.
+        # These values in this order make the alert's id: if they change, old alerts are sent again.
         fingerprints = sorted(item.incident.fingerprint for item in members)
         canonical = json.dumps([target, run_id, *place, fingerprints]).encode()
         digest = base64.b32encode(hashlib.sha256(canonical).digest()).decode("ascii")
@@ -83,18 +82,18 @@ def group(
     return tuple(sorted(alerts, key=lambda alert: (-alert.severity, alert.kind.value, alert.id)))
 
 
-def refer(
+def add_references(
     alerts: Sequence[Alert], *, undelivered: Mapping[str, Alert], sent: Mapping[str, str], evidence: str
 ) -> tuple[Alert, ...]:
-    """The messages with where to read more: the alerts of a gate's cases, the run that saw it, the evidence.
+    """Add references to the messages: the alerts of a gate's cases, the run that saw it, the evidence.
 
     ``undelivered`` are the alerts that reached nobody, ``sent`` the ids of the last alerts, both by the fingerprint
-    of an open incident. ``evidence`` is where this machine stores what it saw.
+    of an open incident. ``evidence`` is the folder of the run's evidence on this machine.
     """
-    ids = {**sent, **{key: alert.id for alert in alerts for key in alert.fingerprints}}
+    alert_ids = {**sent, **{key: alert.id for alert in alerts for key in alert.fingerprints}}
     referring: list[Alert] = []
     for alert in alerts:
-        # What an earlier run saw has the scores and links of that run; none where several runs saw it.
+        # A fault that an earlier run saw has the scores and links of that run; none if several runs saw it.
         runs = {item.observation.run_id: item.incident.fingerprint for item in alert.items}
         if alert.reason is NotifyReason.OPEN_BEFORE and alert.run_id not in runs:
             earlier = undelivered[next(iter(runs.values()))] if len(runs) == 1 else RunSummary()
@@ -107,18 +106,18 @@ def refer(
                 production=alert.production,
             )
             alert = alert.with_summary(summary)  # noqa: PLW2901 - the same message
-        # What is sent before the run's report is there says where to see what is known.
+        # A message that is sent before the run's report exists says where to see the evidence.
         if alert.under_way and not alert.links:
             show = Link(label="Evidence", href=f"lookout alerts show {alert.id}")
             alert = alert.with_summary(  # noqa: PLW2901 - as above
                 RunSummary(links=(show, Link(label="in", href=evidence)), under_way=True).over(alert)
             )
-        # A gate's message has the ids of the alerts that its severe cases have of their own.
-        own: dict[str, str] = {}
+        # A gate's message has the ids of its severe cases' own alerts.
+        own_alerts: dict[str, str] = {}
         for case in sorted({case for item in alert.items for case in item.observation.cases_with_alerts}):
             for kind in FailureKind:
                 key = fingerprint(alert.target, IncidentKind.CASE_FAILURE, case, kind.value)
-                if key in ids:
-                    own[case] = ids[key]
-        referring.append(alert.refer_to(CaseAlert(case_id=case, alert_id=own[case]) for case in own))
+                if key in alert_ids:
+                    own_alerts[case] = alert_ids[key]
+        referring.append(alert.refer_to(CaseAlert(case_id=case, alert_id=own_alerts[case]) for case in own_alerts))
     return tuple(referring)

@@ -1,15 +1,14 @@
-"""Liveness: pings to an outside watchdog, and a log that has been silent far longer than its norm.
+"""Liveness: pings to an external watchdog, and detection of a log that has been silent for too long.
 
-Lookout pings the address when a run starts, proved something, or failed. Any service that takes pings of the
-healthchecks kind will do: ``URL/start``, ``URL``, ``URL/fail``, each with ``rid``, a UUID that joins the pings of
-one run. Silence raises the watchdog's alarm, so a ping is sent only after work that proved something. A watchdog
-that is down never stops a run. The address is a secret: aiohttp sends the ping, because it writes no address to any
-log, as httpx does.
+Lookout pings the address when a run starts, graded something, or failed. Any service that accepts healthchecks
+pings works: ``URL/start``, ``URL``, ``URL/fail``, each with ``rid``, a UUID that joins the pings of one run. The
+watchdog alerts when pings stop, so a ping is sent only after something was graded. A watchdog that is down never
+stops a run. The address is a secret: aiohttp sends the ping, because httpx writes addresses to its log.
 
-When a log has gone silent, what writes it may have died, and no news is then no good news. The norm is the log's
-own past: the longest recent pause between two entries. No distribution is assumed, so nights and weekends are part
-of the norm once they were seen: of n earlier pauses that behave alike the next one is the longest with a chance of
-1 in n + 1, and ``log_silence_factor`` times longer far more rarely still.
+If a log goes silent, the process that writes it may be dead. The norm is the longest recent pause between two
+entries of the same log. No distribution is assumed, so nights and weekends are part of the norm once they occurred:
+the next of n + 1 similar pauses is the longest with probability 1/(n + 1), and ``log_silence_factor`` times longer
+much more rarely.
 """
 
 from __future__ import annotations
@@ -23,31 +22,31 @@ from typing import Final
 
 import aiohttp
 
-from monitors.alerts.message import utc
+from monitors.alerts.message import format_utc
 from monitors.alerts.settings import WatchdogSettings
 from monitors.plural import plural
 from monitors.records.base import Record, UtcTime
 
 TIMEOUT_S: Final = 5.0
 """The limit of one ping: a run waits at most this long for a watchdog that hangs."""
-BODY_CHARACTERS: Final = 1_000
-TARGET_MARK: Final = "{target}"
-"""Stands in the address for the target's name, where each target has a check of its own."""
-RUNS: Final = uuid.UUID("8c5f7e0e-6f0b-5f5e-9d0a-4a1a5be6c3d1")
-"""The namespace of our run ids, made up once, so that the same run always has the same ``rid``."""
+MAX_BODY_CHARACTERS: Final = 1_000
+TARGET_PLACEHOLDER: Final = "{target}"
+"""Placeholder in the address for the target's name, if each target has its own check."""
+PING_ID_NAMESPACE: Final = uuid.UUID("8c5f7e0e-6f0b-5f5e-9d0a-4a1a5be6c3d1")
+"""The namespace of run ids, chosen once, so that the same run always has the same ``rid``."""
 
 
 class Beat(StrEnum):
-    """What a ping says."""
+    """The kind of a ping; the value is the end of its address."""
 
     STARTED = "/start"
     PROVED = ""
-    """Something was truly graded: never sent after an empty run."""
+    """Something was graded: never sent after an empty run."""
     FAILED = "/fail"
 
 
 class LastPing(Record):
-    """The newest ping about a target. ``arrived`` is ``None`` where nobody is configured to be pinged."""
+    """The newest ping about a target. ``arrived`` is ``None`` if no watchdog is configured."""
 
     at: UtcTime
     beat: Beat
@@ -55,7 +54,7 @@ class LastPing(Record):
 
 
 class Heartbeat:
-    """Pings ``url``, a secret from the environment; ``None`` sends no ping. ``note`` hears what came of each."""
+    """Pings ``url``, a secret from the environment; ``None`` sends no ping. ``note`` is called with each result."""
 
     def __init__(self, url: str | None, note: Callable[[Beat, bool | None], None] | None = None) -> None:
         self._url = url.rstrip("/") if url else None
@@ -63,11 +62,11 @@ class Heartbeat:
 
     @property
     def is_configured(self) -> bool:
-        """Whether anybody is pinged."""
+        """Whether a watchdog is configured."""
         return self._url is not None
 
     async def ping(self, beat: Beat, *, run_id: str, note: str = "") -> bool:
-        """Send one ping with ``note`` as its body; false when it did not arrive. Never raises."""
+        """Send one ping with ``note`` as its body; return False if it did not arrive. Never raises."""
         arrived = None if self._url is None else await self._send(self._url, beat, run_id, note)
         if self._note is not None:
             self._note(beat, arrived)
@@ -75,31 +74,31 @@ class Heartbeat:
 
     async def _send(self, url: str, beat: Beat, run_id: str, note: str) -> bool:
         timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
-        body = note[:BODY_CHARACTERS].encode(errors="replace")
+        body = note[:MAX_BODY_CHARACTERS].encode(errors="replace")
         try:
             async with (
                 aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
-                session.post(f"{url}{beat.value}", params={"rid": rid_of(run_id)}, data=body) as answer,
+                session.post(f"{url}{beat.value}", params={"rid": compute_ping_id(run_id)}, data=body) as answer,
             ):
                 return answer.ok
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
             return False
 
 
-def rid_of(run_id: str) -> str:
-    """The UUID that joins the pings of one run."""
-    return str(uuid.uuid5(RUNS, run_id))
+def compute_ping_id(run_id: str) -> str:
+    """Return the UUID that joins the pings of one run."""
+    return str(uuid.uuid5(PING_ID_NAMESPACE, run_id))
 
 
-def heartbeat_of(
+def build_heartbeat(
     url: str | None, target: str, note: Callable[[Beat, bool | None], None] | None = None
 ) -> Heartbeat:
-    """The heartbeat of ``target``: ``{target}`` in the address becomes its name."""
-    return Heartbeat(url.replace(TARGET_MARK, target) if url else None, note)
+    """Build the heartbeat of ``target``: ``{target}`` in the address becomes its name."""
+    return Heartbeat(url.replace(TARGET_PLACEHOLDER, target) if url else None, note)
 
 
-def after_run(*, graded: int, broke: bool) -> Beat | None:
-    """Which ping a finished run has earned: none when it broke nowhere and yet graded nothing."""
+def choose_final_beat(*, graded: int, broke: bool) -> Beat | None:
+    """Return the ping for a finished run; ``None`` if it did not break but graded nothing."""
     if broke:
         return Beat.FAILED
     return Beat.PROVED if graded else None
@@ -109,15 +108,15 @@ LOG_SILENT = "LogSilent"
 LOG_MISSING = "LogMissing"
 LOG_GAP = "LogGap"
 LOG_UNREADABLE = "LogUnreadable"
-"""The log as a whole: its place does not answer, or it may not be read."""
+"""The whole log: its source does not answer, or reading is not permitted."""
 LOG_LINES_UNREADABLE = "LogLinesUnreadable"
 
 LOG_FAULTS = frozenset({LOG_SILENT, LOG_MISSING, LOG_GAP, LOG_UNREADABLE, LOG_LINES_UNREADABLE})
-"""All that a reader of a log can find wrong with it."""
+"""All faults that a reader of a log can report."""
 
 
 class LogSilence(Record):
-    """A silence beyond the norm: how long, and what the norm is made of."""
+    """A silence beyond the norm, with the figures behind the norm."""
 
     last_entry_at: UtcTime
     silent_for: timedelta
@@ -125,37 +124,39 @@ class LogSilence(Record):
     entries: int
 
 
-def silence_beyond_norm(
+def find_log_silence(
     entries_at: Sequence[datetime], now: datetime, settings: WatchdogSettings
 ) -> LogSilence | None:
-    """Whether the log has been silent for too long at ``now``; ``entries_at`` are its entries' times, any order.
+    """Return the silence if the log has been silent for too long at ``now``; ``entries_at`` in any order.
 
-    Times after ``now`` (a clock that went back) count as now. ``None`` while too little is known of the log to
-    have a norm, and for any silence within ``log_silence_factor`` times the longest pause or the floor.
+    Times after ``now`` (a clock that was set back) count as now. ``None`` if there are too few entries for a norm,
+    or if the silence is within ``log_silence_factor`` times the longest pause, or within the floor.
     """
     times = sorted(min(at, now) for at in entries_at)
     if len(times) < settings.log_silence_entries:
         return None
-    longest = max((after - before for before, after in pairwise(times)), default=timedelta(0))
+    longest_pause = max((after - before for before, after in pairwise(times)), default=timedelta(0))
     silent_for = now - times[-1]
-    norm = max(longest * settings.log_silence_factor, timedelta(hours=settings.log_silence_floor_h))
+    norm = max(longest_pause * settings.log_silence_factor, timedelta(hours=settings.log_silence_floor_h))
     if silent_for <= norm:
         return None
-    return LogSilence(last_entry_at=times[-1], silent_for=silent_for, longest_pause=longest, entries=len(times))
+    return LogSilence(
+        last_entry_at=times[-1], silent_for=silent_for, longest_pause=longest_pause, entries=len(times)
+    )
 
 
-def log_silence_fault(silence: LogSilence) -> tuple[str, str]:
-    """The fault's stable name and its words: it says nothing about the app, which may just have had a good day."""
-    silent, longest = _span(silence.silent_for), _span(silence.longest_pause)
+def format_log_silence(silence: LogSilence) -> tuple[str, str]:
+    """Return the fault's stable name and its text. It says nothing about the app, which may have had a good day."""
+    silent, longest = _format_span(silence.silent_for), _format_span(silence.longest_pause)
     detail = (
-        f"The hallucination log has been silent for {silent}, since {utc(silence.last_entry_at)}; its longest "
-        f"pause in {plural(silence.entries, 'entry', 'entries')} was {longest}. "
+        f"The hallucination log has been silent for {silent}, since {format_utc(silence.last_entry_at)}; its "
+        f"longest pause in {plural(silence.entries, 'entry', 'entries')} was {longest}. "
         "See whether the app still writes it and whether it is still read from the right place."
     )
     return LOG_SILENT, detail
 
 
-def _span(span: timedelta) -> str:
+def _format_span(span: timedelta) -> str:
     hours = span.total_seconds() / 3600
     if hours < 1:
         return plural(round(hours * 60), "minute")

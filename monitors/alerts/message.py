@@ -1,7 +1,7 @@
-"""An alert in words, before any rendering: Slack, terminal and preview show the same.
+"""The text of an alert before rendering: Slack, terminal and preview show the same words.
 
-The first line says what broke, how bad it is and where: a lock screen shows no more. A line about what people did
-with the message says what is left to do.
+The first line says what broke, how bad it is and where, because a lock screen shows no more. Further lines say what
+operators did and what is left to do.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from monitors.alerts.operator_actions import is_wanted_as_gold
-from monitors.alerts.redact import ELLIPSIS, inert, visible
+from monitors.alerts.redact import ELLIPSIS, make_inert, remove_invisible
 from monitors.alerts.wording import (
     ABOUT_AN_ANSWER,
     ABOUT_THE_MONITOR,
-    GRAVE,
+    GRAVE_KINDS,
     MONITOR_MARK,
     REASON_WORDS,
     RECOVERED_MARK,
@@ -26,9 +26,9 @@ from monitors.alerts.wording import (
     TRAFFIC_CASE,
     format_doubt,
     format_fault,
+    format_ids,
     format_to_do,
     is_disputed,
-    some_of,
 )
 from monitors.plural import plural
 from monitors.records.base import Record
@@ -47,8 +47,8 @@ from monitors.records.incidents import (
 )
 from monitors.records.self_checks import DRILL_TARGET, TEST_TARGET
 
-TARGET_CHARACTERS: Final = 60
-KINDS_NAMED: Final = 2
+MAX_TARGET_CHARACTERS: Final = 60
+MAX_KINDS_NAMED: Final = 2
 
 TEST_HEADLINE: Final = f"{RECOVERED_MARK} Test · Lookout can reach this channel · nothing is wrong"
 _PREFIX: Final[dict[NotifyReason, str]] = {
@@ -62,27 +62,27 @@ _PREFIX: Final[dict[NotifyReason, str]] = {
 
 
 COMMIT_CHARACTERS: Final = 10
-ONE_LINE_CHARACTERS: Final = 400
-QUOTED_CHARACTERS: Final = 90
-"""The most of the question and of the answer in the one-line text: both fit on a watch with the headline."""
-BRIEF_CHARACTERS: Final = 50
-"""The same where a gate's first failed case is named with the rest of them."""
-GROUPED_CHARACTERS: Final = 140
-"""The most of each excerpt when a message reports several failures: three of them fit on a phone."""
-IN_COMMON: Final = "In common:"
-"""What stands before what failed cases share."""
-TO_DO: Final = "To do"
-"""What stands before what helps."""
-SCORED: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
+MAX_ONE_LINE_CHARACTERS: Final = 400
+MAX_QUOTE_CHARACTERS: Final = 90
+"""Limit of the question and of the answer in the one-line text: both fit on a watch with the headline."""
+MAX_BRIEF_CHARACTERS: Final = 50
+"""The same limit when a gate's first failed case is quoted and the others are listed."""
+MAX_GROUPED_CHARACTERS: Final = 140
+"""Limit of each excerpt when a message reports several failures: three of them fit on a phone."""
+IN_COMMON_LABEL: Final = "In common:"
+"""Label of the conditions that failed cases share."""
+TO_DO_LABEL: Final = "To do"
+"""Label of the advice."""
+KINDS_WITH_SCORES: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
 
 CASE_LABELS: Final = ("Asked", "Expected", "Got")
 REPORT_LABELS: Final = ("Issue given", "Reference", "Agent's report")
 LOG_LABELS: Final = ("Asked", "Unsupported", "Blocked")
-"""An entry of the application's log expects nothing: it says what it held back, and why."""
+"""An entry of the application's log has no expected answer: it says what was blocked and why."""
 
 
 class MessageSection(Record):
-    """One failure in words. Empty texts were not there; ``excerpts`` are pairs of label and text."""
+    """One failure in words. Empty texts are not shown; ``excerpts`` are pairs of label and text."""
 
     heading: str
     case_id: str = ""
@@ -100,7 +100,7 @@ class MessageSection(Record):
 
 
 class Message(Record):
-    """What a person reads, top to bottom. ``one_line`` says it all for a lock screen or a watch."""
+    """A message from top to bottom. ``one_line`` is all of it for a lock screen or a watch."""
 
     id: str
     headline: str
@@ -124,22 +124,22 @@ class Message(Record):
 
     @property
     def is_alone(self) -> bool:
-        """Whether it reports one failure only, whose name the headline has."""
+        """Whether it reports only one failure, which the headline names."""
         return len(self.parts) == 1 and not self.more
 
 
-def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> Message:
-    """Put ``alert`` into words; failures beyond ``group_limit`` are counted by kind, none is left out.
+def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> Message:
+    """Build the message of ``alert``; failures beyond ``group_limit`` are counted by kind.
 
-    ``site_url`` is where its readers reach the site; without it links lead to files of this machine.
+    ``site_url`` is the address of the site for readers; without it, links lead to files of this machine.
     """
-    items = one_of_each_first(alert.items)
-    shown, rest = items[:group_limit], items[group_limit:]
+    items = sort_one_of_each_first(alert.items)
+    shown, unshown = items[:group_limit], items[group_limit:]
     is_drill, is_test = alert.kind is IncidentKind.DRILL, alert.target == TEST_TARGET
     is_over = alert.reason is NotifyReason.RECOVERED or is_drill or is_test
-    title, since = headline(alert), _format_since(alert)
+    title, since = format_headline(alert), _format_since(alert)
 
-    # Why it was sent: of a gate that fails with more cases, which those are.
+    # Why it was sent; if a gate fails with more cases, which those are.
     new_cases = [case for item in alert.items for case in item.new_cases]
     if is_drill:
         why_sent = "a test by Lookout of itself: it counts in no score"
@@ -147,19 +147,19 @@ def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> M
         why_sent = "asked for by a person: nothing is to be done"
     elif new_cases:
         count = plural(len(new_cases), "more case fails", "more cases fail")
-        why_sent = visible(f"{count}: {some_of(new_cases)}")
+        why_sent = remove_invisible(f"{count}: {format_ids(new_cases)}")
     elif len(alert.items) == 1 and (before := alert.items[0].severity_before) is not None:
         why_sent = f"severity {int(before)} until now"
     else:
         why_sent = REASON_WORDS[alert.items[0].reason if len(alert.items) == 1 else alert.reason]
 
-    # What helps against the gravest failure, which stands first.
+    # Advice for the most severe failure, which comes first.
     to_do = format_to_do(items[0])
     if len({format_to_do(item) for item in items}) > 1:
         to_do = f"{format_fault(items[0].incident)} first: {to_do[:1].lower()}{to_do[1:]}"
 
-    # The run's figures, where they are about the same thing.
-    scores, is_scored = "", alert.kind in SCORED
+    # The run's figures, if the alert is about the same run.
+    scores, is_scored = "", alert.kind in KINDS_WITH_SCORES
     if is_scored and alert.flat is not None and alert.weighted is not None:
         scores = f"score {alert.weighted} weighted by severity; {alert.flat} of all cases are right"
     elif is_scored and alert.under_way:
@@ -172,9 +172,9 @@ def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> M
         why_sent=why_sent,
         since="" if is_drill or is_test else since,
         run_id=alert.run_id,
-        at=utc(alert.created_at),
+        at=format_utc(alert.created_at),
         parts=tuple(_describe_item(item, alert) for item in shown),
-        more=f"and {plural(len(rest), 'more', 'more')}: {_count_faults(rest)}" if rest else "",
+        more=f"and {plural(len(unshown), 'more', 'more')}: {_count_faults(unshown)}" if unshown else "",
         to_do="" if is_over else to_do,
         scores=scores,
         dimensions=(alert.dimensions or "") if is_scored else "",
@@ -182,21 +182,21 @@ def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> M
         in_common=alert.in_common if is_scored else (),
         changed=alert.changed if is_scored else (),
         links=_format_site_links(alert, site_url) if site_url and not (is_drill or is_test) else alert.links,
-        marks=tuple(mark_line(mark, alert, slack=False) for mark in alert.marks),
+        marks=tuple(format_mark(mark, alert, slack=False) for mark in alert.marks),
         is_over=is_over,
         address=alert.items[0].observation.address,
     )
 
 
-def headline(alert: Alert) -> str:
-    """``🔴 SEV 3 · Personal data disclosed · suraksha-demo``; whatever comes of a drill begins with Drill."""
+def format_headline(alert: Alert) -> str:
+    """``🔴 SEV 3 · Personal data disclosed · suraksha-demo``; the headline of a drill begins with Drill."""
     items, name = alert.items, alert.target
     if name == TEST_TARGET:
         return TEST_HEADLINE
     if alert.kind is IncidentKind.DRILL:
         return items[0].observation.title
 
-    # The colour, or the sign that it is over, and how bad it is.
+    # The colour, or the mark of a recovery, and the severity.
     if alert.reason is NotifyReason.RECOVERED:
         mark, severity = RECOVERED_MARK, "Recovered"
     else:
@@ -207,50 +207,52 @@ def headline(alert: Alert) -> str:
     faults = {format_fault(item.incident) for item in items}
     if alert.reason is NotifyReason.OPEN_BEFORE:
         count = plural(len(items), "was", "were")
-        fault = f"{count} open before Slack could be reached: {_count_faults(items, KINDS_NAMED)}"
+        fault = f"{count} open before Slack could be reached: {_count_faults(items, MAX_KINDS_NAMED)}"
     elif len(faults) == 1:
         fault = faults.pop() if len(items) == 1 else f"{len(items):,} × {faults.pop()}"
     elif all(item.reason is NotifyReason.RECOVERED for item in items):
-        fault = _count_faults(items, KINDS_NAMED)
+        fault = _count_faults(items, MAX_KINDS_NAMED)
     else:
-        fault = f"{plural(len(items), 'failure')}: {_count_faults(items, KINDS_NAMED)}"
+        fault = f"{plural(len(items), 'failure')}: {_count_faults(items, MAX_KINDS_NAMED)}"
 
     # Where: the target's name, cut when it would push the rest off a phone, and that it is production.
-    target = name if len(name) <= TARGET_CHARACTERS else name[: TARGET_CHARACTERS - 1] + ELLIPSIS
+    target = name if len(name) <= MAX_TARGET_CHARACTERS else name[: MAX_TARGET_CHARACTERS - 1] + ELLIPSIS
     production = " (production)" if alert.production and "prod" not in name.lower() else ""
     drill = "Drill: " if name == DRILL_TARGET else ""
-    case = f" · {only}" if (only := _only_case(alert)) else ""
+    case = f" · {only}" if (only := _find_only_case(alert)) else ""
     return f"{drill}{mark} {severity} · {_PREFIX[alert.reason]}{fault} · {target}{production}{case}"
 
 
-def _only_case(alert: Alert) -> str:
-    """The case that a message is about alone: two messages about one leak must not look like one sent twice."""
-    only, *others = alert.items
-    is_named = only.incident.kind is IncidentKind.CASE_FAILURE and not others and not _is_traffic(only)
-    return visible(only.incident.case_id or "") if is_named else ""
+def _find_only_case(alert: Alert) -> str:
+    """Return the case id if the message is about one case: two leaks must not look like one message sent twice."""
+    only, *rest = alert.items
+    is_named = only.incident.kind is IncidentKind.CASE_FAILURE and not rest and not _is_traffic(only)
+    return remove_invisible(only.incident.case_id or "") if is_named else ""
 
 
 def _is_traffic(item: AlertItem) -> bool:
-    """Whether it is about conversations of users, which have no case, no run's scores, and were over when found."""
+    """Whether it is about users' conversations, which have no case and no scores, and were over when found."""
     return (item.incident.case_id or "").startswith(TRAFFIC_CASE)
 
 
 def _count_faults(items: Sequence[AlertItem], named: int | None = None) -> str:
-    """``2 × Wrong fact stated, Source not cited``: the gravest first, then the most; ``…`` beyond ``named``."""
+    """``2 × Wrong fact stated, Source not cited``: grave ones first, then the most frequent, at most ``named``."""
     tally = Counter(format_fault(item.incident) for item in items)
-    grave = {format_fault(item.incident) for item in items if item.incident.failure_kind in GRAVE}
+    grave = {format_fault(item.incident) for item in items if item.incident.failure_kind in GRAVE_KINDS}
     faults = sorted(tally, key=lambda fault: (fault not in grave, -tally[fault], fault))
     text = [f"{tally[fault]:,} × {fault}" if tally[fault] > 1 else fault for fault in faults[:named]]
     return ", ".join(text) + (f", {ELLIPSIS}" if named is not None and len(faults) > named else "")
 
 
-def one_of_each_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
-    """Order for a message that cannot show all: the gravest, then one of every other kind, then the rest."""
+def sort_one_of_each_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
+    """Sort for a message that cannot show all: grave failures, then one of every other kind, then the rest."""
     before: Counter[str] = Counter()
     places: list[tuple[bool, int, int]] = []
     for place, item in enumerate(items):
         fault = format_fault(item.incident)
-        places.append((not (item.incident.failure_kind in GRAVE and before[fault] == 0), before[fault], place))
+        places.append(
+            (not (item.incident.failure_kind in GRAVE_KINDS and before[fault] == 0), before[fault], place)
+        )
         before[fault] += 1
     return tuple(items[place] for _, _, place in sorted(places))
 
@@ -263,9 +265,9 @@ def _describe_item(item: AlertItem, alert: Alert) -> MessageSection:
     labels = REPORT_LABELS if observation.is_report else CASE_LABELS
     labels = LOG_LABELS if observation.kind is IncidentKind.HALLUCINATION else labels
     texts = zip(labels, (observation.asked, observation.expected, observation.answered), strict=True)
-    limit = None if is_alone else GROUPED_CHARACTERS
+    limit = None if is_alone else MAX_GROUPED_CHARACTERS
 
-    # What is wrong. That a number or an address is the business's own, nothing but its owner can know.
+    # What is wrong. Only the owner can know that a number or an address belongs to the business itself.
     finding, finding_label = str(observation.reason), ""
     if observation.failure_kind is FailureKind.PII_DISCLOSURE and _CONTACT.search(finding):
         finding += ". A contact of your own? List it in public_contacts"
@@ -273,41 +275,45 @@ def _describe_item(item: AlertItem, alert: Alert) -> MessageSection:
         finding_label = "Found" if _is_traffic(item) else "Failed check"
         finding_label = "Verdicts" if is_disputed(observation) else finding_label
 
-    # What the message's head leaves out of this one of several: another reason, an older deploy, more runs.
+    # What the head of a message with several failures does not say: another reason, an older deploy, more runs.
     history: list[str] = []
     if not is_alone:
         if item.severity_before is not None:
             history.append(f"severity {int(item.severity_before)} until now")
         elif item.reason is not alert.reason:
             history.append(REASON_WORDS[item.reason])
-        if len({other.incident.first_commit for other in alert.items}) > 1:
+        if len({sibling.incident.first_commit for sibling in alert.items}) > 1:
             history.append(f"since {_format_deploy(incident.first_commit)}")
         if item.reason is NotifyReason.OPEN_BEFORE:
-            history.append(f"open since {utc(incident.opened_at)}")
+            history.append(f"open since {format_utc(incident.opened_at)}")
         if incident.occurrences > 1:
             history.append(f"seen in {incident.occurrences:,} runs")
 
-    # Which failed cases of a gate stand elsewhere: counted, or in alerts of their own with these ids.
+    # Which failed cases of a gate are not shown here: counted, or in their own alerts with these ids.
     others = observation.others
-    if apart := observation.cases_with_alerts:
-        sent = {own.case_id: own.alert_id for own in alert.own_alerts}
-        named = some_of([f"{case} ({sent[case]})" if case in sent else case for case in apart])
-        have = "The worst has an alert of its own" if len(apart) == 1 else "The worst have alerts of their own"
+    if cases_with_alerts := observation.cases_with_alerts:
+        sent = {case_alert.case_id: case_alert.alert_id for case_alert in alert.own_alerts}
+        named = format_ids([f"{case} ({sent[case]})" if case in sent else case for case in cases_with_alerts])
+        have = (
+            "The worst has an alert of its own"
+            if len(cases_with_alerts) == 1
+            else "The worst have alerts of their own"
+        )
         others = f"{have}: {named}. {others}".strip()
 
     return MessageSection(
         heading=format_fault(incident),
         case_id=incident.case_id or "",
         excerpts=tuple((label, _shorten(text, limit)) for label, text in texts if text),
-        finding=visible(finding),
+        finding=remove_invisible(finding),
         finding_label=finding_label,
         severity=f"Severity {int(incident.severity)}",
-        row=visible(format_policy_row(observation.policy_row or "")),
+        row=remove_invisible(format_policy_row(observation.policy_row or "")),
         history=" · ".join(history),
         doubt=format_doubt(observation),
         flaky=observation.flaky,
         examples=tuple(_describe_example(case) for case in observation.examples),
-        others=visible(others),
+        others=remove_invisible(others),
         address=observation.address,
     )
 
@@ -316,20 +322,20 @@ def _describe_example(case: FailedCase) -> MessageSection:
     labels = REPORT_LABELS if case.is_report else CASE_LABELS
     texts = zip(labels, (case.asked, case.expected, case.answered), strict=True)
     return MessageSection(
-        heading=visible(case.title),
+        heading=remove_invisible(case.title),
         case_id=case.case_id,
-        excerpts=tuple((label, _shorten(text, GROUPED_CHARACTERS)) for label, text in texts if text),
+        excerpts=tuple((label, _shorten(text, MAX_GROUPED_CHARACTERS)) for label, text in texts if text),
         finding="",
         severity=f"Severity {int(case.severity)}",
     )
 
 
 def _format_since(alert: Alert) -> str:
-    """Since which deploy; for one incident alone also since when, how often, and how long it lasted."""
+    """Say since which deploy; for a single incident also since when, how often, and how long it lasted."""
     first, incidents = alert.items[0], [item.incident for item in alert.items]
     only, is_alone = incidents[0], len(incidents) == 1
 
-    # The deploy that all began with; nothing where it is unknown or does not matter.
+    # The deploy with which all incidents began; empty if it is unknown or does not matter.
     commits = {incident.first_commit for incident in incidents}
     deploy = "several deploys" if len(commits) > 1 else _format_deploy(only.first_commit)
     if alert.kind in ABOUT_THE_MONITOR or commits == {None}:
@@ -337,82 +343,85 @@ def _format_since(alert: Alert) -> str:
 
     if alert.reason is NotifyReason.RECOVERED:
         if is_alone and _is_traffic(first):
-            return f"found {utc(only.opened_at)}"
-        lasts = sorted(i.resolved_at - i.opened_at for i in incidents if i.resolved_at)
-        spans = list(dict.fromkeys(span(lasted) for lasted in lasts))
-        over = [f"with {_format_deploy(alert.commit)}"] if alert.commit else []
-        over += [f"after {_from_to(spans[0], spans[-1])}"] if spans else []
+            return f"found {format_utc(only.opened_at)}"
+        durations = sorted(i.resolved_at - i.opened_at for i in incidents if i.resolved_at)
+        spans = list(dict.fromkeys(format_span(duration) for duration in durations))
+        ending = [f"with {_format_deploy(alert.commit)}"] if alert.commit else []
+        ending += [f"after {_format_range(spans[0], spans[-1])}"] if spans else []
         broken = f"broken since {deploy}" if deploy else ""
-        return ", ".join(piece for piece in (" ".join(over), broken) if piece)
+        return ", ".join(piece for piece in (" ".join(ending), broken) if piece)
 
-    # What was open before Slack could be reached, and this run did not see, has the time of the run that did.
+    # An incident from before Slack was reachable, which this run did not see, has the time of the run that saw it.
     runs = {item.observation.run_id: item.observation.seen_at for item in alert.items}
     if alert.reason is NotifyReason.OPEN_BEFORE and alert.run_id not in runs:
         if len(runs) == 1:
             ((run_id, at),) = runs.items()
-            return f"as of run {run_id} at {utc(at)}"
-        return f"as of {plural(len(runs), 'run')} from {utc(min(runs.values()))} to {utc(max(runs.values()))}"
+            return f"as of run {run_id} at {format_utc(at)}"
+        first_at, last_at = format_utc(min(runs.values())), format_utc(max(runs.values()))
+        return f"as of {plural(len(runs), 'run')} from {first_at} to {last_at}"
 
     if not is_alone:
         return f"since {deploy}" if deploy else ""
     if _is_traffic(first):
         often = f", seen in {only.occurrences:,} nightly runs" if only.occurrences > 1 else ""
-        return f"found {utc(only.opened_at)}{often}"
-    since = f"since {deploy} ({utc(only.opened_at)})" if deploy else f"since {utc(only.opened_at)}"
+        return f"found {format_utc(only.opened_at)}{often}"
+    since = f"since {deploy} ({format_utc(only.opened_at)})" if deploy else f"since {format_utc(only.opened_at)}"
     return f"{since}, seen in {only.occurrences:,} runs" if only.occurrences > 1 else since
 
 
-def _from_to(shortest: str, longest: str) -> str:
+def _format_range(low: str, high: str) -> str:
     """``5 min``, ``2 to 3 min`` or ``5 min to 3 h``."""
-    if shortest == longest:
-        return shortest
-    count, _, unit = shortest.partition(" ")
-    return f"{count if longest.endswith(f' {unit}') else shortest} to {longest}"
+    if low == high:
+        return low
+    count, _, unit = low.partition(" ")
+    return f"{count if high.endswith(f' {unit}') else low} to {high}"
 
 
 def _format_deploy(commit: str | None) -> str:
-    return f"deploy {short_commit(commit)}" if commit else "an unknown deploy"
+    return f"deploy {shorten_commit(commit)}" if commit else "an unknown deploy"
 
 
 def _format_one_line(alert: Alert, *, title: str, why_sent: str, since: str) -> str:
-    """All of it in one line, for a lock screen or a watch; the id at its end is never cut."""
+    """The whole alert in one line, for a lock screen or a watch; the id at its end is never cut."""
     is_over, ending = alert.reason is NotifyReason.RECOVERED, f" · {alert.id}"
-    observation = one_of_each_first(alert.items)[0].observation
+    observation = sort_one_of_each_first(alert.items)[0].observation
     if is_over and len(alert.items) > 1:  # what is over, and of which cases
         cases = list(dict.fromkeys(case for item in alert.items if (case := item.incident.case_id)))
-        text = f"{title}: {some_of(cases)}" if cases and not _is_traffic(alert.items[0]) else title
+        text = f"{title}: {format_ids(cases)}" if cases and not _is_traffic(alert.items[0]) else title
         ending = f"{f' · {since}' if since else ''}{ending}"
-        return _shorten(text, ONE_LINE_CHARACTERS - len(ending)) + ending
+        return _shorten(text, MAX_ONE_LINE_CHARACTERS - len(ending)) + ending
 
-    # Of a gate that failed its cases, its scores only where no case failed.
+    # For a gate: its failed cases, or the reason with the scores if no case failed.
     reason = str(observation.reason)
     if observation.failed_cases and observation.kind is IncidentKind.GATE_FAIL:
         examples = observation.examples[:1]
         brief = [_format_case_briefly(case) for case in examples]
-        rest = [case for case in observation.failed_cases if case not in {each.case_id for each in examples}]
-        if rest:
-            brief.append(f"{'also failed' if examples else 'failed'}: {some_of(rest)}")
+        unnamed = [
+            case for case in observation.failed_cases if case not in {example.case_id for example in examples}
+        ]
+        if unnamed:
+            brief.append(f"{'also failed' if examples else 'failed'}: {format_ids(unnamed)}")
         reason = "; ".join(brief)
 
     asked, answered = observation.asked, observation.answered
     pieces = [
-        f"case {observation.case_id}" if observation.case_id and not _only_case(alert) else "",
+        f"case {observation.case_id}" if observation.case_id and not _find_only_case(alert) else "",
         f"{'issue' if observation.is_report else 'asked'} “{_shorten(asked)}”" if asked else "",
         f"{'report' if observation.is_report else 'got'} “{_shorten(answered)}”" if answered else "",
-        "" if answered else _shorten(reason, QUOTED_CHARACTERS * 2).rstrip("."),
+        "" if answered else _shorten(reason, MAX_QUOTE_CHARACTERS * 2).rstrip("."),
         f"{len(alert.items) - 1:,} more" if len(alert.items) > 1 else "",
     ]
     text = f"{title}: {', '.join(piece for piece in pieces if piece)}"
     if alert.kind is not IncidentKind.DRILL and alert.target != TEST_TARGET:
         why = "" if is_over else f" · {why_sent}"
         ending = f"{why}{f' · {since}' if since else ''}{ending}"
-    return _shorten(text, ONE_LINE_CHARACTERS - len(ending)) + ending
+    return _shorten(text, MAX_ONE_LINE_CHARACTERS - len(ending)) + ending
 
 
 def _format_case_briefly(case: FailedCase) -> str:
     """``wrong fact stated: price (expected “18 euros”, got “28 euros”)``."""
     quotes = [
-        f"{label} “{_shorten(text, BRIEF_CHARACTERS)}”"
+        f"{label} “{_shorten(text, MAX_BRIEF_CHARACTERS)}”"
         for label, text in (("expected", case.expected), ("got", case.answered))
         if text and not case.is_report
     ]
@@ -420,18 +429,18 @@ def _format_case_briefly(case: FailedCase) -> str:
     return f"{title}: {case.case_id}" + (f" ({', '.join(quotes)})" if quotes else "")
 
 
-def _shorten(text: str, limit: int | None = QUOTED_CHARACTERS) -> str:
-    flat = visible(text)
+def _shorten(text: str, limit: int | None = MAX_QUOTE_CHARACTERS) -> str:
+    flat = remove_invisible(text)
     return flat if limit is None or len(flat) <= limit else flat[: limit - 1].rstrip() + ELLIPSIS
 
 
 def _format_site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
-    """The incident (or the target's) and the run on the site; a file of this machine is of no use elsewhere."""
+    """Links to the incident (or the target's incidents) and the run on the site, and to other web addresses."""
     base, first = site_url.rstrip("/"), alert.items[0].incident
     is_alone = len(set(alert.fingerprints)) == 1
     incidents = f"/{first.fingerprint}" if is_alone else f"?{urlencode({'target': alert.target})}"
     pages = [Link(label="Incident" if is_alone else "Incidents", href=f"{base}/incidents{incidents}")]
-    if alert.kind in SCORED and first.owner is Capability.VERIFY:
+    if alert.kind in KINDS_WITH_SCORES and first.owner is Capability.VERIFY:
         pages.append(Link(label="Run", href=f"{base}/runs/{quote(alert.run_id, safe='')}"))
     return (*pages, *(link for link in alert.links if link.href.startswith(("http://", "https://"))))
 
@@ -442,39 +451,39 @@ DONE_WORDS: Final[dict[ActionKind, str]] = {
     ActionKind.ADD_TO_GOLD: "Drafted as a gold case",
     ActionKind.RESOLVE: "Resolved",
 }
-CASES_NAMED: Final = 3
+MAX_CASES_NAMED: Final = 3
 _CONTACT: Final = re.compile(r"gives away: .*(?:phone|e-mail)")
 _SLACK_ID: Final = re.compile(r"[UW][A-Z0-9]{2,20}")
 
 
-def mark_line(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
-    """``Acknowledged by @asha · 02:14 UTC``; as ``mrkdwn`` that shows the person's name where ``slack``.
+def format_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
+    """``Acknowledged by @asha · 02:14 UTC``; with ``slack`` as ``mrkdwn`` that shows the person's name.
 
-    A Slack user's id becomes their name in Slack; in an edited message it notifies nobody.
+    Slack shows the name of a user id; in an edited message this notifies nobody.
     """
     if mark.via is ActionVia.SLACK and _SLACK_ID.fullmatch(mark.by):
         by = f"<@{mark.by}>" if slack else f"@{mark.by}"
     else:
-        by = inert(mark.by) if slack else visible(mark.by)
+        by = make_inert(mark.by) if slack else remove_invisible(mark.by)
 
-    # Which of several it was about: by name while they are few.
+    # Which of several failures the action was about: by name if they are few.
     about = ""
     items = [item for item in alert.items if item.incident.fingerprint in mark.fingerprints]
     if len(items) < len(alert.items):
         cases = [item.incident.case_id for item in items if item.incident.case_id]
-        is_named = len(cases) == len(items) <= CASES_NAMED
+        is_named = len(cases) == len(items) <= MAX_CASES_NAMED
         about = ", ".join(cases) if is_named else f"{len(items):,} of {len(alert.items):,}"
 
-    # The time alone on the day that the message was sent.
+    # Only the time if it is the day on which the message was sent.
     is_same_day = mark.at.date() == alert.created_at.date()
     at = mark.at.strftime("%H:%M UTC" if is_same_day else "%Y-%m-%d %H:%M UTC")
     done = f"*{DONE_WORDS[mark.kind]}*" if slack else DONE_WORDS[mark.kind]
-    pieces = [f"{done} by {by}", inert(about) if slack else visible(about), at]
+    pieces = [f"{done} by {by}", make_inert(about) if slack else remove_invisible(about), at]
     return " · ".join(piece for piece in pieces if piece)
 
 
-def is_left(kind: ActionKind, item: AlertItem, marks: Sequence[OperatorMark]) -> bool:
-    """Whether ``kind`` still makes sense for ``item``: each thing once, and nothing after it was called false."""
+def is_action_available(kind: ActionKind, item: AlertItem, marks: Sequence[OperatorMark]) -> bool:
+    """Whether an operator can still do ``kind`` about ``item``: each action once, none after a false alarm."""
     done = {mark.kind for mark in marks if item.incident.fingerprint in mark.fingerprints}
     if kind in done:
         return False
@@ -489,19 +498,19 @@ def is_left(kind: ActionKind, item: AlertItem, marks: Sequence[OperatorMark]) ->
             return False
 
 
-def utc(at: datetime) -> str:
+def format_utc(at: datetime) -> str:
     """``2026-11-21 02:00 UTC``."""
     return at.strftime("%Y-%m-%d %H:%M UTC")
 
 
-def span(lasted: timedelta) -> str:
-    """``5 min``, ``3 h`` or ``2 days``: as a person would say it."""
-    minutes = max(0, round(lasted.total_seconds() / 60))
+def format_span(duration: timedelta) -> str:
+    """``5 min``, ``3 h`` or ``2 days``."""
+    minutes = max(0, round(duration.total_seconds() / 60))
     if minutes < 2 * 60:
         return f"{minutes} min"
     return f"{minutes // 60} h" if minutes < 48 * 60 else f"{minutes // (24 * 60)} days"
 
 
-def short_commit(commit: str) -> str:
-    """The first characters of a commit, enough to find it."""
+def shorten_commit(commit: str) -> str:
+    """Return the first characters of a commit, enough to find it."""
     return commit[:COMMIT_CHARACTERS]

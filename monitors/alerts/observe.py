@@ -1,8 +1,7 @@
-"""What a run observed: each fault with its fingerprint.
+"""Build observations: each fault that a run saw, with its fingerprint.
 
-Two observations with one fingerprint are the same fault. A run's failed cases become observations of those that a
-person must hear of one by one; the run's verdict, the app's state, the judge and the monitor give observations of
-their own.
+Two observations with the same fingerprint are the same fault. Each severe failed case is an observation; so are the
+run's verdict, the app's state, the judge and the monitor.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from datetime import datetime
 from json.encoder import encode_basestring_ascii
 from typing import Final, NamedTuple
 
-from monitors.alerts.redact import excerpt, excerpt_but
+from monitors.alerts.redact import make_excerpt, make_excerpt_except
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.wording import DISPUTED_TITLE, FAILURE_TITLES, KIND_WORDS, some_of
+from monitors.alerts.wording import DISPUTED_TITLE, FAILURE_TITLES, KIND_WORDS, format_ids
 from monitors.facts.triage_report import read_report
 from monitors.plural import plural
 from monitors.records.base import Blame, Identifier, Record, Severity, Sha256
@@ -32,20 +31,20 @@ from monitors.records.runs import CaseResult, ReasonKind, RunReport
 
 
 def fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
-    """SHA-256 over target, kind and what distinguishes faults of that kind (case id and failure kind, say).
+    """Return the SHA-256 of target, kind and the ``parts`` that distinguish faults of that kind, such as a case id.
 
-    Neither run nor commit nor the wording of an answer may be among ``parts``: the same fault must have the same
-    fingerprint in every run. JSON keeps ``("a", "bc")`` and ``("ab", "c")`` apart.
+    ``parts`` must not hold the run, the commit or the wording of an answer: the same fault must have the same
+    fingerprint in every run. JSON distinguishes ``("a", "bc")`` from ``("ab", "c")``.
     """
     canonical = f"[{', '.join(map(encode_basestring_ascii, (target, kind.value, *parts)))}]"  # as json.dumps has it
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
-LOG_REASON_CHARACTERS: Final = 500
+MAX_REASON_CHARACTERS: Final = 500
 
 
 class ObservationContext(Record):
-    """When and where something was seen: what every observation starts with."""
+    """When and where something was seen; part of every observation."""
 
     target: str
     run_id: str
@@ -54,24 +53,24 @@ class ObservationContext(Record):
     account_patterns: tuple[str, ...] = ()
     owner: Capability = Capability.VERIFY
     address: str = ""
-    """Where the target is configured to be, ``http://host:port``: no secret of the application's."""
+    """The target's configured address, ``http://host:port``: not a secret."""
 
 
-def app_down(at: ObservationContext, *, detail: str, title: str = "") -> Observation:
-    """The application does not answer: unreachable, or the run stopped early because nothing came back.
+def observe_app_down(at: ObservationContext, *, detail: str, title: str = "") -> Observation:
+    """Observe that the application does not answer: unreachable, or the run stopped because nothing came back.
 
-    ``title`` is the message's first line where the kind's own words claim too much.
+    ``title`` is the message's first line if the words of the kind would claim too much.
     """
     return _observe(at, IncidentKind.APP_DOWN, Severity.PAGE, Blame.APP, detail, title=title)
 
 
-def deploy_failed(at: ObservationContext, *, detail: str) -> Observation:
-    """The deploy did not come up: a build or runtime error, paused, or not serving until the deadline."""
+def observe_failed_deploy(at: ObservationContext, *, detail: str) -> Observation:
+    """Observe that the deploy failed: a build or runtime error, paused, or not serving until the deadline."""
     return _observe(at, IncidentKind.DEPLOY_FAILURE, Severity.PAGE, Blame.APP, detail)
 
 
 class FailedCases(Record):
-    """What a gate's message says of its failed cases, worst first: as the fields of `Observation` have it."""
+    """The failed cases in a gate's message, worst first; the fields are those of `Observation`."""
 
     examples: tuple[FailedCase, ...] = ()
     others: str = ""
@@ -80,10 +79,12 @@ class FailedCases(Record):
     cases_with_alerts: tuple[Identifier, ...] = ()
 
 
-def gate_failed(report: RunReport, at: ObservationContext, failed: FailedCases | None = None) -> Observation:
-    """A run whose verdict is FAIL. Severity 3 with a veto (some severity-3 case failed), else 2.
+def observe_failed_gate(
+    report: RunReport, at: ObservationContext, failed: FailedCases | None = None
+) -> Observation:
+    """Observe a run whose verdict is FAIL. Severity 3 with a veto (some severity-3 case failed), else 2.
 
-    ``failed`` is what `gate_examples` makes of its results.
+    ``failed`` comes from `select_gate_examples`.
     """
     decisive = [reason for reason in report.reasons if reason.decisive]
     is_vetoed = any(reason.kind is ReasonKind.VETO for reason in decisive)
@@ -92,7 +93,7 @@ def gate_failed(report: RunReport, at: ObservationContext, failed: FailedCases |
     for reason in decisive:
         text = reason.text
         if reason.kind is ReasonKind.COVERAGE and reason.case_ids:  # nothing else of the message names them
-            text += f" (not graded: {some_of(reason.case_ids, UNGRADED_NAMED)})"
+            text += f" (not graded: {format_ids(reason.case_ids, MAX_UNGRADED_NAMED)})"
         texts.append(text)
     return _observe(
         at,
@@ -105,12 +106,12 @@ def gate_failed(report: RunReport, at: ObservationContext, failed: FailedCases |
     )
 
 
-def judge_void(at: ObservationContext, *, detail: str) -> Observation:
-    """The judge missed its canaries: its grades of this batch are void, which says nothing about the app."""
+def observe_void_judge(at: ObservationContext, *, detail: str) -> Observation:
+    """Observe that the judge missed its canaries: its grades are void, which says nothing about the app."""
     return _observe(at, IncidentKind.JUDGE_VOID, Severity.WRONG, Blame.PROVIDER, detail)
 
 
-def drift(
+def observe_drift(
     at: ObservationContext,
     *,
     metric: str,
@@ -118,30 +119,30 @@ def drift(
     asked: Redacted | None = None,
     answered: Redacted | None = None,
 ) -> Observation:
-    """A rate moved against its trailing window. ``metric`` names which; ``detail`` says how far and since when.
+    """Observe that the rate ``metric`` moved against its trailing window; ``detail`` says how far and since when.
 
-    ``asked`` and ``answered`` are those of an example.
+    ``asked`` and ``answered`` are an example.
     """
     return _observe(
         at, IncidentKind.DRIFT, Severity.WRONG, Blame.APP, detail, metric, asked=asked, answered=answered
     )
 
 
-def monitor_fault(at: ObservationContext, *, what: str, detail: str, title: str = "") -> Observation:
-    """The monitor is in trouble. ``what`` is the fault's stable name (``WarehouseDamaged``, ``hung_run``).
+def observe_monitor_fault(at: ObservationContext, *, fault_name: str, detail: str, title: str = "") -> Observation:
+    """Observe a fault of the monitor. ``fault_name`` is its stable name (``WarehouseDamaged``, ``hung_run``).
 
-    ``title`` is the message's first line where more can be said than the kind's own words.
+    ``title`` is the message's first line if it can say more than the words of the kind.
     """
-    return _observe(at, IncidentKind.MONITOR_FAULT, Severity.WRONG, Blame.MONITOR, detail, what, title=title)
+    return _observe(at, IncidentKind.MONITOR_FAULT, Severity.WRONG, Blame.MONITOR, detail, fault_name, title=title)
 
 
-def drill(at: ObservationContext, *, title: str, detail: str, failed: bool) -> Observation:
-    """What came of a drill: ``title`` is the message's first line. Each drill is an incident of its own."""
+def observe_drill(at: ObservationContext, *, title: str, detail: str, failed: bool) -> Observation:
+    """Observe the result of a drill; ``title`` is the message's first line. Each drill is its own incident."""
     severity = Severity.PAGE if failed else Severity.ANNOYING
     return _observe(at, IncidentKind.DRILL, severity, Blame.MONITOR, detail, at.run_id, str(failed), title=title)
 
 
-def hallucination(
+def observe_hallucination(
     at: ObservationContext,
     *,
     entry_id: str,
@@ -155,15 +156,15 @@ def hallucination(
     policy_ids: Sequence[str] = (),
     place: str = "",
 ) -> Observation:
-    """One entry of the application's own hallucination log.
+    """Observe one entry of the application's own hallucination log.
 
-    ``entry_id`` is what makes the entry this one wherever its file is moved to (a hash of the line, say): each
-    sends one alert. ``place`` says in words where it stands.
+    ``entry_id`` identifies the entry even if its file is moved (a hash of the line, say): each entry sends one
+    alert. ``place`` says where the entry is.
     """
 
     def shorten(text: str) -> Redacted | None:
         limit = settings.excerpt_characters
-        return excerpt(text, limit=limit, account_patterns=at.account_patterns) or None
+        return make_excerpt(text, limit=limit, account_patterns=at.account_patterns) or None
 
     support = [
         f"{chunk_count} chunks" if chunk_count is not None else "",
@@ -204,7 +205,7 @@ def _observe(
     policy_row: str | None = None,
     origin: Origin = Origin.PROBE,
 ) -> Observation:
-    """An observation that is about no case; ``parts`` distinguish faults of one kind."""
+    """Build an observation that is not about a case; ``parts`` distinguish faults of one kind."""
     cases = failed or FailedCases()
     return Observation(
         fingerprint=fingerprint(at.target, kind, *parts),
@@ -216,11 +217,11 @@ def _observe(
         blame=blame,
         commit=at.commit,
         owner=at.owner,
-        title=excerpt(title or KIND_WORDS[kind], limit=LOG_REASON_CHARACTERS),
-        reason=excerpt_but(
+        title=make_excerpt(title or KIND_WORDS[kind], limit=MAX_REASON_CHARACTERS),
+        reason=make_excerpt_except(
             detail or KIND_WORDS[kind],
             at.address,
-            limit=LOG_REASON_CHARACTERS,
+            limit=MAX_REASON_CHARACTERS,
             account_patterns=at.account_patterns,
         ),
         address=at.address,
@@ -238,8 +239,8 @@ def _observe(
     )
 
 
-CASE_REASON_CHARACTERS: Final = 300
-UNGRADED_NAMED: Final = 3
+MAX_CASE_REASON_CHARACTERS: Final = 300
+MAX_UNGRADED_NAMED: Final = 3
 
 
 def observe_cases(
@@ -253,12 +254,11 @@ def observe_cases(
     account_patterns: Sequence[str] = (),
     flaky: Mapping[str, str] | None = None,
 ) -> tuple[Observation, ...]:
-    """Observations of every failed case from ``settings.page_severity`` on, in the order of ``results``.
+    """Observe every failed case of at least ``settings.page_severity``, in the order of ``results``.
 
-    Only failures the app is to blame for count, and answers that rules pass and a judge fails. A case that was
-    asked several times is one observation, its worst. Texts are redacted and cut; ``account_patterns`` are the
-    target's own regular expressions. ``flaky`` says by case id how often a case was right that was right only
-    sometimes.
+    Only failures that are the app's fault count, and answers that rules pass and a judge fails. A case that was
+    asked several times gives one observation, its worst. Texts are redacted and cut; ``account_patterns`` are the
+    target's own regular expressions. ``flaky`` says by case id how often a flaky case was right.
     """
     worst: dict[str, Observation] = {}
     for result in results:
@@ -272,7 +272,7 @@ def observe_cases(
             grade = next(_failing_grades(assessment, kind), None)
             is_reasoned = grade is not None and bool(grade.reason.strip())
             check = f"{grade.grader}: {grade.reason}" if grade and is_reasoned else check or kind.value
-        texts = _excerpts_of(result, kind, settings.excerpt_characters, account_patterns)
+        texts = _build_excerpts(result, kind, settings.excerpt_characters, account_patterns)
         title = FAILURE_TITLES[kind] if kind else DISPUTED_TITLE
         observation = Observation(
             fingerprint=fingerprint(target, IncidentKind.CASE_FAILURE, case.id, kind.value if kind else DISPUTED),
@@ -287,34 +287,34 @@ def observe_cases(
             right_answers=((case.id, case.right_answer_sha256),),
             policy_row=assessment.policy_row,
             commit=commit,
-            title=excerpt(title, limit=settings.excerpt_characters, account_patterns=account_patterns),
+            title=make_excerpt(title, limit=settings.excerpt_characters, account_patterns=account_patterns),
             asked=texts.asked,
             expected=texts.expected,
             answered=texts.answered,
-            reason=excerpt(check, limit=CASE_REASON_CHARACTERS, account_patterns=account_patterns),
+            reason=make_excerpt(check, limit=MAX_CASE_REASON_CHARACTERS, account_patterns=account_patterns),
             unconfirmed=assessment.unconfirmed,
             flaky=flaky.get(case.id, "") if flaky else "",
             origin=result.result.origin,
             is_report=case.triage is not None,
         )
-        other = worst.get(observation.fingerprint)
-        if other is None or observation.severity > other.severity:
+        worst_so_far = worst.get(observation.fingerprint)
+        if worst_so_far is None or observation.severity > worst_so_far.severity:
             worst[observation.fingerprint] = observation
     return tuple(worst.values())
 
 
-def gate_examples(
+def select_gate_examples(
     results: Sequence[CaseResult],
     *,
     settings: AlertSettings,
     account_patterns: Sequence[str] = (),
-    known: Collection[str] = (),
+    named_before: Collection[str] = (),
 ) -> FailedCases:
-    """The failed cases: the worst in full that have no message of their own, and in words which others failed.
+    """Select the failed cases for a gate's message: examples in full, and the ids of the others.
 
-    As many as ``settings.group_limit``, those first that are not ``known`` from an earlier message, then the worst,
-    then in the order of ``results``; a case that was asked several times is named once. A gate that fails over a
-    wrong price has to say which price.
+    Examples are at most ``settings.group_limit`` cases without an alert of their own: first those that were not in
+    an earlier message (``named_before``), then the worst, then in the order of ``results``. A case that was asked
+    several times is named once. A gate that fails because of a wrong price must say which price.
     """
     failures = [
         r for r in results if r.assessment.outcome is CaseOutcome.FAILED and r.assessment.blame is Blame.APP
@@ -322,27 +322,33 @@ def gate_examples(
     failures.sort(key=lambda r: -r.assessment.severity)
     worst = tuple({result.case.id: result for result in reversed(failures)}.values())[::-1]
     with_alerts = tuple(r.case.id for r in worst if _has_own_alert(r.assessment, settings))
-    mild = sorted((r for r in worst if r.case.id not in with_alerts), key=lambda r: r.case.id in known)
+    without_alert = sorted(
+        (r for r in worst if r.case.id not in with_alerts), key=lambda r: r.case.id in named_before
+    )
     examples: list[FailedCase] = []
-    for result in mild[: settings.group_limit]:
+    for result in without_alert[: settings.group_limit]:
         kind = result.assessment.failure_kinds[0]
-        texts = _excerpts_of(result, kind, settings.excerpt_characters, account_patterns)
+        texts = _build_excerpts(result, kind, settings.excerpt_characters, account_patterns)
         examples.append(
             FailedCase(
                 case_id=result.case.id,
                 severity=result.assessment.severity,
-                title=excerpt(FAILURE_TITLES[kind], limit=CASE_REASON_CHARACTERS),
+                title=make_excerpt(FAILURE_TITLES[kind], limit=MAX_CASE_REASON_CHARACTERS),
                 asked=texts.asked,
                 expected=texts.expected,
                 answered=texts.answered,
                 is_report=result.case.triage is not None,
             )
         )
-    # The others in words: ``2 more cases failed: a, b.``, or that they failed before where a message has named all.
-    others, rest = "", [result.case.id for result in mild[settings.group_limit :]]
-    if rest:
-        count = "Failed before too" if set(rest) <= set(known) else f"{plural(len(rest), 'more case')} failed"
-        others = f"{count}: {some_of(rest)}."
+    # The others: ``2 more cases failed: a, b.``, or that they failed before if a message has named all of them.
+    others, unshown = "", [result.case.id for result in without_alert[settings.group_limit :]]
+    if unshown:
+        count = (
+            "Failed before too"
+            if set(unshown) <= set(named_before)
+            else f"{plural(len(unshown), 'more case')} failed"
+        )
+        others = f"{count}: {format_ids(unshown)}."
     return FailedCases(
         examples=tuple(examples),
         others=others,
@@ -358,12 +364,14 @@ def _has_own_alert(assessment: Assessment, settings: AlertSettings) -> bool:
 
 
 DISPUTED: Final = "disputed"
-"""What distinguishes an answer on which rules and judge disagree from a failure of the same case."""
+"""Part of the fingerprint of an answer on which rules and judge disagree, instead of a failure kind."""
 
 
 EMPTY_REPORT: Final = "(empty)"
-_ANYWHERE: Final = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION, FailureKind.ERROR_LEAK})
-"""What is wrong in these ways may stand anywhere in an agent's report."""
+_KINDS_ANYWHERE_IN_REPORT: Final = frozenset(
+    {FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION, FailureKind.ERROR_LEAK}
+)
+"""Failures whose evidence may be anywhere in an agent's report, not only in its root cause."""
 
 
 class _Excerpts(NamedTuple):
@@ -372,20 +380,20 @@ class _Excerpts(NamedTuple):
     answered: Redacted | None
 
 
-def _excerpts_of(
+def _build_excerpts(
     result: CaseResult, kind: FailureKind | None, limit: int, account_patterns: Sequence[str]
 ) -> _Excerpts:
-    """What was asked, expected and answered, redacted and cut; the answer near the evidence that it is wrong.
+    """Return what was asked, expected and answered, redacted and cut; the answer is cut around its evidence.
 
-    Of a report on an issue: the issue's title and text (its address says nothing to a reader), what is known about
-    it, and the root cause that the report gives.
+    For a report on an issue: the issue's title and text (its address says nothing to a reader), the reference, and
+    the root cause in the report.
     """
     case, response = result.case, result.result
     answered = response.graded_text if isinstance(response, Exchange) else response.partial_text
-    around: int | None = None
+    evidence_at: int | None = None
     if isinstance(response, Exchange) and kind is not None:
         spans = (span for grade in _failing_grades(result.assessment, kind) for span in grade.evidence)
-        around = next((span.start for span in spans if span.where == response.graded_channel), None)
+        evidence_at = next((span.start for span in spans if span.where == response.graded_channel), None)
 
     if case.triage is None:
         asked = case.question
@@ -401,13 +409,14 @@ def _excerpts_of(
             f"severity {reference.severity}" if reference.severity else "",
         )
         expected = "; ".join(part for part in parts if part) or case.gold
-        if kind not in _ANYWHERE:
-            answered, around = read_report(answered).root_cause or answered.strip() or EMPTY_REPORT, None
+        if kind not in _KINDS_ANYWHERE_IN_REPORT:
+            answered, evidence_at = read_report(answered).root_cause or answered.strip() or EMPTY_REPORT, None
 
     return _Excerpts(
-        asked=excerpt(asked, limit=limit, account_patterns=account_patterns) or None,
-        expected=excerpt(expected, limit=limit, account_patterns=account_patterns) or None,
-        answered=excerpt(answered, limit=limit, account_patterns=account_patterns, around=around) or None,
+        asked=make_excerpt(asked, limit=limit, account_patterns=account_patterns) or None,
+        expected=make_excerpt(expected, limit=limit, account_patterns=account_patterns) or None,
+        answered=make_excerpt(answered, limit=limit, account_patterns=account_patterns, evidence_at=evidence_at)
+        or None,
     )
 
 

@@ -1,6 +1,6 @@
-"""What comes of a person's action, as a pure function: acknowledged, a false alarm, drafted as a case, resolved.
+"""Resolve operators' actions: acknowledge, mark as a false alarm, draft a gold case, resolve. Pure.
 
-A drafted case is redacted and proposes a severity with its reason. A person makes it gold, or not.
+A drafted case is redacted and proposes a severity with its reason. A person accepts or rejects it.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from monitors.records.operator_actions import (
     StoredConversation,
 )
 
-LONGEST_TEXT: Final = 8_000
+MAX_TEXT_CHARACTERS: Final = 8_000
 """Characters of one turn or reply that a draft stores: more than any real question has."""
 DRAFT_FINGERPRINT_CHARACTERS: Final = 12
 ID_CHARACTERS: Final = 24
 
 
-def new_action(
+def build_action(
     kind: ActionKind, about: Sequence[Incident], *, at: datetime, by: str, via: ActionVia, note: str
 ) -> PersonAction:
-    """An action of a person on incidents that they name; the same at the same time is the same action."""
+    """Build a person's action on incidents; the same action at the same time has the same id."""
     fingerprints = tuple(incident.fingerprint for incident in about)
     canonical = "\n".join([kind.value, by, at.isoformat(), *fingerprints]).encode()
     return PersonAction(
@@ -63,26 +63,26 @@ def new_action(
 
 
 def is_wanted_as_gold(item: AlertItem) -> bool:
-    """Whether a case can be drafted of it: a real user asked it. A probe's question is a gold case already."""
+    """Whether a gold case can be drafted from it: a real user asked. A probe's question is a gold case already."""
     observation = item.observation
     return (
         item.incident.kind in ABOUT_AN_ANSWER and observation.origin is not Origin.PROBE and bool(observation.asked)
     )
 
 
-def draft_of(
+def draft_case(
     action: PersonAction,
     item: AlertItem,
     conversations: Sequence[StoredConversation],
     account_patterns: Callable[[str], Sequence[str]],
 ) -> CaseDraft:
-    """Draft a case of ``item``; ``said`` is the whole conversation where it is stored, else excerpts must do.
+    """Draft a gold case from ``item``, from its stored conversation if there is one, else from the excerpts.
 
-    The log's own claims are what was unsupported, not what is right: there a person writes the gold.
+    For an entry of the hallucination log a person must write the gold: the log says only what was unsupported.
     """
     observation, incident = item.observation, item.incident
     patterns = account_patterns(incident.target)
-    whole = next(
+    conversation = next(
         (
             conversation
             for conversation in conversations
@@ -91,13 +91,17 @@ def draft_of(
         None,
     )
 
-    def clean(text: str) -> Redacted:
-        """Redacted before it is cut: half an account number is one that no pattern knows."""
-        redacted = redact(text[: LONGEST_TEXT + EDGE_CHARACTERS], account_patterns=patterns)
-        return redact(redacted[:LONGEST_TEXT], account_patterns=patterns)
+    def redact_and_cut(text: str) -> Redacted:
+        """Redact before the cut: no pattern matches half an account number."""
+        redacted = redact(text[: MAX_TEXT_CHARACTERS + EDGE_CHARACTERS], account_patterns=patterns)
+        return redact(redacted[:MAX_TEXT_CHARACTERS], account_patterns=patterns)
 
-    turns = tuple(clean(turn) for turn in whole.turns) if whole else tuple(filter(None, (observation.asked,)))
-    severity, why = _proposed(item)
+    turns = (
+        tuple(redact_and_cut(turn) for turn in conversation.turns)
+        if conversation
+        else tuple(filter(None, (observation.asked,)))
+    )
+    severity, why = _propose_severity(item)
     return CaseDraft(
         id=f"{action.id}-{incident.fingerprint[:DRAFT_FINGERPRINT_CHARACTERS]}",
         made_at=action.at,
@@ -109,18 +113,20 @@ def draft_of(
         origin=observation.origin,
         turns=turns,
         gold=None if incident.kind is IncidentKind.HALLUCINATION else observation.expected,
-        bad_reply=(clean(whole.answer) if whole and whole.answer else observation.answered),
+        bad_reply=(
+            redact_and_cut(conversation.answer) if conversation and conversation.answer else observation.answered
+        ),
         failure_kind=incident.failure_kind,
         language=identify(turns[-1]),
         suggested_severity=severity,
         severity_reason=why,
         finding=observation.reason,
-        cut=whole is None,
+        cut=conversation is None,
     )
 
 
-def _proposed(item: AlertItem) -> tuple[Severity, str]:
-    """The severity that the finding had, and the policy row that set it."""
+def _propose_severity(item: AlertItem) -> tuple[Severity, str]:
+    """Return the finding's severity, and the reason with the policy row that set it."""
     observation = item.observation
     row = f": {format_policy_row(observation.policy_row)}" if observation.policy_row else ""
     doubt = f"; {format_doubt(observation)}" if observation.unconfirmed else ""
@@ -129,19 +135,19 @@ def _proposed(item: AlertItem) -> tuple[Severity, str]:
 
 UNKNOWN_TEXT = "This message is not in this Lookout's warehouse: it was sent by another installation."
 ACTION_FINGERPRINT_CHARACTERS = 12
-"""How much of a fingerprint goes into an id: 48 bits, beside the action's own id."""
+"""Hexadecimal digits of a fingerprint in an id: 48 bits, after the action's own id."""
 
 AccountPatterns = Callable[[str], Sequence[str]]
-"""A target's name → its own patterns of account numbers, for redaction."""
+"""Maps a target's name to its patterns of account numbers, for redaction."""
 
 
-def settle(
+def resolve_action(
     subject: ActionSubject, *, now: datetime, settings: AlertSettings, account_patterns: AccountPatterns
 ) -> Settlement:
-    """Carry out ``matter.action`` on the incidents as they stand; an action with nothing left to do says so."""
-    action, incidents = subject.action, _meant(subject)
+    """Apply ``subject.action`` to its incidents; an action with nothing left to do says so in its outcome."""
+    action, incidents = subject.action, _select_incidents(subject)
     if not incidents:
-        return _nothing(action, now, ActionEffect.UNKNOWN, UNKNOWN_TEXT)
+        return _build_empty_settlement(action, now, ActionEffect.UNKNOWN, UNKNOWN_TEXT)
     match action.kind:
         case ActionKind.ACKNOWLEDGE:
             return _acknowledge(action, incidents, now)
@@ -155,8 +161,8 @@ def settle(
             assert_never(action.kind)
 
 
-def _meant(subject: ActionSubject) -> tuple[Incident, ...]:
-    """A button is about what its message shows; a command about the incidents that it names."""
+def _select_incidents(subject: ActionSubject) -> tuple[Incident, ...]:
+    """Select the incidents that a button's message shows, or that a command names."""
     if subject.action.alert_id is None:
         return subject.incidents
     shown = {item.incident.fingerprint for item in subject.items}
@@ -166,19 +172,19 @@ def _meant(subject: ActionSubject) -> tuple[Incident, ...]:
 def _acknowledge(action: PersonAction, incidents: Sequence[Incident], now: datetime) -> Settlement:
     unacknowledged = [incident for incident in incidents if incident.state is IncidentState.OPEN]
     if not unacknowledged:
-        return _nothing(action, now, ActionEffect.NOTHING_TO_DO, _how_it_stands(incidents), incidents)
+        return _build_empty_settlement(action, now, ActionEffect.NOTHING_TO_DO, _format_state(incidents), incidents)
     changed = tuple(incident.acknowledge() for incident in unacknowledged)
     text = f"{plural(len(unacknowledged), 'incident')} acknowledged: no reminder until worse"
-    return Settlement(outcome=_done(action, now, incidents, text), incidents=changed)
+    return Settlement(outcome=_build_outcome(action, now, incidents, text), incidents=changed)
 
 
 def _resolve(action: PersonAction, incidents: Sequence[Incident], now: datetime) -> Settlement:
     unresolved = [incident for incident in incidents if not incident.is_resolved]
     if not unresolved:
-        return _nothing(action, now, ActionEffect.NOTHING_TO_DO, _how_it_stands(incidents), incidents)
+        return _build_empty_settlement(action, now, ActionEffect.NOTHING_TO_DO, _format_state(incidents), incidents)
     text = f"{plural(len(unresolved), 'incident')} resolved by hand; an alert says so when a run sees it again"
     return Settlement(
-        outcome=_done(action, now, incidents, text),
+        outcome=_build_outcome(action, now, incidents, text),
         incidents=tuple(incident.resolve(now) for incident in unresolved),
     )
 
@@ -186,21 +192,21 @@ def _resolve(action: PersonAction, incidents: Sequence[Incident], now: datetime)
 def _false_alarm(
     subject: ActionSubject, incidents: Sequence[Incident], now: datetime, settings: AlertSettings
 ) -> Settlement:
-    """The finding was wrong: labelled so, resolved, and quiet for a while. Never for ever: graders get better."""
+    """Label the finding as wrong, resolve it, and silence it for a limited time, because graders get better."""
     action = subject.action
     silenced = {item.incident.fingerprint: item for item in subject.items}
     until = now + timedelta(hours=settings.false_alarm_quiet_h)
     text = f"{plural(len(incidents), 'finding')} labelled a false alarm, quiet until {until:%Y-%m-%d %H:%M} UTC"
     unresolved = (incident for incident in incidents if not incident.is_resolved)
     return Settlement(
-        outcome=_done(action, now, incidents, text),
+        outcome=_build_outcome(action, now, incidents, text),
         incidents=tuple(incident.resolve(now) for incident in unresolved),
-        labels=tuple(_label(action, incident, silenced.get(incident.fingerprint)) for incident in incidents),
-        silences=tuple(_quiet(action, incident, now, until) for incident in incidents),
+        labels=tuple(_build_label(action, incident, silenced.get(incident.fingerprint)) for incident in incidents),
+        silences=tuple(_build_silence(action, incident, now, until) for incident in incidents),
     )
 
 
-def _label(action: PersonAction, incident: Incident, item: AlertItem | None) -> HumanLabel:
+def _build_label(action: PersonAction, incident: Incident, item: AlertItem | None) -> HumanLabel:
     return HumanLabel(
         id=f"{action.id}-{incident.fingerprint[:ACTION_FINGERPRINT_CHARACTERS]}",
         at=action.at,
@@ -216,7 +222,7 @@ def _label(action: PersonAction, incident: Incident, item: AlertItem | None) -> 
     )
 
 
-def _quiet(action: PersonAction, incident: Incident, now: datetime, until: datetime) -> Silence:
+def _build_silence(action: PersonAction, incident: Incident, now: datetime, until: datetime) -> Silence:
     return Silence(
         id=f"{action.id}-{incident.fingerprint[:ACTION_FINGERPRINT_CHARACTERS]}",
         author=action.by,
@@ -232,26 +238,26 @@ def _add_to_gold(subject: ActionSubject, now: datetime, account_patterns: Accoun
     wanted = [item for item in subject.items if is_wanted_as_gold(item)]
     if not wanted:
         text = "Nothing to draft: what a probe asked is a gold case already, and other messages have no question."
-        return _nothing(action, now, ActionEffect.NOTHING_TO_DO, text)
-    drafts = tuple(draft_of(action, item, subject.conversations, account_patterns) for item in wanted)
+        return _build_empty_settlement(action, now, ActionEffect.NOTHING_TO_DO, text)
+    drafts = tuple(draft_case(action, item, subject.conversations, account_patterns) for item in wanted)
     text = f"{plural(len(drafts), 'case')} drafted, to be reviewed: nothing unreviewed is gold"
     about = [item.incident for item in wanted]
-    return Settlement(outcome=_done(action, now, about, text), drafts=drafts)
+    return Settlement(outcome=_build_outcome(action, now, about, text), drafts=drafts)
 
 
-def _how_it_stands(incidents: Sequence[Incident]) -> str:
+def _format_state(incidents: Sequence[Incident]) -> str:
     resolved = [incident.resolved_at for incident in incidents if incident.is_resolved and incident.resolved_at]
     if len(resolved) == len(incidents):
         return f"Nothing to do: it is resolved since {max(resolved):%Y-%m-%d %H:%M} UTC."
     return "Nothing to do: it is acknowledged already."
 
 
-def _done(action: PersonAction, now: datetime, incidents: Sequence[Incident], text: str) -> ActionOutcome:
+def _build_outcome(action: PersonAction, now: datetime, incidents: Sequence[Incident], text: str) -> ActionOutcome:
     about = tuple(incident.fingerprint for incident in incidents)
     return ActionOutcome(action_id=action.id, at=now, effect=ActionEffect.DONE, fingerprints=about, text=text)
 
 
-def _nothing(
+def _build_empty_settlement(
     action: PersonAction, now: datetime, effect: ActionEffect, text: str, incidents: Sequence[Incident] = ()
 ) -> Settlement:
     about = tuple(incident.fingerprint for incident in incidents)

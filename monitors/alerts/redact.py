@@ -1,7 +1,7 @@
-"""Text made safe to send: personal data and secrets are masked by type. The only place that makes `Redacted`.
+"""Make text safe to send: mask personal data and secrets by type. Only this module makes `Redacted`.
 
-Foreign text becomes inert for Slack: Slack shows all of it, and it does nothing. An excerpt is a short, redacted
-piece of a text, and shows a person where it was cut.
+Foreign text becomes inert for Slack: Slack shows it and does not interpret it. An excerpt is a short, redacted part
+of a text that shows where it was cut.
 """
 
 from __future__ import annotations
@@ -22,29 +22,33 @@ _ENTITIES: Final = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
 text"). With ``<`` gone there is no mention, no ``<!channel>``, no masked link."""
 
 _LOOK_ALIKES: Final = str.maketrans({"`": "ˋ", "*": "∗", "~": "∼"})
-"""Marks of Slack's own formatting, replaced by lookalikes that format nothing: a backtick or a fence in an answer
-would end the place it is shown in. Slack has no escape for them."""
+"""Slack's formatting characters with lookalikes that format nothing: a backtick in an answer would end the code
+span that it is shown in. Slack has no escape for them."""
 
 _ITALIC: Final = re.compile(r"(?<!\w)_|_(?!\w)")
 _EMOJI: Final = re.compile(r":(?=[a-zA-Z0-9_+'-]+:)")
-_RINGS_ALL: Final = re.compile(r"@(?=(?:channel|here|everyone|group)\b)", re.IGNORECASE)
-"""It notifies people only where a workspace or a proxy parses names in full; then it must not."""
+_GROUP_MENTION: Final = re.compile(r"@(?=(?:channel|here|everyone|group)\b)", re.IGNORECASE)
+"""Mentions that notify a whole channel, if a workspace or a proxy parses names."""
 _NEEDED_JOINERS: Final = frozenset({"\u200c", "\u200d"})
 """Zero-width (non-)joiner: Hindi is misspelt without them."""
-_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co"})
+_INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co"})
 """Unicode categories: control, format, surrogate, private use."""
 _CUT_ENTITY: Final = re.compile(r"&[a-z]*$")
 ELLIPSIS: Final = "…"
 
 
-def visible(text: str) -> str:
-    """Return one line without what a person cannot see: control, bidirectional and other format characters."""
-    visible_text = (" " if character.isspace() else character for character in text if _is_seen(character))
+def remove_invisible(text: str) -> str:
+    """Return the text on one line without control, bidirectional and other invisible format characters."""
+    visible_text = (" " if character.isspace() else character for character in text if _is_visible(character))
     return re.sub(" +", " ", "".join(visible_text)).strip()
 
 
-def _is_seen(character: str) -> bool:
-    return character.isspace() or character in _NEEDED_JOINERS or unicodedata.category(character) not in _UNSEEN
+def _is_visible(character: str) -> bool:
+    return (
+        character.isspace()
+        or character in _NEEDED_JOINERS
+        or unicodedata.category(character) not in _INVISIBLE_CATEGORIES
+    )
 
 
 def escape(text: str) -> str:
@@ -54,36 +58,36 @@ def escape(text: str) -> str:
     return text
 
 
-def inert(text: str) -> str:
-    """One line of ``mrkdwn`` that shows ``text`` and can neither mention, link, format nor show an emoji."""
-    flat = visible(text).translate(_LOOK_ALIKES)
+def make_inert(text: str) -> str:
+    """Return one line of ``mrkdwn`` that shows ``text`` without any mention, link, format or emoji."""
+    flat = remove_invisible(text).translate(_LOOK_ALIKES)
     flat = _EMOJI.sub("꞉", _ITALIC.sub("ˍ", flat))
-    return escape(_RINGS_ALL.sub("＠", flat))
+    return escape(_GROUP_MENTION.sub("＠", flat))
 
 
 _ADDRESS_MARK: Final = "⟦x⟧"
-"""Stands for an address of our own configuration while the text around it is made safe."""
+"""Placeholder for an address from our configuration while the rest of the text is made safe."""
 _PLAIN_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+")
 
 
-def inert_but(text: str, address: str) -> str:
+def make_inert_except(text: str, address: str) -> str:
     """`inert`, but ``address``, of our own configuration, stays as it is: as code, which links nowhere."""
     if not _PLAIN_ADDRESS.fullmatch(address) or address not in text:
-        return inert(text)
-    return inert(text.replace(address, _ADDRESS_MARK)).replace(_ADDRESS_MARK, f"`{address}`")
+        return make_inert(text)
+    return make_inert(text.replace(address, _ADDRESS_MARK)).replace(_ADDRESS_MARK, f"`{address}`")
 
 
-def fit(escaped: str, room: int) -> str:
-    """Cut escaped text to ``room`` characters, visibly, and never through an entity."""
-    if len(escaped) <= room:
+def truncate_escaped(escaped: str, limit: int) -> str:
+    """Cut escaped text to ``limit`` characters with an ellipsis, never through an entity."""
+    if len(escaped) <= limit:
         return escaped
-    if room < 1:
+    if limit < 1:
         return ""
-    return _CUT_ENTITY.sub("", escaped[: room - len(ELLIPSIS)]).rstrip() + ELLIPSIS
+    return _CUT_ENTITY.sub("", escaped[: limit - len(ELLIPSIS)]).rstrip() + ELLIPSIS
 
 
 class Redaction(NamedTuple):
-    """A redacted text, and what was masked: places are in the text as it was given."""
+    """A redacted text, and what was masked; places are those of the original text."""
 
     text: Redacted
     found: tuple[Disclosure, ...]
@@ -92,63 +96,68 @@ class Redaction(NamedTuple):
 
 
 def redact(text: str, *, account_patterns: Sequence[str] = ()) -> Redacted:
-    """The text with all personal data and secrets masked by type. See `redact_with_findings`."""
+    """Mask all personal data and secrets by type. See `redact_with_findings`."""
     return redact_with_findings(text, account_patterns=account_patterns).text
 
 
 def redact_with_findings(text: str, *, account_patterns: Sequence[str] = ()) -> Redaction:
-    """Mask all personal data and secrets, weak finds too, and say what was masked.
+    """Mask all personal data and secrets, uncertain ones too, and return what was masked.
 
-    Redacting twice is redacting once. ``account_patterns`` are regular expressions for the target's own numbers.
+    Idempotent. ``account_patterns`` are regular expressions for the target's own numbers.
     """
     masked = mask(text, account_patterns=account_patterns)
     return Redaction(Redacted(masked.text), masked.found, masked.unread)
 
 
-READ_CHARACTERS: Final = 4_000
-"""How much of a text is read, around its evidence: four times the longest excerpt, so that a hostile answer of
-megabytes costs milliseconds."""
+MAX_READ_CHARACTERS: Final = 4_000
+"""The part of a text that is read around its evidence: four times the longest excerpt, so that a hostile answer of
+several megabytes takes only milliseconds."""
 EDGE_CHARACTERS: Final = 1_000
-"""Dropped after redaction where the text was cut before it: half an account number is one no pattern knows. Longer
-than most secrets that are written in one piece."""
+"""Removed after redaction at an edge that was cut before: no pattern matches half an account number. Longer than
+most secrets that are written in one piece."""
 
 _SPACE: Final = re.compile(r"\s+")
 
 
-def excerpt(text: str, *, limit: int, account_patterns: Sequence[str] = (), around: int | None = None) -> Redacted:
-    """Return at most ``limit`` characters of ``text`` on one line, redacted; empty when nothing is there.
+def make_excerpt(
+    text: str, *, limit: int, account_patterns: Sequence[str] = (), evidence_at: int | None = None
+) -> Redacted:
+    """Return at most ``limit`` characters of ``text`` on one line, redacted before the cut; empty for no text.
 
-    It is redacted before it is cut. ``around`` is the code point of the evidence in ``text``; when it lies too far
-    in, the excerpt is moved there.
+    ``evidence_at`` is the code point of the evidence in ``text``; the excerpt moves there if it would not show it.
     """
     flat = _SPACE.sub(" ", text).strip()
-    point = len(_SPACE.sub(" ", text[:around]).lstrip()) if around else 0
-    begin = 0 if len(flat) <= READ_CHARACTERS else max(0, min(point, len(flat)) - READ_CHARACTERS // 2)
-    window = flat[begin : begin + READ_CHARACTERS]
-    ends_early = begin + READ_CHARACTERS < len(flat)
-    clean = redact(window, account_patterns=account_patterns)
-    before = _redacted_length(window[: point - begin], limit, account_patterns)
-    seen = _without_edges(clean, begins_late=begin > 0, ends_early=ends_early)
-    near = before - (EDGE_CHARACTERS if begin else 0)
-    start = 0 if near < limit * 2 // 3 else max(0, min(near - limit // 2, len(seen) - limit + len(ELLIPSIS)))
-    cut = _cut(seen, start=start, limit=limit, begins_late=begin > 0, ends_early=ends_early)
+    point = len(_SPACE.sub(" ", text[:evidence_at]).lstrip()) if evidence_at else 0
+    begin = 0 if len(flat) <= MAX_READ_CHARACTERS else max(0, min(point, len(flat)) - MAX_READ_CHARACTERS // 2)
+    window = flat[begin : begin + MAX_READ_CHARACTERS]
+    ends_early = begin + MAX_READ_CHARACTERS < len(flat)
+    redacted = redact(window, account_patterns=account_patterns)
+    before = _measure_redacted(window[: point - begin], limit, account_patterns)
+    readable = _remove_edges(redacted, begins_late=begin > 0, ends_early=ends_early)
+    evidence_place = before - (EDGE_CHARACTERS if begin else 0)
+    start = (
+        0
+        if evidence_place < limit * 2 // 3
+        else max(0, min(evidence_place - limit // 2, len(readable) - limit + len(ELLIPSIS)))
+    )
+    cut = _cut_excerpt(readable, start=start, limit=limit, begins_late=begin > 0, ends_early=ends_early)
     return redact(cut, account_patterns=account_patterns)
 
 
-def excerpt_but(text: str, address: str, *, limit: int, account_patterns: Sequence[str] = ()) -> Redacted:
+def make_excerpt_except(text: str, address: str, *, limit: int, account_patterns: Sequence[str] = ()) -> Redacted:
     """`excerpt`, but ``address``, of our own configuration, stays readable: it is no person's."""
     if not _PLAIN_ADDRESS.fullmatch(address) or address not in text:
-        return excerpt(text, limit=limit, account_patterns=account_patterns)
-    shown = excerpt(text.replace(address, _ADDRESS_MARK), limit=limit, account_patterns=account_patterns)
+        return make_excerpt(text, limit=limit, account_patterns=account_patterns)
+    shown = make_excerpt(text.replace(address, _ADDRESS_MARK), limit=limit, account_patterns=account_patterns)
     return Redacted(shown.replace(_ADDRESS_MARK, address))
 
 
-def redact_but(text: str, addresses: Iterable[str]) -> Redacted:
-    """`redact`, but the hosts of these ``addresses`` stay readable: whoever reads the text typed them."""
+def redact_except(text: str, addresses: Iterable[str]) -> Redacted:
+    """Redact, but keep the hosts of these ``addresses`` readable: the reader has typed them."""
     marks: dict[str, str] = {}
-    for number, address in enumerate(sorted(map(origin_of, addresses), key=len, reverse=True)):
+    for number, address in enumerate(sorted(map(get_origin, addresses), key=len, reverse=True)):
         if _PLAIN_ADDRESS.fullmatch(address) and address in text:
-            mark = f"⟦{'x' * (number + 1)}⟧"  # the word "address" itself makes what follows look like a postal one
+            mark = f"⟦{'x' * (number + 1)}⟧"  # not the word "address": after it, text looks like a postal address
             text, marks[mark] = text.replace(address, mark), address
     shown = str(redact(text))
     for mark, address in marks.items():
@@ -156,27 +165,27 @@ def redact_but(text: str, addresses: Iterable[str]) -> Redacted:
     return Redacted(shown)
 
 
-def origin_of(address: str) -> str:
-    """``http://host:port`` of an address, without what else may stand in it; empty of what is none."""
-    found = urlsplit(address)
-    return f"{found.scheme}://{found.netloc.rpartition('@')[2]}" if found.scheme and found.netloc else ""
+def get_origin(address: str) -> str:
+    """Return ``http://host:port`` of an address; empty if it is not one."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.scheme and parts.netloc else ""
 
 
-def _redacted_length(before: str, limit: int, account_patterns: Sequence[str]) -> int:
-    """The place of the evidence once the text is redacted; it is not searched for where it is in view anyway."""
+def _measure_redacted(before: str, limit: int, account_patterns: Sequence[str]) -> int:
+    """Return the place of the evidence in the redacted text; not exact if the excerpt shows it anyway."""
     if len(before) < limit * 2 // 3:
         return len(before)
     return len(redact(before, account_patterns=account_patterns))
 
 
-def _without_edges(clean: str, *, begins_late: bool, ends_early: bool) -> str:
-    return clean[EDGE_CHARACTERS if begins_late else 0 : len(clean) - (EDGE_CHARACTERS if ends_early else 0)]
+def _remove_edges(redacted: str, *, begins_late: bool, ends_early: bool) -> str:
+    return redacted[EDGE_CHARACTERS if begins_late else 0 : len(redacted) - (EDGE_CHARACTERS if ends_early else 0)]
 
 
-def _cut(seen: str, *, start: int, limit: int, begins_late: bool, ends_early: bool) -> str:
-    """Cut to ``limit`` with the marks that say where something is missing."""
+def _cut_excerpt(readable: str, *, start: int, limit: int, begins_late: bool, ends_early: bool) -> str:
+    """Cut to ``limit`` with an ellipsis where text is missing."""
     late = begins_late or start > 0
     room = limit - len(ELLIPSIS) * late
-    early = ends_early or start + room < len(seen)
-    piece = seen[start : start + room - len(ELLIPSIS) * early].strip()
+    early = ends_early or start + room < len(readable)
+    piece = readable[start : start + room - len(ELLIPSIS) * early].strip()
     return ELLIPSIS * late + piece + ELLIPSIS * early

@@ -1,6 +1,6 @@
-"""What a finished run can resolve, and what a message says of an incident that is over.
+"""Resolve incidents: what a finished run can resolve, and the text of the recovery message.
 
-A run resolves an incident only where it could have seen the fault and did not.
+A run resolves an incident only if it could have seen the fault and did not.
 """
 
 from __future__ import annotations
@@ -10,28 +10,29 @@ from datetime import timedelta
 from typing import Final
 
 from monitors.alerts.redact import redact
-from monitors.alerts.wording import ABOUT_THE_MONITOR, KIND_WORDS, TITLED, some_of
+from monitors.alerts.wording import ABOUT_THE_MONITOR, KIND_WORDS, KINDS_WITH_OWN_TITLE, format_ids
 from monitors.records.base import Blame, Identifier, Record, Sha256, UtcTime
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import AlertItem, Capability, Incident, IncidentKind, NotifyReason, Observation
 from monitors.records.runs import CaseResult
 
-GRADED = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
+GRADED_OUTCOMES = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
-CLOCK_SET_BACK: Final = timedelta(minutes=10)
-"""Nobody sees a fault so far ahead of a run's end before that run has decided: deciding waits a minute at most."""
+MAX_CLOCK_LEAD: Final = timedelta(minutes=10)
+"""A fault seen later than this after a run's end has a time from a clock that was set back since: deciding takes a
+minute at most."""
 
 
 class ResolutionScope(Record):
-    """What one finished run was able to establish about one target.
+    """What one finished run checked of one target.
 
-    ``graded`` are the cases that were asked, answered and graded, each time they were asked; ``passed`` those of
-    them that were correct every time. ``cleared`` are the other kinds of fault that the run proved absent (it
-    answered, so the app is not down). A case that was not asked, gave no answer or could not be graded is in none
-    of them and resolves nothing. A fault that another run saw after this one began is left to later runs: this one
-    may have asked before it broke. One seen long after this run ended was seen by a clock that was set back since.
+    ``graded`` are the cases that were answered and graded every time they were asked; ``passed`` those of them that
+    were correct every time. ``cleared`` are the other kinds of fault that the run proved absent (it answered, so
+    the app is not down). A case that was not asked, not answered or not graded resolves nothing. A fault that
+    another run saw after this one began stays open: this run may have asked before the fault. A fault seen long
+    after this run's end has a time from a clock that was set back since.
     """
 
     target: Identifier
@@ -42,17 +43,17 @@ class ResolutionScope(Record):
     graded: frozenset[str] = frozenset()
     passed: frozenset[str] = frozenset()
     right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
-    """What the cases that passed were held against (`GoldCase.right_answer_sha256`)."""
+    """Hashes of the gold of the cases that passed (`GoldCase.right_answer_sha256`)."""
     cleared: frozenset[IncidentKind] = frozenset()
     owner: Capability = Capability.VERIFY
-    """Faults of the monitor that another part of it opened are none of this run's business."""
+    """The part of the monitor that ran: it cannot resolve faults of the monitor that another part opened."""
     text: str | None = None
-    """What proved the faults gone, where the kind's own words do not fit."""
+    """The text of the recovery, if the words of the kind do not fit."""
 
     def narrow_to(
         self, *, text: str, cases: Collection[str] = (), cleared: Collection[IncidentKind] = ()
     ) -> ResolutionScope:
-        """What of it resolves only these ``cases`` and kinds, with ``text`` for their messages."""
+        """Return a scope that resolves only these ``cases`` and kinds, with ``text`` for their messages."""
         return ResolutionScope(
             target=self.target,
             run_id=self.run_id,
@@ -67,13 +68,13 @@ class ResolutionScope(Record):
             text=text,
         )
 
-    def resolves(self, incident: Incident) -> bool:
-        """Whether this run, not having seen the fault, shows that it is gone."""
+    def can_resolve(self, incident: Incident) -> bool:
+        """Whether this run shows that the fault is gone, given that it did not see it."""
         if incident.target != self.target or incident.is_resolved:
             return False
         if incident.kind is IncidentKind.MONITOR_FAULT and incident.owner is not self.owner:
             return False
-        seen_since = self.began_at <= incident.last_seen_at <= self.ended_at + CLOCK_SET_BACK
+        seen_since = self.began_at <= incident.last_seen_at <= self.ended_at + MAX_CLOCK_LEAD
         if seen_since and incident.last_run_id != self.run_id:
             return False
         if incident.kind is IncidentKind.CASE_FAILURE:
@@ -81,7 +82,7 @@ class ResolutionScope(Record):
         return incident.kind in self.cleared
 
 
-def scope_of(
+def build_scope(
     results: Sequence[CaseResult],
     *,
     target: str,
@@ -91,14 +92,14 @@ def scope_of(
     commit: str | None = None,
     cleared: Iterable[IncidentKind] = (),
 ) -> ResolutionScope:
-    """Build the scope of a finished run. One answer of the app clears ``APP_DOWN`` and ``DEPLOY_FAILURE`` too.
+    """Build the scope of a finished run. One answer of the app also clears ``APP_DOWN`` and ``DEPLOY_FAILURE``.
 
-    The caller adds what only it knows: ``GATE_FAIL`` when the verdict is PASS, ``MONITOR_FAULT`` when the run
-    broke nowhere, ``JUDGE_VOID`` when the canaries were caught, ``DRIFT`` when the test found none.
+    The caller adds the rest to ``cleared``: ``GATE_FAIL`` if the verdict is PASS, ``MONITOR_FAULT`` if the run did
+    not break, ``JUDGE_VOID`` if the canaries were caught, ``DRIFT`` if the test found none.
     """
     answered = any(isinstance(result.result, Exchange) for result in results)
-    by_answer = {IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE} if answered else set[IncidentKind]()
-    ungraded = {r.case.id for r in results if r.assessment.outcome not in GRADED}
+    cleared_by_answer = {IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE} if answered else set[IncidentKind]()
+    ungraded = {r.case.id for r in results if r.assessment.outcome not in GRADED_OUTCOMES}
     graded = {r.case.id for r in results} - ungraded
     failed = {r.case.id for r in results if r.assessment.outcome is CaseOutcome.FAILED}
     return ResolutionScope(
@@ -112,7 +113,7 @@ def scope_of(
         right_answers=tuple(
             {r.case.id: r.case.right_answer_sha256 for r in results if r.case.id in graded - failed}.items()
         ),
-        cleared=frozenset(cleared) | by_answer,
+        cleared=frozenset(cleared) | cleared_by_answer,
     )
 
 
@@ -129,11 +130,11 @@ CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
 
 
 ANSWERS_AGAIN: Final = "The questions of this run got answers."
-"""Of a fault whose title names Lookout's settings: the application need not have been away."""
+"""For a fault whose title names Lookout's settings: the application may not have been down."""
 
 
-def recover(incident: Incident, scope: ResolutionScope) -> AlertItem:
-    """Resolve ``incident`` by the run of ``scope``; the caller decides whether to send an alert."""
+def build_recovery(incident: Incident, scope: ResolutionScope) -> AlertItem:
+    """Build the recovery of ``incident`` by the run of ``scope``; the caller decides whether to send an alert."""
     observation = Observation(
         fingerprint=incident.fingerprint,
         kind=incident.kind,
@@ -158,10 +159,10 @@ def _format_ending(incident: Incident, scope: ResolutionScope) -> str:
     if incident.kind is IncidentKind.GATE_FAIL:
         failed = dict.fromkeys((*incident.notified_cases, *incident.failed_cases))
         right = [case for case in failed if case in scope.passed]
-        which = f" ({some_of(right)} {'is' if len(right) == 1 else 'are'} right now)" if right else ""
+        right_now = f" ({format_ids(right)} {'is' if len(right) == 1 else 'are'} right now)" if right else ""
         edited = [case for case in right if _has_another_gold(incident, case, scope)]
-        return f"The gate passes again{which}.{_by_another_gold(edited)}"
-    if incident.kind in TITLED and incident.title != KIND_WORDS[incident.kind]:
+        return f"The gate passes again{right_now}.{_format_edited_gold(edited)}"
+    if incident.kind in KINDS_WITH_OWN_TITLE and incident.title != KIND_WORDS[incident.kind]:
         return ANSWERS_AGAIN
     if incident.kind is not IncidentKind.CASE_FAILURE:
         return CLEARED_WORDS[incident.kind]
@@ -183,7 +184,7 @@ def _has_another_gold(incident: Incident, case_id: str, scope: ResolutionScope) 
     return before is not None and now is not None and before != now
 
 
-def _by_another_gold(cases: Sequence[str]) -> str:
+def _format_edited_gold(cases: Sequence[str]) -> str:
     if not cases:
         return ""
-    return f" The suite has another gold now for {some_of(cases)}, so the bot may say the same as before."
+    return f" The suite has another gold now for {format_ids(cases)}, so the bot may say the same as before."

@@ -1,6 +1,6 @@
-"""What every sender of alerts can do, which channel an alert is for, and the fallback to another channel.
+"""The interface of alert senders, the choice of the channel, and the fallback to another channel.
 
-What the main channel refuses goes to the next one, and the receipt says so.
+A message that the main channel refuses goes to the next one, and the receipt says so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class AlertSender(Protocol):
 
     @property
     def notifies(self) -> bool:
-        """Whether what it delivers reaches people. A terminal, or the log of a CI job, is not a notification."""
+        """Whether deliveries reach people. A terminal or the log of a CI job is not a notification."""
         ...
 
     async def send(
@@ -29,10 +29,10 @@ class AlertSender(Protocol):
     ) -> Receipt:
         """Deliver ``alert``.
 
-        ``thread`` and ``channel`` are where to reply: an incident's first message, or this run's first alert, which
-        its later alerts then follow. Without them the alert's own incidents give them. ``again`` says that an
-        earlier try may have arrived (it was killed, or its reply never came): the sender searches for it first
-        where it can, and does so unasked for a message that is some seconds old.
+        ``thread`` and ``channel`` say where to reply: to an incident's first message, or to this run's first alert.
+        By default they come from the alert's incidents. ``again`` says that an earlier attempt may have arrived
+        (it was killed, or got no reply): the sender then searches for it first if it can. It always searches for a
+        message that is some seconds old.
         """
         ...
 
@@ -41,17 +41,17 @@ class AlertSender(Protocol):
         ...
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Show ``alert`` in place of the message ``ts`` of ``channel``, as its receipt has them; may be repeated.
+        """Replace the message ``ts`` of ``channel`` (from its receipt) with ``alert``. Idempotent.
 
-        `NotifyRejected` where nothing can be edited: it is gone, or this sender has no way to.
+        Raises `NotifyRejected` if the message is gone or this sender cannot edit.
         """
         ...
 
 
-def channel_for(alert: Alert, settings: AlertSettings) -> str | None:
-    """The configured channel for alerts of this kind.
+def choose_channel(alert: Alert, settings: AlertSettings) -> str | None:
+    """Return the configured channel for ``alert``.
 
-    That a drill failed is for the monitor's owners; one that passed is quiet.
+    A failed drill goes to the monitor's owners, like faults of the monitor.
     """
     is_failed_drill = alert.kind is IncidentKind.DRILL and alert.severity is not Severity.ANNOYING
     if alert.kind in ABOUT_THE_MONITOR or is_failed_drill:
@@ -59,22 +59,22 @@ def channel_for(alert: Alert, settings: AlertSettings) -> str | None:
     return settings.slack_channel
 
 
-REFUSED: Final = "refused by "
-"""How the detail of a receipt begins when the message had to go another way."""
+REFUSED_PREFIX: Final = "refused by "
+"""Prefix of a receipt's detail if an earlier channel refused the message."""
 
 
 class DeliveryPath(NamedTuple):
-    """One channel: its name as people know it, and its sender."""
+    """One channel: its name for people, and its sender."""
 
     name: str
     sender: AlertSender
 
 
 class FallbackSender:
-    """Tries ``paths`` in order: only a refusal for good (archived, revoked, not in channel) leads to the next one.
+    """Tries ``paths`` in order: only a permanent refusal (archived, revoked, not in channel) leads to the next one.
 
-    Trouble that passes does not: the message is stored and tried again, so that an hour without Slack does not
-    scatter messages. A thread belongs to the first path only; elsewhere a message stands by itself.
+    After a transient error the message is stored and tried again on the same path, so that an hour without Slack
+    does not scatter messages. Threads exist only on the first path.
     """
 
     def __init__(self, paths: Sequence[DeliveryPath]) -> None:
@@ -90,7 +90,7 @@ class FallbackSender:
     async def send(
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
-        """See `AlertSender.send`. `NotifyRejected` when every path refuses, with each one's reason."""
+        """See `AlertSender.send`. Raises `NotifyRejected` with all reasons if every path refuses."""
         refusals: list[str] = []
         for number, path in enumerate(self._paths):
             place = (thread, channel) if number == 0 else (None, None)
@@ -100,11 +100,11 @@ class FallbackSender:
             except NotifyRejected as error:
                 refusals.append(f"{path.name}: {error}")
             else:
-                return _unsent(receipt, path, refusals)
+                return _add_refusals(receipt, path, refusals)
         raise NotifyRejected("; ".join(refusals))
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
-        """See `AlertSender.send_digest`; as `send`."""
+        """See `AlertSender.send_digest`; falls back as `send` does."""
         refusals: list[str] = []
         for path in self._paths:
             try:
@@ -112,16 +112,16 @@ class FallbackSender:
             except NotifyRejected as error:
                 refusals.append(f"{path.name}: {error}")
             else:
-                return _unsent(receipt, path, refusals)
+                return _add_refusals(receipt, path, refusals)
         raise NotifyRejected("; ".join(refusals))
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """See `AlertSender.update`: what was posted by the first path is edited there."""
+        """See `AlertSender.update`; only messages of the first path can be edited."""
         await self._paths[0].sender.update(alert, channel=channel, ts=ts)
 
 
-def _unsent(receipt: Receipt, path: DeliveryPath, refusals: Sequence[str]) -> Receipt:
+def _add_refusals(receipt: Receipt, path: DeliveryPath, refusals: Sequence[str]) -> Receipt:
     if not refusals:
         return receipt
-    detail = f"{REFUSED}{'; '.join(refusals)}; sent by {path.name}"
+    detail = f"{REFUSED_PREFIX}{'; '.join(refusals)}; sent by {path.name}"
     return receipt.explain(detail)

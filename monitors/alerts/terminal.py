@@ -1,4 +1,4 @@
-"""Alerts in the terminal, for a run without credentials: it prints the message, and the receipt says so."""
+"""Print alerts in the terminal, for a run without Slack credentials. The receipt says that it was only printed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rich.style import Style
 from rich.text import Text
 
 from monitors.alerts.digest import Digest
-from monitors.alerts.message import IN_COMMON, TO_DO, Message, MessageSection, message
+from monitors.alerts.message import IN_COMMON_LABEL, TO_DO_LABEL, Message, MessageSection, build_message
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.render import digest_plain
+from monitors.alerts.slack.render import format_digest
 from monitors.errors import NotifyRejected
 from monitors.records.base import Severity
 from monitors.records.incidents import Alert, DeliveryStatus, Receipt
@@ -26,9 +26,9 @@ _COLOURS: dict[Severity, str] = {
 _LABEL_WIDTH = 15
 
 
-def terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
-    """A framed message for a rich console, in the words that Slack would show."""
-    content = message(alert, group_limit=settings.group_limit)
+def build_terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
+    """Build a framed message for a rich console, with the words that Slack would show."""
+    content = build_message(alert, group_limit=settings.group_limit)
     colour = "green" if content.is_over else _COLOURS[alert.severity]
     return Panel(
         Group(Text(content.headline, style=Style(bold=True)), *_format_body(content)),  # a title would be cut off
@@ -39,34 +39,37 @@ def terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
     )
 
 
-def plain_text(alert: Alert, settings: AlertSettings) -> str:
-    """The same without colour or frame, for logs and files; ends with a line break."""
-    content = message(alert, group_limit=settings.group_limit)
+def format_plain_text(alert: Alert, settings: AlertSettings) -> str:
+    """Format the message without colour or frame, for logs and files; ends with a line break."""
+    content = build_message(alert, group_limit=settings.group_limit)
     lines = [content.headline, *(line.plain for line in _format_body(content))]
     return "\n".join([*lines, f"{content.id} · run {content.run_id} · {content.at}", ""])
 
 
 def _format_body(content: Message) -> list[Text]:
-    where = " · ".join(piece for piece in (content.why_sent, content.since, content.scores) if piece)
-    lines = [Text(where, style=Style(italic=True)), *(Text(mark, style=Style(bold=True)) for mark in content.marks)]
+    context = " · ".join(piece for piece in (content.why_sent, content.since, content.scores) if piece)
+    lines = [
+        Text(context, style=Style(italic=True)),
+        *(Text(mark, style=Style(bold=True)) for mark in content.marks),
+    ]
     if content.dimensions:
         lines.append(Text(content.dimensions))
     lines += [Text(content.again)] if content.again else []
-    lines += [Text(f"{IN_COMMON} {cause}") for cause in content.in_common]
+    lines += [Text(f"{IN_COMMON_LABEL} {cause}") for cause in content.in_common]
     lines += [Text(change) for change in content.changed]
     for number, part in enumerate(content.parts, start=1):
         lines += [Text(""), *_format_part(part, "" if content.is_alone else f"{number}.")]
     if content.more:
         lines += [Text(""), Text(f"… {content.more}", style=Style(bold=True))]
     if content.to_do:
-        lines += [Text(""), _format_row(TO_DO, content.to_do)]
+        lines += [Text(""), _format_row(TO_DO_LABEL, content.to_do)]
     if content.links:
         lines += [Text(""), *(_format_row(link.label, link.href) for link in content.links)]
     return lines
 
 
 def _format_part(part: MessageSection, number: str) -> list[Text]:
-    """One failure; without ``number`` an only one, whose name is the headline. Its examples count below it."""
+    """Format one failure with its examples; without ``number`` it is the only one, and the headline names it."""
     rows: list[Text] = []
     if number:
         title = Text(f"{number} {part.heading}", style=Style(bold=True))
@@ -95,7 +98,7 @@ def _format_row(label: str, text: str) -> Text:
 
 
 class TerminalSender:
-    """Prints alerts on ``console`` as a person would see them in Slack."""
+    """Prints alerts on ``console`` with the words that Slack would show."""
 
     def __init__(self, settings: AlertSettings, *, console: Console, now: Callable[[], datetime]) -> None:
         self._settings = settings
@@ -104,7 +107,7 @@ class TerminalSender:
 
     @property
     def notifies(self) -> bool:
-        """No: nobody on call reads a terminal."""
+        """False: nobody on call reads a terminal."""
         return False
 
     async def send(
@@ -113,23 +116,25 @@ class TerminalSender:
         """Print ``alert``. A terminal has neither threads nor channels; the arguments are for other senders."""
         del thread, channel, again
         if self._console.is_terminal:
-            self._console.print(terminal_panel(alert, self._settings))
+            self._console.print(build_terminal_panel(alert, self._settings))
         else:  # a log has lines, no frames
-            self._console.print(plain_text(alert, self._settings), highlight=False, markup=False, soft_wrap=True)
-        return self._printed(alert.id)
+            self._console.print(
+                format_plain_text(alert, self._settings), highlight=False, markup=False, soft_wrap=True
+            )
+        return self._build_receipt(alert.id)
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
         """Print the nightly digest."""
         del again
-        self._console.print(digest_plain(digest), highlight=False, markup=False)
-        return self._printed(digest.id)
+        self._console.print(format_digest(digest), highlight=False, markup=False)
+        return self._build_receipt(digest.id)
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Nothing: what is printed stays as it is."""
+        """Raise `NotifyRejected`: printed text cannot be edited."""
         del alert, channel, ts
         raise NotifyRejected("what a terminal has printed cannot be edited")
 
-    def _printed(self, message_id: str) -> Receipt:
+    def _build_receipt(self, message_id: str) -> Receipt:
         return Receipt(
             alert_id=message_id,
             status=DeliveryStatus.PRINTED,

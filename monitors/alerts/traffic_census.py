@@ -1,9 +1,9 @@
 """Incidents from the traffic census: each kind is an incident with a rate, reported when it begins, grows and ends.
 
 A single disclosure, error shown as an answer, or message without an answer is a failure. Refusals and answers in
-another language are rates of any application: an incident is only that there are many more of them than there were.
-"More" is never noise: the odds at least doubled, and an exact test of the two nightly runs' counts says that one
-rate would hardly give both (R. A. Fisher, "Statistical Methods for Research Workers", 1934, § 21.02).
+another language occur in any application: only a large increase is an incident. An increase counts if the odds at
+least doubled and an exact test of the two nightly runs' counts rejects one common rate (R. A. Fisher, "Statistical
+Methods for Research Workers", 1934, § 21.02).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import exp, fsum, lgamma
 from typing import Final, NamedTuple
 
 from monitors.alerts.observe import ObservationContext, fingerprint
-from monitors.alerts.redact import excerpt
+from monitors.alerts.redact import make_excerpt
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import FAILURE_TITLES, TRAFFIC_CASE
 from monitors.plural import plural
@@ -34,21 +34,21 @@ _MORE_WORDS: Final[dict[CensusKind, str]] = {
     CensusKind.REFUSAL: "More refusals than usual",
 }
 
-RATIO: Final = 2.0
-"""Odds against odds: at small rates as much as the rates' own ratio, and still of use where half of all refuse."""
-CHANCE: Final = 0.001
-"""How likely one rate gives both runs' counts at most. Five kinds a night: one false alert in half a year."""
-ENOUGH: Final = 0.05
-"""Finding none, or fewer again, is the end only where one rate would hardly give both runs' counts."""
-QUIET_NIGHTS: Final = 7
-"""A week without a single one is over, however rare it was."""
-REASON_CHARACTERS: Final = 500
-_SHOWN_AS_NONE: Final = 0.0005
-"""Below it one place after the point would say 0.0."""
+MIN_ODDS_RATIO: Final = 2.0
+"""Ratio of the odds: for small rates nearly the ratio of the rates, and valid even if half of all answers refuse."""
+MAX_CHANCE: Final = 0.001
+"""Largest p-value of an increase. With five kinds a night: one false alert in half a year."""
+MAX_END_CHANCE: Final = 0.05
+"""Largest p-value of a decrease that ends an incident."""
+MIN_QUIET_NIGHTS: Final = 7
+"""After a week without a single one the incident is over, even if the rate was low."""
+MAX_REASON_CHARACTERS: Final = 500
+_MIN_ONE_DECIMAL: Final = 0.0005
+"""Below this share one decimal would show 0.0."""
 
 
 class CensusCount(NamedTuple):
-    """How many of how many."""
+    """How many of the graded conversations show a kind."""
 
     found: int
     graded: int
@@ -59,51 +59,51 @@ class CensusCount(NamedTuple):
         return self.found / self.graded if self.graded else 0.0
 
     def __str__(self) -> str:
-        return f"{self.found:,} of {self.graded:,} ({percent(self.share)} %)"
+        return f"{self.found:,} of {self.graded:,} ({format_percent(self.share)} %)"
 
 
 class NightlyCensus(Record):
-    """One nightly run's census, as far as its alerts rest on it. ``whole`` says that every source was read."""
+    """The part of one nightly run's census that alerts depend on. ``whole`` says that every source was read."""
 
     due_at: UtcTime
     rates: tuple[CensusRate, ...]
     whole: bool = True
 
     def rate(self, kind: CensusKind) -> CensusRate | None:
-        """The count of one kind."""
-        return next((one for one in self.rates if one.kind is kind and one.graded), None)
+        """Return the rate of one kind; ``None`` if nothing was graded for it."""
+        return next((rate for rate in self.rates if rate.kind is kind and rate.graded), None)
 
 
 class CensusSeverity(NamedTuple):
-    """How severe a kind is, and the row of the severity table that says so."""
+    """How severe a kind is, and the row of the severity table that sets it."""
 
     severity: Severity
     row: str | None
 
 
 class Ending(NamedTuple):
-    """An incident that is over, by its case, and what showed it."""
+    """An incident that is over, by its case id, and why."""
 
     case_id: str
     text: str
 
 
-def share_text(one: CensusRate) -> str:
+def format_rate(rate: CensusRate) -> str:
     """``140 of 552 (25.4 %)``."""
-    return str(_count(one)) if one.graded else "unknown: nothing could be graded for it"
+    return str(_get_count(rate)) if rate.graded else "unknown: nothing could be graded for it"
 
 
-def percent(share: float) -> str:
-    """A share in per cent, with as many places as show that it is not zero."""
-    return f"{100 * share:.2g}" if 0 < share < _SHOWN_AS_NONE else f"{100 * share:.1f}"
+def format_percent(share: float) -> str:
+    """Format a share in per cent, with enough decimals to show that it is not zero."""
+    return f"{100 * share:.2g}" if 0 < share < _MIN_ONE_DECIMAL else f"{100 * share:.1f}"
 
 
-def census_case(kind: CensusKind) -> str:
-    """Stands in a case's place: all conversations that show one kind are one incident."""
+def format_census_case(kind: CensusKind) -> str:
+    """Return the case id of a kind: all conversations that show it are one incident."""
     return f"{TRAFFIC_CASE}{kind.failure_kind or kind}"
 
 
-def census_observations(
+def observe_census(
     tonight: NightlyCensus,
     earlier: Sequence[NightlyCensus],
     examples: Sequence[CensusExample],
@@ -112,23 +112,25 @@ def census_observations(
     settings: AlertSettings,
     grades: Mapping[CensusKind, CensusSeverity],
 ) -> Iterator[Observation]:
-    """One for each kind that is a failure, and for each of which there are many more than there were.
+    """Yield an observation for each kind that is a failure, and for each rate that increased a lot.
 
     ``earlier`` are the censuses of earlier nightly runs, oldest first.
     """
-    shown = {one.kind: one for one in examples}
+    example_by_kind = {earlier_rate.kind: earlier_rate for earlier_rate in examples}
     for kind in CensusKind:
         rate = tonight.rate(kind)
         if rate is None or not rate.found:
             continue
-        nightly_runs = [_count(one) for nightly in earlier if (one := nightly.rate(kind)) is not None]
-        before = last_level(nightly_runs) if kind.always_fails else _usual(nightly_runs).usual
-        more = before is not None and has_multiplied(before, _count(rate))
+        nightly_runs = [
+            _get_count(earlier_rate) for nightly in earlier if (earlier_rate := nightly.rate(kind)) is not None
+        ]
+        before = find_last_level(nightly_runs) if kind.always_fails else _find_usual(nightly_runs).usual
+        more = before is not None and has_multiplied(before, _get_count(rate))
         if kind.always_fails or more:
             yield _observe_rate(
                 rate,
                 before,
-                shown.get(kind),
+                example_by_kind.get(kind),
                 at=at,
                 settings=settings,
                 grade=grades[kind],
@@ -136,65 +138,65 @@ def census_observations(
             )
 
 
-def census_over(
-    tonight: NightlyCensus, earlier: Sequence[NightlyCensus], open_ones: Sequence[Incident]
+def find_census_endings(
+    tonight: NightlyCensus, earlier: Sequence[NightlyCensus], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Incidents that the census shows to be over, and how. A run that read only part of its traffic ends none."""
-    open_cases = {one.case_id for one in open_ones}
+    """Yield the incidents that are over, and why. A run that read only part of its traffic ends none."""
+    open_cases = {incident.case_id for incident in open_incidents}
     for kind in CensusKind:
-        rate, case = tonight.rate(kind), census_case(kind)
+        rate, case = tonight.rate(kind), format_census_case(kind)
         if case in open_cases and rate is not None and tonight.whole:
-            text = _gone(rate, earlier) if kind.always_fails else _as_usual(rate, earlier)
+            text = _explain_gone(rate, earlier) if kind.always_fails else _explain_as_usual(rate, earlier)
             if text:
                 yield Ending(case, text)
 
 
 def has_multiplied(before: CensusCount, now: CensusCount) -> bool:
-    """Whether the rate is another one and its odds are at least doubled."""
+    """Whether the rate changed significantly and its odds at least doubled."""
     odds = now.found * (before.graded - before.found), before.found * (now.graded - now.found)
-    return odds[0] >= RATIO * odds[1] and chance_of_more(before, now) <= CHANCE
+    return odds[0] >= MIN_ODDS_RATIO * odds[1] and compute_chance_of_more(before, now) <= MAX_CHANCE
 
 
-def chance_of_more(before: CensusCount, now: CensusCount) -> float:
-    """The exact chance that ``now`` has so many or more of all that both found, if both runs have one rate."""
+def compute_chance_of_more(before: CensusCount, now: CensusCount) -> float:
+    """Return the exact probability of ``now`` having this many or more, if both runs have the same rate."""
     found, graded = before.found + now.found, before.graded + now.graded
     most = min(found, now.graded)
     ways = _log_choose(graded, found)
     return min(
         1.0,
         fsum(
-            exp(_log_choose(now.graded, each) + _log_choose(before.graded, found - each) - ways)
-            for each in range(max(now.found, found - before.graded), most + 1)
+            exp(_log_choose(now.graded, count) + _log_choose(before.graded, found - count) - ways)
+            for count in range(max(now.found, found - before.graded), most + 1)
         ),
     )
 
 
-def last_level(nightly_runs: Sequence[CensusCount]) -> CensusCount | None:
-    """The counts since the rate last changed, up or down: what the next run is compared with. Oldest first."""
+def find_last_level(nightly_runs: Sequence[CensusCount]) -> CensusCount | None:
+    """Return the counts since the rate last changed, which the next run is compared with. Oldest run first."""
     level: CensusCount | None = None
     for nightly in nightly_runs:
-        other = level is None or has_multiplied(level, nightly) or has_multiplied(nightly, level)
-        level = nightly if level is None or other else _together(level, nightly)
+        has_changed = level is None or has_multiplied(level, nightly) or has_multiplied(nightly, level)
+        level = nightly if level is None or has_changed else _add_counts(level, nightly)
     return level
 
 
-class _Usual(NamedTuple):
+class _UsualLevel(NamedTuple):
     usual: CensusCount | None = None
     raised: CensusCount | None = None
-    """The last nightly run, where it was far above what is usual."""
+    """The last nightly run, if it was far above the usual level."""
 
 
-def _usual(nightly_runs: Sequence[CensusCount]) -> _Usual:
-    """What is usual: all nightly runs but those far above the ones before them."""
-    found = _Usual()
+def _find_usual(nightly_runs: Sequence[CensusCount]) -> _UsualLevel:
+    """Return the usual level: all nightly runs except those far above the ones before them."""
+    level = _UsualLevel()
     for nightly in nightly_runs:
-        if found.usual is None:
-            found = _Usual(nightly)
-        elif has_multiplied(found.usual, nightly):
-            found = _Usual(found.usual, nightly)
+        if level.usual is None:
+            level = _UsualLevel(nightly)
+        elif has_multiplied(level.usual, nightly):
+            level = _UsualLevel(level.usual, nightly)
         else:
-            found = _Usual(_together(found.usual, nightly))
-    return found
+            level = _UsualLevel(_add_counts(level.usual, nightly))
+    return level
 
 
 def _observe_rate(
@@ -208,9 +210,9 @@ def _observe_rate(
     multiplied: bool,
 ) -> Observation:
     def shorten(text: str, limit: int = settings.excerpt_characters) -> Redacted:
-        return excerpt(text, limit=limit, account_patterns=at.account_patterns)
+        return make_excerpt(text, limit=limit, account_patterns=at.account_patterns)
 
-    kind, case = rate.kind, census_case(rate.kind)
+    kind, case = rate.kind, format_census_case(rate.kind)
     failure = kind.failure_kind if kind.always_fails else None
     title = FAILURE_TITLES[failure] if failure else _MORE_WORDS.get(kind, CENSUS_WORDS[kind])
     return Observation(
@@ -227,59 +229,64 @@ def _observe_rate(
         title=shorten(title),
         asked=(shorten(example.asked) or None) if example else None,
         answered=(shorten(example.answered) or None) if example else None,
-        reason=shorten(_how_many(rate, before, example), REASON_CHARACTERS),
+        reason=shorten(_format_reason(rate, before, example), MAX_REASON_CHARACTERS),
         origin=Origin.TRAFFIC,
         multiplied=multiplied,
     )
 
 
-def _how_many(rate: CensusRate, before: CensusCount | None, example: CensusExample | None) -> str:
+def _format_reason(rate: CensusRate, before: CensusCount | None, example: CensusExample | None) -> str:
     times = f", from {rate.first_at:%Y-%m-%d %H:%M} to {rate.last_at:%Y-%m-%d %H:%M} UTC"
     earlier = f"; before: {before}" if before is not None else ""
     shown = f" Example {rate.example_id}: {example.finding}." if example is not None else ""
-    counts = f"{rate.found:,} of {plural(rate.graded, 'conversation')} ({percent(_count(rate).share)} %)"
+    counts = f"{rate.found:,} of {plural(rate.graded, 'conversation')} ({format_percent(_get_count(rate).share)} %)"
     return f"{counts}{times}{earlier}.{shown}"
 
 
-def _gone(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
-    """What shows that none is found any more; empty as long as that may be chance."""
+def _explain_gone(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
+    """Say why the kind no longer occurs; empty as long as that may be chance."""
     if rate.found:
         return ""
-    without, last = [_count(rate)], None
+    without, last_found = [_get_count(rate)], None
     for nightly in reversed(earlier):
-        one = nightly.rate(rate.kind)
-        if one is not None and one.found:
-            last = one
+        earlier_rate = nightly.rate(rate.kind)
+        if earlier_rate is not None and earlier_rate.found:
+            last_found = earlier_rate
             break
-        without += [_count(one)] if one is not None else []
-    clear = sum(each.graded for each in without)
-    surely = last is not None and chance_of_more(CensusCount(0, clear), _count(last)) <= ENOUGH
-    if not surely and len(without) < QUIET_NIGHTS:
+        without += [_get_count(earlier_rate)] if earlier_rate is not None else []
+    conversations = sum(count.graded for count in without)
+    surely = (
+        last_found is not None
+        and compute_chance_of_more(CensusCount(0, conversations), _get_count(last_found)) <= MAX_END_CHANCE
+    )
+    if not surely and len(without) < MIN_QUIET_NIGHTS:
         return ""
     nightly_runs = "this night" if len(without) == 1 else f"the last {len(without)} nights"
-    was = f" The last was completed at {last.last_at:%Y-%m-%d %H:%M} UTC." if last is not None else ""
-    return f"None of the {plural(clear, 'conversation')} of {nightly_runs} showed it.{was}"
+    was = f" The last was completed at {last_found.last_at:%Y-%m-%d %H:%M} UTC." if last_found is not None else ""
+    return f"None of the {plural(conversations, 'conversation')} of {nightly_runs} showed it.{was}"
 
 
-def _as_usual(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
-    nightly_runs = [_count(one) for nightly in earlier if (one := nightly.rate(rate.kind)) is not None]
-    found, now = _usual(nightly_runs), _count(rate)
-    if found.usual is None or has_multiplied(found.usual, now):
+def _explain_as_usual(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
+    nightly_runs = [
+        _get_count(earlier_rate) for nightly in earlier if (earlier_rate := nightly.rate(rate.kind)) is not None
+    ]
+    level, now = _find_usual(nightly_runs), _get_count(rate)
+    if level.usual is None or has_multiplied(level.usual, now):
         return ""
-    if found.raised is None:
+    if level.raised is None:
         return f"It has been so for all of the last {len(nightly_runs)} nights and is what is usual now: {now}."
-    if chance_of_more(now, found.raised) > ENOUGH:
+    if compute_chance_of_more(now, level.raised) > MAX_END_CHANCE:
         return ""
-    return f"It is as it was before: {now}; before: {found.usual}."
+    return f"It is as it was before: {now}; before: {level.usual}."
 
 
-def _count(one: CensusRate) -> CensusCount:
-    return CensusCount(one.found, one.graded)
+def _get_count(rate: CensusRate) -> CensusCount:
+    return CensusCount(rate.found, rate.graded)
 
 
-def _together(one: CensusCount, other: CensusCount) -> CensusCount:
-    return CensusCount(one.found + other.found, one.graded + other.graded)
+def _add_counts(first: CensusCount, second: CensusCount) -> CensusCount:
+    return CensusCount(first.found + second.found, first.graded + second.graded)
 
 
-def _log_choose(all_there_are: int, taken: int) -> float:
-    return lgamma(all_there_are + 1) - lgamma(taken + 1) - lgamma(all_there_are - taken + 1)
+def _log_choose(total: int, taken: int) -> float:
+    return lgamma(total + 1) - lgamma(taken + 1) - lgamma(total - taken + 1)

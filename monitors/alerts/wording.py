@@ -1,4 +1,4 @@
-"""The words for kinds, severities and reasons: one table each, so that every message says the same."""
+"""The words for kinds, severities and reasons: one table each, so that all messages use the same words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DISPUTED_TITLE: Final = "Rules and judge disagree"
 DISPUTED_TO_DO: Final = (
     "Read the answer beside the gold. Wrong: treat it as a failure. Right: mark this alert as a false alarm."
 )
-"""Of an answer that the rules pass and a judge fails: a case failure without a failure kind."""
+"""For an answer that the rules pass and a judge fails: a case failure without a failure kind."""
 
 KIND_WORDS: dict[IncidentKind, str] = {
     IncidentKind.CASE_FAILURE: "Case failed",
@@ -38,7 +38,7 @@ KIND_TO_DO: Final[dict[IncidentKind, str]] = {
     IncidentKind.DRIFT: "Compare the nights before and after: lookout sql 'from nightly_trend'",
     IncidentKind.JUDGE_VOID: "Look at the provider and the model's name. What it had judged stays ungraded.",
 }
-"""What helps, for a message's last line. A fault of the monitor and a drill say it themselves."""
+"""Advice for a message's last line. Faults of the monitor and drills have their own."""
 
 FAILURE_TO_DO: Final[dict[FailureKind, str]] = {
     FailureKind.WRONG_FACT: "Read the answer beside the gold: mend the application, or a gold that is old.",
@@ -59,7 +59,7 @@ FAILURE_TO_DO: Final[dict[FailureKind, str]] = {
     FailureKind.POOR_TRIAGE: "Read the issue beside the agent's report; docs/triage.md says how it is rated.",
     FailureKind.INEFFICIENT: "Look at the agent's path in the report: repeated calls are marked.",
 }
-"""What helps when an answer failed in this way."""
+"""Advice for an answer that failed in this way."""
 
 REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.FIRST_SEEN: "first seen",
@@ -80,33 +80,33 @@ RECOVERED_MARK = "✅"
 UNKNOWN_MARK = "❔"
 MONITOR_MARK = "🛠️"
 
-TITLED = frozenset({IncidentKind.APP_DOWN, IncidentKind.MONITOR_FAULT})
-"""Kinds of which the title says more than the kind: that Lookout cannot ask, and not that the app is down."""
+KINDS_WITH_OWN_TITLE = frozenset({IncidentKind.APP_DOWN, IncidentKind.MONITOR_FAULT})
+"""Kinds whose title says more than the kind: for example that Lookout cannot ask, not that the app is down."""
 
 ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
-"""Kinds that are the monitor's own trouble: they say nothing about the application."""
+"""Kinds about faults of the monitor itself: they say nothing about the application."""
 
 ABOUT_AN_ANSWER = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.HALLUCINATION})
-"""Kinds that rest on an answer a person can call right after all."""
+"""Kinds about an answer that a person can mark as right: a false alarm."""
 
 TRAFFIC_CASE = "live-traffic:"
-"""Starts the title in a case's place where all conversations that failed in one way are one incident."""
+"""Prefix of the case id of an incident about all conversations that failed in one way."""
 
-GRAVE = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
-"""What was disclosed or done stays so: these alerts go first, and nothing mutes them."""
+GRAVE_KINDS = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
+"""What was disclosed or done cannot be undone: these alerts come first and are never muted."""
 
 
 def format_fault(incident: Incident) -> str:
-    """The fault in a few words: the failure's name where it has one, else its own title or the incident's kind."""
+    """Format the fault in a few words: the failure's name if it has one, else its title or the incident's kind."""
     if incident.kind is IncidentKind.CASE_FAILURE:
         return FAILURE_TITLES[incident.failure_kind] if incident.failure_kind else incident.title
-    if incident.kind in TITLED:
+    if incident.kind in KINDS_WITH_OWN_TITLE:
         return incident.title
     return KIND_WORDS[incident.kind]
 
 
 def format_to_do(item: AlertItem) -> str:
-    """What helps, in a sentence; nothing where the message says it itself, as one with a title of its own does."""
+    """Return the advice in a sentence; empty if the message has its own, as one with its own title does."""
     incident = item.incident
     if incident.kind is IncidentKind.CASE_FAILURE:
         if incident.failure_kind:
@@ -116,7 +116,7 @@ def format_to_do(item: AlertItem) -> str:
 
 
 def format_doubt(observation: Observation) -> str:
-    """Why the failure is not certain; empty where it is."""
+    """Say why the failure is not certain; empty if it is."""
     if not observation.unconfirmed:
         return ""
     return (
@@ -125,14 +125,14 @@ def format_doubt(observation: Observation) -> str:
 
 
 def is_disputed(observation: Observation) -> bool:
-    """Whether rules and judge disagree; a rate of refusals has no failure kind either, and is no dispute."""
+    """Whether rules and judge disagree. A rate of refusals has no failure kind either, but is not unconfirmed."""
     return observation.unconfirmed and observation.failure_kind is None
 
 
-IDS_NAMED: Final = 6
+MAX_IDS_NAMED: Final = 6
 
 
-def some_of(ids: Sequence[str], named: int = IDS_NAMED) -> str:
+def format_ids(ids: Sequence[str], limit: int = MAX_IDS_NAMED) -> str:
     """``a, b, c, d, e, f and 4 more``."""
-    more = f" and {len(ids) - named:,} more" if len(ids) > named else ""
-    return ", ".join(ids[:named]) + more
+    more = f" and {len(ids) - limit:,} more" if len(ids) > limit else ""
+    return ", ".join(ids[:limit]) + more

@@ -1,12 +1,12 @@
-"""Delivery to Slack, by bot token or incoming webhook: the only home of slack_sdk.
+"""Deliver messages to Slack by bot token or incoming webhook. Only this module imports slack_sdk.
 
-The SDK repeats a request on a broken connection by default, which posts twice when Slack had accepted the first.
-This client repeats only what cannot have arrived (no connection, 429, 500 and 503). The SDK also logs the webhook's
-address when its logger is left alone, so it gets a quiet logger of its own.
+By default the SDK repeats a request after a broken connection, which posts twice if Slack had accepted the first.
+This client repeats only requests that cannot have arrived (no connection, 429, 500 and 503). The SDK's default
+logger writes the webhook's address, so it gets its own logger.
 
-Of Slack's answers a few fields are read and everything else is ignored. Errors say what Slack's answer means for a
-message, in words that hold no address and no token. An answer to a press of a button goes through the address that
-Slack sends with it: it needs no token and lasts half an hour.
+Only a few fields of Slack's answers are read. Errors say what Slack's answer means for a message, without any
+address or token. The reply to a button press goes to the address that Slack sends with it: it needs no token and is
+valid for half an hour.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from monitors.alerts.digest import Digest
 from monitors.alerts.redact import escape
-from monitors.alerts.sender import channel_for
+from monitors.alerts.sender import choose_channel
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.render import Block, SlackText, digest_text, slack_text
+from monitors.alerts.slack.render import Block, SlackText, render_alert, render_digest
 from monitors.errors import ConfigError, NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
 from monitors.records.base import Identifier, Record, UtcTime
 from monitors.records.incidents import Alert, DeliveryStatus, NotifyReason, Receipt
 
 
 class PostMessageResponse(BaseModel):
-    """chat.postMessage: where the message is now. ``channel`` is an id even when a name was asked for."""
+    """The answer of chat.postMessage. ``channel`` is an id even if the request used a name."""
 
     channel: str
     ts: str
@@ -72,7 +72,7 @@ class SlackHistory(BaseModel):
 
 
 class SlackErrorResponse(BaseModel):
-    """Any answer that is not a yes: Slack's name for what is wrong."""
+    """An answer that is not a success, with Slack's name of the error."""
 
     error: object = None
 
@@ -112,7 +112,7 @@ ADVICE: Final[dict[str, str]] = {
     "msg_blocks_too_long": _REPORT,
     "no_text": _REPORT,
 }
-"""What a person can do about each error Slack documents for chat.postMessage and for incoming webhooks."""
+"""Advice for each error that Slack documents for chat.postMessage and for incoming webhooks."""
 
 TRANSIENT: Final = frozenset(
     {"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout",
@@ -121,22 +121,22 @@ TRANSIENT: Final = frozenset(
 LAYOUT_REFUSED: Final = frozenset(
     {"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "invalid_payload", "msg_too_long"}
 )
-"""Slack takes the message, but not its layout: the plain text goes instead, since layout must not cost an alert."""
+"""Slack refuses the layout: the plain text is sent instead, because an alert must not fail for its layout."""
 
 THREAD_GONE: Final = frozenset({"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message"})
-"""Somebody deleted the first message: what belongs below it goes to the channel instead."""
+"""The thread's first message was deleted: replies go to the channel instead."""
 UNREADABLE: Final = "unreadable"
 _CODE: Final = re.compile(r"[a-z][a-z_]{1,59}")
 
 
-def error_code(error: object) -> str:
-    """Slack's own name of the error, or `UNREADABLE` for anything that is not one."""
+def parse_error_code(error: object) -> str:
+    """Return Slack's name of the error, or `UNREADABLE` if it is not one."""
     return error if isinstance(error, str) and _CODE.fullmatch(error) else UNREADABLE
 
 
-def refused(status: int, error: object) -> NotifyError:
-    """The error for an answer that is not a yes. ``status`` is HTTP's, ``error`` Slack's name for what is wrong."""
-    code = error_code(error)
+def build_refusal_error(status: int, error: object) -> NotifyError:
+    """Build the error for an unsuccessful answer. ``status`` is HTTP's, ``error`` is Slack's name of the error."""
+    code = parse_error_code(error)
     if status == 429:  # noqa: PLR2004 - HTTP's "too many requests"
         return NotifyTransient("Slack limits the rate (429); the message is kept for the next delivery")
     if code in TRANSIENT:
@@ -150,27 +150,27 @@ def refused(status: int, error: object) -> NotifyError:
 
 
 def _server_error(status: int) -> NotifyError:
-    """500 and 503 are Slack's own no; a gateway's 502 or 504 does not say what became of the message."""
+    """Build the error for 5xx. Slack itself sends 500 and 503; after a gateway's 502 or 504 it may have arrived."""
     text = f"Slack answers HTTP {status}; the message is kept for the next delivery"
     return NotifyTransient(text) if status in {500, 503} else NotifyUnsure(text)
 
 
-def not_sent() -> NotifyTransient:
-    """No connection was made: nothing can have arrived."""
+def build_not_sent_error() -> NotifyTransient:
+    """Build the error for a request that cannot have arrived: no connection was made."""
     return NotifyTransient("Slack cannot be connected to (name, network or proxy); the message is kept")
 
 
-def reply_missing() -> NotifyUnsure:
-    """The request went out and no answer came back."""
+def build_reply_missing_error() -> NotifyUnsure:
+    """Build the error for a request that was sent and got no answer."""
     return NotifyUnsure("Slack's reply was lost; the message may have arrived and is kept for the next delivery")
 
 
 BROADCAST: Final = frozenset({NotifyReason.WORSE, NotifyReason.REMINDER})
-"""Posted in the thread and shown in the channel too: nobody watches an old thread."""
+"""Reasons whose alert is posted in the thread and also shown in the channel: nobody watches an old thread."""
 
 
 class Post(Record):
-    """One message, ready. ``id`` is the visible one; ``channel`` is empty for a webhook, which has its own."""
+    """One message to post. ``id`` is visible in it; ``channel`` is empty for a webhook, which has its own."""
 
     id: Identifier
     content: SlackText
@@ -179,70 +179,70 @@ class Post(Record):
     thread: str | None = None
     broadcast: bool = False
 
-    def outside_its_thread(self) -> Post:
-        """The same for the channel itself: for when its thread is gone."""
+    def move_out_of_thread(self) -> Post:
+        """Return the message for the channel itself, because its thread was deleted."""
         return self.model_copy(update={"thread": None, "broadcast": False})
 
-    def without_layout(self) -> Post:
-        """The same as plain text: for when Slack refuses the layout."""
+    def remove_layout(self) -> Post:
+        """Return the message as plain text, because Slack refuses the layout."""
         return self.model_copy(update={"content": SlackText(text=self.content.text, blocks=())})
 
 
-def alert_post(alert: Alert, settings: AlertSettings, *, thread: str | None, channel: str | None) -> Post:
-    """Make ``alert`` ready; ``thread`` and ``channel`` as `AlertSender.send` has them."""
+def build_alert_post(alert: Alert, settings: AlertSettings, *, thread: str | None, channel: str | None) -> Post:
+    """Build the post of ``alert``; for ``thread`` and ``channel`` see `AlertSender.send`."""
     thread = thread or alert.thread
-    home = (channel or alert.channel) if thread else None
+    reply_channel = (channel or alert.channel) if thread else None
     return Post(
         id=alert.id,
-        content=slack_text(alert, settings),
+        content=render_alert(alert, settings),
         made_at=alert.created_at,
-        channel=home or channel_for(alert, settings) or "",
+        channel=reply_channel or choose_channel(alert, settings) or "",
         thread=thread,
         broadcast=thread is not None and alert.reason in BROADCAST,
     )
 
 
-def digest_post(digest: Digest, settings: AlertSettings) -> Post:
-    """Make ``digest`` ready: a message of its own in the alerts' channel."""
+def build_digest_post(digest: Digest, settings: AlertSettings) -> Post:
+    """Build the post of ``digest``: a new message in the alerts' channel."""
     return Post(
-        id=digest.id, content=digest_text(digest), made_at=digest.made_at, channel=settings.slack_channel or ""
+        id=digest.id, content=render_digest(digest), made_at=digest.made_at, channel=settings.slack_channel or ""
     )
 
 
 SLACK_HOSTS: Final = frozenset({"hooks.slack.com", "hooks.slack-gov.com"})
-"""Where Slack's own answer addresses point (docs.slack.dev, "Handling user interaction")."""
+"""Hosts of Slack's response URLs (docs.slack.dev, "Handling user interaction")."""
 
 
 class SlackReply:
-    """Answers presses. It never calls an address that is not Slack's, whoever sent it."""
+    """Replies to button presses. It never calls an address that does not belong to Slack."""
 
     def __init__(self, settings: AlertSettings) -> None:
         self._settings = settings
 
-    def leads_to_slack(self, url: str) -> bool:
+    def is_slack_address(self, url: str) -> bool:
         """Whether ``url`` is Slack's, or belongs to the configured ``slack_api_url`` (a proxy, a test server)."""
         try:
             address, configured = urlsplit(url), urlsplit(self._settings.slack_api_url)
-            place = address.scheme, address.hostname, address.port
-            own_place = configured.scheme, configured.hostname, configured.port
+            origin = address.scheme, address.hostname, address.port
+            own_origin = configured.scheme, configured.hostname, configured.port
         except ValueError:
             return False
         if address.username is not None or address.password is not None:
             return False
         is_slack = address.scheme == "https" and address.hostname in SLACK_HOSTS and address.port in {None, 443}
-        return is_slack or place == own_place
+        return is_slack or origin == own_origin
 
     async def replace(self, url: str, alert: Alert) -> None:
-        """Show ``alert`` in place of the message whose button was pressed. Raises `NotifyError`."""
-        content = slack_text(alert, self._settings)
+        """Replace the message whose button was pressed with ``alert``. Raises `NotifyError`."""
+        content = render_alert(alert, self._settings)
         await self._post(url, {"replace_original": True, "text": content.text, "blocks": list(content.blocks)})
 
-    async def whisper(self, url: str, text: str) -> None:
-        """Post ``text`` to the one who pressed, and to nobody else. Raises `NotifyError`."""
+    async def post_ephemeral(self, url: str, text: str) -> None:
+        """Post ``text`` so that only the person who pressed the button sees it. Raises `NotifyError`."""
         await self._post(url, {"response_type": "ephemeral", "replace_original": False, "text": escape(text)})
 
     async def _post(self, url: str, message: Mapping[str, object]) -> None:
-        if not self.leads_to_slack(url):
+        if not self.is_slack_address(url):
             raise NotifyRejected("the address for the answer is not Slack's; it was not asked")
         timeout = aiohttp.ClientTimeout(total=self._settings.send_timeout_s)
         try:
@@ -252,31 +252,31 @@ class SlackReply:
             ):
                 status, body = answer.status, (await answer.text(errors="replace")).strip()
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
-            raise not_sent() from None
+            raise build_not_sent_error() from None
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError):
-            raise reply_missing() from None
+            raise build_reply_missing_error() from None
         if status != 200:  # noqa: PLR2004 - HTTP's OK
-            raise refused(status, body)
+            raise build_refusal_error(status, body)
 
 
-# The SDK types its bodies and answers as bare dicts; what is read of them goes through the models above.
+# The SDK types its bodies and answers as bare dicts; the models above validate what is read.
 # pyright: reportUnknownMemberType=false
 
 CONNECT_TIMEOUT_S: Final = 5.0
-"""Far above any healthy handshake; a connection that is not there then has carried nothing."""
+"""Much longer than a healthy handshake; without a connection by then, nothing was sent."""
 METADATA_EVENT: Final = "lookout_alert"
-LOOK_BACK: Final = timedelta(hours=1)
-"""How far before an alert's making the search for it starts: Slack's clock and ours may differ. For one that was
-made in the future, by a clock that was set back since, it starts that long before now."""
-FRESH: Final = timedelta(seconds=5)
-"""A worker that died may have tried a message this old: it is searched for even when nobody says so."""
+SEARCH_MARGIN: Final = timedelta(hours=1)
+"""The search for an alert starts this long before its creation, because Slack's clock and ours may differ. If it
+was created in the future (a clock that was set back since), the search starts this long before now."""
+SEARCH_AFTER: Final = timedelta(seconds=5)
+"""A worker that died may have posted a message older than this: it is always searched for."""
 
-_quiet = logging.getLogger("monitors.alerts.slack.client.sdk")
-_quiet.setLevel(logging.WARNING)
+_sdk_logger = logging.getLogger("monitors.alerts.slack.client.sdk")
+_sdk_logger.setLevel(logging.WARNING)
 
 
-class _RateLimitWithin(AsyncRateLimitErrorRetryHandler):
-    """Waits as long as Slack asks, when that leaves time to send; the SDK's own handler would sleep for hours."""
+class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
+    """Waits as long as Slack asks if there is time left to send; the SDK's own handler could sleep for hours."""
 
     def __init__(self, *, max_retry_count: int, longest_wait_s: float) -> None:
         super().__init__(max_retry_count=max_retry_count)
@@ -291,7 +291,7 @@ class _RateLimitWithin(AsyncRateLimitErrorRetryHandler):
         error: Exception | None = None,
     ) -> bool:
         limited = await super()._can_retry_async(state=state, request=request, response=response, error=error)
-        return limited and _asked_wait_s(response) <= self._longest_wait_s
+        return limited and _get_retry_after_s(response) <= self._longest_wait_s
 
     async def prepare_for_next_attempt_async(
         self,
@@ -301,21 +301,21 @@ class _RateLimitWithin(AsyncRateLimitErrorRetryHandler):
         response: HttpResponse | None = None,
         error: Exception | None = None,
     ) -> None:
-        """Sleep for the seconds that Slack names; a second where it names none."""
+        """Sleep for the seconds that Slack asks for; one second by default."""
         del request, error
         state.next_attempt_requested = True
-        await asyncio.sleep(_asked_wait_s(response))  # Slack says how long it refuses: sooner is refused again
+        await asyncio.sleep(_get_retry_after_s(response))  # an earlier request would be refused again
         state.increment_current_attempt()
 
 
-def _asked_wait_s(response: HttpResponse | None) -> float:
+def _get_retry_after_s(response: HttpResponse | None) -> float:
     headers = response.headers if response is not None else {}
     wait = next((value[0] for name, value in headers.items() if name.lower() == "retry-after"), "")
     return float(wait) if wait.isdecimal() else 1.0
 
 
 class SlackBot:
-    """Posts with a bot token (scope chat:write; with channels:history it finds what an earlier try posted)."""
+    """Posts with a bot token (scope chat:write; with channels:history it finds what an earlier attempt posted)."""
 
     def __init__(self, settings: AlertSettings, *, token: str, now: Callable[[], datetime]) -> None:
         if not settings.slack_channel:
@@ -326,25 +326,25 @@ class SlackBot:
 
     @property
     def notifies(self) -> bool:
-        """Yes: what Slack takes reaches people."""
+        """True: messages in Slack reach people."""
         return True
 
     async def send(
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
-        """Post ``alert``, in its incident's thread where it belongs to one. See `AlertSender.send`."""
-        return await self.post(alert_post(alert, self._settings, thread=thread, channel=channel), again=again)
+        """Post ``alert``, in its incident's thread if it has one. See `AlertSender.send`."""
+        return await self.post(build_alert_post(alert, self._settings, thread=thread, channel=channel), again=again)
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
         """Post the nightly digest; fails as `send` does."""
-        return await self.post(digest_post(digest, self._settings), again=again)
+        return await self.post(build_digest_post(digest, self._settings), again=again)
 
     async def post(self, post: Post, *, again: bool = False) -> Receipt:
-        """Post what is ready, unless ``again`` or its age makes us search and it is there."""
-        may_have_arrived = again or self._now() - post.made_at > FRESH
-        async with _deadline(self._settings) as session:
+        """Post ``post``, unless an earlier attempt has posted it; searches if ``again`` or if it is old enough."""
+        may_have_arrived = again or self._now() - post.made_at > SEARCH_AFTER
+        async with _open_session(self._settings) as session:
             client = self._client(session)
-            earlier = await self._find(client, post) if may_have_arrived else None
+            earlier = await self._find_earlier_post(client, post) if may_have_arrived else None
             posted = earlier or await self._post(client, post)
         return Receipt(
             alert_id=post.id,
@@ -356,16 +356,20 @@ class SlackBot:
         )
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Show ``alert`` in place of the message ``ts`` of ``channel`` (an id, as its receipt has it)."""
-        content = slack_text(alert, self._settings)
-        async with _deadline(self._settings) as session:
+        """Replace the message ``ts`` of ``channel`` (an id, from its receipt) with ``alert``."""
+        content = render_alert(alert, self._settings)
+        async with _open_session(self._settings) as session:
             await self._client(session).chat_update(
-                channel=channel, ts=ts, text=content.text, blocks=_sdk_blocks(content), metadata=_metadata(alert.id)
+                channel=channel,
+                ts=ts,
+                text=content.text,
+                blocks=_get_sdk_blocks(content),
+                metadata=_build_metadata(alert.id),
             )
 
     async def check(self) -> str:
-        """Ask Slack who the token is; returns the bot's name and team, posts nothing."""
-        async with _deadline(self._settings) as session:
+        """Return the bot's name and team that the token belongs to; posts nothing."""
+        async with _open_session(self._settings) as session:
             answer = await self._client(session).auth_test()
         return f"{answer.get('user')} in {answer.get('team')}"
 
@@ -374,49 +378,49 @@ class SlackBot:
             token=self._token,
             base_url=self._settings.slack_api_url,
             session=session,
-            retry_handlers=_retry_handlers(self._settings),
-            logger=_quiet,
+            retry_handlers=_build_retry_handlers(self._settings),
+            logger=_sdk_logger,
         )
         client.proxy = None  # the session reads the proxy's environment, and NO_PROXY, which the SDK ignores
         return client
 
     async def _post(self, client: AsyncWebClient, post: Post) -> PostMessageResponse:
-        """Post; once more where Slack refuses only the layout or the thread: neither may cost an alert."""
+        """Post, and post again if Slack refuses only the layout or the thread: an alert must not fail for these."""
         try:
             return await self._post_once(client, post)
         except SlackApiError as error:
-            code = error_code(_answered(error))
+            code = parse_error_code(_get_slack_error(error))
             if code in LAYOUT_REFUSED:
-                return await self._post_once(client, post.without_layout())
+                return await self._post_once(client, post.remove_layout())
             if code in THREAD_GONE and post.thread:
-                return await self._post_once(client, post.outside_its_thread())
+                return await self._post_once(client, post.move_out_of_thread())
             raise
 
     async def _post_once(self, client: AsyncWebClient, post: Post) -> PostMessageResponse:
         answer = await client.chat_postMessage(
             channel=post.channel,
             text=post.content.text,
-            blocks=_sdk_blocks(post.content),
+            blocks=_get_sdk_blocks(post.content),
             thread_ts=post.thread,
             reply_broadcast=post.broadcast or None,
             unfurl_links=False,
             unfurl_media=False,
             link_names=False,
             parse="none",
-            metadata=_metadata(post.id),
+            metadata=_build_metadata(post.id),
         )
         return PostMessageResponse.model_validate(answer.data)
 
-    async def _find(self, client: AsyncWebClient, post: Post) -> PostMessageResponse | None:
-        """Search for what an earlier try posted: nothing without the right to read; trouble is passed on."""
-        oldest = str((min(post.made_at, self._now()) - LOOK_BACK).timestamp())
+    async def _find_earlier_post(self, client: AsyncWebClient, post: Post) -> PostMessageResponse | None:
+        """Find what an earlier attempt posted; ``None`` without the scope to read. Other errors are raised."""
+        oldest = str((min(post.made_at, self._now()) - SEARCH_MARGIN).timestamp())
         method = "conversations.replies" if post.thread else "conversations.history"
         wanted = {"channel": post.channel, "ts": post.thread, "oldest": oldest, "limit": 200}
         params = {name: value for name, value in wanted.items() if value is not None}
         try:
             answer = await client.api_call(method, params={**params, "include_all_metadata": 1})
         except SlackApiError as error:
-            if isinstance(refused(_status(error), _answered(error)), NotifyRejected):
+            if isinstance(build_refusal_error(_get_status(error), _get_slack_error(error)), NotifyRejected):
                 return None
             raise
         messages = SlackHistory.model_validate(answer.data).messages
@@ -425,7 +429,7 @@ class SlackBot:
 
 
 class SlackWebhook:
-    """Posts to an incoming webhook: its channel only, no threads, no way to find what an earlier try posted."""
+    """Posts to an incoming webhook: one channel, no threads, and no way to find what an earlier attempt posted."""
 
     def __init__(self, settings: AlertSettings, *, url: str, now: Callable[[], datetime]) -> None:
         self._settings = settings.model_copy(update={"slack_buttons": False})
@@ -434,49 +438,49 @@ class SlackWebhook:
 
     @property
     def notifies(self) -> bool:
-        """Yes: what Slack takes reaches people."""
+        """True: messages in Slack reach people."""
         return True
 
     async def send(
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
-        """Post ``alert``. See `AlertSender.send`; a webhook knows neither thread nor channel."""
+        """Post ``alert``. See `AlertSender.send`; a webhook ignores thread and channel."""
         del again
-        return await self._deliver(alert_post(alert, self._settings, thread=thread, channel=channel))
+        return await self._deliver(build_alert_post(alert, self._settings, thread=thread, channel=channel))
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
         """Post the nightly digest; fails as `send` does."""
         del again
-        return await self._deliver(digest_post(digest, self._settings))
+        return await self._deliver(build_digest_post(digest, self._settings))
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Nothing: what a webhook has posted it cannot edit."""
+        """Raise `NotifyRejected`: a webhook cannot edit what it has posted."""
         del alert, channel, ts
         raise NotifyRejected("an incoming webhook cannot edit what it has posted")
 
     async def _deliver(self, post: Post) -> Receipt:
-        async with _deadline(self._settings) as session:
+        async with _open_session(self._settings) as session:
             status, body = await self._post(session, post.content)
             if body in LAYOUT_REFUSED:
-                status, body = await self._post(session, post.without_layout().content)
+                status, body = await self._post(session, post.remove_layout().content)
         if status != 200 or body != "ok":  # noqa: PLR2004 - HTTP's OK
-            raise refused(status, body)
+            raise build_refusal_error(status, body)
         return Receipt(alert_id=post.id, status=DeliveryStatus.SENT, at=self._now())
 
     async def _post(self, session: aiohttp.ClientSession, content: SlackText) -> tuple[int, str]:
         client = AsyncWebhookClient(
-            self._url, session=session, retry_handlers=_retry_handlers(self._settings), logger=_quiet
+            self._url, session=session, retry_handlers=_build_retry_handlers(self._settings), logger=_sdk_logger
         )
         client.proxy = None  # as for the bot
         answer = await client.send(
-            text=content.text, blocks=_sdk_blocks(content), unfurl_links=False, unfurl_media=False
+            text=content.text, blocks=_get_sdk_blocks(content), unfurl_links=False, unfurl_media=False
         )
         return answer.status_code, answer.body.strip()
 
 
 @asynccontextmanager
-async def _deadline(settings: AlertSettings) -> AsyncGenerator[aiohttp.ClientSession]:
-    """A session whose every failure leaves as one of ours, without a word of what the library content."""
+async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.ClientSession]:
+    """Open a session that turns every failure into a `NotifyError`, without the library's texts."""
     timeout = aiohttp.ClientTimeout(total=settings.send_timeout_s, connect=CONNECT_TIMEOUT_S)
     try:
         async with (
@@ -485,22 +489,22 @@ async def _deadline(settings: AlertSettings) -> AsyncGenerator[aiohttp.ClientSes
         ):
             yield session
     except SlackApiError as error:
-        raise refused(_status(error), _answered(error)) from None
+        raise build_refusal_error(_get_status(error), _get_slack_error(error)) from None
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
-        raise not_sent() from None
+        raise build_not_sent_error() from None
     except (aiohttp.InvalidURL, UnicodeError):
         raise NotifyRejected("the configured Slack address is no address; see `slack_api_url`") from None
     except (aiohttp.ClientError, TimeoutError, OSError):
-        raise reply_missing() from None
+        raise build_reply_missing_error() from None
     except (AttributeError, KeyError, TypeError, ValueError):
-        # The SDK trips over an answer that is not JSON of Slack's shape; the request itself went out.
-        raise refused(200, None) from None
+        # The SDK fails on an answer that is not JSON of Slack's shape; the request itself was sent.
+        raise build_refusal_error(200, None) from None
 
 
-def _retry_handlers(settings: AlertSettings) -> list[AsyncRetryHandler]:
+def _build_retry_handlers(settings: AlertSettings) -> list[AsyncRetryHandler]:
     tries = settings.send_retries
     return [
-        _RateLimitWithin(max_retry_count=tries, longest_wait_s=settings.send_timeout_s / 2),
+        _RateLimitHandler(max_retry_count=tries, longest_wait_s=settings.send_timeout_s / 2),
         AsyncServerErrorRetryHandler(max_retry_count=tries),
         AsyncConnectionErrorRetryHandler(
             max_retry_count=tries, error_types=[aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError]
@@ -508,25 +512,25 @@ def _retry_handlers(settings: AlertSettings) -> list[AsyncRetryHandler]:
     ]
 
 
-def _metadata(alert_id: str) -> dict[str, Any]:
+def _build_metadata(alert_id: str) -> dict[str, Any]:
     return {"event_type": METADATA_EVENT, "event_payload": {"id": alert_id}}
 
 
-def _sdk_blocks(content: SlackText) -> list[Block] | None:
+def _get_sdk_blocks(content: SlackText) -> list[Block] | None:
     return list(content.blocks) or None
 
 
-def _answered(error: SlackApiError) -> object:
-    return SlackErrorResponse.model_validate(_data_of(error)).error
+def _get_slack_error(error: SlackApiError) -> object:
+    return SlackErrorResponse.model_validate(_get_error_data(error)).error
 
 
-def _status(error: SlackApiError) -> int:
-    """HTTP's status: the SDK hands over its own response, or aiohttp's when the body was not JSON."""
+def _get_status(error: SlackApiError) -> int:
+    """Return the HTTP status: the response is the SDK's, or aiohttp's if the body was not JSON."""
     response: Any = error.response
     return int(getattr(response, "status_code", None) or getattr(response, "status", None) or 200)
 
 
-def _data_of(error: SlackApiError) -> object:
+def _get_error_data(error: SlackApiError) -> object:
     response: Any = error.response
     data: object = getattr(response, "data", None)
     return data if isinstance(data, dict) else {}  # pyright: ignore[reportUnknownVariableType] - validated next

@@ -1,7 +1,7 @@
-"""Alerts and the nightly digest as Slack's Block Kit: within Slack's limits and inert, whatever the app said.
+"""Render alerts and the nightly digest as Slack's Block Kit, within Slack's limits, with all foreign text inert.
 
-Also the buttons under a message: which make sense, what they carry, and how a press is read back. The digest has a
-plain text too.
+Also the buttons of a message: which are shown, their values, and how a press is parsed. The digest has a plain text
+too.
 """
 
 from __future__ import annotations
@@ -10,18 +10,25 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from monitors.alerts.digest import Digest, digest_headline, digest_lines
+from monitors.alerts.digest import Digest, format_digest_headline, format_digest_lines
 from monitors.alerts.message import (
-    IN_COMMON,
-    TO_DO,
+    IN_COMMON_LABEL,
+    TO_DO_LABEL,
     MessageSection,
-    is_left,
-    mark_line,
-    message,
-    one_of_each_first,
-    utc,
+    build_message,
+    format_mark,
+    format_utc,
+    is_action_available,
+    sort_one_of_each_first,
 )
-from monitors.alerts.redact import ELLIPSIS, escape, fit, inert, inert_but, visible
+from monitors.alerts.redact import (
+    ELLIPSIS,
+    escape,
+    make_inert,
+    make_inert_except,
+    remove_invisible,
+    truncate_escaped,
+)
 from monitors.alerts.settings import AlertSettings
 from monitors.plural import plural
 from monitors.records.base import Record
@@ -35,7 +42,7 @@ BUTTONS: Final[dict[str, ActionKind]] = {
     "lookout_false_alarm": ActionKind.FALSE_ALARM,
     "lookout_add_to_gold": ActionKind.ADD_TO_GOLD,
 }
-"""Slack's ``action_id`` of each button. Of a message with several failures only the first is for all of them."""
+"""The buttons by Slack's ``action_id``. In a message with several failures only the first is for all of them."""
 MENU: Final = "lookout_one"
 """The ``action_id`` of the menu beside one of several failures."""
 
@@ -53,7 +60,7 @@ _MENU_VALUE: Final = re.compile(r"([a-z_]{1,20}) ([A-Za-z0-9_-]{1,40}) ([0-9a-f]
 
 
 class Press(Record):
-    """A press as its button says it: what, about which message, and which one of its failures."""
+    """A button press: the action, the alert, and which of its failures (all if ``fingerprints`` is empty)."""
 
     kind: ActionKind
     alert_id: str
@@ -61,76 +68,78 @@ class Press(Record):
     shown: int = 1
 
 
-def buttons(alert: Alert) -> Block | None:
-    """The row of buttons below ``alert``; ``None`` where nothing is left to do."""
-    alone = len(alert.items) == 1
-    wanted = list(BUTTONS.items()) if alone else list(BUTTONS.items())[:1]
-    left = [
-        _button(action_id, kind, alert)
-        for action_id, kind in wanted
-        if any(is_left(kind, item, alert.marks) for item in alert.items)
+def build_buttons(alert: Alert) -> Block | None:
+    """Build the row of buttons below ``alert``; ``None`` if no action is available."""
+    is_only_item = len(alert.items) == 1
+    candidates = list(BUTTONS.items()) if is_only_item else list(BUTTONS.items())[:1]
+    elements = [
+        _build_button(action_id, kind, alert)
+        for action_id, kind in candidates
+        if any(is_action_available(kind, item, alert.marks) for item in alert.items)
     ]
-    return {"type": "actions", "block_id": f"lookout-{alert.id}", "elements": left} if left else None
+    return {"type": "actions", "block_id": f"lookout-{alert.id}", "elements": elements} if elements else None
 
 
-def menu(alert: Alert, item: AlertItem) -> Block | None:
-    """What can be done about one of several failures; ``None`` where nothing is left."""
-    left = [kind for kind in BUTTONS.values() if is_left(kind, item, alert.marks)]
-    options = [_option(kind, f"{kind.value} {alert.id} {item.incident.fingerprint}") for kind in left]
+def build_menu(alert: Alert, item: AlertItem) -> Block | None:
+    """Build the menu of actions for one of several failures; ``None`` if no action is available."""
+    kinds = [kind for kind in BUTTONS.values() if is_action_available(kind, item, alert.marks)]
+    options = [_build_option(kind, f"{kind.value} {alert.id} {item.incident.fingerprint}") for kind in kinds]
     fits = all(len(str(option["value"])) <= VALUE_CHARACTERS for option in options)
     return {"type": "overflow", "action_id": MENU, "options": options} if options and fits else None
 
 
-def pressed(action_id: str, value: str) -> Press | None:
-    """What a press means; ``None`` for a button that is not ours. Raises ``ValueError`` for a value that is not."""
+def parse_press(action_id: str, value: str) -> Press | None:
+    """Parse a press; ``None`` if the button is not ours. Raises ``ValueError`` if only its value is not ours."""
     if action_id == MENU:
-        kind, alert_id, fingerprint = _groups(_MENU_VALUE, value)
+        kind, alert_id, fingerprint = _match_value(_MENU_VALUE, value)
         return Press(kind=ActionKind(kind), alert_id=alert_id, fingerprints=(fingerprint,))
     if action_id not in BUTTONS:
         return None
-    alert_id, shown = _groups(_BUTTON_VALUE, value)
+    alert_id, shown = _match_value(_BUTTON_VALUE, value)
     return Press(kind=BUTTONS[action_id], alert_id=alert_id, shown=int(shown))
 
 
-def _groups(pattern: re.Pattern[str], value: str) -> Sequence[str]:
-    found = pattern.fullmatch(value)
-    if found is None:
+def _match_value(pattern: re.Pattern[str], value: str) -> Sequence[str]:
+    match = pattern.fullmatch(value)
+    if match is None:
         raise ValueError("the button carries a value that no button of ours has")
-    return found.groups()
+    return match.groups()
 
 
-def _button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
-    """``value`` holds how many failures the message shows: when it grows, a new press is another one."""
+def _build_button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
+    """Build a button. Its value holds the number of failures shown: if it grows, a press is a new action."""
     button: Block = {
         "type": "button",
         "action_id": action_id,
-        "text": _plain(LABELS[kind]),
+        "text": _build_plain_text(LABELS[kind]),
         "value": f"{alert.id} {len(alert.items)}",
     }
     match kind:
         case ActionKind.ACKNOWLEDGE:
             return button | {"style": "primary"}
         case ActionKind.FALSE_ALARM:
-            return button | {"confirm": _asks_first()}
+            return button | {"confirm": _build_confirmation()}
         case _:
             return button
 
 
-def _asks_first() -> Block:
-    """A thumb at 3 a.m. must not mute a leak by itself."""
+def _build_confirmation() -> Block:
+    """Build the confirmation of a false alarm: a single tap at 3 a.m. must not mute a leak."""
     return {
-        "title": _plain("False alarm?"),
-        "text": _plain("Lookout labels the finding wrong, resolves it, and stays quiet about it for a while."),
-        "confirm": _plain("It is false"),
-        "deny": _plain("Go back"),
+        "title": _build_plain_text("False alarm?"),
+        "text": _build_plain_text(
+            "Lookout labels the finding wrong, resolves it, and stays quiet about it for a while."
+        ),
+        "confirm": _build_plain_text("It is false"),
+        "deny": _build_plain_text("Go back"),
     }
 
 
-def _option(kind: ActionKind, value: str) -> Block:
-    return {"text": _plain(LABELS[kind]), "value": value}
+def _build_option(kind: ActionKind, value: str) -> Block:
+    return {"text": _build_plain_text(LABELS[kind]), "value": value}
 
 
-def _plain(text: str) -> Block:
+def _build_plain_text(text: str) -> Block:
     return {"type": "plain_text", "text": text, "emoji": False}
 
 
@@ -139,14 +148,14 @@ SECTION_CHARACTERS: Final = 3_000
 CONTEXT_CHARACTERS: Final = 2_000
 """Slack's limits on a header, a section's text and a context element (docs.slack.dev, reference/block-kit)."""
 PARTS_CHARACTERS: Final = 9_000
-"""All failures together. Slack refuses a message whose blocks add up to more than about 13,000 characters
-(`msg_blocks_too_long`, undocumented), so the parts share less."""
+"""Limit of all failures together. Slack refuses a message whose blocks have more than about 13,000 characters
+(`msg_blocks_too_long`, undocumented)."""
 ROW_CHARACTERS: Final = 120
 LINKS_CHARACTERS: Final = 1_500
 URL_CHARACTERS: Final = 1_000
-QUOTE_AT_LEAST: Final = 80
-MARKS_SHOWN: Final = 6
-"""What people did, line by line; nobody does more than this at 3 a.m."""
+MIN_QUOTE_CHARACTERS: Final = 80
+MAX_MARKS_SHOWN: Final = 6
+"""Operators' actions that are shown, newest last."""
 
 _ADDRESS: Final = re.compile(r"https?://[^\s|<>]+")
 
@@ -158,140 +167,152 @@ class SlackText(Record):
     blocks: tuple[Block, ...]
 
 
-def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
-    """Render ``alert``. First line: what broke, how bad, where; last line: the id that a duplicate shares."""
-    content = message(alert, group_limit=settings.group_limit, site_url=settings.site_url)
+def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
+    """Render ``alert``. First line: what broke, how bad it is, where; last line: its id, as in a duplicate."""
+    content = build_message(alert, group_limit=settings.group_limit, site_url=settings.site_url)
     offers_actions = settings.slack_buttons and not content.is_over
     texts = sum(1 + len(part.examples) for part in content.parts)
-    room = min(SECTION_CHARACTERS, PARTS_CHARACTERS // texts)
+    limit = min(SECTION_CHARACTERS, PARTS_CHARACTERS // texts)
 
-    why_since_scores = [f"*{inert(content.why_sent)}*", inert(content.since), inert(content.scores)]
-    blocks = [header(content.headline), context(" · ".join(piece for piece in why_since_scores if piece))]
-    if alert.marks:  # before all else: whoever opens the channel sees that somebody has it
-        marks = (mark_line(mark, alert, slack=True) for mark in alert.marks[-MARKS_SHOWN:])
-        blocks.append(section("\n".join(marks)))
+    why_since_scores = [f"*{make_inert(content.why_sent)}*", make_inert(content.since), make_inert(content.scores)]
+    blocks = [
+        build_header(content.headline),
+        build_context(" · ".join(piece for piece in why_since_scores if piece)),
+    ]
+    if alert.marks:  # first, so that a reader of the channel sees that someone takes care of it
+        marks = (format_mark(mark, alert, slack=True) for mark in alert.marks[-MAX_MARKS_SHOWN:])
+        blocks.append(build_section("\n".join(marks)))
     if content.dimensions:
-        blocks.append(section(inert(content.dimensions)))
-    explained = [inert(content.again)] if content.again else []
-    explained += [f"{IN_COMMON} {inert(cause)}" for cause in content.in_common]
-    explained += [inert(change) for change in content.changed]
+        blocks.append(build_section(make_inert(content.dimensions)))
+    explained = [make_inert(content.again)] if content.again else []
+    explained += [f"{IN_COMMON_LABEL} {make_inert(cause)}" for cause in content.in_common]
+    explained += [make_inert(change) for change in content.changed]
     if explained:
-        blocks.append(section("\n".join(explained)))
+        blocks.append(build_section("\n".join(explained)))
 
-    shown = zip(content.parts, one_of_each_first(alert.items), strict=False)  # what is beyond the parts is counted
+    shown = zip(
+        content.parts, sort_one_of_each_first(alert.items), strict=False
+    )  # items beyond the parts are counted
     for number, (part, item) in enumerate(shown, start=1):
         name = "" if content.is_alone else f"{number}."
-        block = section(_format_part(part, name, room))
+        block = build_section(_format_part(part, name, limit))
         # A menu for each of several failures: a false alarm is about one of them.
-        if offers_actions and not content.is_alone and (accessory := menu(alert, item)):
+        if offers_actions and not content.is_alone and (accessory := build_menu(alert, item)):
             block |= {"accessory": accessory}
         blocks.append(block)
         blocks += [
-            section(_format_part(case, f"{name}{n}.", room)) for n, case in enumerate(part.examples, start=1)
+            build_section(_format_part(case, f"{name}{n}.", limit)) for n, case in enumerate(part.examples, start=1)
         ]
 
     if content.more:
-        blocks.append(section(f"… *{inert(content.more)}*"))
+        blocks.append(build_section(f"… *{make_inert(content.more)}*"))
     if content.to_do:
-        blocks.append(section(f"*{TO_DO}* {inert(content.to_do)}"))
+        blocks.append(build_section(f"*{TO_DO_LABEL}* {make_inert(content.to_do)}"))
     if content.links:
-        blocks.append(section(link_line(content.links)))
-    if offers_actions and (row := buttons(alert)):
+        blocks.append(build_section(format_links(content.links)))
+    if offers_actions and (row := build_buttons(alert)):
         blocks.append(row)
-    blocks.append(context(f"`{content.id}` · run `{inert(content.run_id)}` · {content.at}"))
-    return SlackText(text=inert_but(content.one_line, content.address), blocks=tuple(blocks))
+    blocks.append(build_context(f"`{content.id}` · run `{make_inert(content.run_id)}` · {content.at}"))
+    return SlackText(text=make_inert_except(content.one_line, content.address), blocks=tuple(blocks))
 
 
-def header(text: str) -> Block:
-    """The first line."""
-    shown = fit(escape(visible(text)), HEADER_CHARACTERS)
+def build_header(text: str) -> Block:
+    """Build the first line."""
+    shown = truncate_escaped(escape(remove_invisible(text)), HEADER_CHARACTERS)
     return {"type": "header", "text": {"type": "plain_text", "text": shown, "emoji": False}}
 
 
-def section(text: str) -> Block:
-    """A paragraph of ``mrkdwn`` that is inert already.
+def build_section(text: str) -> Block:
+    """Build a paragraph of ``mrkdwn`` that is inert already.
 
-    ``verbatim`` stops Slack from turning bare addresses and names into links of its own.
+    ``verbatim`` stops Slack from turning addresses and names into links.
     """
-    return {"type": "section", "text": {"type": "mrkdwn", "text": fit(text, SECTION_CHARACTERS), "verbatim": True}}
+    return {
+        "type": "section",
+        "text": {"type": "mrkdwn", "text": truncate_escaped(text, SECTION_CHARACTERS), "verbatim": True},
+    }
 
 
-def context(text: str) -> Block:
-    """A small grey line of ``mrkdwn`` that is inert already."""
-    shown = fit(text, CONTEXT_CHARACTERS)
+def build_context(text: str) -> Block:
+    """Build a small grey line of ``mrkdwn`` that is inert already."""
+    shown = truncate_escaped(text, CONTEXT_CHARACTERS)
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": shown, "verbatim": True}]}
 
 
 def _format_part(part: MessageSection, number: str, room: int) -> str:
     """One failure in at most ``room`` characters; without ``number`` an only one, whose name is the headline."""
-    case = f"`{inert(part.case_id)}`" if part.case_id else ""
+    case = f"`{make_inert(part.case_id)}`" if part.case_id else ""
     title = f"*Case* {case}" if case else ""
     if number:
         severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst of all
-        title = f"*{number} {inert(part.heading)}* {case}".rstrip() + severity
+        title = f"*{number} {make_inert(part.heading)}* {case}".rstrip() + severity
 
     limit = room // 4
     label = f"*{part.finding_label}* " if part.finding_label else ""
     findings = [
-        f"{label}{fit(inert_but(part.finding, part.address), limit)}",
-        f"*{part.severity}*: {fit(inert(part.row), ROW_CHARACTERS)}" if part.row else "",
-        f"_{inert(part.history)}_" if part.history else "",
-        f"_{fit(inert(part.others), limit)}_" if part.others else "",
+        f"{label}{truncate_escaped(make_inert_except(part.finding, part.address), limit)}",
+        f"*{part.severity}*: {truncate_escaped(make_inert(part.row), ROW_CHARACTERS)}" if part.row else "",
+        f"_{make_inert(part.history)}_" if part.history else "",
+        f"_{truncate_escaped(make_inert(part.others), limit)}_" if part.others else "",
         f"⚠️ {part.doubt}" if part.doubt else "",
-        f"⚠️ flaky: {inert(part.flaky)}; it does not decide the verdict alone" if part.flaky else "",
+        f"⚠️ flaky: {make_inert(part.flaky)}; it does not decide the verdict alone" if part.flaky else "",
     ]
 
-    # The excerpts share what the rest leaves.
-    quotes = [(label, inert(text)) for label, text in part.excerpts]
-    left = room - sum(len(line) + 1 for line in (title, *findings))
-    left -= sum(len(label) + 6 for label, _ in quotes)
-    each = max(QUOTE_AT_LEAST, left // len(quotes)) if quotes else 0
-    lines = [title, *(f">*{label}* {fit(text, each)}" for label, text in quotes), *findings]
+    # The excerpts share the remaining room.
+    quotes = [(label, make_inert(text)) for label, text in part.excerpts]
+    remaining = room - sum(len(line) + 1 for line in (title, *findings))
+    remaining -= sum(len(label) + 6 for label, _ in quotes)
+    limit_per_quote = max(MIN_QUOTE_CHARACTERS, remaining // len(quotes)) if quotes else 0
+    lines = [title, *(f">*{label}* {truncate_escaped(text, limit_per_quote)}" for label, text in quotes), *findings]
     return "\n".join(line for line in lines if line)
 
 
-def link_line(links: Sequence[Link]) -> str:
-    """As many whole links as fit: a cut one would lead elsewhere. A path is shown to be copied."""
+def format_links(links: Sequence[Link]) -> str:
+    """Format as many whole links as fit: a cut link would lead elsewhere. A local path is shown as code."""
     shown: list[str] = []
     for link in links:
         if _ADDRESS.fullmatch(link.href) and len(link.href) <= URL_CHARACTERS:
-            text = f"<{escape(link.href)}|{inert(link.label)}>"
+            text = f"<{escape(link.href)}|{make_inert(link.label)}>"
         else:
-            text = f"{inert(link.label)} `{fit(inert(link.href), URL_CHARACTERS)}`"
+            text = f"{make_inert(link.label)} `{truncate_escaped(make_inert(link.href), URL_CHARACTERS)}`"
         if sum(map(len, shown)) + len(text) > LINKS_CHARACTERS:
             return " · ".join([*shown, ELLIPSIS])
         shown.append(text)
     return " · ".join(shown)
 
 
-def digest_text(digest: Digest) -> SlackText:
+def render_digest(digest: Digest) -> SlackText:
     """Render ``digest`` within Slack's limits."""
-    blocks = [header(digest_headline(digest))]
-    figures = _figures(digest)
+    blocks = [build_header(format_digest_headline(digest))]
+    figures = _list_figures(digest)
     if figures:
-        blocks.append(section("\n".join(f"*{inert(label)}* {inert(value)}" for label, value in figures)))
-    if lines := digest_lines(digest):
-        blocks.append(section("\n".join(inert(line) for line in lines)))
+        blocks.append(
+            build_section("\n".join(f"*{make_inert(label)}* {make_inert(value)}" for label, value in figures))
+        )
+    if lines := format_digest_lines(digest):
+        blocks.append(build_section("\n".join(make_inert(line) for line in lines)))
     if digest.links:
-        blocks.append(section(link_line(digest.links)))
-    blocks.append(context(f"`{digest.id}` · run `{inert(digest.run_id)}` · {utc(digest.made_at)}"))
-    return SlackText(text=inert(_one_line(digest)), blocks=tuple(blocks))
+        blocks.append(build_section(format_links(digest.links)))
+    blocks.append(
+        build_context(f"`{digest.id}` · run `{make_inert(digest.run_id)}` · {format_utc(digest.made_at)}")
+    )
+    return SlackText(text=make_inert(_format_one_line(digest)), blocks=tuple(blocks))
 
 
-def digest_plain(digest: Digest) -> str:
-    """The same for a terminal or a file."""
-    figures = [f"{label}: {value}" for label, value in _figures(digest)]
+def format_digest(digest: Digest) -> str:
+    """Format the digest as plain text for a terminal or a file."""
+    figures = [f"{label}: {value}" for label, value in _list_figures(digest)]
     links = [f"{link.label}: {link.href}" for link in digest.links]
-    foot = f"{digest.id} · run {digest.run_id} · {utc(digest.made_at)}"
-    return "\n".join([digest_headline(digest), *figures, *digest_lines(digest), *links, foot, ""])
+    foot = f"{digest.id} · run {digest.run_id} · {format_utc(digest.made_at)}"
+    return "\n".join([format_digest_headline(digest), *figures, *format_digest_lines(digest), *links, foot, ""])
 
 
-def _figures(digest: Digest) -> tuple[tuple[str, str], ...]:
+def _list_figures(digest: Digest) -> tuple[tuple[str, str], ...]:
     recovered = (("recovered", plural(digest.recovered, "incident")),) if digest.recovered else ()
-    note = (("note", visible(digest.note)),) if digest.note else ()
-    return (*((one.label, one.value) for one in digest.figures), *recovered, *note)
+    note = (("note", remove_invisible(digest.note)),) if digest.note else ()
+    return (*((figure.label, figure.value) for figure in digest.figures), *recovered, *note)
 
 
-def _one_line(digest: Digest) -> str:
-    figures = ", ".join(f"{label} {value}" for label, value in _figures(digest)[:3])
-    return " · ".join(piece for piece in (digest_headline(digest), figures, digest.id) if piece)
+def _format_one_line(digest: Digest) -> str:
+    figures = ", ".join(f"{label} {value}" for label, value in _list_figures(digest)[:3])
+    return " · ".join(piece for piece in (format_digest_headline(digest), figures, digest.id) if piece)
