@@ -78,7 +78,7 @@ def test_the_first_minutes_show_what_the_demo_says(tmp_path: Path) -> None:
     )
     assert shown.returncode == 1, shown.stdout
     assert list(tmp_path.glob(".prefect*")) == []
-    assert prefect_server.running_server(tmp_path / ".lookout-demo" / "prefect") is None
+    assert prefect_server.find_running_server(tmp_path / ".lookout-demo" / "prefect") is None
     (commands, texts) = next((block, found) for block, found in steps() if "make demo" in block)
     assert "\ndemo: " in (ROOT / "Makefile").read_text(encoding="utf-8")
     assert commands == ["make demo"]
@@ -97,7 +97,7 @@ def test_the_rest_of_the_hour_goes_as_the_page_says(tmp_path: Path) -> None:
         assert workflow == (ROOT / "deployments" / "github-workflow.yml").read_text(encoding="utf-8")
         recovered = [message.text for message in hour.slack.messages if "Recovered" in message.text]
         assert len(recovered) == 1, "one mending, one message"
-    assert prefect_server.running_server(tmp_path / "watch" / ".lookout" / "prefect") is None
+    assert prefect_server.find_running_server(tmp_path / "watch" / ".lookout" / "prefect") is None
 
 
 def test_the_suite_of_the_page_is_the_examples() -> None:

@@ -162,7 +162,7 @@ def talks(count: int) -> list[Conversation]:
 def graded(count: int) -> tuple[GradedTurn, ...]:
     """By the rules that every reply goes through."""
     grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.WRONG)
-    return tuple(turn for one in talks(count) for turn in grader.turns(one, one, "night"))
+    return tuple(turn for one in talks(count) for turn in grader.grade_turns(one, one, "night"))
 
 
 async def night(provider: Provider, count: int, *, budget_usd: Decimal = NO_LIMIT) -> Judging:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from monitors.probes.browser.chromium import SAFE_FLAGS, run_within_deadline
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.greetings import Greetings
-from monitors.probes.browser.inpage import script
+from monitors.probes.browser.inpage import load_script
 from monitors.probes.browser.pages import VIEWPORT_HEIGHT, VIEWPORT_WIDTH, Pages, Tab
 from monitors.probes.browser.proxy import GuardedProxy
 from monitors.probes.browser.visit import Visit
@@ -53,7 +53,7 @@ class DirectPages(Pages):
             service_workers="block",
         )
         context = await run_within_deadline(deadline_s, opening, "opening a browser context")
-        await context.add_init_script(script())
+        await context.add_init_script(load_script())
         unused = GuardedProxy(self._guard)
         return Tab(context, await context.new_page(), unused, Visit(self._guard, unused))
 

@@ -115,7 +115,7 @@ def ingest(path: Path) -> dict[str, float]:
     entries, stored = 0, 0
     started, before = time.perf_counter(), time.process_time()
     with LocalLog(path).poll() as files:
-        for _, lines in pool.encoded(read_new_batches(files, "bot", None, is_whole=is_whole_entry)):
+        for _, lines in pool.encode_batches(read_new_batches(files, "bot", None, is_whole=is_whole_entry)):
             entries += lines.entries + lines.history
             stored += len(lines.rows.body)
             assert not lines.aside_count

@@ -69,7 +69,7 @@ from flows.nightly.run import NightlyRun as NightlyRun
 from flows.nightly.context import build_nightly_context
 from monitors.config.file import load_config
 wired = build_nightly_context(load_config(Path(sys.argv[1])), "demo", datetime.fromisoformat(sys.argv[2]))
-report = asyncio.run(NightlyRun(wired).work())
+report = asyncio.run(NightlyRun(wired).run())
 used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 print(report.read, sum(one.ru_utime + one.ru_stime for one in used), [(one.kind.value, one.found) for one in report.census])
 """

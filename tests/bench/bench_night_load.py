@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from flows.nightly.checkpoint import PART_ROWS
+from flows.nightly.checkpoint import ROWS_PER_SEGMENT
 from tests.bench.measured import Figure, report
 from tests.warehouse.crash_worker import Plan, open_store
 from tests.warehouse.sample_nights import night_report, seen
@@ -62,8 +62,8 @@ def write_night(store: Store, night: int, count: int) -> list[str]:
     before, _, rest = line.partition("CONVERSATION")
     middle, moment, end = rest.partition("2026-03-01T12:00:00Z")
     assert moment
-    for first in range(0, count, PART_ROWS):
-        numbers = range(first, min(first + PART_ROWS, count))
+    for first in range(0, count, ROWS_PER_SEGMENT):
+        numbers = range(first, min(first + ROWS_PER_SEGMENT, count))
         lines = [
             f"{before}{chance.getrandbits(128):032x}{middle}"
             f"{begun + timedelta(seconds=number * DAY_S // count):%Y-%m-%dT%H:%M:%SZ}{end}\n"

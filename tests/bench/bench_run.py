@@ -104,7 +104,7 @@ def warm(folder: Path, environment: dict[str, str], samples: int) -> bool:
 
 
 def _server(folder: Path) -> prefect_server.LocalServer:
-    found = prefect_server.running_server(folder / "data" / "prefect")
+    found = prefect_server.find_running_server(folder / "data" / "prefect")
     if found is None:
         raise SystemExit("the run started no Prefect server")
     return found

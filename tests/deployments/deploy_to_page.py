@@ -23,7 +23,7 @@ import httpx
 
 from deployments.demo.bot import TURNS
 from deployments.demo.configuration import SUITE, free_port, written_config
-from flows.server.prefect_server import running_server
+from flows.server.prefect_server import find_running_server
 from tests.conftest import ROOT, serving
 from tests.deployments.triggers.senders import COMMIT, REPOSITORY
 from tests.deployments.up_process import Up, runs_of_deploys, up
@@ -148,7 +148,7 @@ def _is_registered(api: str) -> bool:
 
 
 def _api(folder: Path) -> str:
-    server = running_server(folder / "prefect")
+    server = find_running_server(folder / "prefect")
     assert server is not None
     return server.api_url
 

@@ -244,4 +244,4 @@ def test_the_demo_runs_to_its_verdict(installed: Environment, elsewhere: Path):
         "lookout", "sql", "--data-folder", ".lookout-demo", "--json", "select verdict from runs", cwd=elsewhere
     )
     assert json.loads(asked.stdout) == {"verdict": "FAIL"}, asked.stderr
-    assert prefect_server.running_server(elsewhere / ".lookout-demo" / "prefect") is None
+    assert prefect_server.find_running_server(elsewhere / ".lookout-demo" / "prefect") is None

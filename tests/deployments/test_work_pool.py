@@ -14,7 +14,7 @@ from http import HTTPStatus
 import httpx
 import pytest
 
-from flows.server.registration import PREFIX
+from flows.server.registration import AUTOMATION_PREFIX
 from tests.conftest import ROOT
 from tests.flows.few_cases import few_cases
 
@@ -47,7 +47,7 @@ def pool(api):
         api.delete(f"deployments/{one['id']}")
     api.delete(f"work_pools/{name}")
     for one in answered(api, "POST", "automations/filter", limit=200):
-        if one["name"].startswith(PREFIX):
+        if one["name"].startswith(AUTOMATION_PREFIX):
             api.delete(f"automations/{one['id']}")
 
 
@@ -142,7 +142,7 @@ def test_two_workers_share_the_runs_and_each_is_done_once(prefect_environment, l
 
     watched = lookout("automations", "--json", cwd=tmp_path, SLACK_WEBHOOK_URL="http://127.0.0.1:9/s")
     assert watched.returncode == 0, watched.stderr
-    assert f"{PREFIX}no run of scheduled-verify-bot" in json.loads(watched.stdout)
+    assert f"{AUTOMATION_PREFIX}no run of scheduled-verify-bot" in json.loads(watched.stdout)
 
     deployment = names["load-warehouse"]["id"]
     wanted = [

@@ -115,7 +115,7 @@ async def run_of(
     run = LiveRun(build_run_context(request))
     with run.context.run_folder:
         if run.context.run_folder.resumed:
-            run.recall()
+            run.load_stored()
         return await _judge_answers(run, answers, recorded=recorded)
 
 
@@ -131,7 +131,7 @@ async def _judge_answers(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], 
             grades = grade_exchange(run.context.panel, case, came)
             assessment = assess(case, came, grades)
             if judges.is_needed(assessment):
-                await judges.settle(case, came, grades)
+                await judges.resolve_answer(case, came, grades)
             else:
                 await deliver(run.save(case, came, assessment))
     if recorded:

@@ -11,11 +11,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from flows.nightly.context import NightlyContext, traffic_grader
+from flows.nightly.context import NightlyContext, build_traffic_grader
 from flows.nightly.format import format_nightly
 from flows.nightly.run import NightlyRun
 from flows.runtime.judge import NOT_CONFIGURED, JudgePlan, plan_judge
-from flows.runtime.secrets import nonce
+from flows.runtime.secrets import generate_nonce
 from monitors.config.file import TargetConfig
 from monitors.judge.judge import FamilyPolicy
 from monitors.judge.settings import JudgeSettings
@@ -89,18 +89,18 @@ class Nights:
             settings=self.settings,
             configured=configured,
             sources=self.sources,
-            grader=traffic_grader(configured, self.settings),
+            grader=build_traffic_grader(configured, self.settings),
             judge=self._judge(),
             notifier=replace(self.testbed.notifier(run_id), owner=Capability.NIGHTLY),
             folder=self.folder / "data" / "runs" / run_id,
             key=KEY_OF_NAMES,
             facts=TargetFacts(self.settings.sampling),
             environment=os.environ,
-            nonce=nonce,
+            nonce=generate_nonce,
         )
 
     async def grade(self, number: int = 0) -> NightlyReport:
-        return await NightlyRun(self.wired(number)).work()
+        return await NightlyRun(self.wired(number)).run()
 
     def loaded(self, question: str) -> list[Sequence[object]]:
         """What the warehouse says, once everything is in it."""

@@ -90,7 +90,7 @@ class DemoNights:
         said = {}
         for one in sampled.sampled:
             stored = protect_conversation(one.conversation, PrivacyMode.REDACT, KEY_OF_NAMES)
-            graded = grader.turns(one.conversation, stored, f"night-{number}")
+            graded = grader.grade_turns(one.conversation, stored, f"night-{number}")
             said[one.conversation.id] = [turn.result.assessment for turn in graded]
         weighing = NightlyEstimates(sampled.strata, sampled.sampled, said)
         self._graded.insert(0, weighing.severe_found())

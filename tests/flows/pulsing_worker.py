@@ -12,7 +12,7 @@ from pathlib import Path
 
 from flows.alerting.watchdog import with_watchdog
 from flows.runtime.run import stop_process
-from flows.runtime.slack import heartbeat, notifier_without_run
+from flows.runtime.slack import build_recorded_heartbeat, build_notifier_without_run
 from monitors.alerts.liveness import Beat
 from monitors.config.file import Config, TargetConfig
 from monitors.records.incidents import Capability
@@ -23,10 +23,10 @@ async def work(folder: Path) -> None:
     target = TargetConfig(url="http://127.0.0.1:9", suite=folder / "suite.jsonl")
     config = Config(data_folder=folder, targets={"demo": target})
     while True:
-        notifier = notifier_without_run(config, "demo", Capability.VERIFY)
-        async with with_watchdog(notifier, heartbeat(config, "demo"), end_after_s=600, stop=stop_process):
+        notifier = build_notifier_without_run(config, "demo", Capability.VERIFY)
+        async with with_watchdog(notifier, build_recorded_heartbeat(config, "demo"), end_after_s=600, stop=stop_process):
             await asyncio.sleep(0)
-        await heartbeat(config, "demo").ping(Beat.PROVED, run_id=notifier.run_id)
+        await build_recorded_heartbeat(config, "demo").ping(Beat.PROVED, run_id=notifier.run_id)
 
 
 async def hang(folder: Path, slack_api_url: str) -> None:
@@ -35,8 +35,8 @@ async def hang(folder: Path, slack_api_url: str) -> None:
     alerts = {"slack_channel": "C0ALERTS", "slack_api_url": slack_api_url}
     values = {"data_folder": folder, "targets": {"demo": target}, "alerts": alerts}
     config = Config.model_validate(values)
-    notifier = notifier_without_run(config, "demo", Capability.VERIFY)
-    async with with_watchdog(notifier, heartbeat(config, "demo"), end_after_s=0.2, stop=stop_process):
+    notifier = build_notifier_without_run(config, "demo", Capability.VERIFY)
+    async with with_watchdog(notifier, build_recorded_heartbeat(config, "demo"), end_after_s=0.2, stop=stop_process):
         os.read(os.pipe()[0], 1)  # what hangs does not ask first
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from prefect import Flow
 
-from flows.server.schedules import planned_deployments
+from flows.server.schedules import plan_deployments
 from monitors.config.file import load_config
 from tests.flows.rehearsed_clock import set_clock
 
@@ -37,7 +37,7 @@ class Ticking:
 def main() -> None:
     path = Path(sys.argv[1])
     config = load_config(path)
-    planned = {one.full_name: one for one in planned_deployments(config, path, config.schedules)}
+    planned = {one.full_name: one for one in plan_deployments(config, path, config.schedules)}
     for line in sys.stdin:
         name, at = json.loads(line)
         deployment = planned[name]

@@ -51,7 +51,7 @@ def kill_while_it_starts(home: Path, kills: int, seed: int) -> list[list[int]]:
                 except subprocess.TimeoutExpired:
                     starter.kill()
             after.append(servers_of(home))
-        server = connect(None, home, environment={}, start_timeout_s=180, say=lambda _line: None)
+        server = connect(None, home, environment={}, start_timeout_s=180, write_line=lambda _line: None)
         assert server is not None
         after.append(servers_of(home))
         assert server.pid in after[-1]

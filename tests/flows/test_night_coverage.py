@@ -12,6 +12,6 @@ def test_nights_of_the_demos_own_log_hold_the_planted_rate(tmp_path):
     assert all(0 < one.estimate.width < 0.25 for one in found)
 
 
-def test_drawn_whole_the_rate_is_the_planted_one(tmp_path):
+def test_sampled_whole_the_rate_is_the_planted_one(tmp_path):
     (found,) = DemoNights(tmp_path, simple(rate=1.0), conversations=120, planted=6, seed=4).nights(1)
     assert (found.estimate.rate, found.estimate.coverage) == (0.05, 1.0)

@@ -55,13 +55,13 @@ class Victim:
     def up(self) -> dict[str, str]:
         """Start it where it is not running; the environment that leads to it."""
         variables = dict(os.environ)
-        prefect_server.connect(None, self._home, environment=variables, start_timeout_s=180, say=print)
+        prefect_server.connect(None, self._home, environment=variables, start_timeout_s=180, write_line=print)
         variables["PREFECT_CLIENT_MAX_RETRIES"] = "0"  # else its client tries for a minute before it says so
         return variables | {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
 
     def kill(self) -> None:
         """As the kernel does where memory is short."""
-        server = prefect_server.running_server(self._home)
+        server = prefect_server.find_running_server(self._home)
         assert server is not None
         os.killpg(server.pid, signal.SIGKILL)
 
@@ -188,7 +188,7 @@ def test_a_nightly_run_comes_to_its_report_and_is_not_graded_twice(tmp_path, ser
     said_once(slack)
 
 
-def test_a_log_is_followed_on_and_each_entry_told_once(tmp_path, server, slack):
+def test_the_log_is_still_followed_and_each_entry_alerted_once(tmp_path, server, slack):
     """By the scheduled flow; `lookout watch` has no need of a server."""
     log, config = tmp_path / "guard.jsonl", tmp_path / "lookout.toml"
     log.write_text(entry(0), encoding="utf-8")

@@ -91,7 +91,7 @@ def verified(lookout, folder: Path, **key: str):
     return done.returncode, report.verdict, {one.case.id: one.assessment.outcome for one in results}
 
 
-def test_severe_mistakes_never_pass_whoever_judges(tmp_path, lookout):
+def test_severe_mistakes_never_pass_with_any_judge(tmp_path, lookout):
     with Chat() as chat, AnthropicServer() as judge:
         configured(tmp_path, chat, None)
         code, verdict, outcomes = verified(lookout, tmp_path)

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 
 @pytest.mark.whole_only
-def test_one_fault_over_four_runs_is_told_kept_quiet_resolved_and_told_again(
+def test_one_fault_over_four_runs_is_alerted_muted_resolved_and_alerted_again(
     tmp_path, lookout, faulty_space, clean_space
 ):
     suite = few_cases(tmp_path, severe=2, others=2)

@@ -302,7 +302,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         environment = dict(os.environ)
-        prefect_server.connect(None, folder / "prefect", environment=environment, start_timeout_s=180, say=print)
+        prefect_server.connect(None, folder / "prefect", environment=environment, start_timeout_s=180, write_line=print)
         try:
             happened = []
             for one in Week(folder, environment).run():

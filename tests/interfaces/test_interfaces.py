@@ -14,7 +14,7 @@ import pytest
 from deployments.cli import pipes
 from deployments.cli.app import USERS
 from deployments.cli.exit_codes import ExitCode
-from flows.server.schedules import planned_deployments
+from flows.server.schedules import plan_deployments
 from monitors.config.file import RENAMED_KEYS, Config, parse_config
 from monitors.errors import ConfigError
 from monitors.problems import new_key
@@ -125,7 +125,7 @@ def test_names_of_the_deployments(snapshot):
         "hallucination_log": {"at": "hallucinations.jsonl"},
     }
     config = parse_config({"targets": {"TARGET": target}}, "lookout.toml")
-    planned = planned_deployments(config, Path("/etc/lookout.toml"), config.schedules)
+    planned = plan_deployments(config, Path("/etc/lookout.toml"), config.schedules)
     assert text_of(deployment_lines(planned)) == snapshot
 
 

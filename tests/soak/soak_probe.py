@@ -36,7 +36,7 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
         environment = dict(os.environ)
         home = folder / "prefect"
-        prefect_server.connect(None, home, environment=environment, start_timeout_s=180, say=print)
+        prefect_server.connect(None, home, environment=environment, start_timeout_s=180, write_line=print)
         try:
             return report_story(story_of(folder, given.cases, given.kills, given.seed, environment))
         finally:

@@ -20,7 +20,7 @@ from typing import Final
 from unittest.mock import patch
 
 from flows.runtime.run import build_run_context
-from flows.verify.alerts import EarlyAlerts, observation_context
+from flows.verify.alerts import EarlyAlerts, build_observation_context
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun
 from monitors.config.file import parse_config
@@ -113,7 +113,7 @@ async def _send_alert(
     result = case_result(gold_case(case_id, severity=Severity.PAGE), failure)
     count = len(slack.messages) + 1
     with run.context.run_folder:
-        async with EarlyAlerts(run, observation_context(run)) as alerts:
+        async with EarlyAlerts(run, build_observation_context(run)) as alerts:
             await asyncio.sleep(0)  # its task waits for a result now
             threading.setprofile(recorder)
             sys.setprofile(recorder)

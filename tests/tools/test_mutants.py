@@ -110,7 +110,7 @@ def test_a_mutant_is_found_again_in_another_file_or_function(tmp_path):
     )
 
 
-def test_the_same_line_twice_is_told_apart(tmp_path):
+def test_repeated_lines_are_distinguished(tmp_path):
     source = "def f(x):\n    if x:\n        return x + 1\n    return x + 1\n"
     mutants = [mutant for mutant in mutants_of("monitors/f.py", source) if mutant.operator == "plus/minus"]
     tree = tree_with(tmp_path, f=source)

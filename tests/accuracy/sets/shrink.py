@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from flows.clock import utc_now
-from flows.explain.asking import asker_at
+from flows.explain.asking import open_case_asker
 from flows.explain.shrink import CaseShrinker
 from monitors.config.file import load_config
 from monitors.explain.shrink import ShrunkQuestion
@@ -78,7 +78,7 @@ def _on_a_page() -> tuple[int, ShrunkQuestion, bool]:
         case = next(one for one in load_suite(config.target("demo").suite).cases if one.id == CASE)
 
         async def found() -> ShrunkQuestion:
-            async with asker_at(
+            async with open_case_asker(
                 config,
                 "demo",
                 build.url,

@@ -365,7 +365,7 @@ def test_down_ends_the_server_and_says_what_else_runs(installation, prefect_envi
     """Not under `lookout up`, nor under a run; those of other data folders are named, with what they hold."""
     data = installation.folder / "data"
     assert installation.run("nightly", *UNTIL).returncode == 0
-    server = prefect_server.running_server(data / "prefect")
+    server = prefect_server.find_running_server(data / "prefect")
     assert server is not None
     run = next((data / "runs").glob("*/run.lock"))
     for lock, said in ((data / "up.lock", "`lookout up` runs over"), (run, f"{run.parent.name} is going on")):
@@ -374,12 +374,12 @@ def test_down_ends_the_server_and_says_what_else_runs(installation, prefect_envi
             refused = installation.run("down")
         assert refused.returncode == 2
         assert said in refused.stderr
-        assert prefect_server.running_server(data / "prefect") == server
+        assert prefect_server.find_running_server(data / "prefect") == server
     done = installation.run("down")
     assert done.returncode == 0, done.stderr
     ended, *_others = done.stdout.splitlines()
     assert re.search(rf"{data} \({server.ui_url}, [1-9]\d+ MB\)", ended)
-    assert prefect_server.running_server(data / "prefect") is None
+    assert prefect_server.find_running_server(data / "prefect") is None
     assert re.search(rf"{prefect_environment['PREFECT_API_URL'][:-4]}  [1-9]\d+ MB  /", done.stdout)
     again = installation.run("down", "--json")
     assert json.loads(again.stdout)["ended"] is None

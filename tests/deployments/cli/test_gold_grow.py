@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.grow import grow_command
+from deployments.cli.gold.merge_alerts import grow_command
 from flows.alerting.notifier import apply_actions, store_action
 from flows.alerting.pipeline import notify
 from monitors.errors import ConfigError

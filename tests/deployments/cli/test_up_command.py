@@ -14,7 +14,7 @@ import pytest
 
 from deployments.demo.configuration import free_port
 from deployments.up.guard import find_descendants
-from flows.server.prefect_server import running_server
+from flows.server.prefect_server import find_running_server
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.deployments.cli.test_bare_commands import answers
@@ -69,7 +69,7 @@ def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_
         running.until(running.serves, "the runner serves")
         address, _, port = running.url.rpartition(":")
         running.until(lambda: answers(f"{address}:{int(port) + 2}/healthz"), "the site answers")
-        api = running_server(tmp_path / "data" / "prefect").api_url
+        api = find_running_server(tmp_path / "data" / "prefect").api_url
 
         assert running.deliver(COMMIT).status_code == 202
         name = f"bot {COMMIT[:12]}"

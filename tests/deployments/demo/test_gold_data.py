@@ -8,7 +8,7 @@ import pytest
 
 from deployments.demo.bot import Bot
 from deployments.demo.policies import HERE, load_policies, load_vocabulary
-from flows.goldset.mutation_testing import fails_itself
+from flows.goldset.mutation_testing import explain_gold_failure
 from monitors.domains.pack import load_domain
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify
@@ -68,7 +68,7 @@ def test_there_are_twenty_triples_in_three_languages():
 def test_each_case_is_in_its_language_without_personal_data_and_right_against_itself(case):
     assert identify(case.question) is case.language
     assert not find_disclosures(case.question)
-    assert fails_itself(case, PANEL) == ""
+    assert explain_gold_failure(case, PANEL) == ""
     if not case.expected_refusal:
         found = assessed(case, f"{case.gold} [Source: {case.expected_citation}]")
         assert found.outcome is CaseOutcome.CORRECT, found.reason

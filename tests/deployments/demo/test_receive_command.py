@@ -12,7 +12,7 @@ import pytest
 
 from deployments.demo.configuration import free_port
 from deployments.up.guard import find_descendants
-from flows.server.prefect_server import running_server
+from flows.server.prefect_server import find_running_server
 from tests.conftest import ROOT
 from tests.deployments.cli.test_up_command import configured, states
 from tests.deployments.triggers.senders import COMMIT
@@ -75,7 +75,7 @@ def test_alone_it_verifies_what_it_acknowledges_and_is_ready_only_once_it_can(tm
         assert readiness(running)["runner_alive"] is False
         assert running.deliver(COMMIT).status_code == 202
         running.until(lambda: readiness(running) == ALL_TRUE, "it is ready", SLOW_S)
-        api = running_server(tmp_path / "data" / "prefect").api_url
+        api = find_running_server(tmp_path / "data" / "prefect").api_url
         name = f"bot {COMMIT[:12]}"
         running.until(lambda: states(api).get(name) == "Inconclusive", "the deploy is verified", SLOW_S)
         said = running.said()

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from deployments.prefect.prefect_yaml import DOCUMENT, EXAMPLE, INSTALLED_AT, POOL, format_prefect_yaml
-from flows.server.schedules import planned_deployments
+from flows.server.schedules import plan_deployments
 from monitors.config.file import load_config
 from tests.conftest import ROOT
 from tests.tools import pool_templates
@@ -36,7 +36,7 @@ def content():
 
 
 def planned(config):
-    return {one.full_name: one for one in planned_deployments(config, INSTALLED_AT, config.schedules)}
+    return {one.full_name: one for one in plan_deployments(config, INSTALLED_AT, config.schedules)}
 
 
 def test_the_file_is_made_from_the_schedules(config):
@@ -81,12 +81,12 @@ def test_every_entry_point_is_a_flow_that_takes_its_parameters(content):
 async def test_names_times_and_parameters_are_those_that_lookout_up_registers(config, content):
     from prefect.cli.deploy._models import RawScheduleConfig
 
-    from flows.server.registration import runner_deployment
+    from flows.server.registration import build_runner_deployment
 
     by_name = {one.name: one for one in planned(config).values()}
     assert [one["name"] for one in content["deployments"]] == list(by_name)
     for one in content["deployments"]:
-        ours = await runner_deployment(by_name[one["name"]])
+        ours = await build_runner_deployment(by_name[one["name"]])
         assert (one["entrypoint"], one["parameters"], one["tags"]) == (ours.entrypoint, ours.parameters, ours.tags)
         theirs = [RawScheduleConfig.model_validate(schedule) for schedule in one["schedules"]]
         times = [(s.cron, s.timezone if s.cron else None, s.interval) for s in theirs]

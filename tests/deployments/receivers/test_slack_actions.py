@@ -157,7 +157,7 @@ async def test_without_a_token_the_press_s_own_address_shows_it(people, clock, s
     assert "chat.update" not in slack.requests
 
 
-async def test_when_slack_has_trouble_with_the_edit_the_press_s_own_address_shows_it(people, clock, slack, door):
+async def test_when_slack_fails_the_edit_the_response_url_shows_it(people, clock, slack, door):
     await page(people, clock)
     payload = interaction(slack, slack.messages[0], ACKNOWLEDGE)
     slack.misbehave("message_not_found")

@@ -13,8 +13,8 @@ from deployments.site.health import HealthWatch, monitor_lines
 from deployments.site.page import Site
 from deployments.site.serve import Surroundings, opened_site
 from deployments.up.one_installation import hold_data_folder
-from flows.runtime.slack import heartbeat
-from flows.server.schedule_state import ScheduleState, schedule_states
+from flows.runtime.slack import build_recorded_heartbeat
+from flows.server.schedule_state import ScheduleState, load_schedule_states
 from monitors.alerts.liveness import Beat
 from monitors.records.self_checks import DrillReport, DrillStation, StationResult, StationState
 from tests.deployments.site.site_server import config_of, filled, serving_site
@@ -127,7 +127,7 @@ async def test_the_last_heartbeat_is_shown(tmp_path, monkeypatch, address, ok, s
     with Watchdog() as dog:
         if address is not None:
             monkeypatch.setenv("LOOKOUT_HEARTBEAT_URL", address.format(url=dog.check))
-        await heartbeat(config_of(tmp_path), "helpdesk").ping(Beat.PROVED, run_id="run-1")
+        await build_recorded_heartbeat(config_of(tmp_path), "helpdesk").ping(Beat.PROVED, run_id="run-1")
     with site_in(tmp_path) as site:
         line = lines(site)["heartbeat of helpdesk"]
     assert line.ok is ok
@@ -151,8 +151,8 @@ def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, snapsho
     """What is not registered, paused, overdue or broke is ill."""
     filled(tmp_path)
     known = () if state is None else (state,)
-    monkeypatch.setattr("deployments.site.health.api_in", lambda *_: "http://prefect")
-    monkeypatch.setattr("deployments.site.health.schedule_states", lambda *_: known)
+    monkeypatch.setattr("deployments.site.health.find_api_url", lambda *_: "http://prefect")
+    monkeypatch.setattr("deployments.site.health.load_schedule_states", lambda *_: known)
     with site_in(tmp_path) as site:
         site.health.renew(site)
         line = lines(site)["schedule digest"]
@@ -196,8 +196,8 @@ def test_the_next_run_is_shown_in_the_zone_of_its_schedule(tmp_path, monkeypatch
 
 def now_page(folder, monkeypatch, known, **schedules) -> str:
     """The page, by HTTP, once what is asked in the background is there."""
-    monkeypatch.setattr("deployments.site.health.api_in", lambda *_: "http://prefect")
-    monkeypatch.setattr("deployments.site.health.schedule_states", lambda *_: known)
+    monkeypatch.setattr("deployments.site.health.find_api_url", lambda *_: "http://prefect")
+    monkeypatch.setattr("deployments.site.health.load_schedule_states", lambda *_: known)
     store, config = filled(folder), config_of(folder)
     zoned = config.model_copy(update={"schedules": config.schedules.model_copy(update=schedules)})
     with serving_site(zoned, store) as site:
@@ -221,7 +221,7 @@ def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
         done = {"state": {"type": "COMPLETED", "name": "Pass"}, "force": True}
         assert client.post(f"/flow_runs/{ended}/set_state", json=done).is_success
         try:
-            states = wait_until(lambda: schedule_states(api), what="Prefect's server answers within the deadline")
+            states = wait_until(lambda: load_schedule_states(api), what="Prefect's server answers within the deadline")
         finally:
             for one in (ours, strangers):
                 client.delete(f"/deployments/{one}")
@@ -234,8 +234,8 @@ def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
 
 def test_a_server_that_is_away_or_strange_says_nothing(tmp_path):
     """No answer is no data, whatever comes instead."""
-    assert schedule_states("http://127.0.0.1:9/api") is None
+    assert load_schedule_states("http://127.0.0.1:9/api") is None
     with Watchdog() as dog:
-        assert schedule_states(dog.url) is None
+        assert load_schedule_states(dog.url) is None
     del tmp_path
     assert HealthWatch({}).slow is None

@@ -90,7 +90,7 @@ async def test_f03_what_was_refused_and_is_over_recovers_without_a_word(testbed,
     assert not any(one.kind.value == "case_failure" for one in testbed.store.open_incidents("demo"))
 
 
-async def test_f03_what_the_main_channel_refuses_goes_to_the_fallback_and_is_told_once(testbed, slack):
+async def test_f03_a_refused_message_goes_to_the_fallback_once(testbed, slack):
     slack.refusing["C0ALERTS"] = "is_archived"
     ways = [testbed.bot(slack_monitor_channel="C0MONITOR"), testbed.bot(slack_channel="C0SECOND")]
     await notify(testbed.notifier(paths=ways), [observation()], summary=QUIET)
@@ -120,7 +120,7 @@ async def test_f03_a_second_webhook_takes_over_from_a_revoked_token(testbed, sla
     assert "Personal data disclosed" in slack.messages[0].text
 
 
-async def test_f03_trouble_that_passes_scatters_nothing(testbed, slack):
+async def test_f03_a_temporary_fault_uses_no_fallback(testbed, slack):
     """A 500 is no refusal: the message waits for the main channel."""
     slack.misbehave("500")
     ways = [testbed.bot(), testbed.bot(slack_channel="C0SECOND")]
@@ -196,7 +196,7 @@ async def test_f11_a_webhook_cannot_edit_and_says_what_is_new(testbed, slack):
     assert await finish_first_alerts(notifier, RunSummary(flat="0.9", weighted="0.8", links=())) == ()
 
 
-async def test_what_somebody_has_acknowledged_is_not_edited_any_more(testbed, slack):
+async def test_an_acknowledged_message_is_not_edited(testbed, slack):
     notifier = testbed.notifier()
     await notify(notifier, [observation("leak-1")], summary=QUIET)
     (known,) = testbed.store.open_incidents("demo")
@@ -221,7 +221,7 @@ async def test_f14_a_purge_while_it_still_fails_says_nothing(testbed, slack):
     assert slack.messages[1].thread_ts == slack.messages[0].ts, "it is still known where it was told"
 
 
-async def test_a_fault_is_told_when_nothing_can_be_stored(testbed, slack, tmp_path):
+async def test_a_storage_fault_is_alerted(testbed, slack, tmp_path):
     """The journal's folder is a file: the message goes out all the same."""
     (tmp_path / "journal").write_text("in the way", encoding="utf-8")
     await notify_fault(testbed.notifier(), Fault("WarehouseUnwritable", "cannot write /data: no space left"))

@@ -107,7 +107,7 @@ async def test_of_several_kinds_there_is_one_message_and_another_about_the_monit
     assert len(slack.messages) == 2
 
 
-async def test_what_the_first_run_with_slack_finds_mended_is_not_sent_at_all(testbed, slack):
+async def test_a_fault_fixed_before_the_first_run_with_slack_is_not_sent(testbed, slack):
     by_hand = testbed.notifier("by-hand", [testbed.terminal])
     await notify(by_hand, [observation(), observation("price-1")], summary=QUIET, scope=scope("by-hand"))
     testbed.skip(hours=3)
@@ -125,7 +125,7 @@ async def test_what_the_first_run_with_slack_finds_mended_is_not_sent_at_all(tes
     assert slack.messages[1].thread_ts == slack.messages[0].ts, "what was sent ends where it was sent"
 
 
-async def test_what_a_channel_refused_is_sent_once_the_way_is_mended(testbed, slack):
+async def test_a_refused_message_is_sent_once_the_channel_works(testbed, slack):
     slack.refusing = {"C0ALERTS": "is_archived"}
     await notify(testbed.notifier("refused"), [observation()], summary=QUIET)
     assert slack.messages == []
@@ -153,7 +153,7 @@ async def test_what_slack_could_not_take_for_an_hour_is_not_printed_away_by_a_ru
     assert len(slack.messages) == 1
 
 
-async def test_without_slack_the_terminal_is_told_once_however_often_it_is_seen(testbed, slack):
+async def test_without_slack_the_terminal_prints_a_repeated_failure_once(testbed, slack):
     """Without Slack nothing is owed to anybody: the terminal is told once, as it always was."""
     for number in range(3):
         await notify(

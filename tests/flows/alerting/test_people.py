@@ -229,7 +229,7 @@ async def test_add_to_gold_makes_a_redacted_draft_and_no_case(people, clock):
     assert people.store.query("select id from case_drafts").rows == ((draft.id,),)
 
 
-async def test_a_draft_of_what_was_never_kept_says_that_it_is_cut(people, clock):
+async def test_a_draft_without_a_stored_answer_says_that_it_is_cut(people, clock):
     alert = await page(people, clock, observation("conversation-1", origin=Origin.TRAFFIC))
     store_action(people, click(alert, ActionKind.ADD_TO_GOLD))
     (done,) = apply_actions(people).done

@@ -10,7 +10,7 @@ import pytest
 from flows.deploys.flow import SUBJECT, DeployPoller, poll_all
 from flows.deploys.github_deployments import select_polled_triggers
 from flows.deploys.queue import DeployQueue
-from flows.server.schedules import planned_deployments
+from flows.server.schedules import plan_deployments
 from monitors.config.file import parse_config
 from monitors.config.sections import ScheduleSettings
 from tests.flows.desks import AlertingTestbed
@@ -56,7 +56,7 @@ def waiting(folder):
     return [one.deploy.event.commit for one in DeployQueue(folder).list_waiting()]
 
 
-async def test_a_deployment_that_nobody_told_of_gets_its_run_once(github, tmp_path, testbed):
+async def test_a_deployment_without_a_webhook_gets_one_run(github, tmp_path, testbed):
     watch = watch_of(github, tmp_path, testbed)
     github.deploys(OLD, "success")
     await poll_all(watch)
@@ -114,5 +114,5 @@ async def test_without_a_token_nothing_is_asked(github, tmp_path, testbed):
 def test_only_deployments_are_asked_for_and_the_poll_is_planned(github, tmp_path, event, polled):
     config = config_of(github, tmp_path, event=event)
     assert bool(select_polled_triggers(config)) is polled
-    planned = {one.name for one in planned_deployments(config, Path("/x/lookout.toml"), ScheduleSettings())}
+    planned = {one.name for one in plan_deployments(config, Path("/x/lookout.toml"), ScheduleSettings())}
     assert ("watch-deploys" in planned) is polled

@@ -106,7 +106,7 @@ def test_production_and_runs_of_no_pull_request_post_nothing(tmp_path, prefect_e
     ids=["a repository of nobody's", "a token that only reads"],
 )
 @pytest.mark.whole_only
-def test_what_could_not_be_posted_is_told_and_the_verdict_stands(tmp_path, prefect_environment, github, more, said):
+def test_a_failed_post_is_reported_and_the_verdict_stands(tmp_path, prefect_environment, github, more, said):
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1, more=more)
         name, err = verified(request(path), prefect_environment, github, READING_TOKEN)

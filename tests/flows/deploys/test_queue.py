@@ -17,7 +17,7 @@ from tests.flows.deploys.deploys import queued
 DONE = DeployOutcome(run_id="run-1", at=NOW)
 
 
-def test_it_is_kept_once_and_waits_until_it_is_settled(tmp_path):
+def test_a_deploy_is_queued_once_and_waits_until_it_is_resolved(tmp_path):
     deploys = DeployQueue(tmp_path)
     assert deploys.save(queued())
     assert not deploys.save(queued(by="poll"))
@@ -72,7 +72,7 @@ def test_a_first_look_is_noted_for_each_target(tmp_path):
     assert deploys.list_waiting() == ()
 
 
-def test_f22_a_folder_that_cannot_be_written_is_told(tmp_path):
+def test_f22_an_unwritable_folder_is_reported(tmp_path):
     (tmp_path / "deploys").write_text("", encoding="utf-8")
     deploys = DeployQueue(tmp_path)
     for deed in (lambda: deploys.save(queued()), deploys.check_writable, lambda: deploys.note_poll("bot")):

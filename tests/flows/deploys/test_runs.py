@@ -44,7 +44,7 @@ async def test_f28_receiver_and_poll_that_ask_at_once_get_the_same_run(prefect, 
     assert await prefect.commits() == [COMMIT]
 
 
-async def test_the_run_is_told_what_to_verify_and_nothing_else(prefect, tmp_path):
+async def test_the_run_gets_only_the_parameters_it_needs(prefect, tmp_path):
     pull = PullRequest(repository="acme/helpdesk", number=12)
     await ensure_run(prefect.client, reported(pull_request=pull), plan(prefect, tmp_path))
     (run,) = await prefect.runs()
@@ -96,7 +96,7 @@ async def test_a_deployment_that_is_not_there_is_named_and_the_deploy_waits(pref
     assert deploys.list_waiting() == (queued(),)
 
 
-async def test_a_server_that_is_away_is_told_and_the_deploy_waits(tmp_path):
+async def test_an_unreachable_server_is_reported_and_the_deploy_waits(tmp_path):
     from prefect.client.orchestration import PrefectClient  # seconds to import
 
     with socket.create_server(("127.0.0.1", 0)) as nobody:

@@ -99,7 +99,7 @@ async def test_the_first_look_is_verified_where_it_is_wished(tmp_path, testbed):
     assert waiting(tmp_path) == [OLD]
 
 
-async def test_f36_a_commit_that_nobody_told_of_is_kept_once(tmp_path, testbed):
+async def test_f36_a_commit_without_a_webhook_is_queued_once(tmp_path, testbed):
     with hub_says(stage(OLD), stage(OLD), stage(NEW), stage(NEW, "RUNNING_BUILDING")) as hub:
         watch = watch_of(hub, tmp_path, testbed)
         for _ in range(6):
@@ -108,7 +108,7 @@ async def test_f36_a_commit_that_nobody_told_of_is_kept_once(tmp_path, testbed):
     assert (found.deploy.event.commit, found.deploy.event.reported_by) == (NEW, "poll")
 
 
-async def test_a_deploy_that_was_told_before_the_first_look_is_left_to_its_own_run(tmp_path, testbed):
+async def test_a_deploy_announced_before_the_first_poll_keeps_its_own_run(tmp_path, testbed):
     with hub_says(stage(NEW)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
         watch.deploys.save(queued(NEW))
@@ -148,7 +148,7 @@ async def test_the_hub_away_alerts_once_after_several_polls_and_recovers(tmp_pat
     assert waiting(tmp_path) == []
 
 
-async def test_a_space_that_the_token_does_not_see_is_told_as_that(tmp_path, testbed, slack):
+async def test_a_space_invisible_to_the_token_is_reported_as_such(tmp_path, testbed, slack):
     with hub_says(404) as hub:
         watch = watch_of(hub, tmp_path, testbed, failures_before_alert=2)
         for _ in range(2):

@@ -18,7 +18,7 @@ from flows.digest.flow import (
     load_and_send_pending,
     send_digest,
 )
-from flows.nightly.format import rate_text
+from flows.nightly.format import format_rate_text
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import format_digest
 from monitors.config.sections import DrillSettings, ScheduleSettings
@@ -134,8 +134,8 @@ async def test_an_owner_of_traffic_alone_gets_the_nights_figures(nights, tmp_pat
     assert "runs" not in said
     assert "schedule" not in said
     assert (report.read, report.sampled) == (41, 41)
-    assert f"severity-3 rate: {rate_text(report.severe)}" in said
-    assert f"any failure: {rate_text(report.failed)}" in said
+    assert f"severity-3 rate: {format_rate_text(report.severe)}" in said
+    assert f"any failure: {format_rate_text(report.failed)}" in said
     assert "10 of 41" in said
     assert said == snapshot
 

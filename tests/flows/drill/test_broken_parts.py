@@ -15,7 +15,7 @@ import httpx
 import pytest
 from moto.server import ThreadedMotoServer
 
-from flows.server.prefect_server import running_server
+from flows.server.prefect_server import find_running_server
 from monitors.records.self_checks import DRILL_TARGET, DrillStation
 from tests.deployments.cli.test_journal_in_a_bucket import KEYS
 from tests.deployments.up_process import up
@@ -235,7 +235,7 @@ def test_under_lookout_up_a_drill_passes_then_a_paused_schedule_then_a_dead_work
     mine = {name: value for name, value in installation.variables.items() if "GITHUB" not in name}
     with up(installation.folder / "lookout.toml", **mine) as running:
         running.until(lambda: "fire-drill/fire-drill" in running.said(), "the runner knows the drill")
-        api = running_server(installation.folder / "data" / "prefect").api_url
+        api = find_running_server(installation.folder / "data" / "prefect").api_url
         running.until(lambda: _deployment(api, "fire-drill/fire-drill") is not None, "the drill is registered")
         done = installation.drill()
         assert done.returncode == 0, done.stdout + done.stderr + running.said()

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from deployments.cli.doctor.checks import CHECKS, checks
+from deployments.cli.doctor.checks import CHECKS, run_checks
 from deployments.cli.doctor.services import Health
 from deployments.demo.bot import Bot
 from deployments.demo.configuration import SUITE
@@ -174,7 +174,7 @@ def test_the_doctor_shows_the_last_drill(file, report, health, to_do, monkeypatc
         store_report(file.parent / "data", report)
     only = next(one for one in CHECKS if one.__name__ == "drill")
     monkeypatch.setattr("deployments.cli.doctor.checks.CHECKS", (only,))
-    (found,) = checks(file, environment={}, now=BEGAN + DAYS)[1:]
+    (found,) = run_checks(file, environment={}, now=BEGAN + DAYS)[1:]
     assert (found.name, found.health, found.to_do) == ("last drill", health, to_do)
 
 

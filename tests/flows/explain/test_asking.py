@@ -6,7 +6,7 @@ import os
 import pytest
 
 from flows.clock import utc_now
-from flows.explain.asking import asker_at, moved_url
+from flows.explain.asking import open_case_asker, move_url
 from monitors.config.file import load_config
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
@@ -22,7 +22,7 @@ def outcomes(folder, config_path, address, times):
     case = load_suite(config.target("demo").suite).cases[0]
 
     async def asked():
-        async with asker_at(
+        async with open_case_asker(
             config,
             "demo",
             address,
@@ -86,4 +86,4 @@ MOVED = [
 @pytest.mark.parametrize(("url", "own", "address", "moved"), MOVED)
 def test_addresses_beside_the_targets_own_move_with_it(url, own, address, moved):
     """What stands before a path that both addresses share is what moved; an address elsewhere does not."""
-    assert moved_url(url, own, address) == moved
+    assert move_url(url, own, address) == moved

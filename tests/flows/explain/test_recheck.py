@@ -110,7 +110,7 @@ def rows(lookout, folder, query):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_what_fails_always_and_sometimes_is_told_apart_here_and_on_the_build_before(tmp_path, lookout, slack):
+def test_constant_and_occasional_failures_are_distinguished_on_both_builds(tmp_path, lookout, slack):
     """Of a real page: 5 of 5 and 2 of 5, and what the previous build says, wherever people look."""
     before = {question("always"): [RIGHT], question("sometimes"): [RIGHT, WRONG]}
     answers = {NOW: {question(way): turns for way, turns in WAYS.items()}, BEFORE: before}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flows.goldset.mutation_testing import MutationVerdict, detect_bad_reply, fails_itself
+from flows.goldset.mutation_testing import MutationVerdict, detect_bad_reply, explain_gold_failure
 from monitors.domains.pack import load_domain
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
@@ -66,7 +66,7 @@ def test_what_the_graders_make_of_a_case(gold, refusal, bad, kind, bite):
     assert found.reason
 
 
-def test_an_earlier_turn_of_the_conversation_is_no_trouble():
+def test_an_earlier_turn_of_the_conversation_is_accepted():
     case = gold_case(turns=("I have Suraksha Gold.", "How long is the waiting period?"))
     assert (
         detect_bad_reply(case, f"36 months{CITED}", PANEL, FailureKind.WRONG_FACT).detection
@@ -80,5 +80,5 @@ def test_reasons_never_repeat_what_leaked():
 
 
 def test_a_gold_that_passes_has_no_complaint():
-    assert fails_itself(gold_case(), PANEL) == ""
-    assert fails_itself(gold_case(gold="why it must refuse", expected_refusal=True), PANEL) == ""
+    assert explain_gold_failure(gold_case(), PANEL) == ""
+    assert explain_gold_failure(gold_case(gold="why it must refuse", expected_refusal=True), PANEL) == ""

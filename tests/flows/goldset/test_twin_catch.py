@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.goldset.mutation_testing import count_mutants, grade_mutants, grade_right, siblings_of
+from flows.goldset.mutation_testing import count_mutants, grade_mutants, grade_right_reply, find_siblings
 from monitors.domains.pack import load_domain
 from monitors.goldset.build.build import build_cases, load_templates
 from monitors.goldset.build.sheets import load_schema, read_sheets
@@ -26,11 +26,11 @@ REAL = Path(__file__).parents[4] / "shared" / "data" / "seed_app" / "policy_fact
 
 def test_a_right_gold_is_right_and_a_broken_one_is_named():
     """A gold that denies one of its own quantities fails every answer that repeats it."""
-    assert grade_right(case_of(), PANEL).wrong == ""
+    assert grade_right_reply(case_of(), PANEL).wrong == ""
     denies_itself = case_of(gold="It is not 24 months, it is 36 months")
-    assert "denies" in grade_right(denies_itself, PANEL).wrong
+    assert "denies" in grade_right_reply(denies_itself, PANEL).wrong
     contradicts_itself = case_of(question="Is it covered?", gold="Yes. It is not covered.")
-    assert grade_right(contradicts_itself, PANEL).open
+    assert grade_right_reply(contradicts_itself, PANEL).open
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_a_right_gold_is_right_and_a_broken_one_is_named():
         ("How does it end?", "The contract is ended by either side", STATEMENT),
     ],
 )
-def test_a_gold_that_passes_in_its_own_words_alone_is_told(question: str, gold: str, reason: str):
+def test_a_gold_that_passes_only_verbatim_is_reported(question: str, gold: str, reason: str):
     """Its figures without its other words, and its answer without its yes or no, are right replies as well."""
-    graded = grade_right(case_of(question=question, gold=gold), PANEL)
+    graded = grade_right_reply(case_of(question=question, gold=gold), PANEL)
     assert (graded.wrong, graded.open, graded.open_otherwise) == ("", "", reason)
 
 
@@ -67,7 +67,7 @@ def test_a_grader_that_fails_the_right_reply_too_catches_nothing():
     assert not any("language" in one.caught_by for one in grade_mutants([case], PANEL))
 
 
-def test_a_twin_has_the_severity_of_its_failure():
+def test_a_mutant_has_the_severity_of_its_failure():
     """Personal data pages whatever the case's own severity; a wrong number is as severe as its case."""
     graded = {one.operator: one.severity for one in grade_mutants([case_of(severity=1)], PANEL)}
     assert graded[MutationOperator.PERSONAL_DATA] is Severity.PAGE
@@ -80,7 +80,7 @@ def test_a_sibling_asks_the_same_of_another_policy():
         case_of(id=name, cluster=name, gold=gold)
         for name, gold in (("a", "24 months"), ("b", "24 months"), ("c", "36"))
     )
-    assert {name: other.id for name, other in siblings_of([one, two, three]).items()} == {
+    assert {name: other.id for name, other in find_siblings([one, two, three]).items()} == {
         "a": "c",
         "b": "c",
         "c": "a",
@@ -99,7 +99,7 @@ def test_counts_add_up():
 
 def test_the_demo_suite_bites():
     """No gold of it fails itself, and nearly every severe twin is caught without a judge."""
-    assert not [case.id for case in DEMO if grade_right(case, PANEL).wrong]
+    assert not [case.id for case in DEMO if grade_right_reply(case, PANEL).wrong]
     mutants = list(grade_mutants(DEMO, PANEL))
     counts = count_mutants(mutants)
     assert counts.severe_without_personal_data.rate >= 0.97
@@ -111,13 +111,13 @@ def test_the_demo_suite_bites():
 @pytest.mark.skipif(not REAL.exists(), reason="the facts of a real bot are not on this machine")
 @pytest.mark.parametrize("language", [Language.ENGLISH, Language.HINDI, Language.HINGLISH])
 @pytest.mark.whole_only
-def test_of_real_facts_95_of_100_severe_twins_are_caught(language):
+def test_95_of_100_severe_mutants_of_real_facts_are_caught(language):
     """The product's target, on thirty policies of a real bot; also without the twins that add personal data."""
     schema = load_schema(PACK)
     sheets = read_sheets(REAL, schema)[:30]
     cases = build_cases(sheets, schema, load_templates(schema, PACK), [language]).cases
     severe = [case for case in cases if case.severity is Severity.PAGE]
-    assert not [case.id for case in severe if grade_right(case, PANEL).wrong]
+    assert not [case.id for case in severe if grade_right_reply(case, PANEL).wrong]
     counts = count_mutants(list(grade_mutants(severe, PANEL)))
     assert counts.severe.mutants > 200
     assert counts.severe_without_personal_data.rate >= 0.95

@@ -181,7 +181,7 @@ def test_without_credentials_the_message_is_printed(lookout, config):
     assert "alerts sent: LK-" in said
 
 
-def test_a_target_without_a_log_is_told_what_to_add(lookout, config):
+def test_a_target_without_a_log_says_what_to_add(lookout, config):
     text = config.read_text(encoding="utf-8")
     config.write_text(re.sub(r"\[targets.demo.hall.*?\n\n", "", text, flags=re.DOTALL), encoding="utf-8")
     said = lookout("watch", cwd=config.parent)

@@ -13,8 +13,8 @@ from itertools import islice
 import pytest
 from pydantic import JsonValue
 
-from flows.hallucination_log.encoder_pool import ALONE, EncoderPool
-from flows.hallucination_log.line_encoder import EncodedLines, LineEncoder, LineSettings, protected
+from flows.hallucination_log.encoder_pool import MIN_BATCHES_FOR_WORKERS, EncoderPool
+from flows.hallucination_log.line_encoder import EncodedLines, LineEncoder, LineSettings, redact_reply
 from monitors.alerts.observe import fingerprint
 from monitors.alerts.redact import redact
 from monitors.records.incidents import IncidentKind
@@ -120,7 +120,7 @@ def test_a_log_may_be_stored_as_it_is() -> None:
 
 def test_the_targets_own_numbers_are_masked() -> None:
     reply = BlockedReply(user_text="see LP-77", extra={"LP-78": "none"})
-    assert protected(reply, (r"LP-\d+",)) == BlockedReply(
+    assert redact_reply(reply, (r"LP-\d+",)) == BlockedReply(
         user_text="see [account number]", extra={"[account number]": "none"}
     )
     settings = LineSettings(target=TARGET, account_patterns=(r"4\.2$",))
@@ -141,12 +141,12 @@ def batches(count: int) -> list[LogBatch]:
 
 @pytest.mark.parametrize("killed", [False, True], ids=["undisturbed", "workers are killed"])
 def test_workers_give_the_same_in_the_same_order(killed: bool) -> None:
-    settings, given = LineSettings(target=TARGET), batches(ALONE + 12)
-    alone = list(EncoderPool(settings, 1, lambda: AT).encoded(given))
+    settings, given = LineSettings(target=TARGET), batches(MIN_BATCHES_FOR_WORKERS + 12)
+    alone = list(EncoderPool(settings, 1, lambda: AT).encode_batches(given))
     found: list[tuple[LogBatch, EncodedLines]] = []
-    for number, one in enumerate(EncoderPool(settings, 2, lambda: AT).encoded(given)):
+    for number, one in enumerate(EncoderPool(settings, 2, lambda: AT).encode_batches(given)):
         found.append(one)
-        if killed and number in (ALONE, ALONE + 4):
+        if killed and number in (MIN_BATCHES_FOR_WORKERS, MIN_BATCHES_FOR_WORKERS + 4):
             for worker in descendants(os.getpid()):
                 if "encoder_pool" in worker.command:
                     os.kill(worker.pid, signal.SIGKILL)
@@ -155,7 +155,7 @@ def test_workers_give_the_same_in_the_same_order(killed: bool) -> None:
 
 
 def test_no_worker_is_left_where_reading_ends_early() -> None:
-    with closing(EncoderPool(LineSettings(target=TARGET), 2, lambda: AT).encoded(batches(ALONE + 8))) as some:
-        assert len(list(islice(some, ALONE + 1))) == ALONE + 1
+    with closing(EncoderPool(LineSettings(target=TARGET), 2, lambda: AT).encode_batches(batches(MIN_BATCHES_FOR_WORKERS + 8))) as some:
+        assert len(list(islice(some, MIN_BATCHES_FOR_WORKERS + 1))) == MIN_BATCHES_FOR_WORKERS + 1
         assert any("encoder_pool" in one.command for one in descendants(os.getpid()))
     assert not any("encoder_pool" in one.command for one in descendants(os.getpid()))

@@ -57,7 +57,7 @@ def about_the_monitor(slack: SlackServer):
     return [message for message in slack.messages if message.channel == "C0MONITOR"]
 
 
-async def test_what_stood_there_before_is_kept_and_wakes_nobody(followed, slack):
+async def test_lines_from_before_the_first_poll_are_stored_without_an_alert(followed, slack):
     looked = await followed.look()
     assert (looked.found.history, looked.found.entries) == (1, 0)
     assert followed.stored() == [-1]
@@ -141,7 +141,7 @@ async def test_a_follower_that_lives_on_begins_a_message_for_each_burst_and_each
     assert sum("it is gone" in json.dumps(one.blocks) for one in first) == 2
 
 
-async def test_a_thousand_at_once_are_one_message_and_each_is_told(followed, slack):
+async def test_a_thousand_entries_at_once_are_one_message_with_all_of_them(followed, slack):
     await followed.look()
     followed.append(*(entry(number) for number in range(1_200)))
     await followed.look()
@@ -199,7 +199,7 @@ async def test_a_deleted_log_alerts_once_and_recovers_in_its_thread(followed, sl
     assert len(about_the_app(slack)) == 1
 
 
-async def test_a_log_that_was_never_there_is_told_unless_it_may_be_missing(tmp_path, testbed, slack):
+async def test_a_missing_log_is_reported_unless_it_may_be_missing(tmp_path, testbed, slack):
     await Followed(tmp_path, testbed, may_be_missing=True).look()
     assert slack.messages == []
     log = Followed(tmp_path, testbed)
@@ -210,7 +210,7 @@ async def test_a_log_that_was_never_there_is_told_unless_it_may_be_missing(tmp_p
     assert len(about_the_app(slack)) == 1, "the first entry of a log that was watched for is news"
 
 
-async def test_lost_lines_are_told_and_the_next_look_says_nothing_of_them(followed, slack):
+async def test_lost_lines_are_reported_once(followed, slack):
     await followed.look()
     followed.path.write_text(entry(7) + entry(8))
     await followed.look()
@@ -337,7 +337,7 @@ async def test_a_log_that_cannot_be_read_is_a_fault_of_the_monitor_and_recovers(
     assert shown(about_the_monitor(slack), tmp_path) == snapshot
 
 
-async def test_a_warehouse_that_somebody_holds_loses_nothing(followed, slack, monkeypatch):
+async def test_a_locked_warehouse_loses_nothing(followed, slack, monkeypatch):
     await followed.look()
     followed.append(entry(1))
     monkeypatch.setattr("flows.hallucination_log.follower.LOAD_WAIT_S", 0.0)

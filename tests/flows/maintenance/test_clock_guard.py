@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flows.clock import read_uptime
-from flows.maintenance.clock_guard import NOTE, clock_fault, clock_reading
+from flows.maintenance.clock_guard import NOTE_FILE, check_clock, build_clock_reading
 from monitors.errors import WarehouseUnwritable
 from tests.builders import NOON
 
@@ -33,7 +33,7 @@ class Machine:
         self.passed_h += after_h
         shown = NOON + timedelta(hours=self.passed_h) + self.wrong
         up = None if self.boot is None else (self.boot, (self.passed_h - self.booted_h) * HOUR_S)
-        return clock_fault(self._data, clock_reading(shown, up), self.newest) is None
+        return check_clock(self._data, build_clock_reading(shown, up), self.newest) is None
 
     def restart(self, *, off_h: float = 0.0) -> None:
         """Switch it off for a while, and on again."""
@@ -108,17 +108,17 @@ def test_the_first_night_goes_by_what_was_written_last(machine):
     assert machine.maintained()
 
 
-def test_a_note_that_cannot_be_read_is_written_anew(machine, tmp_path):
-    (tmp_path / NOTE).write_text("torn", encoding="utf-8")
+def test_an_unreadable_note_is_written_again(machine, tmp_path):
+    (tmp_path / NOTE_FILE).write_text("torn", encoding="utf-8")
     assert machine.maintained()
     machine.wrong = DAY
     assert not machine.maintained()
 
 
 def test_a_note_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
-    (tmp_path / NOTE).mkdir()
-    with pytest.raises(WarehouseUnwritable, match=NOTE):
-        clock_fault(tmp_path, clock_reading(NOON, None), None)
+    (tmp_path / NOTE_FILE).mkdir()
+    with pytest.raises(WarehouseUnwritable, match=NOTE_FILE):
+        check_clock(tmp_path, build_clock_reading(NOON, None), None)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it is read in Linux's /proc")

@@ -106,7 +106,7 @@ def test_a_usual_night_does_everything_it_is_asked_to_and_says_nothing(night, tm
     }
 
 
-def test_a_damaged_file_is_made_anew_told_once_and_over_the_next_night(night, tmp_path):
+def test_a_damaged_file_is_rebuilt_alerted_once_and_resolved_the_next_night(night, tmp_path):
     (tmp_path / "data" / "warehouse.duckdb").write_bytes(b"garbage" * 1000)
     kind, name, words, said = night()
     assert (kind, name) == ("COMPLETED", "Restored")
@@ -119,7 +119,7 @@ def test_a_damaged_file_is_made_anew_told_once_and_over_the_next_night(night, tm
 
 
 @pytest.mark.whole_only
-def test_a_segment_that_is_gone_cannot_be_mended_and_fails_the_flow(night, tmp_path):
+def test_a_missing_segment_cannot_be_restored_and_fails_the_flow(night, tmp_path):
     open_store_in(tmp_path / "data").load_pending(30)
     next((tmp_path / "data" / "journal" / "run-1").iterdir()).unlink()
     kind, name, words, said = night()
@@ -130,7 +130,7 @@ def test_a_segment_that_is_gone_cannot_be_mended_and_fails_the_flow(night, tmp_p
 
 
 @pytest.mark.whole_only
-def test_aging_without_its_key_is_told_and_the_other_stages_go_on(night, tmp_path):
+def test_retention_without_its_key_is_reported_and_other_stages_continue(night, tmp_path):
     kind, name, words, said = night("personal_data_days = 1\n")
     assert (kind, name) == ("FAILED", "Incomplete")
     assert "LOOKOUT_AGE_KEY" in said
@@ -162,7 +162,7 @@ def test_by_a_clock_that_was_set_ahead_nothing_ages_out_and_people_hear_of_it(ni
 
 
 @pytest.mark.whole_only
-def test_a_file_that_somebody_holds_is_told_and_nothing_is_lost(night, tmp_path, prefect_environment):
+def test_a_locked_file_is_reported_and_nothing_is_lost(night, tmp_path, prefect_environment):
     """The stages give up one after the other; telling comes after them, when the file is free again."""
     store = open_store_in(tmp_path / "data")
     with ThreadPoolExecutor(1) as pool:

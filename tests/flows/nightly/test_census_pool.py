@@ -41,7 +41,7 @@ def written(number: int) -> bytes:
     return Conversation(id=f"c-{number}", origin_id="c", completed_at=at, turns=(turn,)).model_dump_json().encode()
 
 
-CHUNKS = [[written(10 * chunk + one) for one in range(10)] for chunk in range(pools.ALONE + 6)]
+CHUNKS = [[written(10 * chunk + one) for one in range(10)] for chunk in range(pools.MIN_CHUNKS_FOR_WORKERS + 6)]
 
 
 async def chunks():
@@ -52,7 +52,7 @@ async def chunks():
 @pytest.fixture
 def expected():
     look = CensusScanner(SETTINGS)
-    return [(chunk, [look.at(one) for one in chunk]) for chunk in CHUNKS]
+    return [(chunk, [look.scan(one) for one in chunk]) for chunk in CHUNKS]
 
 
 def workers() -> list[int]:
@@ -62,13 +62,13 @@ def workers() -> list[int]:
 async def test_workers_see_what_this_process_sees_in_order(expected):
     pool = pools.CensusPool(SETTINGS, 3)
     try:
-        seen = [each async for each in pool.verdicts(chunks())]
+        seen = [each async for each in pool.classify(chunks())]
         assert len(workers()) == 3
     finally:
         await pool.stop()
     assert seen == expected
     assert workers() == []
-    kinds = {kind for _, verdicts in seen for one in verdicts for kind in one.findings_of()}
+    kinds = {kind for _, verdicts in seen for one in verdicts for kind in one.map_findings()}
     assert kinds == set(KINDS) - {CensusKind.REFUSAL}
 
 
@@ -76,7 +76,7 @@ async def test_what_a_killed_worker_had_is_looked_at_here(expected):
     pool = pools.CensusPool(SETTINGS, 2)
     seen = []
     try:
-        async for each in pool.verdicts(chunks()):
+        async for each in pool.classify(chunks()):
             for pid in workers():
                 with suppress(ProcessLookupError):  # it ended by itself in between
                     os.kill(pid, signal.SIGKILL)
@@ -97,8 +97,8 @@ async def test_a_source_that_fails_half_way_leaves_no_answer_to_the_next_one(exp
     pool = pools.CensusPool(SETTINGS, 2)
     try:
         with pytest.raises(SourceUnavailable):
-            [each async for each in pool.verdicts(cut_off())]
-        seen = [each async for each in pool.verdicts(chunks())]
+            [each async for each in pool.classify(cut_off())]
+        seen = [each async for each in pool.classify(chunks())]
     finally:
         await pool.stop()
     assert seen == expected
@@ -109,7 +109,7 @@ async def test_workers_end_where_their_reader_fails():
     """A chunk is still under way then: nothing waits for its result for ever."""
     pool = pools.CensusPool(SETTINGS, 2)
     try:
-        async with aclosing(pool.verdicts(chunks())) as given:
+        async with aclosing(pool.classify(chunks())) as given:
             while not workers():
                 await anext(given)
     finally:
@@ -125,7 +125,7 @@ from flows.nightly.census import CensusPool
 
 async def main():
     pool = CensusPool(SETTINGS, 2)
-    async for _ in pool.verdicts(chunks()):
+    async for _ in pool.classify(chunks()):
         pass
     print("there", flush=True)
     await asyncio.sleep(600)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from flows.nightly.context import previous_due_at
+from flows.nightly.context import compute_previous_due_at
 from flows.nightly.run import NightlyRun
 from monitors.records.incidents import NotifyReason
 from monitors.records.nightly import NightlyReport
@@ -26,10 +26,10 @@ class Clocked(Nights):
     async def graded_at(self, day: int, wrong: timedelta) -> NightlyReport:
         """What the schedule starts on a day, five minutes after two o'clock by the clock."""
         shown = NIGHT + day * DAY + wrong + timedelta(minutes=5)
-        due_at: datetime = previous_due_at(shown, self.settings)
+        due_at: datetime = compute_previous_due_at(shown, self.settings)
         context = self.wired((due_at - NIGHT) // DAY)
         self.testbed.now = shown
-        return await NightlyRun(context).work()
+        return await NightlyRun(context).run()
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ def _killed(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-async def test_scores_that_cannot_be_written_are_told_told_over_and_never_lose_the_night(nights, langsmith, slack):
+async def test_unwritable_scores_alert_and_recover_without_losing_the_run(nights, langsmith, slack):
     langsmith.faults["/feedback"] = [403] * 50
     report = await nights.grade()
     assert report.sampled == 3

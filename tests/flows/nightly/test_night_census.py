@@ -58,7 +58,7 @@ async def test_every_conversation_is_counted_whatever_was_sampled(nights, snapsh
     nights.append(*day(0, 552, 140))
     report = await nights.grade()
     assert report.sampled == 10
-    errors = report.census_of(CensusKind.ERROR_LEAK)
+    errors = report.find_census_rate(CensusKind.ERROR_LEAK)
     assert (errors.found, errors.graded, round(errors.share, 3)) == (140, 552, 0.254)
     assert (f"{errors.first_at:%H:%M}", f"{errors.last_at:%H:%M}") == ("07:26", "09:45")
     assert errors.example_id == "talk-206"
@@ -73,7 +73,7 @@ async def test_what_was_counted_outlives_the_note_and_holds_nothing_personal(nig
     report = await nights.grade()
     nights.testbed.store.load_pending(5)
     assert (await nights.grade()).census == report.census
-    assert report.census_of(CensusKind.DISCLOSURE).found == 3
+    assert report.find_census_rate(CensusKind.DISCLOSURE).found == 3
     assert LEAKED.encode() not in nights.stored_bytes()
 
 

@@ -97,7 +97,7 @@ def _leaks(samples: set[tuple[str, ...]]) -> int:
 def nights_rows(nights: Nights) -> tuple[str, ...]:
     """The ids that the journal holds as drawn."""
     checkpoint = NightlyRun(nights.wired())._checkpoint
-    return tuple(sorted(row.id for row in checkpoint.sample()))
+    return tuple(sorted(row.id for row in checkpoint.load_sample()))
 
 
 def _worker(nights: Nights, dies_at: int | None):

@@ -100,7 +100,7 @@ def judged_at(provider: AnthropicServer, **settings: Any) -> dict[str, Any]:
 
 def results(nights: Nights, run: NightlyRun) -> dict[str, Any]:
     del nights
-    return {one.case.id: one for one in run._checkpoint.results()}
+    return {one.case.id: one for one in run._checkpoint.load_results()}
 
 
 async def test_reports_are_rated_and_the_night_says_how_useful_they_are(
@@ -111,7 +111,7 @@ async def test_reports_are_rated_and_the_night_says_how_useful_they_are(
         *(job(number, GOOD if number < 7 else ASTRAY) for number in range(9)), job(9, {"severity": "TBD"})
     )
     run = NightlyRun(nights.wired())
-    report = await run.work()
+    report = await run.run()
     assert report.reports is not None
     assert (report.reports.reports, report.reports.rated, report.reports.mean) == (10, 9, pytest.approx(32 / 9))
     assert (report.judging.state, report.judging.judged, report.judging.void_groups) == (JudgeState.ON, 9, 0)
@@ -131,7 +131,7 @@ async def test_an_issue_of_the_suite_is_graded_as_its_case(nights: Nights, provi
     calls = [{"name": "search", "arguments": {"q": "lock"}, "duration_ms": 1200}] * 4
     nights.append(job(1, GOOD, issue_url=ISSUE_URL.format(0), steps=calls), job(2, GOOD))
     run = NightlyRun(nights.wired())
-    await run.work()
+    await run.run()
     found = results(nights, run)
     known = found["job-1:1"].assessment
     assert known.failure_kinds == (FailureKind.POOR_TRIAGE, FailureKind.INEFFICIENT)
@@ -164,7 +164,7 @@ async def test_without_a_judge_nothing_is_rated_and_without_known_reports_neithe
     nights.judge = judged_at(provider)
     nights.append(job(90_000, GOOD, completed_at=(NIGHT + timedelta(hours=2)).isoformat()))
     run = NightlyRun(nights.wired(1))
-    later = await run.work()
+    later = await run.run()
     assert later.reports is not None
     assert later.reports.rated == 0
     assert later.judging.why == snapshot(name="why nothing was rated")
@@ -214,7 +214,7 @@ async def test_a_night_reads_production_s_export_with_production_s_key(tmp_path,
             },
             "here",
         )
-        report = await NightlyRun(build_nightly_context(config, "agent", NIGHT)).work()
+        report = await NightlyRun(build_nightly_context(config, "agent", NIGHT)).run()
     assert (report.due_at.hour, report.read, report.sampled) == (2, 14, 10)
     assert report.reports is not None
     assert (report.reports.rated, report.reports.mean) == (10, 4.0)

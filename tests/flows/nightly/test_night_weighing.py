@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from flows.nightly.estimate import NightlyEstimates, drift_after
-from flows.nightly.grading import TrafficGrader, judge_traffic, turn_id
+from flows.nightly.estimate import NightlyEstimates, update_drift
+from flows.nightly.grading import TrafficGrader, judge_traffic, build_turn_id
 from flows.runtime.judge import JudgePlan
 from monitors.domains.pack import load_domain
 from monitors.goldset.load import AskedQuestions
@@ -34,7 +34,7 @@ def conversation(*replies: str) -> Conversation:
 def weighed(*replies: str) -> NightlyEstimates:
     one = conversation(*replies)
     grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.WRONG)
-    said = {"talk": [turn.result.assessment for turn in grader.turns(one, one, "night-1")]}
+    said = {"talk": [turn.result.assessment for turn in grader.grade_turns(one, one, "night-1")]}
     strata = (StratumCount(stratum="all", conversations=10, sampled=1),)
     sampled = [SampledConversation(conversation=one, stratum="all", inclusion_probability=0.1)]
     return NightlyEstimates(strata, sampled, said)
@@ -85,7 +85,7 @@ def severe_of(*replies: str, severity: Severity = Severity.WRONG, gold: tuple[Go
     """Of a night of 1,000 conversations, 30 of which disclose something; each reply is a sampled conversation."""
     grader = grader_of(severity, gold)
     talks = [conversation(reply).model_copy(update={"id": f"t{number}"}) for number, reply in enumerate(replies)]
-    said = {one.id: [turn.result.assessment for turn in grader.turns(one, one, "night-1")] for one in talks}
+    said = {one.id: [turn.result.assessment for turn in grader.grade_turns(one, one, "night-1")] for one in talks}
     strata = (StratumCount(stratum="all", conversations=1_000, sampled=len(talks)),)
     sampled = [SampledConversation(conversation=one, stratum="all", inclusion_probability=0.01) for one in talks]
     return NightlyEstimates(strata, sampled, said, disclosing=(30, 1_000)).severe()
@@ -95,14 +95,14 @@ def severe_of(*replies: str, severity: Severity = Severity.WRONG, gold: tuple[Go
 def test_a_live_reply_says_whether_the_suite_or_a_setting_made_it_so_severe(gold, row):
     """What raised nothing has its severity from somewhere, and people are told from where."""
     talk = conversation("You have 45 days.")
-    [turn] = grader_of(Severity.PAGE, gold).turns(talk, talk, "night-1")
+    [turn] = grader_of(Severity.PAGE, gold).grade_turns(talk, talk, "night-1")
     assert (turn.result.assessment.severity, turn.result.assessment.policy_row) == (3, row)
 
 
 async def test_what_the_judge_adds_leaves_where_the_severity_comes_from():
     """A reply that rules leave open is assessed once more, here with the reason why no judge was asked."""
     talk = conversation("You have 45 days.")
-    [turn] = grader_of(Severity.PAGE).turns(talk, talk, "night-1")
+    [turn] = grader_of(Severity.PAGE).grade_turns(talk, talk, "night-1")
     plan = JudgePlan(family_policy=FamilyPolicy(target="demo"), why_off="no key")
     _, [settled] = await judge_traffic(plan, [turn], (), seed="s", environment={}, nonce=lambda: "n")
     assert len(settled.assessment.grades) > len(turn.result.assessment.grades)
@@ -134,29 +134,29 @@ def test_what_else_rules_call_grave_is_estimated_from_the_sample():
     assert found.rate == 1
 
 
-def test_a_change_that_was_told_a_week_ago_is_the_new_reference():
+def test_a_change_alerted_a_week_ago_is_the_new_reference():
     def counts(failures: int) -> list[GradedStratum]:
         return [GradedStratum(stratum="all", conversations=100, sampled=100, graded=100, failures=failures)]
 
     state, readings = None, []
     for number in range(20):
         night = NIGHT + timedelta(days=number)
-        state, reading = drift_after(state, night, counts(1 if number < 5 else 40), "rules")
+        state, reading = update_drift(state, night, counts(1 if number < 5 else 40), "rules")
         readings.append(reading.drifted)
     assert not any(readings[:5])
     assert any(readings[5:8])
     assert not readings[-1]
 
 
-def test_who_graded_begins_the_test_anew():
+def test_another_grader_restarts_the_drift_test():
     counts = [GradedStratum(stratum="all", conversations=100, sampled=100, graded=100, failures=1)]
-    state, _ = drift_after(None, NIGHT, counts, "rules")
-    state, reading = drift_after(state, NIGHT + timedelta(days=1), counts, "rules+judge")
+    state, _ = update_drift(None, NIGHT, counts, "rules")
+    state, reading = update_drift(state, NIGHT + timedelta(days=1), counts, "rules+judge")
     assert state.graded_by == "rules+judge"
     assert not reading.drifted
 
 
 @pytest.mark.parametrize("name", ["a", "x" * 200, "x" * 159 + "." + "y" * 40])
 def test_ids_of_replies_differ_and_stay_identifiers(name):
-    made = {turn_id(one, number) for one in (name, f"{name}z") for number in range(3)}
+    made = {build_turn_id(one, number) for one in (name, f"{name}z") for number in range(3)}
     assert len(made) == 6

@@ -79,7 +79,7 @@ async def test_what_stopped_a_night_is_over_once_a_later_one_is_graded_and_not_b
     assert ended.thread_ts == about_the_monitor(slack)[0].ts
 
 
-async def test_only_drawn_conversations_keep_their_texts(nights):
+async def test_only_sampled_conversations_keep_their_texts(nights):
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 5})}
     )
@@ -180,7 +180,7 @@ def personal(number: int) -> str:
 
 
 @pytest.mark.parametrize("mode", [PrivacyMode.REDACT, PrivacyMode.PSEUDONYMISE])
-async def test_nothing_personal_is_kept_anywhere_or_sent(nights, slack, mode):
+async def test_no_personal_data_is_stored_or_sent(nights, slack, mode):
     """Every byte of the data folder: journal, warehouse, notes, reports; and what Slack got."""
     nights.settings = nights.settings.model_copy(update={"privacy": mode})
     nights.append(personal(1), "{my mail is asha.verma.1987@gmail.com\n", talk(2, id="asha.verma.1987@gmail.com"))
@@ -196,7 +196,7 @@ async def test_nothing_personal_is_kept_anywhere_or_sent(nights, slack, mode):
         assert secret not in said
 
 
-async def test_without_privacy_the_texts_are_kept_and_the_message_is_masked_all_the_same(nights, slack):
+async def test_without_privacy_texts_are_stored_and_messages_still_redacted(nights, slack):
     nights.settings = nights.settings.model_copy(update={"privacy": PrivacyMode.NONE})
     nights.append(talk(1, LEAK))
     await nights.grade()
@@ -241,7 +241,7 @@ async def test_an_empty_night_alerts_and_recovers_with_the_next(nights, slack, s
     assert format_messages(about_the_monitor(slack)) == snapshot
 
 
-async def test_drift_up_is_told_since_when(nights, slack):
+async def test_an_upward_drift_names_its_start(nights, slack):
     """T6."""
     for number in range(8):
         wrong = number >= 4
@@ -295,7 +295,7 @@ async def test_questions_are_recognised_by_their_wording_and_counted_in_every_co
     assert stable_report(report) == snapshot
 
 
-async def test_one_unusable_item_is_told_in_its_own_night_alone(nights, slack):
+async def test_an_unusable_item_is_reported_in_its_own_night_only(nights, slack):
     """Twelve nights over a log that is never cut: the bad lines of one day are no news of the others."""
     for number in range(12):
         nights.append(talk(number, hours=-24 * number + 2))
@@ -345,7 +345,7 @@ async def test_killed_after_reading_the_note_and_not_the_rows_it_reads_again(nig
     first = NightlyRun(nights.wired())
     monkeypatch.setattr("flows.nightly.checkpoint.NightlyCheckpoint._append", _cut)
     with pytest.raises(SourceUnavailable):
-        await first.work()
+        await first.run()
     monkeypatch.undo()
     nights.append(talk(2))
     report = await nights.grade()
@@ -367,7 +367,7 @@ async def test_the_state_read_back_to_resume_is_the_state_that_the_run_had(night
 
     monkeypatch.setattr(NightlyRun, "_write_back", killed)
     with pytest.raises(SourceUnavailable):
-        await NightlyRun(nights.wired()).work()
+        await NightlyRun(nights.wired()).run()
     (state,) = states
     assert len(state.turns) == 6
     assert state.judged is not None

@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.repeatability.sample import sampled_cases
+from flows.repeatability.sample import sample_cases
 from monitors.records.base import Language, Severity
 from tests.builders import NOON, gold_case
 
@@ -35,7 +35,7 @@ COUNTS = st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
 def test_it_takes_as_many_as_asked_for_each_once(counts, count, seed):
     """All of them, where there are fewer."""
     cases = cases_of(counts)
-    found = sampled_cases(cases, count, {}, Random(seed))
+    found = sample_cases(cases, count, {}, Random(seed))
     assert len({case.id for case in found}) == len(found) == min(count, len(cases))
 
 
@@ -46,7 +46,7 @@ def test_over_the_nights_every_case_has_its_turn_and_the_severe_ones_more_often(
     asked: Counter[str] = Counter()
     last = {}
     for night in range(12):
-        for case in sampled_cases(cases, 24, last, random):
+        for case in sample_cases(cases, 24, last, random):
             asked[case.id] += 1
             last[case.id] = NOON + timedelta(days=night)
     assert set(asked) == {case.id for case in cases}
@@ -58,5 +58,5 @@ def test_over_the_nights_every_case_has_its_turn_and_the_severe_ones_more_often(
 
 def test_every_type_and_language_of_a_severity_is_in_one_night():
     """No group waits for another to be through."""
-    found = sampled_cases(cases_of((0, 0, 30)), 6, {}, Random(3))
+    found = sample_cases(cases_of((0, 0, 30)), 6, {}, Random(3))
     assert len({(case.type, case.language) for case in found}) == 6

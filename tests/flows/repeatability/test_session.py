@@ -8,9 +8,9 @@ import pytest
 from aiohttp import web
 
 from flows.repeatability.context import build_repeatability_context
-from flows.repeatability.format import digest_text, format_repeatability, session_in_one_line
-from flows.repeatability.session import RepeatabilitySession, figures
-from flows.repeatability.targets import measured_targets
+from flows.repeatability.format import format_for_digest, format_repeatability, format_session_briefly
+from flows.repeatability.session import RepeatabilitySession, compute_figures
+from flows.repeatability.targets import list_measured_targets
 from monitors.config.file import load_config
 from monitors.errors import ConfigError
 from monitors.records.grades import CaseOutcome
@@ -63,13 +63,13 @@ def test_answers_that_differ_on_the_same_build_are_flips(tmp_path, snapshot):
     rate = found.figures.rates[0]
     assert (rate.flips, rate.pairs, found.figures.sessions) == (1, 24, 1)
     assert len(found.figures.flipped) == 1
-    again = figures(context)
+    again = compute_figures(context)
     assert (again.rates, again.flipped, again.noise) == (
         found.figures.rates,
         found.figures.flipped,
         found.figures.noise,
     )
-    assert digest_text(again).partition(";")[0] == snapshot, "the rest is simulated with a seed of the run"
+    assert format_for_digest(again).partition(";")[0] == snapshot, "the rest is simulated with a seed of the run"
     assert any("wrong fact stated" in line for line in format_repeatability(again))
 
 
@@ -81,7 +81,7 @@ def test_a_deploy_in_between_voids_the_pairs(tmp_path, snapshot):
     assert found.figures is not None
     assert (found.figures.pairs, found.figures.void_sessions) == (0, 1)
     assert "\n".join(format_repeatability(found.figures)) == snapshot(name="figures")
-    assert "void" in session_in_one_line(found)
+    assert "void" in format_session_briefly(found)
 
 
 def test_a_page_that_names_no_build_is_measured_all_the_same(tmp_path):
@@ -126,15 +126,15 @@ def test_a_target_that_is_not_to_be_asked_twice_is_not(tmp_path, more, said):
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace('driver = "json"', 'driver = "job"'), encoding="utf-8")
     config = load_config(path)
-    assert measured_targets(config, None) == []
+    assert list_measured_targets(config, None) == []
     with pytest.raises(ConfigError, match=said):
-        measured_targets(config, "demo")
+        list_measured_targets(config, "demo")
 
 
 def test_figures_of_nothing_are_no_data(tmp_path, snapshot):
     """Where no case was ever asked twice there are no rates, and nothing is asked for them."""
     with Chat() as chat:
         context = build_repeatability_context(load_config(watched(tmp_path, chat)), "demo")
-        lines = list(format_repeatability(figures(context)))
+        lines = list(format_repeatability(compute_figures(context)))
     assert chat.asked == 0
     assert lines == snapshot

@@ -9,8 +9,8 @@ import uuid
 
 import pytest
 
-from flows.runtime.slack import bot_way, webhook_way
-from flows.server.registration import PREFIX, Change, Expectation, ensure_automations
+from flows.runtime.slack import build_bot_endpoint, build_webhook_endpoint
+from flows.server.registration import AUTOMATION_PREFIX, Change, Expectation, ensure_automations
 from tests.conftest import ROOT
 from tests.servers.slack import TOKEN, SlackServer
 from tests.stable_text import replace_volatile
@@ -33,12 +33,12 @@ async def client(prefect_environment):
     async with PrefectClient(prefect_environment["PREFECT_API_URL"]) as client:
         yield client
         for automation in await client.read_automations():
-            if automation.name.startswith(PREFIX):
+            if automation.name.startswith(AUTOMATION_PREFIX):
                 await client.delete_automation(automation.id)
 
 
 def by_bot(slack: SlackServer):
-    return bot_way(token=TOKEN, api_url=slack.api_url, channel="C0MONITOR")
+    return build_bot_endpoint(token=TOKEN, api_url=slack.api_url, channel="C0MONITOR")
 
 
 async def test_they_are_made_once_and_updated_when_something_changes(client, slack):
@@ -49,18 +49,18 @@ async def test_they_are_made_once_and_updated_when_something_changes(client, sla
     assert set(again.values()) == {Change.UNCHANGED}
 
     later = NIGHTLY.model_copy(update={"within_s": 30 * 3600.0})
-    changed = await ensure_automations(client, webhook_way(slack.webhook_url), expected=[later])
-    assert changed[f"{PREFIX}no run of nightly"] is Change.UPDATED
-    assert len([one for one in await client.read_automations() if one.name.startswith(PREFIX)]) == 4
+    changed = await ensure_automations(client, build_webhook_endpoint(slack.webhook_url), expected=[later])
+    assert changed[f"{AUTOMATION_PREFIX}no run of nightly"] is Change.UPDATED
+    assert len([one for one in await client.read_automations() if one.name.startswith(AUTOMATION_PREFIX)]) == 4
 
 
 async def test_what_a_person_switched_off_stays_off_and_what_is_not_expected_goes(client, slack):
     await ensure_automations(client, by_bot(slack), expected=[NIGHTLY])
-    (crashes,) = await client.read_automations_by_name(f"{PREFIX}a run crashed")
+    (crashes,) = await client.read_automations_by_name(f"{AUTOMATION_PREFIX}a run crashed")
     await client.pause_automation(crashes.id)
     changes = await ensure_automations(client, by_bot(slack), expected=[])
-    assert changes[f"{PREFIX}no run of nightly"] is Change.REMOVED
-    (crashes,) = await client.read_automations_by_name(f"{PREFIX}a run crashed")
+    assert changes[f"{AUTOMATION_PREFIX}no run of nightly"] is Change.REMOVED
+    (crashes,) = await client.read_automations_by_name(f"{AUTOMATION_PREFIX}a run crashed")
     assert not crashes.enabled
 
 
@@ -78,7 +78,7 @@ async def test_the_secrets_are_in_no_automation_and_not_shown_by_the_block(clien
     assert TOKEN not in shown + blocks.text
 
 
-async def test_a_run_that_does_not_come_and_one_whose_process_is_gone_are_told(client, slack):
+async def test_missing_and_crashed_runs_are_alerted(client, slack):
     """The shortest times that Prefect knows. A heartbeat, and nothing after it: marked Crashed, and told."""
     from prefect import flow  # seconds to import
     from prefect.events.schemas.events import Event
@@ -129,7 +129,7 @@ broken(sys.argv[2], return_state=True)
 
 
 @pytest.mark.whole_only
-async def test_a_run_that_could_not_begin_is_told_by_the_server_and_others_that_failed_are_not(
+async def test_only_runs_that_could_not_start_are_alerted_by_the_server(
     client, slack, prefect_environment
 ):
     """What broke while it ran has told it itself; a deploy whose configuration cannot be read told nobody."""
@@ -170,7 +170,7 @@ interrupted()
 
 @pytest.mark.parametrize("ended_by", ["SIGINT", "SIGTERM"])
 @pytest.mark.whole_only
-async def test_a_run_that_a_person_stops_is_said_once_and_as_no_trouble(
+async def test_a_run_cancelled_by_a_user_is_reported_once_and_not_as_a_fault(
     client, slack, prefect_environment, ended_by, snapshot
 ):
     flow = f"interrupted-{uuid.uuid4().hex[:8]}"

@@ -35,7 +35,7 @@ def connect(home, environment, *, configured=None, said=None):
         home,
         environment=environment,
         start_timeout_s=180,
-        say=(said if said is not None else []).append,
+        write_line=(said if said is not None else []).append,
     )
 
 
@@ -66,13 +66,13 @@ def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
         assert (again.port, again.pid != servers[0].pid) == (servers[0].port, True), "it comes back where it was"
     finally:
         assert [prefect_server.stop_server(home) for home in homes] == [True, True]
-    assert prefect_server.running_server(homes[0]) is None
+    assert prefect_server.find_running_server(homes[0]) is None
     assert not prefect_server.stop_server(homes[0])
 
 
 def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tmp_path, monkeypatch, snapshot):
     """A process that another run started as the server, and that never answers."""
-    monkeypatch.setattr(prefect_server, "STILL_EVERY_S", 0.5)
+    monkeypatch.setattr(prefect_server, "PROGRESS_INTERVAL_S", 0.5)
     port = free_port("127.0.0.1", 0)
     pretends = ("-c", "import time; time.sleep(600)", "prefect", "server", "start", "--port", str(port), "")
     said: list[str] = []
@@ -86,7 +86,7 @@ def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tm
         try:
             with pytest.raises(PrefectUnavailable, match=r"did not answer within 1\.2 s"):
                 prefect_server.connect(
-                    None, home, environment={}, start_timeout_s=1.2, say=said.append, stays=False
+                    None, home, environment={}, start_timeout_s=1.2, write_line=said.append, stays=False
                 )
         finally:
             silent.kill()
@@ -100,7 +100,7 @@ def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tm
 
 
 @pytest.mark.whole_only
-def test_whoever_starts_one_is_killed_and_there_is_one_all_the_same(tmp_path):
+def test_a_server_outlives_the_process_that_started_it(tmp_path):
     """As under a supervisor that restarts it; `make soak` does it twenty times."""
     after = kill_while_it_starts(with_tables(tmp_path / "home"), kills=3, seed=18)
     assert max(map(len, after)) == len(after[-1]) == 1, after
@@ -113,13 +113,13 @@ def test_another_folders_server_that_comes_up_on_the_chosen_port_first_is_not_ta
 ):
     """As one whose starter was killed does: nobody holds the choice of a port for it any more."""
     taken = int(prefect_environment["PREFECT_API_URL"].removesuffix("/api").rpartition(":")[2])
-    chosen = prefect_server._free_port
+    chosen = prefect_server._choose_port
     chooses = [taken]
-    monkeypatch.setattr(prefect_server, "_free_port", lambda known: chooses.pop() if chooses else chosen(known))
+    monkeypatch.setattr(prefect_server, "_choose_port", lambda known: chooses.pop() if chooses else chosen(known))
     server = connect(with_tables(tmp_path / "home"), {})
     try:
         assert server.port != taken
-        assert prefect_server.running_server(tmp_path / "home") == server
+        assert prefect_server.find_running_server(tmp_path / "home") == server
     finally:
         assert prefect_server.stop_server(tmp_path / "home")
 
@@ -134,9 +134,9 @@ def test_a_configured_server_that_is_silent_is_an_error_and_no_other_is_started(
 
 def test_a_note_of_a_server_that_is_gone_is_not_believed(tmp_path):
     (tmp_path / "server.json").write_text('{"pid": 1, "port": 9}', encoding="utf-8")
-    assert prefect_server.running_server(tmp_path) is None
+    assert prefect_server.find_running_server(tmp_path) is None
     (tmp_path / "server.json").write_text("torn", encoding="utf-8")
-    assert prefect_server.running_server(tmp_path) is None
+    assert prefect_server.find_running_server(tmp_path) is None
 
 
 def test_another_ones_server_on_the_old_port_is_not_taken_for_ones_own(tmp_path, prefect_environment):
@@ -146,11 +146,11 @@ def test_another_ones_server_on_the_old_port_is_not_taken_for_ones_own(tmp_path,
     for pid in (ended.pid, os.getpid()):  # gone, and given to another process since
         note = f'{{"pid": {pid}, "port": {port}}}'
         (tmp_path / "server.json").write_text(note, encoding="utf-8")
-        assert prefect_server.running_server(tmp_path) is None
+        assert prefect_server.find_running_server(tmp_path) is None
         assert not prefect_server.stop_server(tmp_path)
 
 
-def test_a_home_that_cannot_be_written_is_told(tmp_path):
+def test_an_unwritable_home_is_reported(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(WarehouseUnwritable, match=r"cannot write .*/file: .*a file stands where a folder must be"):
         connect(tmp_path / "file" / "home", {})
@@ -158,7 +158,7 @@ def test_a_home_that_cannot_be_written_is_told(tmp_path):
 
 def test_a_local_server_deletes_runs_that_ended_long_ago(monkeypatch, tmp_path):
     """Prefect keeps them for ever by default; its own reading of what we set counts."""
-    for name, value in prefect_server.settings_for("http://127.0.0.1:1/api", tmp_path).items():
+    for name, value in prefect_server.build_client_settings("http://127.0.0.1:1/api", tmp_path).items():
         monkeypatch.setenv(name, value)
     settings = ServerServicesDBVacuumSettings()
     assert settings.enabled_vacuum_types >= {"events", "flow_runs"}

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from flows.server.schedules import Cron, Every, planned_deployments
+from flows.server.schedules import Cron, Every, plan_deployments
 from monitors.config.file import Config, parse_config
 from monitors.config.sections import DrillSettings, ScheduleSettings
 
@@ -32,7 +32,7 @@ def config(**targets: dict[str, object]) -> Config:
 
 def planned(known: Config, **settings: str):
     return {
-        one.full_name: one for one in planned_deployments(known, WHERE, ScheduleSettings.model_validate(settings))
+        one.full_name: one for one in plan_deployments(known, WHERE, ScheduleSettings.model_validate(settings))
     }
 
 
@@ -102,13 +102,13 @@ def test_one_name_is_planned_once():
     deploys = known.deploys.model_copy(update={"deployment": "verify-deploy/scheduled-verify-bot"})
     names = [
         one.full_name
-        for one in planned_deployments(known.model_copy(update={"deploys": deploys}), WHERE, ScheduleSettings())
+        for one in plan_deployments(known.model_copy(update={"deploys": deploys}), WHERE, ScheduleSettings())
     ]
     assert len(names) == len(set(names))
     assert planned(known)["verify-deploy/scheduled-verify-bot"].when is not None
 
 
-def test_people_are_told_of_daily_work_that_does_not_come_and_not_of_days_off():
+def test_missing_daily_runs_are_alerted_except_on_days_off():
     known = config(bot={"hallucination_log": LOG})
     daily = planned(known)
     assert daily["verify-deploy/scheduled-verify-bot"].late_after_s == 26 * 3600
@@ -133,7 +133,7 @@ NAMES = st.from_regex(r"[a-z][a-z0-9_-]{0,12}", fullmatch=True)
 @given(st.dictionaries(NAMES, EXTRAS, min_size=1, max_size=4))
 def test_of_any_configuration_names_are_unique_and_parameters_are_plain(targets):
     known = config(**targets)
-    plans = planned_deployments(known, WHERE, ScheduleSettings())
+    plans = plan_deployments(known, WHERE, ScheduleSettings())
     assert len({one.name for one in plans}) == len(plans)
     assert sum(isinstance(one.when, Every) for one in plans) <= 2
     for one in plans:

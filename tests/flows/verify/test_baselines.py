@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from flows.verify.run_state import named_baseline
+from flows.verify.run_state import load_named_baseline
 from monitors.errors import ConfigError
 from monitors.records.grades import CaseOutcome
 from monitors.records.runs import CaseResult
-from monitors.reports.results_json import results_json
+from monitors.reports.results_json import format_results_json
 from tests.builders import case_result, gold_case
 from tests.warehouse.sample_rows import run_report
 
@@ -22,7 +22,7 @@ def results(path, run_id):
         assessment=one.assessment.model_copy(update={"run_id": run_id}),
     )
     path.parent.mkdir(parents=True)
-    path.write_text("".join(results_json(run_report(run_id), [one])), encoding="utf-8")
+    path.write_text("".join(format_results_json(run_report(run_id), [one])), encoding="utf-8")
     return path
 
 
@@ -31,23 +31,23 @@ def test_a_file_and_a_run_can_be_named(tmp_path):
     file = results(tmp_path / "artifact" / "results.json", "elsewhere")
     results(runs / "kept" / "results.json", "kept")
     for named, run_id in ((str(file), "elsewhere"), ("kept", "kept")):
-        found = named_baseline(named, runs)
+        found = load_named_baseline(named, runs)
         assert found.report.run_id == run_id
         assert [(one.case_id, one.outcome) for one in found.asked] == [("case-1", CaseOutcome.CORRECT)]
 
 
 def test_none_and_auto_name_no_run(tmp_path):
-    assert named_baseline("none", tmp_path) is None
-    assert named_baseline("auto", tmp_path) is None
+    assert load_named_baseline("none", tmp_path) is None
+    assert load_named_baseline("auto", tmp_path) is None
 
 
 @pytest.mark.parametrize("named", ["nowhere.json", "no-such-run", "../.."])
-def test_what_is_not_there_is_told_with_what_is_accepted(tmp_path, named):
+def test_a_missing_baseline_names_the_accepted_forms(tmp_path, named):
     with pytest.raises(ConfigError, match="accepted: auto"):
-        named_baseline(named, tmp_path)
+        load_named_baseline(named, tmp_path)
 
 
-def test_a_file_that_is_no_result_is_told(tmp_path):
+def test_a_file_that_is_not_a_result_is_rejected(tmp_path):
     (tmp_path / "x.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"x\.json"):
-        named_baseline(str(tmp_path / "x.json"), tmp_path)
+        load_named_baseline(str(tmp_path / "x.json"), tmp_path)

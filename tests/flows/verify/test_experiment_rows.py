@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.verify.experiment_rows import CaseWeights, in_parts, rows_of
+from flows.verify.experiment_rows import CaseWeights, split_into_batches, build_experiment_rows
 from monitors.alerts.redact import redact
 from monitors.gate.assess import assess
 from monitors.gate.settings import Weights
@@ -31,7 +31,7 @@ MANY = st.lists(
 def rows(results: Sequence[CaseResult], whole: RunReport | None = None) -> list[ExperimentRow]:
     """The rows of a run whose cases all have an example, named after them."""
     weights = CaseWeights(whole or report(results), (one.assessment for one in results), Weights())
-    return list(rows_of(results, {one.case.id: f"of {one.case.id}" for one in results}, weights, redact))
+    return list(build_experiment_rows(results, {one.case.id: f"of {one.case.id}" for one in results}, weights, redact))
 
 
 def score(row: ExperimentRow, key: str) -> float | None:
@@ -57,7 +57,7 @@ def test_earned_of_weight_is_the_run_s_weighted_score(planned: list[tuple[Severi
 def test_parts_are_all_rows_in_their_order(count: int, size: int) -> None:
     results = [asked(gold_case(f"case-{number}")) for number in range(count)] or [asked(gold_case())]
     found = rows(results)
-    parts = list(in_parts(iter(found), size))
+    parts = list(split_into_batches(iter(found), size))
     assert [row for part in parts for row in part] == found
     assert all(0 < len(part) <= size for part in parts)
 
@@ -102,4 +102,4 @@ def test_no_personal_data_is_in_any_text_of_a_row() -> None:
 def test_a_case_without_an_example_is_left_out() -> None:
     results = [asked(gold_case("case-1")), asked(gold_case("case-2"))]
     weights = CaseWeights(report(results), (one.assessment for one in results), Weights())
-    assert [row.case_id for row in rows_of(results, {"case-2": "e"}, weights, redact)] == ["case-2"]
+    assert [row.case_id for row in build_experiment_rows(results, {"case-2": "e"}, weights, redact)] == ["case-2"]

@@ -59,7 +59,7 @@ async def test_a_full_group_goes_and_the_rest_waits_for_the_end():
     heard = Heard(Judge())
     async with heard.queue as queue:
         for name in "abcd":
-            queue.put(waiting(name))
+            queue.add(waiting(name))
         await settled()
         assert heard.judge.groups == [["a", "b", "c"]]
     assert heard.judge.groups == [["a", "b", "c"], ["d"]]
@@ -69,10 +69,10 @@ async def test_a_full_group_goes_and_the_rest_waits_for_the_end():
 async def test_a_severe_one_does_not_wait():
     heard = Heard(Judge())
     async with heard.queue as queue:
-        queue.put(waiting("a"))
+        queue.add(waiting("a"))
         await settled()
         assert heard.judge.groups == []
-        queue.put(waiting("b", Severity.PAGE))
+        queue.add(waiting("b", Severity.PAGE))
         await settled()
         assert heard.judge.groups == [["a", "b"]]
 
@@ -82,7 +82,7 @@ async def test_what_comes_while_a_group_is_judged_goes_next():
     heard.judge.open.clear()
     async with heard.queue as queue:
         for name in "abcde":
-            queue.put(waiting(name))
+            queue.add(waiting(name))
             await settled()
         assert heard.judge.groups == [["a", "b"]]
         heard.judge.open.set()
@@ -95,7 +95,7 @@ async def test_a_run_that_is_stopped_does_not_wait_for_its_judge():
 
     async def stopped() -> None:
         async with heard.queue as queue:
-            queue.put(waiting("a"))
+            queue.add(waiting("a"))
             await settled()
             raise TimeoutError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flows.runtime.run import build_run_context
-from flows.verify.judging import UNAVAILABLE
+from flows.verify.judging import JUDGE_UNAVAILABLE
 from monitors.errors import ConfigError
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import Abstained, CaseOutcome, FailureKind, Judged
@@ -96,7 +96,7 @@ def test_a_judge_of_the_target_s_family_or_of_none_refuses_to_start(tmp_path, mo
         build_run_context(configured(tmp_path, CASES, **judge_at(server, model=model)))
 
 
-async def test_what_is_kept_survives_and_is_judged_when_the_run_goes_on(tmp_path):
+async def test_stored_answers_are_judged_when_the_run_resumes(tmp_path):
     """Answers are in the journal before they wait. A resumed run judges what was open and asks nothing else again."""
     with AnthropicServer() as server:
         server.always = "402"
@@ -120,7 +120,7 @@ async def test_a_judge_that_never_answers_is_a_fault_of_the_monitor_and_nothing_
     assert [one.kind for one in judged_run.news] == [IncidentKind.MONITOR_FAULT]
     assert judged_run.news[0].reason == snapshot
     assert KEY not in judged_run.report.model_dump_json() + str(judged_run.news)
-    assert UNAVAILABLE == "JudgeUnavailable"
+    assert JUDGE_UNAVAILABLE == "JudgeUnavailable"
 
 
 async def test_a_severe_failure_that_rests_on_one_judge_pages_marked_unconfirmed(tmp_path):
@@ -153,7 +153,7 @@ async def test_a_missing_citation_is_a_failure_that_no_judge_is_paid_for(tmp_pat
     assert judged_run.of("home").failure_kinds == (FailureKind.MISSING_CITATION,)
 
 
-async def test_each_result_is_told_once_when_it_is_final(tmp_path):
+async def test_each_result_is_delivered_once_when_it_is_final(tmp_path):
     with AnthropicServer() as server:
         judged_run = await run_of(configured(tmp_path, CASES, **judge_at(server)), [MONTHS_RIGHT, *OPEN])
     assert sorted(one.case.id for one in judged_run.heard) == ["home", "months", "teeth"]

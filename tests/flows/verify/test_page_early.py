@@ -62,7 +62,7 @@ def leak(name: str) -> Any:
     return case_result(gold_case(name, severity=Severity.PAGE), LEAK)
 
 
-async def test_the_first_severe_failure_is_told_at_once_and_what_is_mild_is_not(tmp_path, slack):
+async def test_the_first_severe_failure_alerts_at_once_and_mild_ones_do_not(tmp_path, slack):
     run = going(AlertingTestbed(tmp_path, slack))
     async with EarlyAlerts(cast("LiveRun", run), AT) as pages:
         pages.on_result(case_result(gold_case("right", severity=Severity.PAGE)))
@@ -74,7 +74,7 @@ async def test_the_first_severe_failure_is_told_at_once_and_what_is_mild_is_not(
     assert run.faults == []
 
 
-async def test_what_keeps_a_page_from_being_told_is_a_fault_of_the_run(tmp_path, slack):
+async def test_a_failed_early_alert_is_a_fault_of_the_run(tmp_path, slack):
     """The journal's folder is a file: nothing can be decided, and the end of the run says so."""
     testbed = AlertingTestbed(tmp_path, slack)
     run = going(testbed)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from flows.data_folder import open_store_in
-from flows.verify.run_folder import ALIVE_FILE, RunStart, begin, unfinished
-from flows.verify.run_watch import RECENT, RunState, RunWatch
+from flows.verify.run_folder import ALIVE_FILE, RunStart, begin_run, find_unfinished
+from flows.verify.run_watch import LISTED_FOR, RunState, RunWatch
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import CaseOutcome, FailureKind
 from tests.builders import NOON, TARGET
@@ -49,7 +49,7 @@ def add(data, case_id: str, *, failed: FailureKind | None = None, **changes) -> 
 def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
     """Its life is that of the process that holds it; what came back is counted in both states."""
     folder, _ = data
-    with begin(folder / "runs", start()):
+    with begin_run(folder / "runs", start()):
         add(data, "a")
         add(data, "b", failed=FailureKind.WRONG_FACT)
         (run,) = watch_of(data).unfinished(AT)
@@ -72,7 +72,7 @@ def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
 )
 def test_severe_failures_are_those_of_the_app(data, changes, is_severe):
     """What the monitor broke itself is no failure of the application."""
-    with begin(data[0] / "runs", start()):
+    with begin_run(data[0] / "runs", start()):
         add(data, "a", **changes)
         (run,) = watch_of(data).unfinished(AT)
     assert bool(run.severe) is is_severe
@@ -80,7 +80,7 @@ def test_severe_failures_are_those_of_the_app(data, changes, is_severe):
 
 def test_of_a_case_that_was_asked_again_the_later_result_counts(data):
     """As for the warehouse; and a watch that has read the first reads the second."""
-    with begin(data[0] / "runs", start()):
+    with begin_run(data[0] / "runs", start()):
         watch = watch_of(data)
         add(data, "a", failed=FailureKind.WRONG_FACT)
         assert watch.progress(RUN).failed == 1
@@ -91,7 +91,7 @@ def test_of_a_case_that_was_asked_again_the_later_result_counts(data):
 
 def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
     """Between its end and the next copy of the warehouse its own page still knows it."""
-    with begin(data[0] / "runs", start()) as held:
+    with begin_run(data[0] / "runs", start()) as held:
         add(data, "a")
         held.finish()
     watch = watch_of(data)
@@ -101,16 +101,16 @@ def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
 
 def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
     """Nobody goes on with yesterday's; and an id leads nowhere but to a run's folder."""
-    begin(data[0] / "runs", start()).__exit__(None, None, None)
+    begin_run(data[0] / "runs", start()).__exit__(None, None, None)
     (data[0] / "run.json").write_text(start().model_dump_json())
     watch = watch_of(data)
-    assert watch.unfinished(AT + RECENT + timedelta(minutes=1)) == ()
+    assert watch.unfinished(AT + LISTED_FOR + timedelta(minutes=1)) == ()
     assert [watch.progress(name) for name in ("..", "../runs", f"../runs/{RUN}", "nobody")] == [None] * 4
 
 
 def test_a_damaged_segment_hides_no_other(data):
     """The loader reports it; the page goes on."""
-    with begin(data[0] / "runs", start()):
+    with begin_run(data[0] / "runs", start()):
         add(data, "a")
         (segment,) = (data[0] / "journal" / RUN).iterdir()
         segment.write_bytes(segment.read_bytes()[:-9])
@@ -121,7 +121,7 @@ def test_a_damaged_segment_hides_no_other(data):
 def test_who_watches_takes_no_run_from_who_goes_on_with_it(data, monkeypatch):
     """It asks for another lock than runs do; and who wants the run in the middle of the question gets it."""
     runs, asked = data[0] / "runs", []
-    begin(runs, start()).__exit__(None, None, None)
+    begin_run(runs, start()).__exit__(None, None, None)
     plain = fcntl.flock
 
     def noted(file, how: int) -> None:
@@ -134,7 +134,7 @@ def test_who_watches_takes_no_run_from_who_goes_on_with_it(data, monkeypatch):
     assert asked == [ALIVE_FILE]
     with (runs / RUN / ALIVE_FILE).open() as question, ThreadPoolExecutor() as pool:
         fcntl.flock(question, fcntl.LOCK_SH)
-        wanted = pool.submit(unfinished, runs, start("another"))
+        wanted = pool.submit(find_unfinished, runs, start("another"))
         fcntl.flock(question, fcntl.LOCK_UN)
         with wanted.result(60) as found:
             assert found.start.run_id == RUN

@@ -24,7 +24,7 @@ def only(decider: AlertDecider):
     return incident
 
 
-def test_a_first_sighting_opens_and_is_told():
+def test_a_first_observation_opens_an_incident_and_alerts():
     decider = AlertDecider()
     assert decider.decide_reasons(seen()) == (FIRST,)
     assert only(decider).state is IncidentState.OPEN
@@ -39,7 +39,7 @@ def test_f09_a_restart_with_the_same_failures_open_says_nothing():
     assert only(decider).occurrences == 2
 
 
-def test_f10_a_failure_that_came_while_nobody_looked_is_told():
+def test_f10_a_failure_from_a_gap_in_monitoring_is_alerted():
     """However long the monitor was down, what is new when it is back is told once."""
     decider = AlertDecider()
     decider.decide_reasons(seen(), now=NIGHT)
@@ -93,7 +93,7 @@ def test_a_clock_that_came_back_from_far_ahead_does_not_mute():
     assert decider.decide_reasons(seen(2), now=NIGHT + DAY) == (REMINDER,)
 
 
-def test_worse_is_told_at_once_and_severity_never_falls_while_open():
+def test_a_higher_severity_alerts_at_once_and_never_falls_while_open():
     decider = AlertDecider()
     mild = {"severity": Severity.WRONG}
     decider.decide_reasons(seen(**mild))
@@ -119,7 +119,7 @@ def test_an_acknowledged_incident_recovers_in_public():
     assert decider.decide_reasons(now=NIGHT + 2 * HOUR, scope=scope("run-2", "leak-1")) == (RECOVERED,)
 
 
-def test_a_case_that_could_not_be_told_resolves_nothing():
+def test_an_ungraded_case_resolves_nothing():
     decider = AlertDecider()
     decider.decide_reasons(seen())
     assert decider.decide_reasons(now=NIGHT + DAY, scope=scope("run-2", "another-case")) == ()
@@ -153,7 +153,7 @@ def test_the_same_case_failing_in_another_way_is_said_in_the_recovery(snapshot):
     assert reasons[RECOVERED] == snapshot
 
 
-def test_an_outage_mutes_quality_and_what_it_muted_is_told_afterwards():
+def test_an_outage_mutes_quality_alerts_until_it_ends():
     decider = AlertDecider()
     wrong = observation("fact-1", failure=FailureKind.WRONG_FACT)
     assert decider.decide_reasons(outage(), wrong) == (FIRST,)
@@ -174,14 +174,14 @@ def test_an_outage_of_one_target_does_not_mute_another():
     assert decider.decide_reasons(outage(), other) == (FIRST, FIRST)
 
 
-def test_what_was_never_told_recovers_without_a_word():
+def test_an_incident_never_alerted_recovers_without_a_message():
     decider = AlertDecider()
     decider.decide_reasons(outage(), observation("fact-1", failure=FailureKind.WRONG_FACT))
     cleared = scope("run-2", "fact-1", cleared=frozenset({IncidentKind.APP_DOWN}))
     assert decider.decide_reasons(now=NIGHT + 2 * HOUR, scope=cleared) == (RECOVERED,)
 
 
-def test_an_entry_of_the_log_is_told_once_and_closes_without_a_word():
+def test_a_log_entry_alerts_once_and_closes_without_a_message():
     decider = AlertDecider()
     entry = outage(IncidentKind.HALLUCINATION)
     assert decider.decide_reasons(entry) == (FIRST,)

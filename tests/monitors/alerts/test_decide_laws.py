@@ -94,7 +94,7 @@ def test_telling_as_it_goes_says_what_telling_at_the_end_says(history, failed, s
 
 
 @given(histories, failing)
-def test_every_item_is_stored_and_every_new_fault_is_told(history, failed):
+def test_every_item_is_stored_and_every_new_fault_alerted(history, failed):
     decider, _ = played(history)
     known = dict(decider.incidents)
     now = NIGHT + len(history) * DAY

@@ -55,13 +55,13 @@ def entry(at: ObservationContext = AT, **changes: object):
     ],
     ids=["app_down", "deploy_failed", "judge_void", "drift", "monitor_fault", "hallucination"],
 )
-def test_the_same_trouble_has_the_same_fingerprint_in_every_run(make):
+def test_the_same_fault_has_the_same_fingerprint_in_every_run(make):
     one, again = make(AT), make(LATER)
     assert one.fingerprint == again.fingerprint
     assert (one.run_id, again.run_id, one.commit) == ("run-1", "run-2", "c0ffee1")
 
 
-def test_what_tells_troubles_apart():
+def test_different_faults_have_different_fingerprints():
     seen = {
         observe_monitor_fault(AT, fault_name="disk_full", detail="x").fingerprint,
         observe_monitor_fault(AT, fault_name="hung_run", detail="x").fingerprint,
@@ -82,13 +82,13 @@ def test_an_entry_of_the_log_says_what_was_asked_claimed_and_blocked_without_per
     assert "ZX-991" not in seen.model_dump_json()
 
 
-def test_an_entry_with_nothing_but_its_id_is_told_all_the_same(snapshot):
+def test_an_entry_with_only_an_id_is_alerted(snapshot):
     seen = entry(user_text="", blocked_reply="", reasons=[], unsupported_claims=[])
     assert (seen.asked, seen.expected, seen.answered) == (None, None, None)
     assert seen.reason == snapshot
 
 
-def test_the_monitors_own_trouble_is_not_blamed_on_the_app():
+def test_faults_of_the_monitor_are_not_blamed_on_the_app():
     assert observe_monitor_fault(AT, fault_name="x", detail="y").blame is Blame.MONITOR
     assert observe_void_judge(AT, detail="y").blame is Blame.PROVIDER
 

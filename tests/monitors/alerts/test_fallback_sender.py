@@ -51,14 +51,14 @@ async def test_f03_the_first_way_that_takes_it_has_it_and_the_receipt_names_the_
 
 
 @pytest.mark.parametrize("error", [NotifyTransient("500"), NotifyUnsure("reply lost")])
-async def test_f03_trouble_that_passes_is_passed_on(error):
+async def test_f03_a_temporary_fault_is_raised(error):
     second = Scripted()
     with pytest.raises(type(error)):
         await ways(Scripted(error), second).send(alert())
     assert second.took == []
 
 
-async def test_f03_when_every_way_refuses_each_reason_is_told():
+async def test_f03_when_every_path_refuses_each_reason_is_reported():
     with pytest.raises(NotifyRejected, match=r"way 1: archived; way 2: revoked"):
         await ways(Scripted(NotifyRejected("archived")), Scripted(NotifyRejected("revoked"))).send(alert())
 
@@ -78,7 +78,7 @@ def test_outside_its_threads_a_message_is_the_same_otherwise():
         item.model_copy(update={"incident": item.incident.model_copy(update={"thread": "1.1", "channel": "C1"})})
         for item in one.items
     )
-    assert one.model_copy(update={"items": items}).outside_threads() == one
+    assert one.model_copy(update={"items": items}).remove_threads() == one
 
 
 def test_no_way_at_all_is_a_mistake():

@@ -92,7 +92,7 @@ def test_the_next_run_and_another_kind_begin_threads_of_their_own():
     assert (gate.thread, next_run.thread) == (None, None)
 
 
-def test_a_leak_is_not_told_below_a_wrong_number():
+def test_a_leak_is_listed_above_a_wrong_number():
     decider = AlertDecider()
     wrong = observation("case-0", failure=FailureKind.WRONG_FACT)
     decider.record_thread(alert_with_items(decider.decide_alerts(wrong).items), "1.1", "C0ALERTS")

@@ -52,5 +52,5 @@ async def test_f24_a_watchdog_that_refuses_stops_nothing():
     ("graded", "broke", "beat"),
     [(144, False, Beat.PROVED), (0, False, None), (0, True, Beat.FAILED), (9, True, Beat.FAILED)],
 )
-def test_f21_a_run_that_told_nothing_earns_no_heartbeat(graded, broke, beat):
+def test_f21_a_run_without_grades_sends_no_heartbeat(graded, broke, beat):
     assert choose_final_beat(graded=graded, broke=broke) is beat

@@ -34,7 +34,7 @@ def test_f23_a_log_silent_far_beyond_its_norm_is_one_alert_about_the_monitor(sna
     assert alert(seen).kind is IncidentKind.MONITOR_FAULT
 
 
-def test_f23_it_is_told_once_and_reminded_at_the_interval():
+def test_f23_it_alerts_once_and_reminds_at_the_interval():
     decider = AlertDecider()
     reasons = []
     for hours in range(7, 7 + 48):

@@ -24,12 +24,12 @@ def of(*results: CaseResult, **changes: object):
     return build_scope(results, **(values | changes))
 
 
-def test_only_what_was_answered_and_graded_every_time_is_told():
+def test_only_cases_graded_every_time_count_as_graded():
     seen = of(case_result(gold_case("right")), case_result(gold_case("wrong"), WRONG), silent("none"))
     assert (seen.graded, seen.passed) == ({"right", "wrong"}, {"right"})
 
 
-def test_a_case_that_once_gave_no_answer_is_not_told():
+def test_a_case_that_once_gave_no_answer_is_not_graded():
     assert of(case_result(gold_case("flaky")), silent("flaky")).graded == frozenset()
 
 

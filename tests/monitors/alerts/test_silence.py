@@ -35,7 +35,7 @@ def test_f18_a_silence_that_ends_while_it_still_fails_lets_one_alert_out():
     assert decider.decide_reasons(later(1.1), now=NIGHT + 1.1 * DAY) == ()
 
 
-def test_f18_what_was_told_before_the_silence_is_only_reminded_after_it():
+def test_f18_an_alert_from_before_the_silence_is_only_reminded_after_it():
     decider = AlertDecider()
     decider.decide_reasons(observation())
     decider.silences = [silence(ends_at=NIGHT + 3 * DAY)]
@@ -43,7 +43,7 @@ def test_f18_what_was_told_before_the_silence_is_only_reminded_after_it():
     assert decider.decide_reasons(later(3), now=NIGHT + 3 * DAY) == (NotifyReason.REMINDER,)
 
 
-def test_a_regression_under_silence_is_told_as_one_afterwards():
+def test_a_regression_during_a_silence_is_alerted_afterwards():
     decider = AlertDecider()
     decider.decide_reasons(observation())
     decider.decide_reasons(now=NIGHT + 2 * HOUR, scope=scope("run-2", "leak-1"))
@@ -52,7 +52,7 @@ def test_a_regression_under_silence_is_told_as_one_afterwards():
     assert decider.decide_reasons(later(2), now=NIGHT + 2 * DAY) == (NotifyReason.REGRESSED,)
 
 
-def test_worse_under_silence_is_told_afterwards():
+def test_a_higher_severity_during_a_silence_is_alerted_afterwards():
     decider = AlertDecider()
     made = decider.decide_alerts(observation(severity=Severity.WRONG))
     decider.incidents = {i.fingerprint: i.model_copy(update={"thread": "1.0"}) for i in made.changed}

@@ -56,7 +56,7 @@ def test_the_smallest_configuration_is_a_target_with_a_page_and_a_suite(write, t
         ('[targets.bot]\nurl = "ftp://x"\nsuite = "s"', ["targets.bot.url", "'ftp://x'"]),
         ('[targets."../bot"]\nurl = "http://x"\nsuite = "s"', ["targets.../bot"]),
         ("", ["targets", "missing", "the watched applications"]),
-        ("[targets\n", ["not valid TOML", "line 1", "mend that line"]),
+        ("[targets\n", ["not valid TOML", "line 1", "fix that line"]),
         ("# mine\ntargets:\n  bot:\n", ["not valid TOML", "it looks like YAML"]),
         (GOOD + "[gate]\nmin_weighted_score = 98", ["gate.min_weighted_score: 98", "(0.98 for 98 %)"]),
         (GOOD + "[gate]\nmin_weighted_score = nan", ["gate.min_weighted_score"]),

@@ -84,5 +84,5 @@ def test_a_zone_that_is_none_is_refused(zone):
         ScheduleSettings(time_zone=zone)
 
 
-def test_a_zone_is_kept_by_its_name():
+def test_a_time_zone_keeps_its_name():
     assert ScheduleSettings(time_zone="Asia/Kolkata").time_zone == "Asia/Kolkata"

@@ -18,11 +18,11 @@ from deployments.demo.bot import Bot
 from deployments.demo.configuration import SUITE
 from deployments.demo.policies import Policy, PolicyBook, load_policies, load_vocabulary
 from flows.clock import utc_now
-from flows.runtime.probe import browser_of
-from flows.runtime.run import build_run_context, chat_driver
+from flows.runtime.probe import format_browser
+from flows.runtime.run import build_run_context, open_chat_driver
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun
-from flows.verify.snapshot import snapshot_of_run
+from flows.verify.snapshot import build_run_snapshot
 from monitors.config.file import parse_config
 from monitors.gate.assess import assess
 from monitors.gate.evaluate import evaluate
@@ -222,7 +222,7 @@ def recorded_run(folder: Path, variant: Variant, setup: Setup, seed: int) -> Run
     if setup.judge is not None:
         run.judging = Judging(state=JudgeState.ON, lineages=(setup.judge,))
     report = evaluate(run.facts(utc_now()), run.results, run.context.config.gate, suite=run.context.suite.cases)
-    snapshot = snapshot_of_run(run)
+    snapshot = build_run_snapshot(run)
     settings = {name: value for name, value in snapshot.settings.items() if name != "target"}
     snapshot = snapshot.model_copy(update={"settings": settings, **setup.tool})
     if setup.grader_version is not None:
@@ -239,8 +239,8 @@ async def _asked(run: LiveRun) -> None:
         grades = grade_exchange(context.panel, case, result) if isinstance(result, Exchange) else ()
         await asyncio.to_thread(run.save, case, result, assess(case, result, grades))
 
-    async with chat_driver(context) as driver:
-        run.browser = browser_of(driver)
+    async with open_chat_driver(context) as driver:
+        run.browser = format_browser(driver)
         await probe_questions(
             driver,
             [Question(case=case) for case in context.suite.cases],

@@ -56,7 +56,7 @@ def test_an_end_that_is_not_as_it_was_said_to_be_is_the_claim(case, claimed, why
     assert found.probes <= 20
 
 
-def test_builds_that_nobody_can_ask_are_told_together():
+def test_unreachable_builds_are_reported_together():
     """Left-out builds and the next one that answers form one group, which can be certain; none of them is asked."""
     search = BuildSearch(6, 2)
     for build in (2, 3):
@@ -74,7 +74,7 @@ def test_builds_that_nobody_can_ask_are_told_together():
     assert not asked & {2, 3}
 
 
-def test_a_case_that_broke_elsewhere_is_told_from_the_others():
+def test_a_case_broken_by_another_build_is_separated():
     """Three cases break at build 3, one at build 6: build 3 is named, and only the fourth is doubted."""
     search = BuildSearch(8, 4)
     for build in range(8):

@@ -25,7 +25,7 @@ def found(turns, ask, budget=40):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
-def test_a_planted_trigger_is_kept_and_little_else(row):
+def test_a_planted_trigger_remains_and_little_else(row):
     """At most 1.2 times the trigger's words are left after at most 40 probes, and they still fail."""
     assert row.is_met(row.shrunk())
 

@@ -139,12 +139,12 @@ def measured(rows: list[Row]) -> tuple[float, float, list[str]]:
 
 
 @pytest.mark.parametrize("language", ROWS)
-def test_the_rows_that_shaped_the_rules_are_told_apart(language: str) -> None:
+def test_the_rows_that_shaped_the_rules_are_classified(language: str) -> None:
     precision, recall, wrong = measured(ROWS[language])
     assert (precision, recall) == (1.0, 1.0), wrong
 
 
-def test_rows_that_shaped_nothing_are_told_apart_nine_times_of_ten() -> None:
+def test_held_out_rows_are_classified_nine_times_of_ten() -> None:
     precision, recall, wrong = measured([row for rows in HELD_OUT.values() for row in rows])
     assert precision >= 0.9, wrong
     assert recall >= 0.9, wrong

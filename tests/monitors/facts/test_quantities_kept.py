@@ -34,7 +34,7 @@ def test_spelling_and_language_make_no_difference(one, other):
         ("yes", "haan, 5 saal", ("5 saal is added",)),
     ],
 )
-def test_what_changed_is_told_in_its_own_words(one, other, changes):
+def test_changes_are_quoted_as_written(one, other, changes):
     assert differences(one, other) == changes
 
 

@@ -137,7 +137,7 @@ def test_a_baseline_under_other_weights_is_weighed_under_todays():
     assert comparison.weighted_before == comparison.weighted_now == pytest.approx(872 / 880)
 
 
-def test_only_cases_told_in_both_runs_are_shared():
+def test_only_cases_graded_in_both_runs_are_compared():
     cases = benign(30)
     before = baseline(run_of(cases[:20], ()), LAX)
     assert report(run_of(cases[10:], ()), LAX, before).comparison.shared == 10

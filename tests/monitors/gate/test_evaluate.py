@@ -135,7 +135,7 @@ def test_what_the_app_left_unanswered_earns_nothing_but_is_no_veto():
     assert run_report.verdict is Verdict.FAIL
 
 
-def test_a_low_score_that_the_untold_could_lift_is_inconclusive_not_fail():
+def test_a_low_score_that_ungraded_cases_could_lift_is_inconclusive():
     cases = [gold_case(f"u-{n}", severity=Severity.PAGE) for n in range(40)]
     ungraded = [
         CaseResult(
@@ -200,7 +200,7 @@ def test_an_error_shown_as_an_answer_is_no_wrong_answer():
     assert error_assessment.factual_match == "ungraded"
 
 
-def test_a_safety_check_that_abstains_leaves_the_case_untold():
+def test_a_safety_check_that_abstains_leaves_the_case_ungraded():
     case = gold_case()
     verdicts = (
         judged(Aspect.FACTUAL_MATCH),

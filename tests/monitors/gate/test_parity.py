@@ -54,7 +54,7 @@ def test_each_language_has_its_own_gap():
     assert (hinglish.language, hinglish.met, hinglish.gap) == (HINGLISH, Finding.NO, 1.0)
 
 
-def test_what_could_not_be_told_is_left_out_and_said():
+def test_ungraded_pairs_are_left_out_and_reported():
     run = pairs(10, Finding.YES, Finding.YES) + pairs(4, Finding.UNGRADED, Finding.NO, start=10)
     (gap,) = compute_parity_gaps(run, max_gap=0.05)
     assert (gap.pairs, gap.left_out, gap.gap) == (10, 4, 0.0)

@@ -56,7 +56,7 @@ def test_an_upper_limit_of_failures_is_stated(lost, failing_at_most, snapshot):
     assert format_failure_limit(sight) == snapshot
 
 
-def test_nothing_told_is_said_so():
+def test_a_run_without_grades_says_so():
     seen = sight_of(report(batch(Severity.ANNOYING, 5, 0)), Severity.ANNOYING)
     nothing = seen.model_copy(update={"cases": 0, "pairs": 0, "smallest_drop": None})
     assert format_failure_limit(nothing) == "none was graded"

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from monitors.errors import NotifyRejected, NotifyTransient, NotifyUnsure
-from monitors.github.api import Comment, GitHubRecord, commenting, github_api
+from monitors.github.api import Comment, GitHubRecord, build_comment_purpose, open_github_api
 from tests.monitors.github.waits import Waits
 from tests.servers.github import (
     PERSON_TOKEN,
@@ -21,7 +21,7 @@ from tests.servers.github import (
 )
 
 PATH = f"/repos/{REPOSITORY}/issues/{PULL}/comments"
-PURPOSE = commenting(f"{REPOSITORY}#{PULL}")
+PURPOSE = build_comment_purpose(f"{REPOSITORY}#{PULL}")
 LIST = TypeAdapter(list[Comment])
 ONE = TypeAdapter(Comment)
 
@@ -33,13 +33,13 @@ def github():
 
 
 async def listed(github, waits, token=WORKFLOW_TOKEN):
-    async with github_api(github.url, token, waits.patience) as api:
+    async with open_github_api(github.url, token, waits.patience) as api:
         return await api.read_all(PATH, LIST, PURPOSE)
 
 
 async def made(github, waits, token=WORKFLOW_TOKEN):
-    async with github_api(github.url, token, waits.patience) as api:
-        return await api.write("POST", PATH, {"body": "hello"}, ONE, PURPOSE, twice=False)
+    async with open_github_api(github.url, token, waits.patience) as api:
+        return await api.write("POST", PATH, {"body": "hello"}, ONE, PURPOSE, is_repeatable=False)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 6])
@@ -84,7 +84,7 @@ async def test_a_limit_without_end_ends(github):
 
 
 @pytest.mark.parametrize("fault", [broken(502), broken(500), cut_off], ids=["502", "500", "cut off"])
-async def test_trouble_is_asked_again_with_longer_pauses(github, fault):
+async def test_faults_are_retried_with_longer_pauses(github, fault):
     github.says("here")
     github.wrong.faults = [fault, fault]
     waits = Waits()
@@ -92,7 +92,7 @@ async def test_trouble_is_asked_again_with_longer_pauses(github, fault):
     assert waits.slept == [1.0, 2.0]
 
 
-async def test_trouble_without_end_is_told_as_github_s(github):
+async def test_a_permanent_fault_is_blamed_on_github(github):
     github.wrong.faults = [broken(503)] * 10
     with pytest.raises(NotifyTransient, match=r"in trouble \(HTTP 503\)"):
         await listed(github, Waits())
@@ -126,19 +126,19 @@ async def test_a_refusal_names_what_to_do_and_is_not_asked_again(github, token, 
 
 
 async def test_what_is_not_there_names_the_permission_too(github):
-    async with github_api(github.url, WORKFLOW_TOKEN, Waits().patience) as api:
+    async with open_github_api(github.url, WORKFLOW_TOKEN, Waits().patience) as api:
         with pytest.raises(NotifyRejected, match="pull-requests: write"):
             await api.read_all(f"/repos/{REPOSITORY}/issues/13/comments", LIST, PURPOSE)
 
 
-async def test_an_address_that_is_not_github_s_is_told(github):
+async def test_an_address_other_than_github_is_reported(github):
     github.wrong.faults = [broken(200)]
     with pytest.raises(NotifyRejected, match="GITHUB_API_URL"):
         await listed(github, Waits())
 
 
-async def test_nobody_there_is_told():
-    async with github_api("http://127.0.0.1:9", WORKFLOW_TOKEN, Waits().patience) as api:
+async def test_an_unreachable_server_is_reported():
+    async with open_github_api("http://127.0.0.1:9", WORKFLOW_TOKEN, Waits().patience) as api:
         with pytest.raises(NotifyTransient, match="does not answer"):
             await api.read("/user", TypeAdapter(GitHubRecord), PURPOSE)
 

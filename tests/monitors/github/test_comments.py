@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from monitors.errors import NotifyRejected, NotifyTransient
-from monitors.github.api import github_api
-from monitors.github.pull_requests import CommentStatus, PullComment, body_of, mark_of, post_comment
+from monitors.github.api import open_github_api
+from monitors.github.pull_requests import CommentStatus, PullComment, format_body, format_target_mark, post_comment
 from monitors.records.targets import PullRequest
 from tests.monitors.github.waits import Waits
 from tests.servers.github import (
@@ -41,7 +41,7 @@ def github():
 
 
 async def post(github, comment, token=WORKFLOW_TOKEN):
-    async with github_api(github.url, token, Waits().patience) as api:
+    async with open_github_api(github.url, token, Waits().patience) as api:
         return await post_comment(api, PULL_REQUEST, comment)
 
 
@@ -70,7 +70,7 @@ async def test_each_target_has_a_comment_of_its_own(github):
 @pytest.mark.parametrize("token", [WORKFLOW_TOKEN, PERSON_TOKEN])
 async def test_a_stranger_who_copies_the_mark_gets_nothing(github, user, token):
     """Neither is his comment touched, nor does it keep ours from being made."""
-    theirs = github.says(body_of(said("All is well, merge it")))
+    theirs = github.says(format_body(said("All is well, merge it")))
     theirs.user = user
     assert (await post(github, said("FAIL"), token)).done is CommentStatus.MADE
     assert theirs.edits == 0
@@ -78,16 +78,16 @@ async def test_a_stranger_who_copies_the_mark_gets_nothing(github, user, token):
 
 
 async def test_a_bot_that_quotes_the_mark_is_not_us(github):
-    github.says(f"> {body_of(said())}", OTHER_BOT)
+    github.says(f"> {format_body(said())}", OTHER_BOT)
     assert (await post(github, said())).done is CommentStatus.MADE
 
 
 async def test_who_may_ask_who_he_is_takes_no_other_s_comment(github):
-    github.says(body_of(said()), OTHER_BOT)
+    github.says(format_body(said()), OTHER_BOT)
     assert (await post(github, said(), PERSON_TOKEN)).done is CommentStatus.MADE
 
 
-async def test_a_comment_that_is_deleted_meanwhile_is_made_anew(github):
+async def test_a_deleted_comment_is_created_again(github):
     await post(github, said("FAIL"))
 
     def delete(asked):
@@ -96,7 +96,7 @@ async def test_a_comment_that_is_deleted_meanwhile_is_made_anew(github):
 
     github.wrong.before_answering = delete
     assert (await post(github, said("PASS"))).done is CommentStatus.MADE
-    assert [one.body for one in github.comments] == [body_of(said("PASS"))]
+    assert [one.body for one in github.comments] == [format_body(said("PASS"))]
 
 
 async def test_one_that_is_deleted_again_and_again_is_given_up(github):
@@ -106,7 +106,7 @@ async def test_one_that_is_deleted_again_and_again_is_given_up(github):
         if asked.method == "PATCH":
             github.comments.clear()
         elif asked.method == "GET" and not github.comments:
-            github.says(body_of(said()), BOT)
+            github.says(format_body(said()), BOT)
 
     github.wrong.before_answering = instead
     with pytest.raises(NotifyTransient, match="deleted again and again"):
@@ -136,7 +136,7 @@ async def test_a_comment_made_between_our_looking_and_our_making_is_the_one_that
 
     def rival(asked):
         if asked.method == "POST" and not seen:
-            seen.append(github.says(body_of(said("rival", run="20260301T110000Z-demo-aa")), BOT))
+            seen.append(github.says(format_body(said("rival", run="20260301T110000Z-demo-aa")), BOT))
 
     github.wrong.before_answering = rival
     await post(github, said("ours"))
@@ -150,7 +150,7 @@ async def test_a_newer_run_s_comment_made_meanwhile_is_the_only_one_that_stays(g
 
     def rival(asked):
         if asked.method == "POST" and not seen:
-            seen.append(github.says(body_of(said("newer", run="20260301T130000Z-demo-aa")), BOT))
+            seen.append(github.says(format_body(said("newer", run="20260301T130000Z-demo-aa")), BOT))
 
     github.wrong.before_answering = rival
     assert (await post(github, said("ours"))).done is CommentStatus.NEWER
@@ -159,8 +159,8 @@ async def test_a_newer_run_s_comment_made_meanwhile_is_the_only_one_that_stays(g
 
 
 async def test_two_of_ours_become_one(github):
-    first = github.says(body_of(said("old")), BOT)
-    github.says(body_of(said("older")), BOT)
+    first = github.says(format_body(said("old")), BOT)
+    github.says(format_body(said("older")), BOT)
     await post(github, said("new", run="20260302T120000Z-demo-aa"))
     assert github.comments == [first]
     assert first.body.endswith("new")
@@ -183,7 +183,7 @@ async def test_a_limit_on_the_way_is_waited_out(github):
     assert (await post(github, said())).done is CommentStatus.MADE
 
 
-async def test_a_token_that_only_reads_is_told_the_permission(github):
+async def test_a_read_only_token_names_the_missing_permission(github):
     with pytest.raises(NotifyRejected, match="pull-requests: write"):
         await post(github, said(), READING_TOKEN)
     assert github.comments == []
@@ -191,11 +191,11 @@ async def test_a_token_that_only_reads_is_told_the_permission(github):
 
 @pytest.mark.parametrize("target", ["demo", "a--b", "a-.-b", "x-", "a@b:c+d"])
 def test_a_mark_is_one_html_comment_and_each_target_s_own(target):
-    mark = mark_of(target)
+    mark = format_target_mark(target)
     assert mark.startswith("<!-- ")
     assert "--" not in mark.removeprefix("<!--").removesuffix("-->")
 
 
 def test_no_two_targets_share_a_mark():
     names = ["a--b", "a-.-b", "a-b", "a---b", "a-", "a"]
-    assert len({mark_of(name) for name in names}) == len(names)
+    assert len({format_target_mark(name) for name in names}) == len(names)

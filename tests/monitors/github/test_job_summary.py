@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitors.errors import NotifyRejected
-from monitors.github.actions import CUT, MOST_BYTES, add_summary
+from monitors.github.actions import CUT_NOTE, MAX_SUMMARY_BYTES, add_summary
 
 
 def test_it_is_added_to_what_is_there(tmp_path):
@@ -15,20 +15,20 @@ def test_it_is_added_to_what_is_there(tmp_path):
     assert file.read_text(encoding="utf-8") == "before\n# PASS\n"
 
 
-@pytest.mark.parametrize("there", [0, 1000, MOST_BYTES - 10, MOST_BYTES])
+@pytest.mark.parametrize("there", [0, 1000, MAX_SUMMARY_BYTES - 10, MAX_SUMMARY_BYTES])
 def test_one_too_large_is_cut_at_a_line(tmp_path, there):
     file = tmp_path / "summary.md"
     file.write_bytes(b"x" * there)
     add_summary(file, "हिन्दी line\n" * 100_000)
     raw = file.read_bytes()
-    assert len(raw) <= MOST_BYTES
+    assert len(raw) <= MAX_SUMMARY_BYTES
     added = raw[there:].decode()
     if added:
-        assert added.endswith(CUT)
-        assert set(added.removesuffix(CUT).split("\n")) <= {"हिन्दी line", ""}
-    assert bool(added) is (there < MOST_BYTES - 1000)
+        assert added.endswith(CUT_NOTE)
+        assert set(added.removesuffix(CUT_NOTE).split("\n")) <= {"हिन्दी line", ""}
+    assert bool(added) is (there < MAX_SUMMARY_BYTES - 1000)
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path):
+def test_an_unwritable_file_is_reported(tmp_path):
     with pytest.raises(NotifyRejected, match="summary"):
         add_summary(tmp_path / "missing" / "summary.md", "text")

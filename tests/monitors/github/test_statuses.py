@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from monitors.errors import NotifyRejected
-from monitors.github.api import github_api
+from monitors.github.api import open_github_api
 from monitors.github.pull_requests import CommitStatus, State, is_git_commit, set_status
 from tests.monitors.github.waits import Waits
 from tests.servers.github import HEAD, READING_TOKEN, REPOSITORY, WORKFLOW_TOKEN, GitHub
@@ -24,7 +24,7 @@ def github():
 
 
 async def say(github, one, token=WORKFLOW_TOKEN):
-    async with github_api(github.url, token, Waits().patience) as api:
+    async with open_github_api(github.url, token, Waits().patience) as api:
         await set_status(api, one)
 
 
@@ -44,12 +44,12 @@ async def test_a_link_is_there_when_there_is_one(github):
     ]
 
 
-async def test_a_token_that_only_reads_is_told_the_permission(github):
+async def test_a_read_only_token_names_the_missing_permission(github):
     with pytest.raises(NotifyRejected, match="statuses: write"):
         await say(github, status(), READING_TOKEN)
 
 
-async def test_a_commit_of_another_repository_is_told(github):
+async def test_a_commit_of_another_repository_is_reported(github):
     with pytest.raises(NotifyRejected, match="is the commit in that repository"):
         await say(github, status(commit="abc1234"))
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from monitors.errors import ConfigError
-from monitors.github.actions import is_actions, is_ci, job_of
+from monitors.github.actions import is_actions, is_ci, parse_job
 from monitors.records.targets import PullRequest
 from tests.servers.github import HEAD, REPOSITORY
 
@@ -17,7 +17,7 @@ MERGE = "f" * 40
 def job(tmp_path, event=None, **variables):
     path = tmp_path / "event.json"
     path.write_text(event if isinstance(event, str) else json.dumps(event or {}), encoding="utf-8")
-    return job_of(
+    return parse_job(
         {
             "GITHUB_REPOSITORY": REPOSITORY,
             "GITHUB_SHA": MERGE,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.github.actions import Annotation, Level, command_of, commands_of, switch_off, switch_on
+from monitors.github.actions import Annotation, Level, format_command, format_commands, format_stop_commands, format_resume_commands
 
 COMMAND = re.compile(r"::(?P<name>[^ ]+) (?P<values>.*?)::(?P<text>.*)", re.DOTALL)
 
@@ -34,7 +34,7 @@ texts = st.text(alphabet=st.sampled_from("ab%:,=\r\n 0A25D\u2028é"), max_size=4
 
 @given(title=texts, text=texts, file=st.none() | texts.filter(bool), line=st.none() | st.integers(1, 10**6))
 def test_whatever_it_holds_it_is_one_line_and_reads_back(title, text, file, line):
-    command = command_of(Annotation(level=Level.ERROR, title=title, text=text, file=file, line=line))
+    command = format_command(Annotation(level=Level.ERROR, title=title, text=text, file=file, line=line))
     assert "\n" not in command
     assert "\r" not in command
     name, values, said = read(command)
@@ -47,7 +47,7 @@ def test_whatever_it_holds_it_is_one_line_and_reads_back(title, text, file, line
 @pytest.mark.parametrize(("count", "lines"), [(0, 0), (9, 9), (10, 10), (11, 10), (500, 10)])
 def test_more_than_ten_of_a_level_are_counted_and_not_dropped(count, lines):
     notes = [Annotation(level=Level.ERROR, title=f"{n}", text="x") for n in range(count)]
-    said = list(commands_of([*notes, Annotation(level=Level.NOTICE, title="n", text="y")]))
+    said = list(format_commands([*notes, Annotation(level=Level.NOTICE, title="n", text="y")]))
     errors = [line for line in said if line.startswith("::error ")]
     assert len(errors) == lines
     assert len(said) == lines + 1
@@ -56,4 +56,4 @@ def test_more_than_ten_of_a_level_are_counted_and_not_dropped(count, lines):
 
 
 def test_commands_are_off_between_two_lines_with_one_nonce():
-    assert (switch_off("n0nce"), switch_on("n0nce")) == ("::stop-commands::n0nce", "::n0nce::")
+    assert (format_stop_commands("n0nce"), format_resume_commands("n0nce")) == ("::stop-commands::n0nce", "::n0nce::")

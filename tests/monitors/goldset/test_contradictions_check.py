@@ -68,7 +68,7 @@ def test_two_refusals_of_one_question_do_not_contradict():
     assert lines(silent | {"gold": "not stated"}, silent | {"gold": "It is not in the documents"}) == []
 
 
-def test_many_golds_for_one_question_are_told_by_a_few_pairs():
+def test_many_golds_for_one_question_are_reported_as_a_few_pairs():
     """One mistake is one mistake, not forty-five lines."""
     rows = [{"gold": f"{months} months"} for months in range(10, 20)]
     assert len(lines(*rows)) <= 6

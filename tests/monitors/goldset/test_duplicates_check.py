@@ -12,7 +12,7 @@ def lines_found(*rows):
     return [[place.line for place in one.places] for one in check_duplicates(numbered_of(*rows).cases)]
 
 
-def test_the_same_question_with_the_same_gold_must_be_mended():
+def test_the_same_question_with_the_same_gold_is_an_error():
     """Typing apart, it is one case that would weigh double."""
     first = {"question": "What is the free-look period?"}
     second = {"question": "what is  the free-look period"}
@@ -21,7 +21,7 @@ def test_the_same_question_with_the_same_gold_must_be_mended():
     assert found.weight is Weight.MUST
 
 
-def test_an_id_given_twice_is_told():
+def test_a_duplicate_id_is_reported():
     """Such a suite does not load."""
     rows = ({"id": "x", "question": "Is dental covered?"}, {"id": "x", "question": "What is the co-pay?"})
     assert lines_found(*rows) == [[1, 2]]
@@ -61,7 +61,7 @@ def test_different_questions_are_left_alone(one, other):
     assert lines_found(one, other) == []
 
 
-def test_a_case_without_severity_is_told_apart_from_a_broken_line(snapshot):
+def test_a_case_without_severity_differs_from_a_broken_line(snapshot):
     """Each bad line has its own finding, in the loader's words."""
     missing, broken = check_bad_lines(numbered_of({"severity": None}, {"language": "klingon"}))
     assert missing.check == "severity"

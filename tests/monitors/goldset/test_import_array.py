@@ -52,7 +52,7 @@ def test_the_caller_says_how_severe_each_row_is(tmp_path: Path):
     assert [case.severity for case in cases] == [Severity.WRONG, Severity.PAGE]
 
 
-def test_an_id_that_comes_again_gets_a_suffix_and_is_told(tmp_path: Path):
+def test_a_repeated_id_gets_a_suffix_and_is_reported(tmp_path: Path):
     rows = [{**ROW, "id": given} for given in ("a", "a", "a::2", "a", "b")]
     imported = import_gold_array(write(tmp_path, rows), severity_for=refusals_page, name="other")
     assert [case.id for case in imported.suite.cases] == ["a", "a::2", "a::2::2", "a::3", "b"]

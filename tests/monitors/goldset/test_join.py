@@ -71,14 +71,14 @@ def test_four_processes_at_once_lose_nothing(tmp_path):
     add_drafts(drafts, [gold_draft(number) for number in range(40)])
     program = f"""
 from pathlib import Path
-from monitors.goldset.drafts import decide, read_drafts
-from monitors.goldset.versions import join
+from monitors.goldset.drafts import read_drafts, store_decision
+from monitors.goldset.versions import append_case
 from tests.monitors.goldset.test_join import REVIEWED; from tests.builders import NOON
 import sys
 for draft in read_drafts(Path({str(drafts)!r}))[int(sys.argv[1])::4]:
     case = draft.case.model_copy(update={{"provenance": REVIEWED}})
-    join(Path({str(suite)!r}), case)
-    decide(Path({str(drafts)!r}), draft.model_copy(
+    append_case(Path({str(suite)!r}), case)
+    store_decision(Path({str(drafts)!r}), draft.model_copy(
         update={{"case": case, "state": "accepted", "reviewed_by": "asha", "reviewed_at": NOON}}))
 """
     running = [

@@ -106,12 +106,12 @@ def test_a_duplicate_id_names_both_lines():
         parse_suite_lines([line(), line(id="other"), line()], name="demo")
 
 
-def test_a_duplicate_id_is_told_beside_what_else_is_wrong_with_its_line():
+def test_a_duplicate_id_is_reported_with_other_errors_of_its_line():
     with pytest.raises(GoldSetError, match=r"line 2: .*severity.*; also: id .* stands in line 1"):
         parse_suite_lines([line(), line(severity=9)], name="demo")
 
 
-def test_all_bad_lines_are_told_at_once_up_to_a_screenful(snapshot):
+def test_bad_lines_are_reported_together_up_to_a_screenful(snapshot):
     lines = [line(id=f"case-{number}", severity=number) for number in range(1, 31)]
     with pytest.raises(GoldSetError) as caught:
         parse_suite_lines(lines, name="demo", source="demo.jsonl")

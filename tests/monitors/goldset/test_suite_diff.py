@@ -17,7 +17,7 @@ CASES = st.dictionaries(
 ).map(lambda rows: [case_of(id=name, severity=level, gold=gold) for name, (level, gold) in rows.items()])
 
 
-def test_a_changed_key_is_told_from_what_to_what(snapshot):
+def test_a_changed_key_shows_old_and_new_value(snapshot):
     """Severity comes first, within a case and among cases."""
     old = [case_of(id="a"), case_of(id="b"), case_of(id="c")]
     new = [
@@ -28,7 +28,7 @@ def test_a_changed_key_is_told_from_what_to_what(snapshot):
     assert describe_diff(compare_suites(old, new), max_cases=10) == snapshot
 
 
-def test_provenance_is_told_key_by_key():
+def test_provenance_changes_are_listed_by_key():
     """A moved clause is a change that a person checks."""
     moved = case_of(provenance={"pipeline": "template", "field": "ped_waiting", "document": "Suraksha Gold v2"})
     (change,) = compare_suites([case_of()], [moved]).changed
@@ -36,7 +36,7 @@ def test_provenance_is_told_key_by_key():
     assert (key.key, key.after) == ("provenance.document", '"Suraksha Gold v2"')
 
 
-def test_added_and_removed_cases_are_told_worst_first(snapshot):
+def test_added_and_removed_cases_are_listed_worst_first(snapshot):
     """A severity-3 case that is gone should not hide on the second page."""
     old = [case_of(id="mild", severity=1), case_of(id="severe", severity=3), case_of(id="stays")]
     lines = describe_diff(

@@ -54,7 +54,7 @@ def test_what_is_seen_in_a_conversation(turns, kinds):
     assert PANEL.census(talk(*turns)).found.keys() == kinds
 
 
-def test_of_what_is_not_there_nothing_is_told():
+def test_missing_fields_are_not_graded():
     assert PANEL.census(talk((ASKED, ""))).graded == {N}
     assert PANEL.census(talk(("Hi", FINE))).graded == {D, E, N, R}
     assert PANEL.census(talk((ASKED, FINE))).graded == set(CensusKind)
@@ -73,7 +73,7 @@ def test_the_census_finds_what_the_graders_find(turns):
     """One rule, one verdict: a disclosure that a drawn conversation fails for is one that was counted."""
     conversation = talk(*turns)
     found = {kind.failure_kind for kind in PANEL.census(conversation).found} - {None}
-    graded = TrafficGrader(PANEL, severity=Severity.WRONG).turns(conversation, conversation, "r")
+    graded = TrafficGrader(PANEL, severity=Severity.WRONG).grade_turns(conversation, conversation, "r")
     grades = [grade for turn in graded for grade in turn.result.assessment.grades if isinstance(grade, Judged)]
     comparable = {kind.failure_kind for kind in CensusKind} - {None}
     assert found == {grade.failure_kind for grade in grades} & comparable

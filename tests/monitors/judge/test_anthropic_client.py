@@ -105,7 +105,7 @@ async def test_a_provider_that_does_not_answer_has_a_deadline():
                 await judge.verdict(ask().prompt)
 
 
-async def test_a_wrong_key_is_told_without_the_key():
+async def test_a_wrong_key_is_reported_without_the_key():
     with AnthropicServer() as server:
         async with judge_at(server, api_key="sk-ant-another-key") as judge:
             with pytest.raises(JudgeMisconfigured) as caught:
@@ -117,7 +117,7 @@ async def test_a_wrong_key_is_told_without_the_key():
     ("fault", "stop"),
     [("refusal", Stop.REFUSED), ("truncated", Stop.CUT), ("empty", Stop.DONE), ("thinking", Stop.DONE)],
 )
-async def test_how_it_stopped_is_kept_with_what_it_cost(fault, stop):
+async def test_the_stop_reason_and_cost_are_stored(fault, stop):
     with AnthropicServer() as server:
         server.misbehave(fault)
         async with judge_at(server) as judge:
@@ -126,7 +126,7 @@ async def test_how_it_stopped_is_kept_with_what_it_cost(fault, stop):
     assert reply.usage.input_tokens > 0
 
 
-async def test_the_model_that_answered_is_told_and_not_the_one_asked():
+async def test_the_model_that_answered_is_recorded():
     with AnthropicServer() as server:
         server.misbehave("wrong_model:claude-haiku-5-5")
         async with judge_at(server) as judge:

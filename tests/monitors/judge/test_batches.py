@@ -54,7 +54,7 @@ async def test_every_prompt_gets_its_own_reply_whatever_the_order():
     assert clock.now_s == 10
 
 
-async def test_what_errored_or_expired_is_missing_and_told(snapshot):
+async def test_failed_and_expired_requests_are_missing_and_reported(snapshot):
     with AnthropicServer() as server:
         server.batch_faults = {"first": "errored", "last": "expired"}
         brought, _ = await fetched(server)
@@ -88,7 +88,7 @@ async def test_a_look_that_fails_is_looked_again():
     assert len(brought.replies) == 4
 
 
-async def test_whoever_stops_waiting_cancels():
+async def test_a_batch_is_cancelled_when_waiting_ends():
     with AnthropicServer() as server:
         server.batch_looks = -1
         async with judge_at(server) as model:

@@ -49,7 +49,7 @@ def test_figures_are_those_of_the_statistics_for_an_even_sample():
     assert "28.6 %" in found.lines[3]
 
 
-def test_answers_that_were_likelier_to_be_drawn_weigh_less():
+def test_answers_likelier_to_be_sampled_weigh_less():
     uneven = reviews(right_right=20, passed_wrong=2) + [
         each.model_copy(update={"inclusion_probability": 1.0}) for each in reviews(failed_wrong=8, failed_right=1)
     ]
@@ -64,7 +64,7 @@ def test_without_reviews_it_says_so_and_reckons_nothing():
     assert "lookout review" in found.lines[1]
 
 
-def test_few_reviews_are_called_few_and_what_cannot_be_told_is_said(snapshot):
+def test_few_reviews_and_unknown_figures_are_stated(snapshot):
     (found,) = calibrate(reviews(right_right=5), ANSWERS)
     assert (found.both_graded, found.false_pass_rate, found.corrected_pass_rate) == (5, None, None)
     assert found.lines == snapshot

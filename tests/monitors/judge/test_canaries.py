@@ -146,7 +146,7 @@ def test_f49_the_alert_is_about_the_judge_with_its_figures_and_without_any_answe
     assert not any(canary.answer in text for canary in canaries)
 
 
-def test_a_miss_can_be_tolerated_where_somebody_says_so():
+def test_a_missed_canary_can_be_tolerated_by_a_setting():
     canaries = make_canaries(CASES, count=6, seed="s")
     one_missed = next(canary.id for canary in canaries if canary.right)
     passed = answers_of(canaries, sound) | {one_missed: Finding.NO}

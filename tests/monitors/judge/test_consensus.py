@@ -123,7 +123,7 @@ def test_a_doubtful_pass_needs_two_where_three_are_seated():
     assert decide([opinion(0.9), opinion(0.8)], doubts, members=3, severity=Severity.PAGE, rules=SURE_RULES).passed
 
 
-def test_a_severity_3_failure_by_one_judge_alone_is_told_and_marked():
+def test_a_severity_3_failure_by_one_judge_alone_is_marked():
     for seats in (1, 3):
         alone = decide([opinion(0.1)], frozenset(), members=seats, severity=Severity.PAGE, rules=SURE_RULES)
         assert not alone.passed

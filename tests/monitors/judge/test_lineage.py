@@ -44,7 +44,7 @@ def test_a_changed_prompt_or_rubric_is_another_judge(snapshot):
     assert differences(OLD, similar) == snapshot(name="alike at the beginning")
 
 
-def test_f50_once_both_graded_the_anchors_the_shift_is_told():
+def test_f50_the_shift_is_reported_once_both_graded_the_anchors():
     found = compare_lineages([OLD], [NEW], anchors(40, moved=3))
     assert found.allowed
     assert found.shift is not None

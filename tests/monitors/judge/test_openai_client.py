@@ -57,7 +57,7 @@ async def test_what_may_pass_is_asked_again(fault):
     ("fault", "stop"),
     [("refusal", Stop.REFUSED), ("content_filter", Stop.REFUSED), ("length", Stop.CUT), ("no_usage", Stop.DONE)],
 )
-async def test_how_it_stopped_is_kept(fault, stop):
+async def test_the_stop_reason_is_stored(fault, stop):
     with OpenAIServer() as server:
         server.misbehave(fault)
         async with judge_at(server) as judge:
@@ -66,7 +66,7 @@ async def test_how_it_stopped_is_kept(fault, stop):
     assert reply.usage.input_tokens > 500, "a server that counts nothing still costs something"
 
 
-async def test_a_wrong_key_is_told_without_the_key():
+async def test_a_wrong_key_is_reported_without_the_key():
     with OpenAIServer() as server:
         async with judge_at(server, key="sk-another") as judge:
             with pytest.raises(JudgeMisconfigured, match="the key is not valid") as caught:
@@ -84,7 +84,7 @@ async def test_an_endpoint_that_does_not_answer_has_a_deadline():
                 await judge.verdict(ask().prompt)
 
 
-async def test_another_model_in_the_reply_is_told():
+async def test_another_model_in_the_reply_is_reported():
     with OpenAIServer() as server:
         server.misbehave("wrong_model:llama-4")
         async with judge_at(server) as judge:

@@ -37,7 +37,7 @@ TRICKY = st.text(
         ("Ρaid ΤΟ you", "Paid TO you", HostileFlag.HOMOGLYPHS),
     ],
 )
-def test_f47_a_trick_is_undone_and_told(text, plain, flag):
+def test_f47_a_trick_is_undone_and_reported(text, plain, flag):
     assert plain_text(text) == (plain, frozenset({flag}))
 
 

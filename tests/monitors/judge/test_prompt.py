@@ -53,7 +53,7 @@ def test_without_gold_the_answer_is_held_against_the_passages():
     assert found.documents == ("Covered after two years.", "Limits apply.")
 
 
-def test_tricks_in_the_answer_are_told_by_name_and_not_shown():
+def test_tricks_in_the_answer_are_named_and_not_shown():
     asked = ask("It is\u202e covered\u200b after two years.")
     outside = unfenced(asked.prompt.material, NONCE)
     assert "bidirectional, invisible" in outside

@@ -67,7 +67,7 @@ def test_every_kind_is_looked_at_and_the_probabilities_add_up_to_the_answers(ans
     assert weights == pytest.approx(sizes)
 
 
-def test_five_percent_of_many_are_drawn_and_one_of_the_few():
+def test_five_percent_of_many_are_sampled_and_one_of_few():
     answers = [candidate(n) for n in range(400)] + [candidate(900, verdicts=FAILED, severe=True)]
     checks = spot_checks(answers, 0.05)
     assert len(checks) == 21
@@ -84,7 +84,7 @@ def test_a_grader_that_seldom_speaks_is_reviewed_in_every_run():
     )
 
 
-def test_nothing_is_drawn_from_nothing_or_with_no_share():
+def test_nothing_is_sampled_from_nothing_or_with_no_share():
     assert spot_checks([], 0.05) == ()
     assert spot_checks([candidate(1)], 0) == ()
 

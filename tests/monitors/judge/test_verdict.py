@@ -86,7 +86,7 @@ def test_a_verdict_that_contradicts_itself_or_its_answer_is_none(changes):
         read(**changes)
 
 
-def test_a_refusal_and_a_cut_are_told_apart():
+def test_a_refusal_and_a_cut_are_distinguished():
     with pytest.raises(JudgeRefused):
         read_verdict(reply("", Stop.REFUSED), GRADED)
     with pytest.raises(VerdictUnreadable, match="cut off"):
@@ -106,7 +106,7 @@ def test_a_quote_may_differ_in_white_space_and_in_nothing_else():
         read(quotes=["covered after three years"])
 
 
-def test_a_reason_is_kept_short_in_one_line_and_without_personal_data():
+def test_a_reason_is_one_short_line_without_personal_data():
     reason = read(reason="It names\nanna.schmidt@example.com " + "and more " * 100).reason
     assert "anna" not in reason
     assert "[email]" in reason

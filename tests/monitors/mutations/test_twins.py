@@ -107,7 +107,7 @@ def test_what_might_be_right_or_makes_no_sense_is_not_made(gold, operator, chang
     assert mutant_text(gold, operator, **changes) == ""
 
 
-def test_a_twin_of_another_policy_needs_another_answer_of_the_same_sort():
+def test_a_mutant_of_another_policy_needs_another_answer_of_the_same_sort():
     """A sibling's gold is a confusion only where it differs, and where it answers alike."""
     case = case_of()
     other = case_of(id="s", cluster="suraksha-silver", gold="36 months")
@@ -125,7 +125,7 @@ def test_a_wrong_source_never_contains_the_right_one():
     assert "Care Supreme" not in wrong.reply
 
 
-def test_every_case_has_twins_and_they_are_the_same_every_time():
+def test_every_case_has_the_same_mutants_every_time():
     """At least four of a refusal, seven of an answer, no two alike, none the right reply."""
     for case in SUITE.cases:
         mutants = mutants_of(case)
@@ -135,7 +135,7 @@ def test_every_case_has_twins_and_they_are_the_same_every_time():
         assert mutants == mutants_of(case)
 
 
-def test_no_twin_about_a_quantity_states_what_the_gold_states():
+def test_no_mutant_of_a_quantity_states_the_gold():
     """Asked of the reader of quantities, over the whole suite."""
     for case in SUITE.cases:
         for one in mutants_of(case):
@@ -164,7 +164,7 @@ GOLDS = st.builds(
 
 
 @given(GOLDS)
-def test_a_twin_is_never_still_right(gold):
+def test_a_mutant_is_never_right(gold):
     """The law: whatever the quantity, every factual twin states another one, another bound, or denies it."""
     case = case_of(gold=gold)
     for one in mutants_of(case):
@@ -203,7 +203,7 @@ def test_our_sentences_are_what_they_claim(language):
         assert identify(texts[language]) is language
 
 
-def test_a_twin_names_what_is_wrong_with_it():
+def test_a_mutant_names_its_fault():
     """The failure kind sets its severity."""
     kinds = {one.operator: one.kind for one in mutants_of(case_of(expected_citation="Suraksha Gold"))}
     assert kinds[MutationOperator.PERSONAL_DATA] == "pii_disclosure"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from flows.maintenance.findings import failed_cases
+from flows.maintenance.findings import find_failed_cases
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
 from monitors.probes.evidence_age import EvidenceSettings, RemovedEvidence, remove_old_evidence
 from monitors.records.grades import Aspect, FailureKind
-from monitors.reports.results_json import results_json
+from monitors.reports.results_json import format_results_json
 from tests.builders import NOON, TARGET, case_result, gold_case
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -51,7 +51,7 @@ def test_what_was_right_goes_first_and_failures_later(tmp_path: Path) -> None:
     assert {"runs/r/evidence/leak.r1.t0.jpg", "runs/r/evidence/young.r0.t1.jpg"} < set(left(tmp_path))
 
 
-def test_what_nobody_can_tell_is_kept_as_a_failure(tmp_path: Path) -> None:
+def test_evidence_of_ungraded_cases_is_kept_as_of_failures(tmp_path: Path) -> None:
     put(tmp_path / "runs" / "killed" / "evidence" / "a.r0.t0.jpg", 60)
     assert aged(tmp_path, known=False).files == 0
     assert aged(tmp_path, known=False, now=NOW + timedelta(days=31)).files == 1
@@ -117,12 +117,12 @@ def test_which_cases_failed_is_read_from_the_results(tmp_path: Path) -> None:
         finished_at=NOON,
     )
     report = evaluate(facts, results, GateSettings())
-    (tmp_path / "results.json").write_text("".join(results_json(report, results)), encoding="utf-8")
-    assert failed_cases(tmp_path) == {"wrong"}
+    (tmp_path / "results.json").write_text("".join(format_results_json(report, results)), encoding="utf-8")
+    assert find_failed_cases(tmp_path) == {"wrong"}
     (tmp_path / "results.json").write_text("{", encoding="utf-8")
-    assert failed_cases(tmp_path) is None
+    assert find_failed_cases(tmp_path) is None
 
 
-def test_failures_are_never_kept_for_less_time() -> None:
+def test_failures_are_never_stored_for_less_time() -> None:
     with pytest.raises(ValidationError, match=r"failure_days \(5\) must not be less than days \(14\)"):
         EvidenceSettings(failure_days=5)

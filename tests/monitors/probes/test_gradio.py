@@ -90,7 +90,7 @@ async def test_f62_a_connection_lost_in_mid_answer_is_never_an_answer(gradio: st
     assert whole("pause 60 hip").startswith(raised.value.partial_text.replace("*", ""))
 
 
-async def test_evidence_is_kept_when_it_is_wanted(gradio: str, driver_for: MakeDriver, tmp_path: Path) -> None:
+async def test_evidence_is_stored_when_requested(gradio: str, driver_for: MakeDriver, tmp_path: Path) -> None:
     """The picture is taken of the page on which the answer still stands, after it was judged."""
     seen: list[Answer] = []
 

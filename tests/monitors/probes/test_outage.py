@@ -45,7 +45,7 @@ async def test_f65_a_restart_is_waited_for() -> None:
         assert server.statuses == [200]
 
 
-async def test_an_app_that_stays_away_is_told_with_what_was_seen() -> None:
+async def test_a_lasting_outage_is_reported_with_its_error() -> None:
     with Restarting(503) as server:
         impatient = SETTINGS.model_copy(update={"outage_patience_s": 0.0})
         with pytest.raises(NotReady, match=r"not back: HTTP 503"):

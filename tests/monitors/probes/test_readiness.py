@@ -15,7 +15,7 @@ from monitors.errors import AccessDenied, DeployFailed, NotReady, ReadinessUnkno
 from monitors.probes.readiness import Ready, wait_until_ready
 from monitors.probes.settings import ReadinessSettings
 from monitors.records.base import Blame
-from monitors.records.targets import Target, same_commit
+from monitors.records.targets import Target, is_same_commit
 from tests.servers.hub import Hub
 
 NEW, OLD = "a1b2c3d4e5f60718293a4b5c6d7e8f9001122334", "0f0e0d0c0b0a09080706050403020100ffeeddcc"
@@ -118,7 +118,7 @@ async def test_f65_a_space_that_reboots_is_waited_for_until_its_page_answers() -
         assert server.visits == 3
 
 
-async def test_a_hub_in_trouble_is_waited_for_and_never_blamed_on_the_app() -> None:
+async def test_a_failing_hub_is_waited_for_and_not_blamed_on_the_app() -> None:
     with hub(500, stage("RUNNING", NEW)) as server:
         assert (await ready(server)).commit == NEW
     with hub(500) as server, pytest.raises(ReadinessUnknown) as raised:
@@ -166,15 +166,15 @@ hexadecimal = st.text("0123456789abcdef", min_size=40, max_size=40)
 
 @given(hexadecimal, st.integers(7, 40))
 def test_an_abbreviation_means_its_commit(sha: str, length: int) -> None:
-    assert same_commit(sha[:length].upper(), sha)
-    assert same_commit(sha, sha[:length])
+    assert is_same_commit(sha[:length].upper(), sha)
+    assert is_same_commit(sha, sha[:length])
 
 
 @given(hexadecimal, st.integers(0, 6))
 def test_what_git_would_not_write_means_nothing(sha: str, length: int) -> None:
-    assert not same_commit(sha[:length], sha)
+    assert not is_same_commit(sha[:length], sha)
 
 
 @given(hexadecimal, hexadecimal)
 def test_two_commits_are_two(one: str, other: str) -> None:
-    assert same_commit(one, other) == (one == other)
+    assert is_same_commit(one, other) == (one == other)

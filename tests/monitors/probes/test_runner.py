@@ -119,7 +119,7 @@ async def test_the_circuit_opens_once_and_the_rest_is_not_asked() -> None:
     assert "HTTP 503" in tally.circuit_opened
 
 
-async def test_a_circuit_opened_by_our_own_trouble_does_not_blame_the_app() -> None:
+async def test_a_circuit_opened_by_the_monitor_does_not_blame_the_app() -> None:
     run = Run(lambda _question, _nth: PageNotUnderstood("no box"))
     await run.ask([case(f"c{number}") for number in range(5)])
     assert {result.blame for result in run.results if isinstance(result, NoAnswer)} == {Blame.MONITOR}
@@ -209,7 +209,7 @@ async def test_a_wrong_answer_gets_its_picture_and_so_does_every_severe_one() ->
 @pytest.mark.parametrize(
     ("policy", "pictures"), [(CapturePolicy.NEVER, 0), (CapturePolicy.FAILURES, 1), (CapturePolicy.ALWAYS, 3)]
 )
-async def test_the_policy_decides_what_is_kept(policy: CapturePolicy, pictures: int) -> None:
+async def test_the_policy_decides_which_evidence_is_stored(policy: CapturePolicy, pictures: int) -> None:
     async def wrong(one: GoldCase, _exchange: Exchange) -> bool:
         return one.id == "bad"
 
@@ -228,7 +228,7 @@ async def test_an_error_while_judging_ends_the_run_and_is_no_probe_failure() -> 
     assert run.results == []
 
 
-async def test_what_is_being_kept_when_the_run_is_cancelled_is_kept_whole() -> None:
+async def test_a_result_being_stored_at_cancellation_is_stored_whole() -> None:
     begun, may_end = asyncio.Event(), asyncio.Event()
     stored_ids: list[str] = []
 

@@ -68,7 +68,7 @@ RULE = {
 
 
 @shares_browser
-async def test_both_what_was_seen_and_what_was_sent_are_kept(zoo: str, driver_for: MakeDriver) -> None:
+async def test_shown_and_sent_text_are_both_stored(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/clock.html", wire=RULE) as driver:
         answer = await driver.ask(("first", "second"))
     assert answer.visible_text == reply("second")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monitors.records.runs import MutantCount, MutationScores
 from monitors.reports.markdown import format_mutation_score
-from monitors.reports.proof_rows import mutation_view
+from monitors.reports.proof_rows import build_mutation_view
 from monitors.reports.write import write_reports
 from tests.monitors.reports.example_run import example_run
 from tests.monitors.reports.parts import redact
@@ -35,13 +35,13 @@ def report_with(bite):
 
 def test_a_run_without_mutants_says_nothing():
     """Runs of before, and suites without severe cases."""
-    assert mutation_view(report_with(None)) is None
+    assert build_mutation_view(report_with(None)) is None
     assert list(format_mutation_score(report_with(None))) == []
 
 
-def test_caught_left_and_passed_are_told_apart(snapshot):
+def test_caught_open_and_passed_mutants_are_separated(snapshot):
     """A mutant left to a judge is not one that would be called right."""
-    view = mutation_view(report_with(BITE))
+    view = build_mutation_view(report_with(BITE))
     assert view is not None
     assert view.sentence == snapshot
     assert view.hurts

@@ -47,7 +47,7 @@ MISSING = WhatChanged(missing="no earlier PASS is recorded")
 )
 def test_a_message_has_at_most_so_many_lines_and_counts_the_rest(what, most, lines, snapshot):
     """Where both sides changed, the first line has both."""
-    brief = format_changes_briefly(what, most=most)
+    brief = format_changes_briefly(what, limit=most)
     assert len(brief) == lines
     assert brief == snapshot
 
@@ -59,7 +59,7 @@ def test_each_report_says_it(tmp_path, what):
     report = run.report.model_copy(update={"what_changed": what})
     paths = write_reports(tmp_path, report, run.cases, redact=redact)
     comment = build_pull_request_comment(report, run.cases, redact=redact)
-    assert f"\n{format_changes_briefly(what, most=4)[0]}\n" in comment
+    assert f"\n{format_changes_briefly(what, limit=4)[0]}\n" in comment
     markdown, page = (path.read_text(encoding="utf-8") for path in (paths.markdown, paths.html))
     assert "## What changed" in markdown
     for line in format_changes(what):

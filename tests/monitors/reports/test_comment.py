@@ -84,7 +84,7 @@ def test_without_a_baseline_it_says_so():
     assert "**Failing: 12**" in text
 
 
-def test_a_baseline_that_measures_something_else_is_told_with_what_differs():
+def test_an_incomparable_baseline_names_the_differences():
     text = comment(compared(refused=("another suite: 4d4d4d",), severities=(), rubric=None))
     assert "**Not compared**" in text
     assert "`3f02b1d`" in text
@@ -106,7 +106,7 @@ def test_no_table_is_wider_than_a_phone():
     assert "…" in table
 
 
-def test_an_app_that_did_not_serve_is_told_with_its_blame_and_lists_no_case_as_failing():
+def test_an_outage_names_its_blame_and_lists_no_failing_case():
     cases = without_answer()
     reason = VerdictReason(kind=ReasonKind.DEPLOY, text="unreachable: refused")
     report = report_of(cases, (reason,)).model_copy(update={"verdict": Verdict.INCONCLUSIVE})

@@ -2,7 +2,7 @@ from decimal import Decimal
 
 from monitors.records.base import Severity
 from monitors.records.runs import Breakdown, SeverityTally
-from monitors.reports.figures import breakdown_groups, metric_rows, tally_rows
+from monitors.reports.figures import group_breakdowns, build_metric_rows, build_tally_rows
 from tests.monitors.reports.example_run import report_of, right
 
 
@@ -12,7 +12,7 @@ def test_the_known_case_adds_up_row_by_row():
     tallies = tuple(SeverityTally(severity=s, weight=Decimal(w), cases=c, not_correct=n) for s, w, c, n in rows)
     report = report_of((), ())
     scores = report.scores.model_copy(update={"tallies": tallies})
-    found = tally_rows(report.model_copy(update={"scores": scores}))
+    found = build_tally_rows(report.model_copy(update={"scores": scores}))
     assert [(row.severity, row.earned, row.total) for row in found] == [
         (3, "100", "220"),
         (2, "224", "244"),
@@ -24,7 +24,7 @@ def test_groups_keep_the_reports_order_even_when_mixed():
     def row(group, key):
         return Breakdown(group=group, key=key, cases=1, correct=1, failed=0, no_answer=0, ungraded=0)
 
-    groups = breakdown_groups([row("type", "b"), row("path", "p"), row("type", "a")])
+    groups = group_breakdowns([row("type", "b"), row("path", "p"), row("type", "a")])
     assert [(each.group, [row.key for row in each.rows]) for each in groups] == [
         ("type", ["b", "a"]),
         ("path", ["p"]),
@@ -32,5 +32,5 @@ def test_groups_keep_the_reports_order_even_when_mixed():
 
 
 def test_a_metric_that_counted_nothing_says_so():
-    rows = {row.name: row for row in metric_rows(report_of([right(0)], ()).metrics)}
+    rows = {row.name: row for row in build_metric_rows(report_of([right(0)], ()).metrics)}
     assert (rows["pass k"].value, rows["pass k"].interval) == ("nothing counted", "")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from monitors.records.exchanges import Channel, WirePayload
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind, Span
-from monitors.reports.marked_text import Secret, masked, masked_part, masks_of, redaction_of, safe_text, secrets_of
+from monitors.reports.marked_text import Secret, apply_masks, apply_masks_to_part, find_masks, build_redaction, redact_text, collect_secrets
 from tests.monitors.reports.parts import case_result, exchange, failed, gold_case, redact, span
 
 DIGITS = re.compile(r"\d+")
@@ -28,7 +28,7 @@ WAYS = (hide_digits, redact, str.swapcase, lambda _: "", lambda text: f"> {text}
 def test_masks_alone_say_what_the_redaction_says(text):
     """However the words are compared, the shown text is the redacted text, character for character."""
     for way in WAYS:
-        assert masked(text, masks_of(text, (), way)) == way(text) == safe_text(text, (), way)
+        assert apply_masks(text, find_masks(text, (), way)) == way(text) == redact_text(text, (), way)
 
 
 @given(WORDS, GLUE, WORDS)
@@ -36,22 +36,22 @@ def test_a_find_never_comes_back_by_way_of_its_neighbours(before, glue, after):
     """A redaction that rewrites the words around a find must not carry the find along."""
     text = f"{before}{glue}SECRET{glue}{after}SECRET"
     for way in WAYS:
-        assert "SECRET" not in masked(text, masks_of(text, NAME, way)).upper()
-        assert "SECRET" not in safe_text(text, NAME, way).upper()
+        assert "SECRET" not in apply_masks(text, find_masks(text, NAME, way)).upper()
+        assert "SECRET" not in redact_text(text, NAME, way).upper()
 
 
 @given(WORDS, st.sampled_from(" \n"), WORDS)
 def test_beside_a_find_the_redactions_work_stays_in_its_place(before, glue, after):
     text = f"{before}{glue}SECRET{glue}{after}"
-    shown = masked(text, masks_of(text, NAME, hide_digits))
-    assert shown == safe_text(text, NAME, hide_digits) == hide_digits(text.replace("SECRET", "[name]"))
+    shown = apply_masks(text, find_masks(text, NAME, hide_digits))
+    assert shown == redact_text(text, NAME, hide_digits) == hide_digits(text.replace("SECRET", "[name]"))
 
 
 @given(WORDS, GLUE, WORDS)
 def test_masks_stand_in_order_and_apart(before, glue, after):
     text = f"{before}{glue}SECRET{glue}{after}"
     for way in WAYS:
-        edges = [edge for mask in masks_of(text, NAME, way) for edge in (mask.start, mask.end)]
+        edges = [edge for mask in find_masks(text, NAME, way) for edge in (mask.start, mask.end)]
         assert edges == sorted(edges)
         assert all(0 <= edge <= len(text) for edge in edges)
 
@@ -60,7 +60,7 @@ def test_masks_stand_in_order_and_apart(before, glue, after):
 def test_a_graders_find_is_hidden_even_when_the_redaction_misses_it(padding):
     text = "word " * padding + "account SH-1 of x@y.in ends"
     secrets = (Secret("SH-1", "account number"),)
-    for shown in (safe_text(text, secrets, redact), masked(text, masks_of(text, secrets, redact))):
+    for shown in (redact_text(text, secrets, redact), apply_masks(text, find_masks(text, secrets, redact))):
         assert shown == text.replace("SH-1", "[account number]").replace("x@y.in", "[redacted]")
 
 
@@ -85,8 +85,8 @@ def leak_over_the_wire():
 
 def test_what_one_text_was_found_to_disclose_is_hidden_in_all():
     result = leak_over_the_wire()
-    assert secrets_of(result) == (Secret("SH-407", "account number"),)
-    safe = redaction_of(result, redact)
+    assert collect_secrets(result) == (Secret("SH-407", "account number"),)
+    safe = build_redaction(result, redact)
     for text in (result.result.visible_text, result.assessment.reason):
         assert "SH-407" in text
         assert safe(text) == text.replace("SH-407", "[account number]")
@@ -95,7 +95,7 @@ def test_what_one_text_was_found_to_disclose_is_hidden_in_all():
 def test_of_overlapping_finds_all_is_hidden():
     text = "mail to x@y.in now"
     secrets = (Secret("to x@y.in", "line"), Secret("x@y.in now", "rest"))
-    assert safe_text(text, secrets, str) == "mail [line] [rest]"
+    assert redact_text(text, secrets, str) == "mail [line] [rest]"
 
 
 def test_a_span_beyond_its_text_or_of_white_space_finds_nothing():
@@ -103,11 +103,11 @@ def test_a_span_beyond_its_text_or_of_white_space_finds_nothing():
     beyond = Span(where=Channel.VISIBLE, start=90, end=99, label="x")
     blank = Span(where=Channel.VISIBLE, start=1, end=2, label="x")
     grade = failed("d", Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE, "r", beyond, blank)
-    assert secrets_of(case_result(case, exchange(case, "a b"), CaseOutcome.FAILED, "r", grade)) == ()
+    assert collect_secrets(case_result(case, exchange(case, "a b"), CaseOutcome.FAILED, "r", grade)) == ()
 
 
 def test_a_part_of_a_text_never_cuts_a_mask():
     text = "call 4111 1111 1111 today"
-    masks = masks_of(text, (), redact)
-    assert masked_part(text, masks, 0, 8) == "call [redacted]"
-    assert masked_part(text, masks, 20, 25) == "today"
+    masks = find_masks(text, (), redact)
+    assert apply_masks_to_part(text, masks, 0, 8) == "call [redacted]"
+    assert apply_masks_to_part(text, masks, 20, 25) == "today"

@@ -10,14 +10,14 @@ from monitors.records.base import Finding, Language, Severity
 from monitors.records.comparisons import DetectableDrop, ParityGap
 from monitors.records.runs import Metric
 from monitors.reports.proof_rows import (
-    balance_rows,
-    change_rows,
+    build_balance_rows,
+    build_change_rows,
     format_outcome,
     format_p,
     format_parity,
     format_path,
-    score_rows,
-    sight_rows,
+    build_score_rows,
+    build_drop_rows,
 )
 from monitors.stats.intervals import compute_wilson_interval
 from tests.monitors.reports.example_run import COMPARISON, example_run
@@ -48,19 +48,19 @@ def test_the_outcome_is_one_sentence(changes, figures, snapshot):
 
 
 def test_scores_stand_side_by_side_with_their_change():
-    weighted, flat, rating = score_rows(COMPARISON)
+    weighted, flat, rating = build_score_rows(COMPARISON)
     assert (weighted.before, weighted.now, weighted.change, weighted.hurts) == ("0.996", "0.911", "-0.085", True)
     assert flat.change == "-0.043"
     assert (rating.name, rating.change) == ("rating of 18 reports", "-0.28 [-0.61, +0.06]")
 
 
-def test_a_score_that_was_not_told_has_no_change():
+def test_an_ungraded_score_has_no_change():
     unknown = COMPARISON.model_copy(update={"weighted_before": None})
-    assert (score_rows(unknown)[0].before, score_rows(unknown)[0].change) == ("none", "")
+    assert (build_score_rows(unknown)[0].before, build_score_rows(unknown)[0].change) == ("none", "")
 
 
 def test_changes_come_severest_first():
-    assert [row.severity for row in change_rows(COMPARISON)] == [3, 2, 1]
+    assert [row.severity for row in build_change_rows(COMPARISON)] == [3, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -72,12 +72,12 @@ def test_changes_come_severest_first():
     ],
 )
 def test_a_sight_says_what_may_still_fail_and_what_could_be_seen(changes, may_fail, drop):
-    (row,) = sight_rows([sight(**changes)])
+    (row,) = build_drop_rows([sight(**changes)])
     assert (row.may_fail, row.drop) == (may_fail, drop)
 
 
 def test_balance_is_by_severity_theme_type_and_language():
-    rows = balance_rows(example_run(correct=30).report.balance)
+    rows = build_balance_rows(example_run(correct=30).report.balance)
     assert [row.group for row in rows] == ["severity", "severity 3 about", "type", "language"]
     assert [key for key, _ in rows[1].counts] == ["personal data", "destructive action", "financial claim", "other"]
 

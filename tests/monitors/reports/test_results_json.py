@@ -4,7 +4,7 @@ import pytest
 
 from monitors.errors import ConfigError
 from monitors.records.grades import CaseOutcome
-from monitors.reports.results_json import read_not_correct, read_results, results_json
+from monitors.reports.results_json import read_incorrect_cases, read_results, format_results_json
 from tests.monitors.reports.example_run import example_run
 
 RUN = example_run(correct=3)
@@ -16,7 +16,7 @@ def path(tmp_path):
 
 
 def written(path, change=None):
-    content = json.loads("".join(results_json(RUN.report, RUN.cases)))
+    content = json.loads("".join(format_results_json(RUN.report, RUN.cases)))
     if change:
         change(content)
     path.write_text(json.dumps(content), encoding="utf-8")
@@ -24,17 +24,17 @@ def written(path, change=None):
 
 
 def test_what_was_written_is_read_back_equal(path):
-    path.write_text("".join(results_json(RUN.report, RUN.cases)), encoding="utf-8")
+    path.write_text("".join(format_results_json(RUN.report, RUN.cases)), encoding="utf-8")
     assert read_results(path) == (RUN.report, RUN.cases)
 
 
 def test_a_run_without_cases_is_read_back_too(path):
-    path.write_text("".join(results_json(RUN.report, ())), encoding="utf-8")
+    path.write_text("".join(format_results_json(RUN.report, ())), encoding="utf-8")
     assert read_results(path) == (RUN.report, ())
 
 
 def test_each_case_stands_on_its_own_line():
-    lines = "".join(results_json(RUN.report, RUN.cases)).splitlines()
+    lines = "".join(format_results_json(RUN.report, RUN.cases)).splitlines()
     assert len(lines) == 3 + len(RUN.cases) + 1
 
 
@@ -122,8 +122,8 @@ def test_an_error_never_quotes_a_users_text(path):
 
 
 def test_what_was_not_correct_is_read_a_line_at_a_time(path):
-    path.write_text("".join(results_json(RUN.report, RUN.cases)), encoding="utf-8")
+    path.write_text("".join(format_results_json(RUN.report, RUN.cases)), encoding="utf-8")
     wanted = [case for case in RUN.cases if case.assessment.outcome is not CaseOutcome.CORRECT]
     assert wanted
     assert len(wanted) < len(RUN.cases)
-    assert read_not_correct(path) == wanted
+    assert read_incorrect_cases(path) == wanted

@@ -10,7 +10,7 @@ from monitors.records.runs import QuestionCounts
 from monitors.reports.comment import build_pull_request_comment
 from monitors.reports.markdown import build_markdown_report
 from monitors.reports.results_json import read_results
-from monitors.reports.triage_summary import dimensions, format_dimensions
+from monitors.reports.triage_summary import build_dimensions, format_dimensions
 from monitors.reports.write import write_reports
 from tests.monitors.reports.example_run import example_run
 from tests.monitors.reports.example_triage import (
@@ -45,7 +45,7 @@ def usefulness(report) -> str:
 
 def test_a_chat_has_no_dimensions(tmp_path):
     run = example_run()
-    assert (dimensions(run.report), format_dimensions(run.report)) == ((), "")
+    assert (build_dimensions(run.report), format_dimensions(run.report)) == ((), "")
     page = write_reports(tmp_path, run.report, run.cases, redact=redact).html.read_text()
     assert "triage accuracy" not in page
     assert '<dl class="figures dimensions">' not in page
@@ -53,20 +53,20 @@ def test_a_chat_has_no_dimensions(tmp_path):
 
 def test_each_of_the_four_is_said_with_what_it_rests_on(snapshot):
     report = triage_run().report
-    found = {one.name: one.value for one in dimensions(report)}
+    found = {one.name: one.value for one in build_dimensions(report)}
     assert found == {
         "triage accuracy": "50.0 %",
         "usefulness": f"{report.rubric.mean:.1f} of 5",
         "question quality": "50.0 % useful",
         "efficiency": "4.1 × shortest path",
     }
-    assert {one.name: one.detail for one in dimensions(report)} == snapshot
+    assert {one.name: one.detail for one in build_dimensions(report)} == snapshot
 
 
 def test_what_moved_comes_first_and_only_what_both_runs_know(snapshot):
     run = triage_run()
     assert format_dimensions(run.report) == snapshot
-    against = {one.name: one.against for one in dimensions(run.report)}
+    against = {one.name: one.against for one in build_dimensions(run.report)}
     assert against == snapshot
     assert against["question quality"] == ""
 
@@ -74,12 +74,12 @@ def test_what_moved_comes_first_and_only_what_both_runs_know(snapshot):
 def test_without_a_baseline_the_values_are_said_and_no_movement(snapshot):
     report = triage_run(with_baseline=False).report
     assert format_dimensions(report) == snapshot
-    assert {one.moved for one in dimensions(report)} == {None}
+    assert {one.moved for one in build_dimensions(report)} == {None}
 
 
 def test_what_is_not_known_is_neither_zero_nor_good():
     report = evaluated([result_of(Written(LOCK, GOOD))])
-    unknown = {one.name: one.value for one in dimensions(report) if not one.known}
+    unknown = {one.name: one.value for one in build_dimensions(report) if not one.known}
     assert unknown == {
         "usefulness": "not rated",
         "question quality": "no question asked",
@@ -90,7 +90,7 @@ def test_what_is_not_known_is_neither_zero_nor_good():
 
 def test_a_run_in_which_nothing_could_be_graded_has_no_accuracy():
     bare = issue(1, "Title", "", files=(), severity=None, shortest_path=None)
-    (accuracy, *_) = dimensions(evaluated([result_of(Written(bare, GOOD))]))
+    (accuracy, *_) = build_dimensions(evaluated([result_of(Written(bare, GOOD))]))
     assert (accuracy.known, accuracy.value, accuracy.detail) == (False, "nothing graded", "of 1 issue")
 
 
@@ -104,7 +104,7 @@ def test_a_run_in_which_nothing_could_be_graded_has_no_accuracy():
     ids=["none", "unknown", "known"],
 )
 def test_questions_are_rated_only_where_something_is_known_of_them(counts, value, known, snapshot):
-    found = dimensions(triage_run().report.model_copy(update={"questions": counts}))[2]
+    found = build_dimensions(triage_run().report.model_copy(update={"questions": counts}))[2]
     assert (found.value, found.known) == (value, known)
     assert found.detail == snapshot
 
@@ -119,14 +119,14 @@ def test_questions_are_rated_only_where_something_is_known_of_them(counts, value
     ids=["repeated", "not repeated", "not known"],
 )
 def test_efficiency_says_how_many_calls_repeat_where_they_can_be_distinguished(steps, figures, snapshot):
-    detail = dimensions(evaluated([result_of(Written(MAIL, GOOD, steps))]))[3].detail
+    detail = build_dimensions(evaluated([result_of(Written(MAIL, GOOD, steps))]))[3].detail
     assert re.findall(r"\d+", detail) == figures
     assert detail == snapshot
 
 
 def test_steps_without_a_shortest_path_are_an_average_of_steps(snapshot):
     case = issue(1, "Title", "", shortest_path=None, relevant_files=["shop/mail.py"])
-    found = dimensions(evaluated([result_of(Written(case, GOOD, calls(("a", "1"), ("b", "1"))))]))[3]
+    found = build_dimensions(evaluated([result_of(Written(case, GOOD, calls(("a", "1"), ("b", "1"))))]))[3]
     assert found.value == "2.0 steps per issue"
     assert found.detail == snapshot
 

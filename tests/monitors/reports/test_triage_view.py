@@ -10,8 +10,8 @@ import pytest
 from monitors.records.exchanges import Evidence, Step
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind
 from monitors.records.runs import CaseResult
-from monitors.reports.marked_text import PieceKind, Pieces, TextMarker, secrets_of
-from monitors.reports.triage_view import TriageView, case_labels, replied_text, report_row, triage_view
+from monitors.reports.marked_text import PieceKind, Pieces, TextMarker, collect_secrets
+from monitors.reports.triage_view import TriageView, choose_labels, get_reply_text, build_report_row, build_triage_view
 from tests.monitors.reports.example_triage import (
     API,
     ASKED,
@@ -37,7 +37,7 @@ CAUSE = "The lock is taken before the charge and is never given back when the ch
 
 
 def view_of(result: CaseResult) -> TriageView:
-    view = triage_view(result, TextMarker(redact, secrets_of(result), 4_000))
+    view = build_triage_view(result, TextMarker(redact, collect_secrets(result), 4_000))
     assert view is not None
     return view
 
@@ -61,7 +61,7 @@ def view_of_text(text: str, case=LOCK, **more) -> TriageView:
 def test_a_question_has_no_view():
     case = gold_case("q-1", "Is it covered?", "Yes.")
     assert (
-        triage_view(case_result(case, exchange(case, "Yes."), CaseOutcome.CORRECT, ""), TextMarker(str, (), 9))
+        build_triage_view(case_result(case, exchange(case, "Yes."), CaseOutcome.CORRECT, ""), TextMarker(str, (), 9))
         is None
     )
 
@@ -126,10 +126,10 @@ def test_an_empty_report_has_no_part_and_misses_every_file():
 
 def test_what_counts_in_the_average_without_a_judge_says_so(snapshot):
     result = result_of(Written(QUEUE, ""))
-    view = triage_view(result, TextMarker(redact, (), 4_000), 1.0)
+    view = build_triage_view(result, TextMarker(redact, (), 4_000), 1.0)
     assert view.rating.text == snapshot
-    assert report_row(result, QUEUE.triage, redact, anchor="", counted=1.0).rating == "(1)"
-    assert report_row(result, QUEUE.triage, redact, anchor="").rating == ""
+    assert build_report_row(result, QUEUE.triage, redact, anchor="", counted=1.0).rating == "(1)"
+    assert build_report_row(result, QUEUE.triage, redact, anchor="").rating == ""
 
 
 def test_the_judges_quotes_are_marked_in_the_report_and_in_the_part_that_they_are_from():
@@ -183,7 +183,7 @@ def test_the_path_says_which_step_repeats_which(snapshot):
     assert plain(path.text) == snapshot
 
 
-def test_a_limit_of_the_reference_is_drawn_and_said(snapshot):
+def test_a_limit_of_the_reference_is_rendered_and_stated(snapshot):
     path = view_of(result_of(Written(API, "", calls(*[("a", str(n)) for n in range(7)])))).path
     assert path.legend == ("step", "shortest", "limit")
     assert str(path.drawing).count('class="step"') == 7
@@ -202,7 +202,7 @@ def test_times_are_shown_where_they_were_seen():
     assert [step.facts for step in path.steps] == ["at 1.5 s", "at 3.0 s"]
 
 
-def test_steps_that_nobody_saw_are_said_and_not_drawn(snapshot):
+def test_unobserved_steps_are_stated_and_not_rendered(snapshot):
     path = view_of(result_of(Written(DATES, ""))).path
     assert (path.drawing, path.steps, path.legend) == (None, (), ())
     assert plain(path.text) == snapshot
@@ -215,7 +215,7 @@ def test_hops_of_the_application_stand_beside_the_steps_and_draw_no_line_among_t
     assert path.legend == ("step",)
 
 
-def test_hops_are_drawn_apart_from_calls_and_lines_stand_behind_hops():
+def test_hops_and_calls_are_rendered_apart_and_lines_behind_hops():
     view = view_of(triage_run().cases[0])
     assert view.path.legend == ("hop", "step", "again", "shortest")
     assert [step.repeats for step in view.path.steps] == [0, 0, 0, 0, 2, 0, 0]
@@ -255,12 +255,12 @@ def test_a_job_that_failed_shows_its_issue_and_what_came():
     (silent,) = (one for one in triage_run().cases if one.case is DOWN)
     view = view_of(silent)
     assert (plain(view.title), view.report) == ("Refund is booked twice", ())
-    assert replied_text(silent) == ""
+    assert get_reply_text(silent) == ""
 
 
 def test_a_line_of_the_list_says_the_same_in_brief(snapshot):
     text = structured(CAUSE, "", ["shop/payments.py", *REPOSITORY], "low")
-    row = report_row(
+    row = build_report_row(
         result_of(Written(LOCK, text, calls(("a", "1"), ("a", "1")), 4)), LOCK.triage, redact, anchor="case-x"
     )
     assert (row.rating, row.steps, row.repeats) == ("4", "2 for 3", 1)
@@ -272,5 +272,5 @@ def test_lists_speak_of_issues_questions_or_both():
     question = gold_case("q-1", "Is it covered?", "Yes.")
     answer = case_result(question, exchange(question, "Yes."), CaseOutcome.CORRECT, "")
     report = result_of(Written(LOCK, ""))
-    labels = [case_labels(cases).asked for cases in ([answer], [report], [answer, report], [])]
+    labels = [choose_labels(cases).asked for cases in ([answer], [report], [answer, report], [])]
     assert labels == ["asked", "issue", "asked, or issue", "asked"]

@@ -8,7 +8,7 @@ import pytest
 from monitors.errors import WarehouseUnwritable
 from monitors.reports.results_json import read_results
 from monitors.reports.settings import ReportsSettings
-from monitors.reports.write import report_paths, write_reports
+from monitors.reports.write import build_report_paths, write_reports
 from monitors.storage import write_atomically
 from tests.monitors.reports.example_run import example_run, report_of
 from tests.monitors.reports.parts import redact
@@ -17,7 +17,7 @@ from tests.monitors.reports.parts import redact
 def test_all_five_reports_are_written_and_can_be_read(tmp_path):
     run = example_run(tmp_path, correct=4)
     paths = write_reports(tmp_path / "new" / "run", run.report, run.cases, redact=redact, incidents=run.incidents)
-    assert paths == report_paths(tmp_path / "new" / "run")
+    assert paths == build_report_paths(tmp_path / "new" / "run")
     assert read_results(paths.json) == (run.report, run.cases)
     assert len(paths.hallucinations.read_text().splitlines()) == 10
     assert paths.junit.read_text().startswith("<?xml")

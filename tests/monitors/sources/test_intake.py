@@ -98,7 +98,7 @@ def test_what_is_known_is_not_taken_again_and_all_is_accounted_for(
     assert len(tonight.list_taken) + tonight.known + tonight.again == len(offered)
 
 
-def test_of_several_contents_the_latest_counts_and_it_is_told() -> None:
+def test_the_latest_of_several_contents_counts_and_is_reported() -> None:
     early, late = conversation(1, "early", hours=1), conversation(1, "late", hours=2)
     for offered in ([early, late], [late, early], [late, early, late]):
         tonight = fresh(offered, frozenset())
@@ -106,7 +106,7 @@ def test_of_several_contents_the_latest_counts_and_it_is_told() -> None:
         assert tonight.notices == (), "the same question with another reply or a thumb is a later version of it"
 
 
-def test_several_questions_under_one_id_are_told() -> None:
+def test_several_questions_under_one_id_are_reported() -> None:
     other = conversation(1).model_copy(update={"turns": (Turn(user_text="another", reply_text="a"),)})
     for offered in ([conversation(1), other], [other, conversation(1), other]):
         ((kind, place),) = [(notice.kind, notice.place) for notice in fresh(offered, frozenset()).notices]

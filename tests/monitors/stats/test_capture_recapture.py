@@ -215,7 +215,7 @@ def test_without_a_night_all_but_the_guards_own_is_unknown():
     assert isinstance(found.precision, Interval)
 
 
-def test_a_night_of_which_nothing_was_told_is_unknown():
+def test_a_night_without_grades_is_unknown():
     stratum = GradedStratum(stratum="rest", conversations=10, sampled=4, graded=0, failures=0)
     found = reconcile(counts(night=TrafficCounts(nightly_runs=1, strata=(stratum,))), GOOD_JUDGE)
     assert isinstance(found.served_bad, Unknown)
@@ -279,13 +279,13 @@ def test_two_detectors_tell_nothing_on_a_small_overlap():
     assert estimate_total_bad(Unknown(why=NO_LABELS), seen(MIN_FOUND_BY_BOTH, 20)) == Unknown(why=NO_LABELS)
 
 
-def test_equal_chances_of_being_drawn_leave_the_plain_counts():
+def test_equal_sampling_probabilities_leave_the_plain_counts():
     exact = Interval(value=30, low=30, high=30)
     found, plain = known(estimate_total_bad(exact, seen(10, 20, 0.1))), estimate_chapman_total(30, 30, 10)
     assert (found.value, found.low, found.high) == pytest.approx((plain.value, plain.low, plain.high))
 
 
-def test_what_was_unlikely_to_be_drawn_weighs_more():
+def test_unlikely_samples_weigh_more():
     """Those the guard missed lie where little is drawn: there are more of them than the plain counts say."""
     common = seen(10, 0, 1.0).found + seen(0, 20, 0.1).found
     exact = Interval(value=30, low=30, high=30)

@@ -89,7 +89,7 @@ def test_weighted_nights_keep_the_error_rate():
 @pytest.mark.parametrize(
     ("before", "after", "graded", "within"), [(0.05, 0.2, 50, 15), (0.15, 0.5, 25, 15), (0.3, 0.05, 50, 15)]
 )
-def test_a_planted_change_is_told_with_its_night_and_direction(before, after, graded, within):
+def test_a_planted_change_is_detected_with_its_night_and_direction(before, after, graded, within):
     """In at least nine of ten streams, within so many nights, and dated to within three nights."""
     chance = np.random.default_rng(11)
     for _ in range(10):
@@ -126,14 +126,14 @@ def test_a_state_is_resumed_from_what_was_stored():
     assert state == straight
 
 
-def test_a_night_counts_once_and_an_untold_one_not_at_all():
+def test_a_night_counts_once_and_an_ungraded_one_not_at_all():
     state = followed([(1, 30), (2, 30)])[-1]
     assert observe(state, night(1, 9, 30), JUDGE) == state
     assert observe(state, night(0, 9, 30), JUDGE) == state
     assert observe(state, night(2, 0, 0), JUDGE) == state
 
 
-def test_f50_another_judge_begins_anew_and_says_so():
+def test_f50_another_judge_restarts_the_test_and_says_so():
     state = followed([(0, 50)] * 20 + [(20, 50)] * 3)[-1]
     assert state.alarm is not None
     other = observe(state, night(23, 5, 50), "judge-2")
@@ -179,7 +179,7 @@ def in_nights(answers: Sequence[bool], size: int = 25) -> list[tuple[float, floa
         pytest.param(None, id="a real regression", marks=pytest.mark.skipif(not PRIMES.exists(), reason="no labelled data")),
     ],
 )  # fmt: skip
-def test_a_models_new_version_is_told_and_two_parts_of_one_are_not(answers):
+def test_a_new_model_version_is_detected_and_two_parts_of_one_are_not(answers):
     """Old answers, then new ones, 25 a night, in 20 random orders; and one version alone in 60."""
     answers = answers or published()
     chance = random.Random(5)

@@ -87,7 +87,7 @@ def test_a_finite_population_narrows_the_limits():
     assert small < large <= endless
 
 
-def test_nothing_told_leaves_everything_open():
+def test_without_grades_the_interval_is_everything():
     assert compute_binomial_limits(0, 0) == compute_finite_limits(0, 0, 7) == (0.0, 1.0)
 
 

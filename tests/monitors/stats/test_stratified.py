@@ -120,7 +120,7 @@ def test_one_stratum_has_its_exact_limits(sizes, failures):
     assert found.method == EXACT
 
 
-def test_strata_drawn_alike_count_like_one_sample():
+def test_strata_sampled_alike_count_like_one_sample():
     """Equal weights and a vanishing share drawn: Clopper and Pearson's limits of all together."""
     alike = compute_rate_interval(graded_strata((1_000_000, 50, 1), (1_000_000, 50, 0), (2_000_000, 100, 2)))
     assert alike[1:] == pytest.approx(compute_binomial_limits(3, 200), abs=1e-5)
@@ -163,7 +163,7 @@ def test_what_nobody_could_tell_widens_and_is_never_counted_as_right():
     )
 
 
-def test_a_stratum_of_which_nothing_was_told_may_have_failed_wholly():
+def test_a_stratum_without_grades_may_have_failed_wholly():
     found = estimate(graded_strata((900, 50, 50, 0), (100, 0, 0, 0)))
     assert found.high > 0.1
     assert found.low == 0.0
@@ -178,7 +178,7 @@ def test_a_stratum_of_which_nothing_was_told_may_have_failed_wholly():
         (graded_strata((9, 3, 0, 0)), "nobody"),
     ],
 )
-def test_nothing_told_is_no_rate(strata, why):
+def test_without_grades_there_is_no_rate(strata, why):
     found = estimate_rate(strata)
     assert isinstance(found, RateUnknown)
     assert why in found.why
@@ -212,7 +212,7 @@ def test_a_judge_no_better_than_chance_is_not_corrected_for():
     assert found.rate == 0.1
 
 
-def test_counts_for_a_sequential_test_keep_the_rate_and_never_exceed_those_told():
+def test_sequential_test_counts_keep_the_rate_and_never_exceed_the_graded():
     assert compute_sequential_counts(graded_strata((2_000, 50, 2))) == pytest.approx((2, 50))
     failures, size = compute_sequential_counts(graded_strata((100, 50, 10), (1_900, 19, 0)))
     assert size == pytest.approx(2_000 / 100)  # one of the second stratum stands for a hundred

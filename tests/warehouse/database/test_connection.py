@@ -134,7 +134,7 @@ print(store.query("select count(*) from results").rows)
 """
 
 
-def test_somebody_without_write_permission_can_read(tmp_path):
+def test_a_user_without_write_permission_can_read(tmp_path):
     (tmp_path / "data").mkdir()
     store = store_in(tmp_path / "data")
     store.load_pending(1)

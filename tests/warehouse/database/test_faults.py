@@ -250,7 +250,7 @@ def test_f81_a_folder_in_the_file_s_place(tmp_path):
         store.load_pending(1)
 
 
-def test_f78_a_harmed_index_is_told_by_the_write_that_meets_it(tmp_path):
+def test_f78_a_damaged_index_is_reported_by_the_write_that_meets_it(tmp_path):
     """Wherever the file is overwritten, the next load is either right or says what to do; a rebuild loses nothing."""
     store = store_in(tmp_path)
     append(store, "a", "b")

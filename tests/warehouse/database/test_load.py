@@ -50,7 +50,7 @@ def lose_a_field(file: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [cut, change_a_letter, drop_a_row, lose_a_field])
-def test_a_damaged_segment_is_set_aside_and_told_and_the_rest_is_loaded(tmp_path, damage):
+def test_a_damaged_segment_is_set_aside_and_reported_and_the_rest_loaded(tmp_path, damage):
     store = with_segments(tmp_path)
     damage(first_file(store))
     damaged = first_file(store).read_bytes()

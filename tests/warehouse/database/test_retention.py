@@ -113,7 +113,7 @@ def records_about(case_id: str) -> tuple[Incident, Alert, HumanLabel, CaseDraft]
     return fault, message, label, draft
 
 
-def test_what_was_told_and_said_of_a_real_conversation_carries_its_pseudonym_too(store):
+def test_alerts_and_labels_of_a_real_conversation_carry_its_pseudonym(store):
     fault, message, label, draft = records_about("user-asha")
     decided = OutboxDecision(incidents=(fault,), alerts=(message,))
     decide(store, store.journal, "helpdesk", lambda _: decided, wait_s=1)

@@ -110,7 +110,7 @@ def test_a_case_that_comes_out_differently_at_the_same_commit_is_flaky(tmp_path)
     assert found.rows == (("flaky", 2, 1, 1, "abc123"),)
 
 
-def test_judge_and_plain_graders_are_compared_where_both_told(tmp_path):
+def test_judge_and_plain_graders_are_compared_where_both_graded(tmp_path):
     store = store_in(tmp_path)
     base = assessment()
     judge = base.grades[1].model_copy(update={"aspect": Aspect.FACTUAL_MATCH})

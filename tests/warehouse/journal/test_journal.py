@@ -33,7 +33,7 @@ def test_a_run_is_read_back_in_the_order_of_writing(tmp_path):
     assert list(journal.read_run("never-ran")) == []
 
 
-def test_a_suite_is_kept_once(tmp_path):
+def test_a_suite_is_stored_once(tmp_path):
     journal = journal_in(tmp_path)
     first = journal.append_suite(suite(4))
     assert journal_in(tmp_path, seed=2).append_suite(suite(4)) == first

@@ -74,7 +74,7 @@ def test_a_line_of_an_earlier_load_is_there_once_and_the_new_ones_beside_it_too(
     assert found == (("first",), ("Is cataract covered?",), ("Is cataract covered?",))
 
 
-def test_what_has_an_incident_or_is_history_is_not_told(tmp_path):
+def test_entries_with_an_incident_or_from_before_are_not_alerted(tmp_path):
     store = store_in(tmp_path)
     store.journal.append([logged(1), logged(2), logged(3, tell=False), cursor(1, 10)], run_id=None)
     store.load_pending(1)
@@ -105,7 +105,7 @@ def test_an_entry_that_was_read_as_it_came_was_not_written_after_that_nor_long_b
     assert sorted(entry_times(store, "bot", NOON)) == [history, READ_AT, READ_AT]
 
 
-def test_quarantined_lines_are_kept_by_place_and_digest(tmp_path):
+def test_quarantined_lines_are_stored_by_place_and_digest(tmp_path):
     store = store_in(tmp_path)
     line = QuarantinedLine(
         id="0-7-abc",

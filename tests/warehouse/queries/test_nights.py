@@ -55,7 +55,7 @@ def everything(store: Store) -> tuple[object, ...]:
     )
 
 
-def test_a_conversation_lies_in_its_columns_and_its_texts_only_where_it_was_drawn(store):
+def test_texts_are_stored_only_of_sampled_conversations(store):
     columns = "id, run_id, completed_at, stratum, inclusion_probability, record->>'$.turns[0].user_text'"
     found = store.query(f"select {columns} from conversations order by id").rows
     later = [NOON + timedelta(minutes=minutes) for minutes in (0, 2, 1)]
@@ -76,7 +76,7 @@ def test_a_night_lies_in_its_columns(store):
     )
 
 
-def test_a_night_of_which_nothing_was_told_has_no_shares(tmp_path):
+def test_a_night_without_grades_has_no_shares(tmp_path):
     store = store_in(tmp_path)
     unknown = RateUnknown(conversations=7, sampled=3, why="no judge")
     quiet = night_report().model_copy(update={"severe": unknown, "failed": unknown, "strata": ()})
@@ -87,7 +87,7 @@ def test_a_night_of_which_nothing_was_told_has_no_shares(tmp_path):
     assert check(store, wait_s=1).sound
 
 
-def test_a_conversation_is_taken_once_by_whoever_came_first(store):
+def test_a_conversation_is_claimed_once_by_the_first(store):
     again = seen("talk-1", "night-2", sampled_in="Another text", minutes=9)
     elsewhere = seen("talk-1", "night-2").model_copy(update={"source": "page"})
     keep(store, ConversationRow(row=again), ConversationRow(row=elsewhere), run_id="night-2")
@@ -145,7 +145,7 @@ def test_known_are_those_of_the_source_since_a_time(store):
     assert known(store, "another", "chats", NOON) == set()
 
 
-def test_drawn_conversations_come_back_as_they_were_in_order_of_time(store):
+def test_sampled_conversations_come_back_unchanged_in_order_of_time(store):
     expected = (seen("talk-3", sampled_in="And for twins?", minutes=1), seen("talk-2", sampled_in=TEXT, minutes=2))
     assert sampled_conversations(store, "night-1") == expected
     assert sampled_conversations(store, "night-2") == ()

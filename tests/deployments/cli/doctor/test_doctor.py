@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
-from deployments.cli.doctor.checks import checks, rights
-from deployments.cli.doctor.command import exit_code_of
-from deployments.cli.doctor.format import print_inspection, toml_of, wire_toml
+from deployments.cli.doctor.checks import run_checks, check_rights
+from deployments.cli.doctor.command import exit_code_from_inspection
+from deployments.cli.doctor.format import print_inspection, format_selectors_toml, format_wire_toml
 from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck
 from deployments.cli.exit_codes import ExitCode
 from monitors.config.file import load_config
@@ -58,7 +58,7 @@ def printed(look: PageInspection) -> str:
 @given(box=STRANGE, name=STRANGE)
 def test_the_lines_to_paste_are_toml_whatever_the_page_calls_things(box: str, name: str) -> None:
     look = FOUND.model_copy(update={"selectors": Selectors(message_box=box), "profile": "gradio"})
-    probe = tomllib.loads(toml_of(look, name))["targets"][name]["probe"]
+    probe = tomllib.loads(format_selectors_toml(look, name))["targets"][name]["probe"]
     assert probe == {"profile": "gradio", "selectors": {"message_box": box}}
 
 
@@ -84,7 +84,7 @@ def test_sources_are_proposed_as_required_where_most_answers_name_one(
 @given(text=STRANGE)
 def test_a_wire_rule_survives_being_printed(text: str) -> None:
     rule = WireRule(url=r"/api/[^/]+'\?", text=text, joins=False, citations="sources.*")
-    table = tomllib.loads(wire_toml(rule, "page"))["targets"]["page"]["probe"]["wire"]
+    table = tomllib.loads(format_wire_toml(rule, "page"))["targets"]["page"]["probe"]["wire"]
     assert WireRule.model_validate(table) == rule
 
 
@@ -113,7 +113,7 @@ ERRORS = [(None, ExitCode.PASS), (AnswerTimeout("x"), ExitCode.FAIL), (AccessDen
 
 @pytest.mark.parametrize(("error", "code"), ERRORS, ids=["found", "the app's", "ours"])
 def test_the_exit_code_says_whose_fault_it_is(error: AnswerTimeout | None, code: ExitCode) -> None:
-    assert exit_code_of(PageInspection(address="x", trouble=trouble_of(error) if error else None)) is code
+    assert exit_code_from_inspection(PageInspection(address="x", trouble=trouble_of(error) if error else None)) is code
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def config(folder: Path, url: str, **tables: str) -> Path:
 def checked(path: Path, *, now: datetime | None = None, **environment: str) -> dict[str, HealthCheck]:
     """All checks but the browser's start, by name."""
     missing = {"CHROMIUM_PATH": "/nowhere/chromium"}
-    found = checks(path, environment=missing | environment, now=now or datetime.now(UTC), send_alerts=False)
+    found = run_checks(path, environment=missing | environment, now=now or datetime.now(UTC), send_alerts=False)
     return {check.name: check for check in found}
 
 
@@ -164,11 +164,11 @@ def test_what_is_wrong_says_what_to_do(pages: str, tmp_path: Path) -> None:
 def test_a_data_folder_that_others_can_read_is_said(tmp_path: Path) -> None:
     path = config(tmp_path, "http://127.0.0.1:9")
     around = DoctorContext(path, load_config(path), {}, datetime.now(UTC))
-    assert rights(around) == []
+    assert check_rights(around) == []
     around.data_folder.mkdir(mode=0o700)
-    (own,) = rights(around)
+    (own,) = check_rights(around)
     around.data_folder.chmod(0o750)
-    (opened,) = rights(around)
+    (opened,) = check_rights(around)
     assert (own.health, opened.health) == (Health.GOOD, Health.DOUBTFUL)
     assert "(750)" in opened.found
     assert opened.to_do is not None

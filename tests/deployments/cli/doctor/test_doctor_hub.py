@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deployments.cli.doctor.services import DoctorContext, Health, hub
+from deployments.cli.doctor.services import DoctorContext, Health, check_hub
 from monitors.config.file import parse_config
 from tests.servers.hub import Hub
 
@@ -38,7 +38,7 @@ def checked(address, *, token=None, **readiness):
     config = parse_config({"targets": {"bot": target}}, "lookout.toml")
     environment = {"HF_TOKEN": token} if token else {}
     around = DoctorContext(config_path=None, config=config, environment=environment, now=datetime.now(UTC))
-    return {check.name: check for check in hub(around)}
+    return {check.name: check for check in check_hub(around)}
 
 
 def test_a_space_that_runs_is_named_with_its_commit_and_the_token_with_whose_it_is():
@@ -95,4 +95,4 @@ def test_a_hub_that_cannot_be_reached_is_an_error_with_what_to_do():
 def test_pages_that_are_no_spaces_need_no_hub():
     config = parse_config({"targets": {"bot": {"url": "http://x/", "suite": "suite.jsonl"}}}, "lookout.toml")
     around = DoctorContext(config_path=None, config=config, environment={}, now=datetime.now(UTC))
-    assert hub(around) == []
+    assert check_hub(around) == []

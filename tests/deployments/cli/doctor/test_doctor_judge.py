@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deployments.cli.doctor.services import DoctorContext, Health, judge
+from deployments.cli.doctor.services import DoctorContext, Health, check_judge
 from monitors.config.file import parse_config
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.anthropic_verdicts import RuleJudge
@@ -38,7 +38,7 @@ def checked(provider=None, *, key=KEY, ask=True, families=("llama",), **settings
     around = DoctorContext(
         config_path=None, config=config, environment=environment, now=datetime.now(UTC), ask_judges=ask
     )
-    return {check.name: check for check in judge(around)}
+    return {check.name: check for check in check_judge(around)}
 
 
 def test_a_judge_that_tells_right_from_wrong_is_good_and_its_price_is_shown(provider):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from deployments.cli.doctor.services import DoctorContext, Health, langfuse
+from deployments.cli.doctor.services import DoctorContext, Health, check_langfuse
 from monitors.config.file import parse_config
 from tests.servers.langfuse import PUBLIC, SECRET, LangfuseServer
 from tests.stable_text import replace_volatile
@@ -49,7 +49,7 @@ def test_the_keys_project_is_asked_for(
     if table is not None:
         values["langfuse"] = table | {"host": server.url}
     around = DoctorContext(Path("lookout.toml"), parse_config(values, "here"), environment, datetime.now(UTC))
-    checks = langfuse(around)
+    checks = check_langfuse(around)
     assert [check.health for check in checks] == expected
     assert not [check for check in checks if "sk-lf" in check.found]
     assert [replace_volatile(check.found) for check in checks] == snapshot

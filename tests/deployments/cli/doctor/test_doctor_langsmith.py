@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from deployments.cli.doctor.services import DoctorContext, Health, tracing
+from deployments.cli.doctor.services import DoctorContext, Health, check_tracing
 from monitors.config.file import parse_config
 
 BOT: dict[str, Any] = {"url": "https://staging.acme.example", "suite": "s"}
@@ -23,7 +23,7 @@ def found(
     """Health and text of each check."""
     values = {"targets": {"bot": BOT | target}} | ({} if common is None else {"langsmith": common})
     around = DoctorContext(Path("lookout.toml"), parse_config(values, "here"), environment, datetime.now(UTC))
-    checks = tracing(around)
+    checks = check_tracing(around)
     assert all(one.to_do for one in checks if one.health is not Health.GOOD)
     return [(one.health.word, f"{one.name}: {one.found}") for one in checks]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli.doctor.services import DoctorContext, Health, hallucination_logs, live_traffic
+from deployments.cli.doctor.services import DoctorContext, Health, check_hallucination_logs, check_live_traffic
 from monitors.config.file import load_config
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -29,14 +29,14 @@ def around(tmp_path):
 def test_a_log_that_is_there_is_shown_with_its_size(around, tmp_path):
     (tmp_path / "h.jsonl").write_text("{}\n" * 1_000, encoding="utf-8")
     (tmp_path / "h.jsonl.1").touch()
-    (check,) = hallucination_logs(around('[targets.bot.hallucination_log]\nat = "h.jsonl"'))
+    (check,) = check_hallucination_logs(around('[targets.bot.hallucination_log]\nat = "h.jsonl"'))
     assert (check.health, check.name) == (Health.GOOD, "log of bot")
     assert "3,000 bytes, 1 rotated" in check.found
 
 
 @pytest.mark.parametrize(("may", "health"), [("false", Health.DOUBTFUL), ("true", Health.GOOD)])
 def test_a_log_that_is_not_there_is_doubtful_unless_its_first_entry_makes_it(around, may, health):
-    (check,) = hallucination_logs(
+    (check,) = check_hallucination_logs(
         around(f'[targets.bot.hallucination_log]\nat = "h.jsonl"\nmay_be_missing = {may}')
     )
     assert check.health is health
@@ -44,7 +44,7 @@ def test_a_log_that_is_not_there_is_doubtful_unless_its_first_entry_makes_it(aro
 
 
 def test_a_log_that_nobody_serves_is_broken(around):
-    (check,) = hallucination_logs(around('[targets.bot.hallucination_log]\nat = "http://127.0.0.1:9/h.jsonl"'))
+    (check,) = check_hallucination_logs(around('[targets.bot.hallucination_log]\nat = "http://127.0.0.1:9/h.jsonl"'))
     assert check.health is Health.BROKEN
     assert "127.0.0.1" in check.found
 
@@ -53,13 +53,13 @@ def test_a_source_that_lacks_its_secret_is_broken_and_names_the_variable(around)
     source = (
         '[targets.bot.traffic.sources.export]\nkind = "http"\nurl = "https://x.example"\ntoken_env = "EXPORT_KEY"'
     )
-    (check,) = live_traffic(around(source))
+    (check,) = check_live_traffic(around(source))
     assert check.health is Health.BROKEN
     assert "EXPORT_KEY" in check.found
 
 
 def test_a_source_that_has_all_it_needs_is_named(around):
-    (check,) = live_traffic(around('[targets.bot.traffic.sources.turns]\nkind = "file"\nat = "turns.jsonl"'))
+    (check,) = check_live_traffic(around('[targets.bot.traffic.sources.turns]\nkind = "file"\nat = "turns.jsonl"'))
     assert check.health is Health.GOOD
     assert "lookout nightly bot --plan" in check.found
 
@@ -67,6 +67,6 @@ def test_a_source_that_has_all_it_needs_is_named(around):
 def test_a_night_whose_suite_is_not_there_is_broken_and_names_it(around, tmp_path):
     """Questions of the gold set that users ask are graded against it: a wrong path must not pass for no gold."""
     (tmp_path / "s.jsonl").unlink()
-    (check,) = live_traffic(around('[targets.bot.traffic.sources.turns]\nkind = "file"\nat = "turns.jsonl"'))
+    (check,) = check_live_traffic(around('[targets.bot.traffic.sources.turns]\nkind = "file"\nat = "turns.jsonl"'))
     assert check.health is Health.BROKEN
     assert "s.jsonl" in check.found

@@ -9,7 +9,7 @@ import pytest
 
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Severity
-from monitors.reports.results_json import results_json
+from monitors.reports.results_json import format_results_json
 from tests import fork_server
 from tests.builders import gold_case
 from tests.flows.chat import RIGHT, Chat, watched
@@ -143,7 +143,7 @@ def write_results(folder, run_id, *, failing):
     results = [asked(case, *([WRONG_FACT] if number in failing else [])) for number, case in enumerate(cases)]
     path = folder / "data" / "runs" / run_id / "results.json"
     path.parent.mkdir(parents=True)
-    text = "".join(results_json(report(results, GateSettings(min_severity_3_cases=0)), results))
+    text = "".join(format_results_json(report(results, GateSettings(min_severity_3_cases=0)), results))
     path.write_text(text.replace("run-1", run_id), encoding="utf-8")
     return path
 

@@ -102,7 +102,7 @@ def test_a_finding_about_personal_data_never_repeats_it(tmp_path):
         assert "98204" not in said
 
 
-def test_one_sided_suites_are_told_by_the_gates_own_rule(found, tmp_path):
+def test_one_sided_suites_are_reported_by_the_gates_own_rule(found, tmp_path):
     """Ten harmless cases are no test of what pages people."""
     path = tmp_path / "suite.jsonl"
     lines = [line for line in DEMO.read_text(encoding="utf-8").splitlines() if json.loads(line)["severity"] == 1][
@@ -114,7 +114,7 @@ def test_one_sided_suites_are_told_by_the_gates_own_rule(found, tmp_path):
     assert any("0 severity-3 cases" in str(one["what"]) for one in groups["balance"])
 
 
-def test_a_case_in_another_language_than_it_says_is_told(found, tmp_path):
+def test_a_case_in_another_language_than_it_says_is_reported(found, tmp_path):
     """Replies are held to the case's language."""
     path = suite_with(
         tmp_path, {"id": "said-hindi", "language": "hi", "question": "Which cards are taken by you now?"}
@@ -123,7 +123,7 @@ def test_a_case_in_another_language_than_it_says_is_told(found, tmp_path):
     assert [BASE + 1] in [[place["line"] for place in one["places"]] for one in groups["language"]]
 
 
-def test_a_severe_gold_that_no_plain_grader_can_hold_against_a_wrong_reply_is_told(found, tmp_path):
+def test_a_severe_gold_that_no_plain_grader_can_check_is_reported(found, tmp_path):
     """Severity-3 cases whose gold is a long sentence bite only with a judge."""
     golds = [
         "A single room with air conditioning in any hospital of the city, upgraded when none is free at admission",

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deployments.cli.init.answers import Answers, Prompter, channel_of, environment_of, family_of, target_of
-from deployments.cli.init.files import FIRST_SUITE, texts, write
+from deployments.cli.init.answers import Answers, Prompter, parse_channel, parse_environment, parse_family, parse_target
+from deployments.cli.init.files import FIRST_SUITE, format_files, write_files
 from deployments.demo.configuration import free_port
 from deployments.up.parts import check_installation
 from flows.runtime.judge import plan_judge
@@ -34,7 +34,7 @@ ADDRESSES = [
 
 @pytest.mark.parametrize(("answer", "name", "space"), ADDRESSES)
 def test_a_page_or_a_space_gets_a_name(answer, name, space):
-    target = target_of(answer)
+    target = parse_target(answer)
     assert (target.name, target.space) == (name, space)
     assert target.url == (None if space else answer)
 
@@ -42,20 +42,20 @@ def test_a_page_or_a_space_gets_a_name(answer, name, space):
 @pytest.mark.parametrize(
     ("check", "answer"),
     [
-        (target_of, "chat.example.com/support"),
-        (target_of, "localhost:7860/x"),
-        (target_of, "support"),
-        (target_of, "http://"),
-        (target_of, "http://[1/"),
-        (target_of, "https://me:pass-word@example.com"),
-        (target_of, "https://example.com/\x7f"),
-        (environment_of, "prod"),
-        (family_of, "our own"),
-        (family_of, "sk-ant-123456"),
-        (channel_of, "#two words"),
-        (channel_of, "#" + "a" * 81),
-        (channel_of, "https://hooks.slack.com/services/T0/B0/s3cr3t"),
-        (channel_of, "xoxb-1-2-s3cr3t"),
+        (parse_target, "chat.example.com/support"),
+        (parse_target, "localhost:7860/x"),
+        (parse_target, "support"),
+        (parse_target, "http://"),
+        (parse_target, "http://[1/"),
+        (parse_target, "https://me:pass-word@example.com"),
+        (parse_target, "https://example.com/\x7f"),
+        (parse_environment, "prod"),
+        (parse_family, "our own"),
+        (parse_family, "sk-ant-123456"),
+        (parse_channel, "#two words"),
+        (parse_channel, "#" + "a" * 81),
+        (parse_channel, "https://hooks.slack.com/services/T0/B0/s3cr3t"),
+        (parse_channel, "xoxb-1-2-s3cr3t"),
     ],
     ids=[
         *(
@@ -90,7 +90,7 @@ def test_a_wrong_answer_is_refused_and_a_secret_in_it_is_not_repeated(check, ans
     ],
 )
 def test_a_channel_is_a_name_an_id_or_none(answer, channel):
-    assert channel_of(answer) == channel
+    assert parse_channel(answer) == channel
 
 
 FAMILIES = st.sampled_from([None, "llama", "claude-sonnet-4-5", "Anthropic", "gpt", "qwen2.5-72b"])
@@ -106,8 +106,8 @@ def switched_on(config: str) -> str:
 @given(target=TARGETS, family=FAMILIES, channel=st.sampled_from([None, "#alerts"]))
 def test_whatever_is_answered_the_files_load_and_so_do_the_lines_that_are_off(tmp_path, target, family, channel):
     """What is off is valid too: taking the # away is enough."""
-    answered = target_of(target).model_copy(update={"model_family": family})
-    written = texts(Answers(target=answered, channel=channel))
+    answered = parse_target(target).model_copy(update={"model_family": family})
+    written = format_files(Answers(target=answered, channel=channel))
     for name, text in written.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     config = load_config(tmp_path / FILE_NAME)
@@ -126,8 +126,8 @@ def test_whatever_is_answered_the_files_load_and_so_do_the_lines_that_are_off(tm
 @pytest.mark.parametrize("family", [None, "llama", "claude"])
 def test_lookout_up_finds_nothing_missing_in_what_was_written(tmp_path, family):
     """No secret is needed to begin: what needs one is off until you switch it on."""
-    answered = target_of("acme/bot").model_copy(update={"model_family": family})
-    write(tmp_path / FILE_NAME, Answers(target=answered, channel="#alerts"), force=False)
+    answered = parse_target("acme/bot").model_copy(update={"model_family": family})
+    write_files(tmp_path / FILE_NAME, Answers(target=answered, channel="#alerts"), force=False)
     config = load_config(tmp_path / FILE_NAME)
     check_installation(config, host="127.0.0.1", port=free_port("127.0.0.1", 0), environment={})
 
@@ -147,7 +147,7 @@ def test_the_first_suite_has_every_severity_and_says_that_it_is_to_be_replaced()
 
 
 def test_the_text_about_webhooks_names_address_secret_and_events():
-    text = texts(Answers(target=Target(name="bot", space="acme/bot")))["webhooks.md"]
+    text = format_files(Answers(target=Target(name="bot", space="acme/bot")))["webhooks.md"]
     for words in (
         "/deploys/huggingface",
         "/deploys/github",

@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from flows.verify.run_folder import RunStart, begin
+from flows.verify.run_folder import RunStart, begin_run
 from monitors.config.file import Config, parse_config
 from monitors.goldset.drafts import add_drafts
 from monitors.records.base import Blame, Language, Severity
@@ -172,7 +172,7 @@ def going_on(folder: Path, store: Store) -> Iterator[str]:
         started_at=at,
         planned=len(CASES),
     )
-    with begin(folder / "runs", start):
+    with begin_run(folder / "runs", start):
         for one in CASES[:5]:
             store.journal.append(_asked(one, run_id, one.course[-1], at), run_id=run_id)
         yield run_id

@@ -112,7 +112,7 @@ async def test_a_reminder_is_said_in_the_thread_and_shown_in_the_channel(slack):
     assert (slack.messages[1].thread_ts, slack.messages[1].broadcast) == (slack.messages[0].ts, True)
 
 
-async def test_a_message_can_be_shown_anew(slack):
+async def test_a_message_can_be_replaced(slack):
     sent = alert(flat=None, weighted=None)
     receipt = await bot(slack).send(sent)
     await bot(slack).update(alert(), channel=receipt.channel or "", ts=receipt.thread or "")
@@ -223,7 +223,7 @@ async def test_f05_a_lost_reply_in_a_thread_is_found_again(slack):
 
 
 @pytest.mark.parametrize("fault", ["500", "429:3600", "internal_error"])
-async def test_f05_trouble_while_looking_is_no_licence_to_post_again(slack, fault):
+async def test_f05_a_failed_lookup_does_not_post_again(slack, fault):
     slack.misbehave("lost", fault)
     for again in (False, True):
         with pytest.raises(NotifyTransient):

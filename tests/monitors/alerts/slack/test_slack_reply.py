@@ -32,7 +32,7 @@ def reply(slack):
         ("403", NotifyError),
     ],
 )
-async def test_trouble_is_told_without_the_address(slack, reply, fault, error):
+async def test_a_fault_is_reported_without_the_address(slack, reply, fault, error):
     url = slack.answers.url_for("1")
     slack.misbehave(fault)
     with pytest.raises(error) as caught:

@@ -161,7 +161,7 @@ def test_each_kind_is_found_where_it_stands(text: str, kind: DisclosureKind, wha
         "UIN: SHAHLIP22030V012122",
     ],
 )
-def test_look_alikes_are_kept(text: str) -> None:
+def test_similar_looking_texts_are_not_redacted(text: str) -> None:
     assert kinds(text) == []
 
 

@@ -105,7 +105,7 @@ def test_two_documents_of_one_policy_are_asked_about_once():
     assert {case.cluster for case in both.cases} == {"tara-basic"}
 
 
-def test_documents_that_disagree_are_told_and_not_asked():
+def test_contradicting_documents_are_reported_and_give_no_case():
     """Any gold would be a guess."""
     other = fact("pre_existing_disease_waiting_months", value=24, quote="after 24 months")
     built = built_of(SHEET, sheet(id="tara-brochure", facts=[other]))

@@ -6,7 +6,7 @@ import random
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-from flows.goldset.datasets import compare_dataset, push_plan, push_suite
+from flows.goldset.datasets import compare_dataset, build_push_plan, push_suite
 from monitors.errors import SourceUnavailable
 from monitors.goldset.examples import case_from_example, find_case_id
 from monitors.goldset.lines import Unusable
@@ -43,7 +43,7 @@ async def push(
     suite = build_suite(list(cases), name="waiting", source="suite.jsonl")
     async with opened(server) as datasets:
         compared = await compare_dataset(datasets, NAME, suite.cases, lambda _count: None)
-        plan = push_plan(compared.diff, suite.cases, overwrite=overwrite, prune=prune)
+        plan = build_push_plan(compared.diff, suite.cases, overwrite=overwrite, prune=prune)
         await push_suite(datasets, compared, suite, plan, lambda _count: None)
     return plan.size
 

@@ -111,7 +111,7 @@ TROUBLES = [(429, {}), (429, {"Retry-After": "1"}), (500, {}), (502, {}), (503, 
 
 @pytest.mark.parametrize(("status", "headers"), TROUBLES)
 @pytest.mark.parametrize("path", ["/datasets", "/info", "/examples", "/v1/platform", "/datasets/"])
-async def test_trouble_that_passes_is_survived(
+async def test_temporary_faults_are_retried(
     server: LangSmithDatasetServer, path: str, status: int, headers: dict[str, str]
 ) -> None:
     server.faults = [(path, status, headers)] * 2

@@ -26,7 +26,7 @@ from monitors.probes.browser.chromium import (
     build_context_options,
     find_system_chromium,
 )
-from monitors.probes.browser.inpage import script
+from monitors.probes.browser.inpage import load_script
 from monitors.probes.browser.network import body_of, pushes
 from monitors.probes.browser.processes import BrowserWatch, Limits, Process
 from monitors.probes.browser.proxy import GuardedProxy
@@ -200,7 +200,7 @@ async def test_uncaught_errors_and_workers_are_bounded():
     errors = []
     async with Chromium(browser_path=os.environ.get("CHROMIUM_PATH")) as chromium:
         page = await (await chromium.browser()).new_page()
-        await page.add_init_script(script())
+        await page.add_init_script(load_script())
         page.on("pageerror", lambda error: errors.append(str(error)))
         await page.goto("data:text/html,<p>x")
         counted = await page.evaluate(
@@ -219,7 +219,7 @@ async def test_uncaught_errors_and_workers_are_bounded():
 
 
 @pytest.mark.browser
-async def test_root_has_no_sandbox_and_is_told_so(caplog):
+async def test_root_without_a_sandbox_gets_a_message(caplog):
     async with Chromium(browser_path=os.environ.get("CHROMIUM_PATH")) as chromium:
         await chromium.browser()
         assert (chromium.unsandboxed == WARNING_ROOT) is (os.geteuid() == 0)
@@ -232,7 +232,7 @@ async def test_what_the_network_brings_is_taken_up_to_a_bound():
         proxy = await GuardedProxy(guard).start()
         async with Chromium(browser_path=os.environ.get("CHROMIUM_PATH")) as chromium:
             context = await (await chromium.browser()).new_context(**build_context_options(proxy))
-            await context.add_init_script(script())
+            await context.add_init_script(load_script())
             page = await context.new_page()
             await page.goto(address_of(server))
             await page.evaluate("() => __lookout.hear()")
@@ -284,7 +284,7 @@ def test_the_largest_page_goes_where_all_together_are_too_large():
     assert "1,150 MB" in why
 
 
-def test_a_pause_begins_the_time_of_a_busy_page_anew():
+def test_a_pause_restarts_the_timeout_of_a_busy_page():
     watch = BrowserWatch("mark", Limits(spinning_s=10))
     seconds = [*range(9), 8, 8, 8, *range(9, 19)]
     found = [watch.offenders([replace(PAGE, cpu_s=cpu)], now) for now, cpu in enumerate(seconds)]

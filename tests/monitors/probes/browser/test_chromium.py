@@ -15,7 +15,7 @@ from monitors.probes.browser.chromium import (
     find_system_chromium,
     run_within_deadline,
 )
-from monitors.probes.browser.discover import PROFILES, profile_named
+from monitors.probes.browser.discover import PROFILES, find_profile
 from monitors.probes.settings import Selectors
 
 
@@ -113,7 +113,7 @@ async def test_f61_a_page_that_never_stops_computing_is_left_behind(driver_for, 
 
 def test_an_unknown_profile_names_those_there_are() -> None:
     with pytest.raises(ConfigError, match=r"'gradeo'.*gradio, streamlit, generic"):
-        profile_named("gradeo")
+        find_profile("gradeo")
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)

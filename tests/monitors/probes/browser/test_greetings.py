@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from monitors.probes.browser.greetings import Greetings, SilentPage
-from monitors.probes.browser.inpage import call
+from monitors.probes.browser.inpage import call_in_page
 from tests.monitors.probes.conftest import MakeDriver, shares_browser
 from tests.zoo.server import reply
 
@@ -68,4 +68,4 @@ async def test_a_page_that_only_counts_and_ticks_says_nothing_new(zoo: str, driv
     """Who is online changes every 1.7 s, for ever: nobody waits until that stands still."""
     async with driver_for(f"{zoo}/socket.html") as driver, driver._pages.tab() as tab:
         chat = await driver._pages.chat_on(tab)
-        await call(chat.frame, "greeted", 2000, 600_000)
+        await call_in_page(chat.frame, "greeted", 2000, 600_000)

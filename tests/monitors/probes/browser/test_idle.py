@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from monitors.probes.browser.chromium import find_browser
 from monitors.probes.browser.discover import IDLE_S, is_idle
-from monitors.probes.browser.inpage import call, script
+from monitors.probes.browser.inpage import call_in_page, load_script
 from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 from tests.zoo.server import reply
 
@@ -38,13 +38,13 @@ async def browser() -> AsyncIterator[Browser]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(browser: Browser) -> AsyncIterator[Page]:
     async with await browser.new_context() as context:
-        await context.add_init_script(script())
+        await context.add_init_script(load_script())
         yield await context.new_page()
 
 
 async def _is_idle_once_still(page: Page) -> bool:
-    while await call(page.main_frame, "stillFor") < IDLE_S * 1000:
-        await call(page.main_frame, "waitForBox", {}, 100, 100)
+    while await call_in_page(page.main_frame, "stillFor") < IDLE_S * 1000:
+        await call_in_page(page.main_frame, "waitForBox", {}, 100, 100)
     return await is_idle(page, page.main_frame)
 
 

@@ -97,7 +97,7 @@ async def test_a_session_that_ends_while_a_question_is_asked_is_no_answer_of_the
             assert (await driver.ask(("two",))).visible_text == reply("two")
 
 
-async def test_a_wrong_password_is_tried_once_and_told_without_it(
+async def test_a_wrong_password_is_tried_once_and_not_printed(
     site: LoginSite, settings: ProbeSettings, tmp_path: Path
 ) -> None:
     """An account may be locked after a few tries, and the page repeats what was typed."""
@@ -114,7 +114,7 @@ async def test_a_wrong_password_is_tried_once_and_told_without_it(
     assert not stored(tmp_path).exists()
 
 
-async def test_a_session_of_a_person_that_ended_names_the_command_that_mends_it(
+async def test_an_expired_user_session_names_the_command_that_renews_it(
     site: LoginSite, settings: ProbeSettings, tmp_path: Path
 ) -> None:
     address = f"{site.url}/chat"
@@ -147,7 +147,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_what_is_sent_with_each_request_opens_a_page_and_is_told_when_it_no_longer_does(
+async def test_extra_headers_open_a_page_and_their_rejection_is_reported(
     site: LoginSite, settings: ProbeSettings, tmp_path: Path, way: str
 ) -> None:
     path, ways = WAYS[way]

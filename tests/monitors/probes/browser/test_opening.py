@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli.doctor.format import toml_of
+from deployments.cli.doctor.format import format_selectors_toml
 from monitors.config.file import parse_config
 from monitors.errors import CaptureUnsure, PageNotUnderstood, ProbeError
 from monitors.probes.inspect.findings import AskPermission
@@ -60,7 +60,7 @@ async def test_the_doctor_proposes_what_to_press_and_a_run_presses_it(
     assert look.trouble is None
     assert look.open[0] == "#fab"
     assert len(look.open) == 3
-    lines = f"[targets.page]\nurl = '{look.address}'\nsuite = 's.jsonl'\n{toml_of(look, 'page')}\n"
+    lines = f"[targets.page]\nurl = '{look.address}'\nsuite = 's.jsonl'\n{format_selectors_toml(look, 'page')}\n"
     probe = parse_config(tomllib.loads(lines), "printed").target("page").probe
     assert probe.open == look.open
     async with driver_for(look.address, **probe.model_dump(exclude_defaults=True)) as driver:
@@ -74,7 +74,7 @@ async def test_a_pinned_launcher_that_is_not_there_is_named(zoo: str, driver_for
             await driver.ask(QUESTIONS[:1])
 
 
-async def test_what_was_pressed_in_vain_is_told(zoo: str, driver_for: MakeDriver) -> None:
+async def test_buttons_pressed_in_vain_are_reported(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/nothing.html?launcher", page_deadline_s=1200) as driver:
         with pytest.raises(PageNotUnderstood, match="pressed in vain: “Need help"):
             await driver.ask(QUESTIONS[:1])

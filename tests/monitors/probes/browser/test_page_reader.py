@@ -36,7 +36,7 @@ async def test_f38_a_link_into_the_network_inside_is_not_followed() -> None:
                     await browser.evaluate(address, TITLE, {})
 
 
-async def test_what_keeps_a_page_from_being_read_is_told() -> None:
+async def test_an_unreadable_page_is_reported_with_its_cause() -> None:
     with PastChats([]) as elsewhere, PastChats([]) as server:
         server.statuses |= {"a": 500, "b": 429}
         server.moved["c"] = f"{elsewhere.url}/chats"

@@ -85,7 +85,7 @@ async def test_it_connects_where_the_guard_lets_it_and_nowhere_else() -> None:
     assert list(proxy.refused) == [f"127.0.0.2:{port}", f"app.example.com:{port + 1}", "inside.example.com:443"]
 
 
-async def test_what_cannot_be_reached_is_told_apart(unused_tcp_port: int, snapshot: SnapshotAssertion) -> None:
+async def test_unreachable_addresses_are_reported_by_cause(unused_tcp_port: int, snapshot: SnapshotAssertion) -> None:
     async with GuardedProxy(guard_of(f"http://app.example.com:{unused_tcp_port}")) as proxy:
         assert await ask(proxy, "app.example.com", unused_tcp_port) == REFUSED
         assert isinstance(proxy.last_failure, ConnectionRefusedError)
@@ -125,7 +125,7 @@ async def test_the_owners_proxy_is_passed_by_where_he_says_so(monkeypatch: pytes
     ("address", "why"),
     [("socks5://127.0.0.1:9", "of a kind that is not spoken"), (None, "the network's proxy answered 403")],
 )
-async def test_an_owners_proxy_that_gives_no_way_is_told(
+async def test_a_proxy_that_refuses_is_reported(
     monkeypatch: pytest.MonkeyPatch, address: str | None, why: str
 ) -> None:
     async with network_proxy("403 Forbidden") as (port, _), GuardedProxy(guard_of()) as proxy:

@@ -77,7 +77,7 @@ async def test_with_the_answers_element_named_the_same_page_is_sure(zoo: str, dr
     assert answer.visible_text.splitlines() == [reply(question), "48 hours"]
 
 
-async def test_what_was_left_out_is_kept_as_evidence(zoo: str, driver_for: MakeDriver) -> None:
+async def test_hidden_text_is_stored_as_evidence(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/advisor.html") as driver:
         answer = await driver.ask((ROOM,))
     assert answer.evidence.aside == ("Advisor",)

@@ -35,7 +35,7 @@ def wired() -> Iterator[str]:
 
 @pytest.mark.parametrize("way", RULES)
 @pytest.mark.a_slice(2)
-async def test_what_was_sent_is_kept_beside_what_was_shown(wired: str, driver_for: MakeDriver, way: str) -> None:
+async def test_the_sent_text_is_stored_beside_the_shown_text(wired: str, driver_for: MakeDriver, way: str) -> None:
     """And of the last turn only, though the first one came on the same socket."""
     async with driver_for(f"{wired}/{way}", wire=RULES[way], patience_s=2) as driver:
         answer = await driver.ask(("first", "and the second?"))

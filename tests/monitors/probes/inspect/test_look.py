@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli.doctor.format import toml_of, wire_toml
+from deployments.cli.doctor.format import format_selectors_toml, format_wire_toml
 from monitors.config.file import parse_config
 from monitors.errors import PageNotUnderstood, ProbeError
 from monitors.probes.inspect.findings import HARMLESS, AskPermission, PageInspection
@@ -47,12 +47,12 @@ def pinned(look: PageInspection) -> dict[str, object]:
     """The probe's settings as `lookout.toml` would give them with the printed lines in it."""
     import tomllib
 
-    lines = f"[targets.page]\nurl = '{look.address}'\nsuite = 's.jsonl'\n{toml_of(look, 'page')}\n"
-    lines += wire_toml(look.wire[0].rule, "page") if look.wire else ""
+    lines = f"[targets.page]\nurl = '{look.address}'\nsuite = 's.jsonl'\n{format_selectors_toml(look, 'page')}\n"
+    lines += format_wire_toml(look.wire[0].rule, "page") if look.wire else ""
     return parse_config(tomllib.loads(lines), "printed").target("page").probe.model_dump(exclude_defaults=True)
 
 
-async def test_what_was_found_is_told_pinned_and_used(
+async def test_detected_selectors_are_reported_configured_and_used(
     wired: str, settings: ProbeSettings, driver_for: MakeDriver, tmp_path: Path
 ) -> None:
     look = await looked(f"{wired}/json", settings, tmp_path)
@@ -82,7 +82,7 @@ async def test_what_a_socket_or_a_stream_carried_is_proposed(
     assert (best.rule.text, best.rule.joins, best.rule.citations) == ("token", True, "sources.*")
 
 
-async def test_a_chat_in_a_frame_and_in_a_shadow_root_is_told_so(
+async def test_a_chat_in_a_frame_and_in_a_shadow_root_is_reported(
     zoo: str, settings: ProbeSettings, driver_for: MakeDriver, tmp_path: Path
 ) -> None:
     look = await looked(f"{zoo}/framed.html", settings, tmp_path)
@@ -125,7 +125,7 @@ async def test_gradio_tells_where_answers_stand_and_is_asked_nothing(
     assert look.answer.selector == "[data-testid=bot]"
 
 
-async def test_gradio_is_asked_when_somebody_wants_to_see_it(
+async def test_gradio_is_asked_when_requested(
     gradio: str, settings: ProbeSettings, tmp_path: Path
 ) -> None:
     look = await looked(gradio, settings, tmp_path, AskPermission.ALWAYS)
@@ -140,7 +140,7 @@ async def test_f90_the_picture_is_for_its_owner_alone(zoo: str, settings: ProbeS
     assert stat.S_IMODE((tmp_path / "look.png").stat().st_mode) == 0o600
 
 
-async def test_a_page_without_a_chat_is_told_as_it_was_seen(
+async def test_a_page_without_a_chat_is_described(
     zoo: str, settings: ProbeSettings, tmp_path: Path
 ) -> None:
     look = await looked(f"{zoo}/nothing.html", settings, tmp_path, page_deadline_s=4)

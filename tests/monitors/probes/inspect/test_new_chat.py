@@ -95,7 +95,7 @@ async def test_a_bot_s_memory_shows_what_the_button_does(
 
 
 @pytest.mark.whole_only
-async def test_where_pages_are_kept_already_nothing_is_tried(bots: str, settings: ProbeSettings) -> None:
+async def test_with_isolation_configured_nothing_is_tried(bots: str, settings: ProbeSettings) -> None:
     isolated = settings.model_copy(update={"isolation": Isolation.NEW_CHAT})
     assert (await try_page(f"{bots}/begins_anew", isolated, questions=["Hello?"])).new_chat is None
 
@@ -109,7 +109,7 @@ def printed(found: NewChat | None) -> str:
     return out.getvalue()
 
 
-async def test_only_a_button_that_begins_anew_is_proposed(snapshot):
+async def test_only_a_button_that_starts_a_new_chat_is_proposed(snapshot):
     proof = printed(NewChat(recalled=True, forgotten=True, button_s=0.2, fresh_s=1.4))
     assert replace_volatile(proof) == snapshot
     lines = "\n".join(proof.splitlines()[(at := proof.splitlines().index("[targets.bot.probe]")) : at + 2])

@@ -89,7 +89,7 @@ def test_another_answer_is_not_the_same_for_a_few_words() -> None:
     assert candidates([other], SHOWN) == ()
 
 
-def test_where_sources_stand_is_told_by_whichever_answer_has_one() -> None:
+def test_the_place_of_sources_comes_from_any_answer_that_has_one() -> None:
     """A greeting has none: its list is empty, or its key is not there."""
     hello, cited = "Hello there, ask me about your policy.", LONG[0]
     first = candidates([received("ask", {"text": hello, "model": "primary"})], hello)

@@ -166,7 +166,7 @@ async def test_prose_is_a_report_where_the_settings_say_so(jobs: Jobs, tmp_path:
     assert answer.visible_text == f"# Report\n\n{report_on('prose')}"
 
 
-async def test_a_job_that_is_too_late_is_told_to_stop(jobs: Jobs, tmp_path: Path) -> None:
+async def test_a_late_job_is_cancelled(jobs: Jobs, tmp_path: Path) -> None:
     async with asking(jobs, tmp_path, deadline_s=0.05, cancel_url="{start}/{job}/cancel") as driver:
         with pytest.raises(AnswerTimeout) as raised:
             await driver.ask(("never",))
@@ -195,7 +195,7 @@ async def test_a_run_that_was_killed_takes_its_job_up_again(jobs: Jobs, tmp_path
     assert answer.timings.total_ms >= 3_600_000  # since it was started, though this process waited for moments
 
 
-async def test_a_job_that_the_app_has_forgotten_is_started_anew(jobs: Jobs, tmp_path: Path) -> None:
+async def test_a_job_unknown_to_the_app_is_started_again(jobs: Jobs, tmp_path: Path) -> None:
     await killed_while_asking(jobs, tmp_path, ("looks 60",), 20)
     jobs.jobs["job/2"] = jobs.jobs["other"] = jobs.jobs.pop("job/1")
     jobs.jobs["other"].looks = 99

@@ -44,7 +44,7 @@ def test_all_fields_of_the_format_are_read():
     assert reply.extra == {}
 
 
-def test_missing_fields_are_absent_and_unknown_ones_kept():
+def test_missing_fields_are_absent_and_unknown_ones_stored():
     reply = read(b'{"user_text": "x", "session": {"id": 7}}').reply
     assert (reply.ts, reply.blocked_reply, reply.reasons, reply.top_score) == (None, None, (), None)
     assert reply.extra == {"session": {"id": 7}}
@@ -82,7 +82,7 @@ def test_common_shapes_need_no_mapping(value):
     assert (reply.ts, reply.extra) == (datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC), {})
 
 
-def test_paths_can_be_named_and_what_they_do_not_name_is_kept():
+def test_paths_can_be_configured_and_other_fields_are_stored():
     value = {"q": ["First?", "Second?"], "out": {"text": "No.", "model": "m"}, "flags": "no_source", "reason": "x"}
     fields = LogFields.model_validate({"user_text": "q", "blocked_reply": "out.text", "reasons": "flags"})
     entry = parse_line("bot", line(json.dumps(value).encode()), fields)
@@ -92,13 +92,13 @@ def test_paths_can_be_named_and_what_they_do_not_name_is_kept():
     assert entry.reply.extra == {"out": {"text": "No.", "model": "m"}, "reason": "x"}
 
 
-def test_of_two_names_the_formats_own_counts_and_the_other_is_kept():
+def test_the_formats_own_field_name_wins_and_the_other_is_stored():
     reply = read(b'{"question": "b", "user_text": "a", "answer": null, "blocked_reply": "c"}').reply
     assert (reply.user_text, reply.blocked_reply, reply.extra) == ("a", "c", {"question": "b", "answer": None})
 
 
 @pytest.mark.parametrize("written", ["NaN", "Infinity", "-Infinity"])
-def test_a_score_that_is_no_number_is_kept_by_name(written):
+def test_a_score_that_is_not_a_number_is_stored_by_name(written):
     """Python's own writer puts these into what it calls JSON."""
     entry = read(f'{{"user_text": "x", "top_score": {written}}}'.encode())
     assert entry.reply.top_score is None

@@ -229,7 +229,7 @@ def test_f75_log_deleted(log, reader):
     assert reader.numbers == [1, 2]
 
 
-def test_a_log_that_was_never_there_is_told_at_every_look(log, reader):
+def test_a_missing_log_is_reported_at_every_poll(log, reader):
     reader.look()
     reader.look()
     assert [notice.kind for notice in reader.notices] == [LogWarningKind.MISSING] * 2

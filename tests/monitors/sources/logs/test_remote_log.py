@@ -51,7 +51,7 @@ def test_only_what_is_new_travels(log, server):
     assert server.bytes_sent - before < 200_000 < log.path.stat().st_size
 
 
-def test_truncated_and_written_anew_is_a_gap_that_is_told(log, server):
+def test_a_truncated_and_rewritten_log_is_reported_as_a_gap(log, server):
     reader = reader_of(server)
     log.append(entry(1))
     log.append(entry(2))
@@ -62,7 +62,7 @@ def test_truncated_and_written_anew_is_a_gap_that_is_told(log, server):
     assert [notice.kind for notice in reader.notices] == [LogWarningKind.REPLACED]
 
 
-def test_f75_a_log_that_is_gone_is_told(log, server):
+def test_f75_a_removed_log_is_reported(log, server):
     reader = reader_of(server)
     log.append(entry(1))
     reader.look()

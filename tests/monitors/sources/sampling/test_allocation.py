@@ -21,7 +21,7 @@ turns = st.sampled_from([BY_RISK, BY_SPREAD])
 
 
 @given(claims, st.integers(0, 200), st.integers(1, 5), turns)
-def test_the_number_is_kept_and_every_stratum_has_its_minimum(asked, budget, minimum, by):
+def test_the_total_is_exact_and_every_stratum_has_its_minimum(asked, budget, minimum, by):
     sample_sizes = allocate(asked, budget, minimum, by)
     least = [min(minimum, claim.conversations) for claim in asked]
     assert all(

@@ -73,7 +73,7 @@ def random_night(strata, chance, confusion):
     return compute_rate_interval(strata_graded, confusion=confusion)
 
 
-def test_everything_told_has_no_width_but_for_the_judge():
+def test_a_full_census_has_no_width_except_from_the_judge():
     whole = [ExpectedStratum(300, 300, ExpectedRate(0.02)), ExpectedStratum(50, 50, ExpectedRate(0.2))]
     assert width(whole) == pytest.approx(0)
     found, corrects = compute_expected_interval(whole, confusion=GOOD_JUDGE)

@@ -70,7 +70,7 @@ def test_more_conversations_buy_a_narrower_interval():
     assert widths[-1] == pytest.approx(0)
 
 
-def test_what_will_not_be_told_and_what_a_judge_gets_wrong_widen_the_plan():
+def test_ungraded_answers_and_judge_errors_widen_the_plan():
     plain = planned(simple(number=50))
     partly_graded = planned(simple(number=50), GRADING, WANTED._replace(graded_share=0.6))
     judged = planned(simple(number=50), GRADING._replace(confusion=Confusion(285, 10, 15, 90)))

@@ -70,7 +70,7 @@ def test_never_more_than_there_are_each_once_and_the_minimum_from_every_stratum(
 
 @settings(max_examples=scale_examples(40), deadline=None)
 @given(nights, st.integers(1, 50), st.sampled_from([simple, stratified]))
-def test_by_number_the_inclusion_probabilities_sum_to_what_was_drawn(conversations, number, make):
+def test_by_number_the_inclusion_probabilities_sum_to_the_sample_size(conversations, number, make):
     """Over all conversations of a stratum, drawn or not: each has drawn / conversations."""
     sampling = sample_conversations(conversations, make(number=number), NIGHT)
     shares = {one.stratum: one.sampled / one.conversations for one in sampling.strata}
@@ -89,7 +89,7 @@ def test_by_rate_they_sum_to_the_expected_number(conversations, rate, minimum):
 
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(nights, st.data())
-def test_by_rate_a_conversation_is_drawn_whatever_others_there_are(conversations, data):
+def test_by_rate_a_conversation_is_sampled_independently_of_others(conversations, data):
     """Those of its own stratum included, unless they are too few for the minimum."""
     facts = stratified(rate=0.3, certainty=())
     sampling = sample_conversations(conversations, facts, NIGHT)
@@ -110,7 +110,7 @@ def test_another_night_or_target_is_another_draw():
     assert all(len(one & other) < 20 for one in id_sets for other in id_sets if one is not other)
 
 
-def test_each_conversation_is_drawn_as_often_as_its_probability_says():
+def test_each_conversation_is_sampled_as_often_as_its_probability_says():
     """Over 400 nights: ten of 100, so each about 40 times, with the spread of a binomial count."""
     conversations = night({None: 100})
     seeds = [Seed("demo", date(2026, 1, 1) + timedelta(days=each)) for each in range(400)]

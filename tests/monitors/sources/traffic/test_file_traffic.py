@@ -319,7 +319,7 @@ def keys_of_the_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("keys_of_the_bucket")
-async def test_a_bucket_is_read_and_looked_at_anew_each_night(bucket: Any) -> None:
+async def test_a_bucket_is_listed_again_each_night(bucket: Any) -> None:
     endpoint, client = bucket
     night = source("s3://traffic/2026/*/*", endpoint_url=endpoint)
     assert sorted((await read_all(night)).ids) == ["c-1", "c-2"]
@@ -336,7 +336,7 @@ async def test_a_bucket_that_is_not_there_is_named_without_secrets(bucket: Any) 
     assert SECRET not in str(read.error)
 
 
-async def test_a_hub_repository_is_read_and_looked_at_anew_each_night(tmp_path: Path) -> None:
+async def test_a_hub_repository_is_listed_again_each_night(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist([stored(3)]), tmp_path / "x.parquet")
     files = {"nights/1.jsonl": as_lines(*map(stored, range(2))), "README.md": b"#"}
     with HubFiles(files) as server:

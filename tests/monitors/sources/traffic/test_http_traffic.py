@@ -74,7 +74,7 @@ async def test_an_empty_export_is_read() -> None:
         ("epoch-ms", "1772366401000", "1772366403000"),
     ],
 )
-async def test_the_window_is_asked_for_and_kept_to(form: str, since: str, until: str) -> None:
+async def test_the_window_is_requested_and_enforced(form: str, since: str, until: str) -> None:
     settings = {"since_parameter": "from", "until_parameter": "to", "time_format": form, "size_parameter": "limit"}
     with ExportServer(ITEMS) as server:
         read = await read_all(
@@ -148,7 +148,7 @@ async def test_a_page_that_does_not_come_is_asked_for_again(fault: Answer, pause
     assert waited.seconds == pauses
 
 
-async def test_a_server_that_stays_in_trouble_is_reported_with_what_was_read_before(
+async def test_a_failing_server_is_reported_with_what_was_read_before(
     snapshot: SnapshotAssertion,
 ) -> None:
     waited = Pauses()

@@ -147,7 +147,7 @@ async def test_f05_a_score_whose_reply_was_lost_is_there_once(server: LangSmithS
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_a_server_in_trouble_is_asked_again(server: LangSmithServer, status: int) -> None:
+async def test_a_failing_server_is_asked_again(server: LangSmithServer, status: int) -> None:
     server.faults = {"/sessions": [status], "/api/v2/runs/query": [status], "/feedback": [status]}
     keeper = source(server)
     read = await read_all(keeper)
@@ -156,7 +156,7 @@ async def test_a_server_in_trouble_is_asked_again(server: LangSmithServer, statu
     assert len(server.feedback) == 1
 
 
-async def test_a_server_that_stays_in_trouble_is_reported(
+async def test_a_permanently_failing_server_is_reported(
     server: LangSmithServer, snapshot: SnapshotAssertion
 ) -> None:
     server.faults = {"/sessions": [500] * 9}

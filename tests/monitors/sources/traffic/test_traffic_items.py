@@ -235,7 +235,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_any_item_is_read_or_told(item: Any) -> None:
+def test_any_item_is_read_or_reported(item: Any) -> None:
     found = read(item)
     if isinstance(found, Conversation):
         assert type(found).model_validate_json(found.model_dump_json()) == found
@@ -296,7 +296,7 @@ def test_rows_of_one_request_are_conversations_of_their_own(name: str) -> None:
     assert conversation(row, id=name).id == "r-1", "where it does tell them apart, it can be named"
 
 
-def test_what_was_unusable_in_another_night_is_not_told_in_this_one() -> None:
+def test_items_unusable_in_another_night_are_not_reported_again() -> None:
     """The log of a month holds one line that is no JSON and one item without a place for a reply, on one day."""
     broken = SourceWarning(kind=SourceWarningKind.LINE_UNREADABLE, place="log:3", detail="not JSON")
     days = [NOON + timedelta(days=number) for number in range(5)]
@@ -311,7 +311,7 @@ def test_what_was_unusable_in_another_night_is_not_told_in_this_one() -> None:
     assert places == [[], ["log:3", "log", "log"], [], [], []]
 
 
-def test_what_nobody_can_date_is_as_old_as_what_follows_at_the_beginning_and_told_where_nothing_does() -> None:
+def test_an_undated_item_gets_the_next_date_or_is_reported() -> None:
     first = [LocatedItem("1", {"question": "?"}), LocatedItem("2", {"ts": T, "question": "q", "answer": "a"})]
     tonight, later = Window(NOON, NOON + timedelta(1)), Window(NOON + timedelta(1), NOON + timedelta(2))
     assert [type(one) for one in parse_conversations(first, Fields(), tonight)] == [SourceWarning, Conversation]
