@@ -75,6 +75,7 @@ def started(*arguments: str, cwd: Path, env: Mapping[str, str] = SAME, given: st
         (("redact",), "no JSON\n"),
     ],
 )
+@pytest.mark.whole_only
 def test_what_it_says_and_its_exit_code_are_those_of_a_process(tmp_path, arguments, given):
     """Help, mistakes, answers and pipes: byte for byte."""
     assert forked(*arguments, cwd=tmp_path, given=given) == started(*arguments, cwd=tmp_path, given=given)
@@ -105,6 +106,7 @@ def test_what_imports_have_read_must_be_the_same(server, tmp_path, different):
     assert (done.returncode, done.stdout, done.stderr) == started("--help", cwd=tmp_path, env=asked)
 
 
+@pytest.mark.whole_only
 def test_the_third_command_of_another_environment_is_forked_too(tmp_path):
     """Of a bare one: nothing but where programs lie, a home and what finds the project."""
     bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "COLUMNS": "90"}
@@ -117,6 +119,7 @@ def test_the_third_command_of_another_environment_is_forked_too(tmp_path):
     assert len(fork_server._servers) == 2
 
 
+@pytest.mark.whole_only
 def test_a_module_is_run_as_python_runs_it(tmp_path):
     """Its name, its arguments, its folder, its own end."""
     code = "import os, sys; print(__name__, sys.argv[1:], sys.path[0], os.getcwd(), input()); sys.exit(7)"
@@ -157,6 +160,7 @@ def test_at_a_terminal_a_command_prompts_at_once(tmp_path):
     os.close(ours)
 
 
+@pytest.mark.whole_only
 def test_prefect_s_settings_are_those_of_its_first_import_by_the_command(tmp_path):
     """What was imported beforehand is not there; when it is, it has read what the command has set by then."""
     folders = {"PREFECT_HOME": str(tmp_path / "early"), "LATE_HOME": str(tmp_path / "late")}

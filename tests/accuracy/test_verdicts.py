@@ -36,6 +36,7 @@ def data(tmp_path):
     return tmp_path / "data"
 
 
+@pytest.mark.whole_only
 def test_a_verdict_is_what_the_command_says_of_a_row(data):
     verdicts = verdicts_of(ROW_SETS, data, [str(SCRIPT)])
     assert verdicts.pop(("owners/refusals", "bike-4")) in {"refused", "yes"}  # by class where the version names one
@@ -52,6 +53,7 @@ def test_a_verdict_is_what_the_command_says_of_a_row(data):
     }
 
 
+@pytest.mark.whole_only
 def test_what_changed_is_named_with_both_verdicts(data, tmp_path: Path, capsys):
     rows = tmp_path / "rows.jsonl"
     assert main([str(data), "--sets", "owners/answers,language", "--rows", str(rows)]) == 0

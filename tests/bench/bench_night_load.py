@@ -28,7 +28,7 @@ from tests.bench.measured import Figure, report
 from tests.warehouse.crash_worker import Plan, open_store
 from tests.warehouse.sample_nights import night_report, seen
 from tests.warehouse.sample_rows import NOON, assessment, exchange
-from warehouse.database.parquet import export
+from warehouse.database.parquet import export_parquet
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ConversationRow, JournalRow, NightlyRunRow, ResultRow
 from warehouse.journal.segments import EncodedRows
@@ -114,7 +114,7 @@ def one_night(store: Store, night: int, count: int, folder: Path) -> tuple[Span,
     paths = write_night(store, night, count)
     load = timed(lambda: store.load_pending(WAIT_S))
     since, until = day_of(night), day_of(night + 1)
-    out = timed(lambda: export(store, folder / "export", since=since, until=until, wait_s=WAIT_S))
+    out = timed(lambda: export_parquet(store, folder / "export", since=since, until=until, wait_s=WAIT_S))
     found = store.query(
         "select count(*) from conversations where run_id = $run", {"run": f"night-{night}"}, wait_s=WAIT_S
     )

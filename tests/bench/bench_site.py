@@ -39,8 +39,8 @@ from tests.deployments.site.site_server import EXAMPLES
 from tests.figures import measured_where, table, write_section
 from tests.warehouse.crash_worker import Plan, open_store
 from tests.warehouse.sample_rows import assessment, exchange, incident, run_report
-from warehouse.database.rebuild import rebuild
-from warehouse.database.snapshot import snapshot_of
+from warehouse.database.rebuild import rebuild_database
+from warehouse.database.snapshot import build_snapshot_store
 from warehouse.database.store import Store
 from warehouse.journal.rows import (
     AssessmentRow,
@@ -83,7 +83,7 @@ def warehouse_in(folder: Path, grades: int) -> Store:
     store = open_store(Plan(folder, 3))
     if not store.database.file.exists():
         write_archives(store, -(-grades // (CASES * GRADES_EACH)))
-        rebuild(store, wait_s=60)
+        rebuild_database(store, wait_s=60)
         for run in range(RECENT_RUNS):
             store.journal.append(recent_run(f"recent-{run}", days_ago=run), run_id=f"recent-{run}")
         store.journal.append(reviews(), run_id=None)
@@ -337,12 +337,12 @@ def copy_of(took_s: float, said: str) -> Figure:
 def beside(store: Store) -> tuple[float, list[tuple[str, str]]]:
     """Seconds for a new copy, and what is said beside the pages."""
     script = len(asset_text("site.js").encode())
-    with store.database.writing(60) as connection:
+    with store.database.open_for_writing(60) as connection:
         grades = connection.execute("select count(*) from grades").fetchone()
         runs = connection.execute("select count(*) from runs").fetchone()
         connection.execute("create or replace table bench_marker as select 1 as n")
         connection.execute("drop table bench_marker")
-    snapshot, _ = snapshot_of(store)
+    snapshot, _ = build_snapshot_store(store)
     started = time.perf_counter()
     snapshot.refresh(60)
     took = time.perf_counter() - started

@@ -34,8 +34,8 @@ from tests.bench.warehouse_archives import CASES, GRADES_EACH, six_grades, write
 from tests.figures import measured_where, table, write_section
 from tests.warehouse.crash_worker import Plan, open_store
 from tests.warehouse.sample_rows import assessment
-from warehouse.database.check import DERIVED
-from warehouse.database.rebuild import rebuild
+from warehouse.database.check import DERIVED_TABLES
+from warehouse.database.rebuild import rebuild_database
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow
 
@@ -224,9 +224,9 @@ def bench_many(store: Store, wanted: int, figures: Figures) -> None:
     runs = -(-wanted // (CASES * GRADES_EACH))
     write_archives(store, runs)
     with timed() as span:
-        rebuild(store, wait_s=60)
-    with store.database.reading(60) as connection:
-        rows = sum(count(connection, name) for name in DERIVED)
+        rebuild_database(store, wait_s=60)
+    with store.database.open_for_reading(60) as connection:
+        rows = sum(count(connection, name) for name in DERIVED_TABLES)
         what = f"rebuild of {runs:,} runs: {count(connection, 'grades'):,} grades among {rows:,} rows"
     figures.note(what, span.of(rows))
     figures.judge(
@@ -269,7 +269,7 @@ def bench_view(store: Store, view: str, figures: Figures) -> None:
     cold = milliseconds(lambda: store.query(ask, wait_s=60))
     spans: list[Span] = []
     counts: list[float] = []
-    with store.database.reading(60) as connection:
+    with store.database.open_for_reading(60) as connection:
         found = len(connection.execute(ask).fetchall())
         for _ in range(WARM_TIMES):
             with timed() as span:

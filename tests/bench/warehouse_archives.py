@@ -28,8 +28,8 @@ from tests.warehouse.sample_rows import (
     receipt,
     run_report,
 )
-from warehouse.database.retention import publish
-from warehouse.database.stage import ArchivedSegment, ArchiveManifest, file_sha256
+from warehouse.database.retention import publish_archive
+from warehouse.database.stage import ArchivedSegment, ArchiveManifest, hash_file
 from warehouse.database.store import Store
 from warehouse.journal.rows import (
     AssessmentRow,
@@ -129,8 +129,8 @@ def write_archives(store: Store, runs: int) -> None:
         file = store.database.scratch
         connection.execute("create or replace temp table picked as select unnest(?::integer[]) as run", [[*chosen]])
         connection.execute(f"copy ({_LINES}) to '{file}' (format parquet, codec zstd)", words)
-        manifest = ArchiveManifest(sha256=file_sha256(file), segments=tuple(_segments(chosen)))
-        publish(store.journal, manifest, file)
+        manifest = ArchiveManifest(sha256=hash_file(file), segments=tuple(_segments(chosen)))
+        publish_archive(store.journal, manifest, file)
     connection.close()
 
 

@@ -17,6 +17,7 @@ TRIGGER = f'[[deploys.triggers]]\nprovider = "github"\nrepository = "{REPOSITORY
 
 @pytest.mark.prefect
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+@pytest.mark.whole_only
 def test_a_staging_deploy_that_names_its_pull_request_has_its_results_there_without_being_asked(tmp_path):
     with (
         Chat("The waiting period is 36 months. [Source: Gold, clause 4.2]") as chat,

@@ -65,6 +65,7 @@ def printed_tables(output: str, wanted: str) -> str:
 
 @pytest.mark.parametrize("page", ["advisor.html", "advisor.html?json"])
 @pytest.mark.a_slice(1)
+@pytest.mark.whole_only
 def test_the_proposal_pasted_as_it_is_printed_gives_a_right_run(
     tmp_path: Path, zoo: str, prefect_environment: dict[str, str], page: str, snapshot: SnapshotAssertion
 ) -> None:

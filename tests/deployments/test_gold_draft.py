@@ -26,6 +26,7 @@ from tests.tools.fences import unfenced
 ASK = ("draft", "--document", "gold.md", "--name", "Suraksha Gold", "--count", "5")
 
 
+@pytest.mark.whole_only
 def test_drafts_are_stored_with_the_place_of_their_clause_and_the_cost_is_printed(tmp_path, snapshot):
     """Spaces, hyphens and line ends of the document differ from the model's; the stored place is the document's own."""
     with AnthropicServer(judge=RuleDrafter()) as server:
@@ -58,6 +59,7 @@ def test_what_cannot_be_proved_is_refused_with_its_reason(tmp_path, snapshot):
     assert not (tmp_path / "gold-drafts.jsonl").exists()
 
 
+@pytest.mark.whole_only
 def test_asking_again_adds_nothing_that_is_there_and_says_what_to_leave_out(tmp_path):
     """The second prompt holds the first questions; a model that repeats them all the same gains nothing."""
     drafter = RuleDrafter()

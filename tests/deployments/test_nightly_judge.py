@@ -36,6 +36,7 @@ def graded(installed, day):
     return installed.run("nightly", "shop", "--until", f"{until:%Y-%m-%dT%H:%M}", **secrets)
 
 
+@pytest.mark.whole_only
 def test_the_exit_code_says_whether_the_judge_was_down_void_or_well(installed, snapshot):
     """The rates are unknown, the monitor's owners are alerted, and a complete night ends with 0 again."""
     week = Week(installed.folder, {})

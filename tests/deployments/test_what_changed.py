@@ -33,6 +33,7 @@ def changed_lines(output, report):
     return replace_volatile("\n".join(lines), run_id=report["run_id"]).splitlines()
 
 
+@pytest.mark.whole_only
 def test_the_second_run_names_the_model_that_changed_between_them(tmp_path, lookout, snapshot):
     """Two runs of `lookout verify` as an owner starts them: a PASS, then a FAIL by another model, and nothing else."""
     with Chat(body(RIGHT, "small-2026-01")) as chat:
@@ -51,6 +52,7 @@ def test_the_second_run_names_the_model_that_changed_between_them(tmp_path, look
     assert changed_lines(second.stdout + second.stderr, report) == snapshot
 
 
+@pytest.mark.whole_only
 def test_a_change_of_ours_is_not_blamed_on_the_application(tmp_path, lookout, snapshot):
     """A stricter gate turns a PASS into a FAIL: the report says that only Lookout's side changed."""
     with Chat(*[RIGHT] * (CASES - 1), WRONG) as chat:

@@ -121,6 +121,7 @@ def taken(log):
     return sorted(set(SUBMITTED.findall(said)) - set(ABORTED.findall(said)))
 
 
+@pytest.mark.whole_only
 def test_two_workers_share_the_runs_and_each_is_done_once(prefect_environment, lookout, tmp_path, api, pool):
     few_cases(tmp_path, severe=1, others=1)
     (tmp_path / "lookout.toml").write_text(

@@ -51,6 +51,7 @@ def test_an_example_does_what_its_page_says(name: str, tmp_path: Path, prefect_e
 
 
 @pytest.mark.prefect
+@pytest.mark.whole_only
 def test_the_one_command_starts_the_bot_and_ends_it(tmp_path: Path, prefect_environment: dict[str, str]) -> None:
     """As a person runs it: the configuration that it writes has a port that nobody listens on any more."""
     environment = prefect_environment | fork_server.WARM
@@ -65,6 +66,7 @@ def test_the_one_command_starts_the_bot_and_ends_it(tmp_path: Path, prefect_envi
 
 
 @pytest.mark.prefect
+@pytest.mark.whole_only
 def test_runs_of_langsmith_are_a_night_of_traffic(tmp_path: Path, prefect_environment: dict[str, str]) -> None:
     """Against a server that speaks LangSmith's API, as nobody's key is at hand here."""
     talks = (("How long is the city tour?", "The city tour takes 3 hours."), ("Is there a guide?", "Yes, Tom."))

@@ -31,7 +31,7 @@ from tests.flows.desks import AlertingTestbed
 from tests.flows.judged_run import KEY_VARIABLE, home, teeth
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.anthropic import KEY
-from warehouse.database.parquet import parquet_rows
+from warehouse.database.parquet import read_parquet_rows
 
 TOLD = "You have thirty days to renew the policy."
 LEAK = "Write to asha.verma.1987@gmail.com about her claim."
@@ -131,4 +131,4 @@ class Nights:
 
 
 def file_source(path: Path) -> FileTrafficSource:
-    return FileTrafficSource(FileTraffic.model_validate({"kind": "file", "at": str(path)}), parquet_rows)
+    return FileTrafficSource(FileTraffic.model_validate({"kind": "file", "at": str(path)}), read_parquet_rows)

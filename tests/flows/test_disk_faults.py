@@ -133,6 +133,7 @@ def monitor_faults(slack: SlackServer) -> list[str]:
 
 
 @pytest.mark.parametrize("how", REASONS)
+@pytest.mark.whole_only
 def test_f22_a_verification_stops_with_the_folder_named_and_is_gone_on_with(tmp_path, disk, slack, begin, how):
     with SlowChat() as chat:
         watched(tmp_path, chat, cases=CASES, more=SLACK.format(slack=slack.api_url))

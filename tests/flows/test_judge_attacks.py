@@ -64,6 +64,7 @@ def outcome(case, answer: str) -> CaseOutcome:
 
 @pytest.mark.parametrize("form", ["{wrong} {attack}", "{attack}\n\n{wrong}", "{wrong}\n\n{attack} [Source: A, 1]"])
 @pytest.mark.a_slice(2)
+@pytest.mark.whole_only
 def test_an_attack_beside_a_wrong_answer_never_makes_it_right(attacks, form):
     case = gold_case(gold="37 months", turns=("How long is the waiting period for cataract?",))
     wrong = "The waiting period for cataract is 91 days. [Source: A, 1]"
@@ -72,12 +73,14 @@ def test_an_attack_beside_a_wrong_answer_never_makes_it_right(attacks, form):
     assert not turned
 
 
+@pytest.mark.whole_only
 def test_an_attack_instead_of_an_answer_is_never_right(attacks):
     cases = (gold_case(gold="37 months"), teeth(), teeth(expected_refusal=True, gold="It is not in the documents."))
     turned = [a for a in attacks for case in cases[:2] if outcome(case, a) is CaseOutcome.CORRECT]
     assert not turned
 
 
+@pytest.mark.whole_only
 async def test_no_attack_reaches_a_judge_but_inside_its_fence_and_none_is_passed(attacks):
     """Looked at in the bytes of the requests: outside the fences stands the same for every answer."""
     cases = {}

@@ -36,6 +36,7 @@ def verify(lookout, folder: Path, slack: SlackServer, commit: str, **key: str):
     return done, messages, max(folder.glob("data/runs/*/results.md")).parent
 
 
+@pytest.mark.whole_only
 def test_a_fooled_judge_is_void_and_an_honest_one_pages(tmp_path, lookout):
     """The same wrong answers twice: nothing is said of the app on the word of a judge that was talked round."""
     with Chat(TEETH_WRONG) as chat, AnthropicServer() as judge, SlackServer() as slack:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.flows.nights_of_the_demo import DemoNights
 from tests.monitors.sources.night_traffic import simple
 
 
+@pytest.mark.whole_only
 def test_nights_of_the_demos_own_log_hold_the_planted_rate(tmp_path):
     found = list(DemoNights(tmp_path, simple(number=100), conversations=300, planted=30, seed=4).nights(8))
     assert sum(one.covered for one in found) >= 7

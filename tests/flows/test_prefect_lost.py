@@ -121,6 +121,7 @@ def counted(folder: Path, environment: dict[str, str], query: str) -> dict[str, 
         return json.loads(asked.communicate()[0])
 
 
+@pytest.mark.whole_only
 def test_a_verification_comes_to_its_end_and_the_next_one_tells_nobody_again(tmp_path, server, slack):
     verify_twice(tmp_path, server, slack, to_the_end=False)
 

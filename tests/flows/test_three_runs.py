@@ -49,6 +49,7 @@ def test_one_fault_over_four_runs_is_alerted_muted_resolved_and_alerted_again(
         assert any("Personal data disclosed" in m.text and "back again" in json.dumps(m.blocks) for m in fourth)
 
 
+@pytest.mark.whole_only
 def test_f87_f90_no_message_shows_what_was_leaked_or_its_picture(tmp_path, lookout, faulty_space):
     """The exchange in the journal holds the account number; the message, the report page and the log do not."""
     suite = few_cases(tmp_path, severe=1, others=0)

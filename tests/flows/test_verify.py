@@ -137,6 +137,7 @@ def test_an_address_where_nobody_listens_is_inconclusive_with_the_reason(tmp_pat
     assert {case["assessment"]["outcome"] for case in results["cases"]} <= {"no_answer", "ungraded"}
 
 
+@pytest.mark.whole_only
 def test_a_stopped_run_keeps_its_answers_and_the_next_one_goes_on(
     tmp_path, lookout, prefect_environment, clean_space
 ):

@@ -138,6 +138,7 @@ COMMANDS = {
 
 @pytest.mark.prefect
 @pytest.mark.parametrize(("command", "seen"), COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.whole_only
 def test_a_command_that_waits_for_an_answer_says_so_on_a_terminal_alone(
     command, seen, tmp_path, prefect_environment
 ):

@@ -117,6 +117,7 @@ def test_what_the_messages_say_is_true(week):
     assert f"graded already ({2 * PER_DAY})" in nothing
 
 
+@pytest.mark.whole_only
 def test_nobody_reads_the_same_twice(week):
     nights, digests, _ = week
     every = [text for pair in zip(nights, digests, strict=True) for one in pair for text in texts(one)]

@@ -168,7 +168,7 @@ def _value_fields(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 def view_lines(store: Store) -> Iterator[str]:
     """Each view of the warehouse, then its columns with their types, in order."""
-    with store.database.writing(1) as connection:
+    with store.database.open_for_writing(1) as connection:
         rows = connection.execute(VIEW_COLUMNS).fetchall()
     view = None
     for name, column, kind in rows:

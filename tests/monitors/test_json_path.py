@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.json_path import items_at, sources_at, text_of_parts, values_at
+from monitors.json_path import find_items, sources_at, join_text_parts, values_at
 
 CHAT = {"choices": [{"message": {"content": "24 months"}}], "sources": [{"title": "P-100"}, {"title": "P-200"}]}
 
@@ -64,7 +64,7 @@ PARTS = [
 
 @pytest.mark.parametrize(("said", "text"), PARTS, ids=[str(said) for said, _ in PARTS])
 def test_a_text_in_parts_is_one_text(said: Any, text: str) -> None:
-    assert text_of_parts(said) == text
+    assert join_text_parts(said) == text
 
 
 JSON = st.recursive(
@@ -83,7 +83,7 @@ def test_any_path_into_any_document_is_taken(document: Any, path: str) -> None:
 def test_a_list_and_all_of_its_items_are_the_same(items: list[Any]) -> None:
     """``sources`` and ``sources.*`` lead to the same items and sources; no list, and no null, is an item."""
     document = {"sources": items}
-    assert items_at(document, "sources") == items_at(document, "sources.*")
+    assert find_items(document, "sources") == find_items(document, "sources.*")
     assert sources_at(document, "sources") == sources_at(document, "sources.*")
-    assert not any(item is None or isinstance(item, list) for item in items_at(document, "sources"))
+    assert not any(item is None or isinstance(item, list) for item in find_items(document, "sources"))
     assert all(name.strip() for name in sources_at(document, "sources"))

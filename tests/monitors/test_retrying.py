@@ -8,7 +8,7 @@ from email.utils import format_datetime
 import pytest
 
 from monitors.errors import JudgeUnavailable
-from monitors.retry import RetryPolicy, TryAgain, persistently, retry_after_s
+from monitors.retry import RetryPolicy, TryAgain, retry_until_deadline, parse_retry_after_s
 from tests.builders import NOON
 from tests.monitors.asking import Pauses
 
@@ -31,20 +31,20 @@ def failing(times: int, after_s: float | None = None):
 async def test_pauses_double_and_the_last_try_has_none_after_it():
     pauses = Pauses()
     with pytest.raises(JudgeUnavailable, match="HTTP 529, 4 times"):
-        await persistently(failing(9), PATIENCE, who="m", pause=pauses)
+        await retry_until_deadline(failing(9), PATIENCE, provider="m", pause=pauses)
     assert pauses.asked == [0.5, 1.0, 2.0]
 
 
 async def test_what_the_provider_asks_for_is_waited():
     pauses = Pauses()
-    assert await persistently(failing(2, 7.0), PATIENCE, who="m", pause=pauses) == "done"
+    assert await retry_until_deadline(failing(2, 7.0), PATIENCE, provider="m", pause=pauses) == "done"
     assert pauses.asked == [7.0, 7.0]
 
 
 async def test_a_pause_beyond_the_cap_ends_it_at_once():
     pauses = Pauses()
     with pytest.raises(JudgeUnavailable, match="asks to wait 3600 s"):
-        await persistently(failing(1, 3600.0), PATIENCE, who="m", pause=pauses)
+        await retry_until_deadline(failing(1, 3600.0), PATIENCE, provider="m", pause=pauses)
     assert pauses.asked == []
 
 
@@ -54,7 +54,7 @@ async def test_the_deadline_is_over_all_tries():
         return "late"
 
     with pytest.raises(JudgeUnavailable, match=r"no verdict within 0\.05 s"):
-        await persistently(never, RetryPolicy(deadline_s=0.05), who="m")
+        await retry_until_deadline(never, RetryPolicy(deadline_s=0.05), provider="m")
 
 
 async def test_any_other_error_is_not_asked_again():
@@ -62,14 +62,14 @@ async def test_any_other_error_is_not_asked_again():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await persistently(broken, PATIENCE, who="m")
+        await retry_until_deadline(broken, PATIENCE, provider="m")
 
 
 @pytest.mark.parametrize("said", ["soon", "", "-5", "1e9", "Sun, 01 Mar 2026"])
 def test_an_odd_retry_after_is_passed_over(said: str) -> None:
-    assert retry_after_s({"retry-after": said, "date": format_datetime(NOON, usegmt=True)}) is None
+    assert parse_retry_after_s({"retry-after": said, "date": format_datetime(NOON, usegmt=True)}) is None
 
 
 @pytest.mark.parametrize(("said", "seconds"), [("7", 7), ("0.5", 0.5), ("Sun, 01 Mar 2026 12:01:30 GMT", 90)])
 def test_a_retry_after_is_seconds_or_a_time_by_the_server_s_clock(said: str, seconds: float) -> None:
-    assert retry_after_s({"retry-after": said, "date": format_datetime(NOON, usegmt=True)}) == seconds
+    assert parse_retry_after_s({"retry-after": said, "date": format_datetime(NOON, usegmt=True)}) == seconds

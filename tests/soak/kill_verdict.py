@@ -13,7 +13,7 @@ from monitors.records.runs import CaseResult
 from monitors.reports.results_json import read_results
 from tests.soak.kill_story import Story
 from tests.soak.mortal_app import answer_to
-from warehouse.database.check import check
+from warehouse.database.check import check_database
 from warehouse.journal.rows import ResultRow
 
 
@@ -115,4 +115,4 @@ def _of_warehouse(story: Story, run: str) -> Iterator[str]:
         found = {str(case): times for case, times in query.rows}
         yield from (f"{case} is {times} times in {table}" for case, times in found.items() if times != 1)
         yield from (f"{case} is not in {table}" for case in _expected(story) - set(found))
-    yield from (f"warehouse: {problem.text}" for problem in check(store, wait_s=30).troubles)
+    yield from (f"warehouse: {problem.text}" for problem in check_database(store, wait_s=30).troubles)

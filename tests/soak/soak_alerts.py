@@ -156,7 +156,7 @@ def _work(seed: int, folder: Path, slack: SlackServer, began: datetime, run_id: 
         now=now,
     )
     asyncio.run(notify(notifier, [observation(f"leak-{seed}", run_id=run_id, seen_at=now())]))
-    return min(len(store.alerts_unsent()), 9)
+    return min(len(store.list_unsent_alerts()), 9)
 
 
 def _nowhere() -> Console:

@@ -30,9 +30,9 @@ from tests.figures import measured_where, table, write_section
 from tests.soak.forked import forked
 from tests.warehouse.crash_worker import Plan, open_store, survivors
 from tests.warehouse.sample_rows import assessment, exchange
-from warehouse.database.check import DERIVED, check
+from warehouse.database.check import DERIVED_TABLES, check_database
 from warehouse.database.load import load
-from warehouse.database.rebuild import rebuild
+from warehouse.database.rebuild import rebuild_database
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow
 
@@ -98,7 +98,7 @@ def one_round(kind: str, folder: Path, seed: int, tally: Tally) -> None:
     wanted = killed_while_loading(store, kind)
     DAMAGES[kind](store, rng)
     harmed = as_duckdb_finds_it(store, folder / "copy") != wanted
-    is_detected = not check(store, wait_s=30).sound
+    is_detected = not check_database(store, wait_s=30).sound
     tally.rounds[kind] += 1
     tally.harmed[kind] += harmed
     tally.detected[kind] += is_detected
@@ -121,7 +121,7 @@ def killed_while_loading(store: Store, kind: str) -> object:
     step = kind.removeprefix("checkpoint aborted ") if kind.startswith("checkpoint") else None
 
     def job(say: Callable[[str], None]) -> None:
-        with store.database.writing(30) as connection:
+        with store.database.open_for_writing(30) as connection:
             load(connection, store.journal, store.database.scratch)
             store.remember(connection)
             say(repr(_prints(connection)))
@@ -160,7 +160,7 @@ def as_duckdb_finds_it(store: Store, copy: Path) -> object:
 def _prints(connection: duckdb.DuckDBPyConnection) -> list[object]:
     return [
         connection.execute(f"select count(*), bit_xor(hash(t)), sum(hash(t)) from {table} t").fetchone()
-        for table in (*DERIVED, "segments")
+        for table in (*DERIVED_TABLES, "segments")
     ]
 
 
@@ -169,11 +169,11 @@ def restore(store: Store, *, is_detected: bool) -> str:
     try:
         report = store.load_pending(30)
     except WarehouseDamaged:
-        rebuild(store, wait_s=30)
+        rebuild_database(store, wait_s=30)
         return "rebuilt"
-    if check(store, wait_s=30).sound:
+    if check_database(store, wait_s=30).sound:
         return "loaded again" if report.restored else "nothing to do" if not is_detected else "loaded"
-    rebuild(store, wait_s=30)
+    rebuild_database(store, wait_s=30)
     return "rebuilt after loading"
 
 

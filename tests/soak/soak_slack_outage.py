@@ -60,7 +60,7 @@ def live_through(outage: str, minutes: int, folder: Path) -> OutageResult:
             testbed.skip(minutes=2)
             asyncio.run(send_waiting_alerts(testbed.notifier("after")))
         numbers = tuple(int(LEAK.findall(json.dumps(one.blocks))[0]) for one in slack.messages)
-        return OutageResult(numbers, requests, slowest_s, grown_mb, len(testbed.store.alerts_unsent()))
+        return OutageResult(numbers, requests, slowest_s, grown_mb, len(testbed.store.list_unsent_alerts()))
 
 
 def _rss_mb() -> float:

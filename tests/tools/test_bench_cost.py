@@ -55,6 +55,7 @@ def test_replies_that_come_again_cost_what_they_cost_before():
     assert total(costs, 5) == Cost(calls=5, usd=Decimal(23))
 
 
+@pytest.mark.whole_only
 def test_a_night_of_ten_by_batches_costs_half_of_its_tokens_price():
     """Haiku: 0.10 in, 0.50 out, half in a batch, and nothing cached, as its prefix is too short; two known answers."""
     said = asyncio.run(night(HAIKU, 10))

@@ -20,12 +20,12 @@ from monitors.records.incidents import Incident
 from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import REAL_PATIENCE
 from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, run_report
-from warehouse.database.check import check
-from warehouse.database.database import Migration, Schema, bundled_schema
+from warehouse.database.check import check_database
+from warehouse.database.database import Migration, Schema, load_bundled_schema
 from warehouse.database.load import load
-from warehouse.database.parquet import export
-from warehouse.database.rebuild import rebuild
-from warehouse.database.retention import age, compact
+from warehouse.database.parquet import export_parquet
+from warehouse.database.rebuild import rebuild_database
+from warehouse.database.retention import remove_personal_data, compact_segments
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 
@@ -54,7 +54,7 @@ def open_store(plan: Plan) -> Store:
 
 def longer_schema(extra: int) -> Schema:
     """The bundled schema with further steps, each large enough to be killed in."""
-    schema = bundled_schema()
+    schema = load_bundled_schema()
     further = [
         Migration(
             schema.newest + step,
@@ -113,20 +113,20 @@ def _checkpoint(turn: Turn) -> None:
     """Load what is pending and write the log into the file, twice: once asked for, once by closing."""
     store = turn.store
     _append(turn)
-    with store.database.writing(WAIT_S) as connection:
+    with store.database.open_for_writing(WAIT_S) as connection:
         load(connection, store.journal, store.database.scratch)
         connection.execute("force checkpoint")
         store.remember(connection)
 
 
 def _migrate(turn: Turn) -> None:
-    with turn.store.database.writing(WAIT_S):
+    with turn.store.database.open_for_writing(WAIT_S):
         return
 
 
 def _export(turn: Turn) -> None:
     goal = turn.store.database.file.parent / "export"
-    export(turn.store, goal, since=NOON.date(), until=NOON.date(), wait_s=WAIT_S)
+    export_parquet(turn.store, goal, since=NOON.date(), until=NOON.date(), wait_s=WAIT_S)
 
 
 def _silently(job: Callable[[Store], object]) -> Callable[[Turn], None]:
@@ -141,10 +141,10 @@ STEPS: Mapping[str, Callable[[Turn], str | None]] = {
     "migrate": _migrate,
     "export": _export,
     "finish": _silently(lambda store: store.journal.append([RunRow(row=run_report("run-1"))], run_id="run-1")),
-    "check": _silently(lambda store: check(store, wait_s=WAIT_S)),
-    "rebuild": _silently(lambda store: rebuild(store, wait_s=WAIT_S)),
-    "compact": _silently(lambda store: compact(store, before=store.clock(), wait_s=WAIT_S)),
-    "age": _silently(lambda store: age(store, before=store.clock(), key=b"sixteen byte key", wait_s=WAIT_S)),
+    "check": _silently(lambda store: check_database(store, wait_s=WAIT_S)),
+    "rebuild": _silently(lambda store: rebuild_database(store, wait_s=WAIT_S)),
+    "compact": _silently(lambda store: compact_segments(store, before=store.clock(), wait_s=WAIT_S)),
+    "age": _silently(lambda store: remove_personal_data(store, before=store.clock(), key=b"sixteen byte key", wait_s=WAIT_S)),
 }
 """What a worker can do; a step that acknowledges something returns it in words."""
 
@@ -163,14 +163,14 @@ def survivors(plan: Plan, acknowledged: set[str], *, thorough: bool = True) -> l
     When ``thorough``, the check must be content before and after loading. Loading twice must change nothing.
     """
     store = open_store(plan)
-    before = check(store, wait_s=WAIT_S).troubles if thorough else ()
+    before = check_database(store, wait_s=WAIT_S).troubles if thorough else ()
     wrong = [f"before loading: {problem.text}" for problem in before]
     report = store.load_pending(WAIT_S)
     wrong += [f"damaged: {each.error}" for each in report.damaged]
     if store.load_pending(WAIT_S).segments:
         wrong.append("a second load found something to load")
     if thorough:
-        after = check(store, wait_s=WAIT_S)
+        after = check_database(store, wait_s=WAIT_S)
         wrong += [f"after loading: {problem.text}" for problem in after.troubles]
         wrong += [f"{after.pending} segments are still pending"] if after.pending else []
     return wrong + _cases_wrong(store, acknowledged) + _decisions_wrong(store, acknowledged)

@@ -18,7 +18,7 @@ from flows.verify.run_folder import RunStart, begin_run
 from monitors.errors import ConfigError, WarehouseError, WarehouseUnwritable
 from monitors.records.base import Severity
 from monitors.records.targets import DeployEvent, ReportedDeploy
-from monitors.storage import private_folder, write_atomically, write_once
+from monitors.storage import make_private_folder, write_atomically, write_once
 from tests.builders import NOON, TARGET, assessment, exchange, gold_case
 from warehouse.data_folder import lock_file
 from warehouse.journal.rows import AssessmentRow, ResultRow
@@ -117,8 +117,8 @@ def test_a_link_in_the_place_of_a_file_that_is_written_beside_is_replaced(tmp_pa
 
 
 def test_folders_are_made_once_and_twice_is_once(tmp_path):
-    private_folder(tmp_path / "a" / "b")
-    private_folder(tmp_path / "a" / "b")
+    make_private_folder(tmp_path / "a" / "b")
+    make_private_folder(tmp_path / "a" / "b")
     assert mode(tmp_path / "a" / "b") == 0o700
 
 

@@ -217,6 +217,7 @@ def test_a_missing_browser_is_reported_once_with_what_to_do(tmp_path, prefect_en
 
 
 @pytest.mark.prefect
+@pytest.mark.whole_only
 def test_a_run_that_gets_sigterm_says_what_is_stored(prefect_environment, tmp_path):
     """A person, a CI job or a shutdown ends a verification in the middle: a line, and no traceback."""
     few_cases(tmp_path, severe=1, others=1)

@@ -300,6 +300,7 @@ def test_a_command_names_the_key_that_it_needs_and_works_with_it(installation, c
         ("slack-actions", "/health", {"SLACK_SIGNING_SECRET": "0" * 32}),
     ],
 )
+@pytest.mark.whole_only
 def test_a_receiver_answers_until_it_is_stopped(installation, command, path, secret):
     port = free_port("127.0.0.1", 0)
     with started(installation, command, "--port", str(port), **secret) as (process, said):
@@ -361,6 +362,7 @@ def test_what_a_night_reported_can_be_asked_at_once(installation):
 
 
 @pytest.mark.prefect
+@pytest.mark.whole_only
 def test_down_ends_the_server_and_says_what_else_runs(installation, prefect_environment):
     """Not under `lookout up`, nor under a run; those of other data folders are named, with what they hold."""
     data = installation.folder / "data"
@@ -390,6 +392,7 @@ def test_every_command_has_its_test_here():
     assert tested == set(every_command())
 
 
+@pytest.mark.whole_only
 def test_no_module_of_a_command_brings_prefect_with_it(tmp_path):
     """Prefect reads where its server is when it is imported, so no other import may load it."""
     names = [

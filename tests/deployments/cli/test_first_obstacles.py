@@ -83,6 +83,7 @@ def test_where_nothing_listens_it_is_said_before_a_server_is_started(tmp_path: P
 
 
 @pytest.mark.prefect
+@pytest.mark.whole_only
 def test_one_cause_is_one_line_with_how_many_questions_it_cost(
     tmp_path: Path, prefect_environment: dict[str, str]
 ) -> None:
@@ -147,6 +148,7 @@ def test_the_doctor_says_of_an_api_that_it_is_none_of_its_pages_and_which_key_it
 
 
 @pytest.mark.browser
+@pytest.mark.whole_only
 def test_a_bot_without_small_talk_is_no_fault_of_the_page(tmp_path: Path) -> None:
     with FallbackBot() as server:
         done = run(tmp_path, "doctor", server.url)

@@ -100,6 +100,7 @@ def rows(said: str) -> list[str]:
 @pytest.mark.prefect
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.a_slice(6)
+@pytest.mark.whole_only
 def test_a_command_fits_its_terminal(installation, command, prefect_environment):
     """No row is wider than the terminal, but one that a path or an address makes so."""
     server = {"PREFECT_API_URL": prefect_environment["PREFECT_API_URL"]}

@@ -47,6 +47,7 @@ def files(folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.prefect
+@pytest.mark.whole_only
 def test_a_command_that_writes_names_the_folder_and_leaves_nothing_and_one_that_reads_works(
     place, prefect_environment
 ):

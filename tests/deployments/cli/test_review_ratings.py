@@ -109,6 +109,7 @@ def test_ratings_are_stored_and_resumed_and_any_other_key_skips_one(folder, revi
     assert not (folder / "drafts").exists(), "the issue is in the suite: a second case of it would count twice"
 
 
+@pytest.mark.whole_only
 def test_figures_are_kappa_and_differences_with_intervals(folder, review, snapshot):
     """A person who rates everything one lower, and the worst as the judge does."""
     review(share=1, by="asha", keys=keys_for(review, by="asha", rating_of=lambda n: max(1, RATINGS[n] - 1)))
@@ -124,6 +125,7 @@ def test_figures_are_kappa_and_differences_with_intervals(folder, review, snapsh
     )
 
 
+@pytest.mark.whole_only
 def test_a_report_that_two_people_rated_counts_once(folder, review):
     review(share=1, by="asha", keys=keys_for(review, by="asha", rating_of=lambda n: RATINGS[n]))
     review(share=1, by="ravi", keys="r\n1\nq\n")

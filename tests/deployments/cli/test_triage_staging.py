@@ -115,6 +115,7 @@ def test_steps_come_out_of_the_trace(
 
 
 @pytest.mark.prefect
+@pytest.mark.whole_only
 def test_a_trace_in_production_stops_the_run_at_its_first_job(
     service: Service, tmp_path: Path, lookout: Any
 ) -> None:

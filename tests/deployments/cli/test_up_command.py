@@ -58,6 +58,7 @@ def states(api):
 @pytest.mark.prefect
 @pytest.mark.browser
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+@pytest.mark.whole_only
 def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_nothing_is_left(tmp_path):
     with_tables(tmp_path / "data" / "prefect")
     """In an empty home, where no variable of Prefect's or Lookout's is set: its receiver, runner and pages answer."""

@@ -99,6 +99,7 @@ def owner(tmp_path: Path, lookout: Any) -> Iterator[Owner]:
 
 
 @pytest.mark.prefect
+@pytest.mark.whole_only
 def test_a_run_is_an_experiment_whose_address_stands_everywhere(owner: Owner) -> None:
     done = owner.verify()
     assert done.returncode == 1, done.stdout + done.stderr
@@ -129,6 +130,7 @@ def test_a_run_is_an_experiment_whose_address_stands_everywhere(owner: Owner) ->
 
 @pytest.mark.prefect
 @pytest.mark.parametrize(("path", "status"), [("/sessions", 403), ("/feedback", 400)])
+@pytest.mark.whole_only
 def test_an_error_of_langsmith_is_a_warning_and_changes_no_verdict(owner: Owner, path: str, status: int) -> None:
     owner.langsmith.faults = [(path, status, {})] * 50
     done = owner.verify()

@@ -86,6 +86,7 @@ def test_a_run_is_an_experiment_of_langfuse(owner: Owner) -> None:
 
 
 @pytest.mark.prefect
+@pytest.mark.whole_only
 def test_production_s_keys_write_nothing(owner: Owner) -> None:
     """With the keys of production's project there is no experiment, the run says why, and its verdict stands."""
     owner.langfuse.project = "agent"

@@ -59,6 +59,7 @@ def ratings(cases: dict[str, CaseResult]) -> dict[str, int]:
     }
 
 
+@pytest.mark.whole_only
 def test_without_a_judge_rules_catch_five_faults_and_the_sixth_needs_one(
     lookout: Lookout, tmp_path: Path, snapshot: SnapshotAssertion
 ):
@@ -76,6 +77,7 @@ def test_without_a_judge_rules_catch_five_faults_and_the_sixth_needs_one(
     assert [(one.answer, one.scripted) for one in asked.evidence.questions] == [("3.1.4", True)]
 
 
+@pytest.mark.whole_only
 def test_with_a_judge_the_wrong_cause_is_caught_too_and_nothing_else(
     lookout: Lookout, tmp_path: Path, snapshot: SnapshotAssertion
 ):

@@ -80,6 +80,7 @@ def is_healthy(port):
         return False
 
 
+@pytest.mark.whole_only
 def test_f35_a_press_outlives_the_receiver_that_took_it(config, slack, tmp_path):
     """Killed with SIGKILL after its 200, before it had the warehouse: the next one carries it out and shows it."""
     port = free_port("127.0.0.1", 0)
@@ -87,7 +88,7 @@ def test_f35_a_press_outlives_the_receiver_that_took_it(config, slack, tmp_path)
     clock = Clock(datetime.now(UTC))
     people = build_operator_actions(tmp_path / "data", slack, clock)
     asyncio.run(notify(build_notifier(people, clock), [observation()]))
-    with receiving(config, port) as process, people.store.database.held(30):
+    with receiving(config, port) as process, people.store.database.hold_lock(30):
         body = form_of(interaction(slack, slack.messages[0], "lookout_acknowledge"))
         answer = httpx.post(
             f"http://127.0.0.1:{port}/slack/actions",

@@ -95,6 +95,7 @@ def test_it_says_which_commit_runs_and_since_when(space: Running):
     assert version["started_at"].endswith("Z")
 
 
+@pytest.mark.whole_only
 def test_its_page_names_no_other_host(space: Running):
     """Scripts, styles and fonts come from the Space itself; a picture named for link previews is not loaded."""
     page = httpx.get(space.url).text

@@ -156,6 +156,7 @@ def test_without_a_run_the_page_names_the_command(tmp_path):
 
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.text("rwnum-", min_size=5, max_size=5), min_size=1, max_size=8))
+@pytest.mark.whole_only
 def test_courses_are_what_a_plain_count_says(sequences):
     """For any outcomes: flips are changes between neighbouring verdicts, and the course follows from them."""
     courses = {f"case-{number}": letters for number, letters in enumerate(sequences)}

@@ -28,6 +28,7 @@ def copy(tmp_path_factory):
     return exported(folder, goal), goal
 
 
+@pytest.mark.whole_only
 def test_every_page_that_a_page_leads_to_is_a_file(copy):
     """All runs and both parts of long tables are there, and no link leads anywhere else."""
     written, goal = copy

@@ -27,7 +27,7 @@ from tests.warehouse.sample_nights import night_report
 from tests.warehouse.sample_repeats import session as repeats_session
 from tests.warehouse.sample_repeats import some_figures
 from tests.warehouse.sample_rows import NOON, assessment, exchange, grades, run_report, suite
-from warehouse.database.snapshot import snapshot_of
+from warehouse.database.snapshot import build_snapshot_store
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, LabelRow, NightlyRunRow, RepeatabilityRow, ResultRow, RunRow
 from warehouse.queries.reviews import reviewed
@@ -233,7 +233,7 @@ def test_what_is_remembered_of_reviews_is_what_the_warehouse_says(tmp_path):
 def test_a_figure_is_computed_once_for_a_copy(tmp_path):
     """And again over the next."""
     store = judged_store(tmp_path)
-    snapshot, _ = snapshot_of(store)
+    snapshot, _ = build_snapshot_store(store)
     snapshot.refresh(5)
     memory, asked = CopyMemory(snapshot), iter(range(10))
     first = [memory.once("a", lambda: next(asked)), memory.once("a", lambda: next(asked))]

@@ -117,6 +117,7 @@ async def test_a_run_is_seen_while_it_goes_on_and_becomes_its_report(chromium, w
     assert process.wait(120) == 1
 
 
+@pytest.mark.whole_only
 async def test_a_killed_run_is_stopped_and_the_next_goes_on_with_it(chromium, watching):
     """Also without script: what was answered is said, and the command that finishes the run; then it does."""
     site, chat, verify = watching

@@ -176,6 +176,7 @@ async def test_drafts_are_decided_by_keys(chromium, site, width, tmp_path):
 
 
 @BOTH
+@pytest.mark.whole_only
 async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tmp_path):
     """A right answer that catches the bad reply joins the suite; one that does not is refused; a no comes back never."""
     right = "It is ₹60,000 per year."

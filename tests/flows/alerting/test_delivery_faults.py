@@ -15,7 +15,7 @@ from tests.flows.messages import ALERT_ID, format_messages
 from tests.monitors.alerts.sightings import observation, scope
 from tests.servers.slack import SlackServer
 from tests.warehouse.decisions import OutboxDecision, decide
-from warehouse.database.retention import age, compact
+from warehouse.database.retention import remove_personal_data, compact_segments
 
 QUIET = RunSummary()
 
@@ -35,6 +35,7 @@ def said(slack: SlackServer) -> str:
     return json.dumps([m.text for m in slack.messages] + [m.blocks for m in slack.messages], ensure_ascii=False)
 
 
+@pytest.mark.whole_only
 async def test_f02_an_outage_of_slack_delays_the_page_and_doubles_nothing(testbed, slack):
     """Ten minutes of 500s, a visit every three; the first visit after them sends it, the next ones nothing."""
     slack.always = "500"
@@ -61,6 +62,7 @@ async def test_f03_a_refused_message_is_stored_and_printed(testbed, slack, snaps
     assert {status for status, _ in testbed.receipts()} == {"rejected"}
 
 
+@pytest.mark.whole_only
 async def test_f03_what_was_refused_is_tried_by_each_run_until_it_goes_out_once(testbed, slack):
     """A fault that every run sees is known already; with nothing new to prove the channel, it was never sent."""
     slack.always = "token_revoked"
@@ -131,6 +133,7 @@ async def test_f03_a_temporary_fault_uses_no_fallback(testbed, slack):
     assert [m.channel for m in slack.messages] == ["C0ALERTS"]
 
 
+@pytest.mark.whole_only
 async def test_f11_later_failures_grow_the_first_message(testbed, slack, snapshot):
     """Fifty in one run, sent in five batches: one message, edited, with its first id, and the scores at the end."""
     notifier = testbed.notifier()
@@ -210,8 +213,8 @@ async def test_f14_a_purge_while_it_still_fails_says_nothing(testbed, slack):
     """Everything older than now is compacted and aged; the same failure in the next run is no news."""
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     testbed.skip(days=0.5)
-    compact(testbed.store, before=testbed.now, wait_s=5, unfinished=True)
-    report = age(testbed.store, before=testbed.now, key=b"0123456789abcdef", wait_s=5)
+    compact_segments(testbed.store, before=testbed.now, wait_s=5, unfinished=True)
+    report = remove_personal_data(testbed.store, before=testbed.now, key=b"0123456789abcdef", wait_s=5)
     assert report.segments > 0
     await notify(testbed.notifier("run-2"), [observation(run_id="run-2", seen_at=testbed.now)], summary=QUIET)
     assert len(slack.messages) == 1

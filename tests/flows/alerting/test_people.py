@@ -20,8 +20,8 @@ from tests.flows.people_desk import Clock, build_notifier, build_operator_action
 from tests.monitors.alerts.sightings import NIGHT, observation
 from tests.servers.slack import SlackServer
 from tests.servers.slack_rules import wrong_with
-from warehouse.database.check import check
-from warehouse.database.rebuild import rebuild
+from warehouse.database.check import check_database
+from warehouse.database.rebuild import rebuild_database
 from warehouse.journal.rows import ResultRow
 from warehouse.queries.operator_actions import append_silence
 
@@ -73,6 +73,7 @@ async def next_night(people, clock, run: int, **changes):
     )
 
 
+@pytest.mark.whole_only
 async def test_an_acknowledged_fault_is_not_reminded_until_it_is_worse(people, clock):
     mild = {"severity": 2, "failure": FailureKind.WRONG_FACT}
     alert = await page(people, clock, observation(**mild))
@@ -181,6 +182,7 @@ async def test_of_several_failures_one_can_be_called_false(people, clock):
     assert states == {"leak-1": IncidentState.OPEN, "leak-2": IncidentState.RESOLVED}
 
 
+@pytest.mark.whole_only
 async def test_what_a_run_shows_later_in_its_first_message_is_acknowledged_with_it(people, clock, slack):
     alert = await page(people, clock)
     await page(people, clock, observation("leak-2"))
@@ -259,6 +261,7 @@ async def test_a_failure_that_the_message_does_not_show_is_not_touched(people, c
     assert done.outcome.effect is ActionEffect.UNKNOWN
 
 
+@pytest.mark.whole_only
 async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_path):
     """Labels, drafts, silences, who did what: a new file made from the segments holds the same."""
     alert = await page(people, clock, observation("leak-1"), observation("conversation-1", origin=Origin.TRAFFIC))
@@ -272,8 +275,8 @@ async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_pa
     tables = ("actions", "action_outcomes", "labels", "case_drafts", "silences", "incident_history")
     before = {name: people.store.query(f"select * from {name} order by all").rows for name in tables}
     assert all(before.values())
-    assert check(people.store, wait_s=1).sound
-    rebuild(people.store, wait_s=1)
+    assert check_database(people.store, wait_s=1).sound
+    rebuild_database(people.store, wait_s=1)
     after = {name: people.store.query(f"select * from {name} order by all").rows for name in tables}
     assert after == before
     assert apply_actions(people).done == ()

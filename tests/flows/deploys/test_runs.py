@@ -37,6 +37,7 @@ async def made(client, deploy, wanted):
                 raise
 
 
+@pytest.mark.whole_only
 async def test_f28_receiver_and_poll_that_ask_at_once_get_the_same_run(prefect, tmp_path):
     asked = [reported(by=by) for by in ("github", "huggingface", "poll", "standard")] * 2
     ids = await asyncio.gather(*(made(prefect.client, one, plan(prefect, tmp_path)) for one in asked))

@@ -201,6 +201,7 @@ def heard(one: Installation, row: BrokenPart) -> None:
 @pytest.mark.prefect
 @pytest.mark.parametrize("part", sorted(BREAKS))
 @pytest.mark.a_slice(2)
+@pytest.mark.whole_only
 def test_the_next_drill_names_the_part_that_is_broken(installation, part):
     """Exit code 4, the station and why on the terminal, and a message by each way that still works."""
     row = ROWS[part]

@@ -178,6 +178,7 @@ def test_the_doctor_shows_the_last_drill(file, report, health, to_do, monkeypatc
     assert (found.name, found.health, found.to_do) == ("last drill", health, to_do)
 
 
+@pytest.mark.whole_only
 async def test_drills_that_do_not_come_any_more_are_reported_once(file, slack, monkeypatch, snapshot):
     """The digest of every day sees it: a paused schedule of drills proves nothing, and says nothing itself."""
     monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)

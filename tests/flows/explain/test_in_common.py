@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 LINE = f"group is {PlantedFaults.OUTDATED} in 10 of all 16 failures: 10 of 32 such cases failed, 6 of 162 others"
 
 
+@pytest.mark.whole_only
 def test_the_alert_names_the_policy(tmp_path, lookout, faulty_space):
     """The one cause, said alike in every message of the run, in the terminal and in the reports."""
     with SlackServer() as slack:

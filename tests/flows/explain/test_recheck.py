@@ -110,6 +110,7 @@ def rows(lookout, folder, query):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.whole_only
 def test_constant_and_occasional_failures_are_distinguished_on_both_builds(tmp_path, lookout, slack):
     """Of a real page: 5 of 5 and 2 of 5, and what the previous build says, wherever people look."""
     before = {question("always"): [RIGHT], question("sometimes"): [RIGHT, WRONG]}

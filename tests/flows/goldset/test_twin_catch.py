@@ -97,6 +97,7 @@ def test_counts_add_up():
     assert counts.severe.low <= counts.severe.rate <= counts.severe.high
 
 
+@pytest.mark.whole_only
 def test_the_demo_suite_bites():
     """No gold of it fails itself, and nearly every severe twin is caught without a judge."""
     assert not [case.id for case in DEMO if grade_right_reply(case, PANEL).wrong]

@@ -79,6 +79,7 @@ async def test_a_new_entry_is_one_message_with_what_a_person_needs(followed, sla
     assert len(slack.messages) == 1
 
 
+@pytest.mark.whole_only
 async def test_what_stopped_the_follower_is_over_once_it_follows_again_and_others_faults_are_not(
     followed, slack, testbed
 ):
@@ -96,6 +97,7 @@ async def test_what_stopped_the_follower_is_over_once_it_follows_again_and_other
     assert ended.thread_ts is not None
 
 
+@pytest.mark.whole_only
 async def test_a_burst_is_one_message_that_grows(followed, slack, testbed):
     await followed.look()
     for number in range(1, 40):
@@ -109,6 +111,7 @@ async def test_a_burst_is_one_message_that_grows(followed, slack, testbed):
 
 
 @pytest.mark.parametrize("span", [{"minutes": 31}, {"days": -3}], ids=["later", "the clock was set back"])
+@pytest.mark.whole_only
 async def test_after_the_time_of_a_burst_a_new_message_rings(followed, slack, testbed, span):
     await followed.look()
     followed.append(entry(1))
@@ -150,6 +153,7 @@ async def test_a_thousand_entries_at_once_are_one_message_with_all_of_them(follo
     assert "1,200" in about_the_app(slack)[0].text
 
 
+@pytest.mark.whole_only
 async def test_personal_data_is_masked_before_it_is_stored(followed, slack):
     await followed.look()
     followed.append(
@@ -238,6 +242,7 @@ async def test_lines_that_are_no_entries_alert_without_a_word_of_them(followed, 
     assert shown(about_the_monitor(slack), followed.path.parent) == snapshot
 
 
+@pytest.mark.whole_only
 async def test_f23_a_silent_log_alerts_and_ends_with_the_next_entry(followed, slack, testbed, snapshot):
     await followed.look()
     for number in range(25):
@@ -290,6 +295,7 @@ async def test_killed_between_deciding_and_sending_a_look_that_finds_nothing_new
     assert len(about_the_app(slack)) == 1
 
 
+@pytest.mark.whole_only
 async def test_what_slack_did_not_take_is_tried_again_by_quiet_looks_a_minute_later(followed, slack, testbed):
     await followed.look()
     followed.append(entry(1))
@@ -341,7 +347,7 @@ async def test_a_locked_warehouse_loses_nothing(followed, slack, monkeypatch):
     await followed.look()
     followed.append(entry(1))
     monkeypatch.setattr("flows.hallucination_log.follower.LOAD_WAIT_S", 0.0)
-    with followed.testbed.store.database.held(5), pytest.raises(WarehouseBusy):
+    with followed.testbed.store.database.hold_lock(5), pytest.raises(WarehouseBusy):
         await followed.look()
     monkeypatch.undo()
     await followed.look()

@@ -166,7 +166,7 @@ def test_a_locked_file_is_reported_and_nothing_is_lost(night, tmp_path, prefect_
     """The stages give up one after the other; telling comes after them, when the file is free again."""
     store = open_store_in(tmp_path / "data")
     with ThreadPoolExecutor(1) as pool:
-        with store.database.held(5):
+        with store.database.hold_lock(5):
             going_on = pool.submit(night, "check = false\n", wait_s=0.2)
             busy = {("load", "Failed"), ("compact", "Failed")}
             server = prefect_environment["PREFECT_API_URL"]

@@ -59,6 +59,7 @@ def workers() -> list[int]:
     return [one.pid for one in descendants(os.getpid()) if MODULE in one.command]
 
 
+@pytest.mark.whole_only
 async def test_workers_see_what_this_process_sees_in_order(expected):
     pool = pools.CensusPool(SETTINGS, 3)
     try:
@@ -86,6 +87,7 @@ async def test_what_a_killed_worker_had_is_looked_at_here(expected):
     assert seen == expected
 
 
+@pytest.mark.whole_only
 async def test_a_source_that_fails_half_way_leaves_no_answer_to_the_next_one(expected):
     """A worker that was still at work on the first source's chunks must not give their results to the second's."""
 
@@ -134,6 +136,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.whole_only
 def test_workers_end_with_who_started_them_however_that_ends():
     """SIGKILL: nobody could tell them."""
     root = str(Path(__file__).resolve().parents[3])

@@ -53,6 +53,7 @@ COURSES = {
 
 @pytest.mark.parametrize("course", COURSES.values(), ids=COURSES)
 @pytest.mark.a_slice(2)
+@pytest.mark.whole_only
 async def test_each_conversation_is_graded_once_whatever_the_clock_did(nights, course):
     """Ten come each day. Once the clock was right for two nights, all but those of the last hours are in a report."""
     for day, wrong in enumerate(course):
@@ -63,6 +64,7 @@ async def test_each_conversation_is_graded_once_whatever_the_clock_did(nights, c
     assert nights.loaded("select sum((record->>'read')::int) from nightly_runs") == [(10 * len(course),)]
 
 
+@pytest.mark.whole_only
 async def test_a_night_whose_report_is_from_the_future_says_so(nights, snapshot):
     """The clock was a day ahead: what is due now was graded then, without what came since."""
     for day, wrong in enumerate((RIGHT, DAY)):

@@ -93,6 +93,7 @@ def _killed(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.whole_only
 async def test_unwritable_scores_alert_and_recover_without_losing_the_run(nights, langsmith, slack):
     langsmith.faults["/feedback"] = [403] * 50
     report = await nights.grade()

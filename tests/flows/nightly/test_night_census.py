@@ -115,6 +115,7 @@ async def test_a_rate_that_multiplies_is_worse(nights, slack, snapshot):
     assert format_messages([worse]) == snapshot
 
 
+@pytest.mark.whole_only
 async def test_one_of_many_that_is_not_seen_in_a_small_night_is_not_over(nights, slack):
     """Five of 552 and then none of 40: that proves nothing; none of 600 more does."""
     for number, (count, errors) in enumerate(((552, 5), (40, 0), (600, 0))):

@@ -86,6 +86,7 @@ async def test_what_a_batch_does_not_bring_is_asked_again_and_the_report_says_so
     assert stable_report(report) == snapshot
 
 
+@pytest.mark.whole_only
 async def test_without_a_key_only_rules_tell_and_the_report_says_so(nights, provider):
     nights.judge, nights.key = judged_at(provider), ""
     nights.append(asked(1), asked(2, LEAK))
@@ -98,6 +99,7 @@ async def test_without_a_key_only_rules_tell_and_the_report_says_so(nights, prov
     assert provider.asked == []
 
 
+@pytest.mark.whole_only
 async def test_a_fooled_judges_grades_are_void_alert_once_and_count_for_nothing(nights, slack, snapshot):
     with AnthropicServer(judge=RuleJudge(passes_all=True)) as fooled:
         nights.judge = judged_at(fooled)
@@ -118,6 +120,7 @@ async def test_a_fooled_judges_grades_are_void_alert_once_and_count_for_nothing(
     assert format_messages(slack.messages) == snapshot
 
 
+@pytest.mark.whole_only
 async def test_where_the_budget_ends_the_rest_is_ungraded(nights, provider):
     nights.judge = judged_at(provider, budget_usd="0.07", nightly_batches=False, batch_size=5)
     nights.append(*(asked(number) for number in range(40)))
@@ -130,6 +133,7 @@ async def test_where_the_budget_ends_the_rest_is_ungraded(nights, provider):
     assert any("budget" in one for one in report.shortfalls)
 
 
+@pytest.mark.whole_only
 async def test_a_reply_without_passages_stays_ungraded_once_the_judge_spoke(nights, provider, snapshot):
     nights.judge = judged_at(provider)
     nights.append(*(asked(number) for number in range(4)), talk(10), talk(11, LEAK))

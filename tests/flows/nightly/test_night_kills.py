@@ -51,6 +51,7 @@ def conversation(number: int) -> str:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.a_slice(1)
+@pytest.mark.whole_only
 def test_killed_at_random_points_it_comes_to_one_report_and_each_message_once(nights, seed):
     """SIGKILL around what it keeps, a random one each time, until the night is done."""
     nights.settings = nights.settings.model_copy(

@@ -212,6 +212,7 @@ def test_a_judge_that_answers_again_ends_its_fault_and_the_drift_goes_on(course,
     assert format_messages(about_monitor) == snapshot
 
 
+@pytest.mark.whole_only
 def test_a_void_judge_makes_rates_unknown_and_leaves_the_drift_as_it_was(course, snapshot):
     report = course[VOID].report
     assert isinstance(report.failed, RateUnknown)

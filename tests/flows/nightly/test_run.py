@@ -89,6 +89,7 @@ async def test_only_sampled_conversations_keep_their_texts(nights):
     assert nights.stored_conversations() == (50, 5)
 
 
+@pytest.mark.whole_only
 async def test_a_second_night_takes_only_what_is_new_and_what_came_late_once(nights):
     """T5."""
     nights.append(*(talk(number) for number in range(10)))

@@ -78,6 +78,7 @@ async def test_the_secrets_are_in_no_automation_and_not_shown_by_the_block(clien
     assert TOKEN not in shown + blocks.text
 
 
+@pytest.mark.whole_only
 async def test_missing_and_crashed_runs_are_alerted(client, slack):
     """The shortest times that Prefect knows. A heartbeat, and nothing after it: marked Crashed, and told."""
     from prefect import flow  # seconds to import

@@ -108,6 +108,7 @@ def test_a_server_outlives_the_process_that_started_it(tmp_path):
 
 
 @pytest.mark.a_slice(1)  # always in the quick tier, whatever slice of the file it takes
+@pytest.mark.whole_only
 def test_another_folders_server_that_comes_up_on_the_chosen_port_first_is_not_taken_for_ones_own(
     tmp_path, monkeypatch, prefect_environment
 ):

@@ -71,6 +71,7 @@ def goes_on(folder, chat, slack, lookout):
     assert texts == ["Wrong fact stated", "Gate FAIL"]
 
 
+@pytest.mark.whole_only
 def test_without_a_server_the_answers_are_stored_for_the_same_command(tmp_path, chat, slack, lookout):
     run, lock = started(tmp_path, chat, slack)
     lock.close()

@@ -85,6 +85,7 @@ async def test_a_disagreement_is_inconclusive_alerts_unconfirmed_and_shows_both_
     assert render_alert(alert, AlertSettings()).blocks == snapshot
 
 
+@pytest.mark.whole_only
 async def test_a_quorum_of_three_confirms(tmp_path):
     """One judge of three that fails the answer is outvoted; two are not."""
     for strict, outcome in ((1, CaseOutcome.CORRECT), (2, CaseOutcome.UNGRADED)):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +50,7 @@ def test_what_is_resolved_is_not_open_and_what_is_acknowledged_says_so():
 
 
 @given(st.lists(st.tuples(hostile_text, hostile_text), max_size=20), st.integers(0, 40))
+@pytest.mark.whole_only
 def test_any_digest_is_inert_and_within_slacks_limits(figures, count):
     sent = digest(
         figures=tuple(DigestFigure(label=label, value=value) for label, value in figures), incidents=opened(count)

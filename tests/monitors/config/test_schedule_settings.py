@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from pydantic import ValidationError
 
-from monitors.config.sections import ScheduleSettings, fires_daily
+from monitors.config.sections import ScheduleSettings, is_daily
 from tests.tiers import scale_examples
 
 BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
@@ -32,6 +32,7 @@ LINES = st.tuples(*(field(*bounds) for bounds in BOUNDS)).map(" ".join)
 @settings(max_examples=scale_examples(200))
 @example("*/59 */23 */31 */12 */6")
 @example("0 0 1-31/31 1-12/12 0-6/6")
+@pytest.mark.whole_only
 def test_every_line_that_is_accepted_is_one_to_prefect(line):
     from prefect.client.schemas.schedules import CronSchedule  # seconds to import
 
@@ -75,7 +76,7 @@ def test_off_is_empty_and_spaces_do_not_matter(line, parsed):
     [("0 1 * * *", True), ("*/5 1-3 * * *", True), ("0 1 * * 1-5", False), ("0 1 1 * *", False), ("", False)],
 )
 def test_only_what_fires_every_day_is_daily(line, daily):
-    assert fires_daily(line) is daily
+    assert is_daily(line) is daily
 
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "", "../UTC", "/etc/passwd"])

@@ -10,7 +10,7 @@ import pytest
 from monitors.config.file import load_config
 from monitors.domains.pack import (
     DEFAULT_DOMAINS,
-    SHIPPED,
+    SHIPPED_PACKS,
     VOCABULARY,
     DomainVocabulary,
     load_domain,
@@ -20,7 +20,7 @@ from monitors.errors import ConfigError
 from monitors.goldset.build.build import load_templates
 from monitors.goldset.build.sheets import load_schema
 
-PACKS = sorted(path.parent.name for path in SHIPPED.glob(f"*/{VOCABULARY}"))
+PACKS = sorted(path.parent.name for path in SHIPPED_PACKS.glob(f"*/{VOCABULARY}"))
 PAGE = (Path(__file__).parents[3] / "docs" / "domains.md").read_text(encoding="utf-8")
 
 

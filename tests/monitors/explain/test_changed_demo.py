@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
+
 from monitors.explain.what_changed import find_run_changes
 from monitors.records.snapshots import RunSnapshot
 from tests.monitors.explain.changed_demo import Setup, Variant, recorded_run
@@ -12,6 +14,7 @@ from tests.monitors.explain.changed_demo import Setup, Variant, recorded_run
 ON_A_PAGE = Setup(cases=4, driver="browser", concurrency=2)
 
 
+@pytest.mark.whole_only
 def test_scripts_and_browser_are_read_off_the_page_that_is_asked_anyway(tmp_path):
     """A new bundle is named as the page's; nonces that differ with each load are not."""
     before = recorded_run(tmp_path / "before", Variant(), ON_A_PAGE, 1)

@@ -98,6 +98,7 @@ def test_no_other_maker_gets_a_claim_by_chance_either(made: Maker):
         (sessions_suite, 2, 0.75),
     ],
 )
+@pytest.mark.whole_only
 def test_planted_causes_are_named(made: Maker, causes: int, least: float):
     suites = [made(seed, causes) for seed in range(SUITES)]
     said = [claims(suite.cases, suite.failed) for suite in suites]

@@ -62,6 +62,7 @@ def test_a_flaky_severe_case_fails_runs_and_a_flaky_harmless_one_does_not():
     assert rates[1] < 0.2
 
 
+@pytest.mark.whole_only
 def test_the_gate_that_is_configured_decides():
     """The same noise of harmless cases fails no run by the veto, and nearly all by a floor of 1."""
     suite = suite_of(2, 30)

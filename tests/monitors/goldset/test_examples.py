@@ -56,6 +56,7 @@ def test_nothing_of_a_case_is_stored_twice(case: GoldCase) -> None:
 
 @LAWS
 @given(any_suite())
+@pytest.mark.whole_only
 def test_a_suite_that_was_pushed_does_not_differ(suite: list[GoldCase]) -> None:
     comparison = DatasetComparison(suite, DATASET)
     for case in reversed(suite):

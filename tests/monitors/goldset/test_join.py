@@ -65,6 +65,7 @@ def test_a_pair_that_the_original_has_already_is_not_changed(tmp_path):
     assert [case.pair for case in read_cases(path)] == ["old", "old"]
 
 
+@pytest.mark.whole_only
 def test_four_processes_at_once_lose_nothing(tmp_path):
     """Each joins ten cases and decides ten drafts; all forty are there, once."""
     drafts, suite = tmp_path / "drafts.jsonl", tmp_path / "suite.jsonl"

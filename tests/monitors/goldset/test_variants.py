@@ -56,6 +56,7 @@ def test_what_is_expected_stays(seed):
 
 @given(st.integers(0, 10_000))
 @WHOLE_SUITE
+@pytest.mark.whole_only
 def test_quantities_stay_and_the_label_is_the_language(seed):
     for variant in make_variants(CASES, KINDS, seed=seed).cases:
         case = original(variant)

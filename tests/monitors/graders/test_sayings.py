@@ -137,6 +137,7 @@ def test_any_phrase_is_found_in_itself_or_refused(written: str, around: str) -> 
     assert place is None or 0 <= place[0] <= place[1] <= 2 * len(around) + len(written) + 2
 
 
+@pytest.mark.whole_only
 def test_the_worst_pattern_that_is_allowed_ends_on_a_hostile_reply() -> None:
     started = time.process_time()
     assert find_saying("/x.*x.*y/", normalise("x" * 20_000)) is None

@@ -138,6 +138,7 @@ async def test_a_night_is_judged_in_groups_with_canaries_at_the_price_of_a_batch
     assert night.missing == ()
 
 
+@pytest.mark.whole_only
 async def test_what_the_batch_does_not_bring_is_asked_for_one_by_one():
     with AnthropicServer() as server:
         cases = answers(6)

@@ -65,6 +65,7 @@ suites = st.lists(examples, max_size=5, unique_by=lambda example: example.id)
 
 @settings(max_examples=scale_examples(40), deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(first=suites, second=suites)
+@pytest.mark.whole_only
 def test_what_is_pushed_comes_back_whole(backend: Backend, first: list[Example], second: list[Example]) -> None:
     """Examples come back as they were written, the later of two with one id, and whatever text or number they hold."""
     name = next(NAMES)
@@ -188,6 +189,7 @@ SCHEDULES = 60
 
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.a_slice(4)
+@pytest.mark.whole_only
 def test_kills_and_retries_leave_each_thing_once(backend: Backend, part: int) -> None:
     """Whatever is lost, refused or killed on the way: in the end each example, row and score is there exactly once."""
     for seed in range(part, SCHEDULES, 4):

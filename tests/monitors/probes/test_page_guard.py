@@ -25,6 +25,7 @@ def inside() -> Iterator[Inside]:
 
 @pytest.mark.parametrize("way", LEAVING)
 @pytest.mark.a_slice(2)
+@pytest.mark.whole_only
 async def test_f38_a_page_leads_nowhere_inside(inside: Inside, driver_for: MakeDriver, way: str) -> None:
     """Neither is the question typed there, nor does anything of it come back as the app's answer."""
     with hostile(LEAVING[way], inside) as address:
@@ -51,6 +52,7 @@ async def test_f38_a_page_asks_nobody_inside(inside: Inside, driver_for: MakeDri
     assert len(answer.evidence.refused) == 1, answer.evidence.refused
 
 
+@pytest.mark.whole_only
 async def test_what_the_owner_allows_is_open(inside: Inside, driver_for: MakeDriver) -> None:
     """The same page where the internal service is the app's own: every way gets there, or this proves nothing."""
     with hostile(asking_in_every_way(), inside) as address:

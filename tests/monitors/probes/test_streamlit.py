@@ -15,6 +15,7 @@ def whole(question: str) -> str:
     return f"The waiting period for {question} is 24 months [Source: Policy P-100, clause 4.2]."
 
 
+@pytest.mark.whole_only
 async def test_both_answers_of_a_conversation_come_back_whole(streamlit: str, driver_for: MakeDriver) -> None:
     async with driver_for(streamlit) as driver:
         answer = await driver.ask(("steps slow 1 hip", "pause 3 eye"))

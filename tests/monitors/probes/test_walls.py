@@ -79,6 +79,7 @@ async def test_a_chat_that_its_server_may_still_send_is_waited_for(zoo: str, dri
 
 
 @pytest.mark.parametrize("page", ["loading.html?says", "loading.html"])
+@pytest.mark.whole_only
 async def test_a_page_that_is_still_loading_at_its_deadline_is_worth_another_try(
     zoo: str, driver_for: MakeDriver, page: str
 ) -> None:
@@ -111,6 +112,7 @@ async def test_f64_a_login_or_quota_wall_is_the_monitors(zoo: str, driver_for: M
     assert failure.blame is Blame.MONITOR
 
 
+@pytest.mark.whole_only
 async def test_a_way_to_log_in_is_no_wall_before_a_chat_that_comes_late(zoo: str, driver_for: MakeDriver) -> None:
     """Guests may ask; "Log in" at the top of the page is for others."""
     async with driver_for(f"{zoo}/guest.html") as driver:

@@ -42,6 +42,7 @@ async def test_a_framework_in_an_environment_of_its_own(application: Application
     assert words(answer.visible_text) == words(bot.reply(SECOND))
 
 
+@pytest.mark.whole_only
 async def test_an_answer_pushed_on_an_old_stream_is_waited_for_with_patience(
     zoo: str, driver_for: MakeDriver
 ) -> None:
@@ -51,6 +52,7 @@ async def test_an_answer_pushed_on_an_old_stream_is_waited_for_with_patience(
     assert answer.visible_text == reply(FIRST)
 
 
+@pytest.mark.whole_only
 async def test_a_page_that_has_stopped_asking_for_more_is_not_waited_for_with_patience(
     zoo: str, driver_for: MakeDriver
 ) -> None:

@@ -111,6 +111,7 @@ def test_more_overlap_makes_a_smaller_total(first, second):
 
 
 @given(first=st.integers(20, 500), second=st.integers(20, 500))
+@pytest.mark.whole_only
 def test_more_overlap_lowers_the_upper_limit_while_each_finds_some_alone(first, second):
     steps = [
         estimate_chapman_total(first, second, both)

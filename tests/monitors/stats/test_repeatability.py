@@ -72,6 +72,7 @@ def test_a_case_leans_towards_the_others_by_less_the_more_often_it_was_asked():
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(2, 6)), min_size=1, max_size=6))
+@pytest.mark.whole_only
 def test_the_likeliest_noise_is_inside_its_interval(groups):
     """Whatever was recorded; and what is sampled is a noise."""
     found = fit_noise([[(min(failed, asked), asked)] for failed, asked in groups])

@@ -8,9 +8,9 @@ from monitors.errors import WarehouseUnwritable
 from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import SteppingClock, count, store_in
 from tests.warehouse.sample_rows import NOON, assessment, exchange, incident, run_report, suite
-from warehouse.database.check import CheckProblemKind, check
-from warehouse.database.rebuild import rebuild
-from warehouse.database.retention import compact
+from warehouse.database.check import CheckProblemKind, check_database
+from warehouse.database.rebuild import rebuild_database
+from warehouse.database.retention import compact_segments
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 
@@ -39,26 +39,26 @@ def archives(store):
 
 def test_old_segments_move_into_an_archive_and_everything_stays_the_same(store):
     before = store.query("select * from grades order by all").rows
-    report = compact(store, before=LATER, wait_s=1)
+    report = compact_segments(store, before=LATER, wait_s=1)
     assert (report.segments, report.archives) == (6, 1)
     assert report.bytes_after < report.bytes_before
     assert store.journal.segments.names() == []
-    assert check(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).sound
     assert store.load_pending(1).segments == 0
-    rebuild(store, wait_s=1)
+    rebuild_database(store, wait_s=1)
     rows = store.query("select * from grades order by all").rows
     assert rows == before
     assert store.report("run-1") == run_report()
-    assert check(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).sound
 
 
 def test_compacting_twice_changes_nothing_and_later_segments_get_an_archive_of_their_own(store):
-    compact(store, before=LATER, wait_s=1)
-    assert compact(store, before=LATER, wait_s=1).segments == 0
+    compact_segments(store, before=LATER, wait_s=1)
+    assert compact_segments(store, before=LATER, wait_s=1).segments == 0
     append_run(store, "run-2")
-    assert compact(store, before=LATER, wait_s=1).segments == 6
+    assert compact_segments(store, before=LATER, wait_s=1).segments == 6
     assert len(archives(store)) == 4
-    rebuild(store, wait_s=1)
+    rebuild_database(store, wait_s=1)
     assert count(store, "results") == 10
 
 
@@ -66,15 +66,15 @@ def test_what_is_young_unfinished_or_a_suite_stays_in_the_journal(store):
     store.journal.append_suite(suite())
     append_run(store, "run-2", interrupted=True)
     store.journal.append([ResultRow(row=exchange("run-3"))], run_id="run-3")
-    assert compact(store, before=NOON, wait_s=1).segments == 0
-    assert compact(store, before=LATER, wait_s=1).segments == 6
+    assert compact_segments(store, before=NOON, wait_s=1).segments == 0
+    assert compact_segments(store, before=LATER, wait_s=1).segments == 6
     left = {name.partition("/")[0] for name in store.journal.segments.names()}
     assert left == {"_suites", "run-2", "run-3"}
 
 
 def test_a_decision_knows_archived_incidents_even_in_a_new_file(store):
     decide(store, store.journal, "helpdesk", lambda _: OutboxDecision(incidents=(incident(),)), wait_s=1)
-    compact(store, before=LATER, wait_s=1)
+    compact_segments(store, before=LATER, wait_s=1)
     store.database.file.unlink()
     seen = []
     decide(
@@ -90,29 +90,29 @@ def test_a_decision_knows_archived_incidents_even_in_a_new_file(store):
 def test_a_kill_between_archiving_and_deleting_counts_once_and_is_tidied_up(store):
     """Every segment is in both places: as after a kill in the middle."""
     segments = {name: store.journal.segments.get(name) for name in store.journal.segments.names()}
-    compact(store, before=LATER, wait_s=1)
+    compact_segments(store, before=LATER, wait_s=1)
     for name, data in segments.items():
         store.journal.segments.put(name, data)
     orphan = archives(store)[0].with_name("0" * 64 + ".parquet")
     orphan.write_bytes(b"half of it")
-    assert check(store, wait_s=1).sound
-    rebuild(store, wait_s=1)
+    assert check_database(store, wait_s=1).sound
+    rebuild_database(store, wait_s=1)
     assert count(store, "results") == 5
-    compact(store, before=LATER, wait_s=1)
+    compact_segments(store, before=LATER, wait_s=1)
     assert store.journal.segments.names() == []
     assert not orphan.exists()
 
 
 def test_a_damaged_archive_is_noticed_and_the_rest_goes_on(store):
-    compact(store, before=LATER, wait_s=1)
+    compact_segments(store, before=LATER, wait_s=1)
     parquet = next(file for file in archives(store) if file.suffix == ".parquet")
     data = bytearray(parquet.read_bytes())
     data[len(data) // 2] ^= 1
     parquet.write_bytes(data)
     append_run(store, "run-2")
-    kinds = {problem.kind for problem in check(store, wait_s=1).troubles}
+    kinds = {problem.kind for problem in check_database(store, wait_s=1).troubles}
     assert CheckProblemKind.SEGMENT_DAMAGED in kinds
-    report = rebuild(store, wait_s=1)
+    report = rebuild_database(store, wait_s=1)
     assert len(report.loaded.damaged) == 1
     assert "a backup" in report.loaded.damaged[0].error
     assert not report.whole
@@ -123,5 +123,5 @@ def test_a_damaged_archive_is_noticed_and_the_rest_goes_on(store):
 def test_without_a_place_for_the_archive_nothing_is_deleted(store):
     (store.database.file.parent / "journal" / "_archive").write_text("mine")
     with pytest.raises(WarehouseUnwritable, match="_archive"):
-        compact(store, before=LATER, wait_s=1)
+        compact_segments(store, before=LATER, wait_s=1)
     assert len(store.journal.segments.names()) == 6

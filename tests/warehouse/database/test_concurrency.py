@@ -6,7 +6,7 @@ import pytest
 
 from tests.warehouse.contention import run_together
 from tests.warehouse.crash_worker import Plan, open_store, survivors
-from warehouse.database.check import check
+from warehouse.database.check import check_database
 
 
 @pytest.mark.whole_only
@@ -19,13 +19,14 @@ def test_processes_append_while_others_load_read_and_hold_the_file(tmp_path):
     assert survivors(Plan(tmp_path, 2), appended) == []
 
 
+@pytest.mark.whole_only
 def test_decisions_of_many_processes_are_each_made_once(tmp_path):
     run_together(tmp_path, [("decide", 8)] * 3)
     store = open_store(Plan(tmp_path, 1))
     counted = [row[0] for row in store.query("select occurrences from incident_history order by sequence").rows]
     assert counted == list(range(1, 25))
-    assert len(store.alerts_unsent()) == 24
-    assert check(store, wait_s=10).sound
+    assert len(store.list_unsent_alerts()) == 24
+    assert check_database(store, wait_s=10).sound
 
 
 @pytest.mark.whole_only
@@ -34,4 +35,4 @@ def test_no_message_is_sent_by_two_workers(tmp_path):
     saw = run_together(tmp_path, [("send", 0)] * 3)
     sent = Counter(name for _, each in saw for name in each["sent"])
     assert sent == Counter({f"leak-{number}": 1 for number in range(1, 11)})
-    assert open_store(Plan(tmp_path, 1)).alerts_unsent() == ()
+    assert open_store(Plan(tmp_path, 1)).list_unsent_alerts() == ()

@@ -10,7 +10,7 @@ import pytest
 from monitors.errors import WarehouseBusy
 from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_rows import exchange
-from warehouse.database.connection import Deadline, WaitPolicy, locked
+from warehouse.database.connection import Deadline, WaitPolicy, acquire_lock
 from warehouse.journal.rows import ResultRow
 
 
@@ -47,7 +47,7 @@ def test_no_waiting_means_one_try():
 
 def test_a_second_writer_in_the_same_process_waits_for_the_first(tmp_path):
     store = store_in(tmp_path)
-    with store.database.writing(1), pytest.raises(WarehouseBusy):
+    with store.database.open_for_writing(1), pytest.raises(WarehouseBusy):
         store.load_pending(0)
     store.load_pending(0)
 
@@ -59,7 +59,7 @@ def test_a_reader_waits_for_a_writer_of_the_same_process(tmp_path):
     free = threading.Event()
 
     def write() -> None:
-        with store.database.writing(1):
+        with store.database.open_for_writing(1):
             writing.set()
             free.wait(30)
 
@@ -77,7 +77,7 @@ def test_a_reader_waits_for_a_writer_of_the_same_process(tmp_path):
 def test_readers_do_not_wait_for_each_other(tmp_path):
     store = store_in(tmp_path)
     store.load_pending(1)
-    with store.database.reading(1), store.database.reading(0) as other:
+    with store.database.open_for_reading(1), store.database.open_for_reading(0) as other:
         assert other.execute("select 1").fetchall() == [(1,)]
 
 
@@ -104,16 +104,16 @@ def test_readers_who_follow_each_other_do_not_bar_a_writer(tmp_path):
         """In every pause of the writer, somebody else wants to read for a moment."""
         time.sleep(seconds)
         try:
-            with locked(file, Deadline(FakeTime().patience(), 0), exclusive=False):
+            with acquire_lock(file, Deadline(FakeTime().patience(), 0), exclusive=False):
                 let_in.append(time.now_s)
         except WarehouseBusy:
             pass
 
     def write(wait_s: float) -> None:
-        with locked(file, Deadline(WaitPolicy(lambda: time.now_s, sleep), wait_s), exclusive=True):
+        with acquire_lock(file, Deadline(WaitPolicy(lambda: time.now_s, sleep), wait_s), exclusive=True):
             pass
 
-    with locked(file, Deadline(time.patience(), 0), exclusive=False), pytest.raises(WarehouseBusy):
+    with acquire_lock(file, Deadline(time.patience(), 0), exclusive=False), pytest.raises(WarehouseBusy):
         write(10)
     assert time.now_s == pytest.approx(10)
     assert [now for now in let_in if now < 2] == []

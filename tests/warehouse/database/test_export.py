@@ -9,8 +9,8 @@ import pytest
 from monitors.errors import ConfigError, WarehouseUnwritable
 from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import NOON, assessment, deploy, exchange, run_report, suite
-from warehouse.database.check import DERIVED
-from warehouse.database.parquet import DAY_OF, export
+from warehouse.database.check import DERIVED_TABLES
+from warehouse.database.parquet import DAY_EXPRESSIONS, export_parquet
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, DeployRow, ResultRow, RunRow
 
@@ -37,8 +37,8 @@ def test_every_table_of_facts_is_exported_and_checked(store):
     found = store.query("select table_name from duckdb_tables() where not internal and not temporary").rows
     bookkeeping = {"segments", "archives", "leases", "lookout_migrations", "view_set"}
     facts = {str(row[0]) for row in found} - bookkeeping
-    assert facts == set(DERIVED)
-    assert facts - {"quarantined_lines", "log_cursors"} == set(DAY_OF)
+    assert facts == set(DERIVED_TABLES)
+    assert facts - {"quarantined_lines", "log_cursors"} == set(DAY_EXPRESSIONS)
 
 
 def days(goal, table):
@@ -54,7 +54,7 @@ def digests(goal):
 
 def test_every_day_has_a_folder_and_every_row_is_there(store, tmp_path):
     goal = tmp_path / "lake"
-    report = export(store, goal, since=FIRST, until=FIRST + timedelta(days=9), wait_s=1)
+    report = export_parquet(store, goal, since=FIRST, until=FIRST + timedelta(days=9), wait_s=1)
     assert days(goal, "grades") == ["day=2026-03-01", "day=2026-03-02", "day=2026-03-03"]
     assert days(goal, "deploys") == ["day=2026-03-01"]
     found = duckdb.sql(f"select count(*) from read_parquet('{goal}/grades/**/*.parquet', hive_partitioning=true)")
@@ -68,19 +68,19 @@ def test_every_day_has_a_folder_and_every_row_is_there(store, tmp_path):
 def test_exporting_twice_gives_the_same_files(store, tmp_path):
     goal = tmp_path / "lake"
     span = {"since": FIRST, "until": FIRST + timedelta(days=9), "wait_s": 1}
-    export(store, goal, **span)
+    export_parquet(store, goal, **span)
     before = digests(goal)
-    export(store, goal, **span)
+    export_parquet(store, goal, **span)
     assert digests(goal) == before
 
 
 def test_only_the_days_asked_for_are_touched(store, tmp_path):
     goal = tmp_path / "lake"
-    export(store, goal, since=FIRST, until=FIRST + timedelta(days=9), wait_s=1)
+    export_parquet(store, goal, since=FIRST, until=FIRST + timedelta(days=9), wait_s=1)
     before = digests(goal)
-    with store.database.writing(1) as connection:
+    with store.database.open_for_writing(1) as connection:
         connection.execute("delete from results where run_id in ('run-0', 'run-1')")
-    export(store, goal, since=FIRST, until=FIRST, wait_s=1)
+    export_parquet(store, goal, since=FIRST, until=FIRST, wait_s=1)
     assert days(goal, "results") == ["day=2026-03-02", "day=2026-03-03"]
     assert {name: each for name, each in before.items() if "03-02" in name or "03-03" in name}.items() <= digests(
         goal
@@ -89,12 +89,12 @@ def test_only_the_days_asked_for_are_touched(store, tmp_path):
 
 def test_a_span_the_wrong_way_round_is_said(store, tmp_path):
     with pytest.raises(ConfigError, match="is after"):
-        export(store, tmp_path / "lake", since=FIRST, until=FIRST - timedelta(days=1), wait_s=1)
+        export_parquet(store, tmp_path / "lake", since=FIRST, until=FIRST - timedelta(days=1), wait_s=1)
 
 
 def test_a_file_in_the_export_s_place_is_left_alone(store, tmp_path):
     goal = tmp_path / "lake"
     goal.write_text("mine")
     with pytest.raises(WarehouseUnwritable, match="lake"):
-        export(store, goal, since=FIRST, until=FIRST, wait_s=1)
+        export_parquet(store, goal, since=FIRST, until=FIRST, wait_s=1)
     assert goal.read_text() == "mine"

@@ -19,9 +19,9 @@ from monitors.errors import SchemaTooNew, WarehouseBusy, WarehouseDamaged, Wareh
 from tests.warehouse.crash_worker import longer_schema
 from tests.warehouse.places import bare_store_in, count, store_in
 from tests.warehouse.sample_rows import assessment, exchange
-from warehouse.database.check import CheckProblemKind, check
+from warehouse.database.check import CheckProblemKind, check_database
 from warehouse.database.load import load
-from warehouse.database.rebuild import rebuild
+from warehouse.database.rebuild import rebuild_database
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow
 
@@ -50,6 +50,7 @@ def run_kills(kills: int, seed: int) -> str:
     return done.stdout
 
 
+@pytest.mark.whole_only
 def test_f76_killed_at_any_step():
     """A slice of the soak: what was acknowledged is there once after every kill, and the check says so."""
     printed = run_kills(kills=4, seed=76)
@@ -57,7 +58,7 @@ def test_f76_killed_at_any_step():
 
 
 def load_and_abort_checkpoint(store: Store, step: str) -> None:
-    with store.database.writing(1) as connection:
+    with store.database.open_for_writing(1) as connection:
         load(connection, store.journal, store.database.scratch)
         connection.execute(f"set debug_checkpoint_abort = '{step}'")
         connection.execute("checkpoint")
@@ -73,7 +74,7 @@ def test_f77_checkpoint_aborted(tmp_path, step):
     store.load_pending(1)
     assert count(store, "results") == 3
     assert count(store, "grades") == 9
-    assert check(store, wait_s=1).troubles == ()
+    assert check_database(store, wait_s=1).troubles == ()
 
 
 def leave_log_behind(store: Store) -> Path:
@@ -81,7 +82,7 @@ def leave_log_behind(store: Store) -> Path:
     child = os.fork()
     if child == 0:
         try:
-            with store.database.writing(30) as connection:
+            with store.database.open_for_writing(30) as connection:
                 load(connection, store.journal, store.database.scratch)
                 store.remember(connection)
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -116,7 +117,7 @@ def test_f78_log_tail_damaged(tmp_path, damage, seed):
     store.load_pending(1)
     append(store, "c")
     damage(leave_log_behind(store), random.Random(seed))
-    report = check(store, wait_s=1)
+    report = check_database(store, wait_s=1)
     assert {problem.kind for problem in report.troubles} & {
         CheckProblemKind.LOADED_ROWS_LOST,
         CheckProblemKind.FILE_DAMAGED,
@@ -126,12 +127,13 @@ def test_f78_log_tail_damaged(tmp_path, damage, seed):
     else:
         with pytest.raises(WarehouseDamaged, match="lookout warehouse rebuild"):
             store.load_pending(1)
-    rebuild(store, wait_s=1)
+    rebuild_database(store, wait_s=1)
     assert count(store, "results") == 3
     assert count(store, "grades") == 9
-    assert check(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).sound
 
 
+@pytest.mark.whole_only
 def test_f78_file_itself_damaged(tmp_path):
     """Wherever the file is overwritten, the check does not call it sound when rows differ, and a rebuild heals it."""
     store = store_in(tmp_path)
@@ -141,10 +143,10 @@ def test_f78_file_itself_damaged(tmp_path):
     noticed = 0
     for place in range(0, len(whole), BLOCK_BYTES):
         store.database.file.write_bytes(whole[:place] + b"\xa5" * 4096 + whole[place + 4096 :])
-        noticed += not check(store, wait_s=1).sound
+        noticed += not check_database(store, wait_s=1).sound
     assert noticed >= 2, "free blocks can be overwritten without harm, those in use not"
-    rebuild(store, wait_s=1)
-    assert check(store, wait_s=1).sound
+    rebuild_database(store, wait_s=1)
+    assert check_database(store, wait_s=1).sound
     assert count(store, "results") == 50
 
 
@@ -187,7 +189,7 @@ def test_f80_older_file_is_migrated_and_keeps_its_rows(tmp_path):
     assert count(new, "extra_2") == 20_000
     found = new.query("select number, name from lookout_migrations order by number").rows
     assert [name for _, name in found][-2:] == ["extra_1", "extra_2"]
-    assert check(new, wait_s=1).sound
+    assert check_database(new, wait_s=1).sound
 
 
 def test_f80_newer_file_is_refused_and_left_alone(tmp_path):
@@ -196,7 +198,7 @@ def test_f80_newer_file_is_refused_and_left_alone(tmp_path):
     before = digest(new.database.file)
     old = store_in(tmp_path, seed=2)
     append(old, "a")
-    for use in (lambda: old.load_pending(1), lambda: old.query("select 1"), lambda: check(old, wait_s=1)):
+    for use in (lambda: old.load_pending(1), lambda: old.query("select 1"), lambda: check_database(old, wait_s=1)):
         with pytest.raises(SchemaTooNew, match="update Lookout"):
             use()
     assert digest(new.database.file) == before
@@ -237,7 +239,7 @@ def test_f81_a_file_that_is_no_warehouse_is_never_overwritten(tmp_path, make):
         with pytest.raises((WarehouseDamaged, WarehouseUnwritable), match=r"warehouse\.duckdb .*left untouched"):
             use()
     assert digest(store.database.file) == before
-    report = rebuild(store, wait_s=1)
+    report = rebuild_database(store, wait_s=1)
     assert report.stored_at is not None
     assert digest(Path(report.stored_at)) == before
     assert count(store, "results") == 1
@@ -261,7 +263,7 @@ def test_f78_a_damaged_index_is_reported_by_the_write_that_meets_it(tmp_path):
         store.database.file.write_bytes(whole[:place] + b"\xa5" * 64 + whole[place + 64 :])
         failures += not loads_right(store, 3)
     assert failures >= 1
-    rebuild(store, wait_s=1)
+    rebuild_database(store, wait_s=1)
     assert count(store, "results") == 3
 
 

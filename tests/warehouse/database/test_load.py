@@ -9,7 +9,7 @@ import pytest
 from monitors.errors import WarehouseDamaged
 from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_rows import assessment, exchange
-from warehouse.database.check import CheckProblemKind, check
+from warehouse.database.check import CheckProblemKind, check_database
 from warehouse.journal.rows import AssessmentRow, ResultRow
 
 
@@ -63,7 +63,7 @@ def test_a_damaged_segment_is_set_aside_and_reported_and_the_rest_loaded(tmp_pat
     assert "set aside" in str(error)
     assert Path(report.damaged[0].stored_at).read_bytes() == damaged
     assert store.load_pending(1).damaged == (), "told once"
-    assert [problem.kind for problem in check(store, wait_s=1).troubles] == [CheckProblemKind.SET_ASIDE]
+    assert [problem.kind for problem in check_database(store, wait_s=1).troubles] == [CheckProblemKind.SET_ASIDE]
 
 
 def test_a_segment_of_a_newer_version_waits_where_it_is(tmp_path):
@@ -98,16 +98,16 @@ def test_the_order_of_loading_does_not_matter(tmp_path):
     assert store.load_pending(1).segments == 1
     assert store.query("select visible_text from results").rows == (("the later answer",),)
     assert count(store, "grades") == 3
-    assert check(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).sound
 
 
 def test_the_check_sees_rows_that_were_changed_behind_its_back(tmp_path, snapshot):
     store = with_segments(tmp_path)
     store.load_pending(1)
-    with store.database.writing(1) as connection:
+    with store.database.open_for_writing(1) as connection:
         connection.execute("update grades set passed = not passed where case_id = 'case-1' and position = 0")
         connection.execute("delete from results where case_id = 'case-2'")
-    problems = check(store, wait_s=1).troubles
+    problems = check_database(store, wait_s=1).troubles
     assert [problem.kind for problem in problems] == [CheckProblemKind.TABLE_DIFFERS] * 2
     assert [problem.text.replace(str(tmp_path), "FOLDER") for problem in problems] == snapshot
 
@@ -122,7 +122,7 @@ def test_the_check_sees_segments_that_were_lost_or_replaced(tmp_path):
     second = first_file(store)
     header = json.loads(change.split(b"\n", 1)[0]) | {"id": second.stem}
     second.write_bytes(json.dumps(header).encode() + b"\n" + change.split(b"\n", 1)[1])
-    kinds = {problem.kind for problem in check(store, wait_s=1).troubles}
+    kinds = {problem.kind for problem in check_database(store, wait_s=1).troubles}
     assert {
         CheckProblemKind.SEGMENT_MISSING,
         CheckProblemKind.SEGMENT_CHANGED,

@@ -88,6 +88,7 @@ def beside(data: Path) -> Sequence[str]:
     return sorted(path.name for path in data.iterdir() if path.name.startswith("warehouse.duckdb."))
 
 
+@pytest.mark.whole_only
 def test_without_room_for_the_new_file_the_old_one_stays(data):
     """A file that may not grow beyond a limit is what a full disk is to DuckDB: it closes without an error."""
     before, names = digest(data), beside(data)

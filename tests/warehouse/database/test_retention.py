@@ -13,9 +13,9 @@ from monitors.records.operator_actions import CaseDraft, HumanLabel
 from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import bare_store_in, count, store_in
 from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, no_answer, run_report
-from warehouse.database.check import check
-from warehouse.database.rebuild import rebuild
-from warehouse.database.retention import age, compact
+from warehouse.database.check import check_database
+from warehouse.database.rebuild import rebuild_database
+from warehouse.database.retention import remove_personal_data, compact_segments
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, DraftRow, LabelRow, ResultRow, RunRow
 
@@ -64,19 +64,19 @@ def all_text(store: Store) -> str:
 def test_personal_data_is_gone_from_tables_and_journal_and_the_figures_stay(store):
     assert SECRET in all_text(store)
     before = store.query("select total_ms, app_latency_ms, failed_attempts, outcome from results order by all").rows
-    report = age(store, before=LATER, key=KEY, wait_s=1)
+    report = remove_personal_data(store, before=LATER, key=KEY, wait_s=1)
     assert (report.archives, report.segments) == (1, 5)
     assert SECRET not in all_text(store)
     assert "user-asha" not in all_text(store)
     after = store.query("select total_ms, app_latency_ms, failed_attempts, outcome from results order by all").rows
     assert after == before
     assert count(store, "grades") == 6
-    assert check(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).sound
     assert store.report("probe-1") == run_report("probe-1")
 
 
 def test_a_pseudonym_is_the_same_everywhere_and_gold_cases_keep_their_ids(store):
-    age(store, before=LATER, key=KEY, wait_s=1)
+    remove_personal_data(store, before=LATER, key=KEY, wait_s=1)
     found = store.query(
         "select distinct r.case_id from results r join assessments a using (run_id, case_id) where r.origin = 'traffic'"
     ).rows
@@ -119,29 +119,29 @@ def test_alerts_and_labels_of_a_real_conversation_carry_its_pseudonym(store):
     decide(store, store.journal, "helpdesk", lambda _: decided, wait_s=1)
     store.journal.append_outbox([LabelRow(row=label), DraftRow(row=draft)])
     store.load_pending(1)
-    age(store, before=LATER, key=KEY, wait_s=1)
+    remove_personal_data(store, before=LATER, key=KEY, wait_s=1)
     tables = ("incident_history", "alerts", "labels", "case_drafts", "results", "assessments")
     held = "".join(str(store.query(f"select * from {table}").rows) for table in tables) + all_text(store)
     assert "user-asha" not in held
     found = store.query("select distinct case_id from labels join assessments using (run_id, case_id)").rows
     assert len(found) == 1, "labels still meet the answers that they are about"
-    (sent,) = store.alerts_unsent()
+    (sent,) = store.list_unsent_alerts()
     assert sent.items[0].incident.case_id == sent.items[0].observation.case_id == found[0][0]
-    assert check(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).sound
 
 
 def test_aging_again_changes_nothing_and_a_rebuild_brings_nothing_back(store):
-    age(store, before=LATER, key=KEY, wait_s=1)
+    remove_personal_data(store, before=LATER, key=KEY, wait_s=1)
     before = store.query("select * from results order by all").rows
-    assert age(store, before=LATER, key=KEY, wait_s=1).archives == 0
-    rebuild(store, wait_s=1)
+    assert remove_personal_data(store, before=LATER, key=KEY, wait_s=1).archives == 0
+    rebuild_database(store, wait_s=1)
     rows = store.query("select * from results order by all").rows
     assert rows == before
     assert SECRET not in all_text(store)
 
 
 def test_aged_rows_can_still_be_read_as_records(store):
-    age(store, before=LATER, key=KEY, wait_s=1)
+    remove_personal_data(store, before=LATER, key=KEY, wait_s=1)
     parquet = next((store.database.file.parent / "journal" / "_archive").glob("*.parquet"))
     rows = duckdb.sql(f"select row_json from '{parquet}' where table_name = 'results'").fetchall()
     kinds = {ResultRow.model_validate_json(f'{{"table":"results","row":{row[0]}}}').row.outcome for row in rows}
@@ -153,37 +153,37 @@ def test_an_archive_without_personal_data_is_not_lost_when_it_is_aged(tmp_path):
     store = store_in(tmp_path)
     decided = OutboxDecision(incidents=(incident(),), alerts=(alert(),))
     decide(store, store.journal, "helpdesk", lambda _: decided, wait_s=1)
-    assert age(store, before=LATER, key=KEY, wait_s=1).segments == 1
-    assert age(store, before=LATER, key=KEY, wait_s=1).segments == 0
-    assert check(store, wait_s=1).sound
-    rebuild(store, wait_s=1)
-    assert store.alerts_unsent() == (alert(),)
+    assert remove_personal_data(store, before=LATER, key=KEY, wait_s=1).segments == 1
+    assert remove_personal_data(store, before=LATER, key=KEY, wait_s=1).segments == 0
+    assert check_database(store, wait_s=1).sound
+    rebuild_database(store, wait_s=1)
+    assert store.list_unsent_alerts() == (alert(),)
 
 
 def test_what_is_young_stays(store):
-    assert age(store, before=NOON, key=KEY, wait_s=1).archives == 0
+    assert remove_personal_data(store, before=NOON, key=KEY, wait_s=1).archives == 0
     assert SECRET in all_text(store)
 
 
 def test_killed_between_journal_and_tables_the_next_load_finishes(store):
     """The aged archive is there, the tables have the old rows: as after a kill in the middle."""
     folder = store.database.file.parent
-    compact(store, before=LATER, wait_s=1, unfinished=True)
+    compact_segments(store, before=LATER, wait_s=1, unfinished=True)
     before = store.database.file.read_bytes()
     old = {file: file.read_bytes() for file in (folder / "journal" / "_archive").iterdir()}
-    age(store, before=LATER, key=KEY, wait_s=1)
+    remove_personal_data(store, before=LATER, key=KEY, wait_s=1)
     store.database.file.write_bytes(before)
     for file, data in old.items():
         Path(file).write_bytes(data)
     again = bare_store_in(folder, seed=7)
-    assert check(again, wait_s=1).sound, "the old archive counts until the new one is loaded"
+    assert check_database(again, wait_s=1).sound, "the old archive counts until the new one is loaded"
     again.load_pending(1)
-    assert check(again, wait_s=1).sound
-    compact(again, before=LATER, wait_s=1)
+    assert check_database(again, wait_s=1).sound
+    compact_segments(again, before=LATER, wait_s=1)
     assert SECRET not in all_text(again)
-    assert check(again, wait_s=1).sound
+    assert check_database(again, wait_s=1).sound
 
 
 def test_a_short_key_is_refused(store):
     with pytest.raises(ValueError, match="16 bytes"):
-        age(store, before=LATER, key=b"short", wait_s=1)
+        remove_personal_data(store, before=LATER, key=b"short", wait_s=1)

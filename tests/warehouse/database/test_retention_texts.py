@@ -13,9 +13,9 @@ from monitors.records.logs import BlockedReply, HallucinationEntry, LoggedHalluc
 from tests.warehouse.places import SteppingClock, bare_store_in, store_in
 from tests.warehouse.sample_nights import night_report, seen
 from tests.warehouse.sample_rows import NOON
-from warehouse.database.check import check
-from warehouse.database.rebuild import rebuild
-from warehouse.database.retention import age, compact
+from warehouse.database.check import check_database
+from warehouse.database.rebuild import rebuild_database
+from warehouse.database.retention import remove_personal_data, compact_segments
 from warehouse.database.store import Store
 from warehouse.journal.rows import ANY_ROW, ConversationRow, HallucinationRow, NightlyRunRow
 from warehouse.queries.traffic import known_conversations, last_nightly_report, sampled_conversations
@@ -57,7 +57,7 @@ def store(tmp_path, clock) -> Store:
 
 def aged(store: Store, before: datetime = LATER) -> int:
     """How many archives were aged."""
-    return age(store, before=before, key=KEY, wait_s=1).archives
+    return remove_personal_data(store, before=before, key=KEY, wait_s=1).archives
 
 
 def journal_files(store: Store, ending: str) -> Sequence[Path]:
@@ -89,7 +89,7 @@ def test_texts_are_gone_everywhere_and_what_is_counted_stays(store):
     assert store.query("select count(record) from conversations").rows == ((0,),)
     assert rows_of(store, "nightly_runs") == nights
     assert last_nightly_report(store, "helpdesk", None) == night_report()
-    assert check(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).sound
 
 
 def test_an_aged_conversation_is_still_known_and_not_among_those_with_texts(store):
@@ -108,9 +108,9 @@ def test_of_a_log_entry_place_incident_and_figures_stay(store):
 def test_a_rebuild_brings_nothing_back(store):
     aged(store)
     before = [rows_of(store, table) for table in ("conversations", "nightly_runs", "hallucinations")]
-    rebuild(store, wait_s=1)
+    rebuild_database(store, wait_s=1)
     assert [rows_of(store, table) for table in ("conversations", "nightly_runs", "hallucinations")] == before
-    assert check(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).sound
     assert SECRET not in all_text(store)
 
 
@@ -150,12 +150,12 @@ def test_a_conversation_that_a_younger_segment_has_too_stays_as_it_aged(store, c
     store.load_pending(1)
     aged(store)
     assert SECRET not in str(rows_of(store, "conversations"))
-    assert check(store, wait_s=1).sound
-    rebuild(store, wait_s=1)
+    assert check_database(store, wait_s=1).sound
+    rebuild_database(store, wait_s=1)
     assert SECRET not in str(rows_of(store, "conversations"))
     aged(store, before=LATER + timedelta(days=40))
     assert SECRET not in all_text(store)
-    assert check(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).sound
     rows = store.query("select run_id from conversations where id = 'talk-2'").rows
     assert rows == (("night-1",),)
 
@@ -163,7 +163,7 @@ def test_a_conversation_that_a_younger_segment_has_too_stays_as_it_aged(store, c
 def test_killed_between_journal_and_tables_the_next_load_finishes(store):
     """The aged archive is there, the tables have the old rows: as after a kill in the middle."""
     folder = store.database.file.parent
-    compact(store, before=LATER, wait_s=1, unfinished=True)
+    compact_segments(store, before=LATER, wait_s=1, unfinished=True)
     before = store.database.file.read_bytes()
     old = {file: file.read_bytes() for file in (folder / "journal" / "_archive").iterdir()}
     aged(store)
@@ -171,8 +171,8 @@ def test_killed_between_journal_and_tables_the_next_load_finishes(store):
     for file, data in old.items():
         file.write_bytes(data)
     again = bare_store_in(folder, seed=7)
-    assert check(again, wait_s=1).sound, "the old archive counts until the new one is loaded"
+    assert check_database(again, wait_s=1).sound, "the old archive counts until the new one is loaded"
     again.load_pending(1)
-    compact(again, before=LATER, wait_s=1)
+    compact_segments(again, before=LATER, wait_s=1)
     assert SECRET not in all_text(again)
-    assert check(again, wait_s=1).sound
+    assert check_database(again, wait_s=1).sound

@@ -9,7 +9,7 @@ import pytest
 from monitors.errors import WarehouseBusy, WarehouseUnwritable
 from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_rows import assessment
-from warehouse.database.snapshot import discard_snapshots, snapshot_of
+from warehouse.database.snapshot import discard_snapshots, build_snapshot_store
 from warehouse.journal.rows import AssessmentRow
 
 
@@ -23,9 +23,9 @@ def test_a_reader_goes_on_while_a_writer_has_the_file(tmp_path):
     """The warehouse is held for as long as it likes: the copy answers at once with what it had."""
     store = store_in(tmp_path)
     add(store, "case-1")
-    snapshot, copy = snapshot_of(store)
+    snapshot, copy = build_snapshot_store(store)
     assert snapshot.refresh(5)
-    with store.database.writing(5) as connection:
+    with store.database.open_for_writing(5) as connection:
         connection.execute("delete from assessments")
         assert count(copy, "assessments") == 1
         before = snapshot.as_of
@@ -40,7 +40,7 @@ def test_a_reader_goes_on_while_a_writer_has_the_file(tmp_path):
 def test_the_copy_is_renewed_only_where_something_changed(tmp_path):
     """Looking again at a warehouse that is as it was costs no copy; a load brings one."""
     store = store_in(tmp_path)
-    snapshot, copy = snapshot_of(store)
+    snapshot, copy = build_snapshot_store(store)
     assert [snapshot.refresh(5), snapshot.refresh(5)] == [True, False]
     add(store, "case-1")
     assert [snapshot.refresh(5), snapshot.refresh(5)] == [True, False]
@@ -52,9 +52,9 @@ def test_who_reads_an_old_copy_finishes_with_it(tmp_path):
     """A query under way keeps its rows while the copy is replaced below it; then one file is left."""
     store = store_in(tmp_path)
     add(store, "case-1")
-    snapshot, copy = snapshot_of(store)
+    snapshot, copy = build_snapshot_store(store)
     snapshot.refresh(5)
-    with snapshot.reading() as old:
+    with snapshot.open_for_reading() as old:
         add(store, "case-2")
         assert snapshot.refresh(5)
         assert old.execute("select count(*) from assessments").fetchone() == (1,)
@@ -66,7 +66,7 @@ def test_who_reads_an_old_copy_finishes_with_it(tmp_path):
 def test_two_sites_share_one_copy(tmp_path):
     """The second opens what the first made."""
     store = store_in(tmp_path)
-    (first, one), (second, other) = snapshot_of(store), snapshot_of(store)
+    (first, one), (second, other) = build_snapshot_store(store), build_snapshot_store(store)
     first.refresh(5)
     made = list((tmp_path / "snapshots").glob("warehouse-*.duckdb"))
     second.refresh(5)
@@ -86,7 +86,7 @@ def test_what_a_killed_maker_left_is_no_copy(tmp_path):
     (tmp_path / "snapshots").mkdir()
     (tmp_path / "snapshots" / "making.duckdb").write_bytes(b"half")
     (tmp_path / "snapshots" / "making.duckdb.wal").write_bytes(b"half")
-    snapshot, copy = snapshot_of(store)
+    snapshot, copy = build_snapshot_store(store)
     assert snapshot.refresh(5)
     assert count(copy, "assessments") == 1
     snapshot.close()
@@ -94,7 +94,7 @@ def test_what_a_killed_maker_left_is_no_copy(tmp_path):
 
 def test_a_copy_is_never_written(tmp_path):
     """A question that writes would be lost with the next copy: it is refused."""
-    snapshot, copy = snapshot_of(store_in(tmp_path))
+    snapshot, copy = build_snapshot_store(store_in(tmp_path))
     snapshot.refresh(5)
     with pytest.raises(WarehouseUnwritable, match="never written"):
         copy.load_pending(1)
@@ -104,17 +104,18 @@ def test_a_copy_is_never_written(tmp_path):
 def test_copies_are_removed_with_what_is_removed_from_the_warehouse(tmp_path):
     """What ages out of the warehouse must not live on in a copy of it."""
     store = store_in(tmp_path)
-    snapshot, _ = snapshot_of(store)
+    snapshot, _ = build_snapshot_store(store)
     snapshot.refresh(5)
     snapshot.close()
     discard_snapshots(tmp_path)
     assert not list((tmp_path / "snapshots").glob("*.duckdb"))
 
 
+@pytest.mark.whole_only
 def test_many_readers_and_a_loader_at_once(tmp_path):
     """Readers see the number of rows only grow, and no error, while rows are loaded and copies replaced."""
     store = store_in(tmp_path)
-    snapshot, copy = snapshot_of(store)
+    snapshot, copy = build_snapshot_store(store)
     snapshot.refresh(5)
     stop, wrong = threading.Event(), []
 

@@ -22,9 +22,9 @@ from tests.warehouse.database.test_faults import flip, leave_log_behind, tear
 from tests.warehouse.decisions import decide
 from tests.warehouse.places import SteppingClock, bare_store_in, store_in
 from tests.warehouse.sample_rows import assessment, exchange, receipt, run_report
-from warehouse.database.check import check
-from warehouse.database.rebuild import rebuild
-from warehouse.database.retention import compact
+from warehouse.database.check import check_database
+from warehouse.database.rebuild import rebuild_database
+from warehouse.database.retention import compact_segments
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 from warehouse.queries.outbox import claim_alerts, record_receipt
 
@@ -137,7 +137,7 @@ class Warehouse(RuleBasedStateMachine):
             handle.truncate(max(file.stat().st_size, place))
         self.repair()
         self.everything_is_there_once()
-        rebuild(
+        rebuild_database(
             self.store, wait_s=9
         )  # an index is read by writes alone, so what harmed it would come to light later
 
@@ -145,11 +145,11 @@ class Warehouse(RuleBasedStateMachine):
         """As the documentation says: load; what cannot be loaded into, or is not what the journal says, is rebuilt."""
         try:
             self.store.load_pending(9)
-            sound = check(self.store, wait_s=9).sound
+            sound = check_database(self.store, wait_s=9).sound
         except WarehouseError:
             sound = False
         if not sound:
-            rebuild(self.store, wait_s=9)
+            rebuild_database(self.store, wait_s=9)
 
     @step()
     def file_lost(self) -> None:
@@ -162,11 +162,11 @@ class Warehouse(RuleBasedStateMachine):
 
     @step()
     def rebuild(self) -> None:
-        rebuild(self.store, wait_s=9)
+        rebuild_database(self.store, wait_s=9)
 
     @step()
     def compact(self) -> None:
-        compact(self.store, before=self.clock(), wait_s=9)
+        compact_segments(self.store, before=self.clock(), wait_s=9)
 
     @invariant()
     def everything_is_there_once(self) -> None:
@@ -181,11 +181,11 @@ class Warehouse(RuleBasedStateMachine):
         assert {row[0] for row in store.query("select run_id from runs").rows} == self.finished
         found = {each.title: each.occurrences for each in store.incidents("helpdesk").values()}
         assert found == self.occurrences
-        assert {each.id for each in store.alerts_unsent()} == self.unsent
+        assert {each.id for each in store.list_unsent_alerts()} == self.unsent
 
     @step()
     def the_check_agrees(self) -> None:
-        report = check(self.store, wait_s=9)
+        report = check_database(self.store, wait_s=9)
         assert report.troubles == ()
         assert report.pending == 0
 

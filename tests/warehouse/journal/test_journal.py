@@ -120,6 +120,7 @@ def big_row() -> ResultRow:
 @pytest.mark.parametrize(
     ("kind", "advice"), [("full", "the file size limit is reached"), ("read-only", "no permission")]
 )
+@pytest.mark.whole_only
 def test_a_place_that_cannot_be_written_is_named_with_what_to_do(tmp_path, kind, advice):
     """A real limit and a real lack of permission, in a process of its own; nothing half-written stays."""
     folder = tmp_path / "journal"

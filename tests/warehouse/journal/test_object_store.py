@@ -12,9 +12,9 @@ from monitors.errors import WarehouseUnwritable
 from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import REAL_PATIENCE, SteppingClock, count, seeded_entropy
 from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, run_report, suite
-from warehouse.database.check import check
-from warehouse.database.rebuild import rebuild
-from warehouse.database.retention import compact
+from warehouse.database.check import check_database
+from warehouse.database.rebuild import rebuild_database
+from warehouse.database.retention import compact_segments
 from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
 from warehouse.journal.object_store import ObjectSegments
@@ -65,7 +65,7 @@ def test_runs_on_one_machine_are_loaded_on_another(segments, tmp_path):
     loader = store_on(segments, tmp_path / "loader", seed=2)
     assert loader.load_pending(5).segments == 4
     assert (count(loader, "results"), count(loader, "grades"), count(loader, "cases")) == (2, 6, 3)
-    assert check(loader, wait_s=5).sound
+    assert check_database(loader, wait_s=5).sound
     append_run(writer)
     assert loader.load_pending(5).segments == 3, "listings are never taken from a cache"
 
@@ -75,12 +75,12 @@ def test_compaction_and_rebuild_work_in_a_bucket(segments, tmp_path):
     append_run(store)
     decided = OutboxDecision(incidents=(incident(),), alerts=(alert(),))
     decide(store, store.journal, "helpdesk", lambda _: decided, wait_s=5)
-    assert compact(store, before=NOON + timedelta(days=1), wait_s=5).segments == 4
+    assert compact_segments(store, before=NOON + timedelta(days=1), wait_s=5).segments == 4
     assert segments.names() == []
-    rebuild(store, wait_s=5)
+    rebuild_database(store, wait_s=5)
     assert count(store, "grades") == 6
-    assert store.alerts_unsent() == (alert(),)
-    assert check(store, wait_s=5).sound
+    assert store.list_unsent_alerts() == (alert(),)
+    assert check_database(store, wait_s=5).sound
 
 
 def test_a_damaged_object_is_set_aside(segments, tmp_path):

@@ -32,7 +32,7 @@ from warehouse.journal.rows import (
     RunRow,
     SuiteCase,
 )
-from warehouse.journal.segments import SegmentId, SegmentNames, decode, encode, encode_rows
+from warehouse.journal.segments import SegmentId, SegmentNames, decode_segment, encode_segment, encode_rows
 
 ALL_ROWS = (
     ResultRow(row=exchange()),
@@ -44,11 +44,11 @@ ALL_ROWS = (
     AlertRow(row=alert()),
     ReceiptRow(row=receipt()),
 )
-WHOLE = encode(encode_rows(ALL_ROWS), segment_id=SegmentId("s-1"), run_id="run-1")
+WHOLE = encode_segment(encode_rows(ALL_ROWS), segment_id=SegmentId("s-1"), run_id="run-1")
 
 
 def read(data: bytes):
-    return decode(data, where="x.jsonl", segment_id="s-1", run_id="run-1")
+    return decode_segment(data, where="x.jsonl", segment_id="s-1", run_id="run-1")
 
 
 def test_rows_of_every_table_come_back_as_they_were_in_order():
@@ -59,7 +59,7 @@ def test_rows_of_every_table_come_back_as_they_were_in_order():
 def test_any_text_comes_back_as_it_was(text):
     """Line ends, quotes, U+2028, NUL: nothing in a field can break a line."""
     rows = (ResultRow(row=exchange(text=text)),)
-    assert tuple(read(encode(encode_rows(rows), segment_id=SegmentId("s-1"), run_id="run-1")).rows()) == rows
+    assert tuple(read(encode_segment(encode_rows(rows), segment_id=SegmentId("s-1"), run_id="run-1")).rows()) == rows
 
 
 @given(st.integers(0, len(WHOLE) - 1), st.integers(1, 255))
@@ -81,9 +81,9 @@ def test_a_torn_segment_is_noticed(length):
 
 def test_a_segment_under_another_name_is_noticed():
     with pytest.raises(WarehouseDamaged, match="s-1"):
-        decode(WHOLE, where="x.jsonl", segment_id="s-2", run_id="run-1")
+        decode_segment(WHOLE, where="x.jsonl", segment_id="s-2", run_id="run-1")
     with pytest.raises(WarehouseDamaged, match="run-1"):
-        decode(WHOLE, where="x.jsonl", segment_id="s-1", run_id="run-2")
+        decode_segment(WHOLE, where="x.jsonl", segment_id="s-1", run_id="run-2")
 
 
 @pytest.mark.parametrize("change", [{"lookout_segment": 2}, {"rows": {"thoughts": 1}}])
@@ -119,4 +119,4 @@ def test_two_processes_with_the_same_clock_give_different_ids():
 
 def test_an_empty_segment_is_refused():
     with pytest.raises(ValueError, match="at least one row"):
-        encode(encode_rows([]), segment_id=SegmentId("s-1"), run_id=None)
+        encode_segment(encode_rows([]), segment_id=SegmentId("s-1"), run_id=None)

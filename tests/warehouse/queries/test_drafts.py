@@ -10,7 +10,7 @@ from monitors.records.operator_actions import CaseDraft
 from tests.builders import NOON
 from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import assessment, exchange, run_report
-from warehouse.database.check import check
+from warehouse.database.check import check_database
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 from warehouse.queries.operator_actions import append_draft, append_outcomes, decided_drafts, trace, waiting_drafts
 
@@ -73,7 +73,7 @@ def test_the_first_decision_stays_and_a_rebuilt_warehouse_has_it(store):
     store.load_pending(1)
     rows = store.query("select done_by, joined, case_id from draft_outcomes").rows
     assert rows == (("asha", True, "grown-1"),)
-    assert check(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).sound
 
 
 def test_a_trace_comes_back_with_its_grade_and_target(store):

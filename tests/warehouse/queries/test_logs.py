@@ -16,7 +16,7 @@ from monitors.records.logs import (
 from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import NOON, incident
-from warehouse.database.retention import age
+from warehouse.database.retention import remove_personal_data
 from warehouse.journal.rows import CursorRow, HallucinationRow, QuarantineRow
 from warehouse.queries.traffic import entry_times, log_cursor, unnotified
 
@@ -127,7 +127,7 @@ def test_texts_of_entries_age_out(tmp_path):
     store = store_in(tmp_path)
     store.journal.append([logged(1, text="my name is Asha"), cursor(1, 10)], run_id=None)
     store.load_pending(1)
-    age(store, before=NOON + timedelta(days=400), key=b"sixteen byte key", wait_s=1)
+    remove_personal_data(store, before=NOON + timedelta(days=400), key=b"sixteen byte key", wait_s=1)
     ((text, record),) = store.query("select user_text, record from hallucinations").rows
     assert text == ""
     assert "Asha" not in str(record)

@@ -14,10 +14,10 @@ from monitors.sources.intake import KnownIds
 from tests.warehouse.places import SteppingClock, count, store_in
 from tests.warehouse.sample_nights import drift_reading, night_report, seen
 from tests.warehouse.sample_rows import NOON
-from warehouse.database.check import check
-from warehouse.database.parquet import export
-from warehouse.database.rebuild import rebuild
-from warehouse.database.retention import compact
+from warehouse.database.check import check_database
+from warehouse.database.parquet import export_parquet
+from warehouse.database.rebuild import rebuild_database
+from warehouse.database.retention import compact_segments
 from warehouse.database.store import Store
 from warehouse.journal.rows import ConversationRow, JournalRow, NightlyRunRow
 from warehouse.queries.traffic import (
@@ -84,7 +84,7 @@ def test_a_night_without_grades_has_no_shares(tmp_path):
     found = store.query("select conversations, graded, severe_rate, failed_high, confidence from nightly_runs").rows
     assert found == ((7, 0, None, None, None),)
     assert last_nightly_report(store, "helpdesk", None) == quiet
-    assert check(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).sound
 
 
 def test_a_conversation_is_claimed_once_by_the_first(store):
@@ -93,9 +93,9 @@ def test_a_conversation_is_claimed_once_by_the_first(store):
     keep(store, ConversationRow(row=again), ConversationRow(row=elsewhere), run_id="night-2")
     found = store.query("select source, run_id, inclusion_probability from conversations where id = 'talk-1'").rows
     assert sorted(found) == [("chats", "night-1", None), ("page", "night-2", None)]
-    rebuild(store, wait_s=1)
+    rebuild_database(store, wait_s=1)
     assert count(store, "conversations") == 4
-    assert check(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).sound
 
 
 def test_of_one_segment_the_first_of_two_stays(tmp_path):
@@ -109,7 +109,7 @@ def test_a_resumed_night_replaces_its_report(store):
     resumed = night_report(late_s=600)
     keep(store, NightlyRunRow(row=resumed))
     assert last_nightly_report(store, "helpdesk", None) == resumed
-    rebuild(store, wait_s=1)
+    rebuild_database(store, wait_s=1)
     assert last_nightly_report(store, "helpdesk", None) == resumed
     assert count(store, "nightly_runs") == 1
 
@@ -129,7 +129,7 @@ def test_a_segment_that_is_loaded_late_changes_neither_what_came_before_nor_afte
     late.load_pending(1)
     assert [each.id for each in sampled_conversations(late, "night-1")] == ["talk-1"]
     assert last_nightly_report(late, "helpdesk", None) == night_report(late_s=9)
-    assert check(late, wait_s=1).sound
+    assert check_database(late, wait_s=1).sound
 
 
 def known(store, target, source, since, but="another"):
@@ -172,18 +172,18 @@ def test_the_night_before_a_run_is_never_that_run_nor_a_later_one(tmp_path, befo
 
 
 def test_a_report_of_another_form_is_said(store):
-    with store.database.writing(1) as connection:
+    with store.database.open_for_writing(1) as connection:
         connection.execute("update nightly_runs set record = json_merge_patch(record, '{\"read\": -1}')")
     with pytest.raises(WarehouseDamaged, match="read"):
         last_nightly_report(store, "helpdesk", None)
 
 
 def test_a_row_that_was_changed_is_found(store):
-    assert check(store, wait_s=1).sound
-    with store.database.writing(1) as connection:
+    assert check_database(store, wait_s=1).sound
+    with store.database.open_for_writing(1) as connection:
         connection.execute("update conversations set stratum = 'rest' where id = 'talk-1'")
         connection.execute("update nightly_runs set severe_rate = 0")
-    texts = [problem.text for problem in check(store, wait_s=1).troubles]
+    texts = [problem.text for problem in check_database(store, wait_s=1).troubles]
     assert ["table conversations" in texts[0], "table nightly_runs" in texts[1], len(texts)] == [True, True, 2]
 
 
@@ -192,17 +192,17 @@ def test_an_archive_and_a_rebuild_have_the_same_as_before(store):
     store.journal.append([ConversationRow(row=seen("talk-9", "night-9"))], run_id="night-9")
     store.load_pending(1)
     before = everything(store)
-    assert compact(store, before=LATER, wait_s=1).segments == 1
+    assert compact_segments(store, before=LATER, wait_s=1).segments == 1
     assert [name.partition("/")[0] for name in store.journal.segments.names()] == ["night-9"]
     assert everything(store) == before
-    rebuild(store, wait_s=1)
+    rebuild_database(store, wait_s=1)
     assert everything(store) == before
-    assert check(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).sound
 
 
 def test_a_day_of_traffic_is_exported(store, tmp_path):
     goal = tmp_path / "lake"
-    export(store, goal, since=NOON.date(), until=NOON.date(), wait_s=1)
+    export_parquet(store, goal, since=NOON.date(), until=NOON.date(), wait_s=1)
     picked = f"read_parquet('{goal}/conversations/day=2026-03-01/*.parquet')"
     assert duckdb.sql(f"select count(*), count(record) from {picked}").fetchall() == [(3, 2)]
     nights = f"read_parquet('{goal}/nightly_runs/day=2026-03-01/*.parquet')"

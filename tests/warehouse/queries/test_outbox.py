@@ -25,7 +25,7 @@ def test_a_decision_is_made_once(tmp_path):
     assert len(first.alerts) == 1
     assert second == OutboxDecision()
     assert store.open_incidents("helpdesk") == (incident(),)
-    assert store.alerts_unsent() == (alert(),)
+    assert store.list_unsent_alerts() == (alert(),)
 
 
 def test_the_latest_state_of_an_incident_counts_and_the_history_stays(tmp_path):
@@ -65,7 +65,7 @@ def test_a_decision_that_fails_decides_nothing(tmp_path):
 
 def unsent(store):
     store.load_pending(1)
-    return store.alerts_unsent(wait_s=1)
+    return store.list_unsent_alerts(wait_s=1)
 
 
 def test_what_was_decided_before_a_kill_is_seen_by_the_next(tmp_path):

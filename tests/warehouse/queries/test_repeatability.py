@@ -13,8 +13,8 @@ from monitors.records.targets import Environment
 from tests.warehouse.places import store_in
 from tests.warehouse.sample_repeats import BY, GRADERS, SETTINGS, session
 from tests.warehouse.sample_rows import NOON, SUITE_SHA, assessment, run_report, suite
-from warehouse.database.check import check
-from warehouse.database.rebuild import rebuild
+from warehouse.database.check import check_database
+from warehouse.database.rebuild import rebuild_database
 from warehouse.journal.rows import AssessmentRow, CaseRow, RepeatabilityRow, RunRow, SuiteCase
 from warehouse.queries.repeatability import (
     RepeatScope,
@@ -55,9 +55,9 @@ def test_a_session_is_loaded_once_and_its_pairs_come_back(tmp_path):
     assert last_repeatability(store, "helpdesk") == later
     assert last_repeatability(store, "helpdesk", before="session-1") is None
     assert last_asked(store, "helpdesk") == {"case-0": NOON}
-    rebuild(store, wait_s=5)
+    rebuild_database(store, wait_s=5)
     assert recorded_repeats(store, SCOPE) == found
-    assert check(store, wait_s=5).sound
+    assert check_database(store, wait_s=5).sound
 
 
 def test_sessions_are_in_no_score_trend_or_list_of_runs(tmp_path):
@@ -116,7 +116,7 @@ def test_runs_on_one_commit_are_repeats_for_free(tmp_path):
 def test_a_session_of_another_form_is_named(tmp_path):
     """What cannot be read says so, and where its pairs still are."""
     store = store_with(tmp_path, RepeatabilityRow(row=session()))
-    with store.database.writing(1) as connection:
+    with store.database.open_for_writing(1) as connection:
         connection.execute("update repeatability_runs set record = json_merge_patch(record, '{\"sampled\": -1}')")
     with pytest.raises(WarehouseDamaged, match="repeated_cases"):
         last_repeatability(store, "helpdesk")

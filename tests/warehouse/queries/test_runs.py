@@ -115,7 +115,7 @@ def test_it_comes_with_what_each_asking_came_to(tmp_path):
 
 def test_a_report_of_another_form_is_damage_and_said_so(tmp_path):
     store = store_with(tmp_path, ("base", {}))
-    with store.database.writing(1) as connection:
+    with store.database.open_for_writing(1) as connection:
         connection.execute("update runs set report = '{\"run_id\": 3}'")
     with pytest.raises(WarehouseDamaged, match="another form"):
         last_accepted(store, "helpdesk", Environment.STAGING, SUITE_SHA)

@@ -68,6 +68,7 @@ def test_the_list_names_each_incident_with_its_severity_and_state(place):
     assert place.run("list", "--target", "other").startswith("Nothing is broken")
 
 
+@pytest.mark.whole_only
 def test_the_list_names_the_last_message_about_each_incident(place):
     (first,) = message_ids(place)
     assert place.run("list").count(f"message {first}") == 2
@@ -99,6 +100,7 @@ def message_ids(place):
     return {message["alert_id"] for (history,) in histories for message in history["messages"]}
 
 
+@pytest.mark.whole_only
 def test_resolved_by_hand_and_seen_again_is_regressed(place):
     place.run("resolve", place.id_of("leak-1"))
     assert [row["case_id"] for row in place.rows("list")] == ["limit-3"]
@@ -107,6 +109,7 @@ def test_resolved_by_hand_and_seen_again_is_regressed(place):
     assert alert.reason == "regressed"
 
 
+@pytest.mark.whole_only
 def test_a_silence_holds_until_it_ends(place):
     place.clock.at = datetime.now(UTC)
     made = place.run("silence", "--case", "leak-9", "--reason", "fix on Monday", "--for", "2d")

@@ -80,6 +80,7 @@ def without_browser(folder: Path, *more: str, **variables: str) -> subprocess.Co
 
 
 @pytest.mark.browser
+@pytest.mark.whole_only
 def test_a_missing_browser_is_downloaded_and_starts_and_a_second_time_nothing_is_done(folder):
     with Downloads() as downloads:
         first = without_browser(folder, "--fix", PLAYWRIGHT_DOWNLOAD_HOST=downloads.url)
@@ -90,6 +91,7 @@ def test_a_missing_browser_is_downloaded_and_starts_and_a_second_time_nothing_is
     assert "Playwright's download" in again.stdout
 
 
+@pytest.mark.whole_only
 def test_where_no_browser_can_be_had_it_says_what_a_person_can_do(folder):
     done = without_browser(folder, "--fix", PLAYWRIGHT_DOWNLOAD_HOST="http://127.0.0.1:9")
     assert done.returncode == 4

@@ -65,6 +65,7 @@ def commands(stderr):
     return obeyed
 
 
+@pytest.mark.whole_only
 def test_a_pull_request_that_breaks_something_fails_everywhere_it_is_read(tmp_path, lookout, github):
     """First the base passes, then the pull request breaks one case: comment, status, page, notes, JUnit, exit code."""
     with Chat(*[RIGHT] * 4, RIGHT, WRONG, RIGHT, RIGHT) as chat:
@@ -115,6 +116,7 @@ def test_a_forks_token_only_reads_which_is_a_warning_and_changes_no_verdict(tmp_
     assert "PASS: demo" in (tmp_path / "summary.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.whole_only
 def test_a_staging_deploy_that_is_not_reached_is_red_with_its_blame(tmp_path, lookout, github, snapshot):
     with Chat() as chat:
         watched(tmp_path, chat, cases=2)

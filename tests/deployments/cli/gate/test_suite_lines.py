@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deployments.cli.gate.github import lines_of, path_in
+from deployments.cli.gate.github import find_case_lines, format_repository_path
 
 
 def test_lines_are_counted_as_editors_do(tmp_path):
@@ -10,16 +10,16 @@ def test_lines_are_counted_as_editors_do(tmp_path):
     file.write_bytes(
         b'\xef\xbb\xbf{"id": "a"}\r\n\n{"id": "b"}\nnot json\n[1]\n{"id": 3}\n{"id": "a"}\n{"id": "c"}'
     )
-    assert lines_of(file) == {"a": 1, "b": 3, "c": 8}
+    assert find_case_lines(file) == {"a": 1, "b": 3, "c": 8}
 
 
 def test_a_file_that_cannot_be_read_has_none(tmp_path):
-    assert lines_of(tmp_path / "nowhere.jsonl") == {}
+    assert find_case_lines(tmp_path / "nowhere.jsonl") == {}
     (tmp_path / "x").write_bytes(b"\xff\xfe")
-    assert lines_of(tmp_path / "x") == {}
+    assert find_case_lines(tmp_path / "x") == {}
 
 
 def test_a_path_is_relative_to_the_repository_where_it_lies_in_it(tmp_path):
-    assert path_in(tmp_path, tmp_path / "gold" / "suite.jsonl") == "gold/suite.jsonl"
-    assert path_in(tmp_path / "other", tmp_path / "suite.jsonl") == (tmp_path / "suite.jsonl").as_posix()
-    assert path_in(None, tmp_path / "suite.jsonl") == (tmp_path / "suite.jsonl").as_posix()
+    assert format_repository_path(tmp_path, tmp_path / "gold" / "suite.jsonl") == "gold/suite.jsonl"
+    assert format_repository_path(tmp_path / "other", tmp_path / "suite.jsonl") == (tmp_path / "suite.jsonl").as_posix()
+    assert format_repository_path(None, tmp_path / "suite.jsonl") == (tmp_path / "suite.jsonl").as_posix()

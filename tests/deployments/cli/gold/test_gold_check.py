@@ -93,6 +93,7 @@ def test_what_is_planted_is_found_with_its_line(found, tmp_path, rows, check, li
     assert lines in [[place["line"] for place in one["places"]] for one in groups[check] if one["weight"] == "must"]
 
 
+@pytest.mark.whole_only
 def test_a_finding_about_personal_data_never_repeats_it(tmp_path):
     """Neither for people nor as JSON."""
     path = suite_with(tmp_path, {"id": "leak", "gold": "Call Ramesh on +91 98204 51637"})
@@ -162,6 +163,7 @@ def test_clauses_are_looked_up_where_documents_are_at_hand(found, tmp_path):
     ]
 
 
+@pytest.mark.whole_only
 def test_the_demo_suite_is_clean(found):
     """Nothing must be mended, and at most one case in twelve is to be looked at."""
     code, groups = found(DEMO, mutants=True)

@@ -53,6 +53,7 @@ def session(proxy, prefix, token):
     return cookie.partition(";")[0]
 
 
+@pytest.mark.whole_only
 def test_every_link_form_and_file_stays_below_the_prefix(behind):
     """All pages that can be reached from the first are walked: nothing in them leads outside, and nothing is missing."""
     guarded, proxy, way = behind

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import chdir
 
+import pytest
+
 from tests.deployments.site.people_server import fingerprint, with_people
 from tests.deployments.site.safety.guarded_site import Guarded
 from tests.deployments.site.safety.site_kills import kill_while_people_decide
@@ -13,6 +15,7 @@ from tests.polling import wait_until
 KILLS = 6
 
 
+@pytest.mark.whole_only
 def test_a_killed_site_loses_nothing_and_does_nothing_twice(tmp_path):
     """Decisions, silences, labels and drafts at six kills: each is there once. `make soak` counts more."""
     report = kill_while_people_decide(tmp_path, KILLS, seed=22)
@@ -20,6 +23,7 @@ def test_a_killed_site_loses_nothing_and_does_nothing_twice(tmp_path):
     assert report.unanswered > 0
 
 
+@pytest.mark.whole_only
 def test_a_form_that_is_sent_twice_is_one_decision(tmp_path):
     """Somebody presses twice, or their phone sends it again: one action, one draft, one silence. A later press is new."""
     store = with_people(tmp_path)

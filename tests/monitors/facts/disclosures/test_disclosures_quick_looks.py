@@ -65,6 +65,7 @@ def found_slowly(text: str) -> tuple[Disclosure, ...]:
 
 @given(AROUND, TEXTS, AROUND)
 @settings(max_examples=scale_examples(400))
+@pytest.mark.whole_only
 def test_the_quick_looks_lose_nothing(before: str, text: str, after: str) -> None:
     whole = f"{before}{text} {after}"
     assert find_disclosures(whole) == found_slowly(whole)

@@ -43,6 +43,7 @@ SAID = (
 
 @given(AROUND, TEXTS, AROUND)
 @settings(max_examples=scale_examples(400))
+@pytest.mark.whole_only
 def test_what_the_rules_find_passes(before: str, text: str, after: str) -> None:
     whole = f"{before}{text} {after}"
     if find_disclosures(whole):
@@ -52,6 +53,7 @@ def test_what_the_rules_find_passes(before: str, text: str, after: str) -> None:
 
 @given(TEXTS, st.sampled_from(("**", "`", "\u200b", "—", "\x1c", "***", "\u00a0", "[phone]")), st.integers(0, 60))
 @settings(max_examples=scale_examples(400))
+@pytest.mark.whole_only
 def test_marks_and_hidden_characters_hide_nothing(text: str, put: str, place: int) -> None:
     broken = text[:place] + put + text[place:]
     if mask(broken).text != broken:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.domains.pack import SHIPPED, TEMPLATES
+from monitors.domains.pack import SHIPPED_PACKS, TEMPLATES
 from monitors.errors import GoldSetError
 from monitors.facts.quantities.fact import Bound
 from monitors.facts.similarity import stated
@@ -243,7 +243,7 @@ def test_lists_are_joined_in_the_language():
 )
 def test_a_template_that_cannot_work_is_named(tmp_path, old, new, wanted):
     """With its file, when it is loaded."""
-    shipped = (SHIPPED / PACK / TEMPLATES).read_text(encoding="utf-8")
+    shipped = (SHIPPED_PACKS / PACK / TEMPLATES).read_text(encoding="utf-8")
     (tmp_path / TEMPLATES).write_text(shipped.replace(old, new), encoding="utf-8")
     with pytest.raises(GoldSetError) as error:
         load_templates(SCHEMA, str(tmp_path))

@@ -54,6 +54,7 @@ def server(started: LangSmithDatasetServer) -> LangSmithDatasetServer:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(suite=any_suite())
+@pytest.mark.whole_only
 async def test_any_suite_comes_back_as_it_was_pushed(server: LangSmithDatasetServer, suite: list[GoldCase]) -> None:
     server.restart()
     await push(server, suite)

@@ -163,6 +163,7 @@ async def test_no_thread_and_no_unsent_item_is_left(server: LangSmithExperimentS
     assert {one["score"] for one in server.feedback.values()} == {0.5}
 
 
+@pytest.mark.whole_only
 async def test_f05_writers_that_are_killed_anywhere_leave_nothing_twice_and_lose_nothing(
     server: LangSmithExperimentServer,
 ) -> None:

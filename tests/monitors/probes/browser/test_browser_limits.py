@@ -27,7 +27,7 @@ from monitors.probes.browser.chromium import (
     find_system_chromium,
 )
 from monitors.probes.browser.inpage import load_script
-from monitors.probes.browser.network import body_of, pushes
+from monitors.probes.browser.network import read_body, read_pushes
 from monitors.probes.browser.processes import BrowserWatch, Limits, Process
 from monitors.probes.browser.proxy import GuardedProxy
 from tests.conftest import ROOT
@@ -129,6 +129,7 @@ def size_of(folder: Path) -> int:
     ("word", "why"), [("HEAVY", "MB of memory, at most 400"), ("SPIN", "a core busy|hung|lost")]
 )
 @pytest.mark.a_slice(1)
+@pytest.mark.whole_only
 async def test_a_page_that_takes_too_much_is_ended_and_the_next_question_is_answered(
     driver_for: MakeDriver, word, why
 ):
@@ -180,7 +181,7 @@ def browser_root() -> Iterator[Path]:
 
 
 def test_what_a_killed_process_left_goes_with_the_next_start(tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, "LONGEST_PATH", 1000)
+    monkeypatch.setattr(processes, "MAX_FOLDER_CHARACTERS", 1000)
     dead = subprocess.Popen([sys.executable, "-c", ""], cwd=ROOT)
     dead.wait()
     (tmp_path / f".browser-{dead.pid}-x").mkdir()
@@ -242,14 +243,14 @@ async def test_what_the_network_brings_is_taken_up_to_a_bound():
                     await page.evaluate(
                         "(size) => fetch('/bulk' + size).then((got) => got.text()).then(() => 0)", size
                     )
-                bodies.append(await body_of(await coming.value))
+                bodies.append(await read_body(await coming.value))
             await page.evaluate(
                 """() => new Promise((done) => {
                   const events = new EventSource("/pushes");
                   events.onmessage = (event) => { if (event.data === "end") { events.close(); done(); } };
                 })"""
             )
-            pushed = sum(len(text) for texts in (await pushes(page)).values() for text in texts)
+            pushed = sum(len(text) for texts in (await read_pushes(page)).values() for text in texts)
         await proxy.close()
     assert [body and len(body) for body in bodies] == [5_000_000, None]
     assert 7_000_000 < pushed <= 8_000_000
@@ -279,7 +280,7 @@ PAGE = Process(pid=7, started="1", is_page=True, is_browser=False, rss_mb=100, c
 def test_the_largest_page_goes_where_all_together_are_too_large():
     watch = BrowserWatch("mark", Limits(page_mb=500, tree_mb=1000))
     tree = [replace(PAGE, pid=pid, rss_mb=mb) for pid, mb in ((1, 400), (2, 450), (3, 300))]
-    ((offender, why),) = watch.offenders(tree, 0)
+    ((offender, why),) = watch.find_offenders(tree, 0)
     assert offender.pid == 2
     assert "1,150 MB" in why
 
@@ -287,9 +288,9 @@ def test_the_largest_page_goes_where_all_together_are_too_large():
 def test_a_pause_restarts_the_timeout_of_a_busy_page():
     watch = BrowserWatch("mark", Limits(spinning_s=10))
     seconds = [*range(9), 8, 8, 8, *range(9, 19)]
-    found = [watch.offenders([replace(PAGE, cpu_s=cpu)], now) for now, cpu in enumerate(seconds)]
+    found = [watch.find_offenders([replace(PAGE, cpu_s=cpu)], now) for now, cpu in enumerate(seconds)]
     assert not any(found)
-    assert watch.offenders([replace(PAGE, cpu_s=30)], len(seconds) + 11)
+    assert watch.find_offenders([replace(PAGE, cpu_s=30)], len(seconds) + 11)
 
 
 def test_a_browser_that_grows_itself_is_ended():

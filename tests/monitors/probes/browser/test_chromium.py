@@ -102,6 +102,7 @@ async def test_f61_what_hangs_is_cut_at_its_own_deadline() -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.whole_only
 async def test_f61_a_page_that_never_stops_computing_is_left_behind(driver_for, zoo: str) -> None:
     """Its renderer answers nothing, not even a request to close."""
     async with driver_for(

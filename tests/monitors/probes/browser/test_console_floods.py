@@ -107,6 +107,7 @@ def memory_mb() -> float:
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read in Linux's /proc")
 @pytest.mark.parametrize("word", ["PAGE", "SERVICE", "NETWORK", "SHARED", "POSTED", "PORT"])
 @pytest.mark.a_slice(1)
+@pytest.mark.whole_only
 async def test_a_flood_costs_no_answer_and_little_memory(driver_for: MakeDriver, word):
     """Of a console, messages between threads, and what is loaded; the next question is answered too."""
     with site() as address:

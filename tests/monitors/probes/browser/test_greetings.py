@@ -17,16 +17,17 @@ WELCOME = "Welcome! Ask me about your policy."
 def test_a_line_is_a_greeting_when_two_pages_and_half_of_all_said_it() -> None:
     greetings = Greetings()
     greetings.note([WELCOME, "Yes.", "an offer of the hour, for one visitor"])
-    assert greetings.lines() == ()
+    assert greetings.list_lines() == ()
     greetings.note([WELCOME, "Yes."])
-    assert greetings.lines() == (WELCOME,)
+    assert greetings.list_lines() == (WELCOME,)
     other = "something else that is long enough"
     for _ in range(3):
         greetings.note([other])
-    assert greetings.lines() == (other,)
+    assert greetings.list_lines() == (other,)
 
 
 @shares_browser
+@pytest.mark.whole_only
 async def test_a_greeting_that_comes_after_the_question_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
     """Two pages have greeted in time; the third one's greeting comes between question and answer."""
     async with driver_for(f"{zoo}/greeting.html", patience_s=2) as driver:
@@ -56,6 +57,7 @@ async def test_a_greeting_is_no_answer_where_the_page_that_nobody_asks_comes_lat
 
 
 @shares_browser
+@pytest.mark.whole_only
 async def test_a_greeting_that_comes_in_the_second_turn_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/late_welcome.html") as driver:
         last = "slow 1 pause 2 two"

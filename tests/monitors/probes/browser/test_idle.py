@@ -74,6 +74,7 @@ async def test_a_page_whose_chat_comes_late_has_something_left_to_do(zoo: str, p
     assert not await _is_idle_once_still(page)
 
 
+@pytest.mark.whole_only
 async def test_a_chat_that_comes_with_a_slow_response_is_asked(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/slow_start.html?fetch") as driver:
         answer = await driver.ask(("hello",))

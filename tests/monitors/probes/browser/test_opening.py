@@ -24,6 +24,7 @@ QUESTIONS = ("what of eyes?", "what of ears?")
 
 @pytest.mark.parametrize("page", ["launcher.html", "topics.html", "launcher_frame.html", "tools.html"])
 @pytest.mark.a_slice(1)
+@pytest.mark.whole_only
 async def test_a_chat_that_must_be_opened_is_opened_for_each_question(
     zoo: str, driver_for: MakeDriver, page: str
 ) -> None:
@@ -74,6 +75,7 @@ async def test_a_pinned_launcher_that_is_not_there_is_named(zoo: str, driver_for
             await driver.ask(QUESTIONS[:1])
 
 
+@pytest.mark.whole_only
 async def test_buttons_pressed_in_vain_are_reported(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/nothing.html?launcher", page_deadline_s=1200) as driver:
         with pytest.raises(PageNotUnderstood, match="pressed in vain: “Need help"):

@@ -37,6 +37,7 @@ async def test_service_workers_are_for_targets_that_ask_for_them(driver_for: Mak
     assert "1 workers" in await ask(driver_for, WORKER, service_workers=True)
 
 
+@pytest.mark.whole_only
 async def test_a_window_that_a_page_opens_is_closed(driver_for: MakeDriver) -> None:
     assert "closed" in await ask(driver_for, WINDOW)
 

@@ -56,6 +56,7 @@ async def test_a_body_without_paths_is_the_text(wired: str, driver_for: MakeDriv
     assert answer.graded_channel is Channel.VISIBLE
 
 
+@pytest.mark.whole_only
 async def test_a_socket_that_stayed_open_over_questions_is_still_heard(wired: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{wired}/open", wire=RULES["open"], patience_s=2, isolation="new-chat") as driver:
         answers = [await driver.ask((question,)) for question in ("one", "and two")]

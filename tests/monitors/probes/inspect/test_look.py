@@ -107,6 +107,7 @@ async def test_the_pinned_answer_of_streamlit_holds_a_list_too(
     assert answer.visible_text.count("item") == 40
 
 
+@pytest.mark.whole_only
 async def test_where_the_newest_comes_first_no_answer_is_pinned(
     zoo: str, settings: ProbeSettings, tmp_path: Path
 ) -> None:
@@ -125,6 +126,7 @@ async def test_gradio_tells_where_answers_stand_and_is_asked_nothing(
     assert look.answer.selector == "[data-testid=bot]"
 
 
+@pytest.mark.whole_only
 async def test_gradio_is_asked_when_requested(
     gradio: str, settings: ProbeSettings, tmp_path: Path
 ) -> None:

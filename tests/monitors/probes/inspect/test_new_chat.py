@@ -84,6 +84,7 @@ def bots() -> Iterator[str]:
     [("begins_anew", True), ("keeps", False), ("recalls_nothing", None)],
 )
 @pytest.mark.a_slice(1)
+@pytest.mark.whole_only
 async def test_a_bot_s_memory_shows_what_the_button_does(
     bots: str, settings: ProbeSettings, bot: str, forgotten: bool | None
 ) -> None:

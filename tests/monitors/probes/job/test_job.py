@@ -28,7 +28,7 @@ from monitors.probes.driver import ChatDriver
 from monitors.probes.settings import JobSettings, ProbeSettings
 from monitors.records.base import Blame
 from monitors.records.exchanges import Channel, Exchange, NoAnswer
-from monitors.request_headers import headers_of
+from monitors.request_headers import build_request_headers
 from tests.monitors.probes.scripted import Ticking, case
 from tests.servers.jobs import STEPS, Jobs, report_on
 from tests.tools.probe_cases import probe_cases
@@ -60,7 +60,7 @@ def asking(
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """A driver as the configuration makes it."""
     settings = ProbeSettings.model_validate({"driver": "job", "job": JOB | job})
-    headers = headers_of({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
+    headers = build_request_headers({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
     return build_driver(jobs.url + path, settings, run_folder=folder, clock=clock or Ticking(), headers=headers)
 
 

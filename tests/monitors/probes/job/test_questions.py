@@ -15,7 +15,7 @@ from monitors.errors import AnswerIncomplete, AnswerTimeout, PageNotUnderstood, 
 from monitors.probes.choose import build_driver
 from monitors.probes.driver import ChatDriver
 from monitors.probes.settings import JobSettings, ProbeSettings
-from monitors.request_headers import headers_of
+from monitors.request_headers import build_request_headers
 from tests.monitors.probes.scripted import Ticking
 from tests.servers.jobs import Jobs, report_on
 
@@ -42,7 +42,7 @@ def jobs() -> Iterator[Jobs]:
 def asking(jobs: Jobs, folder: Path, **job: Any) -> AbstractAsyncContextManager[ChatDriver]:
     """A driver as the configuration makes it, with an answer of the suite's to the second question."""
     settings = ProbeSettings.model_validate({"driver": "job", "job": JOB | job})
-    headers = headers_of({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
+    headers = build_request_headers({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
     return build_driver(
         jobs.url + "/jobs",
         settings,

@@ -20,7 +20,7 @@ from monitors.probes.job.watch import AgentJob
 from monitors.probes.settings import JobSettings, ProbeSettings
 from monitors.records.base import Blame
 from monitors.records.triage import IssueSeverity
-from monitors.request_headers import headers_of
+from monitors.request_headers import build_request_headers
 from tests.monitors.probes.scripted import Ticking
 from tests.servers.triage_agent import MOST_ACTIVE, TriageAgent
 
@@ -55,7 +55,7 @@ def agent() -> Iterator[TriageAgent]:
 def asking(agent: TriageAgent, folder: Path, **job: Any) -> AbstractAsyncContextManager[ChatDriver]:
     """A driver as the configuration makes it."""
     settings = ProbeSettings.model_validate({"driver": "job", "job": JOB | job})
-    headers = headers_of({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
+    headers = build_request_headers({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
     return build_driver(f"{agent.url}/jobs", settings, run_folder=folder, clock=Ticking(), headers=headers)
 
 

@@ -22,14 +22,14 @@ from syrupy.assertion import SnapshotAssertion
 
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.records.traffic import SourceWarningKind
-from monitors.request_headers import headers_of
+from monitors.request_headers import build_request_headers
 from monitors.sources.traffic.files import FileTrafficSource, detect_format, read_lines, strip_secrets
 from monitors.sources.traffic.settings import FileFormat, FileTraffic
 from tests.monitors.sources.traffic.stored import NOON, as_lines, read_all, stored
 from tests.servers.files import FileServer
 from tests.servers.hub_files import HubFiles
 from tests.stable_text import replace_volatile
-from warehouse.database.parquet import parquet_rows
+from warehouse.database.parquet import read_parquet_rows
 
 SECRET = "hush-hush"
 
@@ -38,8 +38,8 @@ def source(*at: object, token: str | None = None, **changes: Any) -> FileTraffic
     places = [str(place) for place in at]
     settings = FileTraffic.model_validate({"kind": "file", "at": places, **changes})
     held = {} if token is None else {"T": token}
-    bearer = headers_of({}, held, key="traffic.headers", token_variable="T")
-    return FileTrafficSource(settings, parquet_rows, headers=bearer)
+    bearer = build_request_headers({}, held, key="traffic.headers", token_variable="T")
+    return FileTrafficSource(settings, read_parquet_rows, headers=bearer)
 
 
 async def test_every_conversation_of_a_file_is_read(tmp_path: Path) -> None:

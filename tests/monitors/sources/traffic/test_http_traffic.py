@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.records.traffic import SourceWarningKind
-from monitors.request_headers import headers_of
+from monitors.request_headers import build_request_headers
 from monitors.sources.traffic.http_export import HttpTrafficSource
 from monitors.sources.traffic.settings import HttpTraffic
 from tests.monitors.sources.traffic.stored import NOON, Read, read_all, stored
@@ -39,7 +39,7 @@ def source(
     settings = HttpTraffic.model_validate({"kind": "http", "url": url, **changes})
     variable = settings.token_env or "T"
     held = {} if token is None else {variable: token}
-    bearer = headers_of({}, held, key="traffic.headers", token_variable=variable)
+    bearer = build_request_headers({}, held, key="traffic.headers", token_variable=variable)
     return HttpTrafficSource(settings, headers=bearer, sleep=pauses or Pauses())
 
 

@@ -128,6 +128,7 @@ async def test_a_list_that_does_not_open_is_reported(status: int, why: str) -> N
     assert "hush" not in str(read.error)
 
 
+@pytest.mark.whole_only
 async def test_a_list_ends_where_it_goes_round_and_tells_of_pages_it_did_not_read() -> None:
     with PastChats([chat(number) for number in range(7)]) as server:
         limited = await read_all(source(f"{server.url}/chats", most_pages=1))
