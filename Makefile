@@ -34,8 +34,8 @@ demo: setup-demo browser
 	if [ $$code -eq 1 ]; then exit 0; fi; \
 	if [ $$code -eq 0 ]; then echo "The planted faults were not found: that is a fault of Lookout."; exit 1; fi; exit $$code
 
-# Two tests more at once than there are cores: those with a browser or a server wait most of their time.
-JOBS ?= $(shell expr 2 + $$(getconf _NPROCESSORS_ONLN))
+# Three tests more at once than there are cores: those with a browser or a server wait most of their time.
+JOBS ?= $(shell expr 3 + $$(getconf _NPROCESSORS_ONLN))
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 test: setup-dev browser renderers
 	$(PYTEST) --tier quick --durations 20 --durations-min 4
