@@ -1,4 +1,4 @@
-"""A badge: a target's standing in one line of SVG, for a README or a wiki. Words and shape, not colour alone."""
+"""Draw a badge: a target's verdict in one line of SVG, for a README or a wiki; in words and not by colour alone."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _EDGE: Final = 8
 _HEIGHT: Final = 20
 
 
-def badge(target: str, word: str) -> Markup:
-    """``target`` beside ``word``: a verdict, or `NO_DATA` where nothing was graded lately."""
+def draw_badge(target: str, word: str) -> Markup:
+    """Draw ``target`` beside ``word``: a verdict, or `NO_DATA` if nothing was graded lately."""
     mark = next((f"{mark} " for verdict, mark in VERDICT_MARKS.items() if verdict.value == word), "")
-    left, right = _width(target), _width(f"{mark}{word}")
+    left, right = _measure_width(target), _measure_width(f"{mark}{word}")
     title = escape(f"{target}: {word}")
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{_HEIGHT}" role="img">',
@@ -39,5 +39,5 @@ def badge(target: str, word: str) -> Markup:
     return Markup("".join(parts))  # noqa: S704 - numbers, fixed words, and escaped names
 
 
-def _width(text: str) -> int:
+def _measure_width(text: str) -> int:
     return round(len(text) * _CHARACTER) + 2 * _EDGE

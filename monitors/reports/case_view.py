@@ -1,7 +1,7 @@
-"""One case as the page shows it: every text already masked, marked and cut; nothing left to decide.
+"""Build the view of one case: every text is masked, marked and cut, so that the template only prints it.
 
-Every table and page has the same order of cases. A failing case says since which deploy it fails, and how often the
-failure was seen. Screenshots are embedded in the page where they are small and safe, else linked, never trusted.
+All tables and pages have the same order of cases. A failing case says since which deploy it fails, and how often the
+failure was seen. Small screenshots without personal data are embedded; others are linked.
 """
 
 from __future__ import annotations
@@ -30,71 +30,71 @@ from monitors.records.grades import (
 )
 from monitors.records.incidents import Incident, IncidentState
 from monitors.records.runs import CaseResult
-from monitors.reports.format import BLAME_WORDS, NO_ANSWER_WORDS, moment, seconds
-from monitors.reports.marked_text import Pieces, Redact, TextMarker, secrets_of
-from monitors.reports.triage_view import TriageView, triage_view
+from monitors.reports.format import BLAME_WORDS, NO_ANSWER_WORDS, format_moment, format_seconds
+from monitors.reports.marked_text import Pieces, Redact, TextMarker, collect_secrets
+from monitors.reports.triage_view import TriageView, build_triage_view
 
 _BLAME_ORDER = (Blame.APP, Blame.PROVIDER, Blame.MONITOR)
 _KIND_ORDER = (FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION)
 
 
-def with_outcome(cases: Iterable[CaseResult], outcome: CaseOutcome) -> list[CaseResult]:
-    """The cases that came to ``outcome``, worst first.
+def select_by_outcome(cases: Iterable[CaseResult], outcome: CaseOutcome) -> list[CaseResult]:
+    """Select the cases with ``outcome``, worst first.
 
-    Worst is: higher severity, then what rules pass and a judge fails before what nobody could grade, then
-    disclosures and unsafe actions before other kinds, then what is confirmed, then whoever is to blame with the
-    application first. Equals keep the order they were asked in.
+    Sorted by severity, then disputed cases before others, then disclosures and unsafe actions before other kinds,
+    then confirmed failures before unconfirmed ones, then by blame with the application first. Otherwise the order
+    in which they were asked.
     """
-    return sorted((case for case in cases if case.assessment.outcome is outcome), key=_rank)
+    return sorted((case for case in cases if case.assessment.outcome is outcome), key=_rank_case)
 
 
-def _rank(result: CaseResult) -> tuple[int, bool, int, bool, int]:
+def _rank_case(result: CaseResult) -> tuple[int, bool, int, bool, int]:
     assessment = result.assessment
-    worst_kind = min((_place(_KIND_ORDER, kind) for kind in assessment.failure_kinds), default=len(_KIND_ORDER))
-    blame = _place(_BLAME_ORDER, assessment.blame)
+    worst_kind = min((_find_rank(_KIND_ORDER, kind) for kind in assessment.failure_kinds), default=len(_KIND_ORDER))
+    blame = _find_rank(_BLAME_ORDER, assessment.blame)
     return (-assessment.severity, not assessment.is_disputed, worst_kind, assessment.unconfirmed, blame)
 
 
-def _place(order: Sequence[object], value: object) -> int:
+def _find_rank(order: Sequence[object], value: object) -> int:
     return order.index(value) if value in order else len(order)
 
 
-def known_incidents(incidents: Iterable[Incident]) -> dict[str, Incident]:
-    """The incident of each case id that has been open longest. A resolved one says nothing about this run."""
+def find_open_incidents(incidents: Iterable[Incident]) -> dict[str, Incident]:
+    """Return by case id the unresolved incident that has been open longest."""
     current = [incident for incident in incidents if incident.state is not IncidentState.RESOLVED]
     newest_first = sorted(current, key=lambda incident: incident.opened_at, reverse=True)
     return {incident.case_id: incident for incident in newest_first if incident.case_id}
 
 
 def format_since(incident: Incident | None, commit: str | None) -> str:
-    """Since which deploy a fault is known, or nothing where its incident is not. ``commit`` is the graded one."""
+    """Say since which deploy a fault is known; empty without an incident. ``commit`` is the graded one."""
     if incident is None:
         return ""
     if commit is not None and incident.first_commit == commit:
         return f"new with this deploy, {commit}"
     deploy = f"deploy {incident.first_commit}" if incident.first_commit else "an unknown deploy"
-    return f"since {deploy}, {moment(incident.opened_at)}, seen in {plural(incident.occurrences, 'run')}"
+    return f"since {deploy}, {format_moment(incident.opened_at)}, seen in {plural(incident.occurrences, 'run')}"
 
 
 @dataclass(frozen=True, slots=True)
 class CaseLink:
-    """A case that is named, with where the page shows it (nowhere: an empty anchor)."""
+    """The id of a case with its anchor on the page; empty if the page does not show it."""
 
     id: str
     anchor: str
 
 
-def links_to(case_ids: Iterable[str], anchors: Mapping[str, str]) -> tuple[CaseLink, ...]:
-    """In the given order; ``anchors`` says where a case is shown."""
+def build_links(case_ids: Iterable[str], anchors: Mapping[str, str]) -> tuple[CaseLink, ...]:
+    """Build links in the given order; ``anchors`` maps case ids to their places on the page."""
     return tuple(CaseLink(case_id, anchors.get(case_id, "")) for case_id in case_ids)
 
 
-_MAGIC: Final = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
-_LONGEST_MAGIC: Final = max(len(magic) for magic in _MAGIC)
+_MEDIA_SIGNATURES: Final = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
+_MAX_SIGNATURE_BYTES: Final = max(len(magic) for magic in _MEDIA_SIGNATURES)
 
 
 class PictureMode(StrEnum):
-    """How a screenshot appears."""
+    """How a screenshot is shown."""
 
     NONE = "none"
     EMBEDDED = "embedded"
@@ -113,22 +113,22 @@ class Picture:
 
 
 class PictureAlbum:
-    """Hands out pictures of one run's folder within a budget of bytes: whoever asks first is served first."""
+    """Embeds pictures of one run's folder within a budget of bytes, in the order of the calls."""
 
-    def __init__(self, folder: Path, *, most_each: int, most_together: int) -> None:
+    def __init__(self, folder: Path, *, max_each_bytes: int, max_total_bytes: int) -> None:
         self._folder = folder.resolve()
-        self._most_each = most_each
-        self._left = most_together
+        self._most_each = max_each_bytes
+        self._left = max_total_bytes
 
     def picture(self, relative: str | None, *, personal: bool) -> Picture:
-        """The screenshot at ``relative``. One that shows personal data is only ever linked.
+        """Return the screenshot at ``relative``. One that shows personal data is always linked, not embedded.
 
-        A path that leaves the folder, or that leads to no PNG or JPEG file, counts as missing.
+        A path outside the folder, or one that is not a PNG or JPEG file, counts as missing.
         """
         if relative is None:
             return Picture(PictureMode.NONE)
         path = self._inside(relative)
-        media_type = path and _media_type(path)
+        media_type = path and _detect_media_type(path)
         if path is None or not media_type:
             return Picture(PictureMode.MISSING)
         href = quote(path.relative_to(self._folder).as_posix())
@@ -142,7 +142,7 @@ class PictureAlbum:
         return Picture(PictureMode.EMBEDDED, href, f"data:{media_type};base64,{encoded}")
 
     def link(self, relative: str | None) -> str:
-        """A link to a file of the run's folder (a trace), or nothing when it is not there."""
+        """Return a link to a file of the run's folder, such as a trace; empty if it does not exist."""
         path = self._inside(relative) if relative else None
         return quote(path.relative_to(self._folder).as_posix()) if path else ""
 
@@ -154,13 +154,13 @@ class PictureAlbum:
             return None
 
 
-def _media_type(path: Path) -> str:
+def _detect_media_type(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            head = file.read(_LONGEST_MAGIC)
+            head = file.read(_MAX_SIGNATURE_BYTES)
     except OSError:
         return ""
-    return next((media_type for magic, media_type in _MAGIC.items() if head.startswith(magic)), "")
+    return next((media_type for magic, media_type in _MEDIA_SIGNATURES.items() if head.startswith(magic)), "")
 
 
 _GRADE_ORDER: Final = ("failed", "passed", "abstained")
@@ -168,7 +168,7 @@ _GRADE_ORDER: Final = ("failed", "passed", "abstained")
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """One text that came back: what the user saw, what was sent, or both when they are the same."""
+    """One text of the reply: what the user saw, what was sent over the wire, or both if they are the same."""
 
     title: str
     pieces: Pieces
@@ -179,7 +179,7 @@ class AnswerView:
 class GradeView:
     """One grader's verdict in words. ``result`` is ``failed``, ``passed`` or ``abstained``.
 
-    ``about`` is the failure kind, or the question that was not failed; ``note`` is the judge, or whose fault.
+    ``about`` is the failure kind, or the aspect if it did not fail; ``note`` names the judge, or the blame.
     """
 
     result: str
@@ -199,7 +199,7 @@ class TurnView:
 
 @dataclass(frozen=True, slots=True)
 class CaseView:
-    """A case, what came back, and what it came to."""
+    """A case with its reply and its assessment."""
 
     anchor: str
     id: str
@@ -234,15 +234,15 @@ class CaseView:
     triage: TriageView | None
 
 
-def anchor_of(result: CaseResult) -> str:
-    """The fragment under which the page shows the case: ``case-<id>``, then ``/2`` for its third time of asking."""
+def build_anchor(result: CaseResult) -> str:
+    """Return the case's fragment on the page: ``case-<id>``, with ``/2`` for its third asking."""
     repeat = result.result.repeat
     return f"case-{result.case.id}" + (f"/{repeat}" if repeat else "")
 
 
 @dataclass(frozen=True, slots=True)
 class CaseViewer:
-    """Turns case results into views: the run's pictures, redaction, known incidents and limits in one place."""
+    """Turns case results into views, with the run's pictures, redaction, incidents and limits."""
 
     album: PictureAlbum
     redact: Redact
@@ -250,100 +250,106 @@ class CaseViewer:
     commit: str | None
     limit: int
     ratings: Mapping[str, float]
-    """What counts in the average usefulness, by case id."""
+    """Ratings in the average usefulness, by case id."""
 
     def view(self, result: CaseResult) -> CaseView:
-        """The whole of one case."""
-        case, came, found = result.case, result.result, result.assessment
-        drawer = TextMarker(self.redact, secrets_of(result), self.limit)
+        """Build the view of one case."""
+        case, response, assessment = result.case, result.result, result.assessment
+        marker = TextMarker(self.redact, collect_secrets(result), self.limit)
         return CaseView(
-            anchor=anchor_of(result),
+            anchor=build_anchor(result),
             id=case.id,
-            severity=found.severity,
-            raised_from=found.case_severity if found.case_severity != found.severity else None,
-            severity_reason=format_policy_row(found.policy_row),
-            kinds=tuple(FAILURE_WORDS[kind] for kind in found.failure_kinds),
-            type=found.type,
-            language=found.language,
-            cluster=found.cluster or "",
-            app_path=found.app_path or "",
-            unconfirmed=found.unconfirmed,
-            blame=BLAME_WORDS[found.blame] if found.blame else "",
+            severity=assessment.severity,
+            raised_from=assessment.case_severity if assessment.case_severity != assessment.severity else None,
+            severity_reason=format_policy_row(assessment.policy_row),
+            kinds=tuple(FAILURE_WORDS[kind] for kind in assessment.failure_kinds),
+            type=assessment.type,
+            language=assessment.language,
+            cluster=assessment.cluster or "",
+            app_path=assessment.app_path or "",
+            unconfirmed=assessment.unconfirmed,
+            blame=BLAME_WORDS[assessment.blame] if assessment.blame else "",
             since=format_since(self.incidents.get(case.id), self.commit),
-            reason=drawer.plain(found.reason),
-            earlier=_earlier(result, drawer),
-            question=drawer.plain(case.question),
-            gold=drawer.marked(case.gold, "gold", found.grades),
-            alternatives=tuple(drawer.plain(text) for text in case.alternatives),
+            reason=marker.plain(assessment.reason),
+            earlier=_build_earlier_turns(result, marker),
+            question=marker.plain(case.question),
+            gold=marker.marked(case.gold, "gold", assessment.grades),
+            alternatives=tuple(marker.plain(text) for text in case.alternatives),
             must_refuse=case.expected_refusal,
             must_cite=case.expected_citation or "",
-            answers=_answers(came, found.grades, drawer),
-            no_answer=NO_ANSWER_WORDS[came.reason] if isinstance(came, NoAnswer) else "",
-            detail=drawer.plain(came.detail) if isinstance(came, NoAnswer) else (),
-            grades=_grades(found.grades, drawer),
-            facts=_facts(came),
-            attempts=tuple(drawer.plain(_attempt(attempt)) for attempt in came.failed_attempts),
-            console_errors=tuple(drawer.plain(text, 400) for text in came.evidence.console_errors[:20]),
-            refused=tuple(drawer.plain(text, 400) for text in came.evidence.refused[:20]),
-            picture=self.album.picture(came.evidence.screenshot, personal=self._is_personal(came, found)),
-            trace_href="" if self._is_personal(came, found) else self.album.link(came.evidence.trace),
-            triage=triage_view(result, drawer, self.ratings.get(case.id)),
+            answers=_build_answers(response, assessment.grades, marker),
+            no_answer=NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "",
+            detail=marker.plain(response.detail) if isinstance(response, NoAnswer) else (),
+            grades=_build_grade_views(assessment.grades, marker),
+            facts=_list_facts(response),
+            attempts=tuple(marker.plain(_format_attempt(attempt)) for attempt in response.failed_attempts),
+            console_errors=tuple(marker.plain(text, 400) for text in response.evidence.console_errors[:20]),
+            refused=tuple(marker.plain(text, 400) for text in response.evidence.refused[:20]),
+            picture=self.album.picture(
+                response.evidence.screenshot, personal=self._is_personal(response, assessment)
+            ),
+            trace_href="" if self._is_personal(response, assessment) else self.album.link(response.evidence.trace),
+            triage=build_triage_view(result, marker, self.ratings.get(case.id)),
         )
 
-    def _is_personal(self, came: Exchange | NoAnswer, found: Assessment) -> bool:
-        """Whether its picture would show what the page's text hides."""
-        text = came.visible_text if isinstance(came, Exchange) else came.partial_text
-        return FailureKind.PII_DISCLOSURE in found.failure_kinds or self.redact(text) != text
+    def _is_personal(self, response: Exchange | NoAnswer, assessment: Assessment) -> bool:
+        """Whether the picture would show personal data that the page's text masks."""
+        text = response.visible_text if isinstance(response, Exchange) else response.partial_text
+        return FailureKind.PII_DISCLOSURE in assessment.failure_kinds or self.redact(text) != text
 
 
-def _earlier(result: CaseResult, drawer: TextMarker) -> tuple[TurnView, ...]:
+def _build_earlier_turns(result: CaseResult, marker: TextMarker) -> tuple[TurnView, ...]:
     answers = result.result.earlier_answers if isinstance(result.result, Exchange) else ()
     turns = result.case.turns[:-1]
     padded = (*answers, *("" for _ in turns[len(answers) :]))
     return tuple(
-        TurnView(drawer.plain(asked), drawer.plain(answered))
+        TurnView(marker.plain(asked), marker.plain(answered))
         for asked, answered in zip(turns, padded, strict=False)
     )
 
 
-def _answers(came: Exchange | NoAnswer, grades: Sequence[Grade], drawer: TextMarker) -> tuple[AnswerView, ...]:
-    match came:
+def _build_answers(
+    response: Exchange | NoAnswer, grades: Sequence[Grade], marker: TextMarker
+) -> tuple[AnswerView, ...]:
+    match response:
         case Exchange():
-            return _whole_answers(came, grades, drawer)
+            return _build_exchange_answers(response, grades, marker)
         case NoAnswer():
-            partial = drawer.marked(came.partial_text, Channel.VISIBLE, grades)
+            partial = marker.marked(response.partial_text, Channel.VISIBLE, grades)
             return (AnswerView("Partial text", partial, graded=False),) if partial else ()
         case _:
-            assert_never(came)
+            assert_never(response)
 
 
-def _whole_answers(came: Exchange, grades: Sequence[Grade], drawer: TextMarker) -> tuple[AnswerView, ...]:
-    seen = drawer.marked(came.visible_text, Channel.VISIBLE, grades)
-    if came.wire is None:
-        return (AnswerView("Seen by the user", seen, graded=True),)
-    sent = drawer.marked(came.wire.text, Channel.WIRE, grades)
-    wire_graded = came.graded_channel is Channel.WIRE
-    if came.wire.text == came.visible_text:
-        return (AnswerView("Seen by the user, sent the same", sent if wire_graded else seen, graded=True),)
+def _build_exchange_answers(
+    exchange: Exchange, grades: Sequence[Grade], marker: TextMarker
+) -> tuple[AnswerView, ...]:
+    visible = marker.marked(exchange.visible_text, Channel.VISIBLE, grades)
+    if exchange.wire is None:
+        return (AnswerView("Seen by the user", visible, graded=True),)
+    sent = marker.marked(exchange.wire.text, Channel.WIRE, grades)
+    wire_graded = exchange.graded_channel is Channel.WIRE
+    if exchange.wire.text == exchange.visible_text:
+        return (AnswerView("Seen by the user, sent the same", sent if wire_graded else visible, graded=True),)
     views = (
-        AnswerView("Seen by the user", seen, graded=not wire_graded),
+        AnswerView("Seen by the user", visible, graded=not wire_graded),
         AnswerView("Sent over the wire", sent, graded=wire_graded),
     )
     return views[::-1] if wire_graded else views
 
 
-def _grades(grades: Sequence[Grade], drawer: TextMarker) -> tuple[GradeView, ...]:
-    views = (_grade(grade, drawer) for grade in grades)
+def _build_grade_views(grades: Sequence[Grade], marker: TextMarker) -> tuple[GradeView, ...]:
+    views = (_build_grade_view(grade, marker) for grade in grades)
     return tuple(sorted(views, key=lambda view: _GRADE_ORDER.index(view.result)))
 
 
-def _grade(grade: Grade, drawer: TextMarker) -> GradeView:
+def _build_grade_view(grade: Grade, marker: TextMarker) -> GradeView:
     aspect, grader = grade.aspect.replace("_", " "), f"{grade.grader} {grade.version}"
-    reason = drawer.plain(grade.reason)
+    reason = marker.plain(grade.reason)
     match grade:
         case Judged():
             about = FAILURE_WORDS[grade.failure_kind] if grade.failure_kind else aspect
-            return GradeView("passed" if grade.passed else "failed", about, grader, reason, _lineage(grade))
+            return GradeView("passed" if grade.passed else "failed", about, grader, reason, _format_lineage(grade))
         case Abstained():
             note = "" if grade.blame is Blame.MONITOR else f"because of {BLAME_WORDS[grade.blame]}"
             return GradeView("abstained", aspect, grader, reason, note)
@@ -351,19 +357,19 @@ def _grade(grade: Grade, drawer: TextMarker) -> GradeView:
             assert_never(grade)
 
 
-def answer_text(result: CaseResult) -> str:
-    """What came back and was graded, or the partial text; raw."""
-    came = result.result
-    match came:
+def get_answer_text(result: CaseResult) -> str:
+    """Return the graded text, or the partial text if there was no answer; raw."""
+    response = result.result
+    match response:
         case Exchange():
-            return came.graded_text
+            return response.graded_text
         case NoAnswer():
-            return came.partial_text
+            return response.partial_text
         case _:
-            assert_never(came)
+            assert_never(response)
 
 
-def _lineage(grade: Judged) -> str:
+def _format_lineage(grade: Judged) -> str:
     parts: list[str] = []
     if grade.score is not None:
         parts.append(f"score {grade.score:.2f}")
@@ -374,29 +380,35 @@ def _lineage(grade: Judged) -> str:
     return ", ".join(parts)
 
 
-def _attempt(attempt: Attempt) -> str:
+def _format_attempt(attempt: Attempt) -> str:
     return f"{attempt.started_at:%H:%M:%S} {attempt.reason} ({attempt.blame}): {attempt.detail}"
 
 
-def _facts(came: Exchange | NoAnswer) -> tuple[str, ...]:
-    asked = f"asked {moment(came.asked_at)}"
-    beside = f"{came.concurrency} at once"
-    if isinstance(came, NoAnswer):
-        return (asked, beside)
-    took = f"answered in {seconds(came.timings.total_ms)}"
-    first, opening, settling = came.timings.first_token_ms, came.timings.opening_ms, came.timings.settling_ms
-    own = f"beside it, Lookout took {seconds(opening)} to open the page" if opening is not None else ""
-    until = f"{seconds(settling)} to see that the answer was whole" if settling is not None else ""
-    version = f"app version {came.app_version}" if came.app_version else ""
-    cited = f"wire citations: {', '.join(came.listed_citations)}" if came.listed_citations else ""
+def _list_facts(response: Exchange | NoAnswer) -> tuple[str, ...]:
+    asked = f"asked {format_moment(response.asked_at)}"
+    concurrency = f"{response.concurrency} at once"
+    if isinstance(response, NoAnswer):
+        return (asked, concurrency)
+    took = f"answered in {format_seconds(response.timings.total_ms)}"
+    first, opening, settling = (
+        response.timings.first_token_ms,
+        response.timings.opening_ms,
+        response.timings.settling_ms,
+    )
+    opening_text = (
+        f"beside it, Lookout took {format_seconds(opening)} to open the page" if opening is not None else ""
+    )
+    settling_text = f"{format_seconds(settling)} to see that the answer was whole" if settling is not None else ""
+    version = f"app version {response.app_version}" if response.app_version else ""
+    cited = f"wire citations: {', '.join(response.listed_citations)}" if response.listed_citations else ""
     return tuple(
         fact
         for fact in (
             took,
-            f"first token {seconds(first)}" if first is not None else "",
-            " and ".join(part for part in (own, until) if part),
+            f"first token {format_seconds(first)}" if first is not None else "",
+            " and ".join(part for part in (opening_text, settling_text) if part),
             asked,
-            beside,
+            concurrency,
             version,
             cited,
         )

@@ -1,14 +1,14 @@
-"""A run as a pull request's comment: read on a phone, in ten seconds; what takes longer is folded away.
+"""Build a run's comment on a pull request, to be read on a phone in ten seconds; details are folded.
 
-verdict and both scores; of an agent's reports on issues the four dimensions
-why, in a sentence or two
-beside the baseline, in three narrow columns
-what fails now and did not before
-what failed before too
-folded: all reasons, what was asked and answered, no answers, the arithmetic
-which run, which suite, where the log is
+1. verdict and both scores; for an agent's reports on issues the four dimensions
+2. why, in a sentence or two
+3. the comparison with the baseline, in three narrow columns
+4. what newly fails
+5. what failed before too
+6. folded: all reasons, questions and answers, cases without an answer, the calculation
+7. run, suite, link to the log
 
-The text may not grow too long: a block of Markdown that does not fit is counted, never dropped unseen.
+The text has a maximum length: rows that do not fit are counted, never dropped silently.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from monitors.records.comparisons import Comparison
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.runs import CaseResult, Coverage, ReasonKind, RunReport, VerdictReason, format_uncovered
-from monitors.reports.case_view import with_outcome
-from monitors.reports.figures import format_causes, format_changes_briefly, format_raised, tally_rows
+from monitors.reports.case_view import select_by_outcome
+from monitors.reports.figures import build_tally_rows, format_causes, format_changes_briefly, format_raised
 from monitors.reports.format import (
     BLAME_WORDS,
     NO_ANSWER_WORDS,
     VERDICT_MARKS,
-    code_span,
-    elapsed,
-    headline,
-    inert,
-    quantity,
-    score,
-    shortened,
+    escape_markdown,
+    format_code_span,
+    format_elapsed,
+    format_headline,
+    format_quantity,
+    format_score,
+    shorten,
 )
-from monitors.reports.marked_text import Redact, redaction_of
+from monitors.reports.marked_text import Redact, build_redaction
 from monitors.reports.proof_rows import format_change
 from monitors.reports.rechecks import format_recheck_briefly
-from monitors.reports.triage_summary import dimension_table
-from monitors.reports.triage_view import asked_text, labels_of, only_issues, replied_text
+from monitors.reports.triage_summary import format_dimension_table
+from monitors.reports.triage_view import get_asked_text, get_labels, get_reply_text, has_only_issues
 
-CUT: Final = "*Cut here: a comment holds no more. The report has the rest.*"
+CUT_NOTE: Final = "*Cut here: a comment holds no more. The report has the rest.*"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines that belong together: ``rows`` may be left out from the end, ``head`` and ``foot`` may not.
+    """Lines that belong together: ``rows`` may be cut at the end, ``head`` and ``foot`` may not.
 
-    ``total`` is how many rows there would be: the missing ones are counted after those that are shown.
+    ``total`` is the number of all rows: the missing ones are counted after those that are shown.
     """
 
     head: Sequence[str] = ()
@@ -60,265 +60,279 @@ class Block:
     total: int | None = None
 
 
-def fitted(blocks: Sequence[Block], last: Block, *, limit: int) -> str:
-    """The blocks in their order with a line between, and always ``last``; at most ``limit`` characters.
+def fit_blocks(blocks: Sequence[Block], last: Block, *, limit: int) -> str:
+    """Join the blocks with blank lines and always add ``last``; at most ``limit`` characters.
 
-    Characters are counted as UTF-16 does, where one beyond the basic plane is two: no way of counting gives more.
-    A block that does not fit with at least one row, and all after it, give way to a note that says so.
+    Characters are counted in UTF-16 units, which is never fewer than GitHub counts. The first block that does not
+    fit with at least one row, and all blocks after it, are replaced by a note.
     """
-    room = limit - _size(_lines(last, len(last.rows))) - _size([CUT]) - 4
+    remaining = limit - _count_characters(_list_lines(last, len(last.rows))) - _count_characters([CUT_NOTE]) - 4
     shown: list[str] = []
     for block in blocks:
-        lines = _within(block, room)
+        lines = _fit_block(block, remaining)
         if lines is None:
-            shown.append(CUT)
+            shown.append(CUT_NOTE)
             break
-        room -= _size(lines) + 2
+        remaining -= _count_characters(lines) + 2
         shown.append("\n".join(lines))
-    return "\n\n".join([*shown, "\n".join(_lines(last, len(last.rows)))]) + "\n"
+    return "\n\n".join([*shown, "\n".join(_list_lines(last, len(last.rows)))]) + "\n"
 
 
-def _within(block: Block, room: int) -> list[str] | None:
-    """The rows that there is room for; nothing when there is not even room for one."""
-    left = room - _size([*block.head, *_more(block, 0), *block.foot])
+def _fit_block(block: Block, limit: int) -> list[str] | None:
+    """Return the lines of a block with as many rows as fit; ``None`` if not even one row fits."""
+    remaining = limit - _count_characters([*block.head, *_format_missing_rows(block, 0), *block.foot])
     count = 0
     for row in block.rows:
-        left -= _size([row])
-        if left < 0:
+        remaining -= _count_characters([row])
+        if remaining < 0:
             break
         count += 1
-    if left < 0 and count == 0:
+    if remaining < 0 and count == 0:
         return None
-    return list(_lines(block, count))
+    return list(_list_lines(block, count))
 
 
-def _lines(block: Block, count: int) -> Iterator[str]:
+def _list_lines(block: Block, count: int) -> Iterator[str]:
     yield from block.head
     yield from block.rows[:count]
-    yield from _more(block, count)
+    yield from _format_missing_rows(block, count)
     yield from block.foot
 
 
-def _more(block: Block, count: int) -> Iterator[str]:
+def _format_missing_rows(block: Block, count: int) -> Iterator[str]:
     missing = (block.total if block.total is not None else len(block.rows)) - count
     if missing > 0:
         yield ""
         yield f"And {missing:,} more in the report."
 
 
-def _size(lines: Sequence[str] | Iterator[str]) -> int:
+def _count_characters(lines: Sequence[str] | Iterator[str]) -> int:
     return sum(len(line.encode("utf-16-le", "surrogatepass")) // 2 + 1 for line in lines)
 
 
-MOST_FOLDED: Final = 100
-_NAMED: Final = 6
+MAX_FOLDED_ROWS: Final = 100
+_MAX_IDS_NAMED: Final = 6
 
 
-def what_happened(result: CaseResult) -> str:
-    """What is wrong, in two or three words."""
-    came = result.result
+def describe_failure(result: CaseResult) -> str:
+    """Say what is wrong, in two or three words."""
+    response = result.result
     if result.assessment.outcome is CaseOutcome.NO_ANSWER:
-        return NO_ANSWER_WORDS[came.reason] if isinstance(came, NoAnswer) else "no answer"
+        return NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "no answer"
     return ", ".join(FAILURE_WORDS[kind] for kind in result.assessment.failure_kinds)
 
 
-def _folded(summary: str, *, head: Sequence[str] = (), rows: Sequence[str], total: int | None = None) -> Block:
-    """GitHub reads Markdown inside HTML only after an empty line."""
+def _build_folded_block(
+    summary: str, *, head: Sequence[str] = (), rows: Sequence[str], total: int | None = None
+) -> Block:
+    """Build a folded block. GitHub renders Markdown inside HTML only after an empty line."""
     opened = [f"<details><summary>{summary}</summary>", "", *head]
     return Block(head=opened, rows=rows, foot=["", "</details>"], total=total)
 
 
-def folded_reasons(report: RunReport, redact: Redact) -> Iterator[Block]:
-    """Every reason with the cases behind it."""
+def fold_reasons(report: RunReport, redact: Redact) -> Iterator[Block]:
+    """Yield a folded block with every reason and its cases."""
     if report.reasons:
-        rows = [_reason(reason, redact) for reason in report.reasons[:MOST_FOLDED]]
-        yield _folded(f"Why: {plural(len(report.reasons), 'reason')}", rows=rows, total=len(report.reasons))
+        rows = [_format_reason(reason, redact) for reason in report.reasons[:MAX_FOLDED_ROWS]]
+        yield _build_folded_block(
+            f"Why: {plural(len(report.reasons), 'reason')}", rows=rows, total=len(report.reasons)
+        )
 
 
-def _reason(reason: VerdictReason, redact: Redact) -> str:
+def _format_reason(reason: VerdictReason, redact: Redact) -> str:
     kind = reason.kind.replace("_", " ")
-    ids = ", ".join(code_span(case_id, 80) for case_id in reason.case_ids[:_NAMED])
-    more = f" and {len(reason.case_ids) - _NAMED} more" if len(reason.case_ids) > _NAMED else ""
+    ids = ", ".join(format_code_span(case_id, 80) for case_id in reason.case_ids[:_MAX_IDS_NAMED])
+    more = f" and {len(reason.case_ids) - _MAX_IDS_NAMED} more" if len(reason.case_ids) > _MAX_IDS_NAMED else ""
     cases = f" ({ids}{more})" if ids else ""
-    return f"- {f'**{kind}**' if reason.decisive else kind}: {inert(redact(reason.text))}{cases}"
+    return f"- {f'**{kind}**' if reason.decisive else kind}: {escape_markdown(redact(reason.text))}{cases}"
 
 
-def folded_transcripts(failed: Sequence[CaseResult], redact: Redact) -> Iterator[Block]:
-    """What was asked, answered and expected."""
+def fold_transcripts(failed: Sequence[CaseResult], redact: Redact) -> Iterator[Block]:
+    """Yield a folded block with what was asked, answered and expected in the failed cases."""
     if failed:
-        rows = [_transcript(one, redact) for one in failed[:MOST_FOLDED]]
-        both = "Issues and reports" if only_issues(failed) else "Asked and answered"
-        yield _folded(f"{both}: {len(failed):,} failed", rows=rows, total=len(failed))
+        rows = [_format_transcript(result, redact) for result in failed[:MAX_FOLDED_ROWS]]
+        both = "Issues and reports" if has_only_issues(failed) else "Asked and answered"
+        yield _build_folded_block(f"{both}: {len(failed):,} failed", rows=rows, total=len(failed))
 
 
-def _transcript(result: CaseResult, redact: Redact) -> str:
-    found, safe, labels = result.assessment, redaction_of(result, redact), labels_of(result)
-    raised = f" (raised from {found.case_severity})" if found.severity != found.case_severity else ""
+def _format_transcript(result: CaseResult, redact: Redact) -> str:
+    assessment, safe, labels = result.assessment, build_redaction(result, redact), get_labels(result)
+    raised = f" (raised from {assessment.case_severity})" if assessment.severity != assessment.case_severity else ""
     return "\n".join(
         [
-            f"- **severity {found.severity}**{raised}, {code_span(result.case.id, 200)}: {what_happened(result)}",
-            f"  - {labels.asked} {code_span(safe(asked_text(result)), 200)}",
-            f"  - {labels.answered} {code_span(safe(replied_text(result)), 300)}",
-            f"  - {labels.expected} {code_span(safe(result.case.gold), 200)}",
-            f"  - {inert(safe(found.reason), 300)}",
+            f"- **severity {assessment.severity}**{raised}, {format_code_span(result.case.id, 200)}: {describe_failure(result)}",
+            f"  - {labels.asked} {format_code_span(safe(get_asked_text(result)), 200)}",
+            f"  - {labels.answered} {format_code_span(safe(get_reply_text(result)), 300)}",
+            f"  - {labels.expected} {format_code_span(safe(result.case.gold), 200)}",
+            f"  - {escape_markdown(safe(assessment.reason), 300)}",
         ]
     )
 
 
-def folded_silence(silent: Sequence[CaseResult], ungraded: Sequence[CaseResult], redact: Redact) -> Iterator[Block]:
-    """Whose fault it was stands first: an application that did not serve is no fault of the change's wording."""
+def fold_silent_cases(
+    silent: Sequence[CaseResult], ungraded: Sequence[CaseResult], redact: Redact
+) -> Iterator[Block]:
+    """Yield a folded block with the cases without an answer or grade; its title says whose fault it was."""
     if silent or ungraded:
-        blamed = Counter(BLAME_WORDS[one.assessment.blame] for one in silent if one.assessment.blame)
-        whose = ", ".join(f"{count:,} by {who}" for who, count in blamed.most_common())
-        title = f"No answer: {len(silent):,}{f' ({whose})' if whose else ''}, could not tell: {len(ungraded):,}"
+        blamed = Counter(BLAME_WORDS[result.assessment.blame] for result in silent if result.assessment.blame)
+        by_blame = ", ".join(f"{count:,} by {who}" for who, count in blamed.most_common())
+        title = (
+            f"No answer: {len(silent):,}{f' ({by_blame})' if by_blame else ''}, could not tell: {len(ungraded):,}"
+        )
         both = [*silent, *ungraded]
-        yield _folded(title, rows=[_silence(one, redact) for one in both[:MOST_FOLDED]], total=len(both))
+        yield _build_folded_block(
+            title, rows=[_format_silent_case(result, redact) for result in both[:MAX_FOLDED_ROWS]], total=len(both)
+        )
 
 
-def _silence(result: CaseResult, redact: Redact) -> str:
-    found, came = result.assessment, result.result
-    detail = came.detail if isinstance(came, NoAnswer) else found.reason
-    who = BLAME_WORDS[found.blame] if found.blame else "unknown"
-    what = what_happened(result) if found.outcome is CaseOutcome.NO_ANSWER else "could not tell"
+def _format_silent_case(result: CaseResult, redact: Redact) -> str:
+    assessment, response = result.assessment, result.result
+    detail = response.detail if isinstance(response, NoAnswer) else assessment.reason
+    who = BLAME_WORDS[assessment.blame] if assessment.blame else "unknown"
+    failure = describe_failure(result) if assessment.outcome is CaseOutcome.NO_ANSWER else "could not tell"
     return (
-        f"- {code_span(result.case.id, 200)}: {what}, because of {who}: "
-        f"{code_span(redaction_of(result, redact)(detail), 200)}"
+        f"- {format_code_span(result.case.id, 200)}: {failure}, because of {who}: "
+        f"{format_code_span(build_redaction(result, redact)(detail), 200)}"
     )
 
 
-def folded_arithmetic(report: RunReport) -> Block:
-    """How both scores came about."""
+def fold_calculation(report: RunReport) -> Block:
+    """Return a folded block that shows how both scores were calculated."""
     scores = report.scores
     rows = [
         f"| {row.severity} (weight {row.weight}) | {row.cases} | {row.failed} | {row.no_answer} |"
-        for row in tally_rows(report)
+        for row in build_tally_rows(report)
     ]
     head = ["| severity | cases | failed | no answer |", "| --- | ---: | ---: | ---: |"]
     raised = [format_raised(report), ""] if format_raised(report) else []
     sums = (
-        f"Weighted {quantity(scores.weighted.earned)} / {quantity(scores.weighted.total)}, flat "
-        f"{quantity(scores.flat.earned)} / {quantity(scores.flat.total)}. {_coverage(report.coverage)}"
+        f"Weighted {format_quantity(scores.weighted.earned)} / {format_quantity(scores.weighted.total)}, flat "
+        f"{format_quantity(scores.flat.earned)} / {format_quantity(scores.flat.total)}. {_format_coverage(report.coverage)}"
     )
-    return _folded("Arithmetic", head=[*head, *rows, "", *raised, sums], rows=())
+    return _build_folded_block("Arithmetic", head=[*head, *rows, "", *raised, sums], rows=())
 
 
-def _coverage(coverage: Coverage) -> str:
+def _format_coverage(coverage: Coverage) -> str:
     return f"{coverage.graded:,} of {plural(coverage.asked, 'case')} graded."
 
 
-MOST_CHARACTERS: Final = 65_536
+MAX_COMMENT_CHARACTERS: Final = 65_536
 """The limit of a comment on GitHub."""
-KEPT_FREE: Final = 1_000
-"""For the marks that a comment is found by."""
-MOST_ROWS: Final = 25
-"""The most rows of a table that is not folded away: two screens of a phone."""
-MOST_DESCRIPTION: Final = 140
-_NARROW: Final = 40
-_REASONS_IN_SIGHT: Final = 4
-_CHANGES_IN_SIGHT: Final = 4
-_NAMED_CASES: Final = 12
+RESERVED_CHARACTERS: Final = 1_000
+"""Reserved for the hidden marks by which the comment is found again."""
+MAX_TABLE_ROWS: Final = 25
+"""Rows of a table that is not folded: two screens of a phone."""
+MAX_STATUS_CHARACTERS: Final = 140
+_MAX_NARROW_CHARACTERS: Final = 40
+_MAX_REASONS_SHOWN: Final = 4
+_MAX_CHANGES_SHOWN: Final = 4
+_MAX_CASES_NAMED: Final = 12
 
 
-def status_line(report: RunReport, *, redact: Redact) -> str:
-    """The run in at most 140 characters, for a commit's status."""
-    scores = f"weighted {score(report.scores.weighted)}, flat {score(report.scores.flat)}"
-    return shortened(f"{report.verdict}: {scores}; {redact(headline(report))}", MOST_DESCRIPTION)
+def format_status(report: RunReport, *, redact: Redact) -> str:
+    """Format the run in at most 140 characters, for a commit's status."""
+    scores = f"weighted {format_score(report.scores.weighted)}, flat {format_score(report.scores.flat)}"
+    return shorten(f"{report.verdict}: {scores}; {redact(format_headline(report))}", MAX_STATUS_CHARACTERS)
 
 
-def pull_request_comment(
+def build_pull_request_comment(
     report: RunReport, cases: Sequence[CaseResult], *, redact: Redact, log: str | None = None
 ) -> str:
-    """The whole text, ending in a newline, of at most 65,536 characters less what its marks take.
+    """Build the whole text, ending in a newline, of at most 65,536 characters including its hidden marks.
 
-    Texts of the application are redacted, short, and inert. ``log`` is an address of ours that a person opens.
+    Texts of the application are redacted, shortened and escaped. ``log`` is the address of the job's log.
     """
-    return fitted(list(_blocks(report, cases, redact)), _last(report, log), limit=MOST_CHARACTERS - KEPT_FREE)
+    return fit_blocks(
+        list(_build_blocks(report, cases, redact)),
+        _build_footer(report, log),
+        limit=MAX_COMMENT_CHARACTERS - RESERVED_CHARACTERS,
+    )
 
 
-def _blocks(report: RunReport, cases: Sequence[CaseResult], redact: Redact) -> Iterator[Block]:
-    failed, silent, ungraded = (_once(with_outcome(cases, outcome)) for outcome in _OUTCOMES)
-    yield Block(head=list(_verdict(report, len(failed), len(silent), len(ungraded), redact)))
-    yield from _beside(report)
-    yield from _tables(report, [*failed, *_not_correct(report, silent)])
-    yield from folded_reasons(report, redact)
-    yield from folded_transcripts(failed, redact)
-    yield from folded_silence(silent, ungraded, redact)
-    yield folded_arithmetic(report)
+def _build_blocks(report: RunReport, cases: Sequence[CaseResult], redact: Redact) -> Iterator[Block]:
+    failed, silent, ungraded = (_remove_repeats(select_by_outcome(cases, outcome)) for outcome in _OUTCOMES)
+    yield Block(head=list(_format_verdict(report, len(failed), len(silent), len(ungraded), redact)))
+    yield from _build_comparison_block(report)
+    yield from _build_tables(report, [*failed, *_select_silent_failures(report, silent)])
+    yield from fold_reasons(report, redact)
+    yield from fold_transcripts(failed, redact)
+    yield from fold_silent_cases(silent, ungraded, redact)
+    yield fold_calculation(report)
 
 
 _OUTCOMES: Final = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED)
 
 
-def _once(results: Sequence[CaseResult]) -> list[CaseResult]:
-    """Each case once, with its worst repeat."""
-    found: dict[str, CaseResult] = {}
+def _remove_repeats(results: Sequence[CaseResult]) -> list[CaseResult]:
+    """Return each case once; its first result is its worst repeat."""
+    worst_by_case: dict[str, CaseResult] = {}
     for result in results:
-        found.setdefault(result.case.id, result)
-    return list(found.values())
+        worst_by_case.setdefault(result.case.id, result)
+    return list(worst_by_case.values())
 
 
-def _not_correct(report: RunReport, silent: Sequence[CaseResult]) -> list[CaseResult]:
-    """No answers that count against the application: an app that did not serve at all is one line."""
+def _select_silent_failures(report: RunReport, silent: Sequence[CaseResult]) -> list[CaseResult]:
+    """Select cases without an answer that count against the application; none if the app was down as a whole."""
     if any(reason.kind is ReasonKind.DEPLOY for reason in report.reasons):
         return []
-    return [one for one in silent if one.assessment.blame is Blame.APP]
+    return [result for result in silent if result.assessment.blame is Blame.APP]
 
 
-def _verdict(report: RunReport, failed: int, silent: int, ungraded: int, redact: Redact) -> Iterator[str]:
-    yield f"### {VERDICT_MARKS[report.verdict]} {report.verdict}: {inert(report.target.name)}"
+def _format_verdict(report: RunReport, failed: int, silent: int, ungraded: int, redact: Redact) -> Iterator[str]:
+    yield f"### {VERDICT_MARKS[report.verdict]} {report.verdict}: {escape_markdown(report.target.name)}"
     yield ""
-    yield f"**weighted {score(report.scores.weighted)}**, flat {score(report.scores.flat)}"
-    yield ""  # two paragraphs: in a comment a new line is one, on a job's page it is none
+    yield f"**weighted {format_score(report.scores.weighted)}**, flat {format_score(report.scores.flat)}"
+    yield ""  # two paragraphs: a new line is a line break in a comment, but not on a job's page
     counts = {"failed": failed, "no answer": silent, "could not tell": ungraded}
     parts = [f"{count:,} {text}" for text, count in counts.items() if count]
     yield f"{' · '.join(parts) or 'all correct'}, of {plural(report.coverage.asked, 'case')}"
     if asked_again := format_recheck_briefly(report.recheck):
         yield ""
-        yield inert(redact(asked_again))
+        yield escape_markdown(redact(asked_again))
     for cause in format_causes(report.first_look) if report.first_look and report.first_look.causes else ():
         yield ""
-        yield f"In common: {inert(redact(cause))}"
-    for change in format_changes_briefly(report.what_changed, most=_CHANGES_IN_SIGHT):
+        yield f"In common: {escape_markdown(redact(cause))}"
+    for change in format_changes_briefly(report.what_changed, limit=_MAX_CHANGES_SHOWN):
         yield ""
-        yield inert(redact(change))
+        yield escape_markdown(redact(change))
     decisive = [reason for reason in report.reasons if reason.decisive]
     if report.triage is not None:
         yield ""
-        yield from dimension_table(report)
-    left_out = format_uncovered(report.reasons)
-    if decisive or report.interrupted or left_out:
+        yield from format_dimension_table(report)
+    uncovered = format_uncovered(report.reasons)
+    if decisive or report.interrupted or uncovered:
         yield ""
     if report.interrupted:
         yield "- **This run was stopped before it was finished.**"
-    for reason in decisive[:_REASONS_IN_SIGHT]:
-        yield f"- {inert(redact(reason.text), 300)}"
-    if len(decisive) > _REASONS_IN_SIGHT:
-        yield f"- and {plural(len(decisive) - _REASONS_IN_SIGHT, 'reason')} more, below"
-    if left_out:
-        yield f"- Not covered: {inert(redact(left_out), 400)}"
+    for reason in decisive[:_MAX_REASONS_SHOWN]:
+        yield f"- {escape_markdown(redact(reason.text), 300)}"
+    if len(decisive) > _MAX_REASONS_SHOWN:
+        yield f"- and {plural(len(decisive) - _MAX_REASONS_SHOWN, 'reason')} more, below"
+    if uncovered:
+        yield f"- Not covered: {escape_markdown(redact(uncovered), 400)}"
 
 
-def _beside(report: RunReport) -> Iterator[Block]:
+def _build_comparison_block(report: RunReport) -> Iterator[Block]:
     compared = report.comparison
     if compared is None:
         yield Block(head=["No baseline: there is no accepted run to compare with."])
         return
-    named = f"{code_span(compared.baseline_commit or compared.baseline_run_id, _NARROW)}"
+    named = f"{format_code_span(compared.baseline_commit or compared.baseline_run_id, _MAX_NARROW_CHARACTERS)}"
     if compared.refused:
-        changed = format_change(compared, most_ids=_NAMED_CASES)
-        why = [f"- {inert(reason, 300)}" for reason in (*compared.refused, *changed)]
+        changed = format_change(compared, max_ids=_MAX_CASES_NAMED)
+        why = [f"- {escape_markdown(reason, 300)}" for reason in (*compared.refused, *changed)]
         yield Block(head=[f"**Not compared** with the baseline {named}:", "", *why])
         return
     yield Block(
         head=[
             f"| {plural(compared.shared, 'shared case')} | now | base |",
             "| --- | ---: | ---: |",
-            *_rows(compared),
+            *_format_comparison_rows(compared),
         ]
     )
 
 
-def _rows(compared: Comparison) -> Iterator[str]:
+def _format_comparison_rows(compared: Comparison) -> Iterator[str]:
     figures = [
         ("weighted", compared.weighted_now, compared.weighted_before, 3),
         ("flat", compared.flat_now, compared.flat_before, 3),
@@ -326,47 +340,47 @@ def _rows(compared: Comparison) -> Iterator[str]:
     if compared.rubric is not None:
         figures.append(("usefulness, 1 to 5", compared.rubric.now, compared.rubric.before, 2))
     for name, now, before, digits in figures:
-        yield f"| {name} | {_figure(now, digits)} | {_figure(before, digits)} |"
+        yield f"| {name} | {_format_figure(now, digits)} | {_format_figure(before, digits)} |"
     yield f"| newly failing | {len(compared.newly_failing):,} | |"
     yield f"| newly right | {len(compared.newly_fixed):,} | |"
 
 
-def _figure(value: float | None, digits: int) -> str:
+def _format_figure(value: float | None, digits: int) -> str:
     return "none" if value is None else f"{value:.{digits}f}"
 
 
-def _tables(report: RunReport, bad: Sequence[CaseResult]) -> Iterator[Block]:
-    """What is new stands before what was there: that is what this pull request is about."""
+def _build_tables(report: RunReport, failures: Sequence[CaseResult]) -> Iterator[Block]:
+    """Yield the tables of failures, new ones first, because they are what the pull request is about."""
     compared = report.comparison
     if compared is None or compared.refused:
-        yield from _table("Failing", bad)
+        yield from _build_table("Failing", failures)
         return
     new = frozenset(compared.newly_failing)
-    yield from _table("Newly failing", [one for one in bad if one.case.id in new])
+    yield from _build_table("Newly failing", [result for result in failures if result.case.id in new])
     title = "Failing, not new"
-    yield from _table(title, [one for one in bad if one.case.id not in new])
+    yield from _build_table(title, [result for result in failures if result.case.id not in new])
 
 
-def _table(title: str, bad: Sequence[CaseResult]) -> Iterator[Block]:
-    if bad:
-        head = [f"**{title}: {len(bad):,}**", "", "| sev | case | what |", "| --- | --- | --- |"]
-        rows = [_row(one) for one in bad[:MOST_ROWS]]
-        yield Block(head=head, rows=rows, total=len(bad))
+def _build_table(title: str, failures: Sequence[CaseResult]) -> Iterator[Block]:
+    if failures:
+        head = [f"**{title}: {len(failures):,}**", "", "| sev | case | what |", "| --- | --- | --- |"]
+        rows = [_format_row(result) for result in failures[:MAX_TABLE_ROWS]]
+        yield Block(head=head, rows=rows, total=len(failures))
 
 
-def _row(result: CaseResult) -> str:
-    found, mark = result.assessment, " (unconfirmed)" if result.assessment.unconfirmed else ""
-    return f"| {found.severity} | {code_span(result.case.id, _NARROW)} | {what_happened(result)}{mark} |"
+def _format_row(result: CaseResult) -> str:
+    assessment, mark = result.assessment, " (unconfirmed)" if result.assessment.unconfirmed else ""
+    return f"| {assessment.severity} | {format_code_span(result.case.id, _MAX_NARROW_CHARACTERS)} | {describe_failure(result)}{mark} |"
 
 
-def _last(report: RunReport, log: str | None) -> Block:
-    deploy = f"deploy {code_span(report.commit, _NARROW)} · " if report.commit else ""
-    seen = f" · [the job's log and reports]({log})" if log else ""
+def _build_footer(report: RunReport, log: str | None) -> Block:
+    deploy = f"deploy {format_code_span(report.commit, _MAX_NARROW_CHARACTERS)} · " if report.commit else ""
+    links = f" · [the job's log and reports]({log})" if log else ""
     experiment = report.experiment
     if experiment is not None and experiment.url is not None:
-        seen += f" · [experiment]({experiment.url})"
+        links += f" · [experiment]({experiment.url})"
     about = (
-        f"<sub>{deploy}run {code_span(report.run_id, 120)} · suite {code_span(report.suite_name, 60)} "
-        f"({code_span(report.suite_sha256[:12], 12)}) · {elapsed(report)}{seen}</sub>"
+        f"<sub>{deploy}run {format_code_span(report.run_id, 120)} · suite {format_code_span(report.suite_name, 60)} "
+        f"({format_code_span(report.suite_sha256[:12], 12)}) · {format_elapsed(report)}{links}</sub>"
     )
     return Block(head=[about])

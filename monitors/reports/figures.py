@@ -1,7 +1,7 @@
-"""The report's figures: as rows of tables in words, and as small inline SVG graphics.
+"""The report's figures: rows of tables in words, and small inline SVG graphics.
 
-A graphic has no script and no style attribute, classes for colour, and a title for every reader. Only numbers go
-in, so nothing needs escaping; the words around a graphic are the template's.
+A graphic has no script and no style attribute; it has classes for colour and a title for screen readers. It holds
+only numbers, so nothing needs escaping.
 """
 
 from __future__ import annotations
@@ -17,60 +17,67 @@ from monitors.records.base import Finding
 from monitors.records.explanations import Cause, FirstLook
 from monitors.records.runs import Breakdown, Latency, Metric, RunReport, format_metric
 from monitors.records.snapshots import OURS, RunChange, WhatChanged
-from monitors.reports.format import SEVERITY_WORDS, moment, percent, quantity, seconds, shortened
+from monitors.reports.format import (
+    SEVERITY_WORDS,
+    format_moment,
+    format_percent,
+    format_quantity,
+    format_seconds,
+    shorten,
+)
 
 _BINS: Final = 32
 _WIDTH, _HEIGHT, _FOOT = 640, 120, 22
 _BOX, _BOX_HEIGHT, _HOP_ABOVE, _ARCS = 30, 22, 5, 22
-_MOST_ARCS = 12
-"""More of them are a tangle; the colour of the boxes says it."""
+_MAX_ARCS = 12
+"""With more repeats no arcs are drawn, because they would be unreadable; the boxes' colour shows the repeats."""
 _RANGE_WIDTH, _RANGE_HEIGHT, _EDGE = 220, 18, 4
 
 
-def latency_histogram(total_ms: Sequence[float], latency: Latency) -> Markup:
-    """How long answers took: bars of equal width, and lines at p50, p95 and the objective.
+def draw_latency_histogram(total_ms: Sequence[float], latency: Latency) -> Markup:
+    """Draw how long answers took: bars of equal width, and lines at p50, p95 and the objective.
 
-    The axis ends a little past the larger of the slowest answer and the objective.
+    The axis ends 4 % after the largest of these values.
     """
     top = max([*total_ms, latency.objective_p50_ms, latency.p95_ms, 1.0]) * 1.04
-    counts = _counts(total_ms, top)
-    tallest = max([*counts, 1])
-    parts = [_bar(place, count, tallest) for place, count in enumerate(counts) if count]
-    parts += [_axis(top)]
+    counts = _count_bins(total_ms, top)
+    max_count = max([*counts, 1])
+    parts = [_draw_bar(place, count, max_count) for place, count in enumerate(counts) if count]
+    parts += [_draw_axis(top)]
     parts += [
-        _line(latency.objective_p50_ms, top, "objective"),
-        _line(latency.p50_ms, top, "p50"),
-        _line(latency.p95_ms, top, "p95"),
+        _draw_line(latency.objective_p50_ms, top, "objective"),
+        _draw_line(latency.p50_ms, top, "p50"),
+        _draw_line(latency.p95_ms, top, "p95"),
     ]
     title = (
-        f"{len(total_ms)} answers: p50 {seconds(latency.p50_ms)}, p95 {seconds(latency.p95_ms)}, "
-        f"objective for p50 {seconds(latency.objective_p50_ms)}"
+        f"{len(total_ms)} answers: p50 {format_seconds(latency.p50_ms)}, p95 {format_seconds(latency.p95_ms)}, "
+        f"objective for p50 {format_seconds(latency.objective_p50_ms)}"
     )
-    return _svg(_WIDTH, _HEIGHT + _FOOT, "histogram", title, parts)
+    return _build_svg(_WIDTH, _HEIGHT + _FOOT, "histogram", title, parts)
 
 
-def _counts(values: Sequence[float], top: float) -> list[int]:
+def _count_bins(values: Sequence[float], top: float) -> list[int]:
     counts = [0] * _BINS
     for value in values:
         counts[min(_BINS - 1, int(value / top * _BINS))] += 1
     return counts
 
 
-def _bar(place: int, count: int, tallest: int) -> str:
+def _draw_bar(place: int, count: int, max_count: int) -> str:
     step = _WIDTH / _BINS
-    height = max(2.0, count / tallest * (_HEIGHT - 12))
+    height = max(2.0, count / max_count * (_HEIGHT - 12))
     return (
         f'<rect class="bar" x="{place * step + 1:.1f}" y="{_HEIGHT - height:.1f}" '
         f'width="{step - 2:.1f}" height="{height:.1f}"/>'
     )
 
 
-def _line(value: float, top: float, kind: str) -> str:
+def _draw_line(value: float, top: float, kind: str) -> str:
     x = value / top * _WIDTH
     return f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{_HEIGHT}"/>'
 
 
-def _axis(top_ms: float) -> str:
+def _draw_axis(top_ms: float) -> str:
     step = next(step for step in (0.5, 1, 2, 5, 10, 20, 60, 120, 600, 10**9) if top_ms / 1000 / step <= 8)  # noqa: PLR2004 - at most eight labels fit
     labels = [f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{_HEIGHT}" y2="{_HEIGHT}"/>']
     count = int(top_ms / 1000 / step)
@@ -81,28 +88,28 @@ def _axis(top_ms: float) -> str:
     return "".join(labels)
 
 
-def metric_range(metric: Metric, floor: float = 0.0) -> Markup:
-    """A metric on a line from ``floor`` to 1: its interval as a band, its value as a dot, its target as a tick."""
+def draw_metric_range(metric: Metric, floor: float = 0.0) -> Markup:
+    """Draw a metric on a line from ``floor`` to 1: its interval as a band, its value as a dot, its target as a tick."""
     value = metric.passed / metric.total if metric.total else None
-    parts = [f'<line class="axis" x1="{_at(floor, floor)}" x2="{_at(1, floor)}" y1="9" y2="9"/>']
+    parts = [f'<line class="axis" x1="{_compute_x(floor, floor)}" x2="{_compute_x(1, floor)}" y1="9" y2="9"/>']
     if value is not None:
-        low, high = _at(metric.low, floor), _at(metric.high, floor)
+        low, high = _compute_x(metric.low, floor), _compute_x(metric.high, floor)
         parts.append(f'<rect class="band" x="{low}" y="6" width="{max(1.0, high - low):.1f}" height="6"/>')
     if metric.target is not None:
-        x = _at(metric.target, floor)
+        x = _compute_x(metric.target, floor)
         parts.append(f'<line class="target" x1="{x}" x2="{x}" y1="1" y2="17"/>')
     if value is not None:
-        parts.append(f'<circle class="dot" cx="{_at(value, floor)}" cy="9" r="4"/>')
+        parts.append(f'<circle class="dot" cx="{_compute_x(value, floor)}" cy="9" r="4"/>')
     title = (
         "nothing counted"
         if value is None
-        else f"{percent(value)}, from {percent(metric.low)} to {percent(metric.high)}"
+        else f"{format_percent(value)}, from {format_percent(metric.low)} to {format_percent(metric.high)}"
     )
-    return _svg(_RANGE_WIDTH, _RANGE_HEIGHT, "range", title, parts)
+    return _build_svg(_RANGE_WIDTH, _RANGE_HEIGHT, "range", title, parts)
 
 
-def range_floor(metrics: Sequence[Metric]) -> float:
-    """Where the metrics' common axis starts: the tenth below the lowest interval or target."""
+def find_range_floor(metrics: Sequence[Metric]) -> float:
+    """Return the start of the metrics' common axis: the tenth below the lowest interval or target."""
     lows = [
         min(metric.low, metric.target if metric.target is not None else 1.0) for metric in metrics if metric.total
     ]
@@ -110,36 +117,36 @@ def range_floor(metrics: Sequence[Metric]) -> float:
 
 
 class StepLines(NamedTuple):
-    """After which step a line is drawn: where the shortest path would have ended, and the last one allowed."""
+    """The steps after which a line is drawn: the end of the shortest path, and the limit."""
 
     shortest: int | None
     limit: int | None
 
 
 class StepBox(NamedTuple):
-    """A step as it is drawn: a hop is taller. ``repeats`` is the place (from 0) of the step that it repeats."""
+    """A step in the graphic: a hop is taller. ``repeats`` is the place (from 0) of the step that it repeats."""
 
     hop: bool = False
     repeats: int | None = None
 
 
-def path_strip(boxes: Sequence[StepBox], lines: StepLines) -> Markup:
-    """An agent's steps as a row of boxes, with an arc from each repeat to the step that it repeats."""
-    longest = max(len(boxes), lines.shortest or 0, lines.limit or 0)
-    width = min(_BOX, (_WIDTH - 2 * _EDGE) / longest)
-    again = [(box.repeats, at) for at, box in enumerate(boxes) if box.repeats is not None]
-    parts = [_arc(first, at, width) for first, at in again] if len(again) <= _MOST_ARCS else []
-    parts += [_box(at, width, box) for at, box in enumerate(boxes)]
+def draw_path_strip(boxes: Sequence[StepBox], lines: StepLines) -> Markup:
+    """Draw an agent's steps as a row of boxes, with an arc from each repeat to the step that it repeats."""
+    steps = max(len(boxes), lines.shortest or 0, lines.limit or 0)
+    width = min(_BOX, (_WIDTH - 2 * _EDGE) / steps)
+    repeats = [(box.repeats, at) for at, box in enumerate(boxes) if box.repeats is not None]
+    parts = [_draw_arc(first, at, width) for first, at in repeats] if len(repeats) <= _MAX_ARCS else []
+    parts += [_draw_box(at, width, box) for at, box in enumerate(boxes)]
     for kind, after in (("limit", lines.limit), ("shortest", lines.shortest)):
         if after is not None:
             x = _EDGE + after * width
             ends = f'y1="{_ARCS - 6}" y2="{_ARCS + _BOX_HEIGHT + 6}"'
             parts.append(f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" {ends}/>')
-    title = f"{plural(len(boxes), 'step')}, {len(again):,} repeated"
-    return _svg(round(2 * _EDGE + longest * width), _ARCS + _BOX_HEIGHT + 8, "path", title, parts)
+    title = f"{plural(len(boxes), 'step')}, {len(repeats):,} repeated"
+    return _build_svg(round(2 * _EDGE + steps * width), _ARCS + _BOX_HEIGHT + 8, "path", title, parts)
 
 
-def _box(at: int, width: float, box: StepBox) -> str:
+def _draw_box(at: int, width: float, box: StepBox) -> str:
     gap = 1.0 if width < _BOX / 2 else 2.0
     top = _ARCS if box.hop else _ARCS + _HOP_ABOVE
     kind = "again" if box.repeats is not None else "hop" if box.hop else "step"
@@ -149,7 +156,7 @@ def _box(at: int, width: float, box: StepBox) -> str:
     )
 
 
-def _arc(first: int, at: int, width: float) -> str:
+def _draw_arc(first: int, at: int, width: float) -> str:
     left, right = (_EDGE + (place + 0.5) * width for place in (first, at))
     top = _ARCS - 2 * min(_ARCS - 3, 6 + (right - left) / 8)  # a quadratic curve reaches half of its control point
     foot = _ARCS + _HOP_ABOVE
@@ -157,12 +164,12 @@ def _arc(first: int, at: int, width: float) -> str:
     return f'<path class="back" d="{curve}"/>'
 
 
-def _at(share: float, floor: float) -> float:
+def _compute_x(share: float, floor: float) -> float:
     inside = max(0.0, min(1.0, (share - floor) / (1 - floor) if floor < 1 else 1.0))
     return round(_EDGE + inside * (_RANGE_WIDTH - 2 * _EDGE), 1)
 
 
-def _svg(width: int, height: int, kind: str, title: str, parts: Sequence[str]) -> Markup:
+def _build_svg(width: int, height: int, kind: str, title: str, parts: Sequence[str]) -> Markup:
     stretched = ' preserveAspectRatio="none"' if kind == "range" else ""
     head = f'<svg class="{kind}" width="{width}" viewBox="0 0 {width} {height}" role="img"{stretched}>'
     # Only numbers and the fixed words above are in here.
@@ -171,7 +178,7 @@ def _svg(width: int, height: int, kind: str, title: str, parts: Sequence[str]) -
 
 @dataclass(frozen=True, slots=True)
 class TallyRow:
-    """One severity's row of the gate's arithmetic, in words."""
+    """One severity's row of the score calculation, in words."""
 
     severity: int
     text: str
@@ -205,19 +212,19 @@ class BreakdownGroup:
     rows: tuple[Breakdown, ...]
 
 
-def tally_rows(report: RunReport) -> tuple[TallyRow, ...]:
-    """Severest first."""
+def build_tally_rows(report: RunReport) -> tuple[TallyRow, ...]:
+    """Build the rows of the score calculation, severest first."""
     rows = sorted(report.scores.tallies, key=lambda tally: -tally.severity)
     return tuple(
         TallyRow(
             severity=tally.severity,
             text=SEVERITY_WORDS[tally.severity],
             cases=f"{tally.cases:,}",
-            weight=quantity(tally.weight),
+            weight=format_quantity(tally.weight),
             failed=f"{tally.failed:,}",
             no_answer=f"{tally.no_answer:,}",
-            earned=quantity(tally.earned),
-            total=quantity(tally.total),
+            earned=format_quantity(tally.earned),
+            total=format_quantity(tally.total),
             hurts=tally.not_correct > 0,
         )
         for tally in rows
@@ -225,7 +232,7 @@ def tally_rows(report: RunReport) -> tuple[TallyRow, ...]:
 
 
 def format_raised(report: RunReport) -> str:
-    """The failures that count as severer than their cases; empty where there is none."""
+    """Say how many failures count as severer than their cases; empty if there are none."""
     raised = [tally for tally in sorted(report.scores.tallies, key=lambda tally: -tally.severity) if tally.raised]
     return " ".join(
         f"Severity {tally.severity} counts {plural(tally.raised, 'failure')} of "
@@ -234,25 +241,25 @@ def format_raised(report: RunReport) -> str:
     )
 
 
-def metric_rows(metrics: Sequence[Metric]) -> tuple[MetricRow, ...]:
-    """In the report's order, all on one axis."""
-    floor = range_floor(metrics)
+def build_metric_rows(metrics: Sequence[Metric]) -> tuple[MetricRow, ...]:
+    """Build the rows in the report's order, all with the same axis."""
+    floor = find_range_floor(metrics)
     return tuple(
         MetricRow(
             name=format_metric(metric.name),
-            value=percent(metric.passed / metric.total) if metric.total else "nothing counted",
+            value=format_percent(metric.passed / metric.total) if metric.total else "nothing counted",
             counted=f"{metric.passed:,} of {metric.total:,}",
-            interval=f"{percent(metric.low)} to {percent(metric.high)}" if metric.total else "",
-            target=f"≥ {percent(metric.target)}" if metric.target is not None else "",
+            interval=f"{format_percent(metric.low)} to {format_percent(metric.high)}" if metric.total else "",
+            target=f"≥ {format_percent(metric.target)}" if metric.target is not None else "",
             met=metric.met,
-            drawing=metric_range(metric, floor),
+            drawing=draw_metric_range(metric, floor),
         )
         for metric in metrics
     )
 
 
-def breakdown_groups(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, ...]:
-    """The rows by group, groups and rows in the report's order."""
+def group_breakdowns(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, ...]:
+    """Group the rows; groups and rows are in the report's order."""
     groups: dict[str, list[Breakdown]] = {}
     for row in breakdowns:
         groups.setdefault(row.group, []).append(row)
@@ -260,21 +267,24 @@ def breakdown_groups(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, .
 
 
 NOTHING_IN_COMMON: Final = "Nothing beyond chance."
-FEWEST_TO_COMPARE: Final = 3
-"""Of fewer failed cases nothing is said: nothing could have been found."""
-_VALUE_CHARACTERS: Final = 80
+MIN_FAILED_TO_COMPARE: Final = 3
+"""With fewer failed cases no common cause can be found, so nothing is shown."""
+_MAX_VALUE_CHARACTERS: Final = 80
 
 
-def format_causes(found: FirstLook | None) -> tuple[str, ...]:
-    """What failed cases have in common, a line a cause; one line for nothing; none where too few failed to say."""
-    if found is None or found.failed < FEWEST_TO_COMPARE:
+def format_causes(first_look: FirstLook | None) -> tuple[str, ...]:
+    """Return a line for each cause that failed cases have in common, or one line if there is none.
+
+    Empty if too few cases failed.
+    """
+    if first_look is None or first_look.failed < MIN_FAILED_TO_COMPARE:
         return ()
-    return tuple(map(_cause, found.causes)) or (NOTHING_IN_COMMON,)
+    return tuple(map(_format_cause, first_look.causes)) or (NOTHING_IN_COMMON,)
 
 
-def _cause(cause: Cause) -> str:
+def _format_cause(cause: Cause) -> str:
     shared = " and ".join(
-        f"{name} is {'missing' if value is None else shortened(str(value), _VALUE_CHARACTERS)}"
+        f"{name} is {'missing' if value is None else shorten(str(value), _MAX_VALUE_CHARACTERS)}"
         for name, value in cause.conditions.items()
     )
     failures = plural(cause.failed + cause.elsewhere_failed, "failure")
@@ -287,63 +297,77 @@ def _cause(cause: Cause) -> str:
 NOTHING_CHANGED: Final = "nothing that is recorded, so the cause is unknown"
 BOTH_SIDES: Final = "Both sides changed, Lookout's and the application's: neither is shown to be the cause."
 OUR_SIDE: Final = "Only Lookout's side changed: nothing that is recorded says that the application did."
-_EVIDENCE_CHARACTERS: Final = 300
+_MAX_EVIDENCE_CHARACTERS: Final = 300
 
 
-def format_changes(found: WhatChanged | None) -> tuple[str, ...]:
-    """What changed since the last PASS, a line each, most telling first; none where it was not asked."""
-    if found is None:
+def format_changes(what_changed: WhatChanged | None) -> tuple[str, ...]:
+    """Return a line for each change since the last PASS, most informative first; empty if not compared."""
+    if what_changed is None:
         return ()
-    if found.missing:
-        return (f"Not known: {found.missing}.",)
-    if not found.changes:
+    if what_changed.missing:
+        return (f"Not known: {what_changed.missing}.",)
+    if not what_changed.changes:
         return (f"{NOTHING_CHANGED[0].upper()}{NOTHING_CHANGED[1:]}.",)
-    sides = [BOTH_SIDES] if found.both_sides else [OUR_SIDE] if found.claimed and found.claimed <= OURS else []
-    return (*sides, *(f"{_side(change)}: {_evidence(change)}" for change in found.changes))
-
-
-def format_changes_briefly(found: WhatChanged | None, *, most: int) -> tuple[str, ...]:
-    """The same in at most ``most`` lines (1 or more) that stand by themselves in a message."""
-    if found is None:
-        return ()
-    if found.missing or not found.changes:
-        return (f"Changed: {f'not known, {found.missing}' if found.missing else NOTHING_CHANGED}",)
-    first = _first_of_both_sides(found)
-    lines = [f"Changed, {_side(one).lower()}: {_evidence(one)}" for one in found.changes if one not in first]
-    if first:
-        both = "; ".join(f"{_side(one).lower()}, {_evidence(one)}" for one in first)
-        lines.insert(0, f"Changed on both sides, so neither is shown to be the cause: {both}")
-    if len(lines) <= most:
-        return tuple(lines)
-    rest = len(lines) - most
-    return (*lines[: most - 1], f"{lines[most - 1]} (and {rest:,} more in the report)")
-
-
-def _first_of_both_sides(found: WhatChanged) -> tuple[RunChange, ...]:
-    """The most telling change of either side, where both changed."""
-    if not found.both_sides:
-        return ()
-    named = [one for one in found.changes if not one.follows]
-    ours, other = (next(one for one in named if (one.kind in OURS) is side) for side in (True, False))
-    return ours, other
-
-
-def format_last_pass(found: WhatChanged) -> str:
-    """Which run that was, and what of either run is not known; empty where there was none."""
-    if found.since_run_id is None or found.since is None:
-        return ""
-    of = f"deploy {found.since_commit}" if found.since_commit else f"run {found.since_run_id}"
-    unknown = (
-        f" Not recorded in both runs, so not compared: {', '.join(found.not_known)}." if found.not_known else ""
+    sides = (
+        [BOTH_SIDES]
+        if what_changed.both_sides
+        else [OUR_SIDE]
+        if what_changed.claimed and what_changed.claimed <= OURS
+        else []
     )
-    return f"The last PASS is {of}, {moment(found.since)}.{unknown}"
+    return (*sides, *(f"{_format_side(change)}: {_shorten_evidence(change)}" for change in what_changed.changes))
 
 
-def _side(change: RunChange) -> str:
+def format_changes_briefly(what_changed: WhatChanged | None, *, limit: int) -> tuple[str, ...]:
+    """Return the changes in at most ``limit`` lines (1 or more) that can be read without a heading."""
+    if what_changed is None:
+        return ()
+    if what_changed.missing or not what_changed.changes:
+        return (f"Changed: {f'not known, {what_changed.missing}' if what_changed.missing else NOTHING_CHANGED}",)
+    first = _select_first_of_both_sides(what_changed)
+    lines = [
+        f"Changed, {_format_side(change).lower()}: {_shorten_evidence(change)}"
+        for change in what_changed.changes
+        if change not in first
+    ]
+    if first:
+        both = "; ".join(f"{_format_side(change).lower()}, {_shorten_evidence(change)}" for change in first)
+        lines.insert(0, f"Changed on both sides, so neither is shown to be the cause: {both}")
+    if len(lines) <= limit:
+        return tuple(lines)
+    more = len(lines) - limit
+    return (*lines[: limit - 1], f"{lines[limit - 1]} (and {more:,} more in the report)")
+
+
+def _select_first_of_both_sides(what_changed: WhatChanged) -> tuple[RunChange, ...]:
+    """Select the most informative change of each side, if both sides changed."""
+    if not what_changed.both_sides:
+        return ()
+    named = [change for change in what_changed.changes if not change.follows]
+    ours, theirs = (next(change for change in named if (change.kind in OURS) is side) for side in (True, False))
+    return ours, theirs
+
+
+def format_last_pass(what_changed: WhatChanged) -> str:
+    """Say which run was the last PASS, and what could not be compared; empty if there was none."""
+    if what_changed.since_run_id is None or what_changed.since is None:
+        return ""
+    build = (
+        f"deploy {what_changed.since_commit}" if what_changed.since_commit else f"run {what_changed.since_run_id}"
+    )
+    unknown = (
+        f" Not recorded in both runs, so not compared: {', '.join(what_changed.not_known)}."
+        if what_changed.not_known
+        else ""
+    )
+    return f"The last PASS is {build}, {format_moment(what_changed.since)}.{unknown}"
+
+
+def _format_side(change: RunChange) -> str:
     if change.follows:
         return "Since then"
     return f"{change.kind.value.capitalize()}{' (our side)' if change.kind in OURS else ''}"
 
 
-def _evidence(change: RunChange) -> str:
-    return shortened(change.evidence, _EVIDENCE_CHARACTERS)
+def _shorten_evidence(change: RunChange) -> str:
+    return shorten(change.evidence, _MAX_EVIDENCE_CHARACTERS)

@@ -1,8 +1,8 @@
-"""How figures, times, names and foreign texts are written, the same in every report.
+"""Format figures, times, names and foreign texts, the same in every report.
 
-Text from outside stays text in Markdown, whatever it says. Whatever an application or a user wrote goes into a code
-span, where no renderer searches for links, HTML, mentions, formulas or emoji. Our own sentences, which may quote a
-name from outside, are escaped.
+Foreign text has no effect in Markdown. Text that an application or a user wrote goes into a code span, where no
+renderer looks for links, HTML, mentions, formulas or emoji. Our own sentences, which may quote a foreign name, are
+escaped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from monitors.records.runs import QuestionCounts, Ratio, RunExperiment, RunRepor
 from monitors.reports.invisible import show_invisible
 
 VERDICT_MARKS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✕", Verdict.INCONCLUSIVE: "?"}
-"""A shape beside the word, so that neither colour nor shape speaks alone."""
+"""A shape beside the word, so that the verdict is not shown by colour alone."""
 
 SEVERITY_WORDS: Final = {Severity.PAGE: "alert at once", Severity.WRONG: "wrong", Severity.ANNOYING: "annoying"}
 
@@ -50,55 +50,55 @@ BLAME_WORDS: Final = {
 }
 
 
-def score(ratio: Ratio) -> str:
-    """A score as everyone quotes it: three decimals (0.823), or ``none`` where nothing was counted."""
+def format_score(ratio: Ratio) -> str:
+    """Format a score with three decimals (0.823), or ``none`` if nothing was counted."""
     return "none" if ratio.value is None else f"{ratio.value:.3f}"
 
 
-def percent(share: float) -> str:
-    """A share as a percentage with one decimal: ``93.9 %``."""
+def format_percent(share: float) -> str:
+    """Format a share as a percentage with one decimal: ``93.9 %``."""
     return f"{100 * share:.1f} %"
 
 
 def format_questions(counts: QuestionCounts) -> str:
-    """The questions that agents stopped for, and the share of useful ones among those of which it is known."""
+    """Say how many questions agents asked, and the share of useful ones among those that could be classified."""
     asked = f"The agent stopped for {plural(counts.asked, 'question')}"
     if counts.share is None or counts.low is None or counts.high is None:
         return f"{asked}; whether the issues answer them is not known"
-    known = counts.useful + counts.needless
-    unsure = f"; of {counts.asked - known} it is not known" if counts.asked > known else ""
+    graded = counts.useful + counts.needless
+    unsure = f"; of {counts.asked - graded} it is not known" if counts.asked > graded else ""
     return (
         f"{asked}: {counts.useful} useful, {counts.needless} that the issue answers{unsure}. Useful are "
-        f"{percent(counts.share)} (95 % CI {percent(counts.low)} to {percent(counts.high)})"
+        f"{format_percent(counts.share)} (95 % CI {format_percent(counts.low)} to {format_percent(counts.high)})"
     )
 
 
-def quantity(value: Decimal) -> str:
-    """A count or weight without a needless ``.0``: ``744``, ``1,000``, ``2.5``."""
+def format_quantity(value: Decimal) -> str:
+    """Format a count or weight without trailing zeros: ``744``, ``1,000``, ``2.5``."""
     return f"{value.normalize():,f}"
 
 
-def seconds(milliseconds: float) -> str:
+def format_seconds(milliseconds: float) -> str:
     """``2.4 s``, and ``0.04 s`` below a tenth."""
     return f"{milliseconds / 1000:.1f} s" if milliseconds >= 100 else f"{milliseconds / 1000:.2f} s"  # noqa: PLR2004 - said above
 
 
-def moment(when: datetime) -> str:
+def format_moment(when: datetime) -> str:
     """``2026-11-21 03:12:09 UTC``; records hold UTC only."""
     return f"{when:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def zoned_moment(when: datetime, zone: str) -> str:
-    """``2026-11-21 03:15 Europe/Berlin (02:15 UTC)``; the date of UTC stands beside it where it is another."""
-    here, utc = when.astimezone(ZoneInfo(zone)), when.astimezone(UTC)
-    if here.replace(tzinfo=None) == utc.replace(tzinfo=None):
+def format_zoned_moment(when: datetime, zone: str) -> str:
+    """``2026-11-21 03:15 Europe/Berlin (02:15 UTC)``, with the UTC date if it differs."""
+    local, utc = when.astimezone(ZoneInfo(zone)), when.astimezone(UTC)
+    if local.replace(tzinfo=None) == utc.replace(tzinfo=None):
         return f"{utc:%Y-%m-%d %H:%M} UTC"
-    day = "" if here.date() == utc.date() else f"{utc:%Y-%m-%d} "
-    return f"{here:%Y-%m-%d %H:%M} {zone} ({day}{utc:%H:%M} UTC)"
+    day = "" if local.date() == utc.date() else f"{utc:%Y-%m-%d} "
+    return f"{local:%Y-%m-%d %H:%M} {zone} ({day}{utc:%H:%M} UTC)"
 
 
-def headline(report: RunReport) -> str:
-    """The verdict's first reason. A pass has none: it says how much was graded, which is what it rests on."""
+def format_headline(report: RunReport) -> str:
+    """Return the verdict's first decisive reason; without one, for example for a PASS, how much was graded."""
     decisive = next((reason.text for reason in report.reasons if reason.decisive), None)
     if decisive is not None:
         return decisive
@@ -111,54 +111,54 @@ def headline(report: RunReport) -> str:
     return f"{graded_of}; {f'not covered: {left_out}' if left_out else 'nothing stands against it'}"
 
 
-def elapsed(report: RunReport) -> str:
-    """How long the run took: ``4 min 09 s``."""
+def format_elapsed(report: RunReport) -> str:
+    """Format how long the run took: ``4 min 09 s``."""
     total = max(0, round((report.finished_at - report.started_at).total_seconds()))
-    hours, rest = divmod(total, 3600)
-    minutes, secs = divmod(rest, 60)
+    hours, remaining = divmod(total, 3600)
+    minutes, secs = divmod(remaining, 60)
     if hours:
         return f"{hours} h {minutes:02d} min"
     return f"{minutes} min {secs:02d} s" if minutes else f"{secs} s"
 
 
-def shortened(text: str, limit: int) -> str:
-    """The text on one line, cut after ``limit`` characters with an ellipsis."""
+def shorten(text: str, limit: int) -> str:
+    """Return the text on one line, cut to ``limit`` characters with an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 _TICKS: Final = re.compile(r"`+")
-# What marks up within a line; what only counts at its beginning never stands there.
-_MARKUP: Final = re.compile(r"([\\`*_\[\]|~$^])")
-# GitHub resolves these after Markdown, where a backslash no longer helps; an invisible word joiner does.
+# Markdown's markup within a line; markup that only counts at the beginning of a line cannot occur.
+_MARKUP_CHARACTERS: Final = re.compile(r"([\\`*_\[\]|~$^])")
+# GitHub resolves these after Markdown, so that a backslash does not help; an invisible word joiner does.
 _REFERENCES: Final = re.compile(r"(?i)(@|#(?=\d)|\bGH(?=-\d)|(?<=\w)://|\bwww(?=\.)|:(?=[\d_-]*[a-z+][\w+-]*:))")
 _WORD_JOINER: Final = "\u2060"
 
 
-def format_experiment(found: RunExperiment | None) -> tuple[str, ...]:
-    """What is missing where a run appears as an experiment, and what to do; nothing where all is there."""
-    if found is None:
+def format_experiment(experiment: RunExperiment | None) -> tuple[str, ...]:
+    """Say what is missing in the run's experiment and what to do; empty if it is complete."""
+    if experiment is None:
         return ()
     lines: list[str] = []
-    if found.unlinked:
-        cases = plural(found.unlinked, "case has", "cases have")
-        is_not = "is not" if found.unlinked == 1 else "are not"
+    if experiment.unlinked:
+        cases = plural(experiment.unlinked, "case has", "cases have")
+        is_not = "is not" if experiment.unlinked == 1 else "are not"
         lines.append(
-            f"{cases} no example in {found.dataset} and {is_not} in the experiment; lookout gold push "
-            f"{found.dataset} adds {'it' if found.unlinked == 1 else 'them'}"
+            f"{cases} no example in {experiment.dataset} and {is_not} in the experiment; lookout gold push "
+            f"{experiment.dataset} adds {'it' if experiment.unlinked == 1 else 'them'}"
         )
-    if found.problem:
-        what = "The experiment is not complete" if found.url else "No experiment"
-        lines.append(f"{what} ({found.dataset}): {found.problem}")
+    if experiment.problem:
+        status = "The experiment is not complete" if experiment.url else "No experiment"
+        lines.append(f"{status} ({experiment.dataset}): {experiment.problem}")
     return tuple(lines)
 
 
-def code_span(text: str, limit: int) -> str:
-    """The text as one inert code span, on one line, at most ``limit`` characters; safe in a table cell.
+def format_code_span(text: str, limit: int) -> str:
+    """Return the text as one code span, on one line, at most ``limit`` characters; safe in a table cell.
 
-    A pipe is written as a similar character: inside code, a table's pipe cannot be escaped for every renderer.
+    A pipe becomes a similar character, because not every renderer accepts an escaped pipe in a table's code.
     """
-    line = shortened(show_invisible(text), limit).replace("|", "¦")
+    line = shorten(show_invisible(text), limit).replace("|", "¦")
     if not line:
         return "(empty)"
     longest = max((len(run) for run in _TICKS.findall(line)), default=0)
@@ -167,8 +167,8 @@ def code_span(text: str, limit: int) -> str:
     return f"{fence}{pad}{line}{pad}{fence}"
 
 
-def inert(text: str, limit: int = 600) -> str:
-    """A sentence that may quote something from outside, escaped: no markup, HTML, link, mention or reference."""
-    line = shortened(show_invisible(text), limit)
-    unresolved = _REFERENCES.sub(lambda found: found[0][0] + _WORD_JOINER + found[0][1:], line)
-    return _MARKUP.sub(r"\\\1", unresolved.replace("&", "&amp;").replace("<", "&lt;"))
+def escape_markdown(text: str, limit: int = 600) -> str:
+    """Escape a sentence that may quote foreign text: no markup, HTML, link, mention or reference."""
+    line = shorten(show_invisible(text), limit)
+    unresolved = _REFERENCES.sub(lambda match: match[0][0] + _WORD_JOINER + match[0][1:], line)
+    return _MARKUP_CHARACTERS.sub(r"\\\1", unresolved.replace("&", "&amp;").replace("<", "&lt;"))

@@ -1,7 +1,7 @@
-"""Makes invisible characters visible: what an answer hides, a reader must see.
+"""Make invisible characters visible, so that an answer cannot hide text from a reader.
 
-Bidirectional controls can turn a sentence round, zero-width characters can split a word that a search looks for,
-and tag characters can carry a whole hidden message. Each becomes its code point, in brackets.
+Bidirectional controls can reverse a sentence, zero-width characters can split a word, and tag characters can carry
+a hidden message. Each is shown as its code point in brackets.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ from collections.abc import Iterator
 from typing import Final
 
 _JOINERS: Final = frozenset("\u200c\u200d")
-_KEPT_CONTROLS: Final = frozenset("\n\t")
-# Letters and symbols by category, but they show nothing (Unicode 15, Default_Ignorable_Code_Point and U+2800).
+_VISIBLE_CONTROLS: Final = frozenset("\n\t")
+# Letters and symbols by category, but invisible (Unicode 15, Default_Ignorable_Code_Point and U+2800).
 _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
-# Format characters that do show: Arabic, Syriac and Kaithi number signs.
-_DRAWN_FORMATS: Final = frozenset(
+# Format characters that are visible: Arabic, Syriac and Kaithi number signs.
+_VISIBLE_FORMATS: Final = frozenset(
     "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 )
 _VARIATION_SELECTORS: Final = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0), range(0x180B, 0x1810))
 
 
 def is_invisible(character: str, before: str) -> bool:
-    """Whether ``character`` shows nothing and has no honest use after ``before`` (``""`` at the start).
+    """Whether ``character`` is invisible and has no legitimate use after ``before`` (``""`` at the start).
 
-    Joiners are honest inside Indic and Arabic words and emoji, variation selectors after a symbol. Spaces of any
-    width are spaces, and stay.
+    Joiners are legitimate inside Indic and Arabic words and emoji, variation selectors after a symbol. Spaces of
+    any width are not invisible.
     """
-    if character in _KEPT_CONTROLS:
+    if character in _VISIBLE_CONTROLS:
         return False
     if character in _BLANK_LETTERS:
         return True
     if character in _JOINERS:
-        return not _may_join(before)
+        return not _can_join(before)
     if any(ord(character) in selectors for selectors in _VARIATION_SELECTORS):
         return not _is_symbol(before)
     category = unicodedata.category(character)
     if category == "Cf":
-        return character not in _DRAWN_FORMATS
+        return character not in _VISIBLE_FORMATS
     return category in {"Cc", "Co", "Cs", "Cn", "Zl", "Zp"}
 
 
@@ -45,7 +45,7 @@ def _is_symbol(character: str) -> bool:
     return bool(character) and (unicodedata.category(character)[0] == "S" or character in "0123456789#*")
 
 
-def _may_join(before: str) -> bool:
+def _can_join(before: str) -> bool:
     if not before:
         return False
     name = unicodedata.name(before, "")
@@ -53,18 +53,18 @@ def _may_join(before: str) -> bool:
     return is_word or _is_symbol(before) or name.startswith(("VARIATION SELECTOR", "EMOJI MODIFIER"))
 
 
-def code_point(character: str) -> str:
+def format_code_point(character: str) -> str:
     """``U+202E`` for a right-to-left override."""
     return f"U+{ord(character):04X}"
 
 
-def name_of(character: str) -> str:
-    """The character's Unicode name in lower case, for a tooltip; ``control character`` where it has none."""
+def get_character_name(character: str) -> str:
+    """Return the character's Unicode name in lower case, for a tooltip; ``control character`` if it has none."""
     return unicodedata.name(character, "control character").lower()
 
 
 def split_invisible(text: str) -> Iterator[tuple[str, bool]]:
-    """The text as runs: ``(visible text, False)``, and ``(one invisible character, True)``. Nothing is lost."""
+    """Split the text into runs: ``(visible text, False)`` or ``(one invisible character, True)``."""
     start = 0
     before = ""
     for place, character in enumerate(text):
@@ -79,5 +79,5 @@ def split_invisible(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def show_invisible(text: str) -> str:
-    """The text with every invisible character written out as ``[U+202E]``; idempotent."""
-    return "".join(f"[{code_point(run)}]" if hidden else run for run, hidden in split_invisible(text))
+    """Replace every invisible character by ``[U+202E]`` with its code point; idempotent."""
+    return "".join(f"[{format_code_point(run)}]" if hidden else run for run, hidden in split_invisible(text))

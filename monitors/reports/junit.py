@@ -1,6 +1,6 @@
-"""``junit.xml``: a run as every CI server reads one.
+"""Build ``junit.xml``: a run in the format that every CI server reads.
 
-Failed is ``failure``, no answer is ``error``, ungraded is ``skipped``: the three stay apart.
+A failed case is a ``failure``, one without an answer an ``error``, an ungraded one ``skipped``.
 """
 
 from __future__ import annotations
@@ -12,37 +12,39 @@ from typing import assert_never
 from monitors.records.exchanges import Exchange, NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome, format_policy_row
 from monitors.records.runs import CaseResult, RunReport
-from monitors.reports.case_view import answer_text, with_outcome
-from monitors.reports.format import NO_ANSWER_WORDS, score
+from monitors.reports.case_view import get_answer_text, select_by_outcome
+from monitors.reports.format import NO_ANSWER_WORDS, format_score
 from monitors.reports.invisible import show_invisible
-from monitors.reports.marked_text import Redact, redaction_of
-from monitors.reports.triage_view import asked_text, labels_of
+from monitors.reports.marked_text import Redact, build_redaction
+from monitors.reports.triage_view import get_asked_text, get_labels
 
-_MOST_TEXT = 4_000
+_MAX_TEXT_CHARACTERS = 4_000
 
 
-def junit_xml(report: RunReport, cases: Sequence[CaseResult], *, redact: Redact) -> str:
-    """One suite with one test case per case and repeat, in the order they came; texts are redacted.
+def build_junit_xml(report: RunReport, cases: Sequence[CaseResult], *, redact: Redact) -> str:
+    """Build one suite with one test case per case and repeat, in their order; texts are redacted.
 
-    Valid against the two schemas in use (Ant's, and Jenkins' xUnit plugin): ``package`` and ``id`` are there
-    because Ant's asks for them. Characters that XML 1.0 forbids, and invisible ones, are written as code points.
+    Valid against both schemas in use (Ant's, and that of Jenkins' xUnit plugin): Ant's requires ``package`` and
+    ``id``. Characters that XML 1.0 forbids, and invisible ones, are written as code points.
     """
     root = ET.Element("testsuites")
-    suite = ET.SubElement(root, "testsuite", _suite_attributes(report, cases))
+    suite = ET.SubElement(root, "testsuite", _build_suite_attributes(report, cases))
     properties = ET.SubElement(suite, "properties")
-    for name, value in _properties(report):
-        ET.SubElement(properties, "property", name=name, value=_safe(value))
+    for name, value in _list_properties(report):
+        ET.SubElement(properties, "property", name=name, value=_escape_xml(value))
     for result in cases:
         _add_case(suite, result, redact)
-    ET.SubElement(suite, "system-out").text = _safe("\n".join(redact(reason.text) for reason in report.reasons))
+    ET.SubElement(suite, "system-out").text = _escape_xml(
+        "\n".join(redact(reason.text) for reason in report.reasons)
+    )
     ET.SubElement(suite, "system-err")
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _suite_attributes(report: RunReport, cases: Sequence[CaseResult]) -> dict[str, str]:
+def _build_suite_attributes(report: RunReport, cases: Sequence[CaseResult]) -> dict[str, str]:
     def count(outcome: CaseOutcome) -> str:
-        return str(len(with_outcome(cases, outcome)))
+        return str(len(select_by_outcome(cases, outcome)))
 
     return {
         "name": report.suite_name,
@@ -58,59 +60,59 @@ def _suite_attributes(report: RunReport, cases: Sequence[CaseResult]) -> dict[st
     }
 
 
-def _properties(report: RunReport) -> list[tuple[str, str]]:
+def _list_properties(report: RunReport) -> list[tuple[str, str]]:
     return [
         ("run_id", report.run_id),
         ("verdict", report.verdict),
-        ("weighted", score(report.scores.weighted)),
-        ("flat", score(report.scores.flat)),
+        ("weighted", format_score(report.scores.weighted)),
+        ("flat", format_score(report.scores.flat)),
         ("commit", report.commit or "unknown"),
         ("suite_sha256", report.suite_sha256),
     ]
 
 
 def _add_case(suite: ET.Element, result: CaseResult, redact: Redact) -> None:
-    found, came = result.assessment, result.result
-    repeat = f" (repeat {came.repeat})" if came.repeat else ""
-    seconds = came.timings.total_ms / 1000 if isinstance(came, Exchange) else 0.0
+    assessment, response = result.assessment, result.result
+    repeat = f" (repeat {response.repeat})" if response.repeat else ""
+    seconds = response.timings.total_ms / 1000 if isinstance(response, Exchange) else 0.0
     element = ET.SubElement(
-        suite, "testcase", name=f"{result.case.id}{repeat}", classname=found.type, time=f"{seconds:.3f}"
+        suite, "testcase", name=f"{result.case.id}{repeat}", classname=assessment.type, time=f"{seconds:.3f}"
     )
-    if found.outcome is CaseOutcome.CORRECT:
+    if assessment.outcome is CaseOutcome.CORRECT:
         return
-    safe = redaction_of(result, redact)
-    reason = _safe(safe(found.reason))
-    match found.outcome:
+    safe = build_redaction(result, redact)
+    reason = _escape_xml(safe(assessment.reason))
+    match assessment.outcome:
         case CaseOutcome.FAILED:
-            kinds = ", ".join(FAILURE_WORDS[kind] for kind in found.failure_kinds)
-            message = f"severity {found.severity}, {kinds}: {reason}"
-            failure = ET.SubElement(element, "failure", type=found.failure_kinds[0], message=message)
-            failure.text = _body(result, safe)
+            kinds = ", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds)
+            message = f"severity {assessment.severity}, {kinds}: {reason}"
+            failure = ET.SubElement(element, "failure", type=assessment.failure_kinds[0], message=message)
+            failure.text = _format_body(result, safe)
         case CaseOutcome.NO_ANSWER:
-            kind = came.reason if isinstance(came, NoAnswer) else "no_answer"
-            text = NO_ANSWER_WORDS[came.reason] if isinstance(came, NoAnswer) else "no answer"
-            message = f"{text}, blame {found.blame or 'unknown'}: {reason}"
+            kind = response.reason if isinstance(response, NoAnswer) else "no_answer"
+            text = NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "no answer"
+            message = f"{text}, blame {assessment.blame or 'unknown'}: {reason}"
             error = ET.SubElement(element, "error", type=kind, message=message)
-            error.text = _body(result, safe)
+            error.text = _format_body(result, safe)
         case CaseOutcome.UNGRADED:
             ET.SubElement(element, "skipped", message=f"could not tell: {reason}")
         case _:
-            assert_never(found.outcome)
+            assert_never(assessment.outcome)
 
 
-def _body(result: CaseResult, safe: Redact) -> str:
-    labels = labels_of(result)
+def _format_body(result: CaseResult, safe: Redact) -> str:
+    labels = get_labels(result)
     parts = [
-        f"{labels.asked}: {safe(asked_text(result))}",
+        f"{labels.asked}: {safe(get_asked_text(result))}",
         f"{labels.expected}: {safe(result.case.gold)}",
-        f"{labels.answered}: {safe(answer_text(result))}",
+        f"{labels.answered}: {safe(get_answer_text(result))}",
         f"severity {result.assessment.severity}: {format_policy_row(result.assessment.policy_row)}",
     ]
-    return _safe("\n".join(part[:_MOST_TEXT] for part in parts))
+    return _escape_xml("\n".join(part[:_MAX_TEXT_CHARACTERS] for part in parts))
 
 
-def _safe(text: str) -> str:
-    """Control characters are among the invisible ones; what XML forbids beyond them is made visible as well."""
+def _escape_xml(text: str) -> str:
+    """Write invisible characters as code points, and replace other characters that XML forbids."""
     return "".join(
         character if character in "\t\n" or "\x20" <= character < "\ufffe" or character > "\uffff" else "\ufffd"
         for character in show_invisible(text)

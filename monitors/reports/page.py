@@ -1,6 +1,6 @@
-"""``report.html``: a whole run in one file that asks nobody for anything, opens from disk, and runs no script.
+"""Build ``report.html``: a whole run in one file without scripts and without requests, to open from disk.
 
-The page's records are what the template reads, in the order in which it says it, with what the verdict rests on.
+The template reads the records below, in the order of the page.
 """
 
 from __future__ import annotations
@@ -30,61 +30,68 @@ from monitors.reports.case_view import (
     CaseView,
     CaseViewer,
     PictureAlbum,
-    anchor_of,
+    build_anchor,
+    build_links,
+    find_open_incidents,
     format_since,
-    known_incidents,
-    links_to,
-    with_outcome,
+    select_by_outcome,
 )
 from monitors.reports.figures import (
     BreakdownGroup,
     MetricRow,
     TallyRow,
-    breakdown_groups,
+    build_metric_rows,
+    build_tally_rows,
+    draw_latency_histogram,
     format_causes,
     format_changes,
     format_last_pass,
     format_raised,
-    latency_histogram,
-    metric_rows,
-    tally_rows,
+    group_breakdowns,
 )
 from monitors.reports.format import (
-    headline,
-    shortened,
+    format_headline,
+    shorten,
 )
 from monitors.reports.invisible import show_invisible
-from monitors.reports.marked_text import Redact, redaction_of
+from monitors.reports.marked_text import Redact, build_redaction
 from monitors.reports.proof_rows import (
     BalanceRow,
     ChangeRow,
     DetectableDropRow,
     MutationScoreView,
     ScoreRow,
-    balance_rows,
-    change_rows,
+    build_balance_rows,
+    build_change_rows,
+    build_drop_rows,
+    build_mutation_view,
+    build_score_rows,
     format_baseline,
     format_change,
     format_no_baseline,
     format_outcome,
     format_parity,
     format_path,
-    mutation_view,
-    score_rows,
-    sight_rows,
 )
-from monitors.reports.rechecks import IS_IT_STILL_SO, format_recheck
+from monitors.reports.rechecks import RECHECK_HEADING, format_recheck
 from monitors.reports.settings import ReportsSettings
-from monitors.reports.templating import style_sheet, template_environment
-from monitors.reports.triage_summary import Dimension, dimensions
-from monitors.reports.triage_view import CaseLabels, ReportRow, asked_text, case_labels, only_issues, report_row
+from monitors.reports.templating import build_template_environment, load_style_sheet
+from monitors.reports.triage_summary import Dimension, build_dimensions
+from monitors.reports.triage_view import (
+    CaseLabels,
+    ReportRow,
+    build_report_row,
+    choose_labels,
+    get_asked_text,
+    has_only_issues,
+)
 
-_MOST_LINKS: Final = 24
+_MAX_LINKS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """Cases with links, of which ``more`` are not named. ``total`` counts all."""
+class NamedCases:
+    """Links to cases; ``more`` further cases are not named. ``total`` counts all."""
 
     links: tuple[CaseLink, ...]
     more: int
@@ -93,16 +100,16 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class ChangeView:
-    """The shared cases of one severity, with links to those that came out differently."""
+    """The shared cases of one severity, with links to those whose outcome changed."""
 
     row: ChangeRow
-    failing: Named
-    fixed: Named
+    failing: NamedCases
+    fixed: NamedCases
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonView:
-    """A run beside its baseline; ``refused`` says why it is not, and what changed; then the rest is empty."""
+    """The comparison with the baseline. If it was refused, only ``refused`` is set: the reasons and the changes."""
 
     baseline: str
     refused: tuple[str, ...]
@@ -121,7 +128,7 @@ class FlakyView:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The page's sections on the baseline, on what could have been seen, and on balance."""
+    """The page's sections on the baseline, on detectable drops, and on the suite's balance."""
 
     comparison: ComparisonView | None
     no_baseline: str
@@ -133,45 +140,51 @@ class Proof:
     beside_metrics: tuple[str, ...]
 
 
-def proof_of(report: RunReport, anchors: Mapping[str, str]) -> Proof:
-    """``anchors`` says where a case is shown."""
+def build_proof(report: RunReport, anchors: Mapping[str, str]) -> Proof:
+    """Build the sections behind the verdict; ``anchors`` maps case ids to their places on the page."""
     return Proof(
-        comparison=_comparison(report.comparison, report.recheck, anchors) if report.comparison else None,
+        comparison=_build_comparison_view(report.comparison, report.recheck, anchors)
+        if report.comparison
+        else None,
         no_baseline=format_no_baseline(report),
-        sights=sight_rows(report.sights),
-        flaky=tuple(_flaky(one, anchors) for one in report.flaky[:_MOST_LINKS]),
-        flaky_more=max(0, len(report.flaky) - _MOST_LINKS),
+        sights=build_drop_rows(report.sights),
+        flaky=tuple(_build_flaky_view(case, anchors) for case in report.flaky[:_MAX_LINKS]),
+        flaky_more=max(0, len(report.flaky) - _MAX_LINKS),
         shortfalls=report.balance.shortfalls if report.balance else (),
-        balance=balance_rows(report.balance) if report.balance else (),
-        beside_metrics=_beside_metrics(report),
+        balance=build_balance_rows(report.balance) if report.balance else (),
+        beside_metrics=_format_beside_metrics(report),
     )
 
 
-def _beside_metrics(report: RunReport) -> tuple[str, ...]:
-    said = [f"The same questions, {format_parity(gap)}." for gap in report.parity]
+def _format_beside_metrics(report: RunReport) -> tuple[str, ...]:
+    sentences = [f"The same questions, {format_parity(gap)}." for gap in report.parity]
     best = format_path(report.metrics)
-    return (*said, f"{best[0].upper()}{best[1:]}.") if best else tuple(said)
+    return (*sentences, f"{best[0].upper()}{best[1:]}.") if best else tuple(sentences)
 
 
-def _comparison(compared: Comparison, recheck: Recheck | None, anchors: Mapping[str, str]) -> ComparisonView:
-    rows = change_rows(compared)
+def _build_comparison_view(
+    compared: Comparison, recheck: Recheck | None, anchors: Mapping[str, str]
+) -> ComparisonView:
+    rows = build_change_rows(compared)
     return ComparisonView(
         baseline=format_baseline(compared),
-        refused=(*compared.refused, *format_change(compared, most_ids=_MOST_LINKS)),
+        refused=(*compared.refused, *format_change(compared, max_ids=_MAX_LINKS)),
         outcome=format_outcome(compared, recheck),
-        scores=score_rows(compared),
-        changes=tuple(ChangeView(row, _named(row.failing, anchors), _named(row.fixed, anchors)) for row in rows),
+        scores=build_score_rows(compared),
+        changes=tuple(
+            ChangeView(row, _name_cases(row.failing, anchors), _name_cases(row.fixed, anchors)) for row in rows
+        ),
     )
 
 
-def _named(case_ids: Sequence[str], anchors: Mapping[str, str]) -> Named:
-    shown = links_to(case_ids[:_MOST_LINKS], anchors)
-    return Named(shown, len(case_ids) - len(shown), len(case_ids))
+def _name_cases(case_ids: Sequence[str], anchors: Mapping[str, str]) -> NamedCases:
+    shown = build_links(case_ids[:_MAX_LINKS], anchors)
+    return NamedCases(shown, len(case_ids) - len(shown), len(case_ids))
 
 
-def _flaky(one: FlakyCase, anchors: Mapping[str, str]) -> FlakyView:
-    (link,) = links_to([one.case_id], anchors)
-    return FlakyView(link, one.text)
+def _build_flaky_view(case: FlakyCase, anchors: Mapping[str, str]) -> FlakyView:
+    (link,) = build_links([case.case_id], anchors)
+    return FlakyView(link, case.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +200,7 @@ class ReasonView:
 
 @dataclass(frozen=True, slots=True)
 class FailedRow:
-    """A failing case in one line. ``anchor`` is empty where its transcript is not on the page."""
+    """A failing case in one line. ``anchor`` is empty if its transcript is not on the page."""
 
     id: str
     anchor: str
@@ -210,7 +223,7 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class BriefRow:
-    """A case with nothing to show beyond itself, in one line: correct, or not asked."""
+    """A case without a transcript, in one line: correct, or not asked."""
 
     id: str
     anchor: str
@@ -222,9 +235,9 @@ class BriefRow:
 
 @dataclass(frozen=True, slots=True)
 class IssuesSection:
-    """What a run on issues has beside the rest: its dimensions, all reports in a list, the correct ones in full.
+    """The sections of a run on issues: its dimensions, a list of all reports, and the correct ones in full.
 
-    ``labels`` are the words for what was asked and what came back, of any run.
+    ``labels`` are the words for questions and replies; every run has them.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -235,7 +248,7 @@ class IssuesSection:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedFailures:
-    """Why it broke, as far as anything is known: lines of what the failures share, of asking again, of changes."""
+    """Possible reasons for the failures: what they have in common, the rechecks, and the changes since last PASS."""
 
     in_common: tuple[str, ...]
     asked_again: tuple[str, ...]
@@ -275,14 +288,14 @@ class ReportPage:
     breakdowns: tuple[BreakdownGroup, ...]
 
 
-_MOST_REASON_LINKS: Final = 12
-_BRIEF: Final = 120
+_MAX_REASON_LINKS: Final = 12
+_MAX_BRIEF_CHARACTERS: Final = 120
 _OUTCOMES: Final = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED, CaseOutcome.CORRECT)
-# Nobody may read a password before the host, or a token behind a question mark.
-_NOT_TO_SHOW: Final = re.compile(r"(?<=//)[^/@]*@|[?#].*")
+# User and password before the host, and a token in the query, are removed.
+_SECRETS_IN_URL: Final = re.compile(r"(?<=//)[^/@]*@|[?#].*")
 
 
-def page_of(
+def build_page(
     folder: Path,
     report: RunReport,
     cases: Sequence[CaseResult],
@@ -292,160 +305,173 @@ def page_of(
     incidents: Iterable[Incident] = (),
     previous: RunReport | None = None,
 ) -> ReportPage:
-    """The page of one run. At most ``settings.max_transcripts`` cases of each outcome are shown in full."""
-    most = settings.max_transcripts
-    album = PictureAlbum(folder, most_each=settings.max_screenshot_bytes, most_together=settings.max_embedded_bytes)
-    known = known_incidents(incidents)
-    rated = {one.case_id: one.rating for one in report.rubric.ratings} if report.rubric else {}
-    viewer = CaseViewer(album, redact, known, report.commit, settings.max_text_characters, rated)
-    failed, no_answers, ungraded, correct = (with_outcome(cases, one) for one in _OUTCOMES)
-    not_asked, silent = _apart(no_answers)
-    reports, others = _correct_reports(correct, most)
-    shown = _anchors(failed[:most], silent[:most], not_asked, ungraded[:most], reports)
+    """Build the page of one run. At most ``settings.max_transcripts`` cases of each outcome are shown in full."""
+    limit = settings.max_transcripts
+    album = PictureAlbum(
+        folder, max_each_bytes=settings.max_screenshot_bytes, max_total_bytes=settings.max_embedded_bytes
+    )
+    open_incidents = find_open_incidents(incidents)
+    rated = (
+        {item_outcome.case_id: item_outcome.rating for item_outcome in report.rubric.ratings}
+        if report.rubric
+        else {}
+    )
+    viewer = CaseViewer(album, redact, open_incidents, report.commit, settings.max_text_characters, rated)
+    failed, no_answers, ungraded, correct = (select_by_outcome(cases, item_outcome) for item_outcome in _OUTCOMES)
+    not_asked, silent = _split_not_asked(no_answers)
+    reports, rest = _split_reports(correct, limit)
+    anchors = _build_anchors(failed[:limit], silent[:limit], not_asked, ungraded[:limit], reports)
     total_ms = [result.result.timings.total_ms for result in cases if isinstance(result.result, Exchange)]
     return ReportPage(
         report=report,
         previous=previous,
-        address=_NOT_TO_SHOW.sub("", report.target.address),
-        headline=redact(headline(report)),
-        reasons=tuple(_reason(reason, shown, redact) for reason in report.reasons),
-        tallies=tally_rows(report),
+        address=_SECRETS_IN_URL.sub("", report.target.address),
+        headline=redact(format_headline(report)),
+        reasons=tuple(_build_reason_view(reason, anchors, redact) for reason in report.reasons),
+        tallies=build_tally_rows(report),
         raised=format_raised(report),
-        metrics=metric_rows([one for one in report.metrics if one.total or not only_issues(cases)]),
-        failed=tuple(_failed(one, known, report, redact, shown=place < most) for place, one in enumerate(failed)),
-        kinds=_kinds(failed),
-        explained=_explained(report, redact),
-        transcripts=tuple(viewer.view(result) for result in failed[:most]),
-        no_answers=tuple(viewer.view(result) for result in silent[:most]),
+        metrics=build_metric_rows(
+            [item_outcome for item_outcome in report.metrics if item_outcome.total or not has_only_issues(cases)]
+        ),
+        failed=tuple(
+            _build_failed_row(item_outcome, open_incidents, report, redact, shown=place < limit)
+            for place, item_outcome in enumerate(failed)
+        ),
+        kinds=_count_kinds(failed),
+        explained=_build_explained(report, redact),
+        transcripts=tuple(viewer.view(result) for result in failed[:limit]),
+        no_answers=tuple(viewer.view(result) for result in silent[:limit]),
         no_answers_total=len(no_answers),
         no_answers_of_app=sum(result.assessment.blame is Blame.APP for result in no_answers),
-        not_asked=tuple(_brief(result) for result in not_asked),
-        ungraded=tuple(viewer.view(result) for result in ungraded[:most]),
+        not_asked=tuple(_build_brief_row(result) for result in not_asked),
+        ungraded=tuple(viewer.view(result) for result in ungraded[:limit]),
         ungraded_total=len(ungraded),
-        correct=tuple(_brief(result) for result in others),
-        issues=_issues(report, [*failed, *no_answers, *ungraded, *correct], shown, viewer, reports),
-        proof=proof_of(report, shown),
-        mutation_score=mutation_view(report),
-        histogram=latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
-        over_objective=_over_objective(report, total_ms),
-        breakdowns=breakdown_groups(report.breakdowns),
+        correct=tuple(_build_brief_row(result) for result in rest),
+        issues=_build_issues_section(report, [*failed, *no_answers, *ungraded, *correct], anchors, viewer, reports),
+        proof=build_proof(report, anchors),
+        mutation_score=build_mutation_view(report),
+        histogram=draw_latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
+        over_objective=_count_over_objective(report, total_ms),
+        breakdowns=group_breakdowns(report.breakdowns),
     )
 
 
-def _explained(report: RunReport, redact: Redact) -> ExplainedFailures:
+def _build_explained(report: RunReport, redact: Redact) -> ExplainedFailures:
     return ExplainedFailures(
         in_common=tuple(redact(cause) for cause in format_causes(report.first_look)),
         asked_again=tuple(redact(line) for line in format_recheck(report.recheck)),
-        asked_again_title=IS_IT_STILL_SO,
+        asked_again_title=RECHECK_HEADING,
         changes=tuple(redact(change) for change in format_changes(report.what_changed)),
         last_pass=redact(format_last_pass(report.what_changed)) if report.what_changed else "",
     )
 
 
-def _over_objective(report: RunReport, total_ms: Iterable[float]) -> int:
+def _count_over_objective(report: RunReport, total_ms: Iterable[float]) -> int:
     return sum(value > report.latency.objective_p50_ms for value in total_ms) if report.latency else 0
 
 
-def _apart(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:
-    """The cases that were not even asked, since the app was known to be down, and the rest, which have evidence."""
+def _split_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:
+    """Split into the cases that were not asked because the app was down, and the others, which have evidence."""
     not_asked: list[CaseResult] = []
     silent: list[CaseResult] = []
     for result in no_answers:
-        came = result.result
-        skipped = isinstance(came, NoAnswer) and came.reason is NoAnswerReason.CIRCUIT_OPEN
+        response = result.result
+        skipped = isinstance(response, NoAnswer) and response.reason is NoAnswerReason.CIRCUIT_OPEN
         (not_asked if skipped else silent).append(result)
     return not_asked, silent
 
 
-def _correct_reports(correct: Sequence[CaseResult], most: int) -> tuple[list[CaseResult], list[CaseResult]]:
-    """The reports among what is correct, which have more to them than their result, and the rest."""
-    reports = [place for place, result in enumerate(correct) if result.case.triage is not None][:most]
+def _split_reports(correct: Sequence[CaseResult], limit: int) -> tuple[list[CaseResult], list[CaseResult]]:
+    """Split the correct cases into at most ``limit`` reports on issues, which are shown in full, and the others."""
+    reports = [place for place, result in enumerate(correct) if result.case.triage is not None][:limit]
     rest = sorted(set(range(len(correct))) - set(reports))
     return [correct[place] for place in reports], [correct[place] for place in rest]
 
 
-def _anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
-    """Where a case is shown; of several repeats the worst, which comes first."""
+def _build_anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
+    """Map case ids to their anchors; of several repeats the first in the lists counts, which is the worst."""
     anchors: dict[str, str] = {}
     for results in lists:
         for result in results:
-            anchors.setdefault(result.case.id, anchor_of(result))
+            anchors.setdefault(result.case.id, build_anchor(result))
     return anchors
 
 
-def _reason(reason: VerdictReason, anchors: Mapping[str, str], redact: Redact) -> ReasonView:
-    links = links_to(reason.case_ids[:_MOST_REASON_LINKS], anchors)
+def _build_reason_view(reason: VerdictReason, anchors: Mapping[str, str], redact: Redact) -> ReasonView:
+    links = build_links(reason.case_ids[:_MAX_REASON_LINKS], anchors)
     kind = reason.kind.replace("_", " ")
     return ReasonView(kind, redact(reason.text), reason.decisive, links, len(reason.case_ids) - len(links))
 
 
-def _failed(
-    result: CaseResult, known: Mapping[str, Incident], report: RunReport, redact: Redact, *, shown: bool
+def _build_failed_row(
+    result: CaseResult, open_incidents: Mapping[str, Incident], report: RunReport, redact: Redact, *, shown: bool
 ) -> FailedRow:
-    found, safe = result.assessment, redaction_of(result, redact)
+    assessment, safe = result.assessment, build_redaction(result, redact)
     return FailedRow(
         id=result.case.id,
-        anchor=anchor_of(result) if shown else "",
-        severity=found.severity,
-        kinds=", ".join(FAILURE_WORDS[kind] for kind in found.failure_kinds),
-        reason=shortened(show_invisible(safe(found.reason)), _BRIEF),
-        asked=shortened(show_invisible(safe(asked_text(result))), _BRIEF),
-        since=format_since(known.get(result.case.id), report.commit),
-        unconfirmed=found.unconfirmed,
-        flaky=next((one.text for one in report.flaky if one.case_id == result.case.id), ""),
+        anchor=build_anchor(result) if shown else "",
+        severity=assessment.severity,
+        kinds=", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds),
+        reason=shorten(show_invisible(safe(assessment.reason)), _MAX_BRIEF_CHARACTERS),
+        asked=shorten(show_invisible(safe(get_asked_text(result))), _MAX_BRIEF_CHARACTERS),
+        since=format_since(open_incidents.get(result.case.id), report.commit),
+        unconfirmed=assessment.unconfirmed,
+        flaky=next((case.text for case in report.flaky if case.case_id == result.case.id), ""),
     )
 
 
-def _issues(
+def _build_issues_section(
     report: RunReport,
     worst_first: Sequence[CaseResult],
-    shown: Mapping[str, str],
+    anchors: Mapping[str, str],
     viewer: CaseViewer,
     correct: Sequence[CaseResult],
 ) -> IssuesSection:
     return IssuesSection(
-        dimensions(report),
-        case_labels(worst_first),
-        tuple(_report_rows(worst_first, shown, viewer)),
+        build_dimensions(report),
+        choose_labels(worst_first),
+        tuple(_build_report_rows(worst_first, anchors, viewer)),
         tuple(viewer.view(result) for result in correct),
     )
 
 
-def _report_rows(
+def _build_report_rows(
     cases: Iterable[CaseResult], anchors: Mapping[str, str], viewer: CaseViewer
 ) -> Iterator[ReportRow]:
     for result in cases:
         if result.case.triage is not None:
             anchor, counted = anchors.get(result.case.id, ""), viewer.ratings.get(result.case.id)
-            yield report_row(result, result.case.triage, viewer.redact, anchor=anchor, counted=counted)
+            yield build_report_row(result, result.case.triage, viewer.redact, anchor=anchor, counted=counted)
 
 
-def _kinds(failed: Sequence[CaseResult]) -> tuple[KindCount, ...]:
-    """In the order of the failures themselves: the worst kind first, not the most frequent."""
+def _count_kinds(failed: Sequence[CaseResult]) -> tuple[KindCount, ...]:
+    """Count the failing cases by kind, in the order of the failures: the worst kind first."""
     counts = Counter(kind for result in failed for kind in result.assessment.failure_kinds)
     return tuple(KindCount(FAILURE_WORDS[kind], count) for kind, count in counts.items())
 
 
-def _brief(result: CaseResult) -> BriefRow:
+def _build_brief_row(result: CaseResult) -> BriefRow:
     total_ms = result.result.timings.total_ms if isinstance(result.result, Exchange) else None
-    found = result.assessment
-    return BriefRow(result.case.id, anchor_of(result), found.severity, found.type, found.language, total_ms)
+    assessment = result.assessment
+    return BriefRow(
+        result.case.id, build_anchor(result), assessment.severity, assessment.type, assessment.language, total_ms
+    )
 
 
-def html_report(page: ReportPage) -> Iterator[str]:
-    """The page in pieces.
+def render_html(page: ReportPage) -> Iterator[str]:
+    """Render the page in pieces.
 
-    Everything is escaped by the template engine. Beside that a policy in the page itself allows its one style sheet
-    (by its hash) and embedded pictures, and nothing else: no script, no request, no form, no frame.
+    The template engine escapes everything. In addition, the page's content security policy allows only its style
+    sheet (by hash) and embedded pictures: no script, no request, no form, no frame.
     """
-    style = style_sheet()
+    style = load_style_sheet()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
     policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    template = _templates().get_template("report.html.j2")
+    template = _load_templates().get_template("report.html.j2")
     # The style sheet is our own file, not a value.
     return template.generate(page=page, report=page.report, style=Markup(style), policy=policy)  # noqa: S704 - see above
 
 
 @cache
-def _templates() -> Environment:
-    return template_environment()
+def _load_templates() -> Environment:
+    return build_template_environment()

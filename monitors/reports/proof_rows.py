@@ -1,7 +1,4 @@
-"""Rows of proof in words, for every report: what a verdict rests on, and the graders' mutation score.
-
-A verdict rests on the baseline, on what could have been seen, and on the suite's balance.
-"""
+"""Rows in words, for every report: the comparison, detectable drops, the balance, and the mutation score."""
 
 from __future__ import annotations
 
@@ -14,19 +11,19 @@ from monitors.records.base import Finding, Language, Severity
 from monitors.records.comparisons import Balance, Comparison, DetectableDrop, Direction, ParityGap
 from monitors.records.explanations import Recheck
 from monitors.records.runs import Metric, MutantCount, MutationScores, RunReport
-from monitors.reports.format import SEVERITY_WORDS, moment, percent
+from monitors.reports.format import SEVERITY_WORDS, format_moment, format_percent
 
 _PATH_METRIC: Final = "path_accuracy:"
-_SURE: Final = 0.05
-_LEAST_P: Final = 0.0001
+_SIGNIFICANCE_LEVEL: Final = 0.05
+_MIN_P_SHOWN: Final = 0.0001
 _GROUP_WORDS: Final = {
     "severity": "severity",
     "theme": "severity 3 about",
     "type": "type",
     "language": "language",
 }
-FEWEST_SHARED: Final = 6
-"""Five cases that all break have an exact two-sided McNemar of 2/2⁵ = 0.0625, six one of 0.031."""
+MIN_SHARED_CASES: Final = 6
+"""Five cases that all break have an exact two-sided McNemar p-value of 2/2⁵ = 0.0625; six have 0.031."""
 _MET_WORDS: Final = {Finding.YES: "met", Finding.NO: "missed", Finding.UNGRADED: "too few pairs to tell"}
 _LANGUAGE_NAMES: Final = {
     Language.ENGLISH: "English",
@@ -43,7 +40,7 @@ DIRECTION_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """One score of both runs."""
+    """One score in both runs."""
 
     name: str
     before: str
@@ -67,7 +64,7 @@ class ChangeRow:
 
 @dataclass(frozen=True, slots=True)
 class DetectableDropRow:
-    """What the cases of one severity could have shown."""
+    """The smallest drop that the cases of one severity can detect."""
 
     severity: Severity
     text: str
@@ -80,152 +77,168 @@ class DetectableDropRow:
 
 @dataclass(frozen=True, slots=True)
 class BalanceRow:
-    """How many cases each value of a group has: ``("3", "11")``."""
+    """A group and how many cases each of its values has: ``("3", "11")``."""
 
     group: str
     counts: tuple[tuple[str, str], ...]
 
 
 def format_baseline(comparison: Comparison) -> str:
-    """Which run it was: ``run X of demo (staging), deploy abc123, accepted 2026-11-21 03:12:09 UTC``."""
+    """Name the baseline: ``run X of demo (staging), deploy abc123, 2026-11-21 03:12:09 UTC``."""
     return (
         f"run {comparison.baseline_run_id} of {comparison.baseline_target} ({comparison.baseline_environment}), "
-        f"deploy {comparison.baseline_commit or 'unknown'}, {moment(comparison.baseline_finished_at)}"
+        f"deploy {comparison.baseline_commit or 'unknown'}, {format_moment(comparison.baseline_finished_at)}"
     )
 
 
 def format_outcome(comparison: Comparison, recheck: Recheck | None = None) -> str:
-    """The comparison in a sentence; what ``recheck`` saw fail each time is not put down to chance."""
+    """Format the comparison in a sentence. Failures that ``recheck`` saw every time are not called chance."""
     failing, fixed = len(comparison.newly_failing), len(comparison.newly_fixed)
     if not comparison.shared:
         return "No case was asked in both runs."
     shared = f"Of {plural(comparison.shared, 'shared case')}"
     if not failing and not fixed:
         return f"{shared} none came out differently."
-    found = "more than chance explains" if comparison.p_value < _SURE else "chance alone may explain it"
+    significance = (
+        "more than chance explains" if comparison.p_value < _SIGNIFICANCE_LEVEL else "chance alone may explain it"
+    )
     changes = (
         f"{shared} {failing:,} newly {'fails' if failing == 1 else 'fail'} and {fixed:,} "
         f"{'is' if fixed == 1 else 'are'} fixed"
     )
-    if comparison.p_value >= _SURE and (firm := _always_failing(comparison, recheck)):
-        which = "that case fails" if firm == 1 else "those asked again fail"
-        return f"{changes}: too few cases to prove a drop of the whole suite; {which} every time."
+    if comparison.p_value >= _SIGNIFICANCE_LEVEL and (always_failing := _count_always_failing(comparison, recheck)):
+        subject = "that case fails" if always_failing == 1 else "those asked again fail"
+        return f"{changes}: too few cases to prove a drop of the whole suite; {subject} every time."
     by_policy = "" if comparison.cluster_p_value is None else f"; by policy {format_p(comparison.cluster_p_value)}"
     return (
-        f"{changes}: {DIRECTION_WORDS[comparison.direction]}, {found} "
+        f"{changes}: {DIRECTION_WORDS[comparison.direction]}, {significance} "
         f"({format_p(comparison.p_value)}, exact McNemar{by_policy})."
     )
 
 
-def _always_failing(comparison: Comparison, recheck: Recheck | None) -> int:
-    """How many newly failing cases were asked again and failed each time; 0 where any of them did not."""
-    again = [one.here for one in recheck.cases if one.case_id in comparison.newly_failing] if recheck else []
-    firm = [count for count in again if count.asked and count.failed == count.asked]
-    return len(firm) if len(firm) == len(again) else 0
+def _count_always_failing(comparison: Comparison, recheck: Recheck | None) -> int:
+    """Count the newly failing cases that were asked again and always failed; 0 if any of them did not."""
+    counts = [case.here for case in recheck.cases if case.case_id in comparison.newly_failing] if recheck else []
+    always_failing = [count for count in counts if count.asked and count.failed == count.asked]
+    return len(always_failing) if len(always_failing) == len(counts) else 0
 
 
-def format_change(comparison: Comparison, *, most_ids: int) -> tuple[str, ...]:
-    """What changed since a run that is no baseline, because it was not accepted; empty where nothing is shared."""
+def format_change(comparison: Comparison, *, max_ids: int) -> tuple[str, ...]:
+    """Say what changed since a run that was not accepted as a baseline; empty if no cases are shared."""
     if not comparison.refused or not comparison.shared:
         return ()
     shared = plural(comparison.shared, "case")
-    better = _changed("right now, not right then", comparison.newly_fixed, most_ids)
-    worse = _changed("not right now, right then", comparison.newly_failing, most_ids)
+    better = _format_changed_cases("right now, not right then", comparison.newly_fixed, max_ids)
+    worse = _format_changed_cases("not right now, right then", comparison.newly_failing, max_ids)
     return (f"of {shared} that both runs graded, {better}", f"of {shared} that both runs graded, {worse}")
 
 
-def _changed(text: str, case_ids: Sequence[str], most_ids: int) -> str:
-    more = f" and {len(case_ids) - most_ids:,} more" if len(case_ids) > most_ids else ""
-    named = f": {', '.join(case_ids[:most_ids])}{more}" if case_ids else ""
+def _format_changed_cases(text: str, case_ids: Sequence[str], max_ids: int) -> str:
+    more = f" and {len(case_ids) - max_ids:,} more" if len(case_ids) > max_ids else ""
+    named = f": {', '.join(case_ids[:max_ids])}{more}" if case_ids else ""
     return f"{len(case_ids):,} {text}{named}"
 
 
 def format_no_regression(report: RunReport) -> str:
-    """Why a regression cannot fail this run, though it was asked to; empty where it can."""
+    """Say why a regression cannot fail this run although the option is set; empty if it can."""
     compared = report.comparison
     if compared is None:
         return f"no accepted run of {report.target.name} was found or asked for (--baseline)"
     if compared.refused:
         return f"run {compared.baseline_run_id} is no baseline: {'; '.join(compared.refused)}"
-    if compared.shared < FEWEST_SHARED:
+    if compared.shared < MIN_SHARED_CASES:
         return (
             f"only {plural(compared.shared, 'case')} of this run and run {compared.baseline_run_id} were graded in "
-            f"both; with fewer than {FEWEST_SHARED} no change is more than chance explains"
+            f"both; with fewer than {MIN_SHARED_CASES} no change is more than chance explains"
         )
     return ""
 
 
 def format_p(p_value: float) -> str:
     """``p = 0.031``, and ``p < 0.0001`` below that."""
-    return f"p < {_LEAST_P:.4f}" if p_value < _LEAST_P else f"p = {p_value:.2g}"
+    return f"p < {_MIN_P_SHOWN:.4f}" if p_value < _MIN_P_SHOWN else f"p = {p_value:.2g}"
 
 
-def score_rows(comparison: Comparison) -> tuple[ScoreRow, ...]:
-    """Weighted, flat and, where reports were rated in both runs, the average rating."""
+def build_score_rows(comparison: Comparison) -> tuple[ScoreRow, ...]:
+    """Build rows for the weighted and flat scores, and for the average rating if both runs have one."""
     rows = [
-        _score_row("weighted", comparison.weighted_before, comparison.weighted_now),
-        _score_row("flat", comparison.flat_before, comparison.flat_now),
+        _build_score_row("weighted", comparison.weighted_before, comparison.weighted_now),
+        _build_score_row("flat", comparison.flat_before, comparison.flat_now),
     ]
-    moved = comparison.rubric
-    if moved is not None:
-        change = f"{moved.change:+.2f} [{moved.low:+.2f}, {moved.high:+.2f}]"
-        name = f"rating of {plural(moved.shared, 'report')}"
-        rows.append(ScoreRow(name, f"{moved.before:.2f}", f"{moved.now:.2f}", change, hurts=moved.change < 0))
+    rating_change = comparison.rubric
+    if rating_change is not None:
+        change = f"{rating_change.change:+.2f} [{rating_change.low:+.2f}, {rating_change.high:+.2f}]"
+        name = f"rating of {plural(rating_change.shared, 'report')}"
+        rows.append(
+            ScoreRow(
+                name,
+                f"{rating_change.before:.2f}",
+                f"{rating_change.now:.2f}",
+                change,
+                hurts=rating_change.change < 0,
+            )
+        )
     return tuple(rows)
 
 
-def _score_row(name: str, before: float | None, now: float | None) -> ScoreRow:
+def _build_score_row(name: str, before: float | None, now: float | None) -> ScoreRow:
     if before is None or now is None:
-        return ScoreRow(name, _three(before), _three(now), "", hurts=False)
-    return ScoreRow(name, _three(before), _three(now), f"{now - before:+.3f}", hurts=now < before)
+        return ScoreRow(name, _format_three_decimals(before), _format_three_decimals(now), "", hurts=False)
+    return ScoreRow(
+        name,
+        _format_three_decimals(before),
+        _format_three_decimals(now),
+        f"{now - before:+.3f}",
+        hurts=now < before,
+    )
 
 
-def _three(value: float | None) -> str:
+def _format_three_decimals(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
 
 
-def change_rows(comparison: Comparison) -> tuple[ChangeRow, ...]:
-    """The changes by severity, severest first."""
+def build_change_rows(comparison: Comparison) -> tuple[ChangeRow, ...]:
+    """Build the rows of changes by severity, severest first."""
     return tuple(
         ChangeRow(
-            severity=one.severity,
-            text=SEVERITY_WORDS[one.severity],
-            shared=f"{one.shared:,}",
-            failing=one.newly_failing,
-            fixed=one.newly_fixed,
-            p_value=format_p(one.p_value),
-            hurts=bool(one.newly_failing),
+            severity=change.severity,
+            text=SEVERITY_WORDS[change.severity],
+            shared=f"{change.shared:,}",
+            failing=change.newly_failing,
+            fixed=change.newly_fixed,
+            p_value=format_p(change.p_value),
+            hurts=bool(change.newly_failing),
         )
-        for one in sorted(comparison.severities, key=lambda one: -one.severity)
+        for change in sorted(comparison.severities, key=lambda change: -change.severity)
     )
 
 
-def sight_rows(sights: Sequence[DetectableDrop]) -> tuple[DetectableDropRow, ...]:
-    """Severest first."""
+def build_drop_rows(drops: Sequence[DetectableDrop]) -> tuple[DetectableDropRow, ...]:
+    """Build the rows of detectable drops, severest first."""
     return tuple(
         DetectableDropRow(
-            severity=one.severity,
-            text=SEVERITY_WORDS[one.severity],
-            graded=f"{one.cases:,}",
-            not_correct=f"{one.not_correct:,}",
-            may_fail=_may_fail(one),
-            pairs=f"{one.pairs:,}",
-            drop="none" if one.smallest_drop is None else f"{percent(one.smallest_drop)} or more",
+            severity=drop.severity,
+            text=SEVERITY_WORDS[drop.severity],
+            graded=f"{drop.cases:,}",
+            not_correct=f"{drop.not_correct:,}",
+            may_fail=_format_may_fail(drop),
+            pairs=f"{drop.pairs:,}",
+            drop="none" if drop.smallest_drop is None else f"{format_percent(drop.smallest_drop)} or more",
         )
-        for one in sorted(sights, key=lambda one: -one.severity)
+        for drop in sorted(drops, key=lambda drop: -drop.severity)
     )
 
 
-def _may_fail(one: DetectableDrop) -> str:
-    """With no failure seen, the rule of three beside the exact limit."""
-    if not one.cases:
+def _format_may_fail(drop: DetectableDrop) -> str:
+    """Say how many cases may fail at most; without a failure the rule of three is added."""
+    if not drop.cases:
         return "anything"
-    exact = f"up to {percent(one.failing_at_most)}"
-    return exact if one.not_correct else f"{exact} (3/{one.cases:,})"
+    exact = f"up to {format_percent(drop.failing_at_most)}"
+    return exact if drop.not_correct else f"{exact} (3/{drop.cases:,})"
 
 
-def balance_rows(balance: Balance) -> tuple[BalanceRow, ...]:
-    """Rows of severity, theme, type and language; what there is none of is shown for severities and themes only."""
+def build_balance_rows(balance: Balance) -> tuple[BalanceRow, ...]:
+    """Build rows for severity, theme, type and language; zero counts are shown only for severities and themes."""
     rows: list[BalanceRow] = []
     for group, text in _GROUP_WORDS.items():
         counts = tuple(
@@ -242,37 +255,37 @@ def format_parity(gap: ParityGap) -> str:
     limit, met = (f"; limit {100 * gap.target:.1f}", f": {_MET_WORDS[gap.met]}") if gap.target else ("", "")
     return (
         f"{_LANGUAGE_NAMES[gap.language]} is {100 * value:.1f} points {'ahead of' if ahead else 'behind'} English "
-        f"(95 % CI {_points(low)} to {_points(high)}, {plural(gap.pairs, 'pair')}{limit}){met}"
+        f"(95 % CI {_format_points(low)} to {_format_points(high)}, {plural(gap.pairs, 'pair')}{limit}){met}"
     )
 
 
-def _points(share: float) -> str:
+def _format_points(share: float) -> str:
     return f"{100 * share + 0.0:.1f}".replace("-", "\N{MINUS SIGN}")
 
 
 def format_path(metrics: Sequence[Metric]) -> str:
-    """Which path answers best, and whether chance may explain it; empty with fewer than two paths."""
-    paths = [one for one in metrics if one.name.startswith(_PATH_METRIC) and one.total]
+    """Say which path answers best, and whether chance may explain it; empty with fewer than two paths."""
+    paths = [metric for metric in metrics if metric.name.startswith(_PATH_METRIC) and metric.total]
     if len(paths) < 2:  # noqa: PLR2004 - a winner needs a loser
         return ""
-    best, next_best = sorted(paths, key=lambda one: (-one.passed / one.total, -one.total))[:2]
+    best, next_best = sorted(paths, key=lambda metric: (-metric.passed / metric.total, -metric.total))[:2]
     sure = "their intervals do not meet" if best.low > next_best.high else "chance may explain it"
-    return f"best path: {_path(best)}, before {_path(next_best)}; {sure}"
+    return f"best path: {_format_path_share(best)}, before {_format_path_share(next_best)}; {sure}"
 
 
-def _path(metric: Metric) -> str:
-    share = percent(metric.passed / metric.total)
+def _format_path_share(metric: Metric) -> str:
+    share = format_percent(metric.passed / metric.total)
     return f"{metric.name.removeprefix(_PATH_METRIC)} {share} of {plural(metric.total, 'answer')}"
 
 
 def format_no_baseline(report: RunReport) -> str:
-    """Why there is no comparison at all."""
+    """Say that there is no run to compare with."""
     return f"There is no accepted run of {report.target.name} to compare with: nothing is said about regressions."
 
 
 @dataclass(frozen=True, slots=True)
 class MutationScoreRow:
-    """One sort of wrong reply."""
+    """The counts of one kind of known-bad reply."""
 
     name: str
     mutants: str
@@ -284,42 +297,42 @@ class MutationScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class MutationScoreView:
-    """The section: a sentence, the rows, and whether a wrong reply would have been called right."""
+    """The section on the mutation score; ``hurts`` says that a wrong reply passed as right."""
 
     sentence: str
     rows: tuple[MutationScoreRow, ...]
     hurts: bool
 
 
-def mutation_view(report: RunReport) -> MutationScoreView | None:
-    """The section of a run; ``None`` where no mutants were tried."""
+def build_mutation_view(report: RunReport) -> MutationScoreView | None:
+    """Build the section of a run; ``None`` if no mutants were tried."""
     mutation_score = report.mutation_score
     if mutation_score is None:
         return None
     return MutationScoreView(
-        _sentence(mutation_score),
-        tuple(map(_row, mutation_score.by_operator)),
+        _format_mutation_score(mutation_score),
+        tuple(map(_build_mutation_row, mutation_score.by_operator)),
         hurts=bool(mutation_score.whole.passed),
     )
 
 
-def _sentence(mutation_score: MutationScores) -> str:
+def _format_mutation_score(mutation_score: MutationScores) -> str:
     whole = mutation_score.whole
     return (
         f"The same graders were given {whole.mutants:,} known-bad replies to {mutation_score.cases:,} severity-3 "
-        f"questions of this suite. They failed {whole.caught:,} without a judge: {percent(whole.rate)} "
-        f"[{percent(whole.low)}, {percent(whole.high)}]. Left to a judge: {whole.left:,}. "
+        f"questions of this suite. They failed {whole.caught:,} without a judge: {format_percent(whole.rate)} "
+        f"[{format_percent(whole.low)}, {format_percent(whole.high)}]. Left to a judge: {whole.left:,}. "
         f"Passed as right: {whole.passed:,}."
     )
 
 
-def _row(one: MutantCount) -> MutationScoreRow:
-    graders = sorted(one.by_grader.items(), key=lambda item: (-item[1], item[0]))
+def _build_mutation_row(count: MutantCount) -> MutationScoreRow:
+    graders = sorted(count.by_grader.items(), key=lambda item: (-item[1], item[0]))
     return MutationScoreRow(
-        name=one.name.replace("_", " "),
-        mutants=f"{one.mutants:,}",
-        caught=f"{one.caught:,}",
-        left=f"{one.left:,}" if one.left else "·",
-        passed=f"{one.passed:,}" if one.passed else "·",
+        name=count.name.replace("_", " "),
+        mutants=f"{count.mutants:,}",
+        caught=f"{count.caught:,}",
+        left=f"{count.left:,}" if count.left else "·",
+        passed=f"{count.passed:,}" if count.passed else "·",
         graders=", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in graders) or "·",
     )

@@ -1,8 +1,8 @@
-"""``results.json``: a whole run for machines, written here and read back by the gate.
+"""Write and read ``results.json``: a whole run for machines, which the gate reads back.
 
 One case per line, so that ``diff`` can compare two runs. The texts are raw: the file belongs to the run's folder,
-which never leaves the machine. ``hallucinations.jsonl`` has one line per failed answer, in the fields that
-applications log their own in.
+which never leaves the machine. ``hallucinations.jsonl`` has one line per failed answer, with the fields of the
+applications' own hallucination logs.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.exchanges import Channel, Exchange
 from monitors.records.grades import CaseOutcome, FailureKind, Judged
 from monitors.records.runs import CaseResult, RunReport
-from monitors.reports.case_view import answer_text, with_outcome
-from monitors.reports.marked_text import Redact, masked_part, masks_of, redaction_of, secrets_of
+from monitors.reports.case_view import get_answer_text, select_by_outcome
+from monitors.reports.marked_text import Redact, apply_masks_to_part, build_redaction, collect_secrets, find_masks
 
-_CLAIMS = frozenset({FailureKind.WRONG_FACT, FailureKind.UNSUPPORTED_CLAIM, FailureKind.SHOULD_HAVE_REFUSED})
+_CLAIM_KINDS = frozenset({FailureKind.WRONG_FACT, FailureKind.UNSUPPORTED_CLAIM, FailureKind.SHOULD_HAVE_REFUSED})
 
 
 class HallucinationLine(Record):
-    """One line. The first six fields are the shared ones, the others say where it comes from.
+    """One line. The first six fields are those of applications' logs, the others say where it comes from.
 
-    All texts are redacted. ``unsupported_claims`` are the stretches of the answer that a grade on its facts points
-    at; ``policy_ids`` is the case's cluster. What a probe from outside cannot know (``chunk_count``,
-    ``top_score``) is left out.
+    All texts are redacted. ``unsupported_claims`` are the parts of the answer that grades on its facts mark;
+    ``policy_ids`` is the case's cluster. A probe does not know ``chunk_count`` and ``top_score``: they are absent.
     """
 
     ts: UtcTime
@@ -47,44 +46,44 @@ class HallucinationLine(Record):
     failure_kinds: tuple[FailureKind, ...]
 
 
-def hallucination_lines(report: RunReport, cases: Sequence[CaseResult], *, redact: Redact) -> Iterator[str]:
-    """The lines, worst first, each ending in a newline."""
-    for result in with_outcome(cases, CaseOutcome.FAILED):
-        yield _line(report, result, redact).model_dump_json() + "\n"
+def format_hallucination_lines(report: RunReport, cases: Sequence[CaseResult], *, redact: Redact) -> Iterator[str]:
+    """Yield the lines of ``hallucinations.jsonl``, worst failure first, each ending in a newline."""
+    for result in select_by_outcome(cases, CaseOutcome.FAILED):
+        yield _build_line(report, result, redact).model_dump_json() + "\n"
 
 
-def _line(report: RunReport, result: CaseResult, redact: Redact) -> HallucinationLine:
-    found, safe = result.assessment, redaction_of(result, redact)
-    failing = [grade for grade in found.grades if isinstance(grade, Judged) and not grade.passed]
+def _build_line(report: RunReport, result: CaseResult, redact: Redact) -> HallucinationLine:
+    assessment, safe = result.assessment, build_redaction(result, redact)
+    failing = [grade for grade in assessment.grades if isinstance(grade, Judged) and not grade.passed]
     reasons = tuple(f"{grade.failure_kind}: {safe(grade.reason)}" for grade in failing)
     return HallucinationLine(
         ts=result.result.asked_at,
         user_text=safe(result.case.question),
-        blocked_reply=safe(answer_text(result)),
-        reasons=reasons or (safe(found.reason),),
-        unsupported_claims=_claims(result, failing, redact),
-        policy_ids=(found.cluster,) if found.cluster else (),
+        blocked_reply=safe(get_answer_text(result)),
+        reasons=reasons or (safe(assessment.reason),),
+        unsupported_claims=_collect_claims(result, failing, redact),
+        policy_ids=(assessment.cluster,) if assessment.cluster else (),
         run_id=report.run_id,
         case_id=result.case.id,
         repeat=result.result.repeat,
         target=report.target.name,
         commit=report.commit,
-        severity=found.severity,
-        failure_kinds=found.failure_kinds,
+        severity=assessment.severity,
+        failure_kinds=assessment.failure_kinds,
     )
 
 
-def _claims(result: CaseResult, failing: Sequence[Judged], redact: Redact) -> tuple[str, ...]:
-    came = result.result
-    if not isinstance(came, Exchange):
+def _collect_claims(result: CaseResult, failing: Sequence[Judged], redact: Redact) -> tuple[str, ...]:
+    response = result.result
+    if not isinstance(response, Exchange):
         return ()
-    texts = {Channel.VISIBLE: came.visible_text, Channel.WIRE: came.wire.text if came.wire else ""}
-    secrets = secrets_of(result)
-    masks = {where: masks_of(text, secrets, redact) for where, text in texts.items()}
+    texts = {Channel.VISIBLE: response.visible_text, Channel.WIRE: response.wire.text if response.wire else ""}
+    secrets = collect_secrets(result)
+    masks = {where: find_masks(text, secrets, redact) for where, text in texts.items()}
     claims = [
-        masked_part(texts[span.where], masks[span.where], span.start, span.end)
+        apply_masks_to_part(texts[span.where], masks[span.where], span.start, span.end)
         for grade in failing
-        if grade.failure_kind in _CLAIMS
+        if grade.failure_kind in _CLAIM_KINDS
         for span in grade.evidence
         if span.where != "gold" and span.start < len(texts[span.where])
     ]
@@ -92,11 +91,11 @@ def _claims(result: CaseResult, failing: Sequence[Judged], redact: Redact) -> tu
 
 
 FORMAT: Final = 1
-"""Raised when a reader of the old format could no longer understand the file."""
+"""The version of the format; increase it when an older reader can no longer read the file."""
 
 
 class Results(Record):
-    """The file's shape."""
+    """The content of the file."""
 
     format: Literal[1]
     report: RunReport
@@ -104,15 +103,15 @@ class Results(Record):
 
 
 class _Header(Record):
-    """What distinguishes a results file of any format from another JSON file."""
+    """The field that distinguishes a results file of any format from another JSON file."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     format: int
 
 
-def results_json(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
-    """The file in pieces, one case at a time: a long run is never held twice."""
+def format_results_json(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
+    """Yield the file in pieces, one case at a time, so that a long run is not in memory twice."""
     yield f'{{"format": {FORMAT},\n"report": {report.model_dump_json()},\n"cases": ['
     for place, case in enumerate(cases):
         yield f"{',' if place else ''}\n{case.model_dump_json()}"
@@ -120,34 +119,34 @@ def results_json(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str
 
 
 def read_results(path: Path) -> tuple[RunReport, tuple[CaseResult, ...]]:
-    """The run that ``results.json`` at ``path`` holds.
+    """Read the run in the ``results.json`` at ``path``.
 
-    Raises ``ConfigError`` naming file, key and what is accepted: when the file cannot be read, is no JSON, is of
-    another format, lacks or misspells a field, or when its parts do not belong to one run.
+    Raises ``ConfigError`` with file, key and what is accepted if the file cannot be read, is not JSON, has another
+    format, lacks or misspells a field, or if its parts do not belong to the same run.
     """
-    content = _content(path)
+    content = _read_content(path)
     _check_format(path, content)
     try:
         results = Results.model_validate_json(content)
     except ValidationError as error:
-        raise ConfigError(_first_fault(path, error)) from error
-    _check_belongs_together(path, results)
+        raise ConfigError(_format_first_error(path, error)) from error
+    _check_consistency(path, results)
     return results.report, results.cases
 
 
-def read_not_correct(path: Path) -> Sequence[CaseResult]:
-    """The cases of the file that did not come out correct, a line at a time: a long run is not held whole.
+def read_incorrect_cases(path: Path) -> Sequence[CaseResult]:
+    """Read the cases of the file that are not correct, line by line, so that a long run is not in memory at once.
 
-    For a file of this very version. Raises `OSError` and `ValidationError` for what is none.
+    Only for files of this version. Raises `OSError` and `ValidationError` for other files.
     """
     with path.open("rb") as lines:
         cases = (
             CaseResult.model_validate_json(line.rstrip(b",\n")) for line in lines if line.startswith(b'{"case"')
         )
-        return [one for one in cases if one.assessment.outcome is not CaseOutcome.CORRECT]
+        return [case for case in cases if case.assessment.outcome is not CaseOutcome.CORRECT]
 
 
-def _content(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
@@ -160,30 +159,30 @@ def _check_format(path: Path, content: bytes) -> None:
         header = _Header.model_validate_json(content)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_context=False)[0]
-        what = f"no JSON ({fault['msg']})" if fault["type"] == "json_invalid" else f"`format`: {fault['msg']}"
-        message = f"{path}: {what}; accepted is the results.json of a run, with `format`, `report` and `cases`"
+        problem = f"no JSON ({fault['msg']})" if fault["type"] == "json_invalid" else f"`format`: {fault['msg']}"
+        message = f"{path}: {problem}; accepted is the results.json of a run, with `format`, `report` and `cases`"
         raise ConfigError(message) from error
     if header.format != FORMAT:
         hint = "written by a newer Lookout: update this one" if header.format > FORMAT else "no such format exists"
         raise ConfigError(f"{path}: `format` is {header.format} ({hint}); accepted: {FORMAT}")
 
 
-def _first_fault(path: Path, error: ValidationError) -> str:
+def _format_first_error(path: Path, error: ValidationError) -> str:
     faults = error.errors(include_url=False, include_context=False)
     fault = faults[0]
     key = ".".join(str(part) for part in fault["loc"]) or "the file"
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-    given = "" if fault["type"] in {"missing", "extra_forbidden"} else f", got {_brief(fault['input'])}"
-    return f"{path}: `{key}`: {fault['msg']}{given}{more}; accepted is a file as `lookout verify` writes it"
+    actual = "" if fault["type"] in {"missing", "extra_forbidden"} else f", got {_describe_type(fault['input'])}"
+    return f"{path}: `{key}`: {fault['msg']}{actual}{more}; accepted is a file as `lookout verify` writes it"
 
 
-def _brief(value: object) -> str:
-    """Only the kind of a text is named: it may hold what the app answered a user."""
+def _describe_type(value: object) -> str:
+    """Describe a value by its type only: a text may be what the app answered a user."""
     return f"a text of {len(value)} characters" if isinstance(value, str) else type(value).__name__
 
 
-def _check_belongs_together(path: Path, results: Results) -> None:
-    seen: set[tuple[str, int]] = set()
+def _check_consistency(path: Path, results: Results) -> None:
+    identities: set[tuple[str, int]] = set()
     for place, case in enumerate(results.cases):
         key = f"cases.{place}"
         ids = {case.case.id, case.result.case_id, case.assessment.case_id}
@@ -193,7 +192,7 @@ def _check_belongs_together(path: Path, results: Results) -> None:
             raise ConfigError(f"{path}: `{key}`: case, result and assessment name different cases: {sorted(ids)}")
         if len(runs) > 1:
             raise ConfigError(f"{path}: `{key}`: belongs to another run than the report: {sorted(runs)}")
-        if identity in seen:
+        if identity in identities:
             message = f"{path}: `{key}`: case {case.case.id} is there twice; accepted is once per repeat"
             raise ConfigError(message)
-        seen.add(identity)
+        identities.add(identity)

@@ -1,4 +1,4 @@
-"""What the reports show, and how much of it."""
+"""The reports' settings: how much they show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The templates and the style sheet of every page: the report's file, and the site that shows the same things."""
+"""The templates and the style sheet that the report and the site share."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from monitors.plural import plural
 from monitors.reports.format import (
     VERDICT_MARKS,
-    elapsed,
+    format_elapsed,
     format_experiment,
-    moment,
-    percent,
-    quantity,
-    score,
-    seconds,
-    zoned_moment,
+    format_moment,
+    format_percent,
+    format_quantity,
+    format_score,
+    format_seconds,
+    format_zoned_moment,
 )
 from monitors.reports.invisible import show_invisible
 
 _PACKAGE: Final = "monitors.reports"
 _FILTERS: Final[dict[str, Callable[..., str | tuple[str, ...]]]] = {
-    "elapsed": elapsed,
+    "elapsed": format_elapsed,
     "format_experiment": format_experiment,
-    "moment": moment,
-    "percent": percent,
+    "moment": format_moment,
+    "percent": format_percent,
     "plural": plural,
-    "quantity": quantity,
-    "score": score,
-    "seconds": seconds,
+    "quantity": format_quantity,
+    "score": format_score,
+    "seconds": format_seconds,
     "shown": show_invisible,
-    "zoned_moment": zoned_moment,
+    "zoned_moment": format_zoned_moment,
 }
 
 
-def template_environment(*packages: str) -> Environment:
-    """Templates of ``packages``, then the report's own. What goes in is escaped; an unknown name is an error."""
+def build_template_environment(*packages: str) -> Environment:
+    """Build the environment for templates of ``packages`` and the report. Values are escaped; unknown names fail."""
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in (*packages, _PACKAGE)]),
         autoescape=True,
@@ -53,6 +53,6 @@ def template_environment(*packages: str) -> Environment:
 
 
 @cache
-def style_sheet() -> str:
-    """The style sheet that the report and the site share."""
+def load_style_sheet() -> str:
+    """Load the style sheet that the report and the site share."""
     return files(_PACKAGE).joinpath("templates", "report.css").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
-"""How an agent's reports on issues came out, in words, for every report: the four dimensions and how they moved.
+"""Format the four dimensions of an agent's reports on issues, for every report, with their changes.
 
-What is not known says so: no judge, no question, steps that nobody saw. A movement is said only where both runs
-have the figure.
+A dimension without a figure says why: no judge, no question, no steps seen. A change is shown only if both runs have
+the figure.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from monitors.plural import plural
 from monitors.records.comparisons import Comparison, DimensionChange
 from monitors.records.runs import IssuePath, QuestionCounts, RunReport, TriageSummary
-from monitors.reports.format import percent
+from monitors.reports.format import format_percent
 
 ACCURACY: Final = "triage accuracy"
 USEFULNESS: Final = "usefulness"
@@ -34,7 +34,7 @@ class Movement:
 
     @property
     def changed(self) -> bool:
-        """Whether a reader sees any difference."""
+        """Whether the formatted figures differ."""
         return self.before != self.now
 
     @property
@@ -50,9 +50,9 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One of the four. ``known`` is false where there is no figure; then ``value`` says so and ``detail`` why.
+    """One of the four dimensions. If ``known`` is false there is no figure: ``value`` says so and ``detail`` why.
 
-    ``moved`` is ``None`` where one of the runs does not have the figure, and where there is no baseline.
+    ``moved`` is ``None`` without a baseline, or if one of the runs does not have the figure.
     """
 
     name: str
@@ -63,120 +63,124 @@ class Dimension:
 
     @property
     def against(self) -> str:
-        """``4.3 → 3.8 on 12 shared issues``; empty where no movement is known."""
+        """``4.3 → 3.8 on 12 shared issues``; empty if the change is not known."""
         if self.moved is None:
             return ""
         figures = self.moved.figures if self.moved.what == self.name else self.moved.text
         return f"{figures} on {plural(self.moved.shared, 'shared issue')}"
 
 
-def dimensions(report: RunReport) -> tuple[Dimension, ...]:
-    """All four, in their order; none for a run without issues."""
+def build_dimensions(report: RunReport) -> tuple[Dimension, ...]:
+    """Build all four dimensions in their order; empty for a run without issues."""
     if report.triage is None:
         return ()
     return (
-        _accuracy(report.triage, report.comparison),
-        _usefulness(report),
-        _questions(report.questions),
-        _efficiency(report.triage.paths, report.comparison),
+        _build_accuracy(report.triage, report.comparison),
+        _build_usefulness(report),
+        _build_questions(report.questions),
+        _build_efficiency(report.triage.paths, report.comparison),
     )
 
 
 def format_dimensions(report: RunReport) -> str:
-    """``Usefulness 4.3 → 3.8, triage accuracy unchanged``: what moved comes first.
+    """``Usefulness 4.3 → 3.8, triage accuracy unchanged``: changed figures come first.
 
-    Where no movement is known at all it is the values; of what is not known nothing is said.
+    Without any known change it lists the values. Dimensions without a figure are skipped.
     """
-    known = [one for one in dimensions(report) if one.known]
-    moved = [one.moved.text for one in known if one.moved and one.moved.changed]
-    still = [one.moved.text for one in known if one.moved and not one.moved.changed]
-    text = ", ".join([*moved, *still] or [f"{one.name} {one.value}" for one in known])
+    available = [dimension for dimension in build_dimensions(report) if dimension.known]
+    changed = [dimension.moved.text for dimension in available if dimension.moved and dimension.moved.changed]
+    unchanged = [dimension.moved.text for dimension in available if dimension.moved and not dimension.moved.changed]
+    text = ", ".join([*changed, *unchanged] or [f"{dimension.name} {dimension.value}" for dimension in available])
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def dimension_table(report: RunReport) -> Iterator[str]:
-    """The four as a table in Markdown; nothing for a run without issues."""
-    found = dimensions(report)
-    compared = any(one.moved for one in found)
-    if found:
+def format_dimension_table(report: RunReport) -> Iterator[str]:
+    """Format the four dimensions as a table in Markdown; empty for a run without issues."""
+    rows = build_dimensions(report)
+    compared = any(row.moved for row in rows)
+    if rows:
         yield f"| dimension | now |{' against the baseline |' if compared else ''}"
         yield f"| --- | --- |{' --- |' if compared else ''}"
-    for one in found:
-        yield f"| {one.name} | **{one.value}**: {one.detail} |{f' {one.against} |' if compared else ''}"
+    for row in rows:
+        yield f"| {row.name} | **{row.value}**: {row.detail} |{f' {row.against} |' if compared else ''}"
 
 
-def _accuracy(triage: TriageSummary, compared: Comparison | None) -> Dimension:
-    found = triage.accuracy
-    if not found.total:
+def _build_accuracy(triage: TriageSummary, compared: Comparison | None) -> Dimension:
+    accuracy = triage.accuracy
+    if not accuracy.total:
         return Dimension(ACCURACY, "nothing graded", f"of {plural(triage.issues, 'issue')}", known=False)
-    counted = f"{found.passed:,} of {plural(found.total, 'issue')} with a correct report"
-    left = triage.issues - found.total
+    counted = f"{accuracy.passed:,} of {plural(accuracy.total, 'issue')} with a correct report"
+    left = triage.issues - accuracy.total
     ungraded = f"; {left:,} could not be graded" if left > 0 else ""
-    detail = f"{counted}, 95 % CI {100 * found.low:.0f} to {100 * found.high:.0f} %{ungraded}"
+    detail = f"{counted}, 95 % CI {100 * accuracy.low:.0f} to {100 * accuracy.high:.0f} %{ungraded}"
     change = compared.triage.accuracy if compared and compared.triage else None
-    moved = _movement(ACCURACY, change, percent, more_is_better=True)
-    return Dimension(ACCURACY, percent(found.passed / found.total), detail, moved)
+    moved = _build_movement(ACCURACY, change, format_percent, more_is_better=True)
+    return Dimension(ACCURACY, format_percent(accuracy.passed / accuracy.total), detail, moved)
 
 
-def _usefulness(report: RunReport) -> Dimension:
-    found = report.rubric
-    if found is None:
+def _build_usefulness(report: RunReport) -> Dimension:
+    rubric = report.rubric
+    if rubric is None:
         return Dimension(USEFULNESS, "not rated", "no judge rated a report", known=False)
-    detail = f"average of {plural(len(found.ratings), 'report')}, 95 % CI {found.low:.1f} to {found.high:.1f}"
+    detail = f"average of {plural(len(rubric.ratings), 'report')}, 95 % CI {rubric.low:.1f} to {rubric.high:.1f}"
     rated = report.comparison.rubric if report.comparison else None
     change = DimensionChange(shared=rated.shared, before=rated.before, now=rated.now) if rated else None
-    moved = _movement(USEFULNESS, change, _one_decimal, more_is_better=True)
-    return Dimension(USEFULNESS, f"{found.mean:.1f} of 5", detail, moved)
+    moved = _build_movement(USEFULNESS, change, _format_one_decimal, more_is_better=True)
+    return Dimension(USEFULNESS, f"{rubric.mean:.1f} of 5", detail, moved)
 
 
-def _questions(counts: QuestionCounts | None) -> Dimension:
+def _build_questions(counts: QuestionCounts | None) -> Dimension:
     if counts is None:
         return Dimension(QUESTIONS, "no question asked", "the agent stopped for none", known=False)
-    known = counts.useful + counts.needless
+    classified = counts.useful + counts.needless
     if counts.share is None or counts.low is None or counts.high is None:
         unknown = f"{counts.asked:,} asked; whether the issues answer them is not known"
         return Dimension(QUESTIONS, "not known", unknown, known=False)
-    unsure = f"; of {counts.asked - known:,} it is not known" if counts.asked > known else ""
-    detail = f"{counts.useful:,} of {plural(known, 'question')}, 95 % CI {100 * counts.low:.0f} to "
-    return Dimension(QUESTIONS, f"{percent(counts.share)} useful", f"{detail}{100 * counts.high:.0f} %{unsure}")
+    unsure = f"; of {counts.asked - classified:,} it is not known" if counts.asked > classified else ""
+    detail = f"{counts.useful:,} of {plural(classified, 'question')}, 95 % CI {100 * counts.low:.0f} to "
+    return Dimension(
+        QUESTIONS, f"{format_percent(counts.share)} useful", f"{detail}{100 * counts.high:.0f} %{unsure}"
+    )
 
 
-def _efficiency(paths: Sequence[IssuePath], compared: Comparison | None) -> Dimension:
+def _build_efficiency(paths: Sequence[IssuePath], compared: Comparison | None) -> Dimension:
     if not paths:
         return Dimension(EFFICIENCY, "not measured", "no step of the agent was seen", known=False)
     measured = [(path.steps, path.shortest_path) for path in paths if path.shortest_path is not None]
     steps, shortest = sum(taken for taken, _ in measured), sum(needed for _, needed in measured)
     average = f"{sum(path.steps for path in paths) / len(paths):.1f} {STEPS}"
     on = "" if len(measured) == len(paths) else f" on {plural(len(measured), 'issue')}"
-    against = f"{_count(steps)} steps where {shortest:,} would do{on}" if shortest else "no shortest path is known"
+    against = (
+        f"{_format_count(steps)} steps where {shortest:,} would do{on}" if shortest else "no shortest path is known"
+    )
     value = f"{steps / shortest:.1f} × shortest path" if shortest else average
     change = compared.triage.steps if compared and compared.triage else None
-    moved = _movement(STEPS, change, _one_decimal, more_is_better=False)
-    return Dimension(EFFICIENCY, value, f"{against}; {_repeats(paths)}", moved)
+    moved = _build_movement(STEPS, change, _format_one_decimal, more_is_better=False)
+    return Dimension(EFFICIENCY, value, f"{against}; {_format_repeats(paths)}", moved)
 
 
-def _repeats(paths: Sequence[IssuePath]) -> str:
+def _format_repeats(paths: Sequence[IssuePath]) -> str:
     counted = [path.repeated for path in paths if path.repeated is not None]
     if not counted:
         return "calls cannot be distinguished"
-    again = sum(counted)
-    where = f" in {plural(sum(1 for one in counted if one), 'issue')}" if again else ""
-    return f"{_count(again)} repeated {'call' if again == 1 else 'calls'}{where}"
+    repeated = sum(counted)
+    where = f" in {plural(sum(1 for count in counted if count), 'issue')}" if repeated else ""
+    return f"{_format_count(repeated)} repeated {'call' if repeated == 1 else 'calls'}{where}"
 
 
-def _count(value: float) -> str:
-    """Averages over several asks of an issue need not be whole."""
+def _format_count(value: float) -> str:
+    """Format a count, with one decimal if it is not whole: averages over several asks need not be."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
-def _one_decimal(value: float) -> str:
+def _format_one_decimal(value: float) -> str:
     return f"{value:.1f}"
 
 
-def _movement(
-    what: str, change: DimensionChange | None, written: Callable[[float], str], *, more_is_better: bool
+def _build_movement(
+    name: str, change: DimensionChange | None, format_value: Callable[[float], str], *, more_is_better: bool
 ) -> Movement | None:
     if change is None:
         return None
     hurts = change.now < change.before if more_is_better else change.now > change.before
-    return Movement(what, written(change.before), written(change.now), change.shared, hurts=hurts)
+    return Movement(name, format_value(change.before), format_value(change.now), change.shared, hurts=hurts)

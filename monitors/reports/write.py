@@ -1,4 +1,4 @@
-"""All reports of one run, written into its folder."""
+"""Write all reports of one run into its folder."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Final
 
 from monitors.records.incidents import Incident
 from monitors.records.runs import CaseResult, RunReport
-from monitors.reports.junit import junit_xml
-from monitors.reports.markdown import markdown_report
+from monitors.reports.junit import build_junit_xml
+from monitors.reports.markdown import build_markdown_report
 from monitors.reports.marked_text import Redact
-from monitors.reports.page import html_report, page_of
-from monitors.reports.results_json import hallucination_lines, results_json
+from monitors.reports.page import build_page, render_html
+from monitors.reports.results_json import format_hallucination_lines, format_results_json
 from monitors.reports.settings import ReportsSettings
 from monitors.storage import write_atomically
 
-_REMEMBERED: Final = 4_096
+_CACHE_SIZE: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class ReportPaths:
-    """Where the reports of a run stand; ``html`` is the one a person opens."""
+    """The paths of a run's reports; ``html`` is the one that a person opens."""
 
     html: Path
     markdown: Path
@@ -32,8 +32,8 @@ class ReportPaths:
     junit: Path
 
 
-def report_paths(folder: Path) -> ReportPaths:
-    """The reports' places in a run's folder, written or not."""
+def build_report_paths(folder: Path) -> ReportPaths:
+    """Return the paths of the reports in a run's folder, whether they exist or not."""
     return ReportPaths(
         html=folder / "report.html",
         markdown=folder / "results.md",
@@ -53,29 +53,31 @@ def write_reports(
     incidents: Sequence[Incident] = (),
     previous: RunReport | None = None,
 ) -> ReportPaths:
-    """Writes every report of a run into its folder, each file whole or not at all, and says where.
+    """Write every report of a run into its folder, each file atomically, and return their paths.
 
-    ``redact`` masks personal data in everything but ``results.json``, which is the raw record. ``incidents``, where
-    known, say since which deploy a case fails; ``previous`` is the run before. Screenshots and traces are found
-    below ``folder``. ``results.json`` comes first: the others can be made again from it.
+    ``redact`` masks personal data in everything but ``results.json``, which is the raw record. ``incidents`` say
+    since which deploy a case fails; ``previous`` is the run before. Screenshots and traces are below ``folder``.
+    ``results.json`` is written first: the other reports can be rebuilt from it.
 
-    Raises ``WarehouseUnwritable`` naming the file when the folder cannot be written.
+    Raises ``WarehouseUnwritable`` with the file if the folder cannot be written.
     """
-    chosen = settings or ReportsSettings()
-    once = lru_cache(maxsize=_REMEMBERED)(redact)  # five reports show the same texts
-    paths = report_paths(folder)
-    write_atomically(paths.json, results_json(report, cases))
-    write_atomically(paths.hallucinations, hallucination_lines(report, cases, redact=once))
-    write_atomically(paths.junit, junit_xml(report, cases, redact=once))
-    summary = markdown_report(
+    used_settings = settings or ReportsSettings()
+    cached_redact = lru_cache(maxsize=_CACHE_SIZE)(redact)  # five reports show the same texts
+    paths = build_report_paths(folder)
+    write_atomically(paths.json, format_results_json(report, cases))
+    write_atomically(paths.hallucinations, format_hallucination_lines(report, cases, redact=cached_redact))
+    write_atomically(paths.junit, build_junit_xml(report, cases, redact=cached_redact))
+    summary = build_markdown_report(
         report,
         cases,
-        redact=once,
-        most_failures=chosen.max_markdown_failures,
+        redact=cached_redact,
+        max_failures=used_settings.max_markdown_failures,
         incidents=incidents,
         previous=previous,
     )
     write_atomically(paths.markdown, summary)
-    page = page_of(folder, report, cases, redact=once, settings=chosen, incidents=incidents, previous=previous)
-    write_atomically(paths.html, html_report(page))
+    page = build_page(
+        folder, report, cases, redact=cached_redact, settings=used_settings, incidents=incidents, previous=previous
+    )
+    write_atomically(paths.html, render_html(page))
     return paths

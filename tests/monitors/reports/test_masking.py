@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from monitors.records.exchanges import Channel, WirePayload
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind, Span
-from monitors.reports.marked_text import Secret, apply_masks, apply_masks_to_part, find_masks, build_redaction, redact_text, collect_secrets
+from monitors.reports.marked_text import (
+    Secret,
+    apply_masks,
+    apply_masks_to_part,
+    build_redaction,
+    collect_secrets,
+    find_masks,
+    redact_text,
+)
 from tests.monitors.reports.parts import case_result, exchange, failed, gold_case, redact, span
 
 DIGITS = re.compile(r"\d+")

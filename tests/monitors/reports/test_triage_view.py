@@ -11,7 +11,13 @@ from monitors.records.exchanges import Evidence, Step
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind
 from monitors.records.runs import CaseResult
 from monitors.reports.marked_text import PieceKind, Pieces, TextMarker, collect_secrets
-from monitors.reports.triage_view import TriageView, choose_labels, get_reply_text, build_report_row, build_triage_view
+from monitors.reports.triage_view import (
+    TriageView,
+    build_report_row,
+    build_triage_view,
+    choose_labels,
+    get_reply_text,
+)
 from tests.monitors.reports.example_triage import (
     API,
     ASKED,
@@ -61,7 +67,9 @@ def view_of_text(text: str, case=LOCK, **more) -> TriageView:
 def test_a_question_has_no_view():
     case = gold_case("q-1", "Is it covered?", "Yes.")
     assert (
-        build_triage_view(case_result(case, exchange(case, "Yes."), CaseOutcome.CORRECT, ""), TextMarker(str, (), 9))
+        build_triage_view(
+            case_result(case, exchange(case, "Yes."), CaseOutcome.CORRECT, ""), TextMarker(str, (), 9)
+        )
         is None
     )
 
