@@ -424,6 +424,9 @@ def _per_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amo
         at += 2
     if reader.token(at).key == "for" and reader.token(at + 1).key in _EACH:
         at += 1
+    of_one = reader.token(at).key in {"for", "of"} and reader.token(at + 1).key in _ARTICLES
+    if end.kind is FactKind.MONEY and of_one and reader.token(at + 2).key in PERIODS:
+        at += 1  # "£40 for a week"
     limit = at + _MAX_PER
     leads = False
     while at < limit:
@@ -435,6 +438,9 @@ def _per_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amo
                 token.key in _ARTICLES
                 and (reader.token(at + 1).key in PERIODS or not (found or end.kind is FactKind.DURATION))
             )
+            or (
+                token.key == "the" != token.text.lower() and reader.token(at + 1).key in PERIODS
+            )  # "190 € la journée"
         ):
             leads = True
         elif token.key in PERIODS and not found and not leads and token.key.endswith("ly"):
