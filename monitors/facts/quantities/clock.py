@@ -92,7 +92,7 @@ _HOURS_ABROAD: Final = {
 }
 _HOUR_ABROAD: Final = rf"\d{{1,2}}|{'|'.join(_HOURS_ABROAD)}"
 _SPOKEN_ABROAD: Final = re.compile(
-    rf"""\b(?: (?P<shift_de>halb|viertel\s(?:nach|vor))\s(?P<hour_de>{_HOUR_ABROAD})\b
+    rf"""\b(?: (?P<shift_de>halb|(?:viertel|fünf|zehn|zwanzig)\s(?:nach|vor))\s(?P<hour_de>{_HOUR_ABROAD})\b
       | (?P<at>(?:à|dès|vers|avant|jusqu'à)\s)?(?P<hour_fr>{_HOUR_ABROAD})\sheures?\b
         (?:\s(?P<shift_fr>et\sdemie|et\squart|moins\sle\squart))?
       | las?\s(?P<hour_es>{_HOUR_ABROAD})\b (?:\s(?P<shift_es>y\smedia|y\scuarto|menos\scuarto))? )
@@ -101,11 +101,13 @@ _SPOKEN_ABROAD: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """A French hour is a time behind a preposition or before a part of the day; else it may be a duration."""
-_SPOKEN_ABROAD_HINT: Final = re.compile(r"halb|viertel|heure|las? ", re.IGNORECASE)
+_SPOKEN_ABROAD_HINT: Final = re.compile(
+    r"halb|(?:viertel|fünf|zehn|zwanzig) (?:vor|nach)|heure|las? ", re.IGNORECASE
+)
 _SHIFTS_ABROAD: Final = {
     "halb": -30,
-    "viertel nach": 15,
-    "viertel vor": -15,
+    **{f"{word} nach": minutes for word, minutes in (("viertel", 15), ("fünf", 5), ("zehn", 10), ("zwanzig", 20))},
+    **{f"{word} vor": -minutes for word, minutes in (("viertel", 15), ("fünf", 5), ("zehn", 10), ("zwanzig", 20))},
     "et demie": 30,
     "et quart": 15,
     "moins le quart": -15,
