@@ -518,11 +518,13 @@ def _turned(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
     opposite = opposite_in(asked.known, all_stems(reply, best.clause.first, best.clause.after))
     if opposite is not None and not best.figure.said_free:
         return OPPOSITE.format(gold=gold, known=opposite[0], word=opposite[1])
+    if claim.figure.kind in _MOMENTS and (shift := _SHIFT.search(reply.scan.normalised.text)):
+        return TURNED.format(gold=gold, word=shift[0])
     missing = claim.subject - best.key - said_by_period(best.figure)
     if best.strange and missing:
         better = any(
             other.first != best.clause.first
-            and not other.figures
+            and not any(figure.kind is best.figure.kind for figure in other.figures)
             and not other.is_question
             and best.key < (other.words & claim.subject)
             for other in reply.clauses
@@ -533,6 +535,14 @@ def _turned(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
         if substitute:
             return STRANGE.format(gold=gold, word=substitute)
     return ""
+
+
+_MOMENTS: Final = frozenset({FigureKind.DATE, FigureKind.TIME})
+_SHIFT: Final = re.compile(
+    r"\b(?:days?|hours?|weeks?|minutes?|tage?|stunden?|wochen?) (?:later|earlier|sooner|später|früher)\b",
+    re.IGNORECASE,
+)
+"""A moment that is said from another one: "the auction a day later"."""
 
 
 def _keys(asked: Asked) -> set[str]:
