@@ -31,8 +31,8 @@ MAX_UNKNOWN = 23
 @cache
 def product_index() -> TypeIndex:
     index = TypeIndex()
-    for file in product_files():
-        index.add(ast.parse(file.read_text(encoding="utf-8")))
+    for tree in product_trees():
+        index.add(tree)
     return index
 
 
@@ -40,6 +40,12 @@ def product_files() -> list[Path]:
     return [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
 
 
+@cache
+def product_trees() -> list[ast.Module]:
+    return [ast.parse(file.read_text(encoding="utf-8")) for file in product_files()]
+
+
+@cache
 def state_records() -> set[str]:
     trees = (
         ast.parse((ROOT / f"monitors/records/{name}.py").read_text(encoding="utf-8")) for name in STATE_MODULES
@@ -68,8 +74,8 @@ def test_every_state_record_exists():
 def test_a_named_method_updates_fields_that_its_record_has():
     """The dictionary inside a named method is the one that no type checker reads."""
     wrong: list[str] = []
-    for file in product_files():
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for tree in product_trees():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and node.name in state_records():
                 wrong += [f"{node.name}.{key}" for key in _keys_updated(node) if not _has_field(node.name, key)]
     assert not wrong
@@ -87,16 +93,18 @@ def _keys_updated(record: ast.ClassDef) -> list[str]:
 
 
 def _has_field(record: str, key: str) -> bool:
-    own = key in FIELDS.get(record, ())
+    own = key in fields_by_class().get(record, ())
     return own or any(_has_field(base, key) for base in product_index().bases.get(record, ()))
 
 
-FIELDS = {
-    node.name: {part.target.id for part in node.body if isinstance(part, ast.AnnAssign)}
-    for file in product_files()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-    if isinstance(node, ast.ClassDef)
-}
+@cache
+def fields_by_class() -> dict[str, set[str]]:
+    return {
+        node.name: {part.target.id for part in node.body if isinstance(part, ast.AnnAssign)}
+        for tree in product_trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
 
 
 @pytest.mark.parametrize(

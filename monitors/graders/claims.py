@@ -19,7 +19,7 @@ from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
 from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.vocabulary import LIGHT, PERIODS, STEMS, Mark
 from monitors.facts.quantities.clock import ALWAYS
-from monitors.facts.quantities.fact import Bound, FactKind
+from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.locales import Locale
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.units import TIME_UNITS
@@ -420,10 +420,10 @@ def status_of(  # noqa: C901, PLR0912 - one row for each status
         one.marks & Mark.HEDGE for one in reply.clauses if one.sentence == clause.sentence
     ):
         return Status.HEDGED
+    if marks & Mark.OTHER or _is_beside_ours(figure, clause, reply):
+        return Status.OTHER_COMPANY
     if not marks:
         return Status.LIVE
-    if marks & Mark.OTHER:
-        return Status.OTHER_COMPANY
     if marks & Mark.INSTEAD and _follows(figure, clause, reply, Mark.INSTEAD):
         return Status.INSTEAD
     if marks & Mark.CHANGE and _is_old_end(figure, clause, reader):
@@ -431,6 +431,18 @@ def status_of(  # noqa: C901, PLR0912 - one row for each status
     if not asked.is_past and _is_past(figure, clause, reply):
         return Status.PAST
     return Status.LIVE
+
+
+_OURS: Final = keys_of("ours")
+
+
+def _is_beside_ours(figure: Figure, clause: Clause, reply: Passage) -> bool:
+    """``The alley across town has 14 lanes; ours has 10``: what is not ours is another company's."""
+    tokens = reply.scan.reader.tokens
+    own = [one for one in reply.clauses if any(token.key in _OURS for token in tokens[one.first : one.after])]
+    return clause not in own and any(
+        other.kind is figure.kind for one in own if one.sentence == clause.sentence for other in one.figures
+    )
 
 
 _OR: Final = keys_of("or oder ou ya या")
@@ -458,10 +470,21 @@ def _is_for_another_value(figure: Figure, clause: Clause, asked: Asked) -> bool:
     plain = Leeway()
     beside = [other for other in clause.figures if other is not figure]
     for wanted in asked.question.figures:
-        likenesses = {compare_figures(wanted, other, plain) for other in beside}
+        likenesses = {
+            compare_figures(wanted, other, plain) for other in beside if not _is_within(wanted.low, other)
+        }
         if Likeness.DIFFERENT in likenesses and Likeness.SAME not in likenesses:
             return wanted.kind is not figure.kind
     return False
+
+
+def _is_within(value: QuantityReading, limit: Figure) -> bool:
+    """Whether a bound covers a value: the 3 kg of the question lie within "up to 4 kg"."""
+    if limit.high is not None or (value.kind, value.unit) != (limit.low.kind, limit.low.unit):
+        return False
+    if limit.bound is Bound.AT_MOST:
+        return value.value <= limit.low.value
+    return limit.bound is Bound.AT_LEAST and value.value >= limit.low.value
 
 
 def asked_hedge(asked: Asked) -> bool:

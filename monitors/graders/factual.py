@@ -373,6 +373,8 @@ def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each re
         elsewhere = [one for one in competing if _is_right_elsewhere(one, claim, asked, reply, leeway)]
         return _decide_stated(claim, live, competing, elsewhere, asked, reply)
     different = [one for one in competing if one.likeness.is_different]
+    if _is_difference(claim.figure, asked.gold):
+        different = [one for one in different if _is_difference(one.figure, reply)]
     if not different:
         if any(one.status is Status.DENIED for one in same):
             return ClaimDecision(False, f"expected {gold}, the reply denies it", claim.figure, same[0].figure)
@@ -387,6 +389,16 @@ def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each re
         return ClaimDecision(None, NOT_STATED.format(gold=gold), claim.figure)
     replaced = any(one.status in {Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED} for one in same)
     return _decide_otherwise(claim, different, competing, replaced=replaced)
+
+
+_DIFFERENCES: Final = keys_of(
+    "below above under over less more cheaper dearer earlier later lower higher older younger longer shorter off"
+)
+
+
+def _is_difference(figure: Figure, passage: Passage) -> bool:
+    """Whether a figure is the distance from another: the £20 of "£20 below the estimate"."""
+    return passage.scan.reader.token(figure.last + 1).key in _DIFFERENCES
 
 
 def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: Leeway) -> bool:
@@ -506,11 +518,13 @@ def _turned(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
     opposite = opposite_in(asked.known, all_stems(reply, best.clause.first, best.clause.after))
     if opposite is not None and not best.figure.said_free:
         return OPPOSITE.format(gold=gold, known=opposite[0], word=opposite[1])
+    if claim.figure.kind in _MOMENTS and (shift := _SHIFT.search(reply.scan.normalised.text)):
+        return TURNED.format(gold=gold, word=shift[0])
     missing = claim.subject - best.key - said_by_period(best.figure)
     if best.strange and missing:
         better = any(
             other.first != best.clause.first
-            and not other.figures
+            and not any(figure.kind is best.figure.kind for figure in other.figures)
             and not other.is_question
             and best.key < (other.words & claim.subject)
             for other in reply.clauses
@@ -521,6 +535,14 @@ def _turned(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
         if substitute:
             return STRANGE.format(gold=gold, word=substitute)
     return ""
+
+
+_MOMENTS: Final = frozenset({FigureKind.DATE, FigureKind.TIME})
+_SHIFT: Final = re.compile(
+    r"\b(?:days?|hours?|weeks?|minutes?|tage?|stunden?|wochen?) (?:later|earlier|sooner|später|früher)\b",
+    re.IGNORECASE,
+)
+"""A moment that is said from another one: "the auction a day later"."""
 
 
 def _keys(asked: Asked) -> set[str]:

@@ -75,7 +75,7 @@ _GIVEN = PREDICATES["offer"] | keys_of("accept accepts accepted take takes")
 _MOST_TOKENS = 6_000
 _OPENING = 6
 _SHORT = 2
-"""A reply of one or two polar clauses answers the question even in other words or another script."""
+"""A reply of one or two sentences answers the question even in other words or another script."""
 _EXISTENCE = frozenset({"there", "have", "has", "having"})
 """Words behind which the negation stands in English too: there is no limit, has no cap."""
 _NOT = frozenset({"not", "no", "never"})
@@ -165,11 +165,12 @@ def _behind(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
 
 def _stated(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
     """What the clauses say, without regard to an opening."""
-    statements = [found for clause in _clauses(tokens) if (found := _clause(clause, question, domain)) is not None]
+    clauses = _clauses(tokens)
+    statements = [found for clause in clauses if (found := _clause(clause, question, domain)) is not None]
     if not statements:
         return PolarityReading(Polarity.OPEN, ())
     most = max(clause.overlap for clause in statements)
-    if most == 0 and question.topic and len(statements) > _SHORT:
+    if most == 0 and question.topic and (len(clauses) > _SHORT or statements[0].token not in clauses[0]):
         return PolarityReading(Polarity.OPEN, ())
     best = [clause for clause in statements if clause.overlap == most]
     said = {clause.polarity for clause in best}
@@ -310,6 +311,8 @@ _OPENINGS_ONLY: Final = frozenset({"fr", "es"})
 
 
 _SHORT_ANSWER: Final = 5
+_WITHOUT: Final = keys_of("without बिना bina")
+"""Words of a question that may turn its answer: to "Can I come without a ticket?", "You need none" is a yes."""
 
 
 def _answers_itself(tokens: Sequence[Token]) -> bool:
@@ -339,6 +342,8 @@ def read_polarity(
     opened = opening(tokens)
     if opened is None and _UNSTATED.search(scan.normalised.text[:_LOOKED_AT].lower()):
         return PolarityFinding(None, "the reply says that this is not stated")
+    if opened is None and _WITHOUT & {token.key for token in scanned_gold(question, locale).reader.tokens}:
+        return PolarityFinding(None, UNCLEAR)
     asked = question_of(question, domain, locale)
     if locale.speech in _OPENINGS_ONLY:
         said = opened or PolarityReading(Polarity.OPEN, ())

@@ -217,7 +217,7 @@ def _is_other_unit(gold: Figure, said: Figure) -> bool:
     first, second = (one.low.original_value or one.low.value for one in (gold, said))
     counted = gold.kind is FigureKind.NUMBER and bool(gold.noun)
     units = gold.kind in _WITH_UNIT and said.kind is not gold.kind
-    return first == second != 0 and said.kind in _WITH_UNIT and (units or counted)
+    return first == second != 0 and said.kind in _WITH_UNIT and not said.said_free and (units or counted)
 
 
 def _ranges(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:

@@ -91,13 +91,15 @@ _IDENTIFIER: Final = re.compile(
     r"|\d{1,4}(?:-\d{1,5}){2,5}(?:-?[A-Z0-9])?"  # ISBN and the like
     r"|[A-Z]{1,5}[-/ ]?\d{1,8}(?:[-/]?[A-Z0-9]{1,6}){0,3}"  # F-210, TH/2290/09-B
     r"|[A-Z]{1,5}(?:[./-]\d{1,8}){2,4}"  # HM.1931.207
+    r"|(?!Rs)(?:[A-Z]{1,4}|[A-Z][a-z]{0,3}\.) ?\d{1,6}/\d{1,6}"  # shelf marks
+    r"|\d{1,3} [A-Z]{1,3} \d{1,6}/\d{2,4}"  # files of German courts
     r"|\d{1,3}-0\d{1,3}"
     r"|0\d{3,14}"  # leading zero
     r"|\d{3,6}-\d{3,8}|\d{1,3}-\d{1,3}"
     r"|\d{7,18}"
     r")(?![\w]|[.,]\d|-\d|/\d|:\d)"
 )
-_IDENTIFIER_HINT: Final = re.compile(r"[A-Z][-/ ]?\d|\d[-./ ()]\d|0\d{3}|\d{7}")
+_IDENTIFIER_HINT: Final = re.compile(r"[A-Z][-/ ]?\d|[A-Z][a-z]*\. ?\d|\d[-./ ()]\d|0\d{3}|\d{7}")
 _RATIO: Final = re.compile(r"(?<![\w:.,])(\d{1,3}):(\d{1,3})(?![\w:]|[.,]\d)")
 _MAX_HOUR: Final = 24
 _MINUTES: Final = 60
@@ -424,6 +426,9 @@ def _per_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amo
         at += 2
     if reader.token(at).key == "for" and reader.token(at + 1).key in _EACH:
         at += 1
+    of_one = reader.token(at).key in {"for", "of"} and reader.token(at + 1).key in _ARTICLES
+    if end.kind is FactKind.MONEY and of_one and reader.token(at + 2).key in PERIODS:
+        at += 1  # "£40 for a week"
     limit = at + _MAX_PER
     leads = False
     while at < limit:
@@ -435,6 +440,9 @@ def _per_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amo
                 token.key in _ARTICLES
                 and (reader.token(at + 1).key in PERIODS or not (found or end.kind is FactKind.DURATION))
             )
+            or (
+                token.key == "the" != token.text.lower() and reader.token(at + 1).key in PERIODS
+            )  # "190 € la journée"
         ):
             leads = True
         elif token.key in PERIODS and not found and not leads and token.key.endswith("ly"):

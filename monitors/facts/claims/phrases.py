@@ -54,6 +54,8 @@ _SEPARATORS: Final = frozenset(",;()–—|")
 _MAX_SKIPPED: Final = 3
 _JOINING_SIGNS: Final = frozenset("-.")
 """Signs inside a phrase: "R. J. Mitchell"."""
+_MAX_ABBREVIATION: Final = 3
+"""Letters of a word behind which a full stop may go on with the phrase."""
 
 
 @lru_cache(maxsize=256)
@@ -96,6 +98,7 @@ def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]
                 at < len(plain)
                 and plain[at] != wanted
                 and (plain[at] in _ARTICLES or plain[at] in _JOINING_SIGNS)
+                and not (plain[at] == "." and len(plain[at - 1]) > _MAX_ABBREVIATION)
                 and skipped < _MAX_SKIPPED
             ):
                 at, skipped = at + 1, skipped + 1
@@ -181,6 +184,8 @@ def _status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
         return PhraseStatus.OUTDONE
     if _has_other_role(passage, question, start, first):
         return PhraseStatus.ROLES
+    if _is_of_another_thing(passage, clause, (first, after), asked):
+        return PhraseStatus.OUTDONE
     return PhraseStatus.LIVE
 
 
@@ -349,12 +354,29 @@ def _has_other_role(passage: Passage, question: Passage, start: int, first: int)
         return False
     tokens = passage.scan.reader.tokens
     before = [token for token in tokens[start:first] if token.key not in _ARTICLES and token.key not in _TITLES]
+    if before and before[-1].key in _RANKS and any(_is_name(before, at, 0) for at in range(len(before))):
+        return True  # "the Sandpiper came in before the Kittiwake"
     if not before or before[-1].kind != WORD or before[-1].key in LIGHT or not before[-1].text[0].islower():
         return False
     named = any(_is_name([token], 0, -1) and token.text[0].isupper() for token in before[:-1])
     return named and not any(token.key in _BY for token in before)
 
 
+def _is_of_another_thing(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words) -> bool:
+    """``what the Obermanns gave us are the photographs``: asked for the letters, which another clause is about."""
+    tokens = passage.scan.reader.tokens
+    first, after = place
+    inside = range(clause.first, clause.after)
+    other = any(
+        tokens[at - 1].key == "the" and tokens[at].kind == WORD and STEMS[tokens[at].key] not in asked
+        for at in (*inside[1 : first - clause.first], *range(after + 1, clause.after))
+        if tokens[at].text[0].islower() and tokens[at].key not in LIGHT
+    )
+    missing = asked - clause.words - clause.context
+    return other and any(one.words & missing for one in passage.clauses if one is not clause)
+
+
+_RANKS: Final = keys_of("before after behind beat beats beating defeated over ahead vor nach hinter avant après")
 _WHO: Final = keys_of("who which what wer qui quién")
 _TITLES: Final = keys_of("mr mrs ms dr miss frau herr")
 _BY: Final = keys_of("by von durch par por")

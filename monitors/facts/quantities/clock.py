@@ -4,7 +4,8 @@ Bare hours are times where a range or a word makes them so (``9 to 6pm``). A pai
 score, a ratio or a verse; it is a time on the full or half hour, with a leading zero, in a range, or behind a word
 such as "at". Of an hour up to twelve that names no half of the day, both stay possible.
 
-Hours are spoken too: ``half past one``, ``quarter to six``, and the hour before them, as in ``9 to half past one``.
+Hours are spoken too: ``half past one``, ``quarter to six``, and the hour before them, as in ``9 to half past one``;
+``halb fünf``, ``à quatre heures et demie``, ``a las cuatro y media de la tarde``.
 
 Always open is a time too, whatever it is called: ``24/7``, ``24 hours a day``, ``around the clock``.
 """
@@ -41,6 +42,7 @@ _DOTTED_RANGE: Final = re.compile(
     rf"(?!\s?(?:eur|usd|inr|rs|kg|km|m|cm|mm|percent|per)\b)",
     re.IGNORECASE,
 )
+_WITH_H: Final = re.compile(r"\d\s?h\s?[0-5]\d(?!\w)")
 _OF_HOURS: Final = re.compile(
     r"\b(?:(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?|daily|open|hours|opening)\b[^.!?\n\d]{0,24}$",
     re.IGNORECASE,
@@ -79,6 +81,40 @@ _SPOKEN: Final = re.compile(
 )
 _SPOKEN_HINT: Final = re.compile(r"(?:half|quarter|five|ten|twenty) (?:past|to)", re.IGNORECASE)
 _MINUTES_SPOKEN: Final = {"half": 30, "quarter": 15, "twenty-five": 25, "twenty": 20, "ten": 10, "five": 5}
+_HOURS_ABROAD: Final = {
+    word: hour
+    for words in (
+        "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "une deux trois quatre cinq six sept huit neuf dix onze douze",
+        "una dos tres cuatro cinco seis siete ocho nueve diez once doce",
+    )
+    for hour, word in enumerate(words.split(), 1)
+}
+_HOUR_ABROAD: Final = rf"\d{{1,2}}|{'|'.join(_HOURS_ABROAD)}"
+_SPOKEN_ABROAD: Final = re.compile(
+    rf"""\b(?: (?P<shift_de>halb|(?:viertel|fünf|zehn|zwanzig)\s(?:nach|vor))\s(?P<hour_de>{_HOUR_ABROAD})\b
+      | (?P<at>(?:à|dès|vers|avant|jusqu'à)\s)?(?P<hour_fr>{_HOUR_ABROAD})\sheures?\b
+        (?:\s(?P<shift_fr>et\sdemie|et\squart|moins\sle\squart))?
+      | las?\s(?P<hour_es>{_HOUR_ABROAD})\b (?:\s(?P<shift_es>y\smedia|y\scuarto|menos\scuarto))? )
+    (?: \s(?:(?P<a>du\smatin|morgens|früh|vormittags|de\sla\smañana)
+      | (?P<p>de\sl'après-midi|du\ssoir|nachmittags|abends|de\sla\s(?:tarde|noche)))\b )?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A French hour is a time behind a preposition or before a part of the day; else it may be a duration."""
+_SPOKEN_ABROAD_HINT: Final = re.compile(
+    r"halb|(?:viertel|fünf|zehn|zwanzig) (?:vor|nach)|heure|las? ", re.IGNORECASE
+)
+_SHIFTS_ABROAD: Final = {
+    "halb": -30,
+    **{f"{word} nach": minutes for word, minutes in (("viertel", 15), ("fünf", 5), ("zehn", 10), ("zwanzig", 20))},
+    **{f"{word} vor": -minutes for word, minutes in (("viertel", 15), ("fünf", 5), ("zehn", 10), ("zwanzig", 20))},
+    "et demie": 30,
+    "et quart": 15,
+    "moins le quart": -15,
+    "y media": 30,
+    "y cuarto": 15,
+    "menos cuarto": -15,
+}
 _LOOKED_BACK: Final = 12
 _NOON, _DAY = 12, 24
 _EVENING: Final = frozenset({"शाम", "shaam", "sham"})
@@ -107,17 +143,27 @@ def with_times(reader: NumberReader, text: str, readings: list[QuantityReading])
         readings = _with_always(reader, text, readings)
     others = list(_dotted(text)) if any(_is_dotted(reader, each) for each in readings) else []
     others += _spoken(text) if _SPOKEN_HINT.search(text) is not None else ()
-    if not others and not any(_may_be_time(reader, each.last + 1) for each in readings):
+    others += _spoken_abroad(text) if _SPOKEN_ABROAD_HINT.search(text) is not None else ()
+    if (
+        not others
+        and not any(_may_be_time(reader, each.last + 1) for each in readings)
+        and _WITH_H.search(text) is None
+    ):
         return readings
     starts = [token.start for token in reader.tokens]
     for time in (*others, *_times(text)):
         inside = [each for each in readings if each.start < time.end and time.start < each.end]
-        if any(each.kind is not FactKind.NUMBER for each in inside):
+        if any(each.kind is not FactKind.NUMBER and not _is_whole_in(each, time) for each in inside):
             continue
         first, last = bisect_left(starts, time.start), bisect_left(starts, time.end) - 1
         readings = [each for each in readings if each not in inside]
         readings.append(_reading(time, first, last))
     return sorted(readings, key=lambda each: each.start)
+
+
+def _is_whole_in(reading: QuantityReading, time: _ClockTime) -> bool:
+    """Whether a duration is no more than the words of a time: ``16 h 30``, ``quatre heures et demie``."""
+    return reading.kind is FactKind.DURATION and time.start <= reading.start and reading.end <= time.end
 
 
 def _with_always(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
@@ -181,6 +227,21 @@ def _spoken(text: str) -> Iterator[_ClockTime]:
         yield _ClockTime(found.start("shift"), found.end(), *divmod(minutes, 60), is_open=not found["half"])
 
 
+def _spoken_abroad(text: str) -> Iterator[_ClockTime]:
+    for match in _SPOKEN_ABROAD.finditer(text):
+        language = next(one for one in ("de", "fr", "es") if match[f"hour_{one}"])
+        word, shift = match[f"hour_{language}"].lower(), (match[f"shift_{language}"] or "").lower()
+        half = "a" if match["a"] else "p" if match["p"] else ""
+        is_time = half or (match["at"] if language == "fr" else shift)
+        in_day = _in_day(_HOURS_ABROAD[word] if word in _HOURS_ABROAD else int(word), half)
+        if not is_time or in_day is None or in_day >= _DAY:
+            continue
+        minutes = (60 * in_day + _SHIFTS_ABROAD.get(shift, 0)) % (60 * _DAY)
+        is_open = not half and in_day <= _NOON
+        start = match.start(f"shift_{language}" if language == "de" else f"hour_{language}")
+        yield _ClockTime(start, match.end(), *divmod(minutes, 60), is_open=is_open)
+
+
 _OPENING_WORDS: Final = 60
 """Characters before the first of two hours in which a day or "open" stands."""
 
@@ -219,11 +280,18 @@ def _is_marked(found: re.Match[str]) -> bool:
 
 def _is_alone(found: re.Match[str], text: str) -> bool:
     """Whether digits without a word of time beside them are one."""
-    if found["minute"] is None or text[found.end("hour")] != ":":
+    if found["minute"] is None or text[found.end("hour")] == ".":
         return False
     before = text[max(0, found.start() - _LOOKED_BACK) : found.start()]
+    if text[found.end("hour")] != ":":  # "2 h 30" may be a duration
+        return int(found["hour"]) >= _LONG_H or _AT_ABROAD.search(before) is not None
     full = found["minute"] in {"00", "30"} or found["hour"].startswith("0")
     return full or bool(_BEHIND_WORD.search(before) or _BEFORE_TIME.match(text, found.end()))
+
+
+_AT_ABROAD: Final = re.compile(r"(?:\bà|\bdès|\bvers|\bavant|\baprès|jusqu'à|\bde|\bentre|\bet)\s$", re.IGNORECASE)
+_LONG_H: Final = 5
+"""Hours from which on ``16 h 30`` is taken for a time without a preposition."""
 
 
 def _in_day(hour: int, half: str) -> int | None:

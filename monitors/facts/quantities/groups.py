@@ -271,6 +271,10 @@ class GroupReader(Lookup):
             return None
         if following.part is NumberPart.FRACTION and following.english and self.token(at + 2).key == "of":
             return self._fraction_group(at + 1, following)
+        if following.part is NumberPart.ORDINAL and following.english and following.value >= 3:  # noqa: PLR2004 - thirds and smaller
+            after = at + 4 if self.part(at + 3) is NumberPart.ARTICLE else at + 3
+            if self.token(at + 2).key == "of" and self.token(after).key in self._units:
+                return Group(EXACT.divide(Decimal(1), following.value), after)  # "a third of an hour"
         if following.part in {NumberPart.HUNDRED, NumberPart.SCALE, NumberPart.DOZEN}:
             return self._hundreds(Group(Decimal(1), at + 1))
         if following.part is NumberPart.ORDINAL and following.english and following.value >= 100:  # noqa: PLR2004 - hundredth and above

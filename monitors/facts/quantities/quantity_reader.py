@@ -6,6 +6,7 @@ Quantities without a number before the unit are read too: ``a month``, ``half an
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Final
 
 from monitors.facts.quantities.currencies import MINOR, NAMES
 from monitors.facts.quantities.fact import FactKind, QuantityReading
@@ -341,7 +342,16 @@ def _money_behind(reader: NumberReader, amount: NumberSpan, currency: Currency) 
         named = reader.token(currency.after)
         second = NAMES.get(named.key) if named.text.isupper() else None
         code, last = (second, last + 1) if second else (code, last)
+    if reader.token(last + 1).key in _CENTS and reader.token(last).key in _OF_CENTS:
+        return money_reading(
+            reader, amount._replace(value=amount.value / 100), code, first=amount.first, last=last + 1
+        )
     return money_reading(reader, amount, code, first=amount.first, last=last)
+
+
+_CENTS: Final = keys_of("cent cents")
+_OF_CENTS: Final = keys_of("euro dollar us")
+"""Before "cents" the name of the unit that they are part of: ``16 euro cents``."""
 
 
 def _minor_is_money(reader: NumberReader, at: int) -> bool:

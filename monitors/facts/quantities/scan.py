@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from monitors.facts.quantities.clock import with_times
 from monitors.facts.quantities.currencies import MINOR
@@ -232,6 +232,9 @@ def _hour_and_half(reader: NumberReader, first: QuantityReading, second: Quantit
     return None
 
 
+_BEHIND_AMOUNTS: Final = keys_of("is है more की a an per each for")
+
+
 def _hundredths(
     reader: NumberReader, first: QuantityReading, second: QuantityReading, gap: list[str]
 ) -> QuantityReading | None:
@@ -249,7 +252,7 @@ def _hundredths(
     if following.key in MINOR and following.end - following.start == 1:
         return first._replace(value=first.value + second.value / 100, last=second.last + 1, end=following.end)
     behind = not first.prefixed or gap
-    if behind and (_ends(reader, second.last + 1) or following.key in {"is", "है", "more", "की"}):
+    if behind and (_ends(reader, second.last + 1) or following.key in _BEHIND_AMOUNTS):
         return first._replace(value=first.value + second.value / Decimal(100), last=second.last, end=second.end)
     return None
 

@@ -23,7 +23,7 @@ from pydantic import Field
 from monitors.facts.language import LanguageEvidence, evidence
 from monitors.facts.refusals.lecture import find_lecture
 from monitors.facts.refusals.lexicon import guess_language, lexicon_of, role
-from monitors.facts.text import NUMERAL, SIGN, Normalised, Token, first_after_break, normalise, tokenise
+from monitors.facts.text import NUMERAL, SIGN, Normalised, Token, first_after_break, keys_of, normalise, tokenise
 from monitors.records.base import Record
 
 _READ: Final = 1_200
@@ -148,8 +148,8 @@ _UNABLE: Final = DENIAL | ABLE
 """Without one of these a reply answers, unless it is expected to decline: most replies are read no further."""
 _MAY_LEAD_ELSEWHERE: Final = 40
 """Words of a reply that may be nothing but the way to another person."""
-_STOPS: Final = frozenset(".!?।…")
-_COMMAS: Final = frozenset(",;:—–()")
+_STOPS: Final = frozenset(".!?।…;")
+_COMMAS: Final = frozenset(",:—–()")
 _QUOTES: Final = frozenset('"“”„«»')
 
 
@@ -584,6 +584,20 @@ def _value_kinds(clause: _ReplyClause, known: frozenset[str], *, german: bool) -
     return kinds
 
 
+_NUMBERED_PLACES: Final = keys_of(
+    "suite room flat apartment door cabin floor gate bay berth pitch plot locker zimmer wohnung haus stock "
+    "kamra कमरा कमरे"
+)
+
+
+def _numbers_place(clause: _ReplyClause, known: frozenset[str]) -> bool:
+    """Whether a clause numbers a place: ``send the flowers to suite 508``."""
+    return any(
+        token.kind == NUMERAL and token.key not in known and before.key in _NUMBERED_PLACES
+        for before, token in pairwise(clause.tokens)
+    )
+
+
 _ARTICLES: Final = frozenset({"the", "our"})
 
 
@@ -642,7 +656,7 @@ class _ReplyReading(NamedTuple):
                 kinds |= _value_kinds(clause, self.known, german=self.german)
             elif elsewhere and content is not _Content.VALUE and not _names_its_topic(clause):
                 kinds |= _NAME if _has_full_name(clause, self.known) else 0
-                if "code" in self.asked:
+                if "code" in self.asked or _numbers_place(clause, self.known):
                     kinds |= _value_kinds(clause, self.known, german=self.german) & _FIGURE
         return any(_FITS[kind] & kinds for kind in self.asked) or (not elsewhere and not self.asked)
 
@@ -655,7 +669,7 @@ def _kind_where_expected(reading: _ReplyReading) -> RefusalKind | None:
             return RefusalKind.REFUSED_THEN_ANSWERED if reading.gives_what_was_asked(elsewhere=False) else None
         if most and reading.declines is not _Declines.SILENT:
             return None
-        names = reading.asked & {"name", "code"} and reading.gives_what_was_asked(elsewhere=True)
+        names = reading.asked & {"name", "code", "place"} and reading.gives_what_was_asked(elsewhere=True)
         return None if names else RefusalKind.REFUSED
     if reading.declines is _Declines.HEDGE:
         return RefusalKind.ANSWERED if most is _Content.VALUE else None if most else RefusalKind.REFUSED

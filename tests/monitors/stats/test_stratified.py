@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from itertools import product
-from math import prod
+from math import comb, prod
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.stats import hypergeom
 
 from monitors.records.estimates import GradedStratum, RateEstimate, RateUnknown
 from monitors.stats.agreement import Confusion, compute_corrected_pass_rate
@@ -55,7 +54,7 @@ def all_samples(sizes, draws, failures):
     """Every way in which the failures of each stratum can fall into its sample, with how likely that is."""
     for seen in product(*(range(draw + 1) for draw in draws)):
         chance = prod(
-            float(hypergeom.pmf(each, size, failing, draw))
+            comb(failing, each) * comb(size - failing, draw - each) / comb(size, draw)
             for each, size, draw, failing in zip(seen, sizes, draws, failures, strict=True)
         )
         if chance:
