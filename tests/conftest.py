@@ -47,7 +47,7 @@ for name in [n for n in os.environ if n.startswith(OUTSIDE) or n == "CI"]:  # in
 # Where the tests run in the background SIGINT is ignored, and every process would inherit that: Prefect's own end by it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-# Where nothing may be compiled ahead (as in many images) each of a thousand processes compiles Prefect anew: 1 s each.
+# Where nothing may be compiled ahead (as in many images) each of a thousand processes compiles Prefect again: 1 s each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # Reading the certificates of 140 authorities takes 20 ms, for each HTTP client of each test; nearly all speak to loopback.

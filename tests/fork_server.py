@@ -9,7 +9,7 @@ own, its own arguments, folder, environment and pipes, its own end with its true
   such name, and refuses a command that would have read otherwise. That one is started as a real process; from the
   third in the same environment on, one more server has imported everything there.
 - Prefect reads its settings at import. Its modules, and ours that import it, are hidden until the command imports
-  the first of them; settings and logging are then read anew, as at a first import.
+  the first of them; settings and logging are then read again, as at a first import.
 - It has one thread and no event loop when it forks.
 
 Tests of the start itself (help, an empty environment, kills at the start, an installed wheel) start real processes.
@@ -53,7 +53,7 @@ OF_PREFECT = (
     *("prefect.utilities.visualization", "prefect.logging.formatters", "fastapi", "anyio._backends._asyncio"),
 )
 READ_WHOLE = ("FSSPEC_", "LANG", "LC_", "LD_", "PYTHON", "SSL_", "TZ")
-"""Names that the interpreter, or somebody who copies the whole environment, reads at the start."""
+"""Names that the interpreter, or code that copies the whole environment, reads at the start."""
 START_S = 120
 WORTH_A_SERVER = 3
 """From so many commands of one environment on: a server costs what one or two commands cost that need Prefect."""
@@ -67,7 +67,7 @@ MEASURING = ("COVERAGE_PROCESS_START", "COVERAGE_TEST")
 
 
 class _Blocked(BaseException):
-    """Somebody imports Prefect, whose turn comes later."""
+    """Other code imports Prefect, whose turn comes later."""
 
 
 class _Reads:
@@ -92,7 +92,7 @@ class _Reads:
 
 
 def _reader() -> CodeType | None:
-    """The code that asked for a variable by its name; ``None`` where somebody copies the whole environment."""
+    """The code that asked for a variable by its name; ``None`` where other code copies the whole environment."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(
         ("<frozen os>", "<frozen _collections_abc>")
@@ -319,7 +319,7 @@ def _watched(asking: socket.socket, reads: _Reads, hidden: _Hidden, given: Mappi
             talk.write(json.dumps({"pid": command}) + "\n")
             talk.flush()
             code = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
-            with contextlib.suppress(OSError):  # whoever asked has gone
+            with contextlib.suppress(OSError):  # the caller has gone
                 talk.write(json.dumps({"code": code}) + "\n")
                 talk.flush()
             os._exit(0)
@@ -343,7 +343,7 @@ class ForkServer:
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self._address)
         listener.listen(64)
-        # The same folder for all of them, so that no home of a person's is touched; it is read anew by each command.
+        # The same folder for all of them, so that no home of a person's is touched; it is read again by each command.
         variables = {**environment, "PREFECT_HOME": f"{self._folder.name}/prefect"}
         (Path(self._folder.name) / "prefect").mkdir()
         with listener, self._log.open("wb") as log:

@@ -20,7 +20,7 @@ MADE = ROOT / ".cache" / "prefect"
 def with_tables(home: Path) -> Path:
     """``home``, where the next server finds an empty database that is up to date, as after an earlier start.
 
-    The database is made once for each version of Prefect and kept in ``.cache``.
+    The database is made once for each version of Prefect and stored in ``.cache``.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     shutil.copyfile(_database(), home / "prefect.db")

@@ -24,7 +24,7 @@ LEAVES = (
     "monitors.plural",
     "monitors.problems",  # what is wrong with a file of settings, in words
     "monitors.retry",
-    "monitors.platforms",  # LangSmith and Langfuse: traffic is read there, suites and runs are kept there
+    "monitors.platforms",  # LangSmith and Langfuse: traffic is read there, suites and runs are stored there
     "monitors.json_path",  # probes read answers off the network by it, sources read stored conversations
     "monitors.request_headers",  # what authenticates at an application: of its API for probes, of its export for sources
 )

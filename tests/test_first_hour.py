@@ -96,7 +96,7 @@ def test_the_rest_of_the_hour_goes_as_the_page_says(tmp_path: Path) -> None:
         workflow = (tmp_path / "watch" / ".github" / "workflows" / "lookout.yml").read_text(encoding="utf-8")
         assert workflow == (ROOT / "deployments" / "github-workflow.yml").read_text(encoding="utf-8")
         recovered = [message.text for message in hour.slack.messages if "Recovered" in message.text]
-        assert len(recovered) == 1, "one mending, one message"
+        assert len(recovered) == 1, "one fix, one message"
     assert prefect_server.find_running_server(tmp_path / "watch" / ".lookout" / "prefect") is None
 
 

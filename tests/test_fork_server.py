@@ -133,7 +133,7 @@ def test_a_module_is_run_as_python_runs_it(tmp_path):
 
 
 def test_one_that_runs_on_is_seen_and_ended_like_any_process(tmp_path):
-    """Polled, waited for, ended by a signal, whose number is its code; its output goes where it was told."""
+    """Polled, waited for, ended by a signal, whose number is its code; its output goes to the given files."""
     (tmp_path / "stays.py").write_text("print('up', flush=True)\nimport time\ntime.sleep(600)", encoding="utf-8")
     with fork_server.start(module="stays", cwd=tmp_path, env=SAME, stdout=subprocess.PIPE) as process:
         assert process.forked

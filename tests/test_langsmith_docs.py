@@ -57,7 +57,7 @@ ACCEPTED = "g\n\n\n\ny\n"
 
 
 class LampShop(ThreadedServer):
-    """A chat API that knows the answers, and says what it is for to whoever asks anything else."""
+    """A chat API that knows the answers, and describes itself for any other question."""
 
     def application(self) -> web.Application:
         made = web.Application()

@@ -10,7 +10,7 @@ MOST_TELLING = 20
 
 INTRODUCTION = """# How right the graders are
 
-Measured on rows that other people wrote and labelled, kept in the data folder beside the project and not part of it.
+Measured on rows that other people wrote and labelled, stored in the data folder beside the project and not part of it.
 `make accuracy` measures again and rewrites this page. We describe errors in our own words, with the row's id.
 
 An interval is Wilson's, 95 %. "Baseline" is the simplest method on the same rows. F1 has the interval of a share of

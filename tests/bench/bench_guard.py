@@ -105,7 +105,7 @@ async def whole_run(address: str, count: int, bot_s: float, *, silent: bool) -> 
 
 
 def ratio_of(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
-    """The ratio of the medians, with a 95 % interval from pairs drawn anew."""
+    """The ratio of the medians, with a 95 % interval from resampled pairs."""
     chance = random.Random(1)
 
     def ratio(sample: Sequence[tuple[float, float]]) -> float:

@@ -37,7 +37,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         environment = dict(os.environ)
-        prefect_server.connect(None, folder / "prefect", environment=environment, start_timeout_s=180, write_line=print)
+        prefect_server.connect(
+            None, folder / "prefect", environment=environment, start_timeout_s=180, write_line=print
+        )
         try:
             imported = bare_mb(environment)
             small, large = (one(folder, environment, count) for count in (given.small, given.large))

@@ -3,7 +3,7 @@
     python -m tests.bench.bench_night [--conversations 200000]
 
 A real night without a judge in a process of its own: read from a JSON-lines file, looked at on all cores, sampled,
-kept in the journal. Seconds are of processor time of that process and its workers; memory is the largest sum of what
+stored in the journal. Seconds are of processor time of that process and its workers; memory is the largest sum of what
 they hold at one moment. The baseline in the same run parses the same file as JSON and does nothing else.
 
 By default it is a fifth of that night, since the whole takes longer than this bench may, after one of a tenth as many:

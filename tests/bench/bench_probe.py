@@ -7,7 +7,7 @@ Playwright driver and the browser together, by what they are; the app is counted
 
 Where the time goes (60 questions, 4 pages, 2 quiet cores, November 2026): both cores are busy all the time, 1.6 CPU
 seconds a question for the leanest loop and for Lookout alike, in wall 64 s and 61 s. Six tenths of it is the page's own
-process, which loads and runs Gradio's scripts anew in each context; a tenth each the browser, drawing and Python, the
+process, which loads and runs Gradio's scripts again in each context; a tenth each the browser, drawing and Python, the
 rest its network and the Playwright driver. So half of the default loop (77 s) is out of reach where that loop runs on
 the same headless shell, as here: only its polling costs more. Against a full Chromium it was half (148 and 73 s for 100
 questions). What helps beyond is fewer page loads: `isolation = "reload"` or `"new-chat"`.

@@ -1,4 +1,4 @@
-"""P2, P5 and P12: how soon a run asks, how soon a severe failure is told, and what a run costs beyond its probes.
+"""P2, P5 and P12: how soon a run asks, how soon a severe failure alerts, and what a run costs beyond its probes.
 
     python -m tests.bench.bench_run [--cases 40] [--pairs 5] [--suite 200] [--samples 3]
 
@@ -244,7 +244,7 @@ def alert(folder: Path, environment: dict[str, str], cases: int) -> float:
         at = time.time()
         _stop(process)
         if not heard:
-            raise SystemExit(f"nothing was told: {(folder / 'lookout.log').read_text('utf-8')}")
+            raise SystemExit(f"no alert was sent: {(folder / 'lookout.log').read_text('utf-8')}")
     return at - next(note.at for note in noted(answered) if note.question == question_on(wrong))
 
 

@@ -324,7 +324,7 @@ def weight(painted: Sequence[tuple[str, float]]) -> list[Figure]:
 
 
 def copy_of(took_s: float, said: str) -> Figure:
-    """What visitors read is a copy: it is made anew when something was written."""
+    """Visitors read a copy, which is made again after each write."""
     return Figure(
         id="P11",
         what="a new copy of the warehouse, opened",

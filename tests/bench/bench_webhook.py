@@ -50,7 +50,7 @@ class Chosen(NamedTuple):
 
 
 class Served(NamedTuple):
-    """A server, and the numbers of the commits that it was not told of yet."""
+    """A server, and the numbers of the commits that were not sent to it yet."""
 
     url: str
     pid: int

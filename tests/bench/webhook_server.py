@@ -55,7 +55,7 @@ def receiver(folder: Path) -> Starlette:
 
 
 def at_once() -> Starlette:
-    """The baseline: nothing is read, nothing is kept."""
+    """The baseline: reads and stores nothing."""
 
     async def accept(_request: Request) -> Response:
         return PlainTextResponse("accepted", status_code=202)

@@ -14,7 +14,7 @@ import httpx
 import uvicorn
 
 from deployments.receivers.connection_limits import BoundedProtocol
-from deployments.receivers.deploys import ReceiverMetrics, RunStarter, application
+from deployments.receivers.deploys import ReceiverMetrics, RunStarter, build_application
 from deployments.receivers.readiness import Readiness
 from deployments.triggers.delivery import TriggerParser
 from flows.deploys.queue import DeployQueue
@@ -36,7 +36,7 @@ DEPLOYMENT = "nobody/registered"
 
 @dataclass
 class Receiver:
-    """Where it listens, how to deliver, and what it has kept."""
+    """A running receiver: its address, a client, and its queue."""
 
     url: str
     client: httpx.AsyncClient
@@ -77,13 +77,13 @@ async def receiver(
     deployment: str = DEPLOYMENT,
     now: Callable[[], datetime] = lambda: NOW,
 ) -> AsyncGenerator[Receiver]:
-    """With a trigger for the target ``bot`` by each sender, and no Prefect, unless told otherwise."""
+    """Run a receiver with a trigger for the target ``bot`` by each sender; by default without Prefect."""
     queue, metrics = DeployQueue(folder), ReceiverMetrics()
     plan = RunPlan(deployment=deployment, config_path=folder / "lookout.toml")
     journal = store_in(folder).journal
     starter = RunStarter(queue, journal, plan, prefect_api=prefect_api, metrics=metrics, now=now, first_pause_s=0.2)
     known = parsers if parsers is not None else (github(), hub(), standard())
-    app = application(known, starter, metrics, Readiness(queue, journal, prefect_api, deployment), now=now)
+    app = build_application(known, starter, metrics, Readiness(queue, journal, prefect_api, deployment), now=now)
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", http=BoundedProtocol, backlog=2048))
     door = socket.create_server(("127.0.0.1", 0))  # it takes connections from now on, served or not yet
     serving = asyncio.create_task(server.serve(sockets=[door]))

@@ -47,7 +47,7 @@ URLS = [
 
 @pytest.mark.parametrize("url", URLS)
 async def test_f37_an_address_in_a_payload_is_ignored(door, tmp_path, url):
-    """Wherever a sender may put one; what is kept names the target and the commit, and the configuration the rest."""
+    """Wherever a sender may put one; the stored deploy names target and commit, the configuration the rest."""
     for sent in (
         await door.by_github(deployed(url=url, payload={"web_url": url, "target": url})),
         await door.by_hub(space_pushed(url=url)),

@@ -29,7 +29,7 @@ SHOWN = {
     "traffic_files": (0, "5 conversations; 5 sampled", "Personal data disclosed: 1 of 5"),
     "traffic_export": (0, "5 conversations; 5 sampled", "Error shown as an answer: 1 of 5"),
 }
-"""The exit code of each, and what it shows. LangSmith's has a test of its own: it needs somebody's key."""
+"""The exit code of each, and what it shows. LangSmith's has a test of its own: it needs a key."""
 WITH_BROWSER = ("gradio_page", "streamlit_page", "login_page")
 
 

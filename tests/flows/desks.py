@@ -1,4 +1,4 @@
-"""A desk on a real warehouse in a folder and a real Slack on loopback, with a clock that the test moves."""
+"""A notifier on a real warehouse and a local Slack server, with a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from warehouse.database.store import Store
 
 
 class AlertingTestbed:
-    """A place to tell from: one folder, one Slack, as many runs as a test wants, one after the other."""
+    """One warehouse, one Slack and one clock, for as many runs as a test wants, one after the other."""
 
     def __init__(self, folder: Path, slack: SlackServer, **settings: object) -> None:
         self.now = NIGHT
@@ -66,7 +66,7 @@ class AlertingTestbed:
         paths: Sequence[AlertSender] | None = None,
         owner: Capability = Capability.VERIFY,
     ) -> Notifier:
-        """The desk of one run; the bot alone, or ``paths`` in order."""
+        """Build the notifier of one run, which sends with the bot, or with ``paths`` in order."""
         ways = [DeliveryPath(f"way {number}", one) for number, one in enumerate(paths or [self.bot()], start=1)]
         return Notifier(
             target="demo",

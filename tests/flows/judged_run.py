@@ -108,7 +108,7 @@ def judge_at(*servers: AnthropicServer, model: str = "claude-sonnet-5-5", **sett
 async def run_of(
     request: VerifyRequest, answers: Sequence[tuple[GoldCase, str]], *, recorded: bool = False
 ) -> JudgedRun:
-    """Grade ``answers`` as a run does, weigh, and look at what would be told.
+    """Grade ``answers`` as a run does, evaluate the gate, and collect the observations.
 
     With ``recorded``, the warehouse knows of the run afterwards.
     """

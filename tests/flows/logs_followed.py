@@ -1,4 +1,4 @@
-"""A followed log on a real disk, told at a real Slack on loopback."""
+"""A followed log on a real disk, with alerts to a local Slack server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.flows.desks import AlertingTestbed
 
 
 def entry(number: int, **changes: object) -> str:
-    """A line of a log, told from others by its number."""
+    """A line of a log, with a unique number."""
     value = {
         "ts": "2026-03-01T01:59:00Z",
         "user_text": f"Question {number}: what is covered?",
@@ -73,11 +73,11 @@ class Followed:
         return await self.follower().poll()
 
     async def night_delivers(self) -> None:
-        """Whoever comes by sends what waits in the outbox."""
+        """Another notifier sends what waits in the outbox."""
         await send_outbox(self.testbed.notifier("passer-by"))
 
     def stored(self) -> list[int]:
-        """The numbers of all kept entries, in the order of the log."""
+        """Return the numbers of all stored entries, in the order of the log."""
         rows = self.testbed.store.query(
             "select record->'reply'->'extra'->>'number' from hallucinations"
             " order by (record->>'generation')::int, (record->>'offset')::int"

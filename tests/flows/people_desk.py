@@ -1,4 +1,4 @@
-"""A desk with a real warehouse and a real sender to a local Slack, for tests of what people do."""
+"""A notifier with a real warehouse and a real sender to a local Slack, for tests of operator actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that runs scheduled deployments as Prefect's worker does, at the times that it is told.
+"""A process that runs scheduled deployments as Prefect's worker does, at the given times.
 
 Its arguments are the path of a lookout.toml. Each line that it reads is a JSON list (full name of a deployment, ISO
 time); then it runs that deployment's flow with the deployment's parameters, by a clock that begins there. Each line

@@ -1,4 +1,4 @@
-"""Kills whoever starts a local Prefect server, again and again, at another moment each time."""
+"""Kills the process that starts a local Prefect server, repeatedly, at another moment each time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def servers_of(home: Path) -> list[int]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             variables, command = (process / "environ").read_bytes(), (process / "cmdline").read_bytes()
-        except OSError:  # ended since, or somebody else's
+        except OSError:  # ended since, or of another user
             continue
         if os.fsencode(f"PREFECT_HOME={home}") in variables.split(b"\0") and b"prefect\0server\0start" in command:
             found.append(int(process.name))

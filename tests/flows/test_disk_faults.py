@@ -37,7 +37,7 @@ LOOKS = 60
 
 
 class Disk:
-    """A small file system at ``place``, which can turn full or read-only under whoever writes, and well again."""
+    """A small file system at ``place``, which can turn full or read-only under a writer, and writable again."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -61,7 +61,7 @@ class Disk:
                 filler.write(bytes(4096))
 
     def repair(self, how: str) -> None:
-        """As before, for whoever comes next."""
+        """Make the disk writable again."""
         if how == "full":
             self._filler.unlink()
             return

@@ -1,4 +1,4 @@
-"""Rows 40 to 54 of the fault matrix, each with its fault injected: from an answer to what people are told."""
+"""Rows 40 to 54 of the fault matrix, each with its fault injected: from an answer to the alert."""
 
 from __future__ import annotations
 

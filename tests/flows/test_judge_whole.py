@@ -29,7 +29,7 @@ def configured(folder: Path, chat: Chat, judge: AnthropicServer, slack: SlackSer
 
 
 def verify(lookout, folder: Path, slack: SlackServer, commit: str, **key: str):
-    """One run; the process, what was told, the run's folder."""
+    """Run once; return the process, the sent messages and the run's folder."""
     before = len(slack.messages)
     done = lookout("verify", "demo", "--commit", commit, cwd=folder, SLACK_BOT_TOKEN=TOKEN, **key)
     messages = [json.dumps(message.blocks) for message in slack.messages[before:]]

@@ -1,4 +1,4 @@
-"""The story that on-call lives by: told once, not again, resolved, and told when it is back."""
+"""The life of an alert: sent once, not again, resolved, and sent when the fault is back."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_a_pipe_has_no_line():
 
 
 class HeldBot(Bot):
-    """Answers once somebody says so."""
+    """Answers when the test says so."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Rows 19 to 24: the monitor itself in trouble. Real processes, killed, hung and starved; a watchdog outside."""
+"""Rows 19 to 24: faults of the monitor itself. Real processes, killed, hung and starved; a watchdog outside."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ WEEK: Final = (
     Day("the judge passes its known wrong answers", judge="fooled"),
     Day("every third answer has nothing to do with its passage", wrong=33),
     Day("the answers are as before", wrong=2),
-    Day("nobody asked, or nothing was kept", conversations=0),
+    Day("nobody asked, or nothing was logged", conversations=0),
 )
 
 
@@ -302,7 +302,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         environment = dict(os.environ)
-        prefect_server.connect(None, folder / "prefect", environment=environment, start_timeout_s=180, write_line=print)
+        prefect_server.connect(
+            None, folder / "prefect", environment=environment, start_timeout_s=180, write_line=print
+        )
         try:
             happened = []
             for one in Week(folder, environment).run():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.json_path import find_items, sources_at, join_text_parts, values_at
+from monitors.json_path import collect_items, collect_sources, collect_values, join_text_parts
 
 CHAT = {"choices": [{"message": {"content": "24 months"}}], "sources": [{"title": "P-100"}, {"title": "P-200"}]}
 
@@ -26,7 +26,7 @@ PATHS = [
 
 @pytest.mark.parametrize(("path", "expected"), PATHS, ids=[path[:30] or "root" for path, _ in PATHS])
 def test_a_path_leads_to_its_values(path: str, expected: list[Any]) -> None:
-    assert values_at(CHAT, path) == expected
+    assert collect_values(CHAT, path) == expected
 
 
 NAMED = [
@@ -51,7 +51,7 @@ NAMED = [
 
 @pytest.mark.parametrize(("said", "named"), NAMED, ids=[str(said) for said, _ in NAMED])
 def test_what_names_a_source_is_one_and_what_names_nothing_is_none(said: Any, named: tuple[str, ...]) -> None:
-    assert sources_at({"sources": said}, "sources") == named
+    assert collect_sources({"sources": said}, "sources") == named
 
 
 PARTS = [
@@ -76,14 +76,14 @@ JSON = st.recursive(
 
 @given(JSON, st.text("ab01-.*", max_size=12))
 def test_any_path_into_any_document_is_taken(document: Any, path: str) -> None:
-    assert isinstance(values_at(document, path), list)
+    assert isinstance(collect_values(document, path), list)
 
 
 @given(st.lists(JSON, max_size=4))
 def test_a_list_and_all_of_its_items_are_the_same(items: list[Any]) -> None:
     """``sources`` and ``sources.*`` lead to the same items and sources; no list, and no null, is an item."""
     document = {"sources": items}
-    assert find_items(document, "sources") == find_items(document, "sources.*")
-    assert sources_at(document, "sources") == sources_at(document, "sources.*")
-    assert not any(item is None or isinstance(item, list) for item in find_items(document, "sources"))
-    assert all(name.strip() for name in sources_at(document, "sources"))
+    assert collect_items(document, "sources") == collect_items(document, "sources.*")
+    assert collect_sources(document, "sources") == collect_sources(document, "sources.*")
+    assert not any(item is None or isinstance(item, list) for item in collect_items(document, "sources"))
+    assert all(name.strip() for name in collect_sources(document, "sources"))

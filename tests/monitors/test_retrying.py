@@ -8,7 +8,7 @@ from email.utils import format_datetime
 import pytest
 
 from monitors.errors import JudgeUnavailable
-from monitors.retry import RetryPolicy, TryAgain, retry_until_deadline, parse_retry_after_s
+from monitors.retry import RetryPolicy, TryAgain, parse_retry_after_s, retry_until_deadline
 from tests.builders import NOON
 from tests.monitors.asking import Pauses
 

@@ -48,7 +48,7 @@ class Batch:
         }
 
     def look(self, replies: Replies) -> None:
-        """Somebody asks how it goes: that is how time passes here."""
+        """Count a poll of the batch: time passes by polls here."""
         if self.ended:
             return
         if self.canceled or self.looks == 0:

@@ -1,7 +1,7 @@
 """Tokens and the prompt cache, by rule: four bytes of UTF-8 are a token, a prefix once seen is read from the cache.
 
-What the real cache does is kept: only what stands up to a ``cache_control`` mark is cached, a prefix below the
-model's smallest length is not and nobody is told, writing has a price by its time to live. What is simplified:
+It follows the real cache: only what stands up to a ``cache_control`` mark is cached, a prefix below the
+model's smallest length silently is not, writing has a price by its time to live. What is simplified:
 entries do not age (a test is over in seconds), and inside a batch, whose requests run beside each other, a share of
 the readers come too early and pay for writing again, as the documentation warns (hit rates of 30 to 98 %).
 """
@@ -95,6 +95,6 @@ class PromptCache:
         return 0, length, ttl
 
     def _comes_early(self, body: dict[str, Any]) -> bool:
-        """Told by the request itself, so that the same batch costs the same."""
+        """Computed from the request itself, so that the same batch costs the same."""
         digest = hashlib.sha256(json.dumps(body["messages"], sort_keys=True).encode()).digest()
         return digest[0] / 256 >= self.batch_hit_share

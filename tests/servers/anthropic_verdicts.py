@@ -3,7 +3,7 @@
 Quantities of the gold must be in the answer, in its order and with its units, and the words of the gold mostly too, in
 what the answer says of this question and of today; an expected refusal must be one and tell nothing behind it; claims
 about documents must be found in the documents. It is a real judge, if a simple one, so that a figure from end to end
-means something. It can be told to be fooled: by a list of phrases, or by everything. One that flatters is content to
+means something. It can be set to be fooled: by a list of phrases, or by everything. One that flatters is content to
 find the gold's figures anywhere, or half of its words where it has none.
 """
 

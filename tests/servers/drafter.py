@@ -1,6 +1,6 @@
 """A small writer of drafts that needs no model: it reads the fences of a prompt and asks about numbered clauses.
 
-It stands behind the servers that speak Anthropic's and OpenAI's APIs, in the place of the rule judge. It can be told
+It stands behind the servers that speak Anthropic's and OpenAI's APIs, in the place of the rule judge. It can be set
 to lie about its quotes, to state other figures than the clause, to leak, or to write another language.
 """
 

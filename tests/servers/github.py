@@ -105,7 +105,7 @@ class GitHub(ThreadedServer):
         return app
 
     def says(self, body: str, user: dict[str, str] | None = None) -> Comment:
-        """Somebody comments on the page itself."""
+        """Add a comment by another user."""
         comment = Comment(self._next_id, body, STRANGER if user is None else user)
         self._next_id += 1
         self.comments.append(comment)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 Server = TypeVar("Server", bound=ThreadingHTTPServer)
 SECRET = "the-keys-of-this-machine"
-"""What the internal service says to whoever asks."""
+"""The answer of the internal service."""
 OPEN_TO_ALL = {"Access-Control-Allow-Origin": "*"}
 _QUIC = 0x40
 """A packet's first byte: STUN's are below (RFC 7983), QUIC's are not."""
@@ -57,7 +57,7 @@ LEAVING: dict[str, dict[str, str]] = {
     "frame alone": {"BODY": '<iframe src="INSIDE/"></iframe>', "LOADED": "form.remove(); log.remove();"},
     "frame of redirects": {"BODY": '<iframe src="/hop"></iframe>', "LOADED": "form.remove(); log.remove();"},
 }
-"""How a page takes whoever asks it elsewhere: the part of `CHAT` that is filled → with what."""
+"""How a page redirects a visitor: the part of `CHAT` that is filled → with what."""
 
 ASKING: dict[str, str] = {
     "frame": 'return added(made("iframe", {src: "INSIDE/"}));',

@@ -37,7 +37,7 @@ class Hub(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def next_runtime(self) -> dict[str, Any] | int:
-        """What is said at this look. A sleeping Space sleeps on until somebody visits it."""
+        """Return the runtime of this poll. A sleeping Space sleeps until a visit."""
         self.looks += 1
         now = self.runtimes[0]
         asleep = isinstance(now, dict) and now["stage"] == "SLEEPING" and not self.visits

@@ -1,4 +1,4 @@
-"""An agent behind a job API, told by words in the question how to misbehave.
+"""An agent behind a job API; words in the question select how it misbehaves.
 
 `looks 4`: done at the fourth look (2 without it). `never`: runs for ever. `fails`: ends without a report. `lost`: is
 forgotten after the first look. `hiccup 3`: three looks get HTTP 500. `busy`: one look gets HTTP 429. `page`: one look
@@ -222,7 +222,7 @@ class Jobs(ThreadedServer):
         if job.is_to("silent"):
             async with asyncio.timeout(60):
                 await self.closing.wait()
-        for number in range(1, len(job.answers) + 1):  # a stream begins anew for whoever follows it again
+        for number in range(1, len(job.answers) + 1):  # a stream starts again for each new reader
             await self._event(
                 response, "human_input", {"id": name, "question": f"Question {number}: which version?"}
             )

@@ -128,7 +128,7 @@ class LangSmithDatasetServer(ThreadedServer):
             fault = next((one for one in self.faults if request.path.startswith(one[0])), None)
             if fault is not None:
                 self.faults.remove(fault)
-                return web.json_response({"detail": "trouble"}, status=fault[1], headers=fault[2])
+                return web.json_response({"detail": "planned fault"}, status=fault[1], headers=fault[2])
             answer = await handler(request)
             if number in self.held:
                 self.holding.set()

@@ -55,7 +55,7 @@ BY_ITSELF = """<!doctype html><title>Single sign-on</title><p>One moment…</p><
 class LoginSite(ThreadedServer):
     """`/chat` for who is signed in; `/login`, `/login/steps`, `/sso` to sign in; `/basic/chat`, `/header/chat`.
 
-    ``sessions`` are those that are valid; ``logins`` is how often somebody signed in, ``tries`` how often the form was
+    ``sessions`` are those that are valid; ``logins`` is the number of logins, ``tries`` how often the form was
     sent. ``asks_per_session`` ends a session in the middle of the next question.
     """
 

@@ -1,4 +1,4 @@
-"""A local server that answers range requests on files of a folder, and can be told to misbehave."""
+"""A local server that answers range requests on files of a folder, and can misbehave on demand."""
 
 from __future__ import annotations
 

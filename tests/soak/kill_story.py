@@ -109,7 +109,7 @@ def write_configuration(story: Story) -> None:
 
 
 class App:
-    """The app and whoever starts it again."""
+    """The app and the process that restarts it."""
 
     def __init__(self, story: Story) -> None:
         self._story = story
@@ -198,7 +198,7 @@ def _due(story: Story, answers: Acknowledged) -> Kill | None:
 
 
 def _kill(story: Story, app: App, process: subprocess.Popen[bytes], victim: Victim) -> bool:
-    """Whether there was somebody to kill."""
+    """Whether there was a process to kill."""
     match victim:
         case Victim.APP:
             hit = app.kill()

@@ -86,7 +86,7 @@ def _of_journal(story: Story, run: str) -> Iterator[str]:
             answers[row.row.case_id] += 1
             yield from _of_answer(row.row)
             late = [one for one in received if one.question == row.row.turns[-1] and one.at > durable_at]
-            yield from (f"{row.row.case_id} was asked again after its answer was kept" for _ in late)
+            yield from (f"{row.row.case_id} was asked again after its answer was stored" for _ in late)
     yield from (f"{case} has {times} answers in the journal" for case, times in answers.items() if times > 1)
     yield from (f"{case} has no answer in the journal" for case in _expected(story) - set(answers))
 

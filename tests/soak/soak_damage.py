@@ -1,4 +1,4 @@
-"""Damage a warehouse's log and file over and over: it must be told, and everything must come back.
+"""Damage a warehouse's log and file over and over: it must be detected, and everything must be restored.
 
     python -m tests.soak.soak_damage --rounds 400 [--write docs/warehouse.md]
 
@@ -80,7 +80,7 @@ DAMAGES: dict[str, Callable[[Store, random.Random], None]] = {
 
 @dataclass
 class Tally:
-    """Rounds by kind; in how many rows were missing or changed, and in how many of those it was told."""
+    """Rounds by kind; in how many rows were missing or changed, and in how many of those it was detected."""
 
     rounds: Counter[str] = field(default_factory=Counter[str])
     harmed: Counter[str] = field(default_factory=Counter[str])
@@ -123,7 +123,7 @@ def killed_while_loading(store: Store, kind: str) -> object:
     def job(say: Callable[[str], None]) -> None:
         with store.database.open_for_writing(30) as connection:
             load(connection, store.journal, store.database.scratch)
-            store.remember(connection)
+            store.save_ledger(connection)
             say(repr(_prints(connection)))
             if step is not None:
                 connection.execute(f"set debug_checkpoint_abort = '{step}'")
@@ -217,7 +217,7 @@ def main() -> int:
 
 
 def figures_of(tally: Tally) -> list[str]:
-    """A table: what was done, how often it harmed rows, how often it was told, how everything came back."""
+    """A table: what was done, how often it harmed rows, how often it was detected, how everything was restored."""
     rows: list[tuple[object, ...]] = []
     for kind, rounds in tally.rounds.items():
         ways = [(way.removeprefix(f"{kind}: "), n) for way, n in tally.restored_by.items() if way.startswith(kind)]

@@ -3,7 +3,7 @@
     python -m tests.soak.soak_demo_nights --nights 100
 
 Each night the demo's `TurnLog` writes 2,000 conversations, 1 % of them with a planted disclosure (severity 3). They
-are read by the file source, drawn, protected, graded by rule, weighed and estimated with the parts of the night shift.
+are read by the file source, sampled, protected, graded by rule and estimated with the parts of a nightly run.
 Of 100 nights at least 93 must hold the truth, and the mean planned width must be within 20 % of the mean width.
 """
 

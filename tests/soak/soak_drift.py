@@ -3,8 +3,8 @@
     python -m tests.soak.soak_drift --streams 2000
 
 Without a change the share of streams that ever raise an alarm must stay below alpha, for rare and common failures,
-for nights that differ in size, and for nights whose strata were drawn unequally. With one, the table says how many
-of the changes were told, after how many nights, and how far off their date was.
+for nights that differ in size, and for nights whose strata were sampled unequally. With one, the table says how many
+of the changes were detected, after how many nights, and how far off their date was.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ AT_ONCE = 250
 
 
 def quiet(chance: np.random.Generator, streams: int) -> Iterator[tuple[str, Streams, Streams]]:
-    """Streams without a change: name, failures, told."""
+    """Streams without a change: name, failures, graded."""
     shape = (streams, NIGHTS)
     for rate, graded in ((0.003, 200), (0.01, 50), (0.1, 10), (0.5, 25)):
         yield (
@@ -44,7 +44,7 @@ def quiet(chance: np.random.Generator, streams: int) -> Iterator[tuple[str, Stre
     heavy, light = chance.binomial(20, 0.01, shape), chance.binomial(30, 0.4, shape)
     rates = (1_900 * heavy / 20 + 100 * light / 30) / 2_000
     graded = 2_000 / (1_900 / 20)  # one over the largest share that one conversation stands for
-    yield "strata drawn unequally", rates * graded, np.full(shape, graded)
+    yield "strata sampled unequally", rates * graded, np.full(shape, graded)
 
 
 def in_parts(failures: Streams, graded: Streams) -> np.ndarray:
@@ -81,7 +81,7 @@ def main() -> int:
             flush=True,
         )
     print(
-        f"{'change after 30 nights':<24} {'7':>6} {'14':>7} {'30':>7} {'60':>7}  % told within nights, median of those"
+        f"{'change after 30 nights':<24} {'7':>6} {'14':>7} {'30':>7} {'60':>7}  % detected within nights, median of those"
     )
     for change in CHANGES:
         print(f"  {changed(chance, asked.streams, *change)}", flush=True)

@@ -1,9 +1,9 @@
-"""Lines of a log under kills: every line in the warehouse once, and told once.
+"""Lines of a log under kills: every line in the warehouse once, and alerted once.
 
     python -m tests.soak.soak_follow_log --kills 100
 
 A process follows the log again and again and is killed with SIGKILL at random moments, while lines are appended and
-the log is rotated. Then one quiet look; every line must be kept once, stand in exactly one message, and the messages
+the log is rotated. Then one quiet look; every line must be stored once, stand in exactly one message, and the messages
 at Slack must be those of the warehouse, each id once.
 """
 
@@ -39,7 +39,7 @@ class RealNight(AlertingTestbed):
 
 
 class Outcome(NamedTuple):
-    """What was written, kept and told; ``slack_messages`` are what people have in their channel."""
+    """What was written, stored and alerted; ``slack_messages`` are what people have in their channel."""
 
     kills: int
     written: int
@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
 
 
 def play(kills: int, seed: int, folder: Path) -> Outcome:
-    """Append, rotate, follow, kill; then look until nothing is left to be told."""
+    """Append, rotate, follow, kill; then poll until nothing is left to alert."""
     chance = random.Random(seed)
     with SlackServer() as slack:
         (folder / "data").mkdir()

@@ -4,7 +4,7 @@
 
 Each installation is a real ``lookout up``: Prefect's server, the runner with its schedules, nothing else. A line is
 appended; at a random moment within the next seconds the run that is to tell it is killed with SIGKILL, or the runner
-itself, or Prefect's server; then the clock runs until the line stands in Slack. At the end every line must be kept
+itself, or Prefect's server; then the clock runs until the line stands in Slack. At the end every line must be stored
 once and stand in exactly one message.
 """
 
@@ -35,7 +35,7 @@ from tests.servers.slack import TOKEN, SlackServer
 
 WITHIN_S: Final = 60.0
 LOST_S: Final = 300.0
-"""A line that is not told by then is taken for lost."""
+"""A line that does not alert by then counts as lost."""
 KILLED_WITHIN_S: Final = 16.0
 """A look comes every 15 s: kills fall before the look that tells, into it, and just after it."""
 VICTIMS: Final = {"run": "prefect.engine", "runner": "flows.server.serve", "server": "flows.server.keep"}
@@ -120,7 +120,7 @@ def started(folder: Path) -> Iterator[tuple[Installation, int]]:
 
 
 def play(folder: Path, kills: int, seed: int, say: Callable[[Delivery], None]) -> tuple[list[Delivery], bool]:
-    """``kills`` lines with a kill after each; whether each line was kept once and told once."""
+    """``kills`` lines with a kill after each; whether each line was stored once and alerted once."""
     chance = random.Random(seed)
     deliveries: list[Delivery] = []
     with started(folder) as (here, up):
@@ -176,7 +176,7 @@ def figures(deliveries: Sequence[Delivery]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the figures; 1 when a line was late, lost or told twice."""
+    """Print the figures; 1 when a line was late, lost or alerted twice."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--side-by-side", type=int, default=2, help="installations at once, each with its share")
@@ -187,7 +187,7 @@ def main() -> int:
 
     def say(one: Delivery) -> None:
         with lock:
-            print(f"  {one.killed} killed, told after {one.took_s:.1f} s", flush=True)
+            print(f"  {one.killed} killed, alerted after {one.took_s:.1f} s", flush=True)
 
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(asked.side_by_side) as pool:
         parts = [
@@ -198,7 +198,7 @@ def main() -> int:
     for line in figures(deliveries):
         print(line)
     once = all(right for _, right in played)
-    print(f"{len(deliveries)} lines, each kept once and told once: {'yes' if once else 'NO'}")
+    print(f"{len(deliveries)} lines, each stored once and alerted once: {'yes' if once else 'NO'}")
     return int(not once or any(one.took_s > WITHIN_S for one in deliveries))
 
 

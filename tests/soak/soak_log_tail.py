@@ -23,7 +23,7 @@ class CountedStory(LogStory):
         COUNTED["stories"] += 1
         COUNTED["lines written"] += self.written
         COUNTED["entries read"] += len(self.reader.entries)
-        COUNTED["gaps told"] += len(self.reader.notices)
+        COUNTED["gaps reported"] += len(self.reader.notices)
         super().teardown()
 
     def check_invariants(self, *arguments: object, **named: object) -> None:
@@ -44,7 +44,7 @@ def main() -> None:
     )
     run_state_machine_as_test(CountedStory, settings=longer)
     summary = ", ".join(f"{count:,} {what}" for what, count in COUNTED.items())
-    print(f"{summary}: nothing lost that a file still held, nothing twice, every gap told")
+    print(f"{summary}: nothing lost that a file still held, nothing twice, every gap reported")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python -m tests.soak.soak_nights --nights 1000
 
 Each night has 2,000 conversations with planted severity-3 failures, everywhere or in the strata of risk or hidden
-where nothing is suspected. They are drawn, told (or judged by a judge that passes 10 % of what is wrong and fails
+where nothing is suspected. They are sampled, graded (or judged by a judge that passes 10 % of what is wrong and fails
 5 % of what is right, with a calibration set of 400 answers), and estimated as in the night shift. In every design at
 least 93 % of the nights must hold the truth, and the mean width must be within 20 % of what the plan said.
 """
@@ -24,18 +24,18 @@ PLANS = 12
 
 
 def designs() -> Iterator[tuple[str, str, Design]]:
-    """Every design on every planted truth, told for sure, by a judge that errs, and with a tenth untold."""
+    """Every design on every planted truth, graded for sure, by a judge that errs, and with a tenth ungraded."""
     for planted, failures in PLANTED.items():
         for name, facts in DESIGNS.items():
             yield planted, name, Design(facts, failures)
             yield planted, f"{name}, judge", Design(facts, failures, judged=True)
     for name in ("simple 50", "stratified 200"):
         hidden = PLANTED["1 % hidden in the rest"]
-        yield "1 % hidden in the rest", f"{name}, 10 % untold", Design(DESIGNS[name], hidden, graded_share=0.9)
+        yield "1 % hidden in the rest", f"{name}, 10 % ungraded", Design(DESIGNS[name], hidden, graded_share=0.9)
 
 
 def report(design: Design, nights: int, seed: int) -> tuple[bool, str]:
-    """Whether a design kept its word, and its line of the table."""
+    """Return whether a design met its target, and its line of the table."""
     found = simulate(design, nights, seed)
     covered = fmean(each.covered for each in found)
     width = fmean(each.estimate.width for each in found)
@@ -54,7 +54,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     print(
-        f"{'planted':<24} {'design':<28} {'drawn':>6} {'rate %':>8} {'holds %':>8} {'width':>8} {'planned':>8} {'off %':>7}"
+        f"{'planted':<24} {'design':<28} {'sample':>6} {'rate %':>8} {'holds %':>8} {'width':>8} {'planned':>8} {'off %':>7}"
     )
     failed = 0
     for planted, name, design in designs():

@@ -23,7 +23,7 @@ def main() -> int:
         finally:
             server.stop()
     print(
-        f"a run without its server and the next one with it: {time.monotonic() - begun:.0f} s, nothing told twice"
+        f"a run without its server and the next one with it: {time.monotonic() - begun:.0f} s, nothing alerted twice"
     )
     return 0
 

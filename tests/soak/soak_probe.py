@@ -3,7 +3,7 @@
     python -m tests.soak.soak_probe --cases 100 --kills 50 --seed 1
 
 A real `lookout verify` with a Prefect server, real Chromium and a page in a process of its own. Kills are SIGKILL, at
-moments drawn from the seed: one of Chromium's processes, the app (started again after up to six seconds), or Lookout
+random moments of the seed: one of Chromium's processes, the app (started again after up to six seconds), or Lookout
 (started again at once, when it takes up the run where it was). The last kills fall while Lookout weighs, records and
 tells. Afterwards journal, warehouse and results.json are compared with what was to be asked and with what the app
 noted before it answered.
@@ -29,7 +29,9 @@ def main() -> int:
     options.add_argument("--cases", type=int, default=100)
     options.add_argument("--kills", type=int, default=50)
     options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--keep", type=Path, default=None, help="a folder that is kept, to look at what happened")
+    options.add_argument(
+        "--keep", type=Path, default=None, help="a folder that is not deleted, to see what happened"
+    )
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.keep or Path(temporary)

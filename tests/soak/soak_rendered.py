@@ -1,4 +1,4 @@
-"""Answers of random Markdown, drawn by real renderers and read off the page: every character, 10,000 times.
+"""Answers of random Markdown, rendered by real libraries and read off the page: every character, 10,000 times.
 
 Prints what was read wrong; ends with 1 when anything was. `make renderers` first.
 """

@@ -1,4 +1,4 @@
-"""The whole monitor under one command, for hours, with troubles: what it uses stays flat, and nothing is lost.
+"""The whole monitor under one command, for hours, with faults: what it uses stays flat, and nothing is lost.
 
     python -m tests.soak.soak_up --minutes 120
 
@@ -8,7 +8,7 @@ is away for a sixth of the time (429, 500 and silence in turn), Prefect's server
 answers for a while. Printed for each tenth: processes, memory, open files, threads and the data folder.
 
 It fails when at the end processes are more than before, memory or files have grown without end, an entry of the log
-was not told or was told twice, or something runs on afterwards.
+was not alerted or was alerted twice, or something runs on afterwards.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ slack_api_url = "{slack}"
 WRONG = "The waiting period is 99 months. [Source: Gold, clause 4.2]"
 SAMPLE_S, ENTRY_S, DELIVERY_S = 10.0, 20.0, 300.0
 GROWTH = 1.25
-"""Memory and files of the last quarter may be so many times those of the second: caches fill, and pages are kept."""
+"""Memory and files of the last quarter may be so many times those of the second: caches fill, and pages are stored."""
 QUIET_S = 180.0
 """After the last entry: a poll of the log, and an alert that waits for Slack."""
 
@@ -116,7 +116,7 @@ class Course:
         ]
 
     def live_through(self) -> None:
-        """To the end of the time, and then as long as it takes that all is told."""
+        """To the end of the time, and then until everything is alerted."""
         while self._passed_s < self._whole_s:
             assert self._running.process.poll() is None, self._running.said()
             while self._left and self._passed_s >= self._left[0][0] * self._whole_s:
@@ -174,11 +174,13 @@ def faults_of(course: Course, folder: Path) -> Iterator[str]:
     if len(entries) != course.entries:
         yield f"{course.entries:,} entries came, {len(entries):,} are stored"
     if lost := [one for one, notify in entries.items() if notify and not alert_counts[str(one)]]:
-        yield f"{len(lost):,} entries were not told"
+        yield f"{len(lost):,} entries were not alerted"
     if twice := [one for one, times in alert_counts.items() if times > 1]:
-        yield f"{len(twice):,} entries were told twice"
+        yield f"{len(twice):,} entries were alerted twice"
     runs = dict(store.query("select verdict, count(*) from runs group by verdict").rows)
-    print(f"entries {course.entries:,}, told {len(alert_counts):,}, deliveries {course.deliveries:,}, runs {runs}")
+    print(
+        f"entries {course.entries:,}, alerted {len(alert_counts):,}, deliveries {course.deliveries:,}, runs {runs}"
+    )
 
 
 def tenths(uses: list[Use]) -> Iterator[str]:
@@ -194,7 +196,9 @@ def main() -> int:
     """Live through it; the exit code is 1 when something is wrong."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--minutes", type=float, default=120)
-    options.add_argument("--keep", type=Path, default=None, help="a folder that is kept, to look at what happened")
+    options.add_argument(
+        "--keep", type=Path, default=None, help="a folder that is not deleted, to see what happened"
+    )
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary, Chat() as chat, SlackServer() as slack:
         folder = given.keep or Path(temporary)

@@ -30,7 +30,7 @@ from tests.warehouse.crash_worker import Plan, survivors, work
 
 KILLS_PER_FOLDER = 25
 KILLS_PER_CHECK = 3
-"""Acknowledged rows and decisions are counted after every kill; the tables are made anew and compared every third."""
+"""Acknowledged rows and decisions are counted after every kill; the tables are rebuilt and compared after every third."""
 
 TURNS = ("append", "load", "checkpoint", "compact", "migrate", "export") * 2 + (
     "decide",

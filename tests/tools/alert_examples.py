@@ -72,7 +72,7 @@ def examples() -> tuple[Example, ...]:
             _early(_build_alert(LEAK)),
         ),
         Example("grouped-failures", "Several cases failed in one run.", _build_alert(*_many(), scored=True)),
-        Example("acknowledged", "Somebody pressed its buttons: who and when, and what is left to do.", _acted_on()),
+        Example("acknowledged", "A user pressed its buttons: who, when, and what is left to do.", _acted_on()),
         Example("gate-fail", "The run is complete and its verdict is FAIL.", _gate_fail()),
         Example(
             "gate-fail-more",
@@ -106,7 +106,7 @@ def examples() -> tuple[Example, ...]:
         Example("recovery", "A later run asked again; said in the thread.", _recovered()),
         Example("regression", "It was resolved and is back.", _regressed()),
         Example("judge-void", "The judge missed its canaries; to the monitor's channel.", _build_alert(VOID)),
-        Example("monitor-fault", "The monitor itself is in trouble; to its own channel.", _build_alert(FAULT)),
+        Example("monitor-fault", "The monitor itself has a fault; sent to its own channel.", _build_alert(FAULT)),
         Example(
             "drill-passed", "Once a week: a planted wrong answer came through; nothing to do.", _drilled(DRILL)
         ),
@@ -512,7 +512,7 @@ def _fixed() -> tuple[tuple[Incident, ...], tuple[AlertItem, ...]]:
 
 
 def _open_before() -> Alert:
-    """Two that a gate in CI found, told by the first nightly run that has a way to people."""
+    """Two failures of a gate in CI, sent by the first nightly run that has Slack."""
     known, first = _items((), (LEAK, GATE), NIGHT)
     previous = {incident.fingerprint: incident for incident in known}
     printed = group_items(first, target=TARGET, run_id="run-0301", now=NIGHT)

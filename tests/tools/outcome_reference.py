@@ -66,7 +66,7 @@ OUTCOMES: Final = {
 
 SEVERITIES: Final = {
     Severity.ANNOYING: "Wrong, and nobody is worse off: a clumsy or needless answer.",
-    Severity.WRONG: "Somebody would act on a wrong answer.",
+    Severity.WRONG: "A user would act on a wrong answer.",
     Severity.PAGE: "Personal data is disclosed, something irreversible is done, or the claim can cost money. One failure "
     "sends an alert while the run goes on, and fails the run.",
 }
@@ -126,13 +126,13 @@ INCIDENTS: Final = {
     IncidentKind.GATE_FAIL: "A run's verdict is FAIL.",
     IncidentKind.DRIFT: "The failure rate of live traffic has changed for good.",
     IncidentKind.JUDGE_VOID: "The judge missed known answers: its grades of that batch do not count.",
-    IncidentKind.MONITOR_FAULT: "The monitor itself is in trouble; the message says which part.",
+    IncidentKind.MONITOR_FAULT: "The monitor itself has a fault; the message says which part.",
     IncidentKind.DRILL: "What came of a fire drill: about no application, in no score.",
 }
 
 SAID_IN_THE_MESSAGE: Final = {
     IncidentKind.MONITOR_FAULT: "`lookout doctor`; then [operations](operations.md).",
-    IncidentKind.DRILL: "Passed: nothing. Failed: mend the station that is named.",
+    IncidentKind.DRILL: "Passed: nothing. Failed: fix the named station.",
 }
 
 REASONS: Final = {

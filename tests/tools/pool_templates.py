@@ -1,6 +1,6 @@
 """Base job templates of work pools whose runs are containers: Prefect's own, with what Lookout needs in it.
 
-    python -m tests.tools.pool_templates   writes deployments/prefect/pools/docker.json and kubernetes.json anew
+    python -m tests.tools.pool_templates   rewrites deployments/prefect/pools/docker.json and kubernetes.json
 
 A run needs the configuration, the data folder, room in ``/dev/shm`` for Chromium's pages, and the secrets. They
 are named here and not held: by Secret blocks of Prefect's for Docker, by a Secret of the cluster's for Kubernetes.

@@ -14,7 +14,10 @@ MARK = "<!-- from here on written by the database: python -m tests.tools.test_wa
 
 
 def generated() -> str:
-    with tempfile.TemporaryDirectory() as folder, bare_store_in(Path(folder)).database.open_for_writing(1) as connection:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        bare_store_in(Path(folder)).database.open_for_writing(1) as connection,
+    ):
         return describe(connection)
 
 

@@ -22,7 +22,7 @@ class UntypedUpdate:
     line: int
     kind: str
     record: str | None
-    """Its class; ``None`` where it cannot be told."""
+    """Its class; ``None`` where it is unknown."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.kind} of {self.record or 'an unknown type'}: use a named method"

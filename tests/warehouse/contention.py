@@ -1,4 +1,4 @@
-"""Many processes at one warehouse: writers, deciders, readers, a loader, and somebody who just holds the file.
+"""Many processes at one warehouse: writers, deciders, readers, a loader, and a process that just locks the file.
 
 Each is a process of its own: ``python -m tests.warehouse.contention ROLE FOLDER NAME AMOUNT``. A role says on its last
 line what it saw, as JSON. Writers, deciders and loaders end by themselves, after so many rounds or (``write_for``,
@@ -93,7 +93,7 @@ def send(role: Role) -> dict[str, object]:
 
 
 def load(role: Role) -> dict[str, object]:
-    """Load again and again; somebody else having the file is no failure."""
+    """Load again and again; a lock of another process is not a failure."""
     busy = 0
     for _ in range(role.amount):
         try:

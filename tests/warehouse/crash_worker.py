@@ -1,6 +1,6 @@
 """A process that uses a warehouse until it is killed, and one that finds out what is left.
 
-Everything that is acknowledged is told through a pipe after it was promised durable. `survivors` then proves that it
+Everything that is acknowledged is reported through a pipe after it was promised durable. `survivors` then proves that it
 is all there, once.
 """
 
@@ -25,7 +25,7 @@ from warehouse.database.database import Migration, Schema, load_bundled_schema
 from warehouse.database.load import load
 from warehouse.database.parquet import export_parquet
 from warehouse.database.rebuild import rebuild_database
-from warehouse.database.retention import remove_personal_data, compact_segments
+from warehouse.database.retention import compact_segments, remove_personal_data
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 
@@ -72,7 +72,7 @@ _TO_BEGIN_WITH = ("append", "append", "append", "finish")
 
 
 def work(plan: Plan, say: Callable[[str], None], *, first: str) -> None:
-    """A few steps in random order, then ``first``, then more, until killed. Begin and end of each step are told."""
+    """A few steps in random order, then ``first``, then more, until killed. Begin and end of each step are reported."""
     store = open_store(plan)
     rng = random.Random(plan.seed)
     before = 0 if first == "migrate" else rng.randrange(8)
@@ -116,7 +116,7 @@ def _checkpoint(turn: Turn) -> None:
     with store.database.open_for_writing(WAIT_S) as connection:
         load(connection, store.journal, store.database.scratch)
         connection.execute("force checkpoint")
-        store.remember(connection)
+        store.save_ledger(connection)
 
 
 def _migrate(turn: Turn) -> None:
@@ -144,7 +144,9 @@ STEPS: Mapping[str, Callable[[Turn], str | None]] = {
     "check": _silently(lambda store: check_database(store, wait_s=WAIT_S)),
     "rebuild": _silently(lambda store: rebuild_database(store, wait_s=WAIT_S)),
     "compact": _silently(lambda store: compact_segments(store, before=store.clock(), wait_s=WAIT_S)),
-    "age": _silently(lambda store: remove_personal_data(store, before=store.clock(), key=b"sixteen byte key", wait_s=WAIT_S)),
+    "age": _silently(
+        lambda store: remove_personal_data(store, before=store.clock(), key=b"sixteen byte key", wait_s=WAIT_S)
+    ),
 }
 """What a worker can do; a step that acknowledges something returns it in words."""
 

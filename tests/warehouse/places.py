@@ -1,4 +1,4 @@
-"""A warehouse in a folder, with a clock that only moves when told to, and real waiting."""
+"""A warehouse in a folder, with a clock that only the test moves, and real waiting."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def seeded_entropy(seed: int):
 
 @cache
 def empty_warehouse() -> bytes:
-    """A new file's content, made once: making one anew for every test would be most of the suite's time."""
+    """A new file's content, made once: making one for every test would be most of the suite's time."""
     with tempfile.TemporaryDirectory() as folder:
         store = bare_store_in(Path(folder))
         store.load_pending(1)

@@ -15,7 +15,7 @@ from tests.warehouse.sample_rows import NOON
 def seen(
     name: str = "talk-1", run_id: str = "night-1", *, sampled_in: str | None = None, minutes: float = 0
 ) -> SeenConversation:
-    """A conversation that a night counted; ``drawn`` is the text that is in every field of it that can hold one."""
+    """A conversation that a night counted; ``sampled_in`` is the text that is in every field of it that can hold one."""
     moment = NOON + timedelta(minutes=minutes)
     sampled = None
     if sampled_in is not None:
@@ -44,7 +44,7 @@ def seen(
 
 
 def rate(value: float) -> RateEstimate:
-    """A share of a thousand conversations, 90 of 100 drawn were told."""
+    """A share of a thousand conversations, 90 of 100 sampled were graded."""
     return RateEstimate(
         rate=value,
         low=value / 2,

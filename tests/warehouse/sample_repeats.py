@@ -18,11 +18,11 @@ from monitors.records.self_checks import (
 )
 from monitors.records.targets import Environment
 from tests.warehouse.sample_rows import NOON, SUITE_SHA, suite
-from warehouse.queries.repeatability import graded_by
+from warehouse.queries.repeatability import hash_grading
 
 GRADERS = {"quantities": "1"}
 SETTINGS = {"graders": "aa", "domains": "bb", "gate": "cc"}
-BY = graded_by(GRADERS, SETTINGS)
+BY = hash_grading(GRADERS, SETTINGS)
 
 
 def asks(*outcomes: CaseOutcome) -> tuple[RecordedAsk, ...]:

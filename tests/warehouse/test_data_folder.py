@@ -138,7 +138,7 @@ class Swapper(threading.Thread):
                 try:
                     link.rename(self._place)
                     break
-                except OSError:  # a writer has made the folder anew
+                except OSError:  # a writer has made the folder again
                     shutil.rmtree(self._place, ignore_errors=True)
             self._place.unlink()
             while True:

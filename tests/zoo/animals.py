@@ -130,7 +130,7 @@ def _cited(question: str) -> str:
 
 
 def _coded(question: str) -> str:
-    """Code stands in lines of its own; what marks it, or a comma behind it, is not drawn."""
+    """Code stands in lines of its own; what marks it, or a comma behind it, is not rendered."""
     return "\n".join(
         re.sub(r"^(\*\*|,)", "", part) for part in re.split("(24 months)", server.reply(question), maxsplit=1)
     )

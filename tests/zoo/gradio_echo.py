@@ -15,7 +15,7 @@ import gradio as gr
 
 from tests.zoo.bot import ProviderLost, growing
 
-OLD = {} if gr.__version__ >= "6" else {"type": "messages"}  # what majors 4 and 5 must be told, and 6 knows
+OLD = {} if gr.__version__ >= "6" else {"type": "messages"}  # what majors 4 and 5 need, and 6 does by default
 
 
 def stream(message: str) -> Iterator[str]:

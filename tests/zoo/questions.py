@@ -61,7 +61,7 @@ def words(text: str) -> list[str]:
 
 
 def letters(text: str) -> str:
-    """The text as it is shown, to the character: Markdown and the tags it lets through are drawn, not shown."""
+    """The text as it is shown, to the character: Markdown and the tags it lets through are rendered, not shown."""
     marked = re.sub(r"(?i)</?b>|\*\*", "", text)
     return re.sub(r"(^| )[-•] ", r"\1", " ".join(marked.split()))
 

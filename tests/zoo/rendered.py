@@ -1,4 +1,4 @@
-"""Answers in seeded Markdown, drawn by real renderers in messages of many shapes, and read off the page as Lookout reads.
+"""Answers in seeded Markdown, rendered by real libraries in messages of many shapes, and read off the page as Lookout reads.
 
 The bundle of renderers is made by `make renderers` from `renderers/package-lock.json`; it needs npm.
 """
@@ -78,7 +78,7 @@ async ([first, count, by, shapes]) => {
 class Reading(NamedTuple):
     """What many answers were read as. ``unsure``: left ungraded.
 
-    ``nothing``: an answer that is one word, a speaker's name ("bot"), drawn as a name is: no page tells them apart, and
+    ``nothing``: an answer that is one word, a speaker's name ("bot"), rendered as a name is: no page distinguishes them, and
     a message with nothing but a name has no answer yet.
     """
 

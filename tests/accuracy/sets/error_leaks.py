@@ -32,7 +32,7 @@ def measure(data: Path) -> Measured:
     )
     wrong = [(row, "missed") for row in errors if not _shows(row)]
     wrong += [(row, "false alarm") for row in answers if _shows(row)]
-    lesson = "an error is told from an answer about one by its shape, by what else is said, and by what was asked"
+    lesson = "an error is distinguished from an answer about one by its shape, by what else is said, and by what was asked"
     return Measured(figures, tuple(TellingError(NAME, row["id"], what, lesson) for row, what in wrong[:2]))
 
 

@@ -1,4 +1,4 @@
-"""Questions with a planted trigger: is it kept, and what else is? Simulated applications, and a real page."""
+"""Questions with a planted trigger: does it remain, and what else? Simulated applications, and a real page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEEDS = 10
 WRONG = "₹80,000"
 
 NOTE = """\
-A row is met where the trigger is kept, the question has at most 1.2 times the trigger's words, and at most {budget} questions
+A row is met where the trigger remains, the question has at most 1.2 times the trigger's words, and at most {budget} questions
 were asked, those that confirm it included. The real page is the demo's bot with its planted faults in Chromium; the shortest
 question that brings its wrong amount out was found by trying all of up to four words.
 

@@ -24,7 +24,7 @@ from tests.monitors.explain.changed_demo import (
 
 NAME = "what changed"
 CONTROLS = 10
-"""Pairs without a change, of an application that repeats itself, and as many of one that words each answer anew."""
+"""Pairs without a change, of an application that repeats itself, and as many of one that rewords each answer."""
 BOOK = load_policies()
 PLAIN = Variant(model="small-2026-01", more={"system_fingerprint": "fp_44"}, headers={"X-App-Version": "1.4.2"})
 WORDED = replace(PLAIN, wording=True)

@@ -1,4 +1,4 @@
-"""The commonest mistakes: what somebody types, what the command answers, what to do.
+"""The most common mistakes: what a user types, what the command answers, what to do.
 
 docs/troubleshooting.md is made from this table, and the tests make every mistake through the real command.
 Renew the page with: `python -m tests.deployments.cli.mistakes`.

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from deployments.cli.gold.merge_alerts import grow_command
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.merge_alerts import grow_command
 from flows.alerting.notifier import apply_actions, store_action
 from flows.alerting.pipeline import notify
 from monitors.errors import ConfigError
@@ -36,7 +36,7 @@ from tests.warehouse.places import store_in
 from tests.warehouse.queries.test_drafts import case_draft
 from tests.warehouse.sample_rows import assessment, exchange, run_report
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
-from warehouse.queries.operator_actions import append_draft, waiting_drafts
+from warehouse.queries.operator_actions import append_draft, list_waiting_drafts
 
 
 @pytest.fixture
@@ -249,7 +249,7 @@ def test_a_trace_becomes_a_draft_in_one_step_redacted(tmp_path, grow):
         grow(tmp_path, take="run-1/wrong:1", suite=None)
     grow(tmp_path, take="run-1/right:1", suite=None)
     store = store_in(tmp_path, seed=3)
-    wrong, right = waiting_drafts(store)
+    wrong, right = list_waiting_drafts(store)
     redacted = "36 months, write to [e-mail]"
     assert (wrong.bad_reply, wrong.gold) == (redacted, None)
     assert wrong.suggested_severity is Severity.PAGE

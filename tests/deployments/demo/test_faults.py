@@ -1,4 +1,4 @@
-"""Each planted fault is set off by what is asked, whoever asks it, and the healthy bot has none."""
+"""Each planted fault depends on the question alone, and the healthy bot has none."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ async def client():
 
 @pytest.mark.prefect
 async def test_f35_killed_after_its_202_the_run_happens_once_all_the_same(tmp_path, prefect, client):
-    """Prefect is away when the delivery comes, so that nothing but what is kept can make the run."""
+    """Prefect is down when the delivery comes, so that only the stored delivery can start the run."""
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         away = f"http://127.0.0.1:{nobody.getsockname()[1]}/api"
     async with receiving(tmp_path, client, deployment=prefect.name, api=away) as first:

@@ -74,7 +74,7 @@ def test_every_entry_point_is_a_flow_that_takes_its_parameters(content):
 
     for one in content["deployments"]:
         flow = load_flow_from_entrypoint(one["entrypoint"])
-        if one["name"] != "verify-deploy":  # whoever tells of a deploy gives them
+        if one["name"] != "verify-deploy":  # the notifier of a deploy gives them
             flow.validate_parameters(one["parameters"])
 
 

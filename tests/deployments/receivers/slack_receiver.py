@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import httpx
 import uvicorn
 
-from deployments.receivers.slack_actions import PATH, ActionWorker, application
+from deployments.receivers.slack_actions import PATH, ActionWorker, build_application
 from flows.alerting.notifier import OperatorActions
 from flows.alerting.pipeline import notify
 from monitors.alerts.sender import AlertSender
@@ -37,7 +37,7 @@ class Receiver:
         """A press as Slack sends it; waits until what follows is done."""
         body = form_of(payload)
         answer = await self.post(body, signed(body, self.clock()))
-        await self.aftermath.settled()
+        await self.aftermath.wait_until_idle()
         return answer
 
 
@@ -49,8 +49,8 @@ async def receiver(
     *,
     secrets: tuple[str, ...] = (SIGNING_SECRET,),
 ) -> AsyncGenerator[Receiver]:
-    aftermath = ActionWorker(people, sender=sender, reply=SlackReply(people.settings), again_s=0.01)
-    app = application(secrets=secrets, now=clock, aftermath=aftermath)
+    aftermath = ActionWorker(people, sender=sender, reply=SlackReply(people.settings), retry_pause_s=0.01)
+    app = build_application(secrets=secrets, now=clock, worker=aftermath)
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
     door = socket.create_server(("127.0.0.1", 0))  # it takes connections from now on, served or not yet
     port = door.getsockname()[1]

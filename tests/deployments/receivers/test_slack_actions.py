@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.receivers.slack_actions import clicks_in
+from deployments.receivers.slack_actions import parse_clicks
 from flows.alerting.notifier import store_action
 from monitors.records.exchanges import Origin
 from monitors.records.incidents import IncidentState
@@ -93,7 +93,7 @@ async def test_one_of_several_failures_by_its_menu(people, clock, slack, door, s
 
 
 async def test_f28_the_same_press_again_is_one_action(people, clock, slack, door):
-    """Delivered again, pressed again, pressed by somebody else from a phone that still shows the button."""
+    """Delivered again, pressed again, or pressed by another user whose phone still shows the button."""
     await page(people, clock)
     before = slack.messages[0]
     body = form_of(interaction(slack, before, ACKNOWLEDGE, user="U0FIRST"))
@@ -166,7 +166,7 @@ async def test_when_slack_fails_the_edit_the_response_url_shows_it(people, clock
 
 
 async def test_f37_an_answer_address_that_is_not_slack_s_is_never_asked(people, clock, slack):
-    """Signed or not: what a payload says is no reason to call an address of somebody's choice."""
+    """Signed or not: what a payload says is no reason to call an address that it names."""
     await page(people, clock)
     with SlackServer() as other:
         async with receiver(people, clock, None) as door:
@@ -185,7 +185,7 @@ async def test_f37_an_answer_address_that_is_not_slack_s_is_never_asked(people, 
 
 
 async def test_a_press_that_cannot_be_stored_is_not_acknowledged(people, clock, slack, door):
-    """Slack shows the trouble to the one who pressed: a 200 would be a lie."""
+    """Slack shows the error to the user who pressed: a 200 would be wrong."""
     await page(people, clock)
     payload = interaction(slack, slack.messages[0], ACKNOWLEDGE)
     with full_disk(people):
@@ -197,7 +197,7 @@ async def test_a_press_that_cannot_be_stored_is_not_acknowledged(people, clock, 
 async def test_a_new_receiver_carries_out_and_shows_what_a_killed_one_had_stored(people, clock, slack, tmp_path):
     await page(people, clock)
     payload = interaction(slack, slack.messages[0], ACKNOWLEDGE)
-    (click,) = clicks_in(form_of(payload), at=clock())
+    (click,) = parse_clicks(form_of(payload), at=clock())
     store_action(
         build_operator_actions(tmp_path, slack, clock, seed=3), click.action
     )  # killed right after this, before its answer
@@ -205,7 +205,7 @@ async def test_a_new_receiver_carries_out_and_shows_what_a_killed_one_had_stored
     async with receiver(
         build_operator_actions(tmp_path, slack, clock, seed=4), clock, build_notifier(people, clock).sender
     ) as door:
-        await door.aftermath.settled()
+        await door.aftermath.wait_until_idle()
     assert states(people) == [IncidentState.ACKNOWLEDGED]
     assert "<@U0ASHA>" in json.dumps(slack.messages[0].blocks)
 

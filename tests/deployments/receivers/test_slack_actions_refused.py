@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from deployments.receivers.slack_actions import MOST_BODY_BYTES, signing_secrets
+from deployments.receivers.slack_actions import MAX_BODY_BYTES, parse_signing_secrets
 from monitors.errors import ConfigError
 from tests.deployments.receivers.slack_receiver import page, pressed, receiver
 from tests.flows.people_desk import Clock, build_notifier, build_operator_actions
@@ -44,7 +44,7 @@ async def door(people, clock):
 async def refused(people, door, body, headers, *statuses):
     answer = await door.post(body, headers)
     assert answer.status_code in (statuses or range(400, 500)), answer.text
-    await door.aftermath.settled()
+    await door.aftermath.wait_until_idle()
     assert pressed(people) == ()
 
 
@@ -68,7 +68,7 @@ async def test_f27_five_minutes_either_way(people, slack, door, off_s, taken):
     await page(people, door.clock)
     body = form_of(interaction(slack, slack.messages[0], ACKNOWLEDGE))
     answer = await door.post(body, signed(body, door.clock() + timedelta(seconds=off_s)))
-    await door.aftermath.settled()
+    await door.aftermath.wait_until_idle()
     assert answer.status_code == (200 if taken else 401)
     assert len(pressed(people)) == taken
 
@@ -135,7 +135,7 @@ async def test_f29_malformed_headers_are_refused_and_never_a_server_error(people
 
 async def test_f30_while_the_secret_is_changed_both_are_valid(people, clock, slack):
     await page(people, clock)
-    both = signing_secrets(f"a-new-secret-for-tests-0001, {SIGNING_SECRET}")
+    both = parse_signing_secrets(f"a-new-secret-for-tests-0001, {SIGNING_SECRET}")
     async with receiver(people, clock, None, secrets=both) as door:
         for secret, status in ((both[0], 200), (both[1], 200), ("a-third-one-for-tests-0003", 401)):
             body = form_of(interaction(slack, slack.messages[0], ACKNOWLEDGE))
@@ -145,7 +145,7 @@ async def test_f30_while_the_secret_is_changed_both_are_valid(people, clock, sla
 @pytest.mark.parametrize("text", [None, "", " , ", "short"])
 def test_f31_without_a_secret_it_refuses_to_start(text):
     with pytest.raises(ConfigError, match="SLACK_SIGNING_SECRET"):
-        signing_secrets(text)
+        parse_signing_secrets(text)
 
 
 async def test_f32_a_body_that_is_too_large_is_refused_before_it_is_read(people, door, clock):
@@ -155,7 +155,7 @@ async def test_f32_a_body_that_is_too_large_is_refused_before_it_is_read(people,
 
 async def test_f32_a_body_that_says_no_length_is_cut_off(people, door, clock):
     async def pieces():
-        for _ in range(MOST_BODY_BYTES // 65_536 + 2):
+        for _ in range(MAX_BODY_BYTES // 65_536 + 2):
             yield b"a" * 65_536
 
     answer = await door.client.post(door.url + "/slack/actions", content=pieces(), headers=signed(b"", clock()))

@@ -1,4 +1,4 @@
-"""A delivery is kept, answered at once and becomes one run, on a real Prefect server, over real HTTP."""
+"""A delivery is stored, answered at once and becomes one run, on a real Prefect server, over real HTTP."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_a_delivery_becomes_a_run(tmp_path, prefect, api):
     async with receiver(tmp_path, prefect_api=api, deployment=prefect.name) as door:
         answer = await door.by_github(deployed())
         assert (answer.status_code, answer.text) == (202, "accepted")
-        await door.starter.settled()
+        await door.starter.wait_until_idle()
         assert await door.metric("lookout_deploy_runs_total") == 1
         assert door.commits() == []
     assert await prefect.commits() == [COMMIT]
@@ -59,14 +59,14 @@ async def test_f28_the_same_commit_again_by_whomever_is_200_and_one_run(tmp_path
             lambda: door.by_standard(announced()),
         ]
         first = [(await way()).status_code for way in ways]
-        await door.starter.settled()
+        await door.starter.wait_until_idle()
         after = [(await way()).status_code for way in ways]
-        await door.starter.settled()
+        await door.starter.wait_until_idle()
         assert (first, after) == ([202, 200, 200], [200, 200, 200])
         assert await door.metric('lookout_webhook_duplicate_total{provider="huggingface"}') == 2
     async with receiver(tmp_path, prefect_api=api, deployment=prefect.name) as restarted:
         assert (await restarted.by_github(deployed())).status_code == 200
-        await restarted.starter.settled()
+        await restarted.starter.wait_until_idle()
     assert await prefect.commits() == [COMMIT]
 
 
@@ -83,7 +83,7 @@ async def test_f34_a_thousand_deliveries_make_one_run_for_each_commit(tmp_path, 
                 return (await door.post("github", body, github_headers(body))).status_code
 
         statuses = await asyncio.gather(*(sent(body) for body in bodies))
-        await door.starter.settled()
+        await door.starter.wait_until_idle()
     assert (statuses.count(202), statuses.count(200)) == (COMMITS, DELIVERIES - COMMITS)
     assert await prefect.commits() == commits(COMMITS)
 
@@ -112,7 +112,7 @@ async def test_prefect_away_is_waited_for_and_nobody_who_sends_notices(tmp_path,
         }
         assert await door.metric("lookout_deploys_waiting") == 2
         away = False
-        await door.starter.settled()
+        await door.starter.wait_until_idle()
         assert await door.metric("lookout_deploy_run_failures_total") >= 1
         assert await door.metric("lookout_deploys_waiting") == 0
     assert await prefect.commits() == sorted([COMMIT, OTHER_COMMIT])
@@ -124,7 +124,7 @@ async def test_one_repository_feeds_two_targets_a_run_each(tmp_path, prefect, ap
     assert len(both.parse(by_github(deployed())).deploys) == 2
     async with receiver(tmp_path, parsers=[both], prefect_api=api, deployment=prefect.name) as door:
         assert (await door.by_github(deployed())).status_code == 202
-        await door.starter.settled()
+        await door.starter.wait_until_idle()
     assert {run.parameters["request"]["target"] for run in await prefect.runs()} == {"bot", "staging"}
 
 

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from deployments.receivers.deploys import MOST_BODY_BYTES
+from deployments.receivers.deploys import MAX_BODY_BYTES
 from tests.deployments.deploy_receiver import receiver
 from tests.deployments.triggers.senders import (
     github_headers,
@@ -43,7 +43,7 @@ async def test_f32_a_body_that_says_no_length_is_cut_off(door):
 
     answer = await door.client.post(f"{door.url}/deploys/huggingface", content=pieces(), headers=hub_headers())
     assert answer.status_code == 413
-    assert sent >= MOST_BODY_BYTES
+    assert sent >= MAX_BODY_BYTES
 
 
 async def spoken(door, head, body=b""):

@@ -107,7 +107,7 @@ async def test_one_address_keeps_no_more_than_its_share_waiting(door, monkeypatc
 @pytest.mark.whole_only
 async def test_a_thousand_signed_deliveries_at_once_are_all_accepted_and_stored(door):
     commits = [f"{number:040x}" for number in range(1, DELIVERIES + 1)]
-    connection_limits.allow_files()
+    connection_limits.raise_file_limit()
     answers = await asyncio.gather(*(delivered(door, commit) for commit in commits))
     assert Counter(answers) == {"202": DELIVERIES}
     assert sorted(door.commits()) == commits

@@ -33,7 +33,7 @@ EXAMPLES = {
     "silence": "S-1",
     "draft": "draft-1",
 }
-"""What stands in the addresses of pages, for whoever walks the routing table: a page adds its own."""
+"""The values in page addresses, for tests that walk the routing table; a page adds its own."""
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)>\u202e\"'{{7*7}} javascript:alert(3) ask@example.org"

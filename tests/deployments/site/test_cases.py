@@ -20,7 +20,7 @@ from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import NOON, assessment, exchange, run_report
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
-from warehouse.queries.site.cases import GridFilter, grid_page, grid_runs
+from warehouse.queries.site.cases import GridFilter, list_grid_runs, load_grid_page
 
 COURSES = {
     "always": ("rrrrrr", "right"),
@@ -86,7 +86,7 @@ def asked(site, path: str) -> dict:
 
 
 def test_each_case_has_the_course_that_its_answers_had(site):
-    """Right, failing, broke, mended, flaky and ungraded are told apart, and what is no verdict changes nothing."""
+    """Right, failing, broke, fixed, flaky and ungraded differ, and a run without a verdict changes nothing."""
     data = asked(site, "/cases")
     assert {row["case_id"]: row["course"] for row in data["cases"]} == {
         name: course for name, (_, course) in COURSES.items()
@@ -163,8 +163,8 @@ def test_courses_are_what_a_plain_count_says(sequences):
     with tempfile.TemporaryDirectory() as folder:
         store = store_of(Path(folder), courses)
         wanted = GridFilter(target="helpdesk")
-        rows, counts = grid_page(store, wanted, rows=50, offset=0)
-        assert [run.run_id for run in grid_runs(store, wanted)] == [f"run-{n}" for n in (4, 3, 2, 1, 0)]
+        rows, counts = load_grid_page(store, wanted, rows=50, offset=0)
+        assert [run.run_id for run in list_grid_runs(store, wanted)] == [f"run-{n}" for n in (4, 3, 2, 1, 0)]
     found = {row.case_id: (row.course.value, row.flips) for row in rows}
     assert found == {name: plain(letters) for name, letters in courses.items() if letters.strip("-")}
     assert sum(counts.values()) == len(found)

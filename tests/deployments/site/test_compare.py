@@ -69,7 +69,7 @@ def compared(site, query: str) -> dict:
 
 
 def test_the_flips_stand_first_and_mcnemar_says_what_they_show(site, snapshot):
-    """Eight of 39 pairs broke and none was mended: that is worse, and the sums are the test's."""
+    """Eight of 39 pairs broke and none was fixed: that is worse, and the sums are the test's."""
     data = compared(site, "before=run-0&now=run-1")
     assert [flip["case_id"] for flip in data["flips"]] == [f"case-{number:02}" for number in range(8)]
     everything = data["sums"][0]
@@ -81,7 +81,7 @@ def test_the_flips_stand_first_and_mcnemar_says_what_they_show(site, snapshot):
 
 
 def test_the_reverse_is_better(site):
-    """The same two the other way round: what broke is mended, with the same p-value."""
+    """The same two the other way round: what broke is fixed, with the same p-value."""
     data = compared(site, "before=run-1&now=run-0")
     assert data["sums"][0]["says"].startswith("better")
     assert not any(flip["broke"] for flip in data["flips"])
@@ -89,7 +89,7 @@ def test_the_reverse_is_better(site):
 
 
 def test_too_few_pairs_say_so(site):
-    """Over three pairs nothing can be shown, whatever flipped; and what broke stands before what was mended."""
+    """Over three pairs nothing can be shown, whatever flipped; and what broke stands before what was fixed."""
     data = compared(site, "before=run-2&now=run-3")
     assert [(flip["case_id"], flip["broke"]) for flip in data["flips"]] == [("only", True), ("case-08", False)]
     assert data["sums"][0]["says"].startswith(TOO_FEW)

@@ -66,7 +66,7 @@ def test_the_copy_has_json_figures_and_a_badge(copy):
 
 
 def test_a_second_export_replaces_what_the_first_wrote_and_nothing_else(tmp_path):
-    """A page that is no more goes; somebody's own file stays; a folder of theirs is refused."""
+    """An outdated page is removed; a user's own file stays; a user's own folder is refused."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=1)
     goal = tmp_path / "copy"

@@ -221,7 +221,9 @@ def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
         done = {"state": {"type": "COMPLETED", "name": "Pass"}, "force": True}
         assert client.post(f"/flow_runs/{ended}/set_state", json=done).is_success
         try:
-            states = wait_until(lambda: load_schedule_states(api), what="Prefect's server answers within the deadline")
+            states = wait_until(
+                lambda: load_schedule_states(api), what="Prefect's server answers within the deadline"
+            )
         finally:
             for one in (ours, strangers):
                 client.delete(f"/deployments/{one}")

@@ -30,7 +30,7 @@ from tests.warehouse.sample_rows import NOON, assessment, exchange, grades, run_
 from warehouse.database.snapshot import build_snapshot_store
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, LabelRow, NightlyRunRow, RepeatabilityRow, ResultRow, RunRow
-from warehouse.queries.reviews import reviewed
+from warehouse.queries.reviews import list_reviewed_answers
 
 JUDGE = next(one.lineage for one in grades() if isinstance(one, Judged) and one.lineage)
 CASES = 12
@@ -224,7 +224,7 @@ def test_what_is_remembered_of_reviews_is_what_the_warehouse_says(tmp_path):
         store.journal.append([LabelRow(row=given)], run_id=None)
         store.load_pending(5)
         answers = memory.answers(store, None, NOON)
-        assert sorted(answers, key=lambda one: one.answer_id.case_id) == list(reviewed(store))
+        assert sorted(answers, key=lambda one: one.answer_id.case_id) == list(list_reviewed_answers(store))
         assert memory.answers(store, "another", NOON) == ()
         seen.append(len(answers))
     assert seen == [1, 2, 2, 1, 1, 2]

@@ -1,4 +1,4 @@
-"""The pages in a real browser, on a phone and on a desk: they can be read, run nothing, and ask nobody for anything."""
+"""The pages in a real browser, on a phone and a desktop: they can be read, run no script, and request nothing from outside."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def test_a_person_logs_in_and_out(chromium, tmp_path):
 
 
 async def test_a_page_renews_itself(chromium, site):
-    """A run that is loaded while somebody looks appears without a click."""
+    """A run that is loaded while the page is open appears without a click."""
     async with opened(chromium, site.address) as (page, heard):
         await page.evaluate("() => { document.getElementById('main').dataset.live = '1'; keepLive(main); }")
         before = await page.locator(".card .note").first.inner_text()

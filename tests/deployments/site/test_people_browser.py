@@ -1,4 +1,4 @@
-"""Deciding and reviewing in a real browser, on a phone and on a desk, by button, by key, and without script."""
+"""Deciding and reviewing in a real browser, on a phone and a desktop, by button, by key, and without script."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.deployments.cli.test_review_ratings import RATINGS, useful
 from tests.deployments.site.browser_pages import DESK, PHONE, broken_rules, opened
 from tests.deployments.site.people_server import fingerprint, wanted_case, with_drafts, with_people, with_reports
 from tests.deployments.site.site_server import config_of, serving_site
-from warehouse.queries.incidents import all_silences
+from warehouse.queries.incidents import list_silences
 from warehouse.queries.operator_actions import append_draft
-from warehouse.queries.site.incidents import incident_of
+from warehouse.queries.site.incidents import find_incident
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 INCIDENT = f"/incidents/{fingerprint('user-0')}"
@@ -57,7 +57,7 @@ async def test_each_decision_is_one_press(chromium, site, width, button, state):
         await page.locator(".flash").wait_for()
         assert "looked at it" in await page.locator(".story").inner_text()
         assert heard == []
-    incident = incident_of(site.store, fingerprint("user-0"))
+    incident = find_incident(site.store, fingerprint("user-0"))
     assert incident is not None
     assert incident.state is state
 
@@ -71,7 +71,7 @@ async def test_a_silence_is_made_and_ended(chromium, site, width):
         await page.get_by_role("button", name="Silence", exact=True).click()
         await page.get_by_role("button", name="End this silence").click()
         assert "ended by me" in await page.locator(".flash").inner_text()
-    (silence,) = all_silences(site.store)
+    (silence,) = list_silences(site.store)
     assert silence.ended_by == "me"
 
 

@@ -27,8 +27,8 @@ from tests.deployments.site.people_server import ANSWERS, fingerprint, with_draf
 from tests.deployments.site.site_server import EXAMPLES, config_of, filled, serving_site
 from tests.warehouse.sample_rows import alert, incident
 from warehouse.journal.rows import AlertRow
-from warehouse.queries.incidents import all_silences, story_of
-from warehouse.queries.site.incidents import incident_of
+from warehouse.queries.incidents import list_silences, load_story
+from warehouse.queries.site.incidents import find_incident
 
 PERSONAL = "ask@example.org"
 JUDGES_WORD = "the judge says so"
@@ -54,7 +54,7 @@ def status(site, path: str) -> int:
 
 
 class Person:
-    """Somebody at this machine, with a page's form."""
+    """A user at this machine, with a page's form."""
 
     def __init__(self, site) -> None:
         self.site = site
@@ -132,7 +132,7 @@ def test_an_incident_says_whether_its_case_still_fails(site, snapshot):
 @pytest.mark.parametrize("names", [("user-1",), ("user-1", "user-2")], ids=["one fault", "several"])
 def test_a_message_links_to_pages_that_are_there(site, names):
     """Each link of the message on Slack is opened: the incident, or the target's, and the run; no path of a file."""
-    found = [incident_of(site.store, fingerprint(name)) for name in names]
+    found = [find_incident(site.store, fingerprint(name)) for name in names]
     parts = [alert("LK-ABCDEFGH", about=one) for one in found if one is not None]
     items = tuple(
         part.items[0].model_copy(update={"incident": one}) for part, one in zip(parts, found, strict=True)
@@ -193,13 +193,13 @@ def test_a_decision_is_carried_out_as_the_command_does(site, person, decision, s
     """The warehouse has it at once, the page shows it, and the command's story has the same line."""
     answer = person.post(f"/incidents/{USER_0}/decide/{decision}", note=f"asked {PERSONAL}")
     assert answer.status_code == 200, answer.text
-    incident = incident_of(site.store, USER_0)
+    incident = find_incident(site.store, USER_0)
     assert incident is not None
     assert incident.state is state
     shown = data(site, f"/incidents/{USER_0}")
     assert {one["kind"] for one in shown["decisions"]} == left
     (line,) = [
-        line.text for line in build_story_lines(story_of(site.store, incident)) if "by me (site)" in line.text
+        line.text for line in build_story_lines(load_story(site.store, incident)) if "by me (site)" in line.text
     ]
     assert [one["text"] for one in shown["story"] if "by me (site)" in one["text"]] == [
         line.replace(PERSONAL, "[e-mail]")
@@ -222,9 +222,9 @@ def test_an_unknown_decision_is_refused(person):
 
 
 def test_a_silence_has_an_end_and_can_be_ended(site, person):
-    """It covers this incident alone, until the time that was chosen or until somebody ends it."""
+    """It covers this incident alone, until the time that was chosen or until a user ends it."""
     assert person.post(f"/incidents/{USER_0}/silence", lasting="1d", note="known").status_code == 200
-    (silence,) = all_silences(site.store)
+    (silence,) = list_silences(site.store)
     assert (silence.fingerprint, silence.author, silence.comment) == (USER_0, "me", "known")
     assert silence.ends_at - silence.starts_at == timedelta(days=1)
     assert data(site, "/incidents")["silenced"] == [USER_0]
@@ -247,7 +247,7 @@ def test_a_silence_has_an_end_and_can_be_ended(site, person):
 def test_a_silence_without_an_end_is_refused(site, person, fields):
     """Nothing is muted for ever, nor by an end that nobody can read."""
     assert person.post(f"/incidents/{USER_0}/silence", **fields).status_code == 400
-    assert all_silences(site.store) == ()
+    assert list_silences(site.store) == ()
 
 
 def test_a_reader_decides_nothing(tmp_path):

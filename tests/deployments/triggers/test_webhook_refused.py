@@ -1,4 +1,4 @@
-"""What is no genuine delivery goes no further: forged, stale, malformed, too large, too slow. Nothing is kept of it."""
+"""Forged, stale, malformed, too large and too slow deliveries are refused, and nothing of them is stored."""
 
 from __future__ import annotations
 

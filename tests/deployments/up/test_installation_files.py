@@ -1,4 +1,4 @@
-"""The unit and the compose file say what ``lookout up`` needs of whoever starts it."""
+"""The unit and the compose file declare what ``lookout up`` needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts are kept alive, talked about when they keep dying, and ended in order; with real processes."""
+"""Parts are restarted, alerted when they crash repeatedly, and ended in order; with real processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def part(name: str, program: str, **values) -> SupervisedProcess:
 
 
 class SupervisorListener:
-    """What the supervisor said, and a way to wait for it."""
+    """Records the lines and alerts of a supervisor, and waits for them."""
 
     def __init__(self):
         self.lines = []

@@ -15,7 +15,7 @@ from tests.flows.messages import ALERT_ID, format_messages
 from tests.monitors.alerts.sightings import observation, scope
 from tests.servers.slack import SlackServer
 from tests.warehouse.decisions import OutboxDecision, decide
-from warehouse.database.retention import remove_personal_data, compact_segments
+from warehouse.database.retention import compact_segments, remove_personal_data
 
 QUIET = RunSummary()
 
@@ -103,7 +103,7 @@ async def test_f03_a_refused_message_goes_to_the_fallback_once(testbed, slack):
 
     testbed.skip(hours=1)
     await notify(testbed.notifier("run-2", ways), [observation("leak-2", run_id="run-2")], summary=QUIET)
-    assert [m.channel for m in slack.messages[2:]] == ["C0SECOND"], "the same refusal is not told again"
+    assert [m.channel for m in slack.messages[2:]] == ["C0SECOND"], "the same refusal does not alert again"
     open_now = {one.kind.value for one in testbed.store.open_incidents("demo")}
     assert "monitor_fault" in open_now
 
@@ -221,7 +221,7 @@ async def test_f14_a_purge_while_it_still_fails_says_nothing(testbed, slack):
     testbed.skip(hours=2)
     ended = scope("run-3", "leak-1", began_at=testbed.now, ended_at=testbed.now)
     await notify(testbed.notifier("run-3"), [], summary=QUIET, scope=ended)
-    assert slack.messages[1].thread_ts == slack.messages[0].ts, "it is still known where it was told"
+    assert slack.messages[1].thread_ts == slack.messages[0].ts, "its thread is still known"
 
 
 async def test_a_storage_fault_is_alerted(testbed, slack, tmp_path):

@@ -113,7 +113,7 @@ async def test_a_fault_fixed_before_the_first_run_with_slack_is_not_sent(testbed
     testbed.skip(hours=3)
     under_way = [observation("price-1", run_id="nightly")]
     await notify(testbed.notifier("nightly"), under_way, summary=RunSummary(under_way=True))
-    assert texts(slack) == [], "the run may find it mended still"
+    assert texts(slack) == [], "the run may still find it fixed"
     after = scope("nightly", "leak-1", began_at=testbed.now, ended_at=testbed.now)
     await notify(testbed.notifier("nightly"), under_way, summary=QUIET, scope=after)
     assert ["price-1" in text for text in texts(slack)] == [True], (
@@ -131,7 +131,7 @@ async def test_a_refused_message_is_sent_once_the_channel_works(testbed, slack):
     assert slack.messages == []
     slack.refusing = {}
     testbed.skip(hours=1)
-    await notify(testbed.notifier("mended"), [observation("other-1", run_id="mended")], summary=QUIET)
+    await notify(testbed.notifier("fixed"), [observation("other-1", run_id="fixed")], summary=QUIET)
     testbed.skip(minutes=1)
     await send_undelivered(testbed.notifier("after"))
     assert any("open before Slack" in text and "leak-1" in text for text in texts(slack))
@@ -154,7 +154,7 @@ async def test_what_slack_could_not_take_for_an_hour_is_not_printed_away_by_a_ru
 
 
 async def test_without_slack_the_terminal_prints_a_repeated_failure_once(testbed, slack):
-    """Without Slack nothing is owed to anybody: the terminal is told once, as it always was."""
+    """Without Slack nothing waits for delivery: the terminal prints it once."""
     for number in range(3):
         await notify(
             testbed.notifier(f"by-hand-{number}", [testbed.terminal]),

@@ -85,7 +85,7 @@ async def test_an_acknowledged_fault_is_not_reminded_until_it_is_worse(people, c
 
 
 async def test_without_anybody_s_word_it_is_reminded(people, clock):
-    """The twin of the test above: what the acknowledgement held back was due."""
+    """The counterpart of the test above: what the acknowledgement held back was due."""
     await page(people, clock)
     assert [alert.reason for alert in await next_night(people, clock, 2)] == ["reminder"]
 
@@ -137,7 +137,7 @@ async def test_the_message_shows_who_acknowledged_it_and_loses_the_button(people
 
 
 async def test_a_false_alarm_is_a_label_and_quiet_that_ends(people, clock):
-    """A week later it still fails: nobody mended the grader, so it is told (row 18)."""
+    """A week later it still fails: nobody fixed the grader, so it alerts (row 18)."""
     alert = await page(people, clock)
     store_action(people, click(alert, ActionKind.FALSE_ALARM))
     (done,) = apply_actions(people).done
@@ -283,7 +283,7 @@ async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_pa
 
 
 async def test_an_action_that_cannot_be_carried_out_keeps_no_page_from_people(people, clock):
-    """Whatever is wrong with it, it waits; the others are carried out, and what a run found is told."""
+    """Whatever is wrong with it, it waits; the others are applied, and what a run found is alerted."""
     alert = await page(people, clock)
     store_action(people, click(alert))
     store_action(people, click(alert, ActionKind.FALSE_ALARM).model_copy(update={"by": "U0LATE"}))

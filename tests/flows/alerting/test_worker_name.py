@@ -1,4 +1,4 @@
-"""A process is told from all others, and its end is known."""
+"""A process has a name of its own, and its end is detected."""
 
 from __future__ import annotations
 

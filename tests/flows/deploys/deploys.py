@@ -37,7 +37,7 @@ class Registered:
     id: uuid.UUID
 
     async def polled(self) -> None:
-        """Ask for its due runs, as whoever runs them does all the time, until the server has noted that."""
+        """Poll for its due runs, as a worker does all the time, until the server has noted that."""
         while (await self.client.read_deployment(self.id)).last_polled is None:
             await self.client.get_scheduled_flow_runs_for_deployments(deployment_ids=[self.id])
 

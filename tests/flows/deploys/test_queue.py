@@ -1,4 +1,4 @@
-"""A commit of a target is kept once, whoever comes first, and waits until it is settled."""
+"""A commit of a target is queued once and waits until it is resolved."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ async def test_f36_poll_and_webhook_together_make_one_run(tmp_path, prefect_envi
             assert (await door.by_hub(space_pushed())).status_code == 200
         async with receiver(far, prefect_api=lambda: api, deployment=prefect.name) as door:
             assert (await door.by_hub(space_pushed())).status_code == 202, "another machine, another folder"
-            await door.starter.settled()
+            await door.starter.wait_until_idle()
         assert await prefect.commits() == [NEW]
 
 

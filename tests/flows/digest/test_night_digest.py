@@ -204,8 +204,8 @@ from monitors.config.file import load_config
 from monitors.records.incidents import Capability
 
 path = pathlib.Path({path!r})
-desk = notifier_without_run(load_config(path), "one", Capability.DIGEST)
-asyncio.run(notify_fault(desk, Fault("WarehouseBusy", "held by somebody")))
+notifier = notifier_without_run(load_config(path), "one", Capability.DIGEST)
+asyncio.run(notify_fault(notifier, Fault("WarehouseBusy", "held by somebody")))
 print(asyncio.run(digest(path)))
 """
 

@@ -1,4 +1,4 @@
-"""Each part of an installation is broken by itself, for real: the next drill names it, and somebody hears of it."""
+"""Each part of an installation is broken by itself, for real: the next drill names it and sends an alert."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 
 def heard(one: Installation, row: BrokenPart) -> None:
-    """Whoever the row names has heard which station failed; nothing outside was told that all is well."""
+    """The channel of the row got the failed station, and the outside watchdog got no success ping."""
     headline = f"Drill failed at {DrillStation(row.station).place}"
     took = one.other if row.heard_by == OTHER_WAY else one.slack
     said = [message.text for message in took.messages if message.text.startswith(headline)]

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from flows.clock import utc_now
-from flows.explain.asking import open_case_asker, move_url
+from flows.explain.asking import move_url, open_case_asker
 from monitors.config.file import load_config
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.goldset.mutation_testing import count_mutants, grade_mutants, grade_right_reply, find_siblings
+from flows.goldset.mutation_testing import count_mutants, find_siblings, grade_mutants, grade_right_reply
 from monitors.domains.pack import load_domain
 from monitors.goldset.build.build import build_cases, load_templates
 from monitors.goldset.build.sheets import load_schema, read_sheets
@@ -54,7 +54,7 @@ def test_a_gold_that_passes_only_verbatim_is_reported(question: str, gold: str, 
 
 
 def test_only_a_failing_grade_is_a_catch():
-    """With one grader alone, only its own twins are caught, and the others are left."""
+    """With one grader alone, only its own mutants are caught, and the others pass."""
     graded = list(grade_mutants([case_of()], [DisclosureGrader()]))
     caught = {one.operator for one in graded if one.caught_by}
     assert caught == {MutationOperator.PERSONAL_DATA}
@@ -88,7 +88,7 @@ def test_a_sibling_asks_the_same_of_another_policy():
 
 
 def test_counts_add_up():
-    """By operator and by severity: each twin once."""
+    """By operator and by severity: each mutant once."""
     graded = list(grade_mutants(DEMO[:40], PANEL))
     counts = count_mutants(graded)
     for parts in (counts.by_operator, counts.by_severity):
@@ -99,7 +99,7 @@ def test_counts_add_up():
 
 @pytest.mark.whole_only
 def test_the_demo_suite_bites():
-    """No gold of it fails itself, and nearly every severe twin is caught without a judge."""
+    """No gold of it fails itself, and nearly every severe mutant is caught without a judge."""
     assert not [case.id for case in DEMO if grade_right_reply(case, PANEL).wrong]
     mutants = list(grade_mutants(DEMO, PANEL))
     counts = count_mutants(mutants)
@@ -113,7 +113,7 @@ def test_the_demo_suite_bites():
 @pytest.mark.parametrize("language", [Language.ENGLISH, Language.HINDI, Language.HINGLISH])
 @pytest.mark.whole_only
 def test_95_of_100_severe_mutants_of_real_facts_are_caught(language):
-    """The product's target, on thirty policies of a real bot; also without the twins that add personal data."""
+    """The product's target, on thirty policies of a real bot; also without the mutants that add personal data."""
     schema = load_schema(PACK)
     sheets = read_sheets(REAL, schema)[:30]
     cases = build_cases(sheets, schema, load_templates(schema, PACK), [language]).cases

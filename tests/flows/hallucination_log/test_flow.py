@@ -96,16 +96,16 @@ def test_a_line_reaches_slack_by_the_schedule_also_after_a_kill(prefect_environm
             what="the first look",
         )
         wait_until(
-            lambda: count_entries(config) == 1, timeout_s=ARRIVES_WITHIN_S, what="what was there before is kept"
+            lambda: count_entries(config) == 1, timeout_s=ARRIVES_WITHIN_S, what="the first lines are stored"
         )
         append(config, entry(1))
-        wait_until(lambda: len(slack.messages) == 1, timeout_s=ARRIVES_WITHIN_S, what="the first line is told")
+        wait_until(lambda: len(slack.messages) == 1, timeout_s=ARRIVES_WITHIN_S, what="the first line alerts")
     append(config, entry(2))
     with served(config, prefect_environment):
         wait_until(
             lambda: "Question 2" in str(slack.messages),
             timeout_s=ARRIVES_WITHIN_S,
-            what="the second line is told after the kill",
+            what="the second line alerts after the kill",
         )
     assert count_entries(config) == 3
     assert count_alerted(config) == 2, "each once"
@@ -132,7 +132,7 @@ def test_the_command_looks_once_and_says_what_it_found(lookout, config, slack):
 
 @contextmanager
 def watching(config: Path) -> Iterator[fork_server.Process]:
-    """`lookout watch` as somebody leaves it running in a terminal, until it is interrupted."""
+    """`lookout watch` left running in a terminal until it is interrupted."""
     variables = fork_server.bare(SLACK_BOT_TOKEN=TOKEN)
     with (
         (config.parent / "watch.log").open("ab") as log,
@@ -147,7 +147,7 @@ def watching(config: Path) -> Iterator[fork_server.Process]:
 @pytest.mark.parametrize(("group_minutes", "messages"), [(30, [3]), (0, [1, 1, 1])])
 @pytest.mark.whole_only
 def test_left_running_a_new_burst_is_a_new_message_and_one_burst_is_one(config, slack, group_minutes, messages):
-    """By the command in one process: a message for each burst, whatever the process told before."""
+    """By the command in one process: a message for each burst, whatever the process sent before."""
     config.write_text(
         config.read_text("utf-8").replace("poll_s = 1", f"poll_s = 1\ngroup_minutes = {group_minutes}"), "utf-8"
     )
@@ -158,14 +158,14 @@ def test_left_running_a_new_burst_is_a_new_message_and_one_burst_is_one(config, 
             what="the first look",
         )
         wait_until(
-            lambda: count_entries(config) == 1, timeout_s=ARRIVES_WITHIN_S, what="what was there before is kept"
+            lambda: count_entries(config) == 1, timeout_s=ARRIVES_WITHIN_S, what="the first lines are stored"
         )
         for number in (1, 2, 3):
             append(config, entry(number))
             wait_until(
                 lambda n=number: f"Question {n}:" in str(slack.messages),
                 timeout_s=ARRIVES_WITHIN_S,
-                what="the line is told",
+                what="the line alerts",
             )
     said = [sum(f"Question {n}:" in str(one.blocks) for n in (1, 2, 3)) for one in slack.messages]
     assert said == messages

@@ -155,7 +155,9 @@ def test_workers_give_the_same_in_the_same_order(killed: bool) -> None:
 
 
 def test_no_worker_is_left_where_reading_ends_early() -> None:
-    with closing(EncoderPool(LineSettings(target=TARGET), 2, lambda: AT).encode_batches(batches(MIN_BATCHES_FOR_WORKERS + 8))) as some:
+    with closing(
+        EncoderPool(LineSettings(target=TARGET), 2, lambda: AT).encode_batches(batches(MIN_BATCHES_FOR_WORKERS + 8))
+    ) as some:
         assert len(list(islice(some, MIN_BATCHES_FOR_WORKERS + 1))) == MIN_BATCHES_FOR_WORKERS + 1
         assert any("encoder_pool" in one.command for one in descendants(os.getpid()))
     assert not any("encoder_pool" in one.command for one in descendants(os.getpid()))

@@ -123,7 +123,7 @@ async def test_after_the_time_of_a_burst_a_new_message_rings(followed, slack, te
 
 
 async def test_a_follower_that_lives_on_begins_a_message_for_each_burst_and_each_fault(followed, slack, testbed):
-    """As `lookout watch` does: what it told hours ago is over, and nobody looks there again."""
+    """As `lookout watch` does: what it alerted hours ago is over, and nobody reads it again."""
     watch = followed.follower()
     await watch.poll()
     for number in (1, 2):
@@ -278,7 +278,7 @@ async def test_killed_between_keeping_and_telling_the_next_look_tells(followed, 
 async def test_killed_between_deciding_and_sending_a_look_that_finds_nothing_new_sends(
     followed, slack, monkeypatch
 ):
-    """Whoever's message it is: nobody else may come by for hours."""
+    """No other sender may come by for hours."""
     await followed.look()
     followed.append(entry(1))
 
@@ -329,7 +329,7 @@ async def test_a_log_that_cannot_be_read_is_a_fault_of_the_monitor_and_recovers(
     followed = Followed(tmp_path, testbed)
     followed.append(entry(1))
     await followed.look()
-    followed.path.rename(tmp_path / "kept")
+    followed.path.rename(tmp_path / "moved")
     followed.path.symlink_to(followed.path)  # a loop: it cannot be opened, by root neither
     looked = await followed.look()
     assert looked.unreadable is not None
@@ -337,7 +337,7 @@ async def test_a_log_that_cannot_be_read_is_a_fault_of_the_monitor_and_recovers(
         followed.follower().reader.poll()
     assert len(about_the_monitor(slack)) == 1
     followed.path.unlink()
-    (tmp_path / "kept").rename(followed.path)
+    (tmp_path / "moved").rename(followed.path)
     await followed.look()
     assert reasons(testbed, IncidentKind.MONITOR_FAULT) == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
     assert shown(about_the_monitor(slack), tmp_path) == snapshot

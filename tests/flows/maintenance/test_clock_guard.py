@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flows.clock import read_uptime
-from flows.maintenance.clock_guard import NOTE_FILE, check_clock, build_clock_reading
+from flows.maintenance.clock_guard import NOTE_FILE, build_clock_reading, check_clock
 from monitors.errors import WarehouseUnwritable
 from tests.builders import NOON
 

@@ -1,4 +1,4 @@
-"""The nightly care of the warehouse, on a real Prefect server: what is done, what is told, what the state is called."""
+"""The nightly care of the warehouse, on a real Prefect server: what is done, what is reported, what the state is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of a night stand beside the conversations in LangSmith: once, and trouble with it never costs the night."""
+"""Scores of a night stand beside the conversations in LangSmith: once, and a fault there never loses the nightly run."""
 
 from __future__ import annotations
 

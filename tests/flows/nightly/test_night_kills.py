@@ -72,7 +72,7 @@ def test_killed_at_random_points_it_comes_to_one_report_and_each_message_once(ni
             assert status == 0
             break
     assert killed >= KILLS
-    assert len(samples) == 1, "what was drawn stays drawn"
+    assert len(samples) == 1, "the sample stays the same"
     report = asyncio.run(nights.grade())
     assert (report.read, report.known, report.sampled) == (40, 0, 15)
     assert report.graded_by.startswith("rules+"), "that the judge spoke is not forgotten"
@@ -96,7 +96,7 @@ def _leaks(samples: set[tuple[str, ...]]) -> int:
 
 
 def nights_rows(nights: Nights) -> tuple[str, ...]:
-    """The ids that the journal holds as drawn."""
+    """The ids that the journal holds as sampled."""
     checkpoint = NightlyRun(nights.wired())._checkpoint
     return tuple(sorted(row.id for row in checkpoint.load_sample()))
 

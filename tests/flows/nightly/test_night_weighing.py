@@ -1,4 +1,4 @@
-"""What counts as told, as failed and as severe, and what a fault of reading is called."""
+"""What counts as graded, as failed and as severe, and what a fault of reading is called."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from flows.nightly.estimate import NightlyEstimates, update_drift
-from flows.nightly.grading import TrafficGrader, judge_traffic, build_turn_id
+from flows.nightly.grading import TrafficGrader, build_turn_id, judge_traffic
 from flows.runtime.judge import JudgePlan
 from monitors.domains.pack import load_domain
 from monitors.goldset.load import AskedQuestions
@@ -93,7 +93,7 @@ def severe_of(*replies: str, severity: Severity = Severity.WRONG, gold: tuple[Go
 
 @pytest.mark.parametrize(("gold", "row"), [((), "traffic"), ((GOLD,), "case")], ids=["unknown", "of the suite"])
 def test_a_live_reply_says_whether_the_suite_or_a_setting_made_it_so_severe(gold, row):
-    """What raised nothing has its severity from somewhere, and people are told from where."""
+    """A failure without a rule of its own names the source of its severity."""
     talk = conversation("You have 45 days.")
     [turn] = grader_of(Severity.PAGE, gold).grade_turns(talk, talk, "night-1")
     assert (turn.result.assessment.severity, turn.result.assessment.policy_row) == (3, row)

@@ -1,4 +1,4 @@
-"""A night from the log to the message: each conversation once, each night's report once, nothing personal kept."""
+"""A night from the log to the message: each conversation once, each night's report once, no personal data stored."""
 
 from __future__ import annotations
 
@@ -257,7 +257,9 @@ async def test_an_upward_drift_names_its_start(nights, slack):
     first, *reminders = drifts
     assert "since 2026-03-05" in shown(first)
     assert "Source not cited (" in shown(first), "it says what failed"
-    assert {one.thread_ts for one in reminders} == {first.ts}, "a day later it is repeated below, not told anew"
+    assert {one.thread_ts for one in reminders} == {first.ts}, (
+        "a day later it is repeated in the thread, not sent again"
+    )
     assert report.drift_reading.worse
 
 

@@ -41,7 +41,7 @@ def test_it_takes_as_many_as_asked_for_each_once(counts, count, seed):
 
 @given(st.integers(0, 99))
 def test_over_the_nights_every_case_has_its_turn_and_the_severe_ones_more_often(seed):
-    """Whoever was never asked comes before whoever was."""
+    """Cases that were never asked come before those that were."""
     cases, random = cases_of((36, 36, 36)), Random(seed)
     asked: Counter[str] = Counter()
     last = {}

@@ -1,4 +1,4 @@
-"""Prefect's own watch, on a real server: made once, kept as it is, and it rings."""
+"""Prefect's own watch, on a real server: created once, left unchanged, and it alerts."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_the_secrets_are_in_no_automation_and_not_shown_by_the_block(clien
 
 @pytest.mark.whole_only
 async def test_missing_and_crashed_runs_are_alerted(client, slack):
-    """The shortest times that Prefect knows. A heartbeat, and nothing after it: marked Crashed, and told."""
+    """The shortest times that Prefect knows. A heartbeat, and nothing after it: marked Crashed, and alerted."""
     from prefect import flow  # seconds to import
     from prefect.events.schemas.events import Event
     from prefect.states import Running
@@ -130,10 +130,8 @@ broken(sys.argv[2], return_state=True)
 
 
 @pytest.mark.whole_only
-async def test_only_runs_that_could_not_start_are_alerted_by_the_server(
-    client, slack, prefect_environment
-):
-    """What broke while it ran has told it itself; a deploy whose configuration cannot be read told nobody."""
+async def test_only_runs_that_could_not_start_are_alerted_by_the_server(client, slack, prefect_environment):
+    """A run that broke has alerted itself; a deploy with an unreadable configuration could not."""
     from prefect.client.schemas.filters import FlowFilter, FlowFilterName  # seconds to import
 
     flow = f"broken-{uuid.uuid4().hex[:8]}"
@@ -147,12 +145,12 @@ async def test_only_runs_that_could_not_start_are_alerted_by_the_server(
     runs = {run.parameters["number"]: run for run in await client.read_flow_runs(flow_filter=of_this_flow)}
     assert [run.state_type.value for run in runs.values()] == ["FAILED"] * 3
 
-    def told() -> set[str]:
+    def alerted_runs() -> set[str]:
         text = " ".join(message.text for message in slack.messages)
         return {number for number, run in runs.items() if f"run {run.name} of {flow}" in text}
 
-    assert await asyncio.to_thread(slack.wait_until, lambda: len(told()) == 2, 120.0), runs
-    assert told() == {"1", "many"}
+    assert await asyncio.to_thread(slack.wait_until, lambda: len(alerted_runs()) == 2, 120.0), runs
+    assert alerted_runs() == {"1", "many"}
     assert all("could not begin" in message.text for message in slack.messages)
 
 

@@ -40,7 +40,7 @@ def connect(home, environment, *, configured=None, said=None):
 
 
 def listening_at(port: int) -> set[str]:
-    """The addresses that somebody on this machine listens at with a port, as the kernel writes them."""
+    """The local addresses that listen on a port, as the kernel writes them."""
     tables = [Path(f"/proc/net/{name}") for name in ("tcp", "tcp6")]
     rows = [line.split() for table in tables if table.exists() for line in table.read_text().splitlines()[1:]]
     ends = [row[1].split(":") for row in rows if row[3] == LISTENS]

@@ -31,9 +31,7 @@ def config(**targets: dict[str, object]) -> Config:
 
 
 def planned(known: Config, **settings: str):
-    return {
-        one.full_name: one for one in plan_deployments(known, WHERE, ScheduleSettings.model_validate(settings))
-    }
+    return {one.full_name: one for one in plan_deployments(known, WHERE, ScheduleSettings.model_validate(settings))}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A run that is named as a baseline is found by its id or its file, or told before anything is asked."""
+"""A run that is named as a baseline is found by its id or its file, or rejected before anything is asked."""
 
 from __future__ import annotations
 

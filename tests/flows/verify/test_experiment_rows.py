@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.verify.experiment_rows import CaseWeights, split_into_batches, build_experiment_rows
+from flows.verify.experiment_rows import CaseWeights, build_experiment_rows, split_into_batches
 from monitors.alerts.redact import redact
 from monitors.gate.assess import assess
 from monitors.gate.settings import Weights
@@ -31,7 +31,9 @@ MANY = st.lists(
 def rows(results: Sequence[CaseResult], whole: RunReport | None = None) -> list[ExperimentRow]:
     """The rows of a run whose cases all have an example, named after them."""
     weights = CaseWeights(whole or report(results), (one.assessment for one in results), Weights())
-    return list(build_experiment_rows(results, {one.case.id: f"of {one.case.id}" for one in results}, weights, redact))
+    return list(
+        build_experiment_rows(results, {one.case.id: f"of {one.case.id}" for one in results}, weights, redact)
+    )
 
 
 def score(row: ExperimentRow, key: str) -> float | None:

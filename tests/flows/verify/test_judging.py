@@ -1,4 +1,4 @@
-"""What the plain graders leave open goes to the judge, and only that; what it says is kept, told, and paid for."""
+"""What the plain graders leave open goes to the judge, and only that; its verdicts are stored, alerted and billed."""
 
 from __future__ import annotations
 

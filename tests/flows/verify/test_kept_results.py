@@ -1,4 +1,4 @@
-"""What is kept small comes back as it was, whole and in its order."""
+"""Packed results come back unchanged, whole and in their order."""
 
 from __future__ import annotations
 

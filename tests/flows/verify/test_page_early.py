@@ -1,4 +1,4 @@
-"""The first severe failure is told while the run goes on; trouble with telling is a fault of the run, not silence."""
+"""The first severe failure alerts while the run goes on; a failed alert is a fault of the run."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_a_run_that_a_later_one_of_the_target_has_overtaken_is_not_taken_up(tmp_
 
 
 def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
-    """Its results stand, but nobody was told of them."""
+    """Its results stand, but no alert was sent."""
     (stopped(tmp_path, start()) / "results.json").write_text("{}", encoding="utf-8")
     found = find_unfinished(tmp_path, start("run-2"))
     assert found is not None

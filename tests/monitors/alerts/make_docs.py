@@ -40,7 +40,7 @@ which a duplicate is known, and with which `lookout alerts show` finds it again.
 | mark | says |
 | --- | --- |
 | 🔴 🟠 🟡 | a fault of the application, of severity 3, 2 or 1 |
-| 🛠️ | Lookout itself or its judge is in trouble; of the application it says nothing |
+| 🛠️ | Lookout itself or its judge has a fault; it says nothing about the application |
 | ✅ | recovered; in the digest: nothing is open |
 | ❔ | in the digest: nothing is known to be open, and something was not looked at |
 | ⚠️ | a doubt about this one finding: only one judge says so, or the case is right at some times |

@@ -79,7 +79,7 @@ def outage(kind: IncidentKind = IncidentKind.APP_DOWN, **changes: Any) -> Observ
 
 
 def scope(run_id: str = "run-2", *graded_cases: str, **changes: Any) -> ResolutionScope:
-    """A run that told the cases ``told``, all correct."""
+    """A run that graded the cases ``graded_cases``, all correct."""
     values: dict[str, Any] = {
         "target": "demo",
         "run_id": run_id,
@@ -92,7 +92,7 @@ def scope(run_id: str = "run-2", *graded_cases: str, **changes: Any) -> Resoluti
 
 
 class AlertDecider:
-    """What the warehouse keeps of incidents, in memory: decisions are stored, receipts noted."""
+    """Decides alerts and stores the incidents in memory, as the warehouse does."""
 
     def __init__(self, settings: AlertSettings = SETTINGS) -> None:
         self.incidents: dict[str, Incident] = {}
@@ -102,7 +102,7 @@ class AlertDecider:
     def decide_reasons(
         self, *observations: Observation, now: datetime = NIGHT, scope: ResolutionScope | None = None
     ) -> tuple[NotifyReason, ...]:
-        """Decide, store, and say which reasons came out, in order."""
+        """Decide and store; return the reasons of the alerts, in order."""
         return tuple(item.reason for item in self.decide_alerts(*observations, now=now, scope=scope).items)
 
     def decide_alerts(
@@ -116,19 +116,19 @@ class AlertDecider:
         return made
 
     def record_thread(self, alert: Alert, thread: str, channel: str) -> None:
-        """Write down where an alert's first message is."""
+        """Store the thread of an alert's first message."""
         for item in alert.items:
             key = item.incident.fingerprint
             self.incidents[key] = self.incidents[key].place_in_thread(thread, channel)
 
 
 def items(*observations: Observation, now: datetime = NIGHT) -> tuple[AlertItem, ...]:
-    """First sightings."""
+    """Return the items of first observations."""
     return AlertDecider().decide_alerts(*observations, now=now).items
 
 
 def alert_with_items(alert_items: Sequence[AlertItem], **changes: Any) -> Alert:
-    """The one alert that ``told`` makes."""
+    """The one alert that ``alert_items`` make."""
     values: dict[str, Any] = {
         "target": "demo",
         "run_id": "run-1",
@@ -149,5 +149,5 @@ def alert_with_items(alert_items: Sequence[AlertItem], **changes: Any) -> Alert:
 
 
 def alert(*observations: Observation, **changes: Any) -> Alert:
-    """The one alert that first sightings make."""
+    """The one alert that first observations make."""
     return alert_with_items(items(*(observations or (observation(),))), **changes)

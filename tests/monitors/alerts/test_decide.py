@@ -40,7 +40,7 @@ def test_f09_a_restart_with_the_same_failures_open_says_nothing():
 
 
 def test_f10_a_failure_from_a_gap_in_monitoring_is_alerted():
-    """However long the monitor was down, what is new when it is back is told once."""
+    """However long the monitor was down, what is new when it is back alerts once."""
     decider = AlertDecider()
     decider.decide_reasons(seen(), now=NIGHT)
     later = NIGHT + 9 * DAY

@@ -82,7 +82,7 @@ def test_the_order_of_observations_does_not_matter(history, failed, random):
 
 @given(histories, failing, st.integers(0, 3))
 def test_telling_as_it_goes_says_what_telling_at_the_end_says(history, failed, split):
-    """Worst-first streaming: a run told in two parts pages for the same faults as one told whole."""
+    """Worst-first streaming: a run observed in two parts pages for the same faults as one observed whole."""
     whole, parts = played(history)[0], played(history)[0]
     now = NIGHT + len(history) * DAY
     seen = run(len(history), failed)

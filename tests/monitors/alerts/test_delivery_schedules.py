@@ -58,7 +58,7 @@ class Worker:
             raise Killed
 
     async def work(self, run_id: str) -> None:
-        """One visit: the fault is seen, told if it is news, and whatever waits is sent."""
+        """One visit: the fault is observed, alerted if it is new, and waiting messages are sent."""
         outbox = self.outbox
         self.step()
         made = outbox.decider.decide_alerts(

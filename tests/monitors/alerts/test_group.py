@@ -75,7 +75,7 @@ def test_what_opens_has_no_thread_yet():
 
 
 def test_f11_what_a_run_finds_after_its_first_page_goes_below_it():
-    """Told as it goes, five hundred failures are one message in the channel and the rest in its thread."""
+    """Sent while the run goes on, five hundred failures are one message in the channel and the rest in its thread."""
     decider = AlertDecider()
     decider.record_thread(alert_with_items(decider.decide_alerts(observation("case-0")).items), "1.1", "C0ALERTS")
     for batch in (range(1, 50), range(50, 500)):

@@ -34,10 +34,15 @@ def test_the_worst_comes_first_and_sets_the_colour():
 def test_scores_and_links_are_the_newest_there_are():
     early = batch([1]).model_copy(update={"flat": None, "weighted": None, "links": ()})
     final = batch([2])
-    assert (early.merge_alerts([final]).weighted, early.merge_alerts([final]).links) == (final.weighted, final.links)
+    assert (early.merge_alerts([final]).weighted, early.merge_alerts([final]).links) == (
+        final.weighted,
+        final.links,
+    )
     assert final.merge_alerts([early]).weighted == final.weighted
     moved = final.model_copy(update={"dimensions": "Usefulness 4.3 → 3.8"})
-    assert (early.merge_alerts([moved]).dimensions, moved.merge_alerts([early]).dimensions) == (moved.dimensions,) * 2
+    assert (early.merge_alerts([moved]).dimensions, moved.merge_alerts([early]).dimensions) == (
+        moved.dimensions,
+    ) * 2
 
 
 def test_only_news_of_a_run_that_has_a_message_continues_it():

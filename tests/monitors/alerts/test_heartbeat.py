@@ -12,7 +12,7 @@ async def test_the_pings_of_one_run_share_an_id():
     with Watchdog() as dog:
         heart = Heartbeat(f"{dog.check}/")
         for beat in Beat:
-            assert await heart.ping(beat, run_id="run-1", note="144 cases told")
+            assert await heart.ping(beat, run_id="run-1", note="144 cases graded")
         await heart.ping(Beat.STARTED, run_id="run-2")
     assert dog.kinds[:3] == ["/start", "", "/fail"]
     ids = [uuid.UUID(ping.rid) for ping in dog.pings]

@@ -73,7 +73,7 @@ document.querySelector("textarea").addEventListener("keydown", (event) => {{
 
 @dataclass(frozen=True)
 class Variant:
-    """How the application is. ``wording``: it words every answer anew, as a model does.
+    """How the application is. ``wording``: it rewords every answer, as a model does.
 
     ``declines`` is the share of questions that it declines, ``newer`` that of answers by ``newer_model``.
     """

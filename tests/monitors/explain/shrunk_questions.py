@@ -100,7 +100,7 @@ class PlantedTrigger:
         return asyncio.run(shrink_question(self.turns, ask, budget=budget))
 
     def is_met(self, found: ShrunkQuestion) -> bool:
-        """Whether the trigger was kept, at 1.2 times its length at most, within 40 probes."""
+        """Whether the trigger remains, at 1.2 times its length at most, within 40 probes."""
         return self.trigger(found.turns) and found.length <= 1.2 * self.length and found.probes <= 40
 
 

@@ -1,4 +1,4 @@
-"""Two real runs over a page that was deployed anew between them."""
+"""Two real runs over a page that was deployed again between them."""
 
 from __future__ import annotations
 

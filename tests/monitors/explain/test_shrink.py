@@ -1,4 +1,4 @@
-"""The smallest failing question: what makes it fail is kept, in order, and little else, within the budget."""
+"""The smallest failing question: what makes it fail remains, in order, and little else, within the budget."""
 
 from __future__ import annotations
 

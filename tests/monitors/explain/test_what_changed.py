@@ -107,18 +107,18 @@ def about(plan: int, **changes: object) -> tuple[AnswerMark, ...]:
     return tuple(mark(n, **(changes if n % 4 == plan else {})) for n in range(40))
 
 
-ANEW = tuple(mark(n, text=f"anew {n}") for n in range(40))
-"""Other words in each answer, and the same figures: an application that words each answer anew."""
+REWORDED = tuple(mark(n, text=f"reworded {n}") for n in range(40))
+"""Other words in each answer, and the same figures: an application that rewords each answer."""
 BEHAVIOUR = [
     ("content", about(1, text="other", figures=("other",))),
     (
         "content",
-        tuple(mark(n, text=f"anew {n}", **({"figures": ("other",)} if n % 4 == 1 else {})) for n in range(40)),
+        tuple(mark(n, text=f"reworded {n}", **({"figures": ("other",)} if n % 4 == 1 else {})) for n in range(40)),
     ),
-    ("model", tuple(mark(n, text=f"anew {n}", refused=n % 3 == 0) for n in range(40))),
+    ("model", tuple(mark(n, text=f"reworded {n}", refused=n % 3 == 0) for n in range(40))),
     ("application", tuple(mark(n, total_ms=1400 + n) for n in range(40))),
-    ("application", tuple(mark(n, text=f"anew {n}", characters=300 + n) for n in range(40))),
-    ("application", tuple(mark(n, text=f"anew {n}", cited=()) for n in range(40))),
+    ("application", tuple(mark(n, text=f"reworded {n}", characters=300 + n) for n in range(40))),
+    ("application", tuple(mark(n, text=f"reworded {n}", cited=()) for n in range(40))),
 ]
 
 
@@ -140,8 +140,12 @@ def test_a_document_that_is_gone_is_one_change_with_all_that_it_brings(snapshot)
 
 
 QUIET = [
-    {"answers": ANEW},
-    {"answers": tuple(mark(n, text=f"anew {n}", figures=(f"f{n}", "2")[: 1 + (n % 4 == 1)]) for n in range(40))},
+    {"answers": REWORDED},
+    {
+        "answers": tuple(
+            mark(n, text=f"reworded {n}", figures=(f"f{n}", "2")[: 1 + (n % 4 == 1)]) for n in range(40)
+        )
+    },
     {"answers": tuple(mark(n, total_ms=520 + n) for n in range(40))},
     {"answers": tuple(mark(n, refused=n < 4) for n in range(40))},
     {"answers": tuple(mark(n, text="other", figures=("other",)) for n in range(2)) + marks()[2:]},

@@ -19,7 +19,7 @@ DOCUMENT = (
     ("quote", "stands"),
     [
         ("Pre-existing diseases are covered", "Pre\u2011existing diseases are\n   covered"),
-        ("preexisting diseases are", None),  # letter case is kept
+        ("preexisting diseases are", None),  # letter case matters
         ("Preexisting diseases are", "Pre\u2011existing diseases are"),
         ("waiting period of 24 months.", "waiting\u202fperiod of 24 months."),
         ('Hospitalisation under "day care" is', "Hospitali-\nsation under \u201cday care\u201d is"),

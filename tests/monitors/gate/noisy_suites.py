@@ -30,7 +30,7 @@ def suite_of(severe: int, others: int = 0) -> Suite:
 
 
 def facts_of(suite: Suite) -> RunFacts:
-    """What the gate is told of a simulated run."""
+    """The input of the gate from a simulated run."""
     return RunFacts(
         run_id="simulated",
         target=TARGET,

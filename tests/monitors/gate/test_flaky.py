@@ -118,7 +118,7 @@ COUNTS = st.integers(0, 12)
     floor=st.floats(0.3, 1),
     target=st.floats(0.3, 1),
 )
-def test_with_one_flaky_case_the_verdict_is_that_of_the_run_where_it_was_right(  # noqa: PLR0917 - drawn by name
+def test_with_one_flaky_case_the_verdict_is_that_of_the_run_where_it_was_right(  # noqa: PLR0917 - hypothesis passes them by name
     right, wrong, severity, asks, failure, floor, target
 ):
     others = [

@@ -1,4 +1,4 @@
-"""Parity: paired questions only, what could not be told in neither number, and a verdict only with enough pairs."""
+"""Parity: only paired and graded questions count, and a verdict needs enough pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request to GitHub: limits of rate, trouble, pages, refusals, on a local server that speaks its API."""
+"""One request to GitHub: rate limits, faults, pages, refusals, on a local server that speaks its API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One comment for each target: found again, updated, made anew, never a stranger's, never two."""
+"""One comment for each target: found again, updated, created again, never a stranger's, never two."""
 
 from __future__ import annotations
 

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.github.actions import Annotation, Level, format_command, format_commands, format_stop_commands, format_resume_commands
+from monitors.github.actions import (
+    Annotation,
+    Level,
+    format_command,
+    format_commands,
+    format_resume_commands,
+    format_stop_commands,
+)
 
 COMMAND = re.compile(r"::(?P<name>[^ ]+) (?P<values>.*?)::(?P<text>.*)", re.DOTALL)
 
@@ -56,4 +63,7 @@ def test_more_than_ten_of_a_level_are_counted_and_not_dropped(count, lines):
 
 
 def test_commands_are_off_between_two_lines_with_one_nonce():
-    assert (format_stop_commands("n0nce"), format_resume_commands("n0nce")) == ("::stop-commands::n0nce", "::n0nce::")
+    assert (format_stop_commands("n0nce"), format_resume_commands("n0nce")) == (
+        "::stop-commands::n0nce",
+        "::n0nce::",
+    )

@@ -36,7 +36,7 @@ def test_a_duplicate_id_is_reported():
     ],
 )
 def test_a_typo_or_a_polite_word_makes_no_new_question(second):
-    """Near-duplicates are told, for a person to look at."""
+    """Near-duplicates are reported for a review."""
     (found,) = check_duplicates(numbered_of({}, {"question": second}).cases)
     assert found.weight is Weight.SHOULD
 

@@ -1,4 +1,4 @@
-"""A suite loads whole, or not at all with every bad line told."""
+"""A suite loads whole, or not at all with every bad line reported."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ TEXTS = st.sampled_from([FINE, MAIL, ERROR, NO, HINDI, "", "Hi", ASKED, f"{MAIL}
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=3))
 def test_the_census_finds_what_the_graders_find(turns):
-    """One rule, one verdict: a disclosure that a drawn conversation fails for is one that was counted."""
+    """One rule, one verdict: a disclosure that a sampled conversation fails for is one that was counted."""
     conversation = talk(*turns)
     found = {kind.failure_kind for kind in PANEL.census(conversation).found} - {None}
     graded = TrafficGrader(PANEL, severity=Severity.WRONG).grade_turns(conversation, conversation, "r")

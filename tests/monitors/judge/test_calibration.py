@@ -1,4 +1,4 @@
-"""From labels to figures: weighted, with intervals, and silent about what cannot be told."""
+"""From labels to figures: weighted, with intervals, and without figures that the labels do not support."""
 
 from __future__ import annotations
 

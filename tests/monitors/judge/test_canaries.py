@@ -1,4 +1,4 @@
-"""A batch in which the judge missed a known answer is void, and that is told about the judge. Fault row 49."""
+"""A batch in which the judge missed a known answer is void, and the alert blames the judge. Fault row 49."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_tricks_in_the_answer_are_named_and_not_shown():
 
 
 def test_the_instructions_are_long_enough_to_be_cached_by_the_default_model():
-    """Below its smallest prefix a model caches nothing, and nobody is told."""
+    """Below its smallest prefix a model silently caches nothing."""
     body = {
         "system": [
             {"type": "text", "text": instructions(Task.FACTUAL).text, "cache_control": {"type": "ephemeral"}}

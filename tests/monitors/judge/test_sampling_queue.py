@@ -1,4 +1,4 @@
-"""Spot checks are drawn from every kind, the same ones always, and know how likely they were."""
+"""Spot checks are sampled from every kind, always the same, with their probability."""
 
 from __future__ import annotations
 

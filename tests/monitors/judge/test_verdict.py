@@ -81,7 +81,7 @@ def test_what_is_no_object_is_never_a_verdict(text):
     ids=str,
 )
 def test_a_verdict_that_contradicts_itself_or_its_answer_is_none(changes):
-    """Nor may a judge find what pages somebody by itself: that is proved by rule."""
+    """Nor may a judge alone find what pages an engineer: that is proved by rule."""
     with pytest.raises(VerdictUnreadable):
         read(**changes)
 

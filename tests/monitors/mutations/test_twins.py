@@ -1,4 +1,4 @@
-"""Twins: each differs from the gold where it says, is never right after all, and is the same every time."""
+"""Mutants: each differs from the gold where it says, is never right, and is the same every time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FACTS = {
 
 
 def mutant_text(gold: str, operator: MutationOperator, **changes) -> str:
-    """The twin's text without its source; empty when there is none."""
+    """The mutant's text without its source; empty when there is none."""
     found = {one.operator: one.reply for one in mutants_of(case_of(gold=gold, **changes))}
     return found.get(operator, "").split(" [Source")[0]
 
@@ -103,7 +103,7 @@ def test_an_operator_changes_what_it_says(gold, operator, wanted):
     ],
 )
 def test_what_might_be_right_or_makes_no_sense_is_not_made(gold, operator, changes):
-    """Better no twin than one that good graders would be blamed for."""
+    """Better no mutant than one that good graders would be blamed for."""
     assert mutant_text(gold, operator, **changes) == ""
 
 
@@ -165,7 +165,7 @@ GOLDS = st.builds(
 
 @given(GOLDS)
 def test_a_mutant_is_never_right(gold):
-    """The law: whatever the quantity, every factual twin states another one, another bound, or denies it."""
+    """The law: whatever the quantity, every factual mutant states another one, another bound, or denies it."""
     case = case_of(gold=gold)
     for one in mutants_of(case):
         text = one.reply.split(" [Source")[0]
@@ -190,7 +190,7 @@ def test_operators_without_anything_to_change_give_nothing():
 
 @pytest.mark.parametrize("text", PERSONAL)
 def test_each_piece_of_personal_data_is_one_that_counts(text):
-    """Likely or certain: a weak find would be a twin that is right to pass."""
+    """Likely or certain: a weak find would be a mutant that is right to pass."""
     assert any(one.strength >= 2 for one in find_disclosures(text))
 
 

@@ -231,7 +231,7 @@ async def test_f38_an_api_that_redirects_elsewhere_is_refused_before_anything_is
 
 @pytest.fixture
 def rebound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The public name leads to this machine, whoever looks it up."""
+    """The public name always resolves to this machine."""
     real = socket.getaddrinfo
 
     def to_here(host: object, *rest: object, **more: object):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.probes.browser.page_info import page_info
+from monitors.probes.browser.page_info import parse_page_info
 from monitors.probes.build_info import read_build_info, read_document_versions
 from monitors.probes.wire import WireRule, read_payload
 from monitors.records.exchanges import BuildInfo
@@ -82,7 +82,7 @@ def page(**changes: object) -> str:
 
 def test_a_page_is_its_title_scripts_and_styles():
     """A query that is a time is left out, an icon is none of them."""
-    found = page_info(page())
+    found = parse_page_info(page())
     assert found.title == "Bank & bot"
     assert found.bundles == ("index-3c4d.css", "vendor.js", "app.js?v=3")
 
@@ -90,12 +90,12 @@ def test_a_page_is_its_title_scripts_and_styles():
 def test_what_differs_from_load_to_load_is_not_in_the_hash_and_what_a_person_changes_is():
     """Nonces, tokens and counts change with each load, a word does not."""
     again = page(nonce="xyz", token="m1n2b3v4c5x6z7l8k9j0", count=28)
-    assert page_info(again) == page_info(page())
-    assert page_info(page().replace("Ask", "Ask us")).shell != page_info(page()).shell
+    assert parse_page_info(again) == parse_page_info(page())
+    assert parse_page_info(page().replace("Ask", "Ask us")).shell != parse_page_info(page()).shell
     first, second = (
         page().replace("Ask", f"<i title='f at {place}'>Ask") for place in ("0x7fa0bffef3e0", "0x7f12c")
     )
-    assert page_info(first).shell == page_info(second).shell
+    assert parse_page_info(first).shell == parse_page_info(second).shell
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ def test_what_differs_from_load_to_load_is_not_in_the_hash_and_what_a_person_cha
 )
 def test_a_framework_is_known_by_its_marks(html, framework):
     """With its version where the page says it; else unknown."""
-    assert page_info(html).framework == framework
+    assert parse_page_info(html).framework == framework

@@ -1,4 +1,4 @@
-"""An app that comes back is waited for; one that does not is told, and a wrong address soon."""
+"""An app that comes back is waited for; one that does not is reported, and a wrong address soon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real Streamlit chat, which draws its whole page anew for each question."""
+"""A real Streamlit chat, which renders its whole page again for each question."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whatever two questions under way do to what they share, each question ends once and a run ends with its account.
 
 Seeded schedules: an app that answers, fails, goes away and comes back at random, asked a few at once under a pace that
-changes, killed at a random moment and resumed with what it had kept.
+changes, killed at a random moment and resumed with its stored results.
 """
 
 from __future__ import annotations

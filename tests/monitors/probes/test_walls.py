@@ -65,7 +65,7 @@ async def test_f63_no_chat_on_the_page_is_shown_with_a_picture_and_what_was_seen
 async def test_a_page_without_a_chat_says_so_once_it_has_settled(
     zoo: str, driver_for: MakeDriver, page: str, seen: str
 ) -> None:
-    """Not at its deadline, which lies beyond this test's; and nothing is sent to a person's desk."""
+    """Not at its deadline, which lies beyond this test's; and nothing is sent to a human agent."""
     failure = await _failure(driver_for, f"{zoo}/{page}", page_deadline_s=1200)
     assert isinstance(failure, PageNotUnderstood)
     assert seen in str(failure)

@@ -54,7 +54,7 @@ class ExampleRun:
 
 
 def example_run(folder: Path | None = None, *, correct: int = 123) -> ExampleRun:
-    """The run; with a folder, its screenshots are drawn there."""
+    """The run; with a folder, its screenshots are created there."""
     failing = [
         faults.leak(),
         faults.wrong_sub_limit(),

@@ -13,7 +13,7 @@ from monitors.records.base import Severity
 from monitors.records.comparisons import Comparison, RubricChange, SeverityChange
 from monitors.records.runs import ReasonKind, Verdict, VerdictReason
 from monitors.records.targets import Environment
-from monitors.reports.comment import CUT_NOTE, Block, fit_blocks, build_pull_request_comment, format_status
+from monitors.reports.comment import CUT_NOTE, Block, build_pull_request_comment, fit_blocks, format_status
 from tests.monitors.reports.example_failures import LEAK_ACCOUNT, LEAK_ADDRESS, leak, without_answer
 from tests.monitors.reports.example_run import FAIL_REASONS, ExampleRun, example_run, report_of, right
 from tests.monitors.reports.hostile_rows import OWN

@@ -2,7 +2,7 @@ from decimal import Decimal
 
 from monitors.records.base import Severity
 from monitors.records.runs import Breakdown, SeverityTally
-from monitors.reports.figures import group_breakdowns, build_metric_rows, build_tally_rows
+from monitors.reports.figures import build_metric_rows, build_tally_rows, group_breakdowns
 from tests.monitors.reports.example_run import report_of, right
 
 

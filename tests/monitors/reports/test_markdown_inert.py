@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from monitors.reports.format import format_code_span, escape_markdown
+from monitors.reports.format import escape_markdown, format_code_span
 from tests.monitors.reports.hostile_rows import hostile_rows
 
 # HTML is on, as the most credulous renderer would have it.

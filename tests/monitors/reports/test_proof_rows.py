@@ -12,12 +12,12 @@ from monitors.records.runs import Metric
 from monitors.reports.proof_rows import (
     build_balance_rows,
     build_change_rows,
+    build_drop_rows,
+    build_score_rows,
     format_outcome,
     format_p,
     format_parity,
     format_path,
-    build_score_rows,
-    build_drop_rows,
 )
 from monitors.stats.intervals import compute_wilson_interval
 from tests.monitors.reports.example_run import COMPARISON, example_run

@@ -1,4 +1,4 @@
-"""Baseline, sight and balance stand in results.md and on the page, with what the application says kept inert."""
+"""Baseline, sight and balance stand in results.md and on the page, with the application's text escaped."""
 
 from __future__ import annotations
 

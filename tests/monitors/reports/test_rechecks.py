@@ -1,4 +1,4 @@
-"""What asking again came to, in words that somebody understands at night."""
+"""The result of a recheck, in words that an on-call engineer understands at night."""
 
 import pytest
 

@@ -4,7 +4,7 @@ import pytest
 
 from monitors.errors import ConfigError
 from monitors.records.grades import CaseOutcome
-from monitors.reports.results_json import read_incorrect_cases, read_results, format_results_json
+from monitors.reports.results_json import format_results_json, read_incorrect_cases, read_results
 from tests.monitors.reports.example_run import example_run
 
 RUN = example_run(correct=3)

@@ -18,7 +18,7 @@ NAME = "hallucinations.jsonl"
 
 
 def entry(number: int, *, text: str = "What is covered?") -> bytes:
-    """A line as an application writes it, told from all others by its number."""
+    """A line as an application writes it, with a unique number."""
     seconds = f"{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}"
     value = {"ts": f"2026-03-01T{seconds}Z", "user_text": text, "reasons": ["citation_missing"], "number": number}
     return json.dumps(value, ensure_ascii=False).encode() + b"\n"
@@ -51,7 +51,7 @@ class WrittenLog:
         self.rewrite(b"")
 
     def pack(self, name: str) -> None:
-        """gzip, as logrotate's ``compress``: the time of the last write is kept."""
+        """gzip, as logrotate's ``compress``: the time of the last write is preserved."""
         plain = self.path.with_name(name)
         at = plain.stat().st_mtime_ns
         packed = self.path.with_name(f"{name}.gz")

@@ -36,13 +36,13 @@ def conversation(number: int | str, *signs: RiskSign | None) -> Conversation:
 
 
 def stratified(**settings: object) -> TargetFacts:
-    """A target whose traffic is drawn by risk."""
+    """A target whose traffic is sampled by risk."""
     asked = {"mode": SamplingMode.STRATIFIED, "primary_path": "primary", **settings}
     return TargetFacts(SamplingSettings.model_validate(asked))
 
 
 def simple(**settings: object) -> TargetFacts:
-    """A target whose traffic is drawn without looking."""
+    """A target whose traffic is sampled uniformly."""
     return TargetFacts(SamplingSettings.model_validate(settings))
 
 

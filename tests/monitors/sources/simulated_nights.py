@@ -1,4 +1,4 @@
-"""Nights of 2,000 conversations with planted failures, drawn, judged and estimated as the night shift does it."""
+"""Nights of 2,000 conversations with planted failures, sampled, judged and estimated as a nightly run does it."""
 
 from __future__ import annotations
 

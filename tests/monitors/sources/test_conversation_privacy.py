@@ -141,7 +141,7 @@ def test_a_key_that_hides_nothing_is_refused(key: bytes) -> None:
 
 
 def test_a_forged_pseudonym_is_no_hiding_place() -> None:
-    """Letters that look like a pseudonym are kept only where the key made them: the rest is read as any text."""
+    """Letters that look like a pseudonym stay only where the key made them: the rest is read as any text."""
     forged = "[phone " + "b" * 20 + "]"
     assert list(Pseudonyms(KEY).find_spans(forged)) == []
     mine = Pseudonyms(KEY).make_pseudonym(DisclosureKind.PHONE, "9823177450")

@@ -9,7 +9,7 @@ import pytest
 from tests.monitors.sources.simulated_nights import DESIGNS, PLANTED, Design, planned_width, simulate
 
 
-@pytest.mark.parametrize("judged", [False, True], ids=["told", "judge"])
+@pytest.mark.parametrize("judged", [False, True], ids=["graded", "judge"])
 @pytest.mark.parametrize("name", ["simple 10", "simple 50", "stratified 200"])
 @pytest.mark.parametrize("planted", ["1 % everywhere", "1 % hidden in the rest"])
 @pytest.mark.a_slice(2)

@@ -287,7 +287,7 @@ def test_equal_sampling_probabilities_leave_the_plain_counts():
 
 
 def test_unlikely_samples_weigh_more():
-    """Those the guard missed lie where little is drawn: there are more of them than the plain counts say."""
+    """Those the guard missed lie where little is sampled: there are more of them than the plain counts say."""
     common = seen(10, 0, 1.0).found + seen(0, 20, 0.1).found
     exact = Interval(value=30, low=30, high=30)
     found = known(estimate_total_bad(exact, OverlapCounts(matched=10, same_reply=10, found=common)))
@@ -299,7 +299,7 @@ def test_unlikely_samples_weigh_more():
 SPANS = 400
 PASSES_WRONG, FAILS_RIGHT = 0.2, 0.02
 STRATA = {"risky": (500, 200, 0.12), "rest": (2500, 250, 0.02)}
-"""Conversations, how many are drawn, how many of them are bad."""
+"""Conversations, how many are sampled, how many of them are bad."""
 
 
 class Planted:

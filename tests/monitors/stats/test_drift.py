@@ -1,4 +1,4 @@
-"""Drift is told when there is any, since when and which way; false alarms stay below alpha however long one looks."""
+"""Drift is detected when there is any, since when and which way; false alarms stay below alpha however long one looks."""
 
 from __future__ import annotations
 

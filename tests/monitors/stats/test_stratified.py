@@ -26,7 +26,7 @@ GOOD_JUDGE = Confusion(passed_right=285, passed_wrong=10, failed_right=15, faile
 
 
 def graded_strata(*counts: tuple[int, int, int] | tuple[int, int, int, int]) -> tuple[GradedStratum, ...]:
-    """Strata from (conversations, drawn, failures) or (conversations, drawn, told, failures)."""
+    """Strata from (conversations, sampled, failures) or (conversations, sampled, graded, failures)."""
     return tuple(
         GradedStratum(stratum=f"s{place}", conversations=one[0], sampled=one[1], graded=one[-2], failures=one[-1])
         for place, one in enumerate(counts)
@@ -65,7 +65,7 @@ def all_samples(sizes, draws, failures):
     ("sizes", "draws"),
     [
         ((20, 20), (3, 3)),
-        ((30, 6), (5, 6)),  # one told whole
+        ((30, 6), (5, 6)),  # one graded whole
         ((30, 6), (3, 5)),
         ((40, 4), (4, 2)),
         ((60, 12), (12, 1)),
@@ -120,7 +120,7 @@ def test_one_stratum_has_its_exact_limits(sizes, failures):
 
 
 def test_strata_sampled_alike_count_like_one_sample():
-    """Equal weights and a vanishing share drawn: Clopper and Pearson's limits of all together."""
+    """Equal weights and a vanishing share sampled: Clopper and Pearson's limits of all together."""
     alike = compute_rate_interval(graded_strata((1_000_000, 50, 1), (1_000_000, 50, 0), (2_000_000, 100, 2)))
     assert alike[1:] == pytest.approx(compute_binomial_limits(3, 200), abs=1e-5)
 
@@ -141,7 +141,7 @@ def test_no_failure_among_ten_does_not_prove_a_rate_of_zero():
 
 
 def test_a_stratum_where_each_stands_for_many_keeps_the_interval_wide():
-    """Ten failures in the stratum that was drawn whole say nothing about the 1,900 of which 20 were drawn."""
+    """Ten failures in the stratum that was sampled whole say nothing about the 1,900 of which 20 were sampled."""
     found = estimate(graded_strata((100, 100, 10), (1_900, 20, 0)))
     assert found.rate == pytest.approx(10 / 2_000)
     assert found.high > 0.95 * compute_finite_limits(0, 20, 1_900)[1]
@@ -198,7 +198,7 @@ def test_a_simple_sample_is_corrected_as_any_judged_answers_are():
 
 @given(nights(with_ungraded=False))
 def test_a_judge_that_errs_is_never_believed_more_than_one_that_does_not(strata):
-    """Not even when everything was drawn: its errors are still in what it said."""
+    """Not even when everything was sampled: its errors are still in what it said."""
     whole = graded_strata(*((one.conversations, one.conversations, one.failures) for one in strata))
     assume(sum(one.graded for one in whole) >= 10)
     assert estimate(whole, confusion=GOOD_JUDGE).width > 0

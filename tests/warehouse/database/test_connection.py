@@ -101,7 +101,7 @@ def test_readers_who_follow_each_other_do_not_bar_a_writer(tmp_path):
     let_in: list[float] = []
 
     def sleep(seconds: float) -> None:
-        """In every pause of the writer, somebody else wants to read for a moment."""
+        """In every pause of the writer, another process wants to read for a moment."""
         time.sleep(seconds)
         try:
             with acquire_lock(file, Deadline(FakeTime().patience(), 0), exclusive=False):

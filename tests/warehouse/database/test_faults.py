@@ -84,7 +84,7 @@ def leave_log_behind(store: Store) -> Path:
         try:
             with store.database.open_for_writing(30) as connection:
                 load(connection, store.journal, store.database.scratch)
-                store.remember(connection)
+                store.save_ledger(connection)
                 os.kill(os.getpid(), signal.SIGKILL)
         finally:
             os._exit(1)  # a child that failed must never run on as a second copy of the tests
@@ -111,7 +111,7 @@ def delete(log: Path, _: random.Random) -> None:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("damage", [tear, flip, delete])
 def test_f78_log_tail_damaged(tmp_path, damage, seed):
-    """Detected by the check, told by the load that brings the rows back, and a rebuild has everything."""
+    """Detected by the check, reported by the load that restores the rows, and a rebuild has everything."""
     store = store_in(tmp_path)
     append(store, "a", "b")
     store.load_pending(1)

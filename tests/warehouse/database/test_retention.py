@@ -15,7 +15,7 @@ from tests.warehouse.places import bare_store_in, count, store_in
 from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, no_answer, run_report
 from warehouse.database.check import check_database
 from warehouse.database.rebuild import rebuild_database
-from warehouse.database.retention import remove_personal_data, compact_segments
+from warehouse.database.retention import compact_segments, remove_personal_data
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, DraftRow, LabelRow, ResultRow, RunRow
 
@@ -87,7 +87,7 @@ def test_a_pseudonym_is_the_same_everywhere_and_gold_cases_keep_their_ids(store)
 
 
 def records_about(case_id: str) -> tuple[Incident, Alert, HumanLabel, CaseDraft]:
-    """An incident of real traffic, its message, what a person said of it, and the case that somebody drafted."""
+    """An incident of real traffic, its message, what a person said of it, and the drafted case."""
     fault = incident().model_copy(update={"case_id": case_id, "last_run_id": "night-1"})
     message = alert("alert-1", about=fault)
     item = message.items[0]

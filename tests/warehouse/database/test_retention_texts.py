@@ -1,4 +1,4 @@
-"""Texts of drawn conversations and of log entries age out everywhere; what is counted of them stays, and is sound."""
+"""Texts of sampled conversations and log entries are deleted everywhere; their counts stay correct."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.warehouse.sample_nights import night_report, seen
 from tests.warehouse.sample_rows import NOON
 from warehouse.database.check import check_database
 from warehouse.database.rebuild import rebuild_database
-from warehouse.database.retention import remove_personal_data, compact_segments
+from warehouse.database.retention import compact_segments, remove_personal_data
 from warehouse.database.store import Store
 from warehouse.journal.rows import ANY_ROW, ConversationRow, HallucinationRow, NightlyRunRow
-from warehouse.queries.traffic import known_conversations, last_nightly_report, sampled_conversations
+from warehouse.queries.traffic import find_last_nightly_report, iterate_known_ids, list_sampled_conversations
 
 KEY = b"0123456789abcdef"
 LATER = NOON + timedelta(days=1)
@@ -88,14 +88,14 @@ def test_texts_are_gone_everywhere_and_what_is_counted_stays(store):
     assert rows == before
     assert store.query("select count(record) from conversations").rows == ((0,),)
     assert rows_of(store, "nightly_runs") == nights
-    assert last_nightly_report(store, "helpdesk", None) == night_report()
+    assert find_last_nightly_report(store, "helpdesk", None) == night_report()
     assert check_database(store, wait_s=1).sound
 
 
 def test_an_aged_conversation_is_still_known_and_not_among_those_with_texts(store):
     aged(store)
-    assert len(list(known_conversations(store, "helpdesk", "chats", NOON, but="none"))) == 2
-    assert sampled_conversations(store, "night-1") == ()
+    assert len(list(iterate_known_ids(store, "helpdesk", "chats", NOON, except_run="none"))) == 2
+    assert list_sampled_conversations(store, "night-1") == ()
 
 
 def test_of_a_log_entry_place_incident_and_figures_stay(store):

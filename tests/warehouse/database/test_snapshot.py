@@ -9,7 +9,7 @@ import pytest
 from monitors.errors import WarehouseBusy, WarehouseUnwritable
 from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_rows import assessment
-from warehouse.database.snapshot import discard_snapshots, build_snapshot_store
+from warehouse.database.snapshot import build_snapshot_store, discard_snapshots
 from warehouse.journal.rows import AssessmentRow
 
 
@@ -80,7 +80,7 @@ def test_two_sites_share_one_copy(tmp_path):
 
 
 def test_what_a_killed_maker_left_is_no_copy(tmp_path):
-    """Half a copy beside is made anew."""
+    """A partial copy is made again."""
     store = store_in(tmp_path)
     add(store, "case-1")
     (tmp_path / "snapshots").mkdir()

@@ -32,7 +32,7 @@ from warehouse.journal.rows import (
     RunRow,
     SuiteCase,
 )
-from warehouse.journal.segments import SegmentId, SegmentNames, decode_segment, encode_segment, encode_rows
+from warehouse.journal.segments import SegmentId, SegmentNames, decode_segment, encode_rows, encode_segment
 
 ALL_ROWS = (
     ResultRow(row=exchange()),
@@ -59,7 +59,9 @@ def test_rows_of_every_table_come_back_as_they_were_in_order():
 def test_any_text_comes_back_as_it_was(text):
     """Line ends, quotes, U+2028, NUL: nothing in a field can break a line."""
     rows = (ResultRow(row=exchange(text=text)),)
-    assert tuple(read(encode_segment(encode_rows(rows), segment_id=SegmentId("s-1"), run_id="run-1")).rows()) == rows
+    assert (
+        tuple(read(encode_segment(encode_rows(rows), segment_id=SegmentId("s-1"), run_id="run-1")).rows()) == rows
+    )
 
 
 @given(st.integers(0, len(WHOLE) - 1), st.integers(1, 255))

@@ -12,7 +12,13 @@ from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import assessment, exchange, run_report
 from warehouse.database.check import check_database
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
-from warehouse.queries.operator_actions import append_draft, append_outcomes, decided_drafts, trace, waiting_drafts
+from warehouse.queries.operator_actions import (
+    append_draft,
+    append_outcomes,
+    list_decided_drafts,
+    list_waiting_drafts,
+    load_graded_conversation,
+)
 
 
 def case_draft(draft_id: str = "click-1", **changes) -> CaseDraft:
@@ -59,11 +65,11 @@ def test_a_draft_waits_until_it_is_decided_worst_first(store):
         append_draft(store.journal, case_draft(f"click-{number}", suggested_severity=severity))
     append_draft(store.journal, case_draft("other", target="staging"))
     store.load_pending(1)
-    assert [draft.id for draft in waiting_drafts(store, target="demo")] == ["click-2", "click-1", "click-3"]
+    assert [draft.id for draft in list_waiting_drafts(store, target="demo")] == ["click-2", "click-1", "click-3"]
     append_outcomes(store.journal, (outcome("click-2"), outcome("click-3", joined=False, case_id=None, suite="")))
     store.load_pending(1)
-    assert [draft.id for draft in waiting_drafts(store)] == ["click-1", "other"]
-    assert decided_drafts(store) == {"click-2", "click-3"}
+    assert [draft.id for draft in list_waiting_drafts(store)] == ["click-1", "other"]
+    assert list_decided_drafts(store) == {"click-2", "click-3"}
 
 
 def test_the_first_decision_stays_and_a_rebuilt_warehouse_has_it(store):
@@ -81,11 +87,11 @@ def test_a_trace_comes_back_with_its_grade_and_target(store):
         [ResultRow(row=exchange()), AssessmentRow(row=assessment()), RunRow(row=run_report())], run_id="run-1"
     )
     store.load_pending(1)
-    found = trace(store, "run-1", "case-1")
+    found = load_graded_conversation(store, "run-1", "case-1")
     assert found is not None
     assert found.said.turns == exchange().turns
     assert found.said.answer == exchange().graded_text
     assert found.origin is Origin.PROBE
     assert found.target == run_report().target.name
     assert found.severity == int(assessment().severity)
-    assert trace(store, "run-1", "nobody") is None
+    assert load_graded_conversation(store, "run-1", "nobody") is None

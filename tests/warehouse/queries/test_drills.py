@@ -11,7 +11,7 @@ from monitors.records.self_checks import DrillStation, StationState
 from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_drills import BEGAN, drill, station
 from warehouse.journal.rows import DrillRow
-from warehouse.queries.drills import last_drill
+from warehouse.queries.drills import find_last_drill
 
 FAILED = drill(
     stations=(station(DrillStation.SLACK, StationState.FAILED, "the token was revoked", "set SLACK_BOT_TOKEN"),)
@@ -21,11 +21,11 @@ FAILED = drill(
 def test_the_newest_drill_is_read_back_as_it_was_written(tmp_path):
     """Of two drills the later one is the last, with its stations; before the first there is none."""
     store = store_in(tmp_path)
-    assert last_drill(store) is None
+    assert find_last_drill(store) is None
     later = FAILED.model_copy(update={"drill_id": "drill-2", "started_at": BEGAN + timedelta(days=7)})
     store.journal.append([DrillRow(row=later), DrillRow(row=drill())], run_id=None)
     store.load_pending(5)
-    assert last_drill(store) == later
+    assert find_last_drill(store) == later
 
 
 @pytest.mark.parametrize("order", list(permutations(range(2))))

@@ -1,4 +1,4 @@
-"""What is kept of a followed log: each line once, the cursor with what was read, nothing told twice."""
+"""Stored rows of a followed log: each line once, the cursor with what was read, nothing alerted twice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import NOON, incident
 from warehouse.database.retention import remove_personal_data
 from warehouse.journal.rows import CursorRow, HallucinationRow, QuarantineRow
-from warehouse.queries.traffic import entry_times, log_cursor, unnotified
+from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_unnotified_entries
 
 EMPTY = "0" * 64
 READ_AT = NOON + timedelta(hours=1)
@@ -43,14 +43,14 @@ def logged(number: int, *, tell: bool = True, text: str = "Is cataract covered?"
 
 def test_reading_goes_on_where_the_furthest_cursor_stands(tmp_path):
     store = store_in(tmp_path)
-    assert log_cursor(store, "bot") is None
+    assert find_log_cursor(store, "bot") is None
     store.journal.append([logged(1), cursor(1, 10)], run_id=None)
     store.journal.append([logged(2), cursor(2, 20)], run_id=None)
     store.load_pending(1)
-    found = log_cursor(store, "bot")
+    found = find_log_cursor(store, "bot")
     assert found is not None
     assert (found.sequence, found.current.offset) == (2, 20)
-    assert log_cursor(store, "another") is None
+    assert find_log_cursor(store, "another") is None
 
 
 def test_a_line_that_two_readers_read_is_there_once(tmp_path):
@@ -58,7 +58,7 @@ def test_a_line_that_two_readers_read_is_there_once(tmp_path):
     store.journal.append([logged(1), cursor(1, 10)], run_id=None)
     store.journal.append([logged(1), logged(2), cursor(1, 20)], run_id=None)
     store.load_pending(1)
-    assert [entry.entry.offset for entry in unnotified(store, "bot", most=9)] == [1, 2]
+    assert [entry.entry.offset for entry in list_unnotified_entries(store, "bot", limit=9)] == [1, 2]
     assert store.query("select count(*) from hallucinations").rows == ((2,),)
 
 
@@ -80,8 +80,8 @@ def test_entries_with_an_incident_or_from_before_are_not_alerted(tmp_path):
     store.load_pending(1)
     known = incident().model_copy(update={"fingerprint": f"{1:064x}", "target": "bot"})
     decide(store, store.journal, "bot", lambda _: OutboxDecision(incidents=(known,)), wait_s=1)
-    assert [entry.entry.offset for entry in unnotified(store, "bot", most=9)] == [2]
-    assert unnotified(store, "another", most=9) == []
+    assert [entry.entry.offset for entry in list_unnotified_entries(store, "bot", limit=9)] == [2]
+    assert list_unnotified_entries(store, "another", limit=9) == []
 
 
 def test_entries_come_back_as_they_were(tmp_path):
@@ -89,9 +89,9 @@ def test_entries_come_back_as_they_were(tmp_path):
     row = logged(1)
     store.journal.append([row, cursor(1, 10)], run_id=None)
     store.load_pending(1)
-    assert list(unnotified(store, "bot", most=9)) == [row.row]
-    assert entry_times(store, "bot", NOON - timedelta(days=1)) == [NOON + timedelta(minutes=1)]
-    assert entry_times(store, "bot", NOON + timedelta(days=1)) == []
+    assert list(list_unnotified_entries(store, "bot", limit=9)) == [row.row]
+    assert list_entry_times(store, "bot", NOON - timedelta(days=1)) == [NOON + timedelta(minutes=1)]
+    assert list_entry_times(store, "bot", NOON + timedelta(days=1)) == []
 
 
 def test_an_entry_that_was_read_as_it_came_was_not_written_after_that_nor_long_before(tmp_path):
@@ -102,7 +102,7 @@ def test_an_entry_that_was_read_as_it_came_was_not_written_after_that_nor_long_b
     store.journal.append([*rows, cursor(1, 10)], run_id=None)
     store.load_pending(1)
     history = NOON - timedelta(minutes=ten_days + 1)
-    assert sorted(entry_times(store, "bot", NOON)) == [history, READ_AT, READ_AT]
+    assert sorted(list_entry_times(store, "bot", NOON)) == [history, READ_AT, READ_AT]
 
 
 def test_quarantined_lines_are_stored_by_place_and_digest(tmp_path):

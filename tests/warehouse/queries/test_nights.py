@@ -1,4 +1,4 @@
-"""What is kept of live traffic: each conversation once, each night as it was last reported, texts until they age."""
+"""Stored rows of live traffic: each conversation once, each night as last reported, texts until they are deleted."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from warehouse.database.retention import compact_segments
 from warehouse.database.store import Store
 from warehouse.journal.rows import ConversationRow, JournalRow, NightlyRunRow
 from warehouse.queries.traffic import (
-    known_conversations,
-    last_nightly_report,
-    recent_nightly_reports,
-    sampled_conversations,
+    find_last_nightly_report,
+    iterate_known_ids,
+    list_recent_nightly_reports,
+    list_sampled_conversations,
 )
 
 LATER = NOON + timedelta(days=1)
@@ -38,7 +38,7 @@ def keep(store: Store, *rows: JournalRow, run_id: str = "night-1") -> None:
 
 @pytest.fixture
 def store(tmp_path) -> Store:
-    """One night: three conversations, two of them drawn."""
+    """One night: three conversations, two of them sampled."""
     store = store_in(tmp_path)
     conversations = (
         seen("talk-1"),
@@ -83,7 +83,7 @@ def test_a_night_without_grades_has_no_shares(tmp_path):
     keep(store, NightlyRunRow(row=quiet))
     found = store.query("select conversations, graded, severe_rate, failed_high, confidence from nightly_runs").rows
     assert found == ((7, 0, None, None, None),)
-    assert last_nightly_report(store, "helpdesk", None) == quiet
+    assert find_last_nightly_report(store, "helpdesk", None) == quiet
     assert check_database(store, wait_s=1).sound
 
 
@@ -108,9 +108,9 @@ def test_a_resumed_night_replaces_its_report(store):
     """Whatever the order of loading: the later segment is the one that counts."""
     resumed = night_report(late_s=600)
     keep(store, NightlyRunRow(row=resumed))
-    assert last_nightly_report(store, "helpdesk", None) == resumed
+    assert find_last_nightly_report(store, "helpdesk", None) == resumed
     rebuild_database(store, wait_s=1)
-    assert last_nightly_report(store, "helpdesk", None) == resumed
+    assert find_last_nightly_report(store, "helpdesk", None) == resumed
     assert count(store, "nightly_runs") == 1
 
 
@@ -127,14 +127,14 @@ def test_a_segment_that_is_loaded_late_changes_neither_what_came_before_nor_afte
     keep(late, ConversationRow(row=seen()), NightlyRunRow(row=night_report(late_s=9)))
     late.journal.segments.put(name, data)
     late.load_pending(1)
-    assert [each.id for each in sampled_conversations(late, "night-1")] == ["talk-1"]
-    assert last_nightly_report(late, "helpdesk", None) == night_report(late_s=9)
+    assert [each.id for each in list_sampled_conversations(late, "night-1")] == ["talk-1"]
+    assert find_last_nightly_report(late, "helpdesk", None) == night_report(late_s=9)
     assert check_database(late, wait_s=1).sound
 
 
 def known(store, target, source, since, but="another"):
     """Which of the three that there are."""
-    there = KnownIds(known_conversations(store, target, source, since, but=but))
+    there = KnownIds(iterate_known_ids(store, target, source, since, except_run=but))
     return {one for one in ("talk-1", "talk-2", "talk-3", "talk-4") if one in there}
 
 
@@ -147,27 +147,27 @@ def test_known_are_those_of_the_source_since_a_time(store):
 
 def test_sampled_conversations_come_back_unchanged_in_order_of_time(store):
     expected = (seen("talk-3", sampled_in="And for twins?", minutes=1), seen("talk-2", sampled_in=TEXT, minutes=2))
-    assert sampled_conversations(store, "night-1") == expected
-    assert sampled_conversations(store, "night-2") == ()
+    assert list_sampled_conversations(store, "night-1") == expected
+    assert list_sampled_conversations(store, "night-2") == ()
 
 
 def test_nights_come_newest_first_by_when_they_began(tmp_path):
     """A night that was made up later is as old as it is; of two of one time the later finished is the newer."""
     store = store_in(tmp_path)
-    assert last_nightly_report(store, "helpdesk", None) is None
+    assert find_last_nightly_report(store, "helpdesk", None) is None
     reports = [night_report("c", nights=2), night_report("a"), night_report("b", nights=1, late_s=9)]
     reports += [night_report("b-again", nights=1, late_s=5)]
     keep(store, *(NightlyRunRow(row=each) for each in reports))
-    assert [each.run_id for each in recent_nightly_reports(store, "helpdesk", 9)] == ["c", "b", "b-again", "a"]
-    assert recent_nightly_reports(store, "helpdesk", 1) == (reports[0],)
-    assert recent_nightly_reports(store, "another", 9) == ()
+    assert [each.run_id for each in list_recent_nightly_reports(store, "helpdesk", 9)] == ["c", "b", "b-again", "a"]
+    assert list_recent_nightly_reports(store, "helpdesk", 1) == (reports[0],)
+    assert list_recent_nightly_reports(store, "another", 9) == ()
 
 
 @pytest.mark.parametrize(("before", "expected"), [(None, "c"), ("new", "c"), ("c", "b"), ("b", "a"), ("a", None)])
 def test_the_night_before_a_run_is_never_that_run_nor_a_later_one(tmp_path, before, expected):
     store = store_in(tmp_path)
     keep(store, *(NightlyRunRow(row=night_report(name, nights=number)) for number, name in enumerate("abc")))
-    found = last_nightly_report(store, "helpdesk", before)
+    found = find_last_nightly_report(store, "helpdesk", before)
     assert (found.run_id if found else None) == expected
 
 
@@ -175,7 +175,7 @@ def test_a_report_of_another_form_is_said(store):
     with store.database.open_for_writing(1) as connection:
         connection.execute("update nightly_runs set record = json_merge_patch(record, '{\"read\": -1}')")
     with pytest.raises(WarehouseDamaged, match="read"):
-        last_nightly_report(store, "helpdesk", None)
+        find_last_nightly_report(store, "helpdesk", None)
 
 
 def test_a_row_that_was_changed_is_found(store):

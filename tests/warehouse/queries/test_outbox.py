@@ -111,7 +111,7 @@ def test_a_message_is_one_worker_s_to_send_until_its_lease_ends(tmp_path):
 
 
 def test_a_message_claimed_before_says_so(tmp_path):
-    """It may have arrived although no receipt tells: whoever sends it next looks for it first."""
+    """It may have arrived although there is no receipt: the next sender looks for it first."""
     clock = SteppingClock()
     store = store_in(tmp_path, clock=clock)
     decide(store, store.journal, "helpdesk", open_once, wait_s=1)

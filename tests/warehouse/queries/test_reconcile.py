@@ -31,7 +31,7 @@ from warehouse.journal.rows import (
     NightlyRunRow,
     ResultRow,
 )
-from warehouse.queries.reconcile import NO_JUDGE, NO_NIGHT, reconciliation_counts
+from warehouse.queries.reconcile import NO_JUDGE_TEXT, NO_NIGHT_TEXT, count_for_reconciliation
 
 LINEAGE = JudgeLineage(model="claude-haiku-5-5", prompt_sha256="ab" * 32, rubric_version="3")
 ASKED, BLOCKED = "Is cataract covered?", "Yes, from day one."
@@ -100,7 +100,7 @@ def talk(
     probability: float = 0.5,
     stratum: str = "rest",
 ) -> list[JournalRow]:
-    """A conversation with what a judge said of each of its replies; not drawn without any."""
+    """A conversation with what a judge said of each of its replies; not sampled without any."""
     turns = tuple(Turn(user_text=asked, reply_text=replied) for _ in facts)
     sampled = None
     if turns:
@@ -149,7 +149,7 @@ def keep(store: Store, *rows: JournalRow, run_id: str = "night-1") -> None:
 
 
 def counted(store: Store, *, days: float = 7) -> ReconciliationCounts:
-    return reconciliation_counts(store, "helpdesk", NOON - timedelta(days=days), NOON)
+    return count_for_reconciliation(store, "helpdesk", NOON - timedelta(days=days), NOON)
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_without_a_night_the_guard_is_counted_for_the_whole_time(store):
     keep(store, entry(1), entry(2, minutes=-60 * 48))
     found = counted(store)
     assert (found.guard.entries, found.since, found.until) == (2, NOON - timedelta(days=7), NOON)
-    assert found.nightly.why_none == NO_NIGHT
+    assert found.nightly.why_none == NO_NIGHT_TEXT
 
 
 def test_with_nights_both_are_counted_for_the_time_that_these_cover(store):
@@ -232,7 +232,7 @@ def test_only_nights_of_the_newest_judge_without_a_break_are_taken(store):
 
 def test_nights_without_a_judge_tell_nothing(store):
     keep(store, *talk("a", Finding.NO), night(judged=False))
-    assert counted(store).nightly.why_none == NO_JUDGE
+    assert counted(store).nightly.why_none == NO_JUDGE_TEXT
 
 
 def test_a_reply_that_was_held_back_was_not_served(store):

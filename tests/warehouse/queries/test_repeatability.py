@@ -18,9 +18,9 @@ from warehouse.database.rebuild import rebuild_database
 from warehouse.journal.rows import AssessmentRow, CaseRow, RepeatabilityRow, RunRow, SuiteCase
 from warehouse.queries.repeatability import (
     RepeatScope,
-    last_asked,
-    last_repeatability,
-    recorded_repeats,
+    find_last_asked,
+    find_last_session,
+    load_recorded_repeats,
 )
 
 SCOPE = RepeatScope("helpdesk", Environment.STAGING, SUITE_SHA, BY, NOON - timedelta(days=1))
@@ -50,13 +50,13 @@ def test_a_session_is_loaded_once_and_its_pairs_come_back(tmp_path):
     later = first.model_copy(update={"stopped": "the limit was reached"})
     store.journal.append([RepeatabilityRow(row=later)], run_id="session-1")
     store.load_pending(1)
-    found = recorded_repeats(store, SCOPE)
+    found = load_recorded_repeats(store, SCOPE)
     assert (found.of_sessions, found.of_runs, found.sessions, found.void_sessions) == (first.cases, (), 1, 0)
-    assert last_repeatability(store, "helpdesk") == later
-    assert last_repeatability(store, "helpdesk", before="session-1") is None
-    assert last_asked(store, "helpdesk") == {"case-0": NOON}
+    assert find_last_session(store, "helpdesk") == later
+    assert find_last_session(store, "helpdesk", before="session-1") is None
+    assert find_last_asked(store, "helpdesk") == {"case-0": NOON}
     rebuild_database(store, wait_s=5)
-    assert recorded_repeats(store, SCOPE) == found
+    assert load_recorded_repeats(store, SCOPE) == found
     assert check_database(store, wait_s=5).sound
 
 
@@ -83,15 +83,15 @@ def test_sessions_are_in_no_score_trend_or_list_of_runs(tmp_path):
 def test_what_is_not_the_same_does_not_count(tmp_path, changes):
     """Other graders, target, environment, a time long gone, a case that the suite has not, or has otherwise."""
     store = store_with(tmp_path, RepeatabilityRow(row=session(**changes)))
-    assert recorded_repeats(store, SCOPE).of_sessions == ()
+    assert load_recorded_repeats(store, SCOPE).of_sessions == ()
 
 
 def test_pairs_across_a_deploy_are_void_and_counted_as_such(tmp_path):
     """A void session is known and its pairs are not used, nor taken for a case's turn."""
     store = store_with(tmp_path, RepeatabilityRow(row=session(void="a deploy came in between")))
-    found = recorded_repeats(store, SCOPE)
+    found = load_recorded_repeats(store, SCOPE)
     assert (found.of_sessions, found.sessions, found.void_sessions) == ((), 0, 1)
-    assert last_asked(store, "helpdesk") == {}
+    assert find_last_asked(store, "helpdesk") == {}
 
 
 def test_runs_on_one_commit_are_repeats_for_free(tmp_path):
@@ -105,7 +105,7 @@ def test_runs_on_one_commit_are_repeats_for_free(tmp_path):
         *run("run-6", hours=6, commit=None),
         *run("run-7", hours=7, snapshot=None),
     ]
-    (found,) = recorded_repeats(store_with(tmp_path, *rows), SCOPE).of_runs
+    (found,) = load_recorded_repeats(store_with(tmp_path, *rows), SCOPE).of_runs
     assert ([ask.run_id for ask in found.asks], found.build, found.case_id) == (
         ["run-1", "run-2"],
         "abc123",
@@ -119,4 +119,4 @@ def test_a_session_of_another_form_is_named(tmp_path):
     with store.database.open_for_writing(1) as connection:
         connection.execute("update repeatability_runs set record = json_merge_patch(record, '{\"sampled\": -1}')")
     with pytest.raises(WarehouseDamaged, match="repeated_cases"):
-        last_repeatability(store, "helpdesk")
+        find_last_session(store, "helpdesk")

@@ -16,7 +16,14 @@ from tests.warehouse.places import store_in
 from tests.warehouse.sample_nights import night_report
 from tests.warehouse.sample_rows import NOON, assessment, exchange, run_report, suite
 from warehouse.journal.rows import AssessmentRow, LabelRow, NightlyRunRow, ResultRow, RunRow
-from warehouse.queries.reviews import candidates, labelled_by, reviewed, reviewed_grades, verdict_counts, with_texts
+from warehouse.queries.reviews import (
+    count_verdicts,
+    list_labelled_answers,
+    list_review_candidates,
+    list_reviewed_answers,
+    list_reviewed_grades,
+    load_spot_checks,
+)
 
 LINEAGE = JudgeLineage(model="claude-haiku-5-5", prompt_sha256="ab" * 32, rubric_version="3")
 
@@ -68,13 +75,13 @@ def judged_store(folder, *labels: HumanLabel):
 
 def test_a_graded_answer_comes_with_its_question_its_gold_and_every_verdict(tmp_path):
     store = judged_store(tmp_path)
-    found = candidates(store, since=NOON, target="helpdesk")
+    found = list_review_candidates(store, since=NOON, target="helpdesk")
     assert [each.answer_id.case_id for each in found] == ["case-0", "case-1", "case-2"]
     assert [each.verdicts for each in found[:2]] == [
         "judge failed, quantities passed",
         "judge passed, quantities passed",
     ]
-    checks = with_texts(store, [SampledAnswer(each.answer_id, 0.5) for each in reversed(found)])
+    checks = load_spot_checks(store, [SampledAnswer(each.answer_id, 0.5) for each in reversed(found)])
     assert [check.answer.answer_id for check in checks] == [each.answer_id for each in reversed(found)]
     answer = checks[-1].answer
     assert (answer.turns, answer.answer, answer.gold) == (exchange().turns, "Two years.", "Two years.")
@@ -82,9 +89,9 @@ def test_a_graded_answer_comes_with_its_question_its_gold_and_every_verdict(tmp_
     assert (rule.grader, rule.passed, rule.lineage) == ("quantities", True, None)
     assert (judge.passed, judge.score, judge.failure_kind) == (False, 0.1, FailureKind.WRONG_FACT)
     assert judge.lineage == LINEAGE
-    assert candidates(store, since=NOON, target="nobody") == ()
-    assert candidates(store, since=NOON + timedelta(seconds=1)) == ()
-    assert with_texts(store, [SampledAnswer(AnswerId(run_id="gone", case_id="case-0"), 1.0)]) == ()
+    assert list_review_candidates(store, since=NOON, target="nobody") == ()
+    assert list_review_candidates(store, since=NOON + timedelta(seconds=1)) == ()
+    assert load_spot_checks(store, [SampledAnswer(AnswerId(run_id="gone", case_id="case-0"), 1.0)]) == ()
 
 
 def test_an_answer_that_only_rules_graded_is_asked_about_too(tmp_path):
@@ -94,9 +101,9 @@ def test_an_answer_that_only_rules_graded_is_asked_about_too(tmp_path):
         [ResultRow(row=exchange()), AssessmentRow(row=assessment()), RunRow(row=run_report())], run_id="run-1"
     )
     store.load_pending(1)
-    (found,) = candidates(store, since=NOON)
+    (found,) = list_review_candidates(store, since=NOON)
     assert found.verdicts == "quantities passed"
-    (count,) = verdict_counts(store, since=NOON)
+    (count,) = count_verdicts(store, since=NOON)
     assert (count.grader, count.aspect, count.lineage, count.passed, count.total) == (
         "quantities", Aspect.FACTUAL_MATCH, None, 1, 1,
     )  # fmt: skip
@@ -127,7 +134,7 @@ def test_a_failure_counts_for_the_graders_of_that_question_alone(tmp_path, kind)
     store.journal.append([*rows, *grades, RunRow(row=run_report())], run_id="run-1")
     store.journal.append([LabelRow(row=wrong), LabelRow(row=label("case-1", AnswerVerdict.RIGHT))], run_id=None)
     store.load_pending(1)
-    found = reviewed_grades(store, target="helpdesk")
+    found = list_reviewed_grades(store, target="helpdesk")
     assert sorted(each.grader for each in found if each.people_right) == sorted(f"about_{each}" for each in ASKED)
     asked = find_aspect(kind)
     assert [each.grader for each in found if not each.people_right] == ([f"about_{asked}"] if asked else [])
@@ -148,7 +155,7 @@ def test_sources_that_stood_in_no_text_were_not_reviewed(tmp_path):
     store.journal.append([*rows, *grades, RunRow(row=run_report())], run_id="run-1")
     store.journal.append([LabelRow(row=label(f"case-{n}", AnswerVerdict.RIGHT)) for n in range(2)], run_id=None)
     store.load_pending(1)
-    assert [each.passed for each in reviewed_grades(store)] == [False]
+    assert [each.passed for each in list_reviewed_grades(store)] == [False]
 
 
 def test_labels_meet_the_judges_word_and_the_unsure_tell_nothing(tmp_path):
@@ -158,13 +165,13 @@ def test_labels_meet_the_judges_word_and_the_unsure_tell_nothing(tmp_path):
         label("case-1", AnswerVerdict.WRONG, probability=0.25),
         label("case-2", AnswerVerdict.UNSURE),
     )
-    found = {each.answer_id.case_id: each for each in reviewed(store)}
+    found = {each.answer_id.case_id: each for each in list_reviewed_answers(store)}
     assert set(found) == {"case-0", "case-1"}
     assert (found["case-0"].judge_passed, found["case-0"].people_right) == (False, True)
     assert (found["case-1"].judge_passed, found["case-1"].people_right) == (True, False)
     assert found["case-1"].inclusion_probability == 0.25
-    assert labelled_by(store, "asha") == {AnswerId(run_id="run-1", case_id=f"case-{n}") for n in range(3)}
-    assert labelled_by(store, "ravi") == frozenset()
+    assert list_labelled_answers(store, "asha") == {AnswerId(run_id="run-1", case_id=f"case-{n}") for n in range(3)}
+    assert list_labelled_answers(store, "ravi") == frozenset()
     view = store.query("select both_graded, agreed, passed_wrong, failed_right from judge_against_people")
     assert view.rows == ((2, 0, 1, 1),)
 
@@ -177,7 +184,7 @@ def test_people_who_contradict_each_other_tell_nothing_and_those_who_agree_count
         label("case-1", AnswerVerdict.RIGHT),
         label("case-1", AnswerVerdict.RIGHT, by="ravi"),
     )
-    assert [each.answer_id.case_id for each in reviewed(store)] == ["case-1"]
+    assert [each.answer_id.case_id for each in list_reviewed_answers(store)] == ["case-1"]
 
 
 def test_a_label_that_was_written_twice_is_there_once(tmp_path):
@@ -194,7 +201,7 @@ def test_a_false_alarm_is_no_review(tmp_path):
         finding_right=False, reason=Redacted("wrong"),
     )  # fmt: skip
     store = judged_store(tmp_path, alarm)
-    assert reviewed(store) == ()
+    assert list_reviewed_answers(store) == ()
     rows = store.query("select source, finding_right, answer from labels").rows
     assert rows == (("alert", False, None),)
 
@@ -209,5 +216,5 @@ def test_answers_of_a_night_that_a_judge_graded_are_looked_at_too(tmp_path):
     rows = [ResultRow(row=exchange("night-1", "talk-1:1")), AssessmentRow(row=judged("talk-1:1", run_id="night-1"))]
     store.journal.append([*rows, NightlyRunRow(row=night_report("night-1"))], run_id="night-1")
     store.load_pending(1)
-    (answer,) = candidates(store, since=NOON, target="helpdesk")
+    (answer,) = list_review_candidates(store, since=NOON, target="helpdesk")
     assert (answer.answer_id.run_id, answer.answer_id.case_id) == ("night-1", "talk-1:1")

@@ -11,7 +11,7 @@ from monitors.records.targets import Environment, PullRequest, Target
 from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import SUITE_SHA, assessment, run_report
 from warehouse.journal.rows import AssessmentRow, RunRow
-from warehouse.queries.runs import failed_since, last_accepted
+from warehouse.queries.runs import find_failed_since, find_last_accepted
 
 HAIKU = JudgeLineage(model="claude-haiku-5-5", prompt_sha256="ab" * 32, rubric_version="1")
 GPT = JudgeLineage(model="gpt-6", prompt_sha256="ab" * 32, rubric_version="1")
@@ -35,7 +35,7 @@ def store_with(folder, *runs):
 
 def found(store, **changes):
     wanted = {"environment": Environment.STAGING, "suite_sha256": SUITE_SHA} | changes
-    baseline = last_accepted(store, "helpdesk", **wanted)
+    baseline = find_last_accepted(store, "helpdesk", **wanted)
     return baseline and baseline.report.run_id
 
 
@@ -105,7 +105,7 @@ def test_it_comes_with_what_each_asking_came_to(tmp_path):
     ]
     store.journal.append(rows, run_id="base")
     store.load_pending(1)
-    baseline = last_accepted(store, "helpdesk", Environment.STAGING, SUITE_SHA)
+    baseline = find_last_accepted(store, "helpdesk", Environment.STAGING, SUITE_SHA)
     assert [(one.case_id, one.repeat, one.outcome) for one in baseline.asked] == [
         ("case-1", 0, CaseOutcome.CORRECT),
         ("case-2", 0, CaseOutcome.CORRECT),
@@ -118,7 +118,7 @@ def test_a_report_of_another_form_is_damage_and_said_so(tmp_path):
     with store.database.open_for_writing(1) as connection:
         connection.execute("update runs set report = '{\"run_id\": 3}'")
     with pytest.raises(WarehouseDamaged, match="another form"):
-        last_accepted(store, "helpdesk", Environment.STAGING, SUITE_SHA)
+        find_last_accepted(store, "helpdesk", Environment.STAGING, SUITE_SHA)
 
 
 FAILED = FailureKind.WRONG_FACT
@@ -140,7 +140,7 @@ def test_what_failed_since_the_last_pass_is_what_that_run_had_right(tmp_path):
         report = run_report(run_id, hours=hours).model_copy(update=changes)
         store.journal.append([*rows, RunRow(row=report)], run_id=run_id)
     store.load_pending(1)
-    since = failed_since(store, "helpdesk")
+    since = find_failed_since(store, "helpdesk")
     assert since is not None
     assert (since.run_id, since.commit, since.passed_run_id, since.passed_commit) == (
         "failed",
@@ -149,7 +149,7 @@ def test_what_failed_since_the_last_pass_is_what_that_run_had_right(tmp_path):
         "aaa",
     )
     assert since.cases == (("case-1", ("wrong_fact",)),)
-    assert failed_since(store, "another") is None
+    assert find_failed_since(store, "another") is None
 
 
 def test_without_a_pass_before_it_all_that_failed_counts(tmp_path):
@@ -159,7 +159,7 @@ def test_without_a_pass_before_it_all_that_failed_counts(tmp_path):
     cases = [assessment("failed", f"case-{n}", failed=FAILED if n else None) for n in range(3)]
     store.journal.append([*(AssessmentRow(row=case) for case in cases), RunRow(row=report)], run_id="failed")
     store.load_pending(1)
-    since = failed_since(store, "helpdesk")
+    since = find_failed_since(store, "helpdesk")
     assert since is not None
     assert since.passed_run_id is None
     assert [case for case, _ in since.cases] == ["case-1", "case-2"]

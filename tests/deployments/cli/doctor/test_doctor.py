@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
-from deployments.cli.doctor.checks import run_checks, check_rights
+from deployments.cli.doctor.checks import check_rights, run_checks
 from deployments.cli.doctor.command import exit_code_from_inspection
-from deployments.cli.doctor.format import print_inspection, format_selectors_toml, format_wire_toml
+from deployments.cli.doctor.format import format_selectors_toml, format_wire_toml, print_inspection
 from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck
 from deployments.cli.exit_codes import ExitCode
 from monitors.config.file import load_config
@@ -113,7 +113,9 @@ ERRORS = [(None, ExitCode.PASS), (AnswerTimeout("x"), ExitCode.FAIL), (AccessDen
 
 @pytest.mark.parametrize(("error", "code"), ERRORS, ids=["found", "the app's", "ours"])
 def test_the_exit_code_says_whose_fault_it_is(error: AnswerTimeout | None, code: ExitCode) -> None:
-    assert exit_code_from_inspection(PageInspection(address="x", trouble=trouble_of(error) if error else None)) is code
+    assert (
+        exit_code_from_inspection(PageInspection(address="x", trouble=trouble_of(error) if error else None)) is code
+    )
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,9 @@ def test_a_log_that_is_not_there_is_doubtful_unless_its_first_entry_makes_it(aro
 
 
 def test_a_log_that_nobody_serves_is_broken(around):
-    (check,) = check_hallucination_logs(around('[targets.bot.hallucination_log]\nat = "http://127.0.0.1:9/h.jsonl"'))
+    (check,) = check_hallucination_logs(
+        around('[targets.bot.hallucination_log]\nat = "http://127.0.0.1:9/h.jsonl"')
+    )
     assert check.health is Health.BROKEN
     assert "127.0.0.1" in check.found
 

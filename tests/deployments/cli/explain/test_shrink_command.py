@@ -16,7 +16,7 @@ from tests.flows.explain.demo_builds import CASE, DemoBuild, written_target
 from tests.in_process import run_in_process
 from tests.stable_text import replace_volatile
 from tests.warehouse.places import store_in
-from warehouse.queries.operator_actions import waiting_drafts
+from warehouse.queries.operator_actions import list_waiting_drafts
 
 WRONG = "₹80,000"
 
@@ -58,7 +58,7 @@ def test_the_draft_is_what_gold_grow_reads(tmp_path, faulty):
     shrunk = [json.loads(run(tmp_path, "shrink", CASE, "--json")) for _ in range(2)]
     store = store_in(tmp_path / "data", seed=9)
     store.load_pending(1)
-    (draft,) = waiting_drafts(store, target="demo", wait_s=10)
+    (draft,) = list_waiting_drafts(store, target="demo", wait_s=10)
     assert {one["draft"] for one in shrunk} == {draft.id}
     assert list(draft.turns) == shrunk[0]["shrunk"]["turns"]
     assert (draft.source_id, draft.origin, draft.failure_kind) == (CASE, Origin.PROBE, FailureKind.WRONG_FACT)

@@ -21,5 +21,8 @@ def test_a_file_that_cannot_be_read_has_none(tmp_path):
 
 def test_a_path_is_relative_to_the_repository_where_it_lies_in_it(tmp_path):
     assert format_repository_path(tmp_path, tmp_path / "gold" / "suite.jsonl") == "gold/suite.jsonl"
-    assert format_repository_path(tmp_path / "other", tmp_path / "suite.jsonl") == (tmp_path / "suite.jsonl").as_posix()
+    assert (
+        format_repository_path(tmp_path / "other", tmp_path / "suite.jsonl")
+        == (tmp_path / "suite.jsonl").as_posix()
+    )
     assert format_repository_path(None, tmp_path / "suite.jsonl") == (tmp_path / "suite.jsonl").as_posix()

@@ -85,7 +85,7 @@ BASE = len(DEMO.read_text(encoding="utf-8").splitlines())
     ],
 )  # fmt: skip
 def test_what_is_planted_is_found_with_its_line(found, tmp_path, rows, check, lines):
-    """And must be mended: the exit code says so. Nothing else that must be mended is found."""
+    """The exit code says that it must be fixed, and nothing else is found."""
     code, groups = found(suite_with(tmp_path, *rows))
     assert code == 1
     must = [one for group in groups.values() for one in group if one["weight"] == "must"]
@@ -165,7 +165,7 @@ def test_clauses_are_looked_up_where_documents_are_at_hand(found, tmp_path):
 
 @pytest.mark.whole_only
 def test_the_demo_suite_is_clean(found):
-    """Nothing must be mended, and at most one case in twelve is to be looked at."""
+    """Nothing must be fixed, and at most one case in twelve needs a look."""
     code, groups = found(DEMO, mutants=True)
     assert code == 0
     assert sum(map(len, groups.values())) <= BASE / 12
@@ -200,7 +200,7 @@ def test_a_file_that_is_not_there_is_a_usage_error(tmp_path):
 
 
 def test_a_suite_of_issues_is_checked_as_issues(found, tmp_path):
-    """A sound one needs nothing, though its issues and references look alike; a faulty one is told apart by line."""
+    """A sound one needs nothing, though its issues and references look alike; a faulty one is named by line."""
     rows = [
         {
             "issue_url": f"https://github.com/acme/jobs/issues/{number}",

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deployments.cli.init.answers import Answers, Prompter, parse_channel, parse_environment, parse_family, parse_target
+from deployments.cli.init.answers import (
+    Answers,
+    Prompter,
+    parse_channel,
+    parse_environment,
+    parse_family,
+    parse_target,
+)
 from deployments.cli.init.files import FIRST_SUITE, format_files, write_files
 from deployments.demo.configuration import free_port
 from deployments.up.parts import check_installation

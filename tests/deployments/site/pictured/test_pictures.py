@@ -19,7 +19,7 @@ def site(tmp_path_factory):
 
 @pytest.mark.parametrize("one", DRAWN, ids=lambda one: one.name)
 def test_a_page_says_what_its_picture_shows(site, one):
-    """A page that lost one of these texts is drawn anew, or mended."""
+    """If a page lost one of these texts, take its picture again or fix the page."""
     answer = httpx.get(f"{site.address}{one.address}", trust_env=False)
     assert answer.status_code == 200
     shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.text))
@@ -29,7 +29,7 @@ def test_a_page_says_what_its_picture_shows(site, one):
 @pytest.mark.parametrize("one", DRAWN, ids=lambda one: one.name)
 @pytest.mark.parametrize("page", ["README.md", "docs/site.md"])
 def test_each_picture_is_shown_and_small(one, page):
-    """Whoever reads about the site sees it; and a clone stays small."""
+    """The pages about the site show it, and a clone stays small."""
     file = PICTURES / f"{one.name}.png"
     assert 5_000 < file.stat().st_size < MOST_BYTES
     assert f"pictures/{one.name}.png" in (ROOT / page).read_text(encoding="utf-8")

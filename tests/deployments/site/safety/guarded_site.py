@@ -33,7 +33,7 @@ FORMS: dict[str, dict[str, str]] = {
     "/review/incidents/{draft}": {"word": "no", "target": "helpdesk", "note": "no question of a user"},
     "/logout": {},
 }
-"""A form that each address takes, for whoever walks the routing table: a decision adds its own."""
+"""A form that each address takes, for tests that walk the routing table; a decision adds its own."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The site killed while people decide: what they were told is there, and what they sent again is there once."""
+"""The site is killed while people decide: confirmed actions are stored, and repeated ones once."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_what_was_ended_is_forgotten_when_its_time_is_over(tmp_path):
 
 
 def test_a_login_begins_a_new_session(guarded):
-    """A cookie that was there before, whoever put it there, is no session and does not become one."""
+    """A cookie that was there before is not a session and does not become one."""
     planted = f"{cookie_name('')}=planted"
     answer = guarded.ask("/login", method="POST", form={"token": guarded.tokens["read"]}, cookie=planted)
     assert answer.status == 303
@@ -165,7 +165,7 @@ class _Links(HTMLParser):
 
 @pytest.mark.parametrize("path", [*ELSEWHERE, "/runs?next=//evil.example", "/runs/%3Fx=1"])
 def test_the_login_goes_on_to_this_site_whatever_was_asked(guarded, path):
-    """The page goes on by itself where somebody has a session: never to another host, however that is spelt."""
+    """With a session the page redirects, but never to another host, however that is spelt."""
     page = _Links()
     page.feed(guarded.ask(path).text)
     assert page.onward.startswith("/")

@@ -1,4 +1,4 @@
-"""Personal data the whole way: masked on every page, in JSON and in files, until somebody who may see it asks."""
+"""Personal data the whole way: masked on every page, in JSON and in files, until a permitted user asks."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class _Addresses(HTMLParser):
 
 
 def session(proxy, prefix, token):
-    """Somebody's cookie, got through the proxy."""
+    """The cookie of a user, obtained through the proxy."""
     answer = httpx.post(f"{proxy.address}{prefix}/login", data={"token": token}, trust_env=False)
     assert (answer.status_code, answer.headers["location"]) == (303, f"{prefix}/")
     cookie = answer.headers["set-cookie"]

@@ -25,7 +25,7 @@ def test_a_killed_site_loses_nothing_and_does_nothing_twice(tmp_path):
 
 @pytest.mark.whole_only
 def test_a_form_that_is_sent_twice_is_one_decision(tmp_path):
-    """Somebody presses twice, or their phone sends it again: one action, one draft, one silence. A later press is new."""
+    """A double press, or a second request of the phone, is one action, one draft, one silence. A later press is new."""
     store = with_people(tmp_path)
     with chdir(tmp_path), serving_site(config_of(tmp_path), store) as site:
         guarded, incident = Guarded(site, {}), f"/incidents/{fingerprint('user-0')}"

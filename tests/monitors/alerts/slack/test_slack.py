@@ -1,4 +1,4 @@
-"""Delivery to a Slack that runs on loopback and misbehaves when told to."""
+"""Delivery to a Slack that runs on loopback and misbehaves on demand."""
 
 from __future__ import annotations
 

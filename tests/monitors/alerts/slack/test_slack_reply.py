@@ -1,4 +1,4 @@
-"""The answer to a press: to Slack's hosts only, and every trouble is one of our errors without the address."""
+"""The answer to a press: to Slack's hosts only, and every failure is one of our errors, without the address."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_a_policy_more_adds_its_cases_and_changes_no_other():
 
 
 def test_two_documents_of_one_policy_are_asked_about_once():
-    """Whoever asks names the policy, not the document."""
+    """Questions name the policy, not the document."""
     both = built_of(SHEET, sheet(id="tara-brochure", facts=[SHEET["facts"][0], fact("grace_period", value=15)]))
     assert len([case for case in both.cases if "ped-waiting" in case.id]) == 1
     assert {case.cluster for case in both.cases} == {"tara-basic"}

@@ -34,7 +34,7 @@ def test_one_file_holds_a_sheet_or_a_list_of_them(tmp_path):
 
 
 def test_rows_come_together_by_policy_and_know_their_line(tmp_path):
-    """A row form carries value, unit, quote and confidence over, and a silence is told from a missing value."""
+    """A row form carries value, unit, quote and confidence over, and an unstated value differs from a missing one."""
     rows = (
         row("co_payment_pct", value=20, unit="%", quote="20% of each claim", confidence="HIGH", document="t.pdf"),
         row("grace_period", policy="tara-plus", value=30),
@@ -83,7 +83,7 @@ def test_an_alias_is_the_schema_field(tmp_path):
     ],
 )
 def test_a_bad_sheet_is_named_with_its_key(tmp_path, content, wanted):
-    """File, sheet, key: enough to mend it."""
+    """File, sheet, key: enough to fix it."""
     path = tmp_path / "facts.json"
     path.write_text(json.dumps(content))
     with pytest.raises(GoldSetError) as error:

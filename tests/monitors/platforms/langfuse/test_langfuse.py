@@ -276,7 +276,7 @@ async def test_a_trace_is_read_until_two_readings_agree(
 
 
 async def test_the_steps_and_the_reply_of_a_trace_are_read(langfuse: LangfuseBackend) -> None:
-    """Whoever reads traces of LangSmith reads Langfuse's: its tools are steps, its root has question and reply."""
+    """A reader of LangSmith traces also reads Langfuse's: its tools are steps, its root has question and reply."""
     root, part = observations(1)
     question, reply = {"messages": [{"role": "user", "content": "Is it covered?"}]}, {"answer": "24"}
     root |= {"type": "AGENT", "name": "bot", "input": json.dumps(question), "output": json.dumps(reply)}

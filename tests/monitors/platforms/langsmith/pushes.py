@@ -6,7 +6,7 @@ import random
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-from flows.goldset.datasets import compare_dataset, build_push_plan, push_suite
+from flows.goldset.datasets import build_push_plan, compare_dataset, push_suite
 from monitors.errors import SourceUnavailable
 from monitors.goldset.examples import case_from_example, find_case_id
 from monitors.goldset.lines import Unusable

@@ -130,7 +130,7 @@ async def test_a_key_that_is_refused_is_named_and_not_shown(server: LangSmithDat
 async def test_what_is_gone_is_made_again_and_what_is_gone_twice_is_deleted_once(
     server: LangSmithDatasetServer,
 ) -> None:
-    """An entry that somebody deletes between our reading and our writing, and one that is deleted before us."""
+    """An entry that is deleted between our reading and our writing, and one that is deleted before."""
     await push(server, plans(3))
     async with opened(server) as datasets:
         found = await datasets.find(NAME)

@@ -69,7 +69,7 @@ async def write(
     dataset: Dataset = GOLD,
     sleep: Waits | None = None,
 ) -> Experiment:
-    """Open LangSmith anew and write a whole experiment, as a new process does."""
+    """Open LangSmith again and write a whole experiment, as a new process does."""
     settings = LangSmithSettings(api_url=server.url)
     async with open_langsmith(settings, KEY, sleep or Waits()) as platform:
         experiment = await platform.experiments.start(dataset, "run-1", ABOUT)

@@ -20,8 +20,8 @@ from monitors.errors import BrowserLost
 from monitors.probes.address_guard import AddressGuard
 from monitors.probes.browser import processes
 from monitors.probes.browser.chromium import (
-    WARNING_ROOT,
     WARNING_NO_SANDBOX,
+    WARNING_ROOT,
     Chromium,
     build_context_options,
     find_system_chromium,

@@ -58,7 +58,7 @@ document.querySelector("form").onsubmit = (event) => {
 };</script>""".replace("POUR", POUR)
 BULK = b"x" * 1_000_000
 MOST_MB, MOST_WITHOUT_END_MB = 400, 1_200
-"""Kept of a flood; of a worker's console, which nothing stops before it gives way or its page is ended."""
+"""What is stored of a flood; of a worker's console, which nothing stops before it gives way or its page is ended."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -98,7 +98,7 @@ def site() -> Iterator[str]:
 
 
 def memory_mb() -> float:
-    """Of this process and of Playwright's driver: whoever keeps what was said. The browser has limits of its own."""
+    """Memory of this process and of Playwright's driver, which store console messages. The browser has limits of its own."""
     family = [all_processes()[os.getpid()], *descendants(os.getpid())]
     return sum(one.rss_mb for one in family if one.pid == os.getpid() or "run-driver" in one.command)
 

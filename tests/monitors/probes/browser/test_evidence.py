@@ -1,4 +1,4 @@
-"""Pictures and traces: kept when wanted, for their owner alone."""
+"""Pictures and traces: stored when wanted, readable by their owner alone."""
 
 from __future__ import annotations
 

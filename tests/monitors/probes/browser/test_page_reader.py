@@ -1,4 +1,4 @@
-"""A script is run in a page; whatever keeps it from that is told as what it is."""
+"""A script is run in a page; a failure is reported with its cause."""
 
 from __future__ import annotations
 

@@ -85,7 +85,9 @@ async def test_it_connects_where_the_guard_lets_it_and_nowhere_else() -> None:
     assert list(proxy.refused) == [f"127.0.0.2:{port}", f"app.example.com:{port + 1}", "inside.example.com:443"]
 
 
-async def test_unreachable_addresses_are_reported_by_cause(unused_tcp_port: int, snapshot: SnapshotAssertion) -> None:
+async def test_unreachable_addresses_are_reported_by_cause(
+    unused_tcp_port: int, snapshot: SnapshotAssertion
+) -> None:
     async with GuardedProxy(guard_of(f"http://app.example.com:{unused_tcp_port}")) as proxy:
         assert await ask(proxy, "app.example.com", unused_tcp_port) == REFUSED
         assert isinstance(proxy.last_failure, ConnectionRefusedError)

@@ -1,4 +1,4 @@
-"""No character of an answer is lost inside a line, whoever draws it: seeded Markdown under real renderers, read exactly."""
+"""No character of an answer is lost inside a line, whatever the renderer: seeded Markdown under real renderers, read exactly."""
 
 from __future__ import annotations
 

@@ -127,9 +127,7 @@ async def test_gradio_tells_where_answers_stand_and_is_asked_nothing(
 
 
 @pytest.mark.whole_only
-async def test_gradio_is_asked_when_requested(
-    gradio: str, settings: ProbeSettings, tmp_path: Path
-) -> None:
+async def test_gradio_is_asked_when_requested(gradio: str, settings: ProbeSettings, tmp_path: Path) -> None:
     look = await looked(gradio, settings, tmp_path, AskPermission.ALWAYS)
     assert look.answer_text
     assert look.asked == HARMLESS
@@ -142,9 +140,7 @@ async def test_f90_the_picture_is_for_its_owner_alone(zoo: str, settings: ProbeS
     assert stat.S_IMODE((tmp_path / "look.png").stat().st_mode) == 0o600
 
 
-async def test_a_page_without_a_chat_is_described(
-    zoo: str, settings: ProbeSettings, tmp_path: Path
-) -> None:
+async def test_a_page_without_a_chat_is_described(zoo: str, settings: ProbeSettings, tmp_path: Path) -> None:
     look = await looked(f"{zoo}/nothing.html", settings, tmp_path, page_deadline_s=4)
     assert look.trouble is not None
     assert (look.trouble.reason, look.trouble.blame) == (NoAnswerReason.PAGE_NOT_UNDERSTOOD, Blame.MONITOR)

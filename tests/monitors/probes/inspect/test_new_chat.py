@@ -1,4 +1,4 @@
-"""Whether a page's "new chat" button begins anew, as `lookout doctor` finds out; and what it then proposes."""
+"""Whether a page's "new chat" button starts a new chat, as `lookout doctor` finds out; and what it proposes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = ONE_BROWSER
 
 PAGE = """<!doctype html><title>Bots</title><h1>Help</h1>
 <section class="log" role="log"></section><textarea placeholder="Ask a question"></textarea><button id="send">Send</button>
-<div id="anew"></div>
+<div id="new-chat"></div>
 <script>
   const [log, box] = [document.querySelector("section"), document.querySelector("textarea")];
   const recalls = %(recalls)s, forgets = %(forgets)s;
@@ -41,11 +41,11 @@ PAGE = """<!doctype html><title>Bots</title><h1>Help</h1>
     known.push(said);
     setTimeout(() => {
       add("theirs", answer);
-      if (!document.querySelector("#anew button")) {
-        const anew = document.createElement("button");
-        anew.textContent = "New chat";
-        anew.onclick = () => { log.replaceChildren(); if (forgets) known = []; };
-        document.querySelector("#anew").append(anew);
+      if (!document.querySelector("#new-chat button")) {
+        const newChat = document.createElement("button");
+        newChat.textContent = "New chat";
+        newChat.onclick = () => { log.replaceChildren(); if (forgets) known = []; };
+        document.querySelector("#new-chat").append(newChat);
       }
     }, 50);
   };
@@ -53,7 +53,7 @@ PAGE = """<!doctype html><title>Bots</title><h1>Help</h1>
 
 
 KINDS = {
-    "begins_anew": {"recalls": "true", "forgets": "true"},
+    "starts_over": {"recalls": "true", "forgets": "true"},
     "keeps": {"recalls": "true", "forgets": "false"},
     "recalls_nothing": {"recalls": "false", "forgets": "true"},
 }
@@ -81,7 +81,7 @@ def bots() -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("bot", "forgotten"),
-    [("begins_anew", True), ("keeps", False), ("recalls_nothing", None)],
+    [("starts_over", True), ("keeps", False), ("recalls_nothing", None)],
 )
 @pytest.mark.a_slice(1)
 @pytest.mark.whole_only
@@ -98,7 +98,7 @@ async def test_a_bot_s_memory_shows_what_the_button_does(
 @pytest.mark.whole_only
 async def test_with_isolation_configured_nothing_is_tried(bots: str, settings: ProbeSettings) -> None:
     isolated = settings.model_copy(update={"isolation": Isolation.NEW_CHAT})
-    assert (await try_page(f"{bots}/begins_anew", isolated, questions=["Hello?"])).new_chat is None
+    assert (await try_page(f"{bots}/starts_over", isolated, questions=["Hello?"])).new_chat is None
 
 
 def printed(found: NewChat | None) -> str:

@@ -133,7 +133,7 @@ async def test_a_killed_run_taken_up_again_does_not_answer_twice(
         await asyncio.to_thread(jobs.wait_for, "job/1", 20)
         asked.cancel()
         await asyncio.wait({asked})
-    jobs.jobs["job/1"].looks = 0 if job else 99  # with events the job goes on, and its stream begins anew
+    jobs.jobs["job/1"].looks = 0 if job else 99  # with events the job goes on, and its stream starts again
     async with asking(jobs, tmp_path, **job) as driver:
         answer = await driver.ask(("asks 1 slowly looks 60",), name="c.r0.t0")
     assert jobs.jobs["job/1"].answers == ["I don't know."]

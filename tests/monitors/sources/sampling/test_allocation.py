@@ -88,7 +88,7 @@ def test_what_is_wanted_whole_comes_first_in_its_quarter():
 
 @pytest.mark.parametrize("budget", range(3, 16))
 def test_no_other_whole_numbers_have_less_variance(budget):
-    """Sum of (size times spread) squared over drawn, for every way to share the budget."""
+    """Sum of (size times spread) squared over the sample size, for every way to share the budget."""
     asked = [StratumDemand(40, 0.1), StratumDemand(12, 0.45), StratumDemand(7, 0.3)]
 
     def variance(sample_sizes):

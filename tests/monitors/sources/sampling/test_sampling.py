@@ -1,4 +1,4 @@
-"""A draw is the same whoever makes it, contains every smaller one, and says how likely each conversation was."""
+"""A sample is reproducible, contains every smaller one, and gives each conversation's probability."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ nights = st.lists(st.sampled_from([*RiskSign, None, None, None]), max_size=40).m
 )
 
 
-def ids(drawn_sample) -> set[str]:
-    return {one.conversation.id for one in drawn_sample.sampled}
+def ids(one_sample) -> set[str]:
+    return {one.conversation.id for one in one_sample.sampled}
 
 
 @st.composite
@@ -71,7 +71,7 @@ def test_never_more_than_there_are_each_once_and_the_minimum_from_every_stratum(
 @settings(max_examples=scale_examples(40), deadline=None)
 @given(nights, st.integers(1, 50), st.sampled_from([simple, stratified]))
 def test_by_number_the_inclusion_probabilities_sum_to_the_sample_size(conversations, number, make):
-    """Over all conversations of a stratum, drawn or not: each has drawn / conversations."""
+    """Over all conversations of a stratum, sampled or not: each has sampled / conversations."""
     sampling = sample_conversations(conversations, make(number=number), NIGHT)
     shares = {one.stratum: one.sampled / one.conversations for one in sampling.strata}
     assert all(one.inclusion_probability == shares[one.stratum] for one in sampling.sampled)
@@ -97,10 +97,10 @@ def test_by_rate_a_conversation_is_sampled_independently_of_others(conversations
     some = [each for each in conversations if data.draw(st.booleans())]
     fewer = sample_conversations(some, facts, NIGHT)
     still_enough = {one.stratum for one in fewer.strata if one.sampled > facts.settings.minimum_per_stratum}
-    kept_ids = {each.id for each in some}
-    assert {one.conversation.id for one in sampling.sampled if one.stratum in enough & still_enough} & kept_ids == {
-        one.conversation.id for one in fewer.sampled if one.stratum in enough & still_enough
-    }
+    remaining_ids = {each.id for each in some}
+    assert {
+        one.conversation.id for one in sampling.sampled if one.stratum in enough & still_enough
+    } & remaining_ids == {one.conversation.id for one in fewer.sampled if one.stratum in enough & still_enough}
 
 
 def test_another_night_or_target_is_another_draw():

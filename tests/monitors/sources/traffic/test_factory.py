@@ -1,4 +1,4 @@
-"""Settings are told apart by their kind, hold no secret, and become the source that they describe."""
+"""Settings are chosen by their kind, hold no secret, and become the source that they describe."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_all_values_come_in_order_and_an_error_last(count: int, fails: bool) -> 
         values: list[int] = []
         try:
             async for value in iterate_in_thread(counting(count, fails)):
-                values.append(value)  # noqa: PERF401 - what came before an error is kept
+                values.append(value)  # noqa: PERF401 - values before an error are needed
         except OSError:
             assert fails
             return values

@@ -1,4 +1,4 @@
-"""Stored conversations of common shapes are read without any mapping; what is none is told and not quoted."""
+"""Stored conversations of common shapes are read without any mapping; anything else is reported and not quoted."""
 
 from __future__ import annotations
 
