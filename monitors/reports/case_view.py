@@ -1,7 +1,7 @@
 """Build the view of one case: every text is masked, marked and cut, so that the template only prints it.
 
-All tables and pages have the same order of cases. A failing case says since which deploy it fails, and how often the
-failure was seen. Small screenshots without personal data are embedded; others are linked.
+All tables and pages have the same order of cases. A failing case says since which deploy it fails, and how often
+the failure was seen. Small screenshots without personal data are embedded; others are linked.
 """
 
 from __future__ import annotations

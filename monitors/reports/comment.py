@@ -23,7 +23,7 @@ from monitors.records.base import Blame
 from monitors.records.comparisons import Comparison
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
-from monitors.records.runs import CaseResult, Coverage, ReasonKind, RunReport, VerdictReason, format_uncovered
+from monitors.records.runs import CaseResult, ReasonKind, RunReport, VerdictReason, format_uncovered
 from monitors.reports.case_view import select_by_outcome
 from monitors.reports.figures import build_tally_rows, format_causes, format_changes_briefly, format_raised
 from monitors.reports.format import (
@@ -158,9 +158,10 @@ def fold_transcripts(failed: Sequence[CaseResult], redact: Redact) -> Iterator[B
 def _format_transcript(result: CaseResult, redact: Redact) -> str:
     assessment, safe, labels = result.assessment, build_redaction(result, redact), get_labels(result)
     raised = f" (raised from {assessment.case_severity})" if assessment.severity != assessment.case_severity else ""
+    case_id = format_code_span(result.case.id, 200)
     return "\n".join(
         [
-            f"- **severity {assessment.severity}**{raised}, {format_code_span(result.case.id, 200)}: {describe_failure(result)}",
+            f"- **severity {assessment.severity}**{raised}, {case_id}: {describe_failure(result)}",
             f"  - {labels.asked} {format_code_span(safe(get_asked_text(result)), 200)}",
             f"  - {labels.answered} {format_code_span(safe(get_reply_text(result)), 300)}",
             f"  - {labels.expected} {format_code_span(safe(result.case.gold), 200)}",
@@ -207,13 +208,10 @@ def fold_calculation(report: RunReport) -> Block:
     raised = [format_raised(report), ""] if format_raised(report) else []
     sums = (
         f"Weighted {format_quantity(scores.weighted.earned)} / {format_quantity(scores.weighted.total)}, flat "
-        f"{format_quantity(scores.flat.earned)} / {format_quantity(scores.flat.total)}. {_format_coverage(report.coverage)}"
+        f"{format_quantity(scores.flat.earned)} / {format_quantity(scores.flat.total)}. "
+        f"{report.coverage.graded:,} of {plural(report.coverage.asked, 'case')} graded."
     )
     return _build_folded_block("Arithmetic", head=[*head, *rows, "", *raised, sums], rows=())
-
-
-def _format_coverage(coverage: Coverage) -> str:
-    return f"{coverage.graded:,} of {plural(coverage.asked, 'case')} graded."
 
 
 MAX_COMMENT_CHARACTERS: Final = 65_536
@@ -370,7 +368,8 @@ def _build_table(title: str, failures: Sequence[CaseResult]) -> Iterator[Block]:
 
 def _format_row(result: CaseResult) -> str:
     assessment, mark = result.assessment, " (unconfirmed)" if result.assessment.unconfirmed else ""
-    return f"| {assessment.severity} | {format_code_span(result.case.id, _MAX_NARROW_CHARACTERS)} | {describe_failure(result)}{mark} |"
+    case_id = format_code_span(result.case.id, _MAX_NARROW_CHARACTERS)
+    return f"| {assessment.severity} | {case_id} | {describe_failure(result)}{mark} |"
 
 
 def _build_footer(report: RunReport, log: str | None) -> Block:
@@ -380,7 +379,8 @@ def _build_footer(report: RunReport, log: str | None) -> Block:
     if experiment is not None and experiment.url is not None:
         links += f" · [experiment]({experiment.url})"
     about = (
-        f"<sub>{deploy}run {format_code_span(report.run_id, 120)} · suite {format_code_span(report.suite_name, 60)} "
+        f"<sub>{deploy}run {format_code_span(report.run_id, 120)} · "
+        f"suite {format_code_span(report.suite_name, 60)} "
         f"({format_code_span(report.suite_sha256[:12], 12)}) · {format_elapsed(report)}{links}</sub>"
     )
     return Block(head=[about])

@@ -89,7 +89,7 @@ def _draw_axis(top_ms: float) -> str:
 
 
 def draw_metric_range(metric: Metric, floor: float = 0.0) -> Markup:
-    """Draw a metric on a line from ``floor`` to 1: its interval as a band, its value as a dot, its target as a tick."""
+    """Draw a metric on a line from ``floor`` to 1: interval as a band, value as a dot, target as a tick."""
     value = metric.passed / metric.total if metric.total else None
     parts = [f'<line class="axis" x1="{_compute_x(floor, floor)}" x2="{_compute_x(1, floor)}" y1="9" y2="9"/>']
     if value is not None:

@@ -212,8 +212,9 @@ def _format_verdict(
     yield f"# {VERDICT_MARKS[report.verdict]} {report.verdict}: {escape_markdown(report.target.name)}"
     yield ""
     yield (
-        f"**weighted {format_score(report.scores.weighted)}**, flat {format_score(report.scores.flat)} · {failed} failed · "
-        f"{unanswered} no answer · {ungraded} could not tell · deploy {format_code_span(report.commit or 'unknown', 60)}"
+        f"**weighted {format_score(report.scores.weighted)}**, flat {format_score(report.scores.flat)} · "
+        f"{failed} failed · {unanswered} no answer · {ungraded} could not tell"
+        f" · deploy {format_code_span(report.commit or 'unknown', 60)}"
     )
     yield ""
     if report.triage is not None:
@@ -231,8 +232,9 @@ def _format_verdict(
         yield "- **This run was stopped before it was finished.**"
     if previous is not None:
         yield (
-            f"- the run before, of {format_code_span(previous.commit or 'unknown', 60)}, {format_moment(previous.finished_at)}: "
-            f"{previous.verdict}, weighted {format_score(previous.scores.weighted)}, flat {format_score(previous.scores.flat)}"
+            f"- the run before, of {format_code_span(previous.commit or 'unknown', 60)}, "
+            f"{format_moment(previous.finished_at)}: {previous.verdict}, weighted "
+            f"{format_score(previous.scores.weighted)}, flat {format_score(previous.scores.flat)}"
         )
 
 
@@ -278,9 +280,11 @@ def _format_calculation(report: RunReport) -> Iterator[str]:
         yield ""
     yield (
         f"Weighted {format_quantity(scores.weighted.earned)} / {format_quantity(scores.weighted.total)} = "
-        f"**{format_score(scores.weighted)}**, flat {format_quantity(scores.flat.earned)} / {format_quantity(scores.flat.total)} = "
+        f"**{format_score(scores.weighted)}**, "
+        f"flat {format_quantity(scores.flat.earned)} / {format_quantity(scores.flat.total)} = "
         f"**{format_score(scores.flat)}**, weights {format_code_span(scores.weights_version, 60)}. Coverage "
-        f"{report.coverage.graded} of {report.coverage.asked} graded, floor {format_percent(report.coverage.floor)}."
+        f"{report.coverage.graded} of {report.coverage.asked} graded, "
+        f"floor {format_percent(report.coverage.floor)}."
     )
 
 
@@ -311,9 +315,11 @@ def _format_failures(
         )
         note_text = "; ".join(escape_markdown(note) for note in notes if note)
         yield (
-            f"| {assessment.severity} | {kinds}{row}{f'; {note_text}' if note_text else ''} | {format_code_span(result.case.id, 80)} "
+            f"| {assessment.severity} | {kinds}{row}{f'; {note_text}' if note_text else ''} "
+            f"| {format_code_span(result.case.id, 80)} "
             f"| {format_code_span(safe(get_asked_text(result)), _MAX_ASKED_CHARACTERS)} "
-            f"| {format_code_span(safe(get_reply_text(result)), _MAX_ANSWERED_CHARACTERS)} | {escape_markdown(safe(assessment.reason), 200)} |"
+            f"| {format_code_span(safe(get_reply_text(result)), _MAX_ANSWERED_CHARACTERS)} "
+            f"| {escape_markdown(safe(assessment.reason), 200)} |"
         )
     if len(failed) > limit:
         yield ""
@@ -374,8 +380,9 @@ def _format_latency(report: RunReport) -> Iterator[str]:
         latency = report.latency
         met = "✓ within" if latency.p50_ms <= latency.objective_p50_ms else "✕ above"
         yield (
-            f"Latency over {plural(latency.answered, 'answer')}: p50 **{format_seconds(latency.p50_ms)}** ({met} the "
-            f"objective of {format_seconds(latency.objective_p50_ms)}), p95 **{format_seconds(latency.p95_ms)}**."
+            f"Latency over {plural(latency.answered, 'answer')}: p50 **{format_seconds(latency.p50_ms)}** "
+            f"({met} the objective of {format_seconds(latency.objective_p50_ms)}), "
+            f"p95 **{format_seconds(latency.p95_ms)}**."
         )
 
 
@@ -403,5 +410,6 @@ def _format_footer(report: RunReport) -> Iterator[str]:
     yield (
         f"Run {format_code_span(report.run_id, 200)} of suite {format_code_span(report.suite_name, 80)} "
         f"({format_code_span(report.suite_sha256[:12], 12)}), {format_moment(report.started_at)} to "
-        f"{format_moment(report.finished_at)} ({format_elapsed(report)}), judging cost ${format_quantity(report.cost_usd)}."
+        f"{format_moment(report.finished_at)} ({format_elapsed(report)}), "
+        f"judging cost ${format_quantity(report.cost_usd)}."
     )

@@ -348,7 +348,7 @@ def _split_window(
 
 
 def _build_masked_pieces(mask: Mask, marks: Sequence[EvidenceMark]) -> list[Piece]:
-    """Build the piece of a mask, with the label of the evidence that it hides; empty if its replacement is empty."""
+    """Build the piece of a mask, with the label of the evidence that it hides; none for an empty replacement."""
     if not mask.replacement:
         return []
     label = next((mark.label for mark in marks if mark.start < mask.end and mask.start < mark.end), "")

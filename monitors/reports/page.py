@@ -248,7 +248,7 @@ class IssuesSection:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedFailures:
-    """Possible reasons for the failures: what they have in common, the rechecks, and the changes since last PASS."""
+    """Possible reasons for the failures: common conditions, the rechecks, and the changes since the last PASS."""
 
     in_common: tuple[str, ...]
     asked_again: tuple[str, ...]

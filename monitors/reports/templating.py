@@ -39,7 +39,7 @@ _FILTERS: Final[dict[str, Callable[..., str | tuple[str, ...]]]] = {
 
 
 def build_template_environment(*packages: str) -> Environment:
-    """Build the environment for templates of ``packages`` and the report. Values are escaped; unknown names fail."""
+    """Build the environment for templates of ``packages`` and the report: it escapes, and refuses unknown names."""
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in (*packages, _PACKAGE)]),
         autoescape=True,
