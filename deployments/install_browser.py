@@ -17,9 +17,15 @@ from urllib.parse import urlsplit
 
 from deployments.cli.exit_codes import ExitCode
 from flows.terminal import print_text, write_json
-from flows.waiting import waiting
+from flows.waiting import show_waiting
 from monitors.errors import BrowserMissing, MonitorError
-from monitors.probes.browser.chromium import DOWNLOADED, Chromium, FoundBrowser, find_browser, within
+from monitors.probes.browser.chromium import (
+    PLAYWRIGHT_DOWNLOAD,
+    Chromium,
+    FoundBrowser,
+    find_browser,
+    run_within_deadline,
+)
 from monitors.records.base import Record
 
 DOWNLOAD_TIMEOUT_S = 600
@@ -32,7 +38,7 @@ PACKAGES = ("chromium-headless-shell", "chromium", "chromium-browser")
 FONTS = ("fonts-noto-core", "fonts-noto-color-emoji")
 """With them a picture of a page shows Hindi and emoji and not boxes; a browser without them works all the same."""
 
-OTHER_WAYS = (
+INSTALL_HINT = (
     "Behind a proxy set HTTPS_PROXY; PLAYWRIGHT_DOWNLOAD_HOST names a mirror. Or install your system's "
     "chromium-headless-shell or chromium package, or set CHROMIUM_PATH to a Chromium."
 )
@@ -49,30 +55,32 @@ class WorkingBrowser(Record):
     unsandboxed: str
 
 
-def working_browser(environment: Mapping[str, str]) -> WorkingBrowser:
+def find_working_browser(environment: Mapping[str, str]) -> WorkingBrowser:
     """Find the browser that a run would drive and try it: about 2 s.
 
     Raises:
         BrowserMissing: there is none, or it opens no page.
         BrowserLost: there is one, and it does not start.
     """
-    return asyncio.run(_tried(find_browser(environment.get("CHROMIUM_PATH"))))
+    return asyncio.run(_try_browser(find_browser(environment.get("CHROMIUM_PATH"))))
 
 
-async def _tried(found: FoundBrowser) -> WorkingBrowser:
+async def _try_browser(candidate: FoundBrowser) -> WorkingBrowser:
     from playwright.async_api import Error  # 0.4 s
 
-    async with Chromium(browser_path=found.executable) as chromium:
+    async with Chromium(browser_path=candidate.executable) as chromium:
         browser = await chromium.browser()
         try:
-            page = await within(PAGE_TIMEOUT_S, browser.new_page(), f"opening a page of {found.executable}")
-            await within(PAGE_TIMEOUT_S, page.evaluate("1 + 1"), f"a page of {found.executable}")
+            page = await run_within_deadline(
+                PAGE_TIMEOUT_S, browser.new_page(), f"opening a page of {candidate.executable}"
+            )
+            await run_within_deadline(PAGE_TIMEOUT_S, page.evaluate("1 + 1"), f"a page of {candidate.executable}")
         except Error as error:
             reason = error.message.splitlines()[0]
-            raise BrowserMissing(f"Chromium ({found.executable}) starts and opens no page: {reason}") from error
+            raise BrowserMissing(f"Chromium ({candidate.executable}) starts and opens no page: {reason}") from error
         return WorkingBrowser(
-            executable=found.executable,
-            source=found.source,
+            executable=candidate.executable,
+            source=candidate.source,
             version=browser.version,
             unsandboxed=chromium.unsandboxed,
         )
@@ -80,24 +88,26 @@ async def _tried(found: FoundBrowser) -> WorkingBrowser:
 
 def report_browser(*, as_json: bool) -> ExitCode:
     """Print which browser is used and that it works; exit code 2, with what to do, where none does."""
-    from flows.runtime.secrets import environment  # duckdb, slack_sdk
+    from flows.runtime.secrets import get_environment  # duckdb, slack_sdk
 
     try:
-        with waiting("Starting the browser"):
-            found = working_browser(environment())
+        with show_waiting("Starting the browser"):
+            browser = find_working_browser(get_environment())
     except MonitorError as error:
         print_text(f"lookout: {error}", err=True)
         return ExitCode.USAGE
     if as_json:
-        write_json(f"{found.model_dump_json()}\n")
+        write_json(f"{browser.model_dump_json()}\n")
     else:
-        print_text(_format_found(found))
+        print_text(_format_browser(browser))
     return ExitCode.PASS
 
 
-def _format_found(found: WorkingBrowser) -> str:
+def _format_browser(browser: WorkingBrowser) -> str:
     """One line; that it has no sandbox stands in the log of its start."""
-    return f"Browser: {found.executable} ({found.source}), Chromium {found.version}. It starts and opens a page."
+    return (
+        f"Browser: {browser.executable} ({browser.source}), Chromium {browser.version}. It starts and opens a page."
+    )
 
 
 def install_command() -> ExitCode:
@@ -105,36 +115,36 @@ def install_command() -> ExitCode:
 
     Exit code 2, with what to do, where none can be had.
     """
-    from flows.runtime.secrets import environment  # duckdb, slack_sdk
+    from flows.runtime.secrets import get_environment  # duckdb, slack_sdk
 
-    given = environment()
-    trouble: MonitorError | None = None
-    for fetch in (_nothing, _download, _install_package):
-        if trouble is not None and not fetch(given):
+    variables = get_environment()
+    failure: MonitorError | None = None
+    for fetch in (_fetch_nothing, _download_browser, _install_package):
+        if failure is not None and not fetch(variables):
             continue
         try:
-            print_text(_format_found(working_browser(given)))
+            print_text(_format_browser(find_working_browser(variables)))
         except MonitorError as error:
-            trouble = error
-            if "CHROMIUM_PATH" in given:  # another browser would not be used
+            failure = error
+            if "CHROMIUM_PATH" in variables:  # another browser would not be used
                 break
         else:
             return ExitCode.PASS
-    print_text(f"lookout: {trouble}", err=True)
+    print_text(f"lookout: {failure}", err=True)
     return ExitCode.USAGE
 
 
-def _nothing(_environment: Mapping[str, str]) -> bool:
+def _fetch_nothing(_environment: Mapping[str, str]) -> bool:
     return True
 
 
-def _download(environment: Mapping[str, str]) -> bool:
+def _download_browser(environment: Mapping[str, str]) -> bool:
     """Fetch Playwright's own build; what goes wrong is said with its reason. True where it was fetched."""
     command = [sys.executable, "-P", "-m", "playwright", "install", "--only-shell", "--no-progress", "chromium"]
     print_text("No browser works here yet: downloading Chromium's headless shell, about 110 MB.")
     try:
-        with waiting("Downloading"):
-            done = subprocess.run(  # noqa: S603 - our own interpreter
+        with show_waiting("Downloading"):
+            process = subprocess.run(  # noqa: S603 - our own interpreter
                 command,
                 env=dict(environment),
                 capture_output=True,
@@ -143,24 +153,26 @@ def _download(environment: Mapping[str, str]) -> bool:
                 check=False,
             )
     except subprocess.TimeoutExpired:
-        print_text(f"The download took over {DOWNLOAD_TIMEOUT_S} s and was given up. {OTHER_WAYS}", err=True)
+        print_text(f"The download took over {DOWNLOAD_TIMEOUT_S} s and was given up. {INSTALL_HINT}", err=True)
         return False
-    if done.returncode == 0 or _is_downloaded():  # it also fetches what records videos, which no probe needs
+    if process.returncode == 0 or _is_downloaded():  # it also fetches what records videos, which no probe needs
         return True
-    print_text(f"The download failed: {_reason(done.stderr + done.stdout)}. {OTHER_WAYS}", err=True)
+    print_text(
+        f"The download failed: {_format_download_error(process.stderr + process.stdout)}. {INSTALL_HINT}", err=True
+    )
     return False
 
 
 def _is_downloaded() -> bool:
     try:
-        return find_browser().source == DOWNLOADED
+        return find_browser().source == PLAYWRIGHT_DOWNLOAD
     except MonitorError:
         return False
 
 
-def _reason(said: str) -> str:
+def _format_download_error(output: str) -> str:
     """Why a download failed, and from which host, out of the many lines that Playwright says."""
-    reason, address = _REASON.search(said), _ADDRESS.search(said)
+    reason, address = _REASON.search(output), _ADDRESS.search(output)
     why = reason[1] if reason else "Playwright gives no reason"
     host = urlsplit(address[1]).hostname if address else None
     return f"{why} (from {host})" if host else why
@@ -172,14 +184,14 @@ def _install_package(environment: Mapping[str, str]) -> bool:
     if apt is None or os.geteuid() != 0 or environment.get("LOOKOUT_NO_APT"):
         return False
     print_text("Installing the distribution's Chromium.")
-    quiet = {**environment, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run([apt, "update", "-qq"], env=quiet, capture_output=True, check=False)  # noqa: S603 - apt, by its full path
+    apt_environment = {**environment, "DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run([apt, "update", "-qq"], env=apt_environment, capture_output=True, check=False)  # noqa: S603 - apt, by its full path
 
     def install(*packages: str) -> bool:
         command = [apt, "install", "-y", "-qq", "--no-install-recommends", *packages]
-        return subprocess.run(command, env=quiet, capture_output=True, check=False).returncode == 0  # noqa: S603 - as above
+        return subprocess.run(command, env=apt_environment, capture_output=True, check=False).returncode == 0  # noqa: S603 - as above
 
-    found = any(install(package) for package in PACKAGES)
-    if found:
+    installed = any(install(package) for package in PACKAGES)
+    if installed:
         install(*FONTS)
-    return found
+    return installed

@@ -16,55 +16,55 @@ _TITLES: Final = (
 _ADDRESSES: Final = ("url", "uri", "href", "link", "metadata.url")
 _PASSAGES: Final = ("text", "content", "quote", "snippet", "page_content")
 _NOTHING: Final = frozenset({"none", "null", "nil", "undefined", "n/a"})
-_DEEPEST: Final = 20
-_MOST_KEYS: Final = 64
+_MAX_DEPTH: Final = 20
+_MAX_KEYS: Final = 64
 """The most keys of an object whose leading paths are remembered."""
 
 
-def values_at(document: Any, path: str) -> list[Any]:
+def collect_values(document: Any, path: str) -> list[Any]:
     """Everything that stands at ``path`` in parsed JSON, in order; nothing where it leads nowhere.
 
     Steps are names and list positions (negative ones count from the end), ``*`` is every item: ``sources.*.title``.
     The empty path is the document itself.
     """
-    found: list[Any] = [document]
-    for step in _steps(path):
-        found = [value for item in found for value in _step(item, step)]
-    return found
+    values: list[Any] = [document]
+    for step in _split_path(path):
+        values = [value for item in values for value in _follow_step(item, step)]
+    return values
 
 
-def leading(document: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
+def select_leading_paths(document: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
     """The paths that may lead somewhere: in a long list of names most have no key to begin with."""
     if not isinstance(document, dict):
         return paths
     keys = tuple(cast("dict[str, Any]", document))
-    return _leading(keys, paths) if len(keys) <= _MOST_KEYS else paths
+    return _select_by_first_step(keys, paths) if len(keys) <= _MAX_KEYS else paths
 
 
 @lru_cache(maxsize=2048)
-def _leading(keys: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(path for path in paths if not path or (first := _steps(path)[0]) == "*" or first in keys)
+def _select_by_first_step(keys: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(path for path in paths if not path or (first := _split_path(path)[0]) == "*" or first in keys)
 
 
-def items_at(document: Any, path: str) -> list[Any]:
+def collect_items(document: Any, path: str) -> list[Any]:
     """As `values_at`, where a list stands for its items, however deep lists lie in lists; null is nothing.
 
     So ``sources`` and ``sources.*`` lead to the same, and an empty list leads nowhere.
     """
-    return [item for value in values_at(document, path) for item in _items(value)]
+    return [item for value in collect_values(document, path) for item in _flatten_items(value)]
 
 
-def sources_at(document: Any, path: str) -> tuple[str, ...]:
+def collect_sources(document: Any, path: str) -> tuple[str, ...]:
     """The sources that are named at ``path``, in order: each item of a list is one of its own.
 
     A text or a number names itself. An object is named by its title, name, source, file or id, with its address in
     brackets behind it; without these by what lies within it, else by its passage, else it stands as JSON. What
     names nothing is no source: null, false, an empty list, text or object, and words such as ``null``.
     """
-    return tuple(name for item in items_at(document, path) for name in _named(item, 0))
+    return tuple(name for item in collect_items(document, path) for name in _list_names(item, 0))
 
 
-def text_of_parts(value: Any) -> str:
+def join_text_parts(value: Any) -> str:
     """A value as text: a list is the texts of its items joined, as chat APIs send a message in parts.
 
     Of a part that says its ``type`` only its ``text`` counts; any other object stands as JSON.
@@ -72,65 +72,69 @@ def text_of_parts(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return "".join(_part(item) for item in _items(cast("list[Any]", value)))
+        return "".join(_get_part_text(item) for item in _flatten_items(cast("list[Any]", value)))
     return json.dumps(value, ensure_ascii=False)
 
 
-def _part(item: Any) -> str:
+def _get_part_text(item: Any) -> str:
     typed = cast("dict[str, Any]", item) if isinstance(item, dict) and "type" in item else None
     if typed is None:
-        return text_of_parts(item)
+        return join_text_parts(item)
     text = typed.get("text")
     return text if isinstance(text, str) else ""
 
 
-def _items(value: Any) -> Iterator[Any]:
-    left = [value]
-    while left:
-        item = left.pop()
+def _flatten_items(value: Any) -> Iterator[Any]:
+    pending = [value]
+    while pending:
+        item = pending.pop()
         if isinstance(item, list):
-            left += reversed(cast("list[Any]", item))
+            pending += reversed(cast("list[Any]", item))
         elif item is not None:
             yield item
 
 
-def _named(item: Any, depth: int) -> Iterator[str]:
+def _list_names(item: Any, depth: int) -> Iterator[str]:
     if not isinstance(item, dict):
-        plain = "" if isinstance(item, bool) else str(item).strip()
-        if plain.casefold() not in _NOTHING and any(map(str.isalnum, plain)):
-            yield plain
+        text = "" if isinstance(item, bool) else str(item).strip()
+        if text.casefold() not in _NOTHING and any(map(str.isalnum, text)):
+            yield text
         return
-    title, address, passage = (_first_name(item, paths) for paths in (_TITLES, _ADDRESSES, _PASSAGES))
+    title, address, passage = (_find_first_name(item, paths) for paths in (_TITLES, _ADDRESSES, _PASSAGES))
     if title or address:
         yield f"{title} ({address})" if title and address and title != address else title or address
         return
-    known = list(cast("dict[str, Any]", item).values())
-    within = [each for value in known for each in _items(value) if isinstance(value, dict | list)]
-    nested = [name for each in within if depth < _DEEPEST for name in _named(each, depth + 1)]
+    members = list(cast("dict[str, Any]", item).values())
+    nested_items = [
+        nested_item for value in members for nested_item in _flatten_items(value) if isinstance(value, dict | list)
+    ]
+    nested = [
+        name for nested_item in nested_items if depth < _MAX_DEPTH for name in _list_names(nested_item, depth + 1)
+    ]
     if nested or passage:
         yield from nested or [passage]
-    elif any(isinstance(value, str) and value.strip() for value in known):
+    elif any(isinstance(value, str) and value.strip() for value in members):
         yield json.dumps(item, ensure_ascii=False)
 
 
-def _first_name(item: Any, paths: tuple[str, ...]) -> str:
-    values = (value for path in paths for value in values_at(item, path) if isinstance(value, str | int))
-    return next((name for value in values for name in _named(value, 0)), "")
+def _find_first_name(item: Any, paths: tuple[str, ...]) -> str:
+    values = (value for path in paths for value in collect_values(item, path) if isinstance(value, str | int))
+    return next((name for value in values for name in _list_names(value, 0)), "")
 
 
 @lru_cache(maxsize=1024)
-def _steps(path: str) -> tuple[str, ...]:
+def _split_path(path: str) -> tuple[str, ...]:
     return tuple(path.split(".")) if path else ()
 
 
-def _step(item: Any, step: str) -> list[Any]:
+def _follow_step(item: Any, step: str) -> list[Any]:
     if isinstance(item, dict):
-        known = cast("dict[str, Any]", item)
-        return list(known.values()) if step == "*" else [known[step]] if step in known else []
+        mapping = cast("dict[str, Any]", item)
+        return list(mapping.values()) if step == "*" else [mapping[step]] if step in mapping else []
     if isinstance(item, list):
-        many = cast("list[Any]", item)
+        values = cast("list[Any]", item)
         if step == "*":
-            return many
-        if re.fullmatch(r"-?\d{1,9}", step) and -len(many) <= int(step) < len(many):
-            return [many[int(step)]]
+            return values
+        if re.fullmatch(r"-?\d{1,9}", step) and -len(values) <= int(step) < len(values):
+            return [values[int(step)]]
     return []

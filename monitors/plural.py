@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 
-def plural(count: int, one: str, many: str | None = None) -> str:
+def plural(count: int, singular: str, many: str | None = None) -> str:
     """``1 case``, ``2 cases``; ``many`` is for a plural that does not end in s. Thousands are separated."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {singular if count == 1 else many or singular + 's'}"

@@ -13,47 +13,49 @@ from pydantic import BaseModel
 Place = tuple[str | int, ...]
 """Where a value stands, as pydantic says it: keys, numbers in lists, and the names of a union's branches."""
 
-USER = re.compile(r"(?<=://)[^/?#\s]+@")
+URL_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]+@")
 """User and password in an address."""
 
 _NOISE = ("Input should be ", "Value error, ")
 
 
-def explained(root: type[BaseModel], detail: Mapping[str, Any], renamed: Mapping[str, str] | None = None) -> str:
+def explain_error(
+    root: type[BaseModel], detail: Mapping[str, Any], renamed: Mapping[str, str] | None = None
+) -> str:
     """One of pydantic's errors about ``root`` as a line for a person.
 
     ``renamed`` maps old keys to new ones, as `new_key` reads them.
     """
     place: Place = detail["loc"]
-    key = written_key(root, place)
-    if detail["type"] == "extra_forbidden" and (new := new_key(key, renamed or {})):
+    key = format_key(root, place)
+    if detail["type"] == "extra_forbidden" and (new := find_new_key(key, renamed or {})):
         return f"{key}: renamed to {new}"
     if detail["type"] == "extra_forbidden":
-        known = _keys_at(root, place[:-1])
-        meant = nearest(str(place[-1]), known)
-        accepted = f"; accepted: {', '.join(known)}" if known and not meant else ""
-        return f"{key}: unknown key{meant}{accepted}"
+        accepted_keys = _list_keys(root, place[:-1])
+        suggestion = suggest_nearest(str(place[-1]), accepted_keys)
+        accepted = f"; accepted: {', '.join(accepted_keys)}" if accepted_keys and not suggestion else ""
+        return f"{key}: unknown key{suggestion}{accepted}"
     if detail["type"] == "missing":
-        return f"{key}: missing; {_description_of(root, place)}"
+        return f"{key}: missing; {_find_description(root, place)}"
     if detail["type"] == "union_tag_not_found":
         name = str(detail["ctx"]["discriminator"]).strip("'")
-        return f"{key}.{name}: missing; one of {', '.join(_tags_at(root, place, name))}"
+        return f"{key}.{name}: missing; one of {', '.join(_list_tags(root, place, name))}"
     if detail["type"] == "union_tag_invalid":
-        given = detail["ctx"]
+        context = detail["ctx"]
         return (
-            f"{key}.{given['discriminator'].strip(chr(39))}: {given['tag']!r} is not accepted; expected one of "
-            + str(given["expected_tags"])
+            f"{key}.{context['discriminator'].strip(chr(39))}: {context['tag']!r} is not accepted; expected one of "
+            + str(context["expected_tags"])
         )
     message = str(detail["msg"])
     for noise in _NOISE:
         message = message.removeprefix(noise)
     if isinstance(detail["input"], Mapping):
         return f"{key}: {message}" if key else message
-    shown = "what stands there" if "headers" in place else USER.sub("[secret]@", repr(detail["input"]))
-    return f"{key}: {shown} is not accepted; expected {message}{_as_a_share(detail)}"
+    shown = "what stands there" if "headers" in place else URL_CREDENTIALS.sub("[secret]@", repr(detail["input"]))
+    return f"{key}: {shown} is not accepted; expected {message}{_format_as_share(detail)}"
 
 
-def new_key(key: str, renamed: Mapping[str, str]) -> str | None:
+def find_new_key(key: str, renamed: Mapping[str, str]) -> str | None:
     """The name that ``key`` has now; ``None`` where it was not renamed.
 
     ``*`` in an old key matches one part, which the new key repeats in place of its own ``*``.
@@ -66,7 +68,7 @@ def new_key(key: str, renamed: Mapping[str, str]) -> str | None:
     return None
 
 
-def _as_a_share(detail: Mapping[str, Any]) -> str:
+def _format_as_share(detail: Mapping[str, Any]) -> str:
     """What somebody meant who wrote percent where a share is expected."""
     given, limits = detail["input"], detail.get("ctx", {})
     if detail["type"] != "less_than_equal" or limits.get("le") != 1 or not isinstance(given, int | float):
@@ -74,69 +76,72 @@ def _as_a_share(detail: Mapping[str, Any]) -> str:
     return f" ({given / 100:g} for {given:g} %)" if 1 < given <= 100 else ""  # noqa: PLR2004 - percent
 
 
-def nearest(name: str, known: Sequence[str] | Mapping[str, object]) -> str:
+def suggest_nearest(name: str, candidates: Sequence[str] | Mapping[str, object]) -> str:
     """A guess at what was meant, in brackets; nothing where no known name is like it."""
-    close = difflib.get_close_matches(name, list(known), n=1)
+    close = difflib.get_close_matches(name, list(candidates), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def _keys_at(root: type[BaseModel], place: Place) -> list[str]:
-    return [name for model in _models_at(root, place) for name in model.model_fields]
+def _list_keys(root: type[BaseModel], place: Place) -> list[str]:
+    return [name for model in _find_models(root, place) for name in model.model_fields]
 
 
-def _tags_at(root: type[BaseModel], place: Place, name: str) -> list[str]:
+def _list_tags(root: type[BaseModel], place: Place, name: str) -> list[str]:
     """The values of the key ``name`` that distinguish the branches of a union."""
-    fields = (model.model_fields.get(name) for model in _models_at(root, place))
+    fields = (model.model_fields.get(name) for model in _find_models(root, place))
     return [repr(tag) for field in fields if field is not None for tag in get_args(field.annotation)]
 
 
-def _description_of(root: type[BaseModel], place: Place) -> str:
-    fields = (model.model_fields.get(str(place[-1])) for model in _models_at(root, place[:-1]))
+def _find_description(root: type[BaseModel], place: Place) -> str:
+    fields = (model.model_fields.get(str(place[-1])) for model in _find_models(root, place[:-1]))
     return next((field.description for field in fields if field and field.description), "it is required")
 
 
-def _models_at(root: type[BaseModel], place: Place) -> list[type[BaseModel]]:
+def _find_models(root: type[BaseModel], place: Place) -> list[type[BaseModel]]:
     """The settings classes that stand at a place."""
-    found: list[Any] = [root]
+    types: list[Any] = [root]
     for part in place:
-        found = [inner for each in found for inner in _inside(each, part)]
-    return [each for each in found if _is_model(each)]
+        types = [inner for annotation in types for inner in _find_inner_types(annotation, part)]
+    return [annotation for annotation in types if _is_model(annotation)]
 
 
-def written_key(root: type[BaseModel], place: Place) -> str:
+def format_key(root: type[BaseModel], place: Place) -> str:
     """The place as it is written in the file: the branches of a union have no key of their own."""
-    found: list[Any] = [root]
+    types: list[Any] = [root]
     shown: list[str] = []
     for part in place:
-        branch = any(_is_model(each) and part not in each.model_fields and _is_tagged(each, part) for each in found)
+        branch = any(
+            _is_model(annotation) and part not in annotation.model_fields and _is_tagged(annotation, part)
+            for annotation in types
+        )
         if not branch:
             shown.append(str(part))
-        found = [inner for each in found for inner in _inside(each, part)]
+        types = [inner for annotation in types for inner in _find_inner_types(annotation, part)]
     return ".".join(shown)
 
 
-def _inside(annotation: Any, part: str | int) -> list[Any]:
+def _find_inner_types(annotation: Any, part: str | int) -> list[Any]:
     """What may stand under ``part`` of a value of this type."""
     if _is_model(annotation):
         field = annotation.model_fields.get(str(part))
         if field is not None:
-            return _branches(field.annotation)
+            return _list_branches(field.annotation)
         return [annotation] if _is_tagged(annotation, part) else []
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (dict, Mapping):
-        return _branches(inner[1])
+        return _list_branches(inner[1])
     if origin in (tuple, list) and isinstance(part, int):
-        return _branches(inner[0])
+        return _list_branches(inner[0])
     return []
 
 
-def _branches(annotation: Any) -> list[Any]:
+def _list_branches(annotation: Any) -> list[Any]:
     """The types that a union may be; one for anything else."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _branches(get_args(annotation)[0])
+        return _list_branches(get_args(annotation)[0])
     if origin in (Union, UnionType):
-        return [branch for one in get_args(annotation) for branch in _branches(one)]
+        return [branch for argument in get_args(annotation) for branch in _list_branches(argument)]
     return [annotation]
 
 
@@ -147,11 +152,11 @@ def _is_model(annotation: Any) -> bool:
 def _is_tagged(model: type[BaseModel], tag: str | int) -> bool:
     """Whether this is the branch of that name."""
     tags = (field.annotation for field in model.model_fields.values() if get_origin(field.annotation) is Literal)
-    return any(tag in get_args(each) for each in tags)
+    return any(tag in get_args(tag_type) for tag_type in tags)
 
 
-def without_password(address: str) -> str:
+def check_no_password(address: str) -> str:
     """The address; ``ValueError`` where it holds a user or password."""
-    if USER.search(address):
+    if URL_CREDENTIALS.search(address):
         raise ValueError("an address without user and password: what opens it comes from the environment")
     return address

@@ -27,7 +27,7 @@ _CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "cookie
 """Headers that carry what authenticates and nothing else: RFC 9110, section 11; RFC 6265."""
 _SECRET_WORDS: Final = frozenset({"key", "apikey", "token", "secret", "password"})
 """A header whose name ends in one of these words carries a secret: X-Api-Key, Api-Key, X-Auth-Token."""
-_SHORTEST_HIDDEN: Final = 8
+_MIN_HIDDEN_CHARACTERS: Final = 8
 """Characters; a shorter one could be a word of any answer, and is no secret worth the name."""
 HIDDEN: Final = "[secret]"
 Hooks = dict[str, list[Callable[..., Any]]]
@@ -51,23 +51,23 @@ class HeaderValue(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _short_form(cls, given: object) -> object:
+    def _expand_short_form(cls, given: object) -> object:
         return {"value": given} if isinstance(given, str) else given
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> Self:
+    def _check_one_source(self) -> Self:
         if (self.env is None) == (self.value is None):
             raise ValueError('a text, or { env = "VARIABLE" } for a secret')
-        if not sendable(self.value or "") or not sendable(self.prefix):
+        if not is_sendable(self.value or "") or not is_sendable(self.prefix):
             raise ValueError("a value without line breaks, in characters that HTTP can send (printable ASCII)")
         return self
 
 
-def _checked(table: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
+def _check_table(table: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
     for name, header in table.items():
         if not _NAME.fullmatch(name) or name.lower() in _SENT_BY_HTTP:
             raise ValueError(f"the name of a header that a client may set; {name[:60]!r} is none")
-        if header.value is not None and _holds_secret(name):
+        if header.value is not None and _is_secret_name(name):
             raise ValueError(
                 f'{name} = {{ env = "VARIABLE" }}: what authenticates comes from the environment alone'
             )
@@ -76,29 +76,29 @@ def _checked(table: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
     return table
 
 
-def _holds_secret(name: str) -> bool:
+def _is_secret_name(name: str) -> bool:
     words = re.split(r"[^a-z0-9]+", name.lower())
     return name.lower() in _CREDENTIALS or words[-1] in _SECRET_WORDS
 
 
-HeaderTable = Annotated[dict[str, HeaderValue], AfterValidator(_checked)]
+HeaderTable = Annotated[dict[str, HeaderValue], AfterValidator(_check_table)]
 """`headers = { "X-Tenant" = "acme", "X-Api-Key" = { env = "BOT_KEY" } }`."""
 
 
-def sendable(value: str) -> bool:
+def is_sendable(value: str) -> bool:
     """Whether a header can hold it: anything else breaks the request, or starts another header."""
     return value.isascii() and (value.isprintable() or not value)
 
 
-_REFUSED: Final = re.compile(
+_REFUSED_VARIABLE: Final = re.compile(
     r"(?: from|the bearer token in|, because) ([A-Za-z_][A-Za-z0-9_]*)(?= and |\. Is| is )"
 )
 
 
-def variables_refused(text: str) -> tuple[str, ...]:
+def find_refused_variables(text: str) -> tuple[str, ...]:
     """The variables that a message of `RequestHeaders.refused` names; none in any other text."""
     return (
-        tuple(_REFUSED.findall(text))
+        tuple(_REFUSED_VARIABLE.findall(text))
         if re.search(r"HTTP \d+: (it does not accept|no token was sent)", text)
         else ()
     )
@@ -130,8 +130,8 @@ class RequestHeaders:
     def hidden(self, text: str) -> str:
         """The text without the secrets, should whoever was asked repeat them."""
         for secret in self.secrets:
-            for written in (secret, json.dumps(secret)[1:-1]):
-                text = text.replace(written, HIDDEN)
+            for form in (secret, json.dumps(secret)[1:-1]):
+                text = text.replace(form, HIDDEN)
         return text
 
     def hooks(self, addresses: Iterable[str], guards: Hooks | None = None) -> Hooks:
@@ -139,21 +139,21 @@ class RequestHeaders:
 
         httpx itself takes nothing but Authorization out of a request that is redirected to another host.
         """
-        known = {_origin(httpx.URL(address)) for address in addresses}
+        origins = {_get_origin(httpx.URL(address)) for address in addresses}
 
-        async def before(request: httpx.Request) -> None:
-            if _origin(request.url) not in known:
+        async def remove_headers(request: httpx.Request) -> None:
+            if _get_origin(request.url) not in origins:
                 for name in self.values:
                     request.headers.pop(name, None)
 
         joined = {name: list(functions) for name, functions in (guards or {}).items()}
-        return {**joined, "request": [*joined.get("request", []), before]}
+        return {**joined, "request": [*joined.get("request", []), remove_headers]}
 
 
 NO_HEADERS: Final = RequestHeaders(key="headers", missing="no header is configured")
 
 
-def headers_of(
+def build_request_headers(
     table: Mapping[str, HeaderValue],
     environment: Mapping[str, str],
     *,
@@ -171,45 +171,47 @@ def headers_of(
     named: list[str] = []
     own = any(name.lower() == "authorization" for name in table)
     if token_variable is not None and not own and (bearer_key or environment.get(token_variable)):
-        secrets.append(_taken(token_variable, environment, bearer_key or key))
+        secrets.append(_read_secret(token_variable, environment, bearer_key or key))
         values["Authorization"] = f"Bearer {secrets[-1]}"
         named.append(f"the bearer token in {token_variable}")
     for name, header in table.items():
         values[name] = header.value or ""
         if header.env is not None:
-            secrets.append(_taken(header.env, environment, f"{key}.{name}"))
+            secrets.append(_read_secret(header.env, environment, f"{key}.{name}"))
             values[name] = header.prefix + secrets[-1]
             named.append(f"{name} from {header.env}")
     return RequestHeaders(
         key=key,
         values=values,
-        secrets=tuple(sorted(filter(_may_be_hidden, secrets), key=len, reverse=True)),
+        secrets=tuple(sorted(filter(_is_long_enough_to_hide, secrets), key=len, reverse=True)),
         named=tuple(named),
-        missing=_not_held(token_variable, environment, key) if token_variable else _not_named(key, bearer_key),
+        missing=_format_missing_token(token_variable, environment, key)
+        if token_variable
+        else _format_missing_bearer_key(key, bearer_key),
     )
 
 
 _EXAMPLE: Final = '{ "X-Api-Key" = { env = "VARIABLE" } }'
 
 
-def _not_named(key: str, bearer_key: str) -> str:
+def _format_missing_bearer_key(key: str, bearer_key: str) -> str:
     return (
         f"{bearer_key} names no environment variable that holds one: set it, or name in {key} the header that is "
         f"wanted, such as {_EXAMPLE}"
     )
 
 
-def _not_held(variable: str, environment: Mapping[str, str], key: str) -> str:
+def _format_missing_token(variable: str, environment: Mapping[str, str], key: str) -> str:
     state = "is set but empty" if variable in environment else "is not set"
     return f"{variable} {state}: put the token there, or name in {key} the header that is wanted: {_EXAMPLE}"
 
 
-def _taken(variable: str, environment: Mapping[str, str], key: str) -> str:
+def _read_secret(variable: str, environment: Mapping[str, str], key: str) -> str:
     value = environment.get(variable)
     if not value:
         state = "is set but empty" if value is not None else "is not set"
         raise ConfigError(f"{key}: {variable} {state} in the environment, which is where the value comes from")
-    if not sendable(value):
+    if not is_sendable(value):
         raise ConfigError(
             f"{key}: {variable} holds a line break or another character that no HTTP header can hold: "
             "was it set with the line's end of a file?"
@@ -217,9 +219,9 @@ def _taken(variable: str, environment: Mapping[str, str], key: str) -> str:
     return value
 
 
-def _may_be_hidden(secret: str) -> bool:
-    return len(secret) >= _SHORTEST_HIDDEN
+def _is_long_enough_to_hide(secret: str) -> bool:
+    return len(secret) >= _MIN_HIDDEN_CHARACTERS
 
 
-def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+def _get_origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port

@@ -20,21 +20,21 @@ _SERVER_ERROR: Final = 500
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 
-def is_worth_another_try(status: int) -> bool:
+def is_retryable(status: int) -> bool:
     """Whether the same request may work later: a limit, a lock, a fault or overload of the server (5xx, 529)."""
     return status in _RETRYABLE or status >= _SERVER_ERROR
 
 
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
+def parse_retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait as Retry-After says: a number, or a time by the server's own clock (its Date header).
 
     ``None`` where it says nothing or nonsense: our own pauses hold then. Names of ``headers`` are in lower case.
     """
-    wanted = headers.get("retry-after", "").strip()
-    if _SECONDS.fullmatch(wanted):
-        return float(wanted)
+    value = headers.get("retry-after", "").strip()
+    if _SECONDS.fullmatch(value):
+        return float(value)
     try:
-        until, now = (email.utils.parsedate_to_datetime(one) for one in (wanted, headers.get("date", "")))
+        until, now = (email.utils.parsedate_to_datetime(text) for text in (value, headers.get("date", "")))
         return max(0.0, (until - now).total_seconds())
     except (ValueError, TypeError):
         return None
@@ -66,12 +66,12 @@ class RetryPolicy(Record):
     most_pause_s: float = 20.0
 
 
-async def retried(
+async def retry_with_pauses(
     attempt: Callable[[], Awaitable[T]],
     *,
     tries: int,
     first_pause_s: float,
-    most_pause_s: float = math.inf,
+    max_pause_s: float = math.inf,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> T:
     """The result of the first try that works; the last one's `TryAgain.error` where none of ``tries`` does.
@@ -85,18 +85,18 @@ async def retried(
         except TryAgain as failure:
             wanted_s = failure.after_s if failure.after_s is not None else first_pause_s * 2**number
         # The pause that the server asked for, or twice the last one.
-        await sleep(min(wanted_s, most_pause_s))
+        await sleep(min(wanted_s, max_pause_s))
     try:
         return await attempt()
     except TryAgain as last:
         raise last.error from None
 
 
-async def persistently(
+async def retry_until_deadline(
     attempt: Callable[[], Awaitable[T]],
-    patience: RetryPolicy,
+    policy: RetryPolicy,
     *,
-    who: str,
+    provider: str,
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> T:
     """The result of the first try that works. `JudgeUnavailable` names ``who`` and the last failure.
@@ -104,20 +104,22 @@ async def persistently(
     A provider that asks for a longer pause than ``most_pause_s`` gets no repeated request, since it would only
     refuse; waiting for an hour is the next run's business.
     """
-    last, tries, most_s = "nothing came back", patience.tries, patience.most_pause_s
+    last, tries, max_s = "nothing came back", policy.tries, policy.most_pause_s
 
-    async def once() -> T:
+    async def try_once() -> T:
         nonlocal last
         try:
             return await attempt()
         except TryAgain as failure:
             last = str(failure)
-            if failure.after_s is not None and failure.after_s > most_s:
-                raise JudgeUnavailable(f"{who}: {last}; it asks to wait {failure.after_s:.0f} s") from None
-            raise TryAgain(JudgeUnavailable(f"{who}: {last}, {tries} times"), failure.after_s) from None
+            if failure.after_s is not None and failure.after_s > max_s:
+                raise JudgeUnavailable(f"{provider}: {last}; it asks to wait {failure.after_s:.0f} s") from None
+            raise TryAgain(JudgeUnavailable(f"{provider}: {last}, {tries} times"), failure.after_s) from None
 
     try:
-        async with asyncio.timeout(patience.deadline_s):
-            return await retried(once, tries=tries, first_pause_s=FIRST_PAUSE_S, most_pause_s=most_s, sleep=pause)
+        async with asyncio.timeout(policy.deadline_s):
+            return await retry_with_pauses(
+                try_once, tries=tries, first_pause_s=FIRST_PAUSE_S, most_pause_s=max_s, sleep=pause
+            )
     except TimeoutError:
-        raise JudgeUnavailable(f"{who}: no verdict within {patience.deadline_s:g} s; last: {last}") from None
+        raise JudgeUnavailable(f"{provider}: no verdict within {policy.deadline_s:g} s; last: {last}") from None

@@ -18,9 +18,9 @@ from typing import Final
 
 from monitors.errors import GoldSetError, WarehouseUnwritable
 
-OWNER_ONLY: Final = 0o600
-OWNER_ONLY_FOLDER: Final = 0o700
-ANYBODY_BY_UMASK: Final = 0o666
+OWNER_ONLY_MODE: Final = 0o600
+OWNER_ONLY_FOLDER_MODE: Final = 0o700
+DEFAULT_FILE_MODE: Final = 0o666
 """The rights of a new file before the process's umask takes some away."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -47,18 +47,18 @@ def write_atomically(path: Path, content: Content, *, mode: int | None = None, w
     `WarehouseUnwritable` with the path and what to do; nothing stays beside.
     """
     try:
-        with held_folder(path.parent, within=within or path.parent, make=True) as folder:
-            _put(folder, path.name, content, mode)
+        with open_folder(path.parent, within=within or path.parent, make=True) as folder:
+            _replace_file(folder, path.name, content, mode)
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise build_unwritable_error(path, error) from error
 
 
 def write_once(path: Path, content: Content, *, within: Path | None = None) -> bool:
     """As `write_atomically`, but false where ``path`` exists: of two writers at once one is the first."""
     try:
         with (
-            held_folder(path.parent, within=within or path.parent, make=True) as folder,
-            _beside(folder, path.name, content) as written,
+            open_folder(path.parent, within=within or path.parent, make=True) as folder,
+            _write_beside(folder, path.name, content) as written,
         ):
             try:  # unlike a rename, a link fails where there is a file
                 os.link(written, path.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
@@ -66,33 +66,33 @@ def write_once(path: Path, content: Content, *, within: Path | None = None) -> b
                 return False
             os.fsync(folder)
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise build_unwritable_error(path, error) from error
     return True
 
 
-def move(source: Path, goal: Path, *, within: Path | None = None) -> Path:
+def move(source: Path, destination: Path, *, within: Path | None = None) -> Path:
     """Rename in one step, in the place of what ``goal`` was, and bring that to disk. ``goal``. Raises `OSError`.
 
     With ``within``, which ``source`` may lie outside of, missing folders are made.
     """
     inside = within is not None and source.is_relative_to(within)
     with (
-        held_folder(source.parent, within=within if within and inside else source.parent) as here,
-        held_folder(goal.parent, within=within or goal.parent, make=within is not None) as there,
+        open_folder(source.parent, within=within if within and inside else source.parent) as here,
+        open_folder(destination.parent, within=within or destination.parent, make=within is not None) as there,
     ):
-        os.replace(source.name, goal.name, src_dir_fd=here, dst_dir_fd=there)
+        os.replace(source.name, destination.name, src_dir_fd=here, dst_dir_fd=there)
         os.fsync(there)
-    return goal
+    return destination
 
 
-def _put(folder: int, name: str, content: Content, mode: int | None) -> None:
-    with _beside(folder, name, content, mode) as written:
+def _replace_file(folder: int, name: str, content: Content, mode: int | None) -> None:
+    with _write_beside(folder, name, content, mode) as written:
         os.replace(written, name, src_dir_fd=folder, dst_dir_fd=folder)
         os.fsync(folder)
 
 
 @contextmanager
-def _beside(folder: int, name: str, content: Content, mode: int | None = None) -> Generator[str]:
+def _write_beside(folder: int, name: str, content: Content, mode: int | None = None) -> Generator[str]:
     """A new file beside ``name``, on the disk. It is gone when the block is, unless that has moved it."""
     beside = f".{name}.{os.getpid()}-{threading.get_ident()}.part"
     try:
@@ -100,10 +100,10 @@ def _beside(folder: int, name: str, content: Content, mode: int | None = None) -
         with suppress(FileNotFoundError):
             os.unlink(beside, dir_fd=folder)  # of a killed process that had the same number
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        with os.fdopen(open_in_place(beside, new, mode or ANYBODY_BY_UMASK, folder=folder), "wb") as file:
+        with os.fdopen(open_without_links(beside, new, mode or DEFAULT_FILE_MODE, folder=folder), "wb") as file:
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
-            file.writelines(_encoded(content))
+            file.writelines(_encode(content))
             file.flush()
             os.fsync(file.fileno())
         yield beside
@@ -113,7 +113,7 @@ def _beside(folder: int, name: str, content: Content, mode: int | None = None) -
             os.unlink(beside, dir_fd=folder)
 
 
-def _encoded(content: Content) -> Iterator[bytes]:
+def _encode(content: Content) -> Iterator[bytes]:
     if isinstance(content, bytes):
         yield content
     else:
@@ -121,44 +121,46 @@ def _encoded(content: Content) -> Iterator[bytes]:
         yield from (piece.encode() for piece in pieces)
 
 
-def open_in_place(path: Path | str, flags: int, mode: int = ANYBODY_BY_UMASK, *, folder: int | None = None) -> int:
+def open_without_links(
+    path: Path | str, flags: int, mode: int = DEFAULT_FILE_MODE, *, folder: int | None = None
+) -> int:
     """`os.open`, in the handle ``folder``, that follows no link: `OSError` (ELOOP) where ``path`` is one."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
 
 
-def private_folder(folder: Path) -> None:
+def make_private_folder(folder: Path) -> None:
     """Make a folder, and those above it that are missing, for their owner alone and durably.
 
     One that stands already stays as it is: somebody may have opened it on purpose. Raises `WarehouseUnwritable`.
     """
     try:
-        _make(folder)
+        _make_folder(folder)
     except OSError as error:
-        raise unwritable(Path(str(error.filename or folder)), error) from error
+        raise build_unwritable_error(Path(str(error.filename or folder)), error) from error
 
 
-def _make(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     if folder.is_dir():
         return
-    _make(folder.parent)
-    folder.mkdir(mode=OWNER_ONLY_FOLDER, exist_ok=True)
+    _make_folder(folder.parent)
+    folder.mkdir(mode=OWNER_ONLY_FOLDER_MODE, exist_ok=True)
     sync_folder(folder.parent)
 
 
 @contextmanager
-def held_folder(folder: Path, *, within: Path, make: bool = False) -> Generator[int]:
+def open_folder(folder: Path, *, within: Path, make: bool = False) -> Generator[int]:
     """A handle on ``folder`` that no link below ``within`` led to; ``within`` may be a link itself.
 
     What is done through the handle is done in that folder, wherever its path leads meanwhile. With ``make`` what is
     missing is made as `private_folder` does. Raises `OSError`, also where a part of the path is a link.
     """
     if make:
-        _make(within)
+        _make_folder(within)
     handle = os.open(within, _FOLDER)
     try:
         for part in folder.relative_to(within).parts:
             if make:
-                _make_in(handle, part)
+                _make_subfolder(handle, part)
             inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=handle)
             os.close(handle)
             handle = inner
@@ -167,9 +169,9 @@ def held_folder(folder: Path, *, within: Path, make: bool = False) -> Generator[
         os.close(handle)
 
 
-def _make_in(handle: int, name: str) -> None:
+def _make_subfolder(handle: int, name: str) -> None:
     try:
-        os.mkdir(name, OWNER_ONLY_FOLDER, dir_fd=handle)
+        os.mkdir(name, OWNER_ONLY_FOLDER_MODE, dir_fd=handle)
     except FileExistsError:
         return
     os.fsync(handle)
@@ -184,7 +186,7 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def unwritable(path: Path, error: OSError) -> WarehouseUnwritable:
+def build_unwritable_error(path: Path, error: OSError) -> WarehouseUnwritable:
     """The error for a person: which path, why, what to do."""
     code = error.errno or 0
     advice = _ADVICE.get(code, "set data_folder in lookout.toml to a folder that can be written")
@@ -192,7 +194,7 @@ def unwritable(path: Path, error: OSError) -> WarehouseUnwritable:
 
 
 @contextmanager
-def alone_with(path: Path) -> Generator[None]:
+def lock_folder(path: Path) -> Generator[None]:
     """Hold the folder of ``path`` against other processes that change a gold file in it. Made when it is not there.
 
     The folder and not the file, because replacing a file leaves its lock behind on the old one.
@@ -210,7 +212,7 @@ def alone_with(path: Path) -> Generator[None]:
         os.close(handle)
 
 
-def text_of(path: Path) -> str:
+def read_text_or_empty(path: Path) -> str:
     """The text of a file, empty when it is not there. `GoldSetError` when it cannot be read or is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8-sig") if path.exists() else ""
@@ -226,7 +228,7 @@ def replace_text(path: Path, text: str) -> None:
     The caller is `alone_with` it.
     """
     try:
-        with held_folder(path.parent, within=path.parent) as folder:
-            _put(folder, path.name, text, path.stat().st_mode & 0o777 if path.exists() else None)
+        with open_folder(path.parent, within=path.parent) as folder:
+            _replace_file(folder, path.name, text, path.stat().st_mode & 0o777 if path.exists() else None)
     except OSError as error:
         raise GoldSetError(f"{path} cannot be written: {error.strerror}") from None

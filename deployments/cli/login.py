@@ -14,11 +14,11 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
 from flows.terminal import write_note, write_text
-from flows.waiting import waiting
-from monitors.config.file import load_config, target_record
+from flows.waiting import show_waiting
+from monitors.config.file import build_target_record, load_config
 from monitors.errors import ConfigError
-from monitors.probes.browser.login import Login, imported_state
-from monitors.probes.browser.sign_in import sign_in, state_from_window
+from monitors.probes.browser.login import Login, import_state
+from monitors.probes.browser.sign_in import read_state_from_window, sign_in
 from monitors.probes.settings import ProbeSettings
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
@@ -41,12 +41,12 @@ def login_command(
     ] = None,
 ) -> ExitCode:
     """Sign in to a page behind a login, in a window or by its form, and store the session for the runs."""
-    from flows.runtime.probe import login_of  # duckdb
-    from flows.runtime.secrets import environment  # duckdb
+    from flows.runtime.probe import build_login  # duckdb
+    from flows.runtime.secrets import get_environment  # duckdb
 
-    loaded, variables = load_config(config), environment()
+    loaded, variables = load_config(config), get_environment()
     configured = loaded.target(target)
-    login = login_of(loaded, target, variables)
+    login = build_login(loaded, target, variables)
     if login is None:
         raise ConfigError(
             f"target {target!r} has no login: add [targets.{target}.login] to {config}, empty where a person "
@@ -55,27 +55,27 @@ def login_command(
     by_person = from_file is None and (window or login.settings.needs_person)
     if by_person and sys.platform == "linux" and not any(variables.get(screen) for screen in SCREENS):
         raise ConfigError(NO_SCREEN.format(screens=" and ".join(SCREENS), target=target))
-    address = target_record(target, configured).address
-    settings = _with_browser(configured.probe, variables)
-    state = imported_state(from_file) if from_file is not None else None
-    asyncio.run(_signed_in(address, settings, login, state=state, by_person=by_person))
-    write_text(f"{_print_summary(target, address, login, state is not None or by_person)}\n")
+    address = build_target_record(target, configured).address
+    settings = _set_browser_path(configured.probe, variables)
+    state = import_state(from_file) if from_file is not None else None
+    asyncio.run(_sign_in(address, settings, login, state=state, by_person=by_person))
+    write_text(f"{_format_summary(target, address, login, state is not None or by_person)}\n")
     return ExitCode.PASS
 
 
-async def _signed_in(
+async def _sign_in(
     address: str, settings: ProbeSettings, login: Login, *, state: dict[str, Any] | None, by_person: bool
 ) -> None:
     if by_person:
         write_note("Sign in in the window that opens. It closes once a chat stands in it; or press Enter here.\n")
-        state = await state_from_window(address, settings, login, pressed=_enter_pressed())
+        state = await read_state_from_window(address, settings, login, pressed=_watch_for_enter())
         await sign_in(address, settings, login, state=state, by="window")
     else:
-        with waiting(f"Signing in at {address}"):
+        with show_waiting(f"Signing in at {address}"):
             await sign_in(address, settings, login, state=state, by="file" if state is not None else "form")
 
 
-def _enter_pressed() -> Any:
+def _watch_for_enter() -> Any:
     """Whether Enter was pressed in the terminal since; never where there is none."""
     pressed = threading.Event()
     if sys.stdin.isatty():
@@ -83,18 +83,18 @@ def _enter_pressed() -> Any:
     return pressed.is_set
 
 
-def _print_summary(target: str, address: str, login: Login, by_hand: bool) -> str:
-    found = f"Signed in to {target}: a chat stands at {address}."
+def _format_summary(target: str, address: str, login: Login, by_hand: bool) -> str:
+    summary = f"Signed in to {target}: a chat stands at {address}."
     if not by_hand and not login.settings.has_form:
-        return f"{found} Nothing is stored: what [login] sends opens it each time."
+        return f"{summary} Nothing is stored: what [login] sends opens it each time."
     again = (
         "When it ends, runs sign in again by the form."
         if login.settings.has_form
         else (f"When it ends, an alert says so, and {login.command} mends it.")
     )
-    return f"{found} The session is in {login.file.path}, which only its owner can read. {again}"
+    return f"{summary} The session is in {login.file.path}, which only its owner can read. {again}"
 
 
-def _with_browser(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
+def _set_browser_path(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
     path = environment.get("CHROMIUM_PATH")
     return settings if settings.browser_path or not path else settings.model_copy(update={"browser_path": path})

@@ -8,13 +8,13 @@ from functools import partial
 from flows.runtime.judge import plan_judge, refuse_rating_without_judge
 from flows.runtime.run import open_platform
 from flows.runtime.secrets import AGE_KEY_VARIABLE
-from monitors.config.file import Config, TargetConfig, target_record
+from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.config.isolation import refuse_production
 from monitors.errors import ConfigError
-from monitors.platforms.settings import LangSmithSettings, PlatformScheme, dataset_address
-from monitors.probes.browser.login import secret_value
+from monitors.platforms.settings import LangSmithSettings, PlatformScheme, parse_dataset_address
+from monitors.probes.browser.login import resolve_secret
 from monitors.records.targets import Target
-from monitors.request_headers import HeaderTable, headers_of
+from monitors.request_headers import HeaderTable, build_request_headers
 from monitors.sources.privacy import PrivacyMode
 from monitors.sources.traffic.settings import FileTraffic, HttpTraffic, LangSmithTraffic, TrafficSettings
 
@@ -22,51 +22,55 @@ Check = Callable[[], object]
 """Raises a `MonitorError` that names target, key and variable where something is missing."""
 
 
-def verify_checks(config: Config, name: str, environment: Mapping[str, str]) -> Iterator[Check]:
+def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]) -> Iterator[Check]:
     """What a run that asks a target needs; each variable is a check of its own, so that all are named at once."""
     target, place = config.targets[name], f"targets.{name}"
-    yield partial(_judge, config, target_record(name, target), environment)
+    yield partial(_check_judge, config, build_target_record(name, target), environment)
     if target.probe.driver != "browser":
-        yield from _headers(target.probe.headers, environment, f"{place}.probe.headers")
+        yield from _list_header_checks(target.probe.headers, environment, f"{place}.probe.headers")
     if target.login is not None:
         for key, named in target.login.secrets():
-            yield partial(secret_value, f"{place}.login.{key}", named, environment)
+            yield partial(resolve_secret, f"{place}.login.{key}", named, environment)
     tracing = config.tracing(name)
     if tracing is not None:
-        yield partial(check_set, tracing.key_env, environment, f"{place}.langsmith reads traces with it (key_env)")
+        yield partial(
+            check_variable_set, tracing.key_env, environment, f"{place}.langsmith reads traces with it (key_env)"
+        )
     if target.experiments is not None:
-        yield from _platform(config, target.experiments, environment, f"{place}.experiments")
+        yield from _list_platform_checks(config, target.experiments, environment, f"{place}.experiments")
     yield partial(refuse_production, config, name, environment)
 
 
-def traffic_checks(name: str, target: TargetConfig, environment: Mapping[str, str]) -> Iterator[Check]:
+def list_traffic_checks(name: str, target: TargetConfig, environment: Mapping[str, str]) -> Iterator[Check]:
     """What a nightly run that grades a target's live traffic needs."""
     if target.traffic is None:
         return
     place = f"targets.{name}.traffic"
     if target.traffic.privacy is PrivacyMode.PSEUDONYMISE:
-        yield partial(check_set, AGE_KEY_VARIABLE, environment, f"{place}.privacy = pseudonymise needs it")
+        yield partial(check_variable_set, AGE_KEY_VARIABLE, environment, f"{place}.privacy = pseudonymise needs it")
     for source_name, source in target.traffic.sources.items():
-        yield from _source(source, environment, f"{place}.sources.{source_name}")
+        yield from _list_source_checks(source, environment, f"{place}.sources.{source_name}")
 
 
-def check_set(variable: str, environment: Mapping[str, str], why: str) -> None:
+def check_variable_set(variable: str, environment: Mapping[str, str], why: str) -> None:
     """Raise `ConfigError` with ``why`` where a variable is missing or empty."""
     if not environment.get(variable):
         raise ConfigError(f"{variable} is not set: {why}")
 
 
-def _judge(config: Config, target: Target, environment: Mapping[str, str]) -> None:
+def _check_judge(config: Config, target: Target, environment: Mapping[str, str]) -> None:
     refuse_rating_without_judge(config, plan_judge(config.judge, target, environment))
 
 
-def _headers(table: HeaderTable, environment: Mapping[str, str], key: str) -> Iterator[Check]:
+def _list_header_checks(table: HeaderTable, environment: Mapping[str, str], key: str) -> Iterator[Check]:
     for name, header in table.items():
-        yield partial(headers_of, {name: header}, environment, key=key)
+        yield partial(build_request_headers, {name: header}, environment, key=key)
 
 
-def _platform(config: Config, written: str, environment: Mapping[str, str], place: str) -> Iterator[Check]:
-    scheme = dataset_address(written).scheme
+def _list_platform_checks(
+    config: Config, written: str, environment: Mapping[str, str], place: str
+) -> Iterator[Check]:
+    scheme = parse_dataset_address(written).scheme
     if scheme is PlatformScheme.LANGSMITH:
         variables = ((config.langsmith or LangSmithSettings()).key_env,)
     elif config.langfuse is not None:
@@ -75,17 +79,17 @@ def _platform(config: Config, written: str, environment: Mapping[str, str], plac
         variables = ()
         yield partial(open_platform, config, scheme, environment)
     for variable in variables:
-        yield partial(check_set, variable, environment, f"{place} = {written!r} needs it")
+        yield partial(check_variable_set, variable, environment, f"{place} = {written!r} needs it")
 
 
-def _source(source: TrafficSettings, environment: Mapping[str, str], place: str) -> Iterator[Check]:
+def _list_source_checks(source: TrafficSettings, environment: Mapping[str, str], place: str) -> Iterator[Check]:
     match source:
         case LangSmithTraffic():
-            yield partial(check_set, source.key_env, environment, f"{place}.key_env names it")
+            yield partial(check_variable_set, source.key_env, environment, f"{place}.key_env names it")
         case FileTraffic() | HttpTraffic():
             if source.token_env is not None:
-                yield partial(check_set, source.token_env, environment, f"{place}.token_env names it")
+                yield partial(check_variable_set, source.token_env, environment, f"{place}.token_env names it")
             if isinstance(source, HttpTraffic):
-                yield from _headers(source.headers, environment, f"{place}.headers")
+                yield from _list_header_checks(source.headers, environment, f"{place}.headers")
         case _:  # a page needs no variable
             pass

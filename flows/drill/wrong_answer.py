@@ -24,13 +24,19 @@ from flows.data_folder import open_store
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.maintenance.self_test import try_judges
 from flows.runtime.judge import plan_judge
-from flows.runtime.probe import BROWSER_VARIABLE, browser_of, driver_at
-from flows.runtime.slack import TOKEN_VARIABLE, WEBHOOK_VARIABLE, alert_sender, heartbeat_in, notifier_for
-from monitors.alerts.liveness import TARGET_MARK, Beat
+from flows.runtime.probe import BROWSER_VARIABLE, format_browser, open_driver
+from flows.runtime.slack import (
+    TOKEN_VARIABLE,
+    WEBHOOK_VARIABLE,
+    build_alert_sender,
+    build_heartbeat_in,
+    build_notifier,
+)
+from monitors.alerts.liveness import TARGET_PLACEHOLDER, Beat
 from monitors.alerts.observe import ObservationContext
-from monitors.alerts.observe import drill as drill_observation
-from monitors.alerts.sender import REFUSED
-from monitors.config.file import target_record
+from monitors.alerts.observe import observe_drill as drill_observation
+from monitors.alerts.sender import REFUSED_PREFIX
+from monitors.config.file import build_target_record
 from monitors.domains.pack import DEFAULT_DOMAINS, load_domain
 from monitors.errors import MonitorError
 from monitors.gate.assess import assess
@@ -52,12 +58,12 @@ from warehouse.database.store import Store
 from warehouse.journal.journal import SHARED
 from warehouse.journal.rows import DrillRow
 from warehouse.journal.segments import SUFFIX
-from warehouse.queries.drills import is_stored, receipts_of, waiting_before
+from warehouse.queries.drills import count_other_waiting, is_stored, list_receipts
 
 LOAD_WAIT_S: Final = 30.0
-PAGE_START_S: Final = 60.0
+PAGE_START_TIMEOUT_S: Final = 60.0
 HEARTBEAT_VARIABLE: Final = "LOOKOUT_HEARTBEAT_URL"
-_PAGE: Final = ("-P", "-m", "deployments.demo.drill_page", "--chance")
+_PAGE_COMMAND: Final = ("-P", "-m", "deployments.demo.drill_page", "--chance")
 """The page is a process of its own, as every watched application is."""
 
 
@@ -104,12 +110,17 @@ class WrongAnswer:
 async def start_page(drill: DrillContext, answer: WrongAnswer) -> str:
     """Start the page, with a fault that chance picked."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *_PAGE, str(drill.chance), stdin=asyncio.subprocess.DEVNULL, stdout=PIPE, stderr=PIPE
+        sys.executable,
+        *_PAGE_COMMAND,
+        str(drill.chance),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
     )
     answer.process = process
     if process.stdout is None:
         raise AssertionError("its output was asked for")
-    async with asyncio.timeout(PAGE_START_S):
+    async with asyncio.timeout(PAGE_START_TIMEOUT_S):
         line = await process.stdout.readline()
     if not line:
         raise StationFailed(
@@ -130,7 +141,7 @@ async def stop_page(answer: WrongAnswer) -> None:
         await answer.process.wait()
 
 
-async def browser(drill: DrillContext, answer: WrongAnswer) -> str:
+async def ask_in_browser(drill: DrillContext, answer: WrongAnswer) -> str:
     """Ask the page in this installation's browser; the wrong answer is what comes back."""
     settings = ProbeSettings(
         attempts=1,
@@ -138,13 +149,13 @@ async def browser(drill: DrillContext, answer: WrongAnswer) -> str:
         browser_path=drill.environment.get(BROWSER_VARIABLE),
         screenshots=CapturePolicy.NEVER,
     )
-    came: list[tuple[GoldCase, ProbeResult, float, datetime]] = []
+    answers: list[tuple[GoldCase, ProbeResult, float, datetime]] = []
 
     async def save(case: GoldCase, result: ProbeResult) -> None:
-        came.append((case, result, drill.monotonic(), drill.now()))
+        answers.append((case, result, drill.monotonic(), drill.now()))
 
-    place = answer.shadow.url
-    async with driver_at(place, settings, folder=drill.folder, environment=drill.environment) as driver:
+    page_url = answer.shadow.url
+    async with open_driver(page_url, settings, folder=drill.folder, environment=drill.environment) as driver:
         await probe_questions(
             driver,
             [Question(case=case) for case in reversed(answer.cases.cases)],
@@ -154,8 +165,8 @@ async def browser(drill: DrillContext, answer: WrongAnswer) -> str:
             concurrency=1,
             on_result=save,
         )
-        found = browser_of(driver) or "a browser"
-    for case, result, at_s, at in came:
+        browser_name = format_browser(driver) or "a browser"
+    for case, result, at_s, at in answers:
         if isinstance(result, NoAnswer):
             raise StationFailed(
                 f"no answer came back: {result.detail}", "lookout browser install; `lookout doctor` tells more"
@@ -163,50 +174,50 @@ async def browser(drill: DrillContext, answer: WrongAnswer) -> str:
         answer.results.append(CaseResult(case=case, result=result, assessment=assess(case, result, ())))
         if case.id == answer.shadow.wrong:
             answer.answered_s, answer.answered_at = at_s, at
-    return f"{found} read {len(came)} answers"
+    return f"{browser_name} read {len(answers)} answers"
 
 
-async def graders(drill: DrillContext, answer: WrongAnswer) -> str:
+async def check_graders(drill: DrillContext, answer: WrongAnswer) -> str:
     """The planted fault must fail, and the right answer beside it must not."""
     del drill
     panel = default_panel(GraderSettings(), load_domain(DEFAULT_DOMAINS))
-    answer.results = [_graded(panel, one) for one in answer.results]
-    for one in answer.results:
-        expected = CaseOutcome.FAILED if one.case.id == answer.shadow.wrong else CaseOutcome.CORRECT
-        if one.assessment.outcome is not expected:
+    answer.results = [_grade_result(panel, result) for result in answer.results]
+    for result in answer.results:
+        expected = CaseOutcome.FAILED if result.case.id == answer.shadow.wrong else CaseOutcome.CORRECT
+        if result.assessment.outcome is not expected:
             raise StationFailed(
-                f"an answer that is {expected.value} was graded {one.assessment.outcome.value}: "
-                f"{one.assessment.reason}",
+                f"an answer that is {expected.value} was graded {result.assessment.outcome.value}: "
+                f"{result.assessment.reason}",
                 "this is a fault of Lookout: please report it with this line",
             )
-    wrong = next(one for one in answer.results if one.case.id == answer.shadow.wrong)
+    wrong = next(result for result in answer.results if result.case.id == answer.shadow.wrong)
     return f"the planted fault was found: {', '.join(wrong.assessment.failure_kinds)}"
 
 
-def _graded(panel: Sequence[Grader], one: CaseResult) -> CaseResult:
-    grades = grade_exchange(panel, one.case, one.result) if isinstance(one.result, Exchange) else ()
-    return one.reassess(assess(one.case, one.result, grades))
+def _grade_result(panel: Sequence[Grader], result: CaseResult) -> CaseResult:
+    grades = grade_exchange(panel, result.case, result.result) if isinstance(result.result, Exchange) else ()
+    return result.reassess(assess(result.case, result.result, grades))
 
 
-async def judge(drill: DrillContext, answer: WrongAnswer) -> str:
+async def check_judges(drill: DrillContext, answer: WrongAnswer) -> str:
     """Each judge must pass a known right answer and fail a known wrong one."""
     del answer
     if drill.config.judge is None:
         raise NotSetUp("no [judge] is configured")
     name, target = next(iter(drill.config.targets.items()))
-    plan = plan_judge(drill.config.judge, target_record(name, target), drill.environment)
+    plan = plan_judge(drill.config.judge, build_target_record(name, target), drill.environment)
     if plan.why_off:
         raise StationFailed(f"the judge is off: {plan.why_off}", "set the key where `lookout up` is started")
     outcomes = await try_judges(plan, drill.environment, nonce=drill.nonce)
-    bad = next((one for one in outcomes if not one.distinguished), None)
+    bad = next((outcome for outcome in outcomes if not outcome.distinguished), None)
     if bad is not None:
         raise StationFailed(
             f"{bad.model}: {bad.detail}", "see its key and its provider; `lookout doctor` tries it again"
         )
-    return f"{', '.join(one.model for one in outcomes)} passed a right answer and failed a wrong one"
+    return f"{', '.join(outcome.model for outcome in outcomes)} passed a right answer and failed a wrong one"
 
 
-async def gate(drill: DrillContext, answer: WrongAnswer) -> str:
+async def check_gate(drill: DrillContext, answer: WrongAnswer) -> str:
     """The gate, as it is configured, must not let the wrong answer pass."""
     now = drill.now()
     facts = RunFacts(
@@ -227,54 +238,57 @@ async def gate(drill: DrillContext, answer: WrongAnswer) -> str:
     return "FAIL, as it must be"
 
 
-async def journal(drill: DrillContext, answer: WrongAnswer, report: DrillReport) -> str:
+async def check_journal(drill: DrillContext, answer: WrongAnswer, report: DrillReport) -> str:
     """Write the drill into the journal, and read it back."""
     answer.store = await asyncio.to_thread(open_store, drill.config)
-    place = drill.config.warehouse.journal or "the data folder"
+    journal_place = drill.config.warehouse.journal or "the data folder"
     try:
         segment = await asyncio.to_thread(answer.store.journal.append, (DrillRow(row=report),), run_id=None)
         await asyncio.to_thread(answer.store.journal.read, f"{SHARED}/{segment}{SUFFIX}")
     except (MonitorError, OSError) as error:
         raise StationFailed(
-            f"the journal in {place} cannot be written: {error}", "see warehouse.journal, its disk or bucket"
+            f"the journal in {journal_place} cannot be written: {error}",
+            "see warehouse.journal, its disk or bucket",
         ) from error
-    return f"written to {place} and read back"
+    return f"written to {journal_place} and read back"
 
 
-async def warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
+async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
     """Load the drill into the warehouse, and ask for it."""
-    store = _store(answer)
+    store = _get_store(answer)
     try:
         await asyncio.to_thread(store.load_pending, LOAD_WAIT_S)
-        known = await asyncio.to_thread(is_stored, store, drill.drill_id)
+        stored = await asyncio.to_thread(is_stored, store, drill.drill_id)
     except (MonitorError, OSError) as error:
         raise StationFailed(
             f"the warehouse cannot be loaded: {error}",
             "end whoever holds it; where it is damaged: lookout warehouse rebuild",
         ) from error
-    if not known:
+    if not stored:
         raise StationFailed("the warehouse did not take the drill in", "lookout warehouse check")
     return "loaded and asked"
 
 
-async def outbox(drill: DrillContext, answer: WrongAnswer) -> str:
+async def check_outbox(drill: DrillContext, answer: WrongAnswer) -> str:
     """Open an incident with its message, and have it taken out of the outbox."""
-    notifier = notifier_of(drill, _store(answer))
+    notifier = build_drill_notifier(drill, _get_store(answer))
     after_s = drill.monotonic() - (answer.answered_s or drill.monotonic())
-    at = ObservationContext(target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL)
+    context = ObservationContext(
+        target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL
+    )
     title = f"Drill, no action needed: a planted wrong answer was reported here {after_s:.0f} s after it was given"
-    detail = passed_text(answer.shadow.fault, judged=drill.config.judge is not None)
-    seen = drill_observation(at, title=title, detail=detail, failed=False)
-    alerts = await notify(notifier, [seen])
-    mine = next((one for one in alerts if one.target == DRILL_TARGET), None)
-    if mine is None:
+    detail = format_passed_message(answer.shadow.fault, judged=drill.config.judge is not None)
+    observation = drill_observation(context, title=title, detail=detail, failed=False)
+    alerts = await notify(notifier, [observation])
+    drill_alert = next((alert for alert in alerts if alert.target == DRILL_TARGET), None)
+    if drill_alert is None:
         raise StationFailed(
             "no message was made of the wrong answer",
             "see whether a silence covers everything: lookout alerts silences",
         )
-    answer.alert_id, answer.incident = mine.id, seen.fingerprint
-    if not await asyncio.to_thread(receipts_of, notifier.store, mine.id):
-        waiting, oldest = await asyncio.to_thread(waiting_before, notifier.store, mine.id)
+    answer.alert_id, answer.incident = drill_alert.id, observation.fingerprint
+    if not await asyncio.to_thread(list_receipts, notifier.store, drill_alert.id):
+        waiting, oldest = await asyncio.to_thread(count_other_waiting, notifier.store, drill_alert.id)
         since = f", the oldest since {oldest:%Y-%m-%d %H:%M} UTC" if oldest else ""
         raise StationFailed(
             f"the message was not taken out of the outbox: {waiting} wait before it{since}",
@@ -283,7 +297,7 @@ async def outbox(drill: DrillContext, answer: WrongAnswer) -> str:
     return "the message was stored and taken out"
 
 
-def passed_text(fault: str, *, judged: bool) -> str:
+def format_passed_message(fault: str, *, judged: bool) -> str:
     """What the message of a drill says that found nothing broken. ``judged``: a judge is configured."""
     judge = "judge, " if judged else ""
     return (
@@ -293,9 +307,9 @@ def passed_text(fault: str, *, judged: bool) -> str:
     )
 
 
-async def slack(answer: WrongAnswer) -> str:
+async def check_slack(answer: WrongAnswer) -> str:
     """Slack must have taken the message, in the channel of the alerts."""
-    receipts = await asyncio.to_thread(receipts_of, _store(answer), answer.alert_id)
+    receipts = await asyncio.to_thread(list_receipts, _get_store(answer), answer.alert_id)
     last = receipts[-1]
     if last.status is DeliveryStatus.PRINTED:
         raise StationFailed(
@@ -304,40 +318,42 @@ async def slack(answer: WrongAnswer) -> str:
         )
     if last.status is not DeliveryStatus.SENT:
         raise StationFailed(last.detail or "the message was not taken", "`lookout doctor` tries every way there is")
-    if last.detail.startswith(REFUSED):
+    if last.detail.startswith(REFUSED_PREFIX):
         raise StationFailed(last.detail, "mend the first way; this message went another one")
     if answer.answered_at is not None:
         answer.message_after_s = max(0.0, (last.at - answer.answered_at).total_seconds())
     return f"accepted {answer.message_after_s or 0.0:.1f} s after the wrong answer"
 
 
-async def heartbeat(drill: DrillContext) -> str:
+async def check_heartbeat(drill: DrillContext) -> str:
     """Ping the check outside: one of its own where the address names targets, else a start of the shared one."""
     address = drill.environment.get(HEARTBEAT_VARIABLE, "")
-    beat = heartbeat_in(drill.environment, DRILL_TARGET)
+    beat = build_heartbeat_in(drill.environment, DRILL_TARGET)
     if not beat.is_configured:
         raise NotSetUp("LOOKOUT_HEARTBEAT_URL is not set: nobody hears of it when all of this is down")
-    own = TARGET_MARK in address
-    if not await beat.ping(Beat.PROVED if own else Beat.STARTED, run_id=drill.drill_id, note="drill passed"):
+    has_own_check = TARGET_PLACEHOLDER in address
+    if not await beat.ping(
+        Beat.PROVED if has_own_check else Beat.STARTED, run_id=drill.drill_id, note="drill passed"
+    ):
         raise StationFailed(
             "the check outside did not take the ping", "see whether the address in LOOKOUT_HEARTBEAT_URL is right"
         )
-    return "a check of its own was pinged" if own else "the shared check was pinged with a start"
+    return "a check of its own was pinged" if has_own_check else "the shared check was pinged with a start"
 
 
-def notifier_of(drill: DrillContext, store: Store) -> Notifier:
+def build_drill_notifier(drill: DrillContext, store: Store) -> Notifier:
     """The notifier of a drill: nothing else opens or resolves what it opens."""
-    return notifier_for(
+    return build_notifier(
         drill.config,
         store,
-        alert_sender(drill.config, drill.environment),
+        build_alert_sender(drill.config, drill.environment),
         target=DRILL_TARGET,
         run_id=drill.drill_id,
         owner=Capability.DRILL,
     )
 
 
-def _store(answer: WrongAnswer) -> Store:
+def _get_store(answer: WrongAnswer) -> Store:
     if answer.store is None:
         raise AssertionError("the journal comes first")
     return answer.store

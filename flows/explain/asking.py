@@ -1,6 +1,6 @@
 """Cases asked once more: at any address of a target, each time in a fresh session, graded by the target's graders.
 
-Nothing here belongs to a run's verdict: what comes back is counted apart, and stores no picture. `asker_at` is for
+Nothing here belongs to a run's verdict: what comes back is counted apart, and stores no picture. `open_case_asker` is for
 whoever knows a target and an address of it, such as a build before.
 """
 
@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from flows.runtime.probe import browser_settings, driver_at, login_at, pace, script_of
-from monitors.config.file import Config, target_record
+from flows.runtime.probe import apply_browser_path, build_local_pace, build_login_at, build_script, open_driver
+from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess
 from monitors.graders.base import Grader
@@ -32,7 +32,7 @@ Clock = Callable[[], datetime]
 OnAsked = Callable[[CaseResult], Awaitable[None]]
 """Takes each result as it comes; what it raises ends the asking."""
 
-FAILURES_IN_A_ROW = 3
+MAX_FAILURES_IN_A_ROW = 3
 """Questions in a row without an answer after which the rest is not asked: there is no verdict to save here."""
 
 
@@ -55,8 +55,8 @@ class CaseAsker:
         What the plain graders leave open comes back ungraded: `is_open` says whether a judge could settle it.
         """
 
-        async def graded(case: GoldCase, result: ProbeResult) -> None:
-            assessment = assessed(self.panel, case, result)
+        async def grade_and_pass_on(case: GoldCase, result: ProbeResult) -> None:
+            assessment = assess_by_rules(self.panel, case, result)
             await on_asked(CaseResult(case=case, result=result, assessment=assessment))
 
         return await probe_questions(
@@ -65,24 +65,24 @@ class CaseAsker:
             run_id=self.run_id,
             settings=self.settings,
             clock=self.clock,
-            concurrency=pace(self.settings),
-            on_result=graded,
+            concurrency=build_local_pace(self.settings),
+            on_result=grade_and_pass_on,
         )
 
     async def ask_case(self, case: GoldCase, times: int, *, first_repeat: int = 0) -> tuple[CaseResult, ...]:
         """Ask one case so often; what came back, in the order in which it came."""
-        found: list[CaseResult] = []
+        results: list[CaseResult] = []
 
-        async def take(result: CaseResult) -> None:
-            found.append(result)
+        async def append_result(result: CaseResult) -> None:
+            results.append(result)
 
         repeats = range(first_repeat, first_repeat + times)
-        await self.ask((Question(case=case, repeat=repeat) for repeat in repeats), on_asked=take)
-        return tuple(found)
+        await self.ask((Question(case=case, repeat=repeat) for repeat in repeats), on_asked=append_result)
+        return tuple(results)
 
 
 @asynccontextmanager
-async def asker_at(
+async def open_case_asker(
     config: Config,
     target: str,
     address: str,
@@ -99,17 +99,19 @@ async def asker_at(
     must not be the run's own. `ConfigError` where the target cannot be asked there.
     """
     configured = config.target(target)
-    own = target_record(target, configured).address
-    settings = browser_settings(repeat_settings(moved_settings(configured.probe, own, address)), environment)
-    opening = driver_at(
+    own_address = build_target_record(target, configured).address
+    settings = apply_browser_path(
+        build_repeat_settings(move_settings(configured.probe, own_address, address)), environment
+    )
+    driver_opening = open_driver(
         address,
         settings,
         folder=folder,
         environment=environment,
-        login=login_at(config, target, address, environment),
-        script=script_of(cases),
+        login=build_login_at(config, target, address, environment),
+        script=build_script(cases),
     )
-    async with opening as driver:
+    async with driver_opening as driver:
         yield CaseAsker(
             driver=driver,
             panel=default_panel(configured.graders, configured.domain),
@@ -119,7 +121,7 @@ async def asker_at(
         )
 
 
-def assessed(panel: Sequence[Grader], case: GoldCase, result: ProbeResult) -> Assessment:
+def assess_by_rules(panel: Sequence[Grader], case: GoldCase, result: ProbeResult) -> Assessment:
     """What an answer comes to by all that needs no model: the graders and the judge's precheck."""
     if not isinstance(result, Exchange):
         return assess(case, result, ())
@@ -129,50 +131,50 @@ def assessed(panel: Sequence[Grader], case: GoldCase, result: ProbeResult) -> As
     return assessment if by_rule is None else assess(case, result, (*grades, by_rule))
 
 
-def repeat_settings(settings: ProbeSettings) -> ProbeSettings:
+def build_repeat_settings(settings: ProbeSettings) -> ProbeSettings:
     """The settings for asking again: a browser context for each session, one try each, and no pictures."""
     return settings.model_copy(
         update={
             "isolation": Isolation.CONTEXT,
             "attempts": 1,
-            "circuit_breaker_failures": min(settings.circuit_breaker_failures, FAILURES_IN_A_ROW),
+            "circuit_breaker_failures": min(settings.circuit_breaker_failures, MAX_FAILURES_IN_A_ROW),
             "screenshots": CapturePolicy.NEVER,
             "traces": CapturePolicy.NEVER,
         }
     )
 
 
-def moved_settings(settings: ProbeSettings, own: str, address: str) -> ProbeSettings:
+def move_settings(settings: ProbeSettings, own_address: str, address: str) -> ProbeSettings:
     """The settings with every address below ``own`` moved to where ``address`` is.
 
     `ConfigError` for an API that is posted to elsewhere: what answers there is not the build at ``address``.
     """
-    if own == address:
+    if own_address == address:
         return settings
     posted = {"api": settings.api.url, "job": settings.job.url}
-    moved = {name: None if url is None else moved_url(url, own, address) for name, url in posted.items()}
+    moved = {name: None if url is None else move_url(url, own_address, address) for name, url in posted.items()}
     for name, url in posted.items():
         if url is not None and moved[name] is None:
             raise ConfigError(
-                f"{address} cannot be asked: probe.{name}.url is {url}, not beside the target's {own}"
+                f"{address} cannot be asked: probe.{name}.url is {url}, not beside the target's {own_address}"
             )
-    version = settings.readiness.version_url
-    there = None if version is None else moved_url(version, own, address)
+    own_version_url = settings.readiness.version_url
+    version_url = None if own_version_url is None else move_url(own_version_url, own_address, address)
     return settings.model_copy(
         update={
             "api": settings.api.model_copy(update={"url": moved["api"]}),
             "job": settings.job.model_copy(update={"url": moved["job"]}),
-            "readiness": settings.readiness.model_copy(update={"version_url": there}),
+            "readiness": settings.readiness.model_copy(update={"version_url": version_url}),
         }
     )
 
 
-def moved_url(url: str, own: str, address: str) -> str | None:
+def move_url(url: str, own_address: str, address: str) -> str | None:
     """``url`` as it is where ``own`` became ``address``; ``None`` where it is not beside ``own``.
 
     Both may end in the same path (``/chat``): what stands before it is what moved.
     """
-    here, there = own.rstrip("/"), address.rstrip("/")
+    here, there = own_address.rstrip("/"), address.rstrip("/")
     while _has_path(here) and _has_path(there) and here.rpartition("/")[2] == there.rpartition("/")[2]:
         here, there = here.rpartition("/")[0], there.rpartition("/")[0]
     inside = url == here or url.startswith((f"{here}/", f"{here}?"))

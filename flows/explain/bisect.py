@@ -16,10 +16,10 @@ from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
-from flows.explain.asking import CaseAsker, Clock, asker_at, moved_settings
-from monitors.config.file import Config, target_record
+from flows.explain.asking import CaseAsker, Clock, move_settings, open_case_asker
+from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError, ProbeError
-from monitors.explain.bisect import ENOUGH, BuildSearch
+from monitors.explain.bisect import SETTLED_PROBABILITY, BuildSearch
 from monitors.explain.builds import (
     BisectCandidate,
     BisectCase,
@@ -28,17 +28,17 @@ from monitors.explain.builds import (
     Build,
     BuildAnswer,
 )
-from monitors.goldset.load import cases_sha256
+from monitors.goldset.load import hash_cases
 from monitors.probes.readiness import wait_until_ready
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.runs import CaseResult
-from monitors.storage import OWNER_ONLY, alone_with, text_of, write_atomically
+from monitors.storage import OWNER_ONLY_MODE, lock_folder, read_text_or_empty, write_atomically
 
 BISECT_FOLDER: Final = "bisect"
 """Inside the data folder: the answers of builds, one file a target."""
-SILENT_TWICE: Final = 2
+MAX_UNGRADED_ANSWERS: Final = 2
 """So many answers in a row that say nothing, and the build is left out."""
 
 
@@ -51,14 +51,14 @@ class FailingCase(NamedTuple):
     @property
     def sha256(self) -> str:
         """The hash of the case as it is asked."""
-        return cases_sha256([self.case])
+        return hash_cases([self.case])
 
     def fails(self, answer: BuildAnswer) -> bool | None:
         """Whether the answer has the fault; ``None`` where it says nothing about it."""
         if answer.outcome is CaseOutcome.CORRECT:
             return False
-        same = not self.kinds or bool(self.kinds & set(answer.failure_kinds))
-        return True if answer.outcome is CaseOutcome.FAILED and same else None
+        has_kind = not self.kinds or bool(self.kinds & set(answer.failure_kinds))
+        return True if answer.outcome is CaseOutcome.FAILED and has_kind else None
 
 
 class BuildAnswers:
@@ -70,10 +70,10 @@ class BuildAnswers:
 
     def read(self) -> tuple[BuildAnswer, ...]:
         """All of them, oldest first."""
-        lines = text_of(self._path).splitlines()
-        return tuple(self._answer(line, number) for number, line in enumerate(lines, start=1))
+        lines = read_text_or_empty(self._path).splitlines()
+        return tuple(self._parse_answer(line, number) for number, line in enumerate(lines, start=1))
 
-    def _answer(self, line: str, number: int) -> BuildAnswer:
+    def _parse_answer(self, line: str, number: int) -> BuildAnswer:
         try:
             return BuildAnswer.model_validate_json(line)
         except ValidationError:
@@ -83,9 +83,9 @@ class BuildAnswers:
 
     def add(self, answer: BuildAnswer) -> None:
         """Store one; it is on disk when this returns."""
-        with alone_with(self._path):
-            text = f"{text_of(self._path)}{answer.model_dump_json()}\n"
-            write_atomically(self._path, text, mode=OWNER_ONLY, within=self._data_folder)
+        with lock_folder(self._path):
+            text = f"{read_text_or_empty(self._path)}{answer.model_dump_json()}\n"
+            write_atomically(self._path, text, mode=OWNER_ONLY_MODE, within=self._data_folder)
 
 
 AskBuild = Callable[[Build, GoldCase], Awaitable[BuildAnswer]]
@@ -111,22 +111,22 @@ class BuildVisitor:
         """Ask once. A build that is not there, or serves another commit, is an answer that says so."""
         asked_at = self.clock()
         try:
-            asker = await self._asker(build)
+            asker = await self._open_asker(build)
         except ProbeError as error:
-            return _answer_of(build, case, asked_at, CaseOutcome.NO_ANSWER, reason=str(error))
+            return _build_answer(build, case, asked_at, CaseOutcome.NO_ANSWER, reason=str(error))
         self._asked += 1
         (result,) = await asker.ask_case(case, 1, first_repeat=self._asked)
         assessment = result.assessment
-        return _answer_of(
-            build, case, asked_at, assessment.outcome, assessment.failure_kinds, reason=reason_of(result)
+        return _build_answer(
+            build, case, asked_at, assessment.outcome, assessment.failure_kinds, reason=format_reason(result)
         )
 
-    async def _asker(self, build: Build) -> CaseAsker:
+    async def _open_asker(self, build: Build) -> CaseAsker:
         if self._open is not None and self._open[0] == build:
             return self._open[1]
         await self.close()
-        await self._serves(build)
-        opening = asker_at(
+        await self._check_commit(build)
+        opening = open_case_asker(
             self.config,
             self.target,
             build.address,
@@ -140,16 +140,16 @@ class BuildVisitor:
         self._open = (build, asker)
         return asker
 
-    async def _serves(self, build: Build) -> None:
+    async def _check_commit(self, build: Build) -> None:
         """Where the application names its commit, it must name this one. Raises `ProbeError`."""
         configured = self.config.target(self.target)
-        target = target_record(self.target, configured)
-        settings = moved_settings(configured.probe, target.address, build.address).readiness
+        target = build_target_record(self.target, configured)
+        settings = move_settings(configured.probe, target.address, build.address).readiness
         if settings.version_url is None:
             return
-        at_once = settings.model_copy(update={"deadline_s": 0.0})
-        there = target.model_copy(update={"url": build.address, "space": None})
-        await wait_until_ready(there, at_once, commit=build.commit)
+        without_waiting = settings.model_copy(update={"deadline_s": 0.0})
+        target_of_build = target.model_copy(update={"url": build.address, "space": None})
+        await wait_until_ready(target_of_build, without_waiting, commit=build.commit)
 
     async def close(self) -> None:
         """Close the page that is open."""
@@ -158,7 +158,7 @@ class BuildVisitor:
 
 
 @asynccontextmanager
-async def build_visitor(
+async def open_build_visitor(
     config: Config,
     target: str,
     cases: Sequence[GoldCase],
@@ -176,12 +176,12 @@ async def build_visitor(
         await visitor.close()
 
 
-def reason_of(result: CaseResult) -> str:
+def format_reason(result: CaseResult) -> str:
     """Why it came to what it came to, in one sentence."""
     return result.result.detail if isinstance(result.result, NoAnswer) else result.assessment.reason
 
 
-def _answer_of(
+def _build_answer(
     build: Build,
     case: GoldCase,
     asked_at: datetime,
@@ -194,7 +194,7 @@ def _answer_of(
         commit=build.commit,
         address=build.address,
         case_id=case.id,
-        case_sha256=cases_sha256([case]),
+        case_sha256=hash_cases([case]),
         asked_at=asked_at,
         outcome=outcome,
         failure_kinds=failure_kinds,
@@ -221,27 +221,27 @@ class BuildBisection:
 
     def __post_init__(self) -> None:
         self._search = BuildSearch(len(self.builds), len(self.cases))
-        self._heard: list[tuple[int, int, bool]] = []
-        self._silent: dict[int, int] = {}
+        self._answered: list[tuple[int, int, bool]] = []
+        self._ungraded_counts: dict[int, int] = {}
         self._left_out: dict[int, str] = {}
 
     async def run(self) -> BisectReport:
         """Ask until one hypothesis is likely enough, the budget is used up, or no question promises anything."""
-        self._recall()
+        self._load_stored_answers()
         for end in (len(self.builds) - 1, 0):
-            while not self._is_heard(end) and end not in self._left_out and self.asked < self.budget:
-                await self._ask(end, 0)
+            while not self._has_answer(end) and end not in self._left_out and self.asked < self.budget:
+                await self._ask_build(end, 0)
         while not self._search.is_settled() and self.asked < self.budget:
-            question = self._search.next_question()
+            question = self._search.choose_question()
             if question is None:
                 break
-            await self._ask(question.build, question.case)
-        return self._report()
+            await self._ask_build(question.build, question.case)
+        return self._build_report()
 
-    def _is_heard(self, build: int) -> bool:
-        return any(at == build for at, _, _ in self._heard)
+    def _has_answer(self, build: int) -> bool:
+        return any(at == build for at, _, _ in self._answered)
 
-    def _recall(self) -> None:
+    def _load_stored_answers(self) -> None:
         places = {build: at for at, build in enumerate(self.builds)}
         cases = {(failing.case.id, failing.sha256): at for at, failing in enumerate(self.cases)}
         for answer in self.answers.read():
@@ -251,45 +251,45 @@ class BuildBisection:
                 failed = self.cases[case].fails(answer)
                 if failed is not None:
                     self.stored += 1
-                    self._hear(build, case, failed=failed)
+                    self._record_answer(build, case, failed=failed)
 
-    async def _ask(self, build: int, case: int) -> None:
+    async def _ask_build(self, build: int, case: int) -> None:
         answer = await self.ask(self.builds[build], self.cases[case].case)
         self.asked += 1
         failed = self.cases[case].fails(answer)
         if failed is None:
-            self._silent[build] = self._silent.get(build, 0) + 1
-            if self._silent[build] >= SILENT_TWICE:
-                self._search.leave_out(build)
+            self._ungraded_counts[build] = self._ungraded_counts.get(build, 0) + 1
+            if self._ungraded_counts[build] >= MAX_UNGRADED_ANSWERS:
+                self._search.exclude_build(build)
                 self._left_out[build] = answer.reason
         else:
-            self._silent[build] = 0
+            self._ungraded_counts[build] = 0
             self.answers.add(answer)
-            self._hear(build, case, failed=failed)
+            self._record_answer(build, case, failed=failed)
         self.on_answer(answer, failed)
 
-    def _hear(self, build: int, case: int, *, failed: bool) -> None:
-        self._heard.append((build, case, failed))
-        self._search.record(build, case, failed=failed)
+    def _record_answer(self, build: int, case: int, *, failed: bool) -> None:
+        self._answered.append((build, case, failed))
+        self._search.record_answer(build, case, failed=failed)
 
-    def _report(self) -> BisectReport:
-        posterior = self._search.posterior()
-        groups = sorted(self._search.candidates(), key=lambda group: -sum(posterior[at] for at in group))
-        candidates = tuple(self._candidate(group, posterior) for group in groups)
+    def _build_report(self) -> BisectReport:
+        posterior = self._search.compute_posterior()
+        groups = sorted(self._search.group_hypotheses(), key=lambda group: -sum(posterior[at] for at in group))
+        candidates = tuple(self._build_candidate(group, posterior) for group in groups)
         return BisectReport(
             target=self.target,
             good=self.builds[0].commit,
             bad=self.builds[-1].commit,
             builds=len(self.builds),
             candidates=candidates,
-            cases=tuple(self._case(at, groups[0][0]) for at in range(len(self.cases))),
+            cases=tuple(self._build_case(at, groups[0][0]) for at in range(len(self.cases))),
             asked=self.asked,
             stored=self.stored,
             left_out=tuple((self.builds[at].commit, why) for at, why in sorted(self._left_out.items())),
-            why_open=self._why_open(candidates[0]),
+            why_open=self._format_why_open(candidates[0]),
         )
 
-    def _candidate(self, group: tuple[int, ...], posterior: Sequence[float]) -> BisectCandidate:
+    def _build_candidate(self, group: tuple[int, ...], posterior: Sequence[float]) -> BisectCandidate:
         chance = min(1.0, sum(posterior[at] for at in group))
         if group == (0,):
             return BisectCandidate(claim=BisectClaim.GOOD_FAILS, probability=chance)
@@ -298,25 +298,25 @@ class BuildBisection:
         commits = tuple(self.builds[at].commit for at in group)
         return BisectCandidate(claim=BisectClaim.FIRST_BAD, commits=commits, probability=chance)
 
-    def _case(self, case: int, first_bad: int) -> BisectCase:
-        before = [failed for at, of, failed in self._heard if of == case and at < first_bad]
-        after = [failed for at, of, failed in self._heard if of == case and at >= first_bad]
+    def _build_case(self, case: int, first_bad: int) -> BisectCase:
+        before = [failed for at, of, failed in self._answered if of == case and at < first_bad]
+        after = [failed for at, of, failed in self._answered if of == case and at >= first_bad]
         return BisectCase(
             case_id=self.cases[case].case.id,
             failed_before=sum(before),
             asked_before=len(before),
             failed_after=sum(after),
             asked_after=len(after),
-            elsewhere=min(1.0, self._search.breaks_elsewhere(case)),
+            elsewhere=min(1.0, self._search.compute_elsewhere_probability(case)),
         )
 
-    def _why_open(self, best: BisectCandidate) -> str:
-        if not self._heard:
+    def _format_why_open(self, best: BisectCandidate) -> str:
+        if not self._answered:
             return "no build gave an answer that could be graded"
-        both = {failed for _, _, failed in self._heard} == {True, False}
-        if best.probability >= ENOUGH and (both or best.claim is not BisectClaim.FIRST_BAD):
+        both = {failed for _, _, failed in self._answered} == {True, False}
+        if best.probability >= SETTLED_PROBABILITY and (both or best.claim is not BisectClaim.FIRST_BAD):
             return ""
-        if best.probability >= ENOUGH:
+        if best.probability >= SETTLED_PROBABILITY:
             return "no answer shows a build that is right, and one that is not"
         if self.asked >= self.budget:
             return f"the budget of {self.budget} questions is used up"

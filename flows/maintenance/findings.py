@@ -16,7 +16,7 @@ from flows.alerting.faults import Fault
 from monitors.config.file import Config
 from monitors.errors import ConfigError
 from monitors.plural import plural
-from monitors.probes.evidence_age import AgedEvidence, age_evidence
+from monitors.probes.evidence_age import RemovedEvidence, remove_old_evidence
 from monitors.records.grades import CaseOutcome
 from monitors.reports.results_json import read_results
 from warehouse.database.check import CheckProblemKind, CheckReport
@@ -25,21 +25,21 @@ from warehouse.database.parquet import ExportReport
 from warehouse.database.retention import AgeReport, CompactReport
 
 
-def age_evidence_of(config: Config, *, now: datetime) -> AgedEvidence:
+def age_evidence(config: Config, *, now: datetime) -> RemovedEvidence:
     """Remove what ``[evidence]`` no longer stores. The journal and the warehouse stay as they are."""
-    return age_evidence(config.data_folder, config.evidence, now=now, failed_cases=failed_cases)
+    return remove_old_evidence(config.data_folder, config.evidence, now=now, failed_cases=find_failed_cases)
 
 
-def failed_cases(run: Path) -> frozenset[str] | None:
+def find_failed_cases(run: Path) -> frozenset[str] | None:
     """The cases of a run's folder that were not right; ``None`` without results that can be read."""
     try:
         _, results = read_results(run / "results.json")
     except ConfigError:
         return None
-    return frozenset(one.case.id for one in results if one.assessment.outcome is not CaseOutcome.CORRECT)
+    return frozenset(result.case.id for result in results if result.assessment.outcome is not CaseOutcome.CORRECT)
 
 
-MENDED_BY_REBUILD: Final = frozenset({CheckProblemKind.FILE_DAMAGED, CheckProblemKind.TABLE_DIFFERS})
+REPAIRED_BY_REBUILD: Final = frozenset({CheckProblemKind.FILE_DAMAGED, CheckProblemKind.TABLE_DIFFERS})
 """Problems that the journal can repair in full. A missing segment is not among them: a rebuild would drop its rows
 too."""
 
@@ -73,16 +73,16 @@ class Upkeep:
     aged: AgeReport | None = None
     compacted: CompactReport | None = None
     checked: CheckReport | None = None
-    pictures: AgedEvidence | None = None
+    pictures: RemovedEvidence | None = None
     busy: bool = False
     faults: list[Fault] = field(default_factory=list[Fault])
-    hurt: bool = False
+    is_damaged: bool = False
     """Whether anything is wrong that the nightly run did not repair."""
 
     @property
-    def standing(self) -> WarehouseHealth:
+    def health(self) -> WarehouseHealth:
         """The worst health that a stage found."""
-        if self.hurt:
+        if self.is_damaged:
             return WarehouseHealth.DAMAGED
         if self.rebuilt or (self.loaded and self.loaded.restored):
             return WarehouseHealth.RESTORED
@@ -95,31 +95,31 @@ class Upkeep:
         return "; ".join([*_format_upkeep(self), *(f"{fault.what}: {fault.detail}" for fault in self.faults)])
 
 
-def faults_of_load(report: LoadReport) -> list[Fault]:
+def build_load_faults(report: LoadReport) -> list[Fault]:
     """What the monitor's owners must know of a load: damaged segments, rows that had been missing."""
-    found = [Fault("WarehouseDamaged", str(error)) for error in report.errors()]
+    faults = [Fault("WarehouseDamaged", str(error)) for error in report.errors()]
     if report.restored:
         detail = (
             f"{plural(report.restored, 'loaded segment')} had gone from the file (its log was torn, by a crash of"
         )
-        found.append(
+        faults.append(
             Fault(ROWS_CAME_BACK, f"{detail} the machine perhaps); the journal had it all, and it is back.")
         )
     if report.too_new:
         detail = f"{plural(report.too_new, 'segment')} of a newer Lookout cannot be loaded yet: update this one."
-        found.append(Fault("SchemaTooNew", detail))
-    return found
+        faults.append(Fault("SchemaTooNew", detail))
+    return faults
 
 
-def faults_of_check(report: CheckReport) -> list[Fault]:
+def build_check_faults(report: CheckReport) -> list[Fault]:
     """One fault per kind of trouble, with the first of them in words."""
     kinds: dict[str, list[str]] = {}
-    for trouble in report.troubles:
-        kinds.setdefault(trouble.kind.value, []).append(trouble.text)
-    return [Fault(kind, _first(texts)) for kind, texts in kinds.items()]
+    for problem in report.troubles:
+        kinds.setdefault(problem.kind.value, []).append(problem.text)
+    return [Fault(kind, _format_first(texts)) for kind, texts in kinds.items()]
 
 
-def _first(texts: list[str]) -> str:
+def _format_first(texts: list[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{texts[0]} (and {len(texts) - 1} more: `lookout warehouse check`)"
 
 

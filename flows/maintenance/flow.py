@@ -20,127 +20,129 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
-from flows.alerting.faults import fault_of, notify_fault
+from flows.alerting.faults import fault_from_error, notify_fault
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
-from flows.clock import uptime
-from flows.maintenance.clock_guard import clock_fault, clock_reading
+from flows.clock import read_uptime
+from flows.maintenance.clock_guard import build_clock_reading, check_clock
 from flows.maintenance.findings import (
-    MENDED_BY_REBUILD,
+    REPAIRED_BY_REBUILD,
     Upkeep,
     WarehouseHealth,
-    age_evidence_of,
-    faults_of_check,
-    faults_of_load,
+    age_evidence,
+    build_check_faults,
+    build_load_faults,
 )
-from flows.runtime.secrets import age_key
-from flows.runtime.slack import notifier_without_run
+from flows.runtime.secrets import load_age_key
+from flows.runtime.slack import build_notifier_without_run
 from monitors.alerts.resolve import ResolutionScope
 from monitors.config.file import Config, load_config
 from monitors.config.sections import WarehouseSettings
 from monitors.errors import MonitorError, WarehouseBusy, WarehouseDamaged, WarehouseError
-from monitors.probes.evidence_age import AgedEvidence
+from monitors.probes.evidence_age import RemovedEvidence
 from monitors.records.incidents import Capability, IncidentKind
-from warehouse.database.check import CheckReport, check
+from warehouse.database.check import CheckReport, check_database
 from warehouse.database.load import LoadReport
-from warehouse.database.parquet import ExportReport, export
-from warehouse.database.rebuild import rebuild
-from warehouse.database.retention import AgeReport, CompactReport, age, compact
+from warehouse.database.parquet import ExportReport, export_parquet
+from warehouse.database.rebuild import rebuild_database
+from warehouse.database.retention import AgeReport, CompactReport, compact_segments, remove_personal_data
 from warehouse.database.store import Store
 
 SUBJECT: Final = "warehouse"
 """The subject of the messages, in the place of a target's name."""
 
-WAIT_S: Final = 600.0
+LOCK_TIMEOUT_S: Final = 600.0
 """At night there is time: many times the longest load that was measured."""
 
-ENDS_WELL: Final = frozenset({WarehouseHealth.SOUND, WarehouseHealth.RESTORED, WarehouseHealth.BUSY})
+HEALTHY_STATES: Final = frozenset({WarehouseHealth.SOUND, WarehouseHealth.RESTORED, WarehouseHealth.BUSY})
 
 Done = TypeVar("Done")
 
 
 @flow(name="load-warehouse", description=__doc__)
-async def load_warehouse(config_path: Path, wait_s: float = WAIT_S) -> State[str]:
+async def load_warehouse(config_path: Path, wait_s: float = LOCK_TIMEOUT_S) -> State[str]:
     """Maintain the warehouse of one configuration, by its ``[warehouse]`` settings.
 
     Each stage waits up to ``wait_s`` seconds for other processes. The state is named after the health of the
     warehouse and says what was done. Raises `ConfigError` before anything is done.
     """
     config = await asyncio.to_thread(load_config, config_path)
-    notifier = await asyncio.to_thread(notifier_without_run, config, SUBJECT, Capability.MAINTENANCE)
+    notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.MAINTENANCE)
     began_at = notifier.now()
-    done = Upkeep()
-    ages = await _stage(done, _clock_is_right(config, notifier, done)) is True
-    await _all_stages(notifier.store, config.warehouse, done, wait_s, ages=ages)
-    if ages:
-        done.pictures = await _stage(done, age_pictures(config, notifier.now()))
-    for fault in done.faults:
+    upkeep = Upkeep()
+    may_age = await _run_stage(upkeep, _is_clock_right(config, notifier, upkeep)) is True
+    await _run_stages(notifier.store, config.warehouse, upkeep, wait_s, may_age=may_age)
+    if may_age:
+        upkeep.pictures = await _run_stage(upkeep, age_pictures(config, notifier.now()))
+    for fault in upkeep.faults:
         await notify_fault(notifier, fault)
-    if not done.faults:
+    if not upkeep.faults:
         await _notify_recovery(notifier, began_at=began_at)
-    end = Completed if done.standing in ENDS_WELL else Failed
-    return end(name=done.standing.value, message=done.describe())
+    end = Completed if upkeep.health in HEALTHY_STATES else Failed
+    return end(name=upkeep.health.value, message=upkeep.describe())
 
 
-async def _clock_is_right(config: Config, notifier: Notifier, done: Upkeep) -> bool:
+async def _is_clock_right(config: Config, notifier: Notifier, upkeep: Upkeep) -> bool:
     """Whether things may age out by this machine's clock; else ``done`` has the fault."""
-    seen = clock_reading(notifier.now(), uptime())
+    reading = build_clock_reading(notifier.now(), read_uptime())
     newest = await asyncio.to_thread(notifier.store.journal.newest)
-    fault = await asyncio.to_thread(clock_fault, config.data_folder, seen, newest)
+    fault = await asyncio.to_thread(check_clock, config.data_folder, reading, newest)
     if fault is not None:
-        done.faults.append(fault)
+        upkeep.faults.append(fault)
     return fault is None
 
 
-async def _all_stages(
-    store: Store, settings: WarehouseSettings, done: Upkeep, wait_s: float, *, ages: bool
+async def _run_stages(
+    store: Store, settings: WarehouseSettings, upkeep: Upkeep, wait_s: float, *, may_age: bool
 ) -> None:
-    done.loaded = await _stage(done, _load(store, done, wait_s))
+    upkeep.loaded = await _run_stage(upkeep, _load_or_rebuild(store, upkeep, wait_s))
     if settings.export_folder is not None:
-        done.exported = await _stage(done, export_days(store, settings.export_folder, settings.export_days, wait_s))
-    if settings.personal_data_days is not None and ages:
-        done.aged = await _stage(done, age_out(store, settings.personal_data_days, wait_s))
-    done.compacted = await _stage(done, compact_old(store, settings.compact_after_days, wait_s))
+        upkeep.exported = await _run_stage(
+            upkeep, export_days(store, settings.export_folder, settings.export_days, wait_s)
+        )
+    if settings.personal_data_days is not None and may_age:
+        upkeep.aged = await _run_stage(upkeep, age_out(store, settings.personal_data_days, wait_s))
+    upkeep.compacted = await _run_stage(upkeep, compact_old(store, settings.compact_after_days, wait_s))
     if settings.check:
-        done.checked = await _stage(done, _examine(store, done, wait_s))
+        upkeep.checked = await _run_stage(upkeep, _check_or_rebuild(store, upkeep, wait_s))
 
 
-async def _stage(done: Upkeep, job: Awaitable[Done]) -> Done | None:
+async def _run_stage(upkeep: Upkeep, job: Awaitable[Done]) -> Done | None:
     """Run one stage. A failure becomes a fault to report, only one for a file that another process holds."""
     try:
         return await job
     except WarehouseBusy as error:
-        if not done.busy:
-            done.faults.append(fault_of(error))
-        done.busy = True
+        if not upkeep.busy:
+            upkeep.faults.append(fault_from_error(error))
+        upkeep.busy = True
     except WarehouseDamaged as error:
-        done.hurt = True
-        done.faults.append(fault_of(error))
+        upkeep.is_damaged = True
+        upkeep.faults.append(fault_from_error(error))
     except MonitorError as error:
-        done.faults.append(fault_of(error))
+        upkeep.faults.append(fault_from_error(error))
     return None
 
 
-async def _load(store: Store, done: Upkeep, wait_s: float) -> LoadReport:
+async def _load_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> LoadReport:
     """Load what the journal has; rebuild a damaged file from it."""
     try:
         report = await load_pending(store, wait_s)
     except WarehouseDamaged as error:
-        done.faults.append(fault_of(error))
-        report = done.rebuilt = await make_anew(store, wait_s)
-    done.faults.extend(faults_of_load(report))
-    done.hurt = done.hurt or bool(report.damaged)
+        upkeep.faults.append(fault_from_error(error))
+        report = upkeep.rebuilt = await rebuild_from_journal(store, wait_s)
+    upkeep.faults.extend(build_load_faults(report))
+    upkeep.is_damaged = upkeep.is_damaged or bool(report.damaged)
     return report
 
 
-async def _examine(store: Store, done: Upkeep, wait_s: float) -> CheckReport:
+async def _check_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> CheckReport:
     """Check the warehouse. Where the tables alone are wrong, rebuild them and compare again."""
-    report = await examine(store, wait_s)
-    done.faults.extend(faults_of_check(report))
-    if not report.sound and {trouble.kind for trouble in report.troubles} <= MENDED_BY_REBUILD:
-        done.rebuilt = await make_anew(store, wait_s)
-        report = await examine(store, wait_s)
-    done.hurt = done.hurt or not report.sound
+    report = await check_warehouse(store, wait_s)
+    upkeep.faults.extend(build_check_faults(report))
+    if not report.sound and {problem.kind for problem in report.troubles} <= REPAIRED_BY_REBUILD:
+        upkeep.rebuilt = await rebuild_from_journal(store, wait_s)
+        report = await check_warehouse(store, wait_s)
+    upkeep.is_damaged = upkeep.is_damaged or not report.sound
     return report
 
 
@@ -151,44 +153,44 @@ async def load_pending(store: Store, wait_s: float) -> LoadReport:
 
 
 @task(name="rebuild", cache_policy=NO_CACHE)
-async def make_anew(store: Store, wait_s: float) -> LoadReport:
+async def rebuild_from_journal(store: Store, wait_s: float) -> LoadReport:
     """Rebuild the file from the journal; the old one stays beside it."""
-    return (await asyncio.to_thread(rebuild, store, wait_s=wait_s)).loaded
+    return (await asyncio.to_thread(rebuild_database, store, wait_s=wait_s)).loaded
 
 
 @task(name="export", cache_policy=NO_CACHE)
-async def export_days(store: Store, goal: Path, days: int, wait_s: float) -> ExportReport:
+async def export_days(store: Store, folder: Path, days: int, wait_s: float) -> ExportReport:
     """Write the last ``days`` up to yesterday as Parquet."""
     yesterday = store.clock().date() - timedelta(days=1)
     since = yesterday - timedelta(days=days - 1)
-    return await asyncio.to_thread(export, store, goal, since=since, until=yesterday, wait_s=wait_s)
+    return await asyncio.to_thread(export_parquet, store, folder, since=since, until=yesterday, wait_s=wait_s)
 
 
 @task(name="age", cache_policy=NO_CACHE)
 async def age_out(store: Store, days: int, wait_s: float) -> AgeReport:
     """Remove personal data from what is older than ``days``."""
-    key = age_key()
+    key = load_age_key()
     before = store.clock() - timedelta(days=days)
-    return await asyncio.to_thread(age, store, before=before, key=key, wait_s=wait_s)
+    return await asyncio.to_thread(remove_personal_data, store, before=before, key=key, wait_s=wait_s)
 
 
 @task(name="age evidence", cache_policy=NO_CACHE)
-async def age_pictures(config: Config, now: datetime) -> AgedEvidence:
+async def age_pictures(config: Config, now: datetime) -> RemovedEvidence:
     """Remove screenshots and traces that ``[evidence]`` no longer stores."""
-    return await asyncio.to_thread(age_evidence_of, config, now=now)
+    return await asyncio.to_thread(age_evidence, config, now=now)
 
 
 @task(name="compact", cache_policy=NO_CACHE)
 async def compact_old(store: Store, days: int, wait_s: float) -> CompactReport:
     """Move segments older than ``days`` into archives."""
     before = store.clock() - timedelta(days=days)
-    return await asyncio.to_thread(compact, store, before=before, wait_s=wait_s)
+    return await asyncio.to_thread(compact_segments, store, before=before, wait_s=wait_s)
 
 
 @task(name="check", cache_policy=NO_CACHE)
-async def examine(store: Store, wait_s: float) -> CheckReport:
+async def check_warehouse(store: Store, wait_s: float) -> CheckReport:
     """Compare journal and tables, row by row."""
-    return await asyncio.to_thread(check, store, wait_s=wait_s)
+    return await asyncio.to_thread(check_database, store, wait_s=wait_s)
 
 
 async def _notify_recovery(notifier: Notifier, *, began_at: datetime) -> None:

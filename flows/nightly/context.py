@@ -14,15 +14,15 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from flows.alerting.notifier import Notifier
-from flows.data_folder import open_store, runs_folder
-from flows.nightly.checkpoint import READING
+from flows.data_folder import get_runs_folder, open_store
+from flows.nightly.checkpoint import READING_FILE
 from flows.nightly.grading import TrafficGrader
 from flows.nightly.read import LookbackWindow
 from flows.runtime.judge import JudgePlan, plan_judge
 from flows.runtime.probe import BROWSER_VARIABLE
-from flows.runtime.secrets import AGE_KEY_VARIABLE, age_key, environment, fresh_key, nonce
-from flows.runtime.slack import alert_sender, notifier_for
-from monitors.config.file import Config, TargetConfig, target_record
+from flows.runtime.secrets import AGE_KEY_VARIABLE, generate_key, generate_nonce, get_environment, load_age_key
+from flows.runtime.slack import build_alert_sender, build_notifier
+from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.errors import ConfigError
 from monitors.goldset.load import AskedQuestions, load_suite
 from monitors.graders.panel import default_panel
@@ -35,14 +35,14 @@ from monitors.sources.privacy import PrivacyMode
 from monitors.sources.sampling.sample import Seed
 from monitors.sources.sampling.strata import TargetFacts
 from monitors.sources.settings import NightlySettings
-from monitors.sources.traffic.factory import traffic_source
+from monitors.sources.traffic.factory import build_traffic_source
 from monitors.sources.traffic.pages import ScriptRunner
 from monitors.sources.traffic.settings import PageTraffic
 from monitors.sources.traffic.source import ScoreKeeper, TrafficSource
-from warehouse.database.parquet import parquet_rows
+from warehouse.database.parquet import read_parquet_rows
 
 _STAMP: Final = "%Y%m%dT%H%MZ"
-_NIGHT_OF: Final = "-night-"
+_NIGHT_MARK: Final = "-night-"
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ def build_nightly_context(
     settings = configured.traffic
     if settings is None:
         raise ConfigError(f"targets.{target}.traffic is not configured: there is no live traffic to read")
-    ended = due_at or previous_due_at(now, settings)
-    run_id = f"{ended.astimezone(UTC):{_STAMP}}{_NIGHT_OF}{target}"
-    graders, sender = configured.graders, alert_sender(config, environment())
+    ended = due_at or compute_previous_due_at(now, settings)
+    run_id = f"{ended.astimezone(UTC):{_STAMP}}{_NIGHT_MARK}{target}"
+    graders, sender = configured.graders, build_alert_sender(config, get_environment())
     sources = {
-        name: traffic_source(one, environment(), _lent_browser, parquet_rows)
-        for name, one in settings.sources.items()
+        name: build_traffic_source(source, get_environment(), _open_page_reader, read_parquet_rows)
+        for name, source in settings.sources.items()
     }
-    if settings.write_back and not any(isinstance(one, ScoreKeeper) for one in sources.values()):
+    if settings.write_back and not any(isinstance(source, ScoreKeeper) for source in sources.values()):
         raise ConfigError(f"targets.{target}.traffic.write_back: none of its sources takes scores; langsmith does")
     return NightlyContext(
         target=target,
@@ -105,20 +105,20 @@ def build_nightly_context(
         settings=settings,
         configured=configured,
         sources=sources,
-        grader=traffic_grader(configured, settings),
-        judge=plan_judge(config.judge, target_record(target, configured), environment()),
-        notifier=notifier_for(
+        grader=build_traffic_grader(configured, settings),
+        judge=plan_judge(config.judge, build_target_record(target, configured), get_environment()),
+        notifier=build_notifier(
             config, open_store(config), sender, target=target, run_id=run_id, owner=Capability.NIGHTLY
         ),
-        folder=runs_folder(config) / run_id,
-        key=_key(settings),
+        folder=get_runs_folder(config) / run_id,
+        key=_load_pseudonym_key(settings),
         facts=TargetFacts(settings.sampling, graders.account_patterns, graders.public_contacts),
-        environment=environment(),
-        nonce=nonce,
+        environment=get_environment(),
+        nonce=generate_nonce,
     )
 
 
-def traffic_grader(configured: TargetConfig, settings: NightlySettings) -> TrafficGrader:
+def build_traffic_grader(configured: TargetConfig, settings: NightlySettings) -> TrafficGrader:
     """The graders of a target's live traffic, with the gold set that the target names."""
     return TrafficGrader(
         TrafficPanel(configured.graders),
@@ -128,31 +128,31 @@ def traffic_grader(configured: TargetConfig, settings: NightlySettings) -> Traff
     )
 
 
-def targets_to_grade(config: Config, target: str | None) -> tuple[str, ...]:
+def list_targets_to_grade(config: Config, target: str | None) -> tuple[str, ...]:
     """The targets whose live traffic is graded. `ConfigError` where there is none."""
     if target is not None:
         config.target(target)
         return (target,)
-    names = tuple(name for name, one in config.targets.items() if one.traffic is not None)
+    names = tuple(name for name, configured in config.targets.items() if configured.traffic is not None)
     if not names:
         raise ConfigError("no target has live traffic: add [targets.NAME.traffic.sources.NAME] with kind = …")
     return names
 
 
-def unfinished_runs(config: Config, target: str) -> tuple[datetime, ...]:
+def list_unfinished_runs(config: Config, target: str) -> tuple[datetime, ...]:
     """When the nightly runs of ``target`` were due that were killed and not gone on with since, the oldest first.
 
     What such a run took is taken: unless it goes on, its conversations are in no report.
     """
-    found: list[datetime] = []
-    for note in runs_folder(config).glob(f"*{_NIGHT_OF}*/{READING}"):
-        stamp, _, name = note.parent.name.partition(_NIGHT_OF)
+    due_times: list[datetime] = []
+    for note in get_runs_folder(config).glob(f"*{_NIGHT_MARK}*/{READING_FILE}"):
+        stamp, _, name = note.parent.name.partition(_NIGHT_MARK)
         if name == target:
-            found.append(datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC))
-    return tuple(sorted(found))
+            due_times.append(datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC))
+    return tuple(sorted(due_times))
 
 
-def previous_due_at(now: datetime, settings: NightlySettings) -> datetime:
+def compute_previous_due_at(now: datetime, settings: NightlySettings) -> datetime:
     """The last time at or before ``now`` that it was ``settings.hour`` in their time zone, in UTC."""
     here = now.astimezone(ZoneInfo(settings.time_zone))
     ended = here.replace(hour=settings.hour, minute=0, second=0, microsecond=0)
@@ -161,13 +161,15 @@ def previous_due_at(now: datetime, settings: NightlySettings) -> datetime:
     return ended.astimezone(now.tzinfo)
 
 
-def _key(settings: NightlySettings) -> bytes:
+def _load_pseudonym_key(settings: NightlySettings) -> bytes:
     """The key for pseudonyms; without one, pseudonyms of users hold for one nightly run only."""
-    if environment().get(AGE_KEY_VARIABLE) or settings.privacy is PrivacyMode.PSEUDONYMISE:
-        return age_key()
-    return fresh_key()
+    if get_environment().get(AGE_KEY_VARIABLE) or settings.privacy is PrivacyMode.PSEUDONYMISE:
+        return load_age_key()
+    return generate_key()
 
 
-def _lent_browser(settings: PageTraffic) -> AbstractAsyncContextManager[ScriptRunner]:
+def _open_page_reader(settings: PageTraffic) -> AbstractAsyncContextManager[ScriptRunner]:
     guard = AddressGuard((settings.url,), private_network=settings.private_network)
-    return PageReader(guard, deadline_s=settings.page_deadline_s, browser_path=environment().get(BROWSER_VARIABLE))
+    return PageReader(
+        guard, deadline_s=settings.page_deadline_s, browser_path=get_environment().get(BROWSER_VARIABLE)
+    )

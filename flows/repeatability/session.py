@@ -14,42 +14,42 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final, Self
 
-from flows.explain.asking import asker_at
+from flows.explain.asking import open_case_asker
 from flows.repeatability.context import RepeatabilityContext
-from flows.repeatability.sample import sampled_cases
+from flows.repeatability.sample import sample_cases
 from flows.runtime.judge import open_judge
-from flows.verify.judging import JudgeQueue, PendingAnswer, ruled_assessment
-from flows.waiting import doing
+from flows.verify.judging import JudgeQueue, PendingAnswer, apply_ruling
+from flows.waiting import update_waiting
 from monitors.errors import ProbeError, WarehouseBusy
 from monitors.gate.evaluate import RunFacts
-from monitors.gate.repeatability import pairs_of, repeatability
+from monitors.gate.repeatability import compute_repeatability, pair_repeats
 from monitors.judge.consensus import Ruling
 from monitors.judge.judge import Account, JudgedGroup
 from monitors.judge.model import price_list
 from monitors.judge.precheck import needs_judge
 from monitors.plural import plural
-from monitors.probes.readiness import same_commit, wait_until_ready
+from monitors.probes.readiness import is_same_commit, wait_until_ready
 from monitors.probes.runner import Question
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.grades import Assessment
 from monitors.records.runs import CaseResult
-from monitors.records.self_checks import Repeatability, RepeatabilityRun, RepeatedCase, recorded_ask
+from monitors.records.self_checks import Repeatability, RepeatabilityRun, RepeatedCase, build_recorded_ask
 from warehouse.database.store import Store
 from warehouse.journal.rows import RepeatabilityRow
 from warehouse.queries.repeatability import (
     RecordedRepeats,
-    last_asked,
-    recorded_repeats,
+    find_last_asked,
+    load_recorded_repeats,
 )
-from warehouse.queries.runs import last_accepted
+from warehouse.queries.runs import find_last_accepted
 
-TIMES: Final = 2
-BLOCK: Final = 8
+ASKINGS_PER_CASE: Final = 2
+CASES_PER_BLOCK: Final = 8
 """Cases that are asked once before each of them is asked again: the two askings are not one moment's."""
 
 LOAD_WAIT_S: Final = 60.0
-FOLDER: Final = "repeatability"
+REPEATABILITY_FOLDER: Final = "repeatability"
 """Inside the data folder: what a driver leaves behind while it asks."""
 
 
@@ -64,12 +64,12 @@ class _AskedTwice:
 
     def take(self, result: CaseResult) -> None:
         """Count an answer, or that there was none; what was not asked does not count."""
-        came = result.result
-        if isinstance(came, NoAnswer) and came.reason is NoAnswerReason.CIRCUIT_OPEN:
-            self.away = came.detail
+        probe_result = result.result
+        if isinstance(probe_result, NoAnswer) and probe_result.reason is NoAnswerReason.CIRCUIT_OPEN:
+            self.away = probe_result.detail
             return
-        if isinstance(came, Exchange) and came.app_version:
-            self.versions.add(came.app_version)
+        if isinstance(probe_result, Exchange) and probe_result.app_version:
+            self.versions.add(probe_result.app_version)
         self.assessments[result.case.id].append(result.assessment)
 
 
@@ -80,32 +80,32 @@ class RepeatabilitySession:
         self._context = context
         self._asked = _AskedTwice()
 
-    async def work(self, cases: int | None = None) -> RepeatabilityRun:
+    async def run(self, cases: int | None = None) -> RepeatabilityRun:
         """The whole session; ``cases`` instead of the configured number. Raises `MonitorError`."""
         context, started_at = self._context, self._context.now()
-        await asyncio.to_thread(_load, context.store)
+        await asyncio.to_thread(_load_journal, context.store)
         await asyncio.to_thread(context.store.journal.append_suite, context.suite)
-        sampled = await self._sampled(cases or context.configured.repeatability.cases)
-        before, why_not = await _serving(context)
+        sampled = await self._select_cases(cases or context.configured.repeatability.cases)
+        before, why_not = await _find_serving_commit(context)
         after = before
         if not why_not:
             await self._ask(sampled, started_at + timedelta(seconds=context.configured.repeatability.limit_s))
-            after, why_not = await _serving(context)
-        session = self._session(sampled, started_at, before, why_not, self._void(before, after))
+            after, why_not = await _find_serving_commit(context)
+        session = self._build_session(sampled, started_at, before, why_not, self._explain_void(before, after))
         await self._store(session)
-        session = session.add_figures(await asyncio.to_thread(figures, context, session))
+        session = session.add_figures(await asyncio.to_thread(compute_figures, context, session))
         await self._store(session)
         return session
 
-    async def _sampled(self, count: int) -> tuple[GoldCase, ...]:
+    async def _select_cases(self, count: int) -> tuple[GoldCase, ...]:
         context = self._context
-        known = await asyncio.to_thread(last_asked, context.store, context.target.name)
-        return sampled_cases(context.suite.cases, count, known, context.rng)
+        last_asked_at = await asyncio.to_thread(find_last_asked, context.store, context.target.name)
+        return sample_cases(context.suite.cases, count, last_asked_at, context.rng)
 
     async def _ask(self, sampled: Sequence[GoldCase], until: datetime) -> None:
         context = self._context
-        folder = context.config.data_folder / FOLDER / context.run_id
-        opening = asker_at(
+        folder = context.config.data_folder / REPEATABILITY_FOLDER / context.run_id
+        opening = open_case_asker(
             context.config,
             context.target.name,
             context.target.address,
@@ -118,42 +118,42 @@ class RepeatabilitySession:
         async with opening as asker, _Judging(context, self._asked) as judging:
             as_in_runs = {"attempts": context.configured.probe.attempts}
             patient = replace(asker, settings=asker.settings.model_copy(update=as_in_runs))
-            doing(self._progress(0, sampled))
+            update_waiting(self._format_progress(0, sampled))
             asked = 0
 
             async def take(result: CaseResult) -> None:
                 nonlocal asked
                 asked += 1
-                doing(self._progress(asked, sampled))
+                update_waiting(self._format_progress(asked, sampled))
                 await judging.take(result)
 
-            await patient.ask(self._questions(sampled, until), on_asked=take)
+            await patient.ask(self._iterate_questions(sampled, until), on_asked=take)
 
-    def _progress(self, asked: int, sampled: Sequence[GoldCase]) -> str:
+    def _format_progress(self, asked: int, sampled: Sequence[GoldCase]) -> str:
         name = self._context.target.name
-        return f"{name}: asking each case {TIMES} times, {asked} of {TIMES * len(sampled)} questions done"
+        return f"{name}: asking each case {ASKINGS_PER_CASE} times, {asked} of {ASKINGS_PER_CASE * len(sampled)} questions done"
 
-    def _questions(self, sampled: Sequence[GoldCase], until: datetime) -> Iterator[Question]:
-        for start in range(0, len(sampled), BLOCK):
+    def _iterate_questions(self, sampled: Sequence[GoldCase], until: datetime) -> Iterator[Question]:
+        for start in range(0, len(sampled), CASES_PER_BLOCK):
             if self._context.now() >= until:
                 return
-            block = sampled[start : start + BLOCK]
-            yield from (Question(case=case, repeat=repeat) for repeat in range(TIMES) for case in block)
+            block = sampled[start : start + CASES_PER_BLOCK]
+            yield from (Question(case=case, repeat=repeat) for repeat in range(ASKINGS_PER_CASE) for case in block)
 
-    def _void(self, before: str | None, after: str | None) -> str:
-        if before and after and before != after and not same_commit(before, after):
+    def _explain_void(self, before: str | None, after: str | None) -> str:
+        if before and after and before != after and not is_same_commit(before, after):
             return f"a deploy came in between: {before} served before, {after} after"
         if len(self._asked.versions) > 1:
             return f"answers came from several builds: {', '.join(sorted(self._asked.versions))}"
         return ""
 
-    def _session(
+    def _build_session(
         self, sampled: Sequence[GoldCase], started_at: datetime, commit: str | None, why_not: str, void: str
     ) -> RepeatabilityRun:
         context, asked = self._context, self._asked
         build = commit or next(iter(asked.versions), context.run_id)
-        cases = tuple(_repeated(case, build, asked.assessments[case.id]) for case in sampled)
-        complete = [case for case in cases if len(case.asks) >= TIMES]
+        cases = tuple(_build_repeated_case(case, build, asked.assessments[case.id]) for case in sampled)
+        complete = [case for case in cases if len(case.asks) >= ASKINGS_PER_CASE]
         return RepeatabilityRun(
             run_id=context.run_id,
             target=context.target.name,
@@ -166,12 +166,12 @@ class RepeatabilitySession:
             finished_at=context.now(),
             sampled=len(sampled),
             void=void,
-            stopped="" if len(complete) == len(sampled) else self._why_stopped(why_not, len(complete)),
+            stopped="" if len(complete) == len(sampled) else self._explain_stop(why_not, len(complete)),
             cases=tuple(complete),
             cost_usd=asked.cost_usd,
         )
 
-    def _why_stopped(self, why_not: str, complete: int) -> str:
+    def _explain_stop(self, why_not: str, complete: int) -> str:
         if why_not or self._asked.away:
             return why_not or self._asked.away
         limit_s = self._context.configured.repeatability.limit_s
@@ -180,7 +180,7 @@ class RepeatabilitySession:
     async def _store(self, session: RepeatabilityRun) -> None:
         store = self._context.store
         await asyncio.to_thread(store.journal.append, (RepeatabilityRow(row=session),), run_id=session.run_id)
-        await asyncio.to_thread(_load, store)
+        await asyncio.to_thread(_load_journal, store)
 
 
 class _Judging:
@@ -206,8 +206,8 @@ class _Judging:
                 context.suite.cases,
                 seed=context.run_id,
                 size=settings.batch_size,
-                on_ruling=self._ruled,
-                on_group=_no_more,
+                on_ruling=self._take_ruling,
+                on_group=_ignore_group,
             )
             self._queue = await self._stack.enter_async_context(queue)
         return self
@@ -220,27 +220,27 @@ class _Judging:
 
     async def take(self, result: CaseResult) -> None:
         """Count a result, or pass it to the judge."""
-        settings, found = self._context.judge.settings, result.assessment
+        settings, assessment = self._context.judge.settings, result.assessment
         if (
             self._queue is not None
             and settings is not None
             and isinstance(result.result, Exchange)
-            and needs_judge(found, settings.scope)
+            and needs_judge(assessment, settings.scope)
         ):
-            self._queue.put(PendingAnswer(result.case, result.result, found.grades, found.factual_match))
+            self._queue.add(PendingAnswer(result.case, result.result, assessment.grades, assessment.factual_match))
         else:
             self._asked.take(result)
 
-    async def _ruled(self, waiting: PendingAnswer, ruling: Ruling) -> None:
-        assessment = ruled_assessment(waiting, ruling)
+    async def _take_ruling(self, waiting: PendingAnswer, ruling: Ruling) -> None:
+        assessment = apply_ruling(waiting, ruling)
         self._asked.take(CaseResult(case=waiting.case, result=waiting.exchange, assessment=assessment))
 
 
-def _no_more(_group: JudgedGroup) -> None:
+def _ignore_group(_group: JudgedGroup) -> None:
     """A group whose canaries failed is void already: its answers came back ungraded."""
 
 
-async def _serving(context: RepeatabilityContext) -> tuple[str | None, str]:
+async def _find_serving_commit(context: RepeatabilityContext) -> tuple[str | None, str]:
     """The commit that serves, ``None`` where nothing names it; and why the target cannot be asked, or nothing."""
     settings = context.configured.probe.readiness
     if context.target.space is None and settings.version_url is None:
@@ -252,8 +252,8 @@ async def _serving(context: RepeatabilityContext) -> tuple[str | None, str]:
     return ready.commit, ""
 
 
-def _repeated(case: GoldCase, build: str, assessments: Sequence[Assessment]) -> RepeatedCase:
-    in_order = sorted(assessments, key=lambda one: one.repeat)
+def _build_repeated_case(case: GoldCase, build: str, assessments: Sequence[Assessment]) -> RepeatedCase:
+    in_order = sorted(assessments, key=lambda assessment: assessment.repeat)
     return RepeatedCase(
         case_id=case.id,
         build=build,
@@ -261,11 +261,11 @@ def _repeated(case: GoldCase, build: str, assessments: Sequence[Assessment]) -> 
         type=case.type,
         language=case.language,
         cluster=case.cluster,
-        asks=tuple(map(recorded_ask, in_order)),
+        asks=tuple(map(build_recorded_ask, in_order)),
     )
 
 
-def _load(store: Store) -> None:
+def _load_journal(store: Store) -> None:
     """Load what the journal has. When another process holds the file, it is loaded later."""
     try:
         store.load_pending(LOAD_WAIT_S)
@@ -273,13 +273,17 @@ def _load(store: Store) -> None:
         return
 
 
-def figures(context: RepeatabilityContext, session: RepeatabilityRun | None = None) -> Repeatability:
+def compute_figures(context: RepeatabilityContext, session: RepeatabilityRun | None = None) -> Repeatability:
     """The figures of all recorded repeats that count; with ``session``, also where it is not loaded yet."""
-    _load(context.store)
-    found = recorded_repeats(context.store, context.scope)
-    if session is not None and not session.void and not _has(found, session.run_id):
-        found = found._replace(of_sessions=(*found.of_sessions, *session.cases), sessions=found.sessions + 1)
-    baseline = last_accepted(context.store, context.target.name, context.target.environment, context.suite.sha256)
+    _load_journal(context.store)
+    repeats = load_recorded_repeats(context.store, context.scope)
+    if session is not None and not session.void and not _has_run(repeats, session.run_id):
+        repeats = repeats._replace(
+            of_sessions=(*repeats.of_sessions, *session.cases), sessions=repeats.sessions + 1
+        )
+    baseline = find_last_accepted(
+        context.store, context.target.name, context.target.environment, context.suite.sha256
+    )
     now = context.now()
     facts = RunFacts(
         run_id=context.run_id,
@@ -290,19 +294,21 @@ def figures(context: RepeatabilityContext, session: RepeatabilityRun | None = No
         started_at=now,
         finished_at=now,
     )
-    known = repeatability(
+    repeatability = compute_repeatability(
         facts,
         context.suite,
-        (*found.of_sessions, *found.of_runs),
+        (*repeats.of_sessions, *repeats.of_runs),
         context.config.gate,
         context.rng,
         configured=context.configured.probe.repeats_severity_3,
         baseline=baseline,
     )
-    return known.count_sessions(
-        sessions=found.sessions, void_sessions=found.void_sessions, free_pairs=len(pairs_of(found.of_runs))
+    return repeatability.count_sessions(
+        sessions=repeats.sessions,
+        void_sessions=repeats.void_sessions,
+        free_pairs=len(pair_repeats(repeats.of_runs)),
     )
 
 
-def _has(found: RecordedRepeats, run_id: str) -> bool:
-    return any(ask.run_id == run_id for case in found.of_sessions for ask in case.asks)
+def _has_run(repeats: RecordedRepeats, run_id: str) -> bool:
+    return any(ask.run_id == run_id for case in repeats.of_sessions for ask in case.asks)

@@ -9,34 +9,34 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from flows.clock import utc_now
-from monitors.config.file import Config, target_record
+from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.login import Login
-from monitors.probes.choose import driver_for
+from monitors.probes.choose import build_driver
 from monitors.probes.driver import ChatDriver
-from monitors.probes.job.driver import JobTraces, Script, no_script
-from monitors.probes.pace import CpuTimes, Pace, pace_of
+from monitors.probes.job.driver import JobTraces, Script, answer_no_question
+from monitors.probes.pace import CpuTimes, Pace, build_pace
 from monitors.probes.settings import ProbeSettings
 from monitors.records.cases import GoldCase
-from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, headers_of
+from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, build_request_headers
 
 BROWSER_VARIABLE = "CHROMIUM_PATH"
 
 
-def browser_of(driver: ChatDriver) -> str | None:
+def format_browser(driver: ChatDriver) -> str | None:
     """The browser that a driver asks with, and its version; ``None`` where it needs none."""
     version = driver.chromium.version if isinstance(driver, BrowserDriver) else None
     return f"Chromium {version}" if version else None
 
 
-def browser_settings(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
+def apply_browser_path(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
     """The settings with the browser that the environment names, where they name none."""
     named = environment.get(BROWSER_VARIABLE)
     return settings if settings.browser_path or not named else settings.model_copy(update={"browser_path": named})
 
 
-def driver_at(
+def open_driver(
     address: str,
     settings: ProbeSettings,
     *,
@@ -44,11 +44,11 @@ def driver_at(
     environment: Mapping[str, str],
     login: Login | None = None,
     traces: JobTraces | None = None,
-    script: Script = no_script,
+    script: Script = answer_no_question,
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """The driver that asks at an address and authenticates there. `ConfigError` for a header without a value."""
-    headers = probe_headers(settings, environment)
-    return driver_for(
+    headers = build_probe_headers(settings, environment)
+    return build_driver(
         address,
         settings,
         run_folder=folder,
@@ -60,32 +60,34 @@ def driver_at(
     )
 
 
-def script_of(cases: Sequence[GoldCase]) -> Script:
+def build_script(cases: Sequence[GoldCase]) -> Script:
     """What these cases answer an agent that stops to ask: each case knows its own turns."""
     scripted = {case.turns: case for case in cases if case.when_asked}
 
-    def answer(turns: tuple[str, ...], question: str) -> str | None:
+    def find_answer(turns: tuple[str, ...], question: str) -> str | None:
         case = scripted.get(turns)
-        return case.answer_to(question) if case else None
+        return case.find_scripted_answer(question) if case else None
 
-    return answer
+    return find_answer
 
 
-def probe_headers(settings: ProbeSettings, environment: Mapping[str, str]) -> RequestHeaders:
+def build_probe_headers(settings: ProbeSettings, environment: Mapping[str, str]) -> RequestHeaders:
     """The headers for a target that is asked through an API. `ConfigError` names what is missing."""
-    return headers_of(settings.headers, environment, key="probe.headers", token_variable=API_TOKEN_VARIABLE)
+    return build_request_headers(
+        settings.headers, environment, key="probe.headers", token_variable=API_TOKEN_VARIABLE
+    )
 
 
-def login_of(config: Config, name: str, environment: Mapping[str, str]) -> Login | None:
+def build_login(config: Config, name: str, environment: Mapping[str, str]) -> Login | None:
     """The login that opens a target's pages, ``None`` where it has none.
 
     `ConfigError` names the variable that is missing.
     """
-    return login_at(config, name, target_record(name, config.target(name)).address, environment)
+    return build_login_at(config, name, build_target_record(name, config.target(name)).address, environment)
 
 
-def login_at(config: Config, name: str, address: str, environment: Mapping[str, str]) -> Login | None:
-    """Like `login_of`, at another address of the target.
+def build_login_at(config: Config, name: str, address: str, environment: Mapping[str, str]) -> Login | None:
+    """Like `build_login`, at another address of the target.
 
     A session opens one origin: at another one a target has a session of its own, which a form or headers make.
     `ConfigError` where only a person can sign in there.
@@ -93,7 +95,7 @@ def login_at(config: Config, name: str, address: str, environment: Mapping[str, 
     configured = config.target(name)
     if configured.login is None:
         return None
-    own = target_record(name, configured).address
+    own = build_target_record(name, configured).address
     elsewhere = urlsplit(own)[:2] != urlsplit(address)[:2]
     if elsewhere and configured.login.needs_person:
         raise ConfigError(f"{address} cannot be asked: only a person can sign in to {name}, and did so at {own}")
@@ -107,11 +109,11 @@ def login_at(config: Config, name: str, address: str, environment: Mapping[str, 
     )
 
 
-def cores() -> int:
+def count_cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def pace(settings: ProbeSettings) -> Pace:
+def build_local_pace(settings: ProbeSettings) -> Pace:
     """How many questions are under way on this machine."""
-    return pace_of(settings, cores(), CpuTimes())
+    return build_pace(settings, count_cores(), CpuTimes())

@@ -17,29 +17,29 @@ from typing import Final
 
 from flows.alerting.notifier import Notifier
 from flows.clock import Clock, utc_now
-from flows.data_folder import open_store, prefect_home, runs_folder
+from flows.data_folder import get_prefect_home, get_runs_folder, open_store
 from flows.runtime.judge import JudgePlan, plan_judge, refuse_rating_without_judge
-from flows.runtime.probe import browser_settings, driver_at, login_of, probe_headers, script_of
-from flows.runtime.secrets import HUB_VARIABLE, nonce
-from flows.runtime.slack import alert_sender, log_line, notifier_for
+from flows.runtime.probe import apply_browser_path, build_login, build_probe_headers, build_script, open_driver
+from flows.runtime.secrets import HUB_VARIABLE, generate_nonce
+from flows.runtime.slack import build_alert_sender, build_notifier, log_line
 from flows.server import prefect_server
 from flows.verify.progress import NO_LISTENER, ProgressListener
-from flows.verify.run_folder import RunFolder, RunStart, VerifyRequest, begin, new_run_id, unfinished
-from monitors.config.file import Config, TargetConfig, load_config, target_record
+from flows.verify.run_folder import RunFolder, RunStart, VerifyRequest, begin_run, build_run_id, find_unfinished
+from monitors.config.file import Config, TargetConfig, build_target_record, load_config
 from monitors.config.isolation import refuse_production
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader
 from monitors.graders.panel import default_panel
-from monitors.platforms.langfuse.client import langfuse_keys
-from monitors.platforms.langfuse.platform import opened_langfuse
-from monitors.platforms.langsmith.project import opened_langsmith
-from monitors.platforms.langsmith.traces import opened_traces, tracing_key
+from monitors.platforms.langfuse.client import load_langfuse_keys
+from monitors.platforms.langfuse.platform import open_langfuse
+from monitors.platforms.langsmith.project import open_langsmith
+from monitors.platforms.langsmith.traces import load_tracing_key, open_traces
 from monitors.platforms.platform import OpenPlatform
-from monitors.platforms.settings import LangSmithSettings, PlatformScheme, dataset_address
+from monitors.platforms.settings import LangSmithSettings, PlatformScheme, parse_dataset_address
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.driver import ChatDriver
-from monitors.probes.runner import worst_first
+from monitors.probes.runner import order_questions
 from monitors.records.cases import Suite
 from monitors.records.targets import Target
 from warehouse.database.store import Store
@@ -92,7 +92,7 @@ class RunContext:
         return self.environment.get(HUB_VARIABLE)
 
 
-def configuration(request: VerifyRequest) -> Config:
+def load_request_config(request: VerifyRequest) -> Config:
     """The request's configuration, read now when it came as a path."""
     if request.config is not None:
         return request.config
@@ -106,33 +106,33 @@ def check_request(request: VerifyRequest) -> None:
 
     It refuses here a rating threshold without a judge's key, too: the run could reach no verdict.
     """
-    config = configuration(request)
+    config = load_request_config(request)
     configured = config.target(request.target)
     refuse_production(config, request.target, os.environ)
     tracing = config.tracing(request.target)
     if tracing is not None:
-        tracing_key(tracing, os.environ)
+        load_tracing_key(tracing, os.environ)
     if configured.experiments is not None:
-        open_platform(config, dataset_address(configured.experiments).scheme, os.environ)
+        open_platform(config, parse_dataset_address(configured.experiments).scheme, os.environ)
     load_suite(configured.suite)
-    judge = plan_judge(config.judge, target_record(request.target, configured), os.environ)
+    judge = plan_judge(config.judge, build_target_record(request.target, configured), os.environ)
     refuse_rating_without_judge(config, judge)
-    alert_sender(config, os.environ)
+    build_alert_sender(config, os.environ)
     default_panel(configured.graders, configured.domain)
     if configured.probe.driver != "browser":
-        probe_headers(configured.probe, os.environ)
-    login_of(config, request.target, os.environ)
+        build_probe_headers(configured.probe, os.environ)
+    build_login(config, request.target, os.environ)
 
 
 def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LISTENER) -> RunContext:
     """Everything for ``request``. `ConfigError` and `WarehouseUnwritable` before anything is asked."""
-    config = configuration(request)
+    config = load_request_config(request)
     configured = config.target(request.target)
     refuse_production(config, request.target, os.environ)
-    target = target_record(request.target, configured)
+    target = build_target_record(request.target, configured)
     judge = plan_judge(config.judge, target, os.environ)
     suite = load_suite(configured.suite)
-    sender = alert_sender(config, os.environ)
+    sender = build_alert_sender(config, os.environ)
     store = open_store(config)
     panel = default_panel(configured.graders, configured.domain)
     run_folder = _claim_run_folder(request, config, target, suite)  # last: what is refused claims nothing
@@ -145,21 +145,21 @@ def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LI
         judge=judge,
         store=store,
         journal=store.journal,
-        notifier=notifier_for(config, store, sender, target=target.name, run_id=run_folder.start.run_id),
+        notifier=build_notifier(config, store, sender, target=target.name, run_id=run_folder.start.run_id),
         run_folder=run_folder,
         request=request,
         now=utc_now,
         listener=listener,
         environment=os.environ,
-        nonce=nonce,
+        nonce=generate_nonce,
     )
 
 
 def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, suite: Suite) -> RunFolder:
     now, repeats = utc_now(), config.target(request.target).probe.repeats_severity_3
-    planned = sum(1 for _ in worst_first(suite.cases, repeats_severity_3=repeats))
+    planned = sum(1 for _ in order_questions(suite.cases, repeats_severity_3=repeats))
     start = RunStart(
-        run_id=new_run_id(request.target, now, os.urandom(3)),
+        run_id=build_run_id(request.target, now, os.urandom(3)),
         target=target,
         suite_sha256=suite.sha256,
         commit=request.commit,
@@ -167,8 +167,8 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
         pull_request=request.pull_request,
         planned=planned,
     )
-    stopped = None if request.fresh else unfinished(runs_folder(config), start)
-    return stopped or begin(runs_folder(config), start)
+    stopped = None if request.fresh else find_unfinished(get_runs_folder(config), start)
+    return stopped or begin_run(get_runs_folder(config), start)
 
 
 def connect_prefect(config: Config) -> str:
@@ -177,34 +177,34 @@ def connect_prefect(config: Config) -> str:
     `AssertionError` where ``prefect`` was imported before its server was known: it read its settings then, and
     would start a server of its own in the user's home, or wait a minute for one.
     """
-    known = os.environ.get("PREFECT_API_URL")
+    url_before = os.environ.get("PREFECT_API_URL")
     prefect_server.connect(
         config.prefect.api_url,
-        prefect_home(config),
+        get_prefect_home(config),
         environment=os.environ,
         start_timeout_s=config.prefect.start_timeout_s,
-        say=log_line,
+        write_line=log_line,
     )
-    if "prefect" in sys.modules and os.environ["PREFECT_API_URL"] != known:
+    if "prefect" in sys.modules and os.environ["PREFECT_API_URL"] != url_before:
         raise AssertionError("prefect was imported before the address of its server was known")
     return os.environ["PREFECT_API_URL"].removesuffix("/api")
 
 
-def _langsmith(config: Config, environment: Mapping[str, str]) -> OpenPlatform:
+def _open_langsmith(config: Config, environment: Mapping[str, str]) -> OpenPlatform:
     settings = config.langsmith or LangSmithSettings()
-    return opened_langsmith(settings, tracing_key(settings, environment))
+    return open_langsmith(settings, load_tracing_key(settings, environment))
 
 
-def _langfuse(config: Config, environment: Mapping[str, str]) -> OpenPlatform:
+def _open_langfuse(config: Config, environment: Mapping[str, str]) -> OpenPlatform:
     settings = config.langfuse
     if settings is None:
         raise ConfigError('langfuse:DATASET needs the table [langfuse] with project = "NAME", in lookout.toml')
-    return opened_langfuse(settings, langfuse_keys(settings, environment), utc_now)
+    return open_langfuse(settings, load_langfuse_keys(settings, environment), utc_now)
 
 
 PLATFORMS: Mapping[PlatformScheme, Callable[[Config, Mapping[str, str]], OpenPlatform]] = {
-    PlatformScheme.LANGSMITH: _langsmith,
-    PlatformScheme.LANGFUSE: _langfuse,
+    PlatformScheme.LANGSMITH: _open_langsmith,
+    PlatformScheme.LANGFUSE: _open_langfuse,
 }
 """How each platform that an address such as ``langsmith:DATASET`` names is opened."""
 
@@ -214,22 +214,22 @@ def open_platform(config: Config, scheme: PlatformScheme, environment: Mapping[s
     return PLATFORMS[scheme](config, environment)
 
 
-def lookout_version() -> str:
+def get_lookout_version() -> str:
     """The version of Lookout that runs."""
     return version(DISTRIBUTION)
 
 
 @asynccontextmanager
-async def chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
+async def open_chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
     """The driver that asks the target, as ``probe.driver`` says. Raises here, once, where there is no browser."""
-    settings = browser_settings(context.configured.probe, os.environ)
-    login = login_of(context.config, context.target.name, os.environ)
+    settings = apply_browser_path(context.configured.probe, os.environ)
+    login = build_login(context.config, context.target.name, os.environ)
     address, folder = context.target.address, context.folder
-    script = script_of(context.suite.cases)
+    script = build_script(context.suite.cases)
     async with AsyncExitStack() as stack:
         tracing = context.config.tracing(context.target.name)
-        traces = await stack.enter_async_context(opened_traces(tracing, os.environ)) if tracing else None
-        opening = driver_at(
+        traces = await stack.enter_async_context(open_traces(tracing, os.environ)) if tracing else None
+        opening = open_driver(
             address, settings, folder=folder, environment=os.environ, login=login, traces=traces, script=script
         )
         driver = await stack.enter_async_context(opening)

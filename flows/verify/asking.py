@@ -11,23 +11,23 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
-from flows.alerting.faults import Fault, fault_of, notify_fault
+from flows.alerting.faults import Fault, fault_from_error, notify_fault
 from flows.alerting.watchdog import HUNG_RUN
-from flows.data_folder import runs_folder
-from flows.runtime.probe import browser_of, pace
-from flows.runtime.run import build_run_context, chat_driver, configuration
-from flows.runtime.slack import notifier_without_run
-from flows.verify.alerts import EarlyAlerts, observation_context
+from flows.data_folder import get_runs_folder
+from flows.runtime.probe import build_local_pace, format_browser
+from flows.runtime.run import build_run_context, load_request_config, open_chat_driver
+from flows.runtime.slack import build_notifier_without_run
+from flows.verify.alerts import EarlyAlerts, build_observation_context
 from flows.verify.judging import JudgeStage
 from flows.verify.progress import ProgressListener
 from flows.verify.run_folder import VerifyRequest
-from flows.verify.run_state import LiveRun, named_baseline
+from flows.verify.run_state import LiveRun, load_named_baseline
 from monitors.errors import ConfigError, ProbeError
 from monitors.gate.assess import assess
 from monitors.graders.panel import grade_exchange
 from monitors.plural import plural
 from monitors.probes.readiness import wait_until_back, wait_until_ready
-from monitors.probes.runner import probe_questions, still_open, worst_first
+from monitors.probes.runner import order_questions, probe_questions, select_unanswered
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, ProbeResult
 from monitors.records.grades import CaseOutcome, Grade
@@ -43,11 +43,13 @@ async def prepare_run(
     No message is sent about errors that are ``unreported``: whoever started the run reads them.
     """
     try:
-        await asyncio.to_thread(named_baseline, request.baseline, runs_folder(configuration(request)))
+        await asyncio.to_thread(
+            load_named_baseline, request.baseline, get_runs_folder(load_request_config(request))
+        )
         run = LiveRun(await asyncio.to_thread(build_run_context, request, listener))
         await asyncio.to_thread(run.context.journal.append_suite, run.context.suite)
         if run.context.run_folder.resumed:
-            await asyncio.to_thread(run.recall)
+            await asyncio.to_thread(run.load_stored)
     except Exception as error:  # whatever broke, its owners hear of it; raised again
         if not isinstance(error, unreported):
             await _notify_unprepared(request, error)
@@ -61,18 +63,20 @@ async def _notify_unprepared(request: VerifyRequest, error: Exception) -> None:
     A schedule has nobody who reads exit codes: there people hear of the configuration's faults too.
     """
     try:
-        config = configuration(request)
+        config = load_request_config(request)
     except ConfigError:
         return  # it does not even say whom to notify; Prefect has the failed run
     await notify_fault(
-        notifier_without_run(config, request.target, Capability.VERIFY), fault_of(error), commit=request.commit
+        build_notifier_without_run(config, request.target, Capability.VERIFY),
+        fault_from_error(error),
+        commit=request.commit,
     )
 
 
 async def ask_in_time(run: LiveRun) -> None:
     """Ask every case until the run's deadline, and send an alert at once about a severe failure."""
     limit_s = run.context.config.watchdog.run_deadline_s
-    async with EarlyAlerts(run, observation_context(run)) as alerts:
+    async with EarlyAlerts(run, build_observation_context(run)) as alerts:
         asking = asyncio.timeout(limit_s)
         try:
             async with asking:
@@ -81,10 +85,10 @@ async def ask_in_time(run: LiveRun) -> None:
             if not asking.expired():
                 raise
             run.interrupted = True
-            run.faults.append(Fault(HUNG_RUN, _stopped_after(run, limit_s)))
+            run.faults.append(Fault(HUNG_RUN, _format_stop(run, limit_s)))
 
 
-def _stopped_after(run: LiveRun, limit_s: float) -> str:
+def _format_stop(run: LiveRun, limit_s: float) -> str:
     return (
         f"Asking was not over after {limit_s:g} s and was stopped: {plural(len(run.results), 'answer')} came, "
         "the rest was not asked. If the suite needs longer, set watchdog.run_deadline_s in lookout.toml."
@@ -112,7 +116,7 @@ async def wait_for_deploy(run: LiveRun) -> bool:
     return True
 
 
-async def wait_out(run: LiveRun) -> None:
+async def wait_for_recovery(run: LiveRun) -> None:
     """Wait until an app that stopped answering serves again, on the commit that is verified.
 
     Raises a `ProbeError` when it does not: then the run stops, and one message says so.
@@ -121,7 +125,11 @@ async def wait_out(run: LiveRun) -> None:
     listener.stage("waiting for the app to come back")
     try:
         await wait_until_back(
-            run.context.target, settings, known=run.has_answers, commit=run.commit, hub_token=run.context.hub_token
+            run.context.target,
+            settings,
+            has_answered=run.has_answers,
+            commit=run.commit,
+            hub_token=run.context.hub_token,
         )
     finally:
         listener.stage("asking")
@@ -131,14 +139,17 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
     """Ask what is still open, worst first, a few at once; each result is stored before ``on_result`` gets it."""
     context = run.context
     settings = context.configured.probe
-    planned = tuple(worst_first(context.suite.cases, repeats_severity_3=settings.repeats_severity_3))
+    planned = tuple(order_questions(context.suite.cases, repeats_severity_3=settings.repeats_severity_3))
     context.listener.planned(context.run_id, len(planned), run.resumed)
-    known = frozenset(run.answered)
-    left = tuple(still_open(planned, known))
+    answered = frozenset(run.answered)
+    left = tuple(select_unanswered(planned, answered))
 
     async def on_graded(result: CaseResult) -> None:
         on_result(result)
-        if (result.case.id, result.result.repeat) not in known:  # else it was counted as stored, and is judged now
+        if (
+            result.case.id,
+            result.result.repeat,
+        ) not in answered:  # else it was counted as stored, and is judged now
             context.listener.on_result(result)
             run.done += 1
             await run.on_step(run.done, len(planned))
@@ -147,23 +158,23 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
         if not left or not await wait_for_deploy(run):
             return
         context.listener.stage("asking")
-        grader = _Grading(run, judges, on_graded)
-        driver = await stack.enter_async_context(chat_driver(context))
-        run.browser = browser_of(driver)
+        grader = _AnswerGrader(run, judges, on_graded)
+        driver = await stack.enter_async_context(open_chat_driver(context))
+        run.browser = format_browser(driver)
         await probe_questions(
             driver,
             left,
             run_id=context.run_id,
             settings=settings,
             clock=context.now,
-            concurrency=pace(settings),
+            concurrency=build_local_pace(settings),
             on_result=grader.save,
             judge_now=grader.is_wrong,
-            recover=lambda: wait_out(run),
+            recover=lambda: wait_for_recovery(run),
         )
 
 
-class _Grading:
+class _AnswerGrader:
     """Grades each answer once, while its page is open, and stores it with its evidence when it is final."""
 
     def __init__(
@@ -185,6 +196,6 @@ class _Grading:
         grades = self._graded.pop((case.id, result.repeat), ())
         assessment = assess(case, result, grades if isinstance(result, Exchange) else ())
         if isinstance(result, Exchange) and self._judges.is_needed(assessment):
-            await self._judges.settle(case, result, grades)
+            await self._judges.resolve_answer(case, result, grades)
             return
         await self._on_graded(await asyncio.to_thread(self._run.save, case, result, assessment))

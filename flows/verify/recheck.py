@@ -13,22 +13,22 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from typing import Final
 
-from flows.explain.asking import CaseAsker, asker_at
+from flows.explain.asking import CaseAsker, open_case_asker
 from flows.runtime.judge import open_judge
-from flows.verify.judging import JudgeQueue, PendingAnswer, with_grade
+from flows.verify.judging import JudgeQueue, PendingAnswer, add_grade
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
 from monitors.config.isolation import refuse_production_at
 from monitors.errors import ConfigError, MonitorError
 from monitors.explain.recheck import (
     RecheckPlan,
-    builds_named,
-    case_rechecks,
+    build_previous_address,
+    check_build_proof,
+    count_rechecks,
     is_same_build,
-    planned,
-    previous_address,
-    proof_of,
-    severe_failures,
+    list_named_builds,
+    plan_recheck,
+    select_severe_failures,
 )
 from monitors.gate.assess import assess
 from monitors.judge.consensus import Cost, Ruling, grade_of
@@ -44,16 +44,16 @@ from monitors.records.runs import CaseResult
 from monitors.records.targets import Target
 from warehouse.journal.rows import RecheckRow
 
-FIRST_POLL_S: Final = 5.0
+RECOVERY_DEADLINE_S: Final = 5.0
 """For an application that has just been asked a whole suite to answer once more."""
 POLL_S: Final = 1.0
-FOLDER: Final = "recheck"
+RECHECK_FOLDER: Final = "recheck"
 """Inside the run's folder; a driver leaves something there only when it has to."""
-JOB: Final = "job"
-AGENT: Final = "each question would start another job of the agent"
-APP_WENT_AWAY: Final = "the application had stopped answering before the run was over"
+JOB_DRIVER: Final = "job"
+AGENT_TEXT: Final = "each question would start another job of the agent"
+APP_DOWN_TEXT: Final = "the application had stopped answering before the run was over"
 
-BUILD_CHARACTERS: Final = 120
+MAX_BUILD_CHARACTERS: Final = 120
 
 OnOpen = Callable[[CaseResult], bool]
 """Takes an answer that the plain graders left open; whether somebody judges it."""
@@ -66,15 +66,15 @@ async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | 
     did.
     """
     settings = run.context.config.recheck
-    failed = await asyncio.to_thread(severe_failures, run.results) if settings.times else ()
+    failed = await asyncio.to_thread(select_severe_failures, run.results) if settings.times else ()
     if not failed:
         return None
-    if why := _not_asked_because(run):
+    if why := _explain_not_asked(run):
         return Recheck(left_out=len(failed), problem=why)
     run.context.listener.stage("asking failed cases again")
-    address, previous = _previous(run)
+    address, previous = _find_previous_build(run)
     places = 1 if address is None else 2
-    plan = planned(failed, times=settings.times, most=settings.max_questions, places=places)
+    plan = plan_recheck(failed, times=settings.times, max_questions=settings.max_questions, places=places)
     rechecker = await asyncio.to_thread(Rechecker, run, plan, previous, hub_token)
     limit = asyncio.timeout(settings.max_s)
     try:
@@ -84,19 +84,19 @@ async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | 
         if not limit.expired():
             raise
         rechecker.problem = f"it was stopped after {settings.max_s:g} s (recheck.max_s)"
-    return rechecker.result()
+    return rechecker.build_recheck()
 
 
-def _not_asked_because(run: LiveRun) -> str:
+def _explain_not_asked(run: LiveRun) -> str:
     """Why no case of this run is asked again; empty where cases are."""
-    if run.context.configured.probe.driver == JOB:
-        return AGENT
-    silent = (one.result for one in run.results if isinstance(one.result, NoAnswer))
-    away = any(one.reason is NoAnswerReason.CIRCUIT_OPEN for one in silent)
-    return APP_WENT_AWAY if away or run.interrupted else ""
+    if run.context.configured.probe.driver == JOB_DRIVER:
+        return AGENT_TEXT
+    silent = (answer.result for answer in run.results if isinstance(answer.result, NoAnswer))
+    away = any(answer.reason is NoAnswerReason.CIRCUIT_OPEN for answer in silent)
+    return APP_DOWN_TEXT if away or run.interrupted else ""
 
 
-def _previous(run: LiveRun) -> tuple[str | None, PreviousBuild | None]:
+def _find_previous_build(run: LiveRun) -> tuple[str | None, PreviousBuild | None]:
     """Where the previous build answers, and what is known of it; without an address, why there is none."""
     context = run.context
     template = context.configured.previous_url
@@ -104,7 +104,7 @@ def _previous(run: LiveRun) -> tuple[str | None, PreviousBuild | None]:
         return None, None
     commit = run.accepted_commit
     try:
-        address = previous_address(template, commit, run.commit)
+        address = build_previous_address(template, commit, run.commit)
         refuse_production_at(context.config, context.target.name, address)
     except (ValueError, ConfigError) as error:
         return None, PreviousBuild(commit=commit, problem=str(error))
@@ -124,19 +124,19 @@ class Rechecker:
         self._hub_token = hub_token
         self._plan = plan
         self._previous = previous
-        self._by_judge = frozenset(_failed_by_judge(run))
-        self._answers = _recalled(run)
-        self._open: dict[tuple[str, int], CaseResult] = {}
+        self._by_judge = frozenset(_list_failed_by_judge(run))
+        self._answers = _load_earlier_answers(run)
+        self._unjudged: dict[tuple[str, int], CaseResult] = {}
         self.problem = ""
 
-    def result(self) -> Recheck:
+    def build_recheck(self) -> Recheck:
         """What it came to."""
         patterns = self._run.context.configured.graders.account_patterns
         previous = self._previous
         if previous is not None:
             previous = previous.add_problem(redact(previous.problem, account_patterns=patterns))
         return Recheck(
-            cases=case_rechecks(self._plan.cases, self._answers, with_previous=previous is not None),
+            cases=count_rechecks(self._plan.cases, self._answers, with_previous=previous is not None),
             left_out=self._plan.left_out,
             problem=redact(self.problem, account_patterns=patterns),
             previous=previous,
@@ -147,90 +147,104 @@ class Rechecker:
         try:
             self.problem = await self._ask_target()
         except Exception as error:  # noqa: BLE001 - the verdict stands, whatever asking again meets
-            self.problem = _reason(error)
+            self.problem = _format_error(error)
         if address is not None and self._previous is not None:
             self._previous = await self._ask_previous(address, self._previous)
 
     async def _ask_target(self) -> str:
         """Why not all was asked, or empty."""
-        target, own = self._run.context.target, self._run.commit
-        async with self._asker_at(target.address) as asker:
-            serving = await self._serving(asker, target)
-            if own is not None and serving is not None and not is_same_build(serving, own):
-                return f"the target serves {serving} by now, no longer {own}"
+        target, own_commit = self._run.context.target, self._run.commit
+        async with self._open_asker(target.address) as asker:
+            serving = await self._find_serving_commit(asker, target)
+            if own_commit is not None and serving is not None and not is_same_build(serving, own_commit):
+                return f"the target serves {serving} by now, no longer {own_commit}"
             return await self._ask(asker, RecheckPlace.TARGET)
 
-    async def _ask_previous(self, address: str, known: PreviousBuild) -> PreviousBuild:
+    async def _ask_previous(self, address: str, previous: PreviousBuild) -> PreviousBuild:
         """What is known of the build before, once it was asked."""
         problem, serving = "", None
         try:
-            async with self._asker_at(address) as asker:
-                serving = await self._serving(asker, Target(name=self._run.context.target.name, url=address))
-                found = self._proof(serving)
-                if found.proof is BuildProof.ANOTHER:
-                    instead = f", not {known.commit}" if known.commit else ""
-                    return found.add_problem(f"its address serves {found.names}{instead}")
+            async with self._open_asker(address) as asker:
+                serving = await self._find_serving_commit(
+                    asker, Target(name=self._run.context.target.name, url=address)
+                )
+                proven = self._prove_build(serving)
+                if proven.proof is BuildProof.ANOTHER:
+                    instead = f", not {previous.commit}" if previous.commit else ""
+                    return proven.add_problem(f"its address serves {proven.names}{instead}")
                 problem = await self._ask(asker, RecheckPlace.PREVIOUS)
         except Exception as error:  # noqa: BLE001 - what was learnt of the target stands
-            problem = _reason(error)
+            problem = _format_error(error)
         finally:
-            self._previous = self._proof(serving)  # the time may be up
+            self._previous = self._prove_build(serving)  # the time may be up
         return self._previous.add_problem(problem)
 
-    def _proof(self, serving: str | None) -> PreviousBuild:
-        said = [name for one in self._answers if one.place is RecheckPlace.PREVIOUS for name in one.builds]
+    def _prove_build(self, serving: str | None) -> PreviousBuild:
+        named = [
+            name for answer in self._answers if answer.place is RecheckPlace.PREVIOUS for name in answer.builds
+        ]
         commit = self._previous.commit if self._previous else None
-        return proof_of([*([serving] if serving else []), *said], commit, self._run.commit)
+        return check_build_proof([*([serving] if serving else []), *named], commit, self._run.commit)
 
-    def _asker_at(self, address: str) -> AbstractAsyncContextManager[CaseAsker]:
+    def _open_asker(self, address: str) -> AbstractAsyncContextManager[CaseAsker]:
         context = self._run.context
-        return asker_at(
+        return open_case_asker(
             context.config,
             context.target.name,
             address,
-            folder=context.folder / FOLDER,
+            folder=context.folder / RECHECK_FOLDER,
             run_id=context.run_id,
-            cases=[one.case for one in self._plan.cases],
+            cases=[case.case for case in self._plan.cases],
             environment=context.environment,
             clock=context.now,
         )
 
-    async def _serving(self, asker: CaseAsker, target: Target) -> str | None:
+    async def _find_serving_commit(self, asker: CaseAsker, target: Target) -> str | None:
         """The commit that serves there, where something names it. Raises a `ProbeError` where nothing serves."""
         readiness = asker.settings.readiness
         if target.space is None and readiness.version_url is None:
             return None
-        patience = {"deadline_s": min(readiness.deadline_s, FIRST_POLL_S), "poll_s": min(readiness.poll_s, POLL_S)}
-        ready = await wait_until_ready(target, readiness.model_copy(update=patience), hub_token=self._hub_token)
-        return self._masked(ready.commit) if ready.commit else None
+        wait_settings = {
+            "deadline_s": min(readiness.deadline_s, RECOVERY_DEADLINE_S),
+            "poll_s": min(readiness.poll_s, POLL_S),
+        }
+        ready = await wait_until_ready(
+            target, readiness.model_copy(update=wait_settings), hub_token=self._hub_token
+        )
+        return self._redact(ready.commit) if ready.commit else None
 
     async def _ask(self, asker: CaseAsker, place: RecheckPlace) -> str:
         """Ask what was not asked there yet; why the rest was not asked, or empty."""
-        asked = {(one.case_id, one.repeat) for one in self._answers if one.place is place}
+        asked = {(case.case_id, case.repeat) for case in self._answers if case.place is place}
         questions = [
-            Question(case=one.case, repeat=repeat)
-            for one in self._plan.cases
+            Question(case=case.case, repeat=repeat)
+            for case in self._plan.cases
             for repeat in range(self._plan.times)
-            if (one.case.id, repeat) not in asked
+            if (case.case.id, repeat) not in asked
         ]
         if not questions:
             return ""
         try:
-            async with self._judging(place) as is_judged:
-                tally = await asker.ask(questions, on_asked=lambda result: self._take(place, result, is_judged))
+            async with self._open_judging(place) as is_judged:
+                tally = await asker.ask(
+                    questions, on_asked=lambda result: self._save_or_hold(place, result, is_judged)
+                )
         finally:
-            for result in self._open.values():  # nobody judged them in time
+            for result in self._unjudged.values():  # nobody judged them in time
                 self._save(place, result, result.assessment)
-            self._open.clear()
+            self._unjudged.clear()
         return (tally.circuit_opened or "").removeprefix("not asked: ")
 
-    async def _take(self, place: RecheckPlace, result: CaseResult, is_judged: OnOpen) -> None:
-        unasked = isinstance(result.result, NoAnswer) and result.result.reason is NoAnswerReason.CIRCUIT_OPEN
+    async def _save_or_hold(self, place: RecheckPlace, result: CaseResult, is_judged: OnOpen) -> None:
+        unasked = (
+            isinstance(result.result, NoAnswer)
+            and result.result.reason is NoAnswerReason.CIRCUIT_OPEN
+        )
         if not (unasked or (is_open(result.assessment) and is_judged(result))):
             await asyncio.to_thread(self._save, place, result, result.assessment)
 
     @asynccontextmanager
-    async def _judging(self, place: RecheckPlace) -> AsyncGenerator[OnOpen]:
+    async def _open_judging(self, place: RecheckPlace) -> AsyncGenerator[OnOpen]:
         """Judges answers to the cases that a judge failed, as far as the run's budget goes; no others."""
         context, settings = self._run.context, self._run.context.judge.settings
         if not self._by_judge or settings is None or context.judge.why_off:
@@ -241,9 +255,9 @@ class Rechecker:
         in_run = self._run.judging.cost_usd if self._run.judging else Decimal(0)
         account.total = Cost(usd=in_run + sum((answer.cost_usd for answer in self._answers), Decimal(0)))
 
-        async def ruled(pending: PendingAnswer, ruling: Ruling) -> None:
-            result = self._open.pop((pending.case.id, pending.exchange.repeat))
-            grades = with_grade(pending.grades, grade_of(ruling, pending.exchange))
+        async def save_ruling(pending: PendingAnswer, ruling: Ruling) -> None:
+            result = self._unjudged.pop((pending.case.id, pending.exchange.repeat))
+            grades = add_grade(pending.grades, grade_of(ruling, pending.exchange))
             assessment = assess(pending.case, pending.exchange, grades)
             await asyncio.to_thread(self._save, place, result, assessment)
 
@@ -254,56 +268,56 @@ class Rechecker:
                 context.suite.cases,
                 seed=f"{context.run_id}:{place}",
                 size=settings.batch_size,
-                on_ruling=ruled,
+                on_ruling=save_ruling,
                 on_group=lambda _: None,
             ) as queue,
         ):
-            yield lambda result: self._put(queue, result)
+            yield lambda result: self._queue_for_judge(queue, result)
 
-    def _put(self, queue: JudgeQueue, result: CaseResult) -> bool:
+    def _queue_for_judge(self, queue: JudgeQueue, result: CaseResult) -> bool:
         if result.case.id not in self._by_judge or not isinstance(result.result, Exchange):
             return False
-        self._open[result.case.id, result.result.repeat] = result
-        queue.put(PendingAnswer(result.case, result.result, result.assessment.grades))
+        self._unjudged[result.case.id, result.result.repeat] = result
+        queue.add(PendingAnswer(result.case, result.result, result.assessment.grades))
         return True
 
     def _save(self, place: RecheckPlace, result: CaseResult, assessment: Assessment) -> None:
         """Make an asking durable, then count it."""
-        context, came = self._run.context, result.result
-        builds = builds_named(came) if isinstance(came, Exchange) else ()
+        context, probe_result = self._run.context, result.result
+        builds = list_named_builds(probe_result) if isinstance(probe_result, Exchange) else ()
         costs = (grade.cost_usd for grade in assessment.grades if isinstance(grade, Judged))
         answer = RecheckAnswer(
             run_id=context.run_id,
             target=context.target.name,
             case_id=result.case.id,
             place=place,
-            repeat=came.repeat,
-            asked_at=came.asked_at,
+            repeat=probe_result.repeat,
+            asked_at=probe_result.asked_at,
             outcome=assessment.outcome,
             severity=assessment.severity,
             failure_kinds=assessment.failure_kinds,
-            reason=self._masked(assessment.reason),
-            builds=tuple(self._masked(name[:BUILD_CHARACTERS]) for name in builds),
+            reason=self._redact(assessment.reason),
+            builds=tuple(self._redact(name[:MAX_BUILD_CHARACTERS]) for name in builds),
             cost_usd=sum(costs, Decimal(0)),
         )
         context.journal.append((RecheckRow(row=answer),), run_id=context.run_id)
         self._answers.append(answer)
 
-    def _masked(self, text: str) -> str:
+    def _redact(self, text: str) -> str:
         return redact(text, account_patterns=self._run.context.configured.graders.account_patterns)
 
 
-def _failed_by_judge(run: LiveRun) -> Iterator[str]:
+def _list_failed_by_judge(run: LiveRun) -> Iterator[str]:
     """The cases that failed by the word of a judge."""
-    for one in run.results:
-        if one.assessment.outcome is CaseOutcome.FAILED and any(
+    for result in run.results:
+        if result.assessment.outcome is CaseOutcome.FAILED and any(
             isinstance(grade, Judged) and grade.grader == JUDGE and not grade.passed
-            for grade in one.assessment.grades
+            for grade in result.assessment.grades
         ):
-            yield one.case.id
+            yield result.case.id
 
 
-def _recalled(run: LiveRun) -> list[RecheckAnswer]:
+def _load_earlier_answers(run: LiveRun) -> list[RecheckAnswer]:
     """What a stopped process had asked again."""
     context = run.context
     if not context.run_folder.resumed:
@@ -312,5 +326,5 @@ def _recalled(run: LiveRun) -> list[RecheckAnswer]:
     return [row.row for row in rows if isinstance(row, RecheckRow)]
 
 
-def _reason(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     return str(error) if isinstance(error, MonitorError) else f"{type(error).__name__}: {error}"

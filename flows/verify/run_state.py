@@ -17,14 +17,14 @@ from typing import Final, TypeVar, overload
 from pydantic import BaseModel, TypeAdapter
 
 from flows.alerting.faults import Fault
-from flows.data_folder import runs_folder
+from flows.data_folder import get_runs_folder
 from flows.runtime.run import RunContext
 from flows.verify.run_folder import AUTO, NO_BASELINE
 from monitors.errors import ConfigError, ProbeError, WarehouseError
-from monitors.gate.compare import baseline_of
+from monitors.gate.compare import build_baseline
 from monitors.gate.evaluate import RunFacts
 from monitors.judge.lineage import compare_lineages
-from monitors.probes.runner import worst_first
+from monitors.probes.runner import order_questions
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer, ProbeResult
 from monitors.records.grades import Assessment, CaseOutcome
@@ -32,17 +32,17 @@ from monitors.records.runs import Baseline, CaseResult, Judging
 from monitors.records.targets import PullRequest
 from monitors.reports.results_json import read_results
 from warehouse.journal.rows import AssessmentRow, ResultRow
-from warehouse.queries.runs import last_accepted
+from warehouse.queries.runs import find_last_accepted
 
 _RESULT: Final[TypeAdapter[ProbeResult]] = TypeAdapter(ProbeResult)
-FAST: Final = 1
+COMPRESSION_LEVEL: Final = 1
 """Level of compression: a result of 18 kB as objects and 3 kB as JSON becomes 1.2 kB, in 0.1 ms each way."""
 
 Key = tuple[str, int]
 Model = TypeVar("Model", bound=BaseModel)
 
 
-KEPT_WHOLE: Final = 500
+MAX_UNPACKED: Final = 500
 """Results of which the records are kept once made: a run goes through its results some forty times, 0.2 ms each."""
 
 
@@ -54,15 +54,15 @@ class PackedResults(Sequence[CaseResult]):
     """
 
     def __init__(self) -> None:
-        self._packed: dict[Key, _Packed] = {}
-        self._whole: dict[_Packed, CaseResult] = {}
+        self._packed: dict[Key, _PackedResult] = {}
+        self._unpacked: dict[_PackedResult, CaseResult] = {}
 
     def put(self, result: CaseResult) -> None:
         """Store a result in place of the one before it."""
         key = result.case.id, result.result.repeat
         if key in self._packed:
-            self._whole.pop(self._packed[key], None)
-        self._packed[key] = _Packed(result)
+            self._unpacked.pop(self._packed[key], None)
+        self._packed[key] = _PackedResult(result)
 
     @property
     def keys(self) -> Sequence[Key]:
@@ -72,13 +72,13 @@ class PackedResults(Sequence[CaseResult]):
     @property
     def has_answers(self) -> bool:
         """Whether anything was answered."""
-        return any(one.is_answer for one in tuple(self._packed.values()))
+        return any(packed.is_answer for packed in tuple(self._packed.values()))
 
     def __len__(self) -> int:
         return len(self._packed)
 
     def __iter__(self) -> Iterator[CaseResult]:
-        return map(self._made, tuple(self._packed.values()))
+        return map(self._unpack, tuple(self._packed.values()))
 
     @overload
     def __getitem__(self, index: int) -> CaseResult: ...
@@ -86,36 +86,36 @@ class PackedResults(Sequence[CaseResult]):
     def __getitem__(self, index: slice) -> Sequence[CaseResult]: ...
     def __getitem__(self, index: int | slice) -> CaseResult | Sequence[CaseResult]:
         chosen = tuple(self._packed.values())[index]
-        return self._made(chosen) if isinstance(chosen, _Packed) else tuple(map(self._made, chosen))
+        return self._unpack(chosen) if isinstance(chosen, _PackedResult) else tuple(map(self._unpack, chosen))
 
-    def _made(self, packed: _Packed) -> CaseResult:
-        found = self._whole.get(packed) or packed.whole()
-        if len(self._whole) < KEPT_WHOLE:
-            self._whole[packed] = found
-        return found
+    def _unpack(self, packed: _PackedResult) -> CaseResult:
+        result = self._unpacked.get(packed) or packed.unpack()
+        if len(self._unpacked) < MAX_UNPACKED:
+            self._unpacked[packed] = result
+        return result
 
 
-class _Packed:
+class _PackedResult:
     __slots__ = ("_assessment", "_case", "_result", "is_answer")
 
     def __init__(self, result: CaseResult) -> None:
         self._case: GoldCase = result.case
-        self._result = zlib.compress(result.result.model_dump_json().encode(), FAST)
-        self._assessment = zlib.compress(result.assessment.model_dump_json().encode(), FAST)
+        self._result = zlib.compress(result.result.model_dump_json().encode(), COMPRESSION_LEVEL)
+        self._assessment = zlib.compress(result.assessment.model_dump_json().encode(), COMPRESSION_LEVEL)
         self.is_answer = isinstance(result.result, Exchange)
 
-    def whole(self) -> CaseResult:
+    def unpack(self) -> CaseResult:
         return CaseResult(
             case=self._case,
-            result=_slim(_RESULT.validate_json(zlib.decompress(self._result))),
-            assessment=_slim(Assessment.model_validate_json(zlib.decompress(self._assessment))),
+            result=_share_field_names(_RESULT.validate_json(zlib.decompress(self._result))),
+            assessment=_share_field_names(Assessment.model_validate_json(zlib.decompress(self._assessment))),
         )
 
 
 _NAMES: Final[dict[frozenset[str], set[str]]] = {}
 
 
-def _slim(record: Model) -> Model:
+def _share_field_names(record: Model) -> Model:
     """The same record, sharing its sets of field names with others of its kind: they are half of its size.
 
     Records are frozen, so that nobody changes such a set; a copy of a record gets a copy of it.
@@ -125,7 +125,7 @@ def _slim(record: Model) -> Model:
     for value in record.__dict__.values():
         for part in value if isinstance(value, tuple) else (value,):  # pyright: ignore[reportUnknownVariableType] - of any record
             if isinstance(part, BaseModel):
-                _slim(part)
+                _share_field_names(part)
     return record
 
 
@@ -133,7 +133,7 @@ OnStep = Callable[[int, int], Awaitable[None]]
 """Hears after each final result how many there are, and of how many."""
 
 
-async def _nobody(done: int, planned: int) -> None:
+async def _ignore_step(done: int, planned: int) -> None:
     del done, planned
 
 
@@ -147,7 +147,7 @@ class LiveRun:
         self.resumed = 0
         self.done = 0
         """Final results, those of a stopped run included."""
-        self.on_step: OnStep = _nobody
+        self.on_step: OnStep = _ignore_step
         self.asking: asyncio.Task[None] | None = None
         """Where the questions are asked before the flow begins: the flow waits for it instead of asking."""
         self.interrupted = False
@@ -164,7 +164,7 @@ class LiveRun:
     def planned(self) -> int:
         """How many results the run will have, repeats included."""
         repeats = self.context.configured.probe.repeats_severity_3
-        return sum(1 for _ in worst_first(self.context.suite.cases, repeats_severity_3=repeats))
+        return sum(1 for _ in order_questions(self.context.suite.cases, repeats_severity_3=repeats))
 
     @property
     def results(self) -> Sequence[CaseResult]:
@@ -181,16 +181,16 @@ class LiveRun:
         """The commit that is verified: as it was asked for, else as the target says it runs."""
         return self.context.start.commit or self.serving
 
-    def recall(self) -> None:
+    def load_stored(self) -> None:
         """Take over a stopped run's results, but ask again what had no answer: an answer is better."""
-        found: dict[tuple[str, int], Exchange | NoAnswer] = {}
+        results: dict[tuple[str, int], Exchange | NoAnswer] = {}
         for row in self.context.journal.read_run(self.context.run_id):
             match row:
                 case ResultRow(row=result):
-                    found[result.case_id, result.repeat] = result
+                    results[result.case_id, result.repeat] = result
                 case AssessmentRow(row=assessment):
                     case = self._cases.get(assessment.case_id)
-                    result = found.get((assessment.case_id, assessment.repeat))
+                    result = results.get((assessment.case_id, assessment.repeat))
                     if case is not None and isinstance(result, Exchange):
                         self._results.put(CaseResult(case=case, result=result, assessment=assessment))
                 case _:
@@ -213,8 +213,8 @@ class LiveRun:
     @property
     def graded(self) -> int:
         """Answers that were graded right or wrong."""
-        settled = (CaseOutcome.CORRECT, CaseOutcome.FAILED)
-        return sum(isinstance(r.result, Exchange) and r.assessment.outcome in settled for r in self.results)
+        graded_outcomes = (CaseOutcome.CORRECT, CaseOutcome.FAILED)
+        return sum(isinstance(r.result, Exchange) and r.assessment.outcome in graded_outcomes for r in self.results)
 
     def facts(self, finished_at: datetime, pull_request: PullRequest | None = None) -> RunFacts:
         """What the gate needs to know besides the results; ``pull_request`` is where the deploy belongs."""
@@ -240,15 +240,15 @@ RESULTS_FILE: Final = "results.json"
 
 
 def find_baseline(run: LiveRun) -> Baseline | None:
-    """The baseline of a run that was graded; ``None`` without any. Raises `ConfigError` as `named_baseline` does.
+    """The baseline of a run that was graded; ``None`` without any. Raises `ConfigError` as `load_named_baseline` does.
 
     A warehouse that cannot be read gives none: a run without comparison is better than no run.
     """
     context = run.context
     if context.request.baseline != AUTO:
-        return named_baseline(context.request.baseline, runs_folder(context.config))
+        return load_named_baseline(context.request.baseline, get_runs_folder(context.config))
     try:
-        return last_accepted(
+        return find_last_accepted(
             context.store,
             context.target.name,
             context.target.environment,
@@ -260,25 +260,25 @@ def find_baseline(run: LiveRun) -> Baseline | None:
         return None
 
 
-def named_baseline(named: str, runs: Path) -> Baseline | None:
+def load_named_baseline(name: str, runs: Path) -> Baseline | None:
     """The run of a results.json, or of a run's id in the folder of ``runs``; ``None`` where none is wanted.
 
     `AUTO` names no run: it is resolved once the judges are known. Raises `ConfigError` for what is not there or no
     result, before anything is asked.
     """
-    if named in (AUTO, NO_BASELINE):
+    if name in (AUTO, NO_BASELINE):
         return None
-    places = (Path(named), runs / named / RESULTS_FILE)
-    file = next((place for place in places if place.is_file()), None)
+    paths = (Path(name), runs / name / RESULTS_FILE)
+    file = next((place for place in paths if place.is_file()), None)
     if file is None:
         raise ConfigError(
-            f"--baseline {named}: neither a file nor a finished run in {runs}; accepted: {AUTO} (the last accepted "
+            f"--baseline {name}: neither a file nor a finished run in {runs}; accepted: {AUTO} (the last accepted "
             f"run), {NO_BASELINE}, a run's id, the path of its {RESULTS_FILE}"
         )
-    return baseline_of(*read_results(file))
+    return build_baseline(*read_results(file))
 
 
-CHANGED = "JudgeChanged"
+JUDGE_CHANGED = "JudgeChanged"
 
 
 def find_judge_change(run: LiveRun) -> None:
@@ -290,12 +290,12 @@ def find_judge_change(run: LiveRun) -> None:
         return
     context = run.context
     try:
-        before = context.store.last_report(context.target.name, context.suite.sha256, before=context.run_id)
+        previous = context.store.last_report(context.target.name, context.suite.sha256, before=context.run_id)
     except WarehouseError:
         return
-    if before is None or before.judging is None or not before.judging.lineages:
+    if previous is None or previous.judging is None or not previous.judging.lineages:
         return
-    compared = compare_lineages(before.judging.lineages, run.judging.lineages)
+    compared = compare_lineages(previous.judging.lineages, run.judging.lineages)
     if not compared.allowed:
         run.judge_changed = True
-        run.faults.append(Fault(CHANGED, f"Not compared with run {before.run_id}: {compared.reason}"))
+        run.faults.append(Fault(JUDGE_CHANGED, f"Not compared with run {previous.run_id}: {compared.reason}"))

@@ -105,7 +105,7 @@ def decide(
         key
         for key, i in after.items()
         if (i.kind in MUTABLE_KINDS and i.failure_kind not in GRAVE_KINDS and i.target in outages)
-        or any(silence.covers(i, now) for silence in silences)
+        or any(silence.is_muting(i, now) for silence in silences)
     }
 
     # Alerts that reached nobody, unless someone was notified or acknowledged the incident since.
@@ -151,7 +151,7 @@ def decide(
     for key, alert in unreported.items():
         if key in worst or key in endings or key in muted:
             continue
-        observation = _drop_right_cases(alert.item_of(key).observation, scope)
+        observation = _drop_right_cases(alert.find_item(key).observation, scope)
         if observation is not None:
             incident = after[key].notify(now, observation.failed_cases)
             items.append(AlertItem(incident=incident, observation=observation, reason=NotifyReason.OPEN_BEFORE))
@@ -229,6 +229,6 @@ def _drop_right_cases(observation: Observation, scope: ResolutionScope | None) -
     still_failing = [case for case in observation.failed_cases if case not in right]
     if not still_failing:
         return None
-    return observation.without_cases(
+    return observation.remove_cases(
         right, redact(f"Still failing, or not graded since: {format_ids(still_failing)}.")
     )

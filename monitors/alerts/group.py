@@ -16,7 +16,7 @@ from monitors.alerts.observe import fingerprint
 from monitors.alerts.wording import ABOUT_THE_MONITOR
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import (
-    OPENING,
+    OPENING_REASONS,
     Alert,
     AlertItem,
     CaseAlert,
@@ -24,7 +24,7 @@ from monitors.records.incidents import (
     Link,
     NotifyReason,
     RunSummary,
-    reason_of,
+    choose_reason,
 )
 
 ID_CHARACTERS: Final = 8
@@ -57,7 +57,7 @@ def group_items(
         elif reason is NotifyReason.RECOVERED:
             key = subject, reason, thread, channel, False
         else:
-            shared = NotifyReason.FIRST_SEEN if reason in OPENING else reason
+            shared = NotifyReason.FIRST_SEEN if reason in OPENING_REASONS else reason
             key = incident.kind, shared, thread, channel, False
         groups.setdefault(key, []).append(item)
 
@@ -75,7 +75,7 @@ def group_items(
             run_id=run_id,
             created_at=now,
             severity=max(item.incident.severity for item in members),
-            reason=reason_of(members),
+            reason=choose_reason(members),
             items=tuple(ordered),
         )
         alerts.append(alert.with_summary(summary))
@@ -110,7 +110,7 @@ def add_references(
         if alert.under_way and not alert.links:
             show = Link(label="Evidence", href=f"lookout alerts show {alert.id}")
             alert = alert.with_summary(  # noqa: PLW2901 - as above
-                RunSummary(links=(show, Link(label="in", href=evidence)), under_way=True).over(alert)
+                RunSummary(links=(show, Link(label="in", href=evidence)), under_way=True).fill_from(alert)
             )
         # A gate's message has the ids of its severe cases' own alerts.
         own_alerts: dict[str, str] = {}

@@ -28,13 +28,13 @@ from monitors.records.incidents import (
     Redacted,
 )
 from monitors.records.operator_actions import (
+    ActionChanges,
     ActionEffect,
     ActionOutcome,
     ActionSubject,
     CaseDraft,
     HumanLabel,
     PersonAction,
-    Settlement,
     Silence,
     StoredConversation,
 )
@@ -143,7 +143,7 @@ AccountPatterns = Callable[[str], Sequence[str]]
 
 def resolve_action(
     subject: ActionSubject, *, now: datetime, settings: AlertSettings, account_patterns: AccountPatterns
-) -> Settlement:
+) -> ActionChanges:
     """Apply ``subject.action`` to its incidents; an action with nothing left to do says so in its outcome."""
     action, incidents = subject.action, _select_incidents(subject)
     if not incidents:
@@ -169,21 +169,21 @@ def _select_incidents(subject: ActionSubject) -> tuple[Incident, ...]:
     return tuple(incident for incident in subject.incidents if incident.fingerprint in shown)
 
 
-def _acknowledge(action: PersonAction, incidents: Sequence[Incident], now: datetime) -> Settlement:
+def _acknowledge(action: PersonAction, incidents: Sequence[Incident], now: datetime) -> ActionChanges:
     unacknowledged = [incident for incident in incidents if incident.state is IncidentState.OPEN]
     if not unacknowledged:
         return _build_empty_settlement(action, now, ActionEffect.NOTHING_TO_DO, _format_state(incidents), incidents)
     changed = tuple(incident.acknowledge() for incident in unacknowledged)
     text = f"{plural(len(unacknowledged), 'incident')} acknowledged: no reminder until worse"
-    return Settlement(outcome=_build_outcome(action, now, incidents, text), incidents=changed)
+    return ActionChanges(outcome=_build_outcome(action, now, incidents, text), incidents=changed)
 
 
-def _resolve(action: PersonAction, incidents: Sequence[Incident], now: datetime) -> Settlement:
+def _resolve(action: PersonAction, incidents: Sequence[Incident], now: datetime) -> ActionChanges:
     unresolved = [incident for incident in incidents if not incident.is_resolved]
     if not unresolved:
         return _build_empty_settlement(action, now, ActionEffect.NOTHING_TO_DO, _format_state(incidents), incidents)
     text = f"{plural(len(unresolved), 'incident')} resolved by hand; an alert says so when a run sees it again"
-    return Settlement(
+    return ActionChanges(
         outcome=_build_outcome(action, now, incidents, text),
         incidents=tuple(incident.resolve(now) for incident in unresolved),
     )
@@ -191,14 +191,14 @@ def _resolve(action: PersonAction, incidents: Sequence[Incident], now: datetime)
 
 def _false_alarm(
     subject: ActionSubject, incidents: Sequence[Incident], now: datetime, settings: AlertSettings
-) -> Settlement:
+) -> ActionChanges:
     """Label the finding as wrong, resolve it, and silence it for a limited time, because graders get better."""
     action = subject.action
     silenced = {item.incident.fingerprint: item for item in subject.items}
     until = now + timedelta(hours=settings.false_alarm_quiet_h)
     text = f"{plural(len(incidents), 'finding')} labelled a false alarm, quiet until {until:%Y-%m-%d %H:%M} UTC"
     unresolved = (incident for incident in incidents if not incident.is_resolved)
-    return Settlement(
+    return ActionChanges(
         outcome=_build_outcome(action, now, incidents, text),
         incidents=tuple(incident.resolve(now) for incident in unresolved),
         labels=tuple(_build_label(action, incident, silenced.get(incident.fingerprint)) for incident in incidents),
@@ -233,7 +233,7 @@ def _build_silence(action: PersonAction, incident: Incident, now: datetime, unti
     )
 
 
-def _add_to_gold(subject: ActionSubject, now: datetime, account_patterns: AccountPatterns) -> Settlement:
+def _add_to_gold(subject: ActionSubject, now: datetime, account_patterns: AccountPatterns) -> ActionChanges:
     action = subject.action
     wanted = [item for item in subject.items if is_wanted_as_gold(item)]
     if not wanted:
@@ -242,7 +242,7 @@ def _add_to_gold(subject: ActionSubject, now: datetime, account_patterns: Accoun
     drafts = tuple(draft_case(action, item, subject.conversations, account_patterns) for item in wanted)
     text = f"{plural(len(drafts), 'case')} drafted, to be reviewed: nothing unreviewed is gold"
     about = [item.incident for item in wanted]
-    return Settlement(outcome=_build_outcome(action, now, about, text), drafts=drafts)
+    return ActionChanges(outcome=_build_outcome(action, now, about, text), drafts=drafts)
 
 
 def _format_state(incidents: Sequence[Incident]) -> str:
@@ -259,8 +259,8 @@ def _build_outcome(action: PersonAction, now: datetime, incidents: Sequence[Inci
 
 def _build_empty_settlement(
     action: PersonAction, now: datetime, effect: ActionEffect, text: str, incidents: Sequence[Incident] = ()
-) -> Settlement:
+) -> ActionChanges:
     about = tuple(incident.fingerprint for incident in incidents)
-    return Settlement(
+    return ActionChanges(
         outcome=ActionOutcome(action_id=action.id, at=now, effect=effect, fingerprints=about, text=text)
     )

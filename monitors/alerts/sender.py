@@ -94,7 +94,7 @@ class FallbackSender:
         refusals: list[str] = []
         for number, path in enumerate(self._paths):
             place = (thread, channel) if number == 0 else (None, None)
-            message = alert if number == 0 else alert.outside_threads()
+            message = alert if number == 0 else alert.remove_threads()
             try:
                 receipt = await path.sender.send(message, thread=place[0], channel=place[1], again=again)
             except NotifyRejected as error:

@@ -34,17 +34,17 @@ KIND_TO_DO: Final[dict[IncidentKind, str]] = {
     IncidentKind.HALLUCINATION: "Find the document that is missing or old: users ask for it.",
     IncidentKind.DEPLOY_FAILURE: "Read the build's log; where nothing serves now, deploy the last commit that did.",
     IncidentKind.APP_DOWN: "Open the application by hand. Nothing is known of its quality meanwhile.",
-    IncidentKind.GATE_FAIL: "See in the report what is new: roll back the deploy that broke it, or mend it.",
+    IncidentKind.GATE_FAIL: "See in the report what is new: roll back the deploy that broke it, or fix it.",
     IncidentKind.DRIFT: "Compare the nights before and after: lookout sql 'from nightly_trend'",
     IncidentKind.JUDGE_VOID: "Look at the provider and the model's name. What it had judged stays ungraded.",
 }
 """Advice for a message's last line. Faults of the monitor and drills have their own."""
 
 FAILURE_TO_DO: Final[dict[FailureKind, str]] = {
-    FailureKind.WRONG_FACT: "Read the answer beside the gold: mend the application, or a gold that is old.",
+    FailureKind.WRONG_FACT: "Read the answer beside the gold: fix the application, or a gold that is old.",
     FailureKind.MISSING_FACT: "Did the application find the right document? Another right wording goes into "
     "the case's alternatives.",
-    FailureKind.MISSING_CITATION: "Mend the application's template or prompt. Where it need not cite: "
+    FailureKind.MISSING_CITATION: "Fix the application's template or prompt. Where it need not cite: "
     "citation_required = false",
     FailureKind.WRONG_CITATION: "See whether the application retrieves an old or a similar document.",
     FailureKind.UNSUPPORTED_CLAIM: "Read the grade's reason; then tighten the application's grounding.",

@@ -31,10 +31,10 @@ from monitors.github.api import GitHubSettings
 from monitors.graders.base import GraderSettings
 from monitors.judge.settings import JudgeSettings, ReviewSettings
 from monitors.platforms.langfuse.settings import LangfuseSettings
-from monitors.platforms.settings import LangSmithSettings, TargetLangSmith, TracingSettings, dataset_address
+from monitors.platforms.settings import LangSmithSettings, TargetLangSmith, TracingSettings, parse_dataset_address
 from monitors.probes.evidence_age import EvidenceSettings
 from monitors.probes.settings import LoginSettings, ProbeSettings
-from monitors.problems import USER, explained, nearest, new_key, written_key
+from monitors.problems import URL_CREDENTIALS, explain_error, find_new_key, format_key, suggest_nearest
 from monitors.records.base import Identifier
 from monitors.records.self_checks import DRILL_TARGET
 from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
@@ -107,11 +107,11 @@ class TargetConfig(BaseModel):
 
     @field_validator("previous_url")
     @classmethod
-    def _knows_its_placeholders(cls, url: str | None) -> str | None:
-        others = set(re.findall(r"\{[^{}]*\}", url or "")) - {"{commit}"}
-        if others:
+    def _check_placeholders(cls, url: str | None) -> str | None:
+        unknown = set(re.findall(r"\{[^{}]*\}", url or "")) - {"{commit}"}
+        if unknown:
             raise ValueError(
-                f"an address with {{commit}} and nothing else in braces; found {', '.join(sorted(others))}"
+                f"an address with {{commit}} and nothing else in braces; found {', '.join(sorted(unknown))}"
             )
         if re.search(r":[^/@]*\{commit\}", (url or "").partition("://")[2].partition("/")[0]):
             raise ValueError("an address whose port is written out: {commit} is for its host or its path")
@@ -119,8 +119,8 @@ class TargetConfig(BaseModel):
 
     @field_validator("url", "previous_url")
     @classmethod
-    def _holds_no_password(cls, url: str | None) -> str | None:
-        if url is not None and USER.search(url):
+    def _check_no_password(cls, url: str | None) -> str | None:
+        if url is not None and URL_CREDENTIALS.search(url):
             raise ValueError(
                 "an address without user and password: what opens the target comes from the environment "
                 "([targets.NAME.login], LOOKOUT_API_TOKEN), as this file and a run's parameters are shown to people"
@@ -129,14 +129,14 @@ class TargetConfig(BaseModel):
 
     @field_validator("experiments")
     @classmethod
-    def _names_a_dataset(cls, written: str | None) -> str | None:
+    def _check_dataset(cls, written: str | None) -> str | None:
         try:
-            return None if written is None else str(dataset_address(written))
+            return None if written is None else str(parse_dataset_address(written))
         except ConfigError as error:
             raise ValueError(f"the address of a dataset: {error}") from None
 
     @model_validator(mode="after")
-    def _signs_in_on_pages(self) -> Self:
+    def _check_login(self) -> Self:
         if self.login is not None and self.probe.driver != "browser":
             raise ValueError(
                 f"no login beside probe.driver = {self.probe.driver!r}: it is for targets that are asked through "
@@ -210,18 +210,18 @@ class Config(BaseModel):
     site: SiteSettings = Field(default=SiteSettings(), description="where the pages over the warehouse are served")
 
     @model_validator(mode="after")
-    def _names_projects(self) -> Self:
+    def _check_projects(self) -> Self:
         for name, target in self.targets.items():
             try:
                 if target.langsmith is not None:
-                    target.langsmith.over(self.langsmith)
+                    target.langsmith.merge_defaults(self.langsmith)
             except ValueError as error:
                 raise ValueError(f"targets.{name}.langsmith.{error}") from None
         return self
 
     @field_validator("targets")
     @classmethod
-    def _leaves_the_drill_its_name(cls, targets: dict[str, TargetConfig]) -> dict[str, TargetConfig]:
+    def _check_drill_name(cls, targets: dict[str, TargetConfig]) -> dict[str, TargetConfig]:
         if DRILL_TARGET in targets:
             raise ValueError(f"another name than {DRILL_TARGET}, which is what drills are stored under")
         return targets
@@ -229,19 +229,19 @@ class Config(BaseModel):
     def tracing(self, target: str) -> TracingSettings | None:
         """Where a target's traces are: its own table over `[langsmith]`; ``None`` without a table of its own."""
         own = self.target(target).langsmith
-        return None if own is None else own.over(self.langsmith)
+        return None if own is None else own.merge_defaults(self.langsmith)
 
     def target(self, name: str) -> TargetConfig:
         """The target of this name; `ConfigError` names those there are."""
-        known = self.targets.get(name)
-        if known is None:
+        target_config = self.targets.get(name)
+        if target_config is None:
             raise ConfigError(
-                f"no target {name!r}{nearest(name, self.targets)}; there are: {', '.join(self.targets)}"
+                f"no target {name!r}{suggest_nearest(name, self.targets)}; there are: {', '.join(self.targets)}"
             )
-        return known
+        return target_config
 
 
-def target_record(name: str, configured: TargetConfig) -> Target:
+def build_target_record(name: str, configured: TargetConfig) -> Target:
     """The target as it goes on every record."""
     return Target(
         name=name,
@@ -265,18 +265,18 @@ def load_config(path: Path) -> Config:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}; {_to_mend(text)}") from error
-    config = _resolved(parse_config(values, str(path)), path.resolve().parent)
+        raise ConfigError(f"{path}: not valid TOML: {error}; {_format_toml_advice(text)}") from error
+    config = _resolve_paths(parse_config(values, str(path)), path.resolve().parent)
     for name, target in config.targets.items():
         _check_domains(target, f"{path}: targets.{name}.domains")
     return config
 
 
-def _to_mend(text: str) -> str:
+def _format_toml_advice(text: str) -> str:
     first = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
     if re.match(r"\s*(?:---|[\w-]+:(?:\s|$))", first):
         return "it looks like YAML, and TOML writes [targets.bot] and key = value: `lookout init` makes such a file"
-    return "mend that line, or see docs/configuration.md"
+    return "fix that line, or see docs/configuration.md"
 
 
 def _check_domains(target: TargetConfig, place: str) -> None:
@@ -296,36 +296,40 @@ def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path =
     except ValidationError as error:
         renamed = tomllib.loads(renamed_keys.read_text(encoding="utf-8"))
         lines = dict.fromkeys(
-            explained(Config, dict(detail), renamed) for detail in _without_echoes(error, renamed)
+            explain_error(Config, dict(detail), renamed) for detail in _remove_followup_errors(error, renamed)
         )
         raise ConfigError("\n".join(f"{source}: {line}" for line in lines)) from None
 
 
-def _without_echoes(error: ValidationError, renamed: Mapping[str, str]) -> list[ErrorDetails]:
+def _remove_followup_errors(error: ValidationError, renamed: Mapping[str, str]) -> list[ErrorDetails]:
     """The errors without those that follow from another one: one mistake is one line.
 
     A key is not missing where an unknown one beside it misspells it or is its old name. A list is not too short
     where items of it are wrong.
     """
-    found = error.errors()
-    unknown = [detail["loc"] for detail in found if detail["type"] == "extra_forbidden"]
-    new_names = {new_key(written_key(Config, place), renamed) for place in unknown}
+    errors = error.errors()
+    unknown = [detail["loc"] for detail in errors if detail["type"] == "extra_forbidden"]
+    new_names = {find_new_key(format_key(Config, place), renamed) for place in unknown}
 
     def follows(detail: ErrorDetails) -> bool:
         place = detail["loc"]
         if detail["type"] == "too_short":
-            return any(other["loc"][: len(place)] == place for other in found if other is not detail)
-        beside = (str(other[-1]) for other in unknown if other[:-1] == place[:-1])
-        is_renamed = written_key(Config, place) in new_names
+            return any(
+                unknown_place["loc"][: len(place)] == place
+                for unknown_place in errors
+                if unknown_place is not detail
+            )
+        beside = (str(unknown_place[-1]) for unknown_place in unknown if unknown_place[:-1] == place[:-1])
+        is_renamed = format_key(Config, place) in new_names
         return detail["type"] == "missing" and (
-            is_renamed or any(nearest(name, [str(place[-1])]) for name in beside)
+            is_renamed or any(suggest_nearest(name, [str(place[-1])]) for name in beside)
         )
 
-    return [detail for detail in found if not follows(detail)]
+    return [detail for detail in errors if not follows(detail)]
 
 
-def _resolved(config: Config, folder: Path) -> Config:
-    targets = {name: _target_in(folder, target) for name, target in config.targets.items()}
+def _resolve_paths(config: Config, folder: Path) -> Config:
+    targets = {name: _resolve_target_paths(folder, target) for name, target in config.targets.items()}
     settings = config.warehouse
     if settings.export_folder is not None:
         settings = settings.model_copy(update={"export_folder": folder / settings.export_folder})
@@ -334,7 +338,7 @@ def _resolved(config: Config, folder: Path) -> Config:
     )
 
 
-def _target_in(folder: Path, target: TargetConfig) -> TargetConfig:
+def _resolve_target_paths(folder: Path, target: TargetConfig) -> TargetConfig:
     log = target.hallucination_log
     if log is not None and not log.is_remote:
         log = log.model_copy(update={"at": str(folder / log.at)})

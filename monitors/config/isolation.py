@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
-from monitors.config.file import Config, target_record
+from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError
-from monitors.platforms.settings import LangSmithSettings, PlatformScheme, TracingSettings, dataset_address
+from monitors.platforms.settings import LangSmithSettings, PlatformScheme, TracingSettings, parse_dataset_address
 from monitors.records.targets import Environment
 from monitors.sources.traffic.settings import LangSmithTraffic
 
@@ -24,24 +24,27 @@ def refuse_production(config: Config, target: str, environment: Mapping[str, str
     A target with neither a table ``langsmith`` nor ``experiments`` there is not checked. Keys are compared by their
     values in ``environment``, which no message shows; one that is not set there cannot be used by mistake.
     """
-    tracing, written = config.tracing(target), experiment_settings(config, target)
-    found = list(_by_address(config, target, tracing)) if tracing is not None else []
-    for settings in (tracing, written):
+    tracing, experiments = config.tracing(target), find_experiment_settings(config, target)
+    conflicts = list(_find_shared_addresses(config, target, tracing)) if tracing is not None else []
+    for settings in (tracing, experiments):
         if settings is not None:
-            found += [*_by_project(config, settings), *_by_key(config, settings, environment)]
-    if found:
+            conflicts += [
+                *_find_shared_projects(config, settings),
+                *_find_shared_keys(config, settings, environment),
+            ]
+    if conflicts:
         staging = "has a table `langsmith`, so its suite is asked of staging alone,"
         why = staging if tracing else "writes experiments,"
-        problems = "".join(f"\n  {line}" for line in dict.fromkeys(found))
+        problems = "".join(f"\n  {line}" for line in dict.fromkeys(conflicts))
         raise ConfigError(
             f"targets.{target} {why} and this run would use what is production's; nothing was asked.{problems}"
         )
 
 
-def experiment_settings(config: Config, target: str) -> LangSmithSettings | None:
+def find_experiment_settings(config: Config, target: str) -> LangSmithSettings | None:
     """The workspace in which a target's runs appear as experiments; ``None`` where they do not, or elsewhere."""
     written = config.target(target).experiments
-    if written is None or dataset_address(written).scheme is not PlatformScheme.LANGSMITH:
+    if written is None or parse_dataset_address(written).scheme is not PlatformScheme.LANGSMITH:
         return None
     return config.langsmith or LangSmithSettings()
 
@@ -52,66 +55,77 @@ def refuse_production_at(config: Config, target: str, address: str) -> None:
     As with `refuse_production`, a target without a table ``langsmith`` is not checked.
     """
     tracing = config.tracing(target)
-    found = [] if tracing is None else list(_productions_at(config, target, tracing, {_host(address)}))
-    if found:
-        raise ConfigError(f"targets.{target}.previous_url: {'; '.join(found)}")
+    conflicts = (
+        [] if tracing is None else list(_find_production_hosts(config, target, tracing, {_parse_host(address)}))
+    )
+    if conflicts:
+        raise ConfigError(f"targets.{target}.previous_url: {'; '.join(conflicts)}")
 
 
-def _by_address(config: Config, target: str, settings: TracingSettings) -> Iterator[str]:
+def _find_shared_addresses(config: Config, target: str, settings: TracingSettings) -> Iterator[str]:
     if config.target(target).environment is Environment.PRODUCTION:
         yield f'targets.{target}.environment is "production": name a staging target'
-    own = _host(target_record(target, config.target(target)).address)
-    others = (config.target(target).probe.job.url, config.target(target).previous_url)
-    yield from _productions_at(config, target, settings, {own, *(_host(one) for one in others if one)})
+    own = _parse_host(build_target_record(target, config.target(target)).address)
+    other_addresses = (config.target(target).probe.job.url, config.target(target).previous_url)
+    yield from _find_production_hosts(
+        config, target, settings, {own, *(_parse_host(address) for address in other_addresses if address)}
+    )
 
 
-def _productions_at(config: Config, target: str, settings: TracingSettings, mine: set[str]) -> Iterator[str]:
-    if settings.production_url is not None and _host(settings.production_url) in mine:
-        yield f"{_host(settings.production_url)} is langsmith.production_url: give the address of a staging deploy"
-    for name in _productions(config):
-        there = _host(target_record(name, config.target(name)).address)
-        if name != target and there in mine:
-            yield f"{there} is where targets.{name} runs, which is production: give the address of a staging deploy"
+def _find_production_hosts(
+    config: Config, target: str, settings: TracingSettings, own_hosts: set[str]
+) -> Iterator[str]:
+    if settings.production_url is not None and _parse_host(settings.production_url) in own_hosts:
+        host = _parse_host(settings.production_url)
+        yield f"{host} is langsmith.production_url: give the address of a staging deploy"
+    for name in _list_production_targets(config):
+        host = _parse_host(build_target_record(name, config.target(name)).address)
+        if name != target and host in own_hosts:
+            yield f"{host} is where targets.{name} runs, which is production: give the address of a staging deploy"
 
 
-def _by_project(config: Config, settings: LangSmithSettings) -> Iterator[str]:
+def _find_shared_projects(config: Config, settings: LangSmithSettings) -> Iterator[str]:
     if settings.project is None:
         return
-    mine = (_host(settings.api_url), settings.project)
+    own_project = (_parse_host(settings.api_url), settings.project)
     where = settings.production_api_url or settings.api_url
-    if settings.production_project is not None and (_host(where), settings.production_project) == mine:
+    if settings.production_project is not None and (_parse_host(where), settings.production_project) == own_project:
         yield f"langsmith.project is production_project, {settings.project!r}: name staging's project"
-    for place, source in _production_sources(config):
-        if (_host(source.api_url), source.project) == mine:
+    for place, source in _list_production_sources(config):
+        if (_parse_host(source.api_url), source.project) == own_project:
             yield f"langsmith.project {settings.project!r} is what {place} reads, which is production's"
 
 
-def _by_key(config: Config, settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
-    mine = environment.get(settings.key_env)
-    if not mine:
+def _find_shared_keys(config: Config, settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
+    own_key = environment.get(settings.key_env)
+    if not own_key:
         return
     named = settings.production_key_env
-    if named is not None and environment.get(named) == mine:
+    if named is not None and environment.get(named) == own_key:
         yield f"the key in {settings.key_env} (langsmith.key_env) is production's, which is in {named}"
-    for place, source in _production_sources(config):
-        if environment.get(source.key_env) == mine:
+    for place, source in _list_production_sources(config):
+        if environment.get(source.key_env) == own_key:
             yield f"the key in {settings.key_env} (langsmith.key_env) is the one by which {place} reads production"
 
 
-def _productions(config: Config) -> list[str]:
-    return sorted(name for name, one in config.targets.items() if one.environment is Environment.PRODUCTION)
+def _list_production_targets(config: Config) -> list[str]:
+    return sorted(
+        name
+        for name, target_config in config.targets.items()
+        if target_config.environment is Environment.PRODUCTION
+    )
 
 
-def _production_sources(config: Config) -> Iterator[tuple[str, LangSmithTraffic]]:
+def _list_production_sources(config: Config) -> Iterator[tuple[str, LangSmithTraffic]]:
     """The LangSmith projects that production targets' stored traffic is read from."""
-    for name in _productions(config):
+    for name in _list_production_targets(config):
         traffic = config.target(name).traffic
         for source_name, source in (traffic.sources if traffic else {}).items():
             if isinstance(source, LangSmithTraffic):
                 yield f"targets.{name}.traffic.sources.{source_name}", source
 
 
-def _host(address: str) -> str:
+def _parse_host(address: str) -> str:
     """Host and port in small letters: hosts ignore case."""
     parts = urlsplit(address)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)

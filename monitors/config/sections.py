@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from monitors.problems import USER
+from monitors.problems import URL_CREDENTIALS
 from monitors.records.base import Identifier
 from monitors.records.targets import EnvironmentName, RepositoryName
 
@@ -29,7 +29,7 @@ _PART: Final = re.compile(r"(?:\*|([0-9]{1,2})(?:-([0-9]{1,2}))?)(?:/([0-9]{1,2}
 _EVERY_DAY: Final = ["*", "*", "*"]
 
 
-def _cron_or_off(line: str) -> str:
+def _check_cron(line: str) -> str:
     """A cron line of five fields with single spaces, or `OFF`; ``ValueError`` says what is accepted."""
     fields = line.split()
     if fields and (
@@ -42,25 +42,25 @@ def _cron_or_off(line: str) -> str:
     return " ".join(fields)
 
 
-def _is_field(field: str, lowest: int, highest: int) -> bool:
-    return all(_is_part(part, lowest, highest) for part in field.split(","))
+def _is_field(field: str, minimum: int, maximum: int) -> bool:
+    return all(_is_part(part, minimum, maximum) for part in field.split(","))
 
 
-def _is_part(part: str, lowest: int, highest: int) -> bool:
-    found = _PART.fullmatch(part)
-    if found is None:
+def _is_part(part: str, minimum: int, maximum: int) -> bool:
+    match = _PART.fullmatch(part)
+    if match is None:
         return False
-    first, last, step = (int(group) if group else None for group in found.groups())
-    if step is not None and (not 1 <= step <= highest or (first is not None and last is None)):
+    first, last, step = (int(group) if group else None for group in match.groups())
+    if step is not None and (not 1 <= step <= maximum or (first is not None and last is None)):
         return False
     values = [value for value in (first, last) if value is not None]
-    return all(lowest <= value <= highest for value in values) and values == sorted(values)
+    return all(minimum <= value <= maximum for value in values) and values == sorted(values)
 
 
-CronLine = Annotated[str, AfterValidator(_cron_or_off)]
+CronLine = Annotated[str, AfterValidator(_check_cron)]
 
 
-def fires_daily(cron: str) -> bool:
+def is_daily(cron: str) -> bool:
     """Whether a cron line fires on every day of the year; one that is off does not."""
     return cron.split()[2:] == _EVERY_DAY
 
@@ -97,7 +97,7 @@ class ScheduleSettings(BaseModel):
 
     @field_validator("time_zone")
     @classmethod
-    def _is_a_zone(cls, name: str | None) -> str | None:
+    def _check_zone(cls, name: str | None) -> str | None:
         try:
             return name if name is None else ZoneInfo(name).key
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -212,21 +212,21 @@ class TriggerSettings(BaseModel):
         """The branch that counts; ``None`` for any."""
         if self.branch is not None:
             return None if self.branch == ANY_BRANCH else self.branch
-        return None if self._tells_deployments else MAIN
+        return None if self._has_deployments else MAIN
 
     @property
-    def _tells_deployments(self) -> bool:
+    def _has_deployments(self) -> bool:
         """Whether what is sent is about a place that something was deployed to, not about a branch."""
         return self.provider is DeploySender.STANDARD or self.event_name == GitHubEvent.DEPLOYMENT_STATUS
 
     @model_validator(mode="after")
-    def _fits_its_sender(self) -> Self:
+    def _check_sender(self) -> Self:
         if self.provider is DeploySender.GITHUB and self.event not in (None, *GitHubEvent):
             raise ValueError(f"for github `event` is one of {', '.join(GitHubEvent)}")
         if self.provider is DeploySender.HUGGINGFACE and self.event is not None:
             raise ValueError("for huggingface leave `event` out: a push to the Space is the only one")
-        if self.environment is not None and not self._tells_deployments:
-            raise ValueError("only deployment_status and standard name an `environment`: leave it out")
+        if self.environment is not None and not self._has_deployments:
+            raise ValueError("only deployment_status and standard name an `get_environment`: leave it out")
         if self.workflow is not None and self.event_name != GitHubEvent.WORKFLOW_RUN:
             raise ValueError('`workflow` goes with event = "workflow_run" only: leave it out')
         if self.provider is not DeploySender.STANDARD and "/" not in self.repository:
@@ -265,8 +265,8 @@ class DeploySettings(BaseModel):
 _PLACE: Final = r"^[a-z][a-z0-9+.-]*://\S+$"
 
 
-def _holds_no_key(place: str) -> str:
-    if USER.search(place) or "?" in place:
+def _check_no_key(place: str) -> str:
+    if URL_CREDENTIALS.search(place) or "?" in place:
         raise ValueError(
             "a place without keys in it: an object store's come from the environment, as its own tools read them "
             "(AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_APPLICATION_CREDENTIALS, …)"
@@ -274,7 +274,7 @@ def _holds_no_key(place: str) -> str:
     return place
 
 
-JournalPlace = Annotated[str, Field(pattern=_PLACE), AfterValidator(_holds_no_key)]
+JournalPlace = Annotated[str, Field(pattern=_PLACE), AfterValidator(_check_no_key)]
 
 
 class WarehouseSettings(BaseModel):
@@ -335,7 +335,7 @@ DEFAULT_SITE_PORT: Final = 8068
 _PREFIX: Final = r"^$|^(?:/[A-Za-z0-9_.~-]+)+$"
 
 
-def _is_address(text: str) -> str:
+def _check_address(text: str) -> str:
     try:
         ip_network(text)
     except ValueError:
@@ -343,7 +343,7 @@ def _is_address(text: str) -> str:
     return text
 
 
-ProxyAddress = Annotated[str, AfterValidator(_is_address)]
+ProxyAddress = Annotated[str, AfterValidator(_check_address)]
 HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$|^\[[0-9A-Fa-f:]+\]$")]
 
 
@@ -394,5 +394,5 @@ class SiteSettings(BaseModel):
 
     def address(self, port: int, host: str | None = None) -> str:
         """Where a browser on this machine finds it."""
-        at = host or self.host
-        return f"http://{f'[{at}]' if ':' in at else at}:{port}{self.path_prefix}/"
+        host_name = host or self.host
+        return f"http://{f'[{host_name}]' if ':' in host_name else host_name}:{port}{self.path_prefix}/"

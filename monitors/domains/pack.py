@@ -17,10 +17,10 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from monitors.errors import ConfigError
 from monitors.facts.text import normalise, word_key
-from monitors.problems import explained, nearest
+from monitors.problems import explain_error, suggest_nearest
 from monitors.records.base import Record
 
-SHIPPED: Final = Path(__file__).parent
+SHIPPED_PACKS: Final = Path(__file__).parent
 """The folder with the packs that come with the product, one folder each."""
 DEFAULT_DOMAINS: Final = ("health_insurance",)
 """The packs of a target that names none: the product was built for health insurers' assistants first."""
@@ -31,25 +31,25 @@ TEMPLATES: Final = "templates.toml"
 PackFile = TypeVar("PackFile", bound=Record)
 
 
-def keys_in(phrase: str) -> tuple[str, ...]:
+def get_word_keys(phrase: str) -> tuple[str, ...]:
     """The words of a phrase by their keys, a hyphen as a word: ``co - pay``."""
     return tuple(word_key(normalise(word).text) for word in phrase.replace("-", " - ").split())
 
 
-def _phrase(text: str) -> str:
-    if not keys_in(text):
+def _check_phrase(text: str) -> str:
+    if not get_word_keys(text):
         raise ValueError("a word, or several with spaces between them")
     return text
 
 
-def _word(text: str) -> str:
-    if len(keys_in(text)) != 1:
+def _check_word(text: str) -> str:
+    if len(get_word_keys(text)) != 1:
         raise ValueError("one word without spaces and hyphens")
     return text
 
 
-Phrase = Annotated[str, AfterValidator(_phrase)]
-Lexicon = tuple[Annotated[str, AfterValidator(_word)], ...]
+Phrase = Annotated[str, AfterValidator(_check_phrase)]
+Lexicon = tuple[Annotated[str, AfterValidator(_check_word)], ...]
 
 
 class DomainVocabulary(Record):
@@ -78,17 +78,16 @@ class DomainVocabulary(Record):
     common: Lexicon = Field(default=(), description="words of so many questions that they are no topic")
 
     @model_validator(mode="after")
-    def _agrees_with_itself(self) -> Self:
+    def _check_roles(self) -> Self:
         strange = next((role for role in self.percent_of if role not in self.roles), None)
         if strange is not None:
             raise ValueError(f"percent_of: {strange!r} is no role of this pack; accepted: {', '.join(self.roles)}")
         named: dict[tuple[str, ...], str] = {}
         for role, phrases in self.roles.items():
             for phrase in phrases:
-                if named.setdefault(keys_in(phrase), role) != role:
-                    raise ValueError(
-                        f"roles.{role}: {phrase!r} names {named[keys_in(phrase)]!r} too; a phrase has one role"
-                    )
+                other_role = named.setdefault(get_word_keys(phrase), role)
+                if other_role != role:
+                    raise ValueError(f"roles.{role}: {phrase!r} names {other_role!r} too; a phrase has one role")
         return self
 
 
@@ -118,38 +117,44 @@ def load_domain(packs: tuple[str, ...] = DEFAULT_DOMAINS) -> Domain:
     Where two packs give one phrase to two roles, the pack that is named first decides. `ConfigError` names file
     and key and what is accepted. Each combination is read once a process.
     """
-    return _loaded(packs)
+    return _load_domain(packs)
 
 
 @lru_cache(maxsize=32)
-def _loaded(packs: tuple[str, ...]) -> Domain:
-    read = [read_pack_file(folder_of(pack) / VOCABULARY, DomainVocabulary) for pack in packs]
-    percent_of = {role for one in read for role in one.percent_of}
-    unless = [(keys_in(word)[0], silent) for one in read for word, silent in one.yes_unless.items()]
+def _load_domain(packs: tuple[str, ...]) -> Domain:
+    vocabularies = [read_pack_file(find_pack_folder(pack) / VOCABULARY, DomainVocabulary) for pack in packs]
+    percent_of = {role for vocabulary in vocabularies for role in vocabulary.percent_of}
+    unless = [
+        (get_word_keys(word)[0], silent)
+        for vocabulary in vocabularies
+        for word, silent in vocabulary.yes_unless.items()
+    ]
     return Domain(
-        roles=_by_first_word(read),
+        roles=_group_by_first_word(vocabularies),
         percent_of=frozenset(percent_of),
-        events=_keys(one.events for one in read),
-        variants=_keys(one.variants for one in read),
-        yes=_keys(one.yes for one in read),
-        no=_keys(one.no for one in read),
-        yes_unless={word: _keys(silent for known, silent in unless if known == word) for word, _ in unless},
-        predicates=tuple(_keys([group]) for one in read for group in one.predicates.values()),
-        common=_keys(one.common for one in read),
+        events=_collect_keys(vocabulary.events for vocabulary in vocabularies),
+        variants=_collect_keys(vocabulary.variants for vocabulary in vocabularies),
+        yes=_collect_keys(vocabulary.yes for vocabulary in vocabularies),
+        no=_collect_keys(vocabulary.no for vocabulary in vocabularies),
+        yes_unless={word: _collect_keys(silent for key, silent in unless if key == word) for word, _ in unless},
+        predicates=tuple(
+            _collect_keys([group]) for vocabulary in vocabularies for group in vocabulary.predicates.values()
+        ),
+        common=_collect_keys(vocabulary.common for vocabulary in vocabularies),
     )
 
 
-def folder_of(pack: str) -> Path:
+def find_pack_folder(pack: str) -> Path:
     """The folder of a pack. `ConfigError` names the packs that there are."""
     if "/" in pack:
         return Path(pack)
-    known = sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{VOCABULARY}"))
-    if pack not in known:
+    shipped = sorted(folder.parent.name for folder in SHIPPED_PACKS.glob(f"*/{VOCABULARY}"))
+    if pack not in shipped:
         raise ConfigError(
-            f"no domain pack {pack!r}{nearest(pack, known)}; accepted: {', '.join(known)}, "
+            f"no domain pack {pack!r}{suggest_nearest(pack, shipped)}; accepted: {', '.join(shipped)}, "
             "or the folder of your own, as ./my_domain"
         )
-    return SHIPPED / pack
+    return SHIPPED_PACKS / pack
 
 
 def read_pack_file(path: Path, form: type[PackFile], problem: type[ConfigError] = ConfigError) -> PackFile:
@@ -161,21 +166,21 @@ def read_pack_file(path: Path, form: type[PackFile], problem: type[ConfigError] 
     except tomllib.TOMLDecodeError as error:
         raise problem(f"{path}: not valid TOML: {error}") from error
     except ValidationError as error:
-        lines = [explained(form, dict(detail)) for detail in error.errors()]
+        lines = [explain_error(form, dict(detail)) for detail in error.errors()]
         raise problem("\n".join(f"{path}: {line}" for line in lines)) from None
 
 
-def _keys(lists: Iterable[Iterable[str]]) -> frozenset[str]:
-    return frozenset(keys_in(word)[0] for lexicon in lists for word in lexicon)
+def _collect_keys(lists: Iterable[Iterable[str]]) -> frozenset[str]:
+    return frozenset(get_word_keys(word)[0] for lexicon in lists for word in lexicon)
 
 
-def _by_first_word(read: Iterable[DomainVocabulary]) -> dict[str, list[NamedRole]]:
+def _group_by_first_word(vocabularies: Iterable[DomainVocabulary]) -> dict[str, list[NamedRole]]:
     named: dict[tuple[str, ...], str] = {}
-    for one in read:
-        for role, phrases in one.roles.items():
+    for vocabulary in vocabularies:
+        for role, phrases in vocabulary.roles.items():
             for phrase in phrases:
-                named.setdefault(keys_in(phrase), role)
+                named.setdefault(get_word_keys(phrase), role)
     by_first: dict[str, list[NamedRole]] = {}
-    for phrase, role in sorted(named.items(), key=lambda each: -len(each[0])):
+    for phrase, role in sorted(named.items(), key=lambda named_role: -len(named_role[0])):
         by_first.setdefault(phrase[0], []).append((phrase, role))
     return by_first

@@ -19,7 +19,7 @@ from monitors.records.explanations import (
 )
 from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.runs import CaseResult
-from monitors.records.targets import same_commit
+from monitors.records.targets import is_same_commit
 
 COMMIT: Final = "{commit}"
 """What an address of builds has in place of the build's commit."""
@@ -160,4 +160,4 @@ def check_build_proof(names: Iterable[str], commit: str | None, verified_commit:
 
 def is_same_build(first: str, second: str) -> bool:
     """Whether two names of builds mean the same: the same text, or two lengths of one commit."""
-    return first == second or same_commit(first, second)
+    return first == second or is_same_commit(first, second)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple, cast
 
-from monitors.json_path import values_at
+from monitors.json_path import collect_values
 from monitors.records.exchanges import Step, StepKind
 
 Fields = Mapping[str, Any]
@@ -206,7 +206,7 @@ def read_runs(runs: Sequence[Fields]) -> AgentPath:
 
 def _node_place(run: Fields) -> str | None:
     """Which step of its graph a node's own run is; ``None`` for other runs, among them those inside a node."""
-    said = [found for path in ("metadata", "extra.metadata") for found in values_at(run, path)]
+    said = [found for path in ("metadata", "extra.metadata") for found in collect_values(run, path)]
     known = {key: value for one in said if isinstance(one, dict) for key, value in cast("Fields", one).items()}
     if known.get("langgraph_node") != run.get("name") or "langgraph_step" not in known:
         return None
@@ -233,7 +233,7 @@ def _message(item: Fields) -> Fields | None:
 def _calls(message: Fields) -> list[Fields]:
     """The calls in a message: in its own list, else among the parts of its content."""
     for key in ("tool_calls", "additional_kwargs.tool_calls"):
-        for found in values_at(message, key):
+        for found in collect_values(message, key):
             listed = [cast("Fields", one) for one in _list(found) if isinstance(one, dict)]
             if listed:
                 return listed
@@ -272,7 +272,7 @@ def _of_updates(updates: Sequence[Fields]) -> AgentPath:
     for node, change in ((node, change) for update in updates for node, change in update.items()):
         if node not in NO_AGENTS:
             steps.append(Step(name=node, kind=StepKind.AGENT))
-        found = values_at(change, "messages") if isinstance(change, dict) else []
+        found = collect_values(change, "messages") if isinstance(change, dict) else []
         listed = [cast("Fields", one) for value in found for one in _list(value) if isinstance(one, dict)]
         messages = map(_message, listed)
         steps += _of_messages(message for message in messages if message is not None).steps
@@ -322,7 +322,7 @@ def _time(fields: Fields, names: Sequence[str]) -> datetime | None:
 
 
 def _first(fields: Fields, paths: Sequence[str], fits: Callable[[Any], bool]) -> Any:
-    found: Iterator[Any] = (value for path in paths for value in values_at(fields, path) if fits(value))
+    found: Iterator[Any] = (value for path in paths for value in collect_values(fields, path) if fits(value))
     return next(found, None)
 
 

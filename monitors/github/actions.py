@@ -26,9 +26,9 @@ from monitors.github.api import PUBLIC_API, GitHubRecord
 from monitors.records.base import Record
 from monitors.records.targets import HttpUrl, PullRequest
 
-MOST_BYTES: Final = 1024 * 1024
+MAX_SUMMARY_BYTES: Final = 1024 * 1024
 """The limit of one step's summary; GitHub shows nothing at all of a larger one."""
-CUT: Final = "\n\n*Cut here: a job's page takes no more. The report has the rest.*\n"
+CUT_NOTE: Final = "\n\n*Cut here: a job's page takes no more. The report has the rest.*\n"
 
 
 def add_summary(file: Path, markdown: str) -> None:
@@ -36,26 +36,26 @@ def add_summary(file: Path, markdown: str) -> None:
     try:
         before = file.stat().st_size if file.exists() else 0
         with file.open("ab") as summary:
-            summary.write(_within(markdown, MOST_BYTES - before).encode())
+            summary.write(_fit_summary(markdown, MAX_SUMMARY_BYTES - before).encode())
     except OSError as error:
         raise NotifyRejected(f"the job's summary cannot be written ({error.strerror})") from error
 
 
-def _within(markdown: str, room: int) -> str:
-    whole = markdown if markdown.endswith("\n") else markdown + "\n"
-    raw = whole.encode()
-    if len(raw) <= room:
-        return whole
-    left = room - len(CUT.encode())
-    if left <= 0:
+def _fit_summary(markdown: str, limit: int) -> str:
+    text = markdown if markdown.endswith("\n") else markdown + "\n"
+    raw = text.encode()
+    if len(raw) <= limit:
+        return text
+    remaining = limit - len(CUT_NOTE.encode())
+    if remaining <= 0:
         return ""
-    head, _, _ = raw[:left].rpartition(b"\n")
-    return head.decode() + CUT
+    head, _, _ = raw[:remaining].rpartition(b"\n")
+    return head.decode() + CUT_NOTE
 
 
-MOST_OF_A_LEVEL: Final = 10
+MAX_PER_LEVEL: Final = 10
 """GitHub shows ten notes of each level from one step, and silently drops the rest."""
-_IN_VALUES: Final = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}
+_VALUE_ESCAPES: Final = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}
 
 
 class Level(StrEnum):
@@ -79,50 +79,52 @@ class Annotation(Record):
     line: Annotated[int, Field(ge=1)] | None = None
 
 
-def commands_of(annotations: Sequence[Annotation]) -> Iterator[str]:
+def format_commands(annotations: Sequence[Annotation]) -> Iterator[str]:
     """A line for each, in order; of each level at most ten, the tenth of more says how many are missing."""
     for level in Level:
-        same = [one for one in annotations if one.level is level]
-        if len(same) <= MOST_OF_A_LEVEL:
-            yield from map(command_of, same)
+        same = [annotation for annotation in annotations if annotation.level is level]
+        if len(same) <= MAX_PER_LEVEL:
+            yield from map(format_command, same)
             continue
-        shown = MOST_OF_A_LEVEL - 1
-        yield from map(command_of, same[:shown])
-        rest = Annotation(level=level, title=f"and {len(same) - shown} more", text="The report has them all.")
-        yield command_of(rest)
+        shown = MAX_PER_LEVEL - 1
+        yield from map(format_command, same[:shown])
+        more = Annotation(level=level, title=f"and {len(same) - shown} more", text="The report has them all.")
+        yield format_command(more)
 
 
-def command_of(annotation: Annotation) -> str:
+def format_command(annotation: Annotation) -> str:
     """``::error file=suite.jsonl,line=3,title=…::text``, on one line whatever the text holds."""
     values = {"file": annotation.file, "line": annotation.line, "title": annotation.title}
-    said = ",".join(f"{name}={_value(str(value))}" for name, value in values.items() if value is not None)
-    return f"::{annotation.level} {said}::{_text(annotation.text)}"
+    properties = ",".join(
+        f"{name}={_escape_value(str(value))}" for name, value in values.items() if value is not None
+    )
+    return f"::{annotation.level} {properties}::{_escape_text(annotation.text)}"
 
 
-def switch_off(nonce: str) -> str:
+def format_stop_commands(nonce: str) -> str:
     """From this line on the runner obeys nothing until `switch_on` with the same, unguessable ``nonce``."""
     return f"::stop-commands::{nonce}"
 
 
-def switch_on(nonce: str) -> str:
+def format_resume_commands(nonce: str) -> str:
     """The end of `switch_off`."""
     return f"::{nonce}::"
 
 
-def _value(text: str) -> str:
-    return "".join(_IN_VALUES.get(character, character) for character in text)
+def _escape_value(text: str) -> str:
+    return "".join(_VALUE_ESCAPES.get(character, character) for character in text)
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 TOKEN_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105 - the variable's name
 API_VARIABLE: Final = "GITHUB_API_URL"
 SUMMARY_VARIABLE: Final = "GITHUB_STEP_SUMMARY"
-OFF: Final = frozenset({"", "0", "false", "no", "off"})
+CI_OFF_VALUES: Final = frozenset({"", "0", "false", "no", "off"})
 """Values of ``CI`` that mean that it is none."""
-_PULL: Final = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)", re.ASCII)
+_PULL_REF: Final = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)", re.ASCII)
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9_.-]+", re.ASCII)
 _URL: Final[TypeAdapter[str]] = TypeAdapter(HttpUrl)
 Number = Annotated[int, Field(ge=1, le=2**31)]
@@ -184,7 +186,7 @@ class _WorkflowEvent(GitHubRecord):
             return self.issue.number
         if self.workflow_run and self.workflow_run.pull_requests:
             return self.workflow_run.pull_requests[0].number
-        return number_in(self.deployment.ref) if self.deployment else None
+        return parse_pull_number(self.deployment.ref) if self.deployment else None
 
     @property
     def commit(self) -> str | None:
@@ -198,7 +200,7 @@ class _WorkflowEvent(GitHubRecord):
 
 def is_ci(environment: Mapping[str, str]) -> bool:
     """Whether this process runs in CI, as GitHub, GitLab, CircleCI and most others say it."""
-    return any(environment.get(name, "").strip().lower() not in OFF for name in ("CI", "GITHUB_ACTIONS"))
+    return any(environment.get(name, "").strip().lower() not in CI_OFF_VALUES for name in ("CI", "GITHUB_ACTIONS"))
 
 
 def is_actions(environment: Mapping[str, str]) -> bool:
@@ -206,7 +208,7 @@ def is_actions(environment: Mapping[str, str]) -> bool:
     return environment.get("GITHUB_ACTIONS", "").strip().lower() == "true"
 
 
-def job_of(environment: Mapping[str, str]) -> WorkflowJob:
+def parse_job(environment: Mapping[str, str]) -> WorkflowJob:
     """The job that ``environment`` describes. Raises `ConfigError` naming the variable."""
     repository = environment.get("GITHUB_REPOSITORY", "")
     if not _REPOSITORY.fullmatch(repository):
@@ -214,41 +216,41 @@ def job_of(environment: Mapping[str, str]) -> WorkflowJob:
             "GITHUB_REPOSITORY is not owner/name: a job of GitHub Actions has it; elsewhere set it, with "
             "GITHUB_REF (refs/pull/12/merge) and GITHUB_SHA"
         )
-    event = _event(environment.get("GITHUB_EVENT_PATH"))
-    number = event.number or number_in(environment.get("GITHUB_REF", ""))
+    event = _read_event(environment.get("GITHUB_EVENT_PATH"))
+    number = event.number or parse_pull_number(environment.get("GITHUB_REF", ""))
     summary, workspace = environment.get(SUMMARY_VARIABLE), environment.get("GITHUB_WORKSPACE")
     return WorkflowJob(
-        api_url=_address(environment.get(API_VARIABLE) or PUBLIC_API),
+        api_url=_parse_address(environment.get(API_VARIABLE) or PUBLIC_API),
         repository=repository,
         commit=event.commit or environment.get("GITHUB_SHA") or None,
         pull_request=PullRequest(repository=repository, number=number) if number else None,
-        log=_log(environment, repository),
+        log=_build_log_url(environment, repository),
         summary=Path(summary) if summary else None,
         workspace=Path(workspace) if workspace else None,
     )
 
 
-def number_in(ref: str) -> int | None:
+def parse_pull_number(ref: str) -> int | None:
     """The number in ``refs/pull/12/merge``."""
-    found = _PULL.fullmatch(ref)
-    return int(found[1]) if found else None
+    match = _PULL_REF.fullmatch(ref)
+    return int(match[1]) if match else None
 
 
-def _address(text: str) -> str:
+def _parse_address(text: str) -> str:
     try:
         return _URL.validate_python(text)
     except ValidationError:
         raise ConfigError(f"{API_VARIABLE} is no http address; {PUBLIC_API} when left out") from None
 
 
-def _log(environment: Mapping[str, str], repository: str) -> str | None:
+def _build_log_url(environment: Mapping[str, str], repository: str) -> str | None:
     server, run = environment.get("GITHUB_SERVER_URL", ""), environment.get("GITHUB_RUN_ID", "")
     if not run.isdecimal() or not server.startswith(("http://", "https://")):
         return None
     return f"{server.rstrip('/')}/{repository}/actions/runs/{run}"
 
 
-def _event(path: str | None) -> _WorkflowEvent:
+def _read_event(path: str | None) -> _WorkflowEvent:
     """The event that started the job. One that cannot be read names nothing; the ref still may."""
     if not path:
         return _WorkflowEvent()

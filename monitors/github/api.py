@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from monitors.errors import NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
 from monitors.records.targets import HttpUrl
-from monitors.retry import TryAgain, retried, retry_after_s
+from monitors.retry import TryAgain, parse_retry_after_s, retry_with_pauses
 
 
 class GitHubRecord(BaseModel):
@@ -55,7 +55,7 @@ class GitHubErrorBody(GitHubRecord):
 Read = TypeVar("Read", bound=GitHubRecord)
 
 
-FORKS: Final = "a pull request from a fork has a token that only reads (docs/ci.md says what to do)"
+FORK_ADVICE: Final = "a pull request from a fork has a token that only reads (docs/ci.md says what to do)"
 
 
 class Forbidden(NotifyRejected):
@@ -73,27 +73,30 @@ class Purpose(NamedTuple):
     permission: str
 
 
-def commenting(pull_request: str) -> Purpose:
+def build_comment_purpose(pull_request: str) -> Purpose:
     """Reading and writing the comments of ``owner/name#12``."""
     return Purpose(f"comment on {pull_request}", "pull-requests: write")
 
 
-def setting_status(repository: str, commit: str) -> Purpose:
+def build_status_purpose(repository: str, commit: str) -> Purpose:
     """Setting the status of a commit."""
     return Purpose(f"set the status of {repository}@{commit[:12]}", "statuses: write")
 
 
-_KINDS: Final[dict[int, type[NotifyRejected]]] = {HTTPStatus.FORBIDDEN: Forbidden, HTTPStatus.NOT_FOUND: Gone}
+_ERROR_CLASSES: Final[dict[int, type[NotifyRejected]]] = {
+    HTTPStatus.FORBIDDEN: Forbidden,
+    HTTPStatus.NOT_FOUND: Gone,
+}
 
 
-def refused(status: int, purpose: Purpose) -> NotifyError:
+def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
     """The error for an answer that is neither success nor a limit of rate."""
-    kind = _KINDS.get(status, NotifyRejected)
+    kind = _ERROR_CLASSES.get(status, NotifyRejected)
     match status:
         case HTTPStatus.UNAUTHORIZED:
             why = "the token in GITHUB_TOKEN is not valid, or no longer; make a new one"
         case HTTPStatus.FORBIDDEN:
-            why = f"the token lacks the permission `{purpose.permission}`; {FORKS}"
+            why = f"the token lacks the permission `{purpose.permission}`; {FORK_ADVICE}"
         case HTTPStatus.NOT_FOUND:
             why = (
                 f"it is not there, or the token may not see it: it needs `{purpose.permission}` on that repository"
@@ -103,7 +106,7 @@ def refused(status: int, purpose: Purpose) -> NotifyError:
         case HTTPStatus.UNPROCESSABLE_ENTITY:
             why = "it does not take what it was sent; is the commit in that repository, and the pull request in it?"
         case _ if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return NotifyTransient(f"could not {purpose.doing}: GitHub is in trouble (HTTP {status}); try again")
+            return NotifyTransient(f"could not {purpose.doing}: GitHub has an error (HTTP {status}); try again")
         case _:
             why = "this answer is not one that Lookout knows"
     return kind(f"could not {purpose.doing} (HTTP {status}): {why}")
@@ -112,11 +115,11 @@ def refused(status: int, purpose: Purpose) -> NotifyError:
 API_VERSION: Final = "2022-11-28"
 """https://docs.github.com/en/rest/about-the-rest-api/api-versions"""
 PUBLIC_API: Final = "https://api.github.com"
-UNTOLD_WAIT_S: Final = 60.0
+DEFAULT_LIMIT_WAIT_S: Final = 60.0
 """For a limit that names no time: "wait for at least one minute", say GitHub's best practices for its REST API."""
 PER_PAGE: Final = 100
 """GitHub's largest page."""
-MOST_PAGES: Final = 50
+MAX_PAGES: Final = 50
 """5,000 comments: more than GitHub lets a pull request have (2,500)."""
 
 Found = TypeVar("Found")
@@ -132,7 +135,7 @@ class GitHubRetryPolicy:
 
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    longest_wait_s: float = 90.0
+    max_wait_s: float = 90.0
     tries: int = 4
     first_pause_s: float = 1.0
     deadline_s: float = 20.0
@@ -141,69 +144,80 @@ class GitHubRetryPolicy:
 class GitHubApi:
     """Requests with one token at one address; made by `github_api`."""
 
-    def __init__(self, client: httpx.AsyncClient, patience: GitHubRetryPolicy) -> None:
+    def __init__(self, client: httpx.AsyncClient, policy: GitHubRetryPolicy) -> None:
         self._client = client
-        self._patience = patience
+        self._patience = policy
 
     async def read(self, path: str, shape: TypeAdapter[Found], purpose: Purpose) -> Found:
         """One thing. Raises `NotifyError`."""
-        return _read(await self._asked("GET", path, purpose), shape, purpose)
+        return _parse_answer(await self._request("GET", path, purpose), shape, purpose)
 
     async def read_all(self, path: str, shape: TypeAdapter[list[Found]], purpose: Purpose) -> list[Found]:
         """A list over all its pages. Raises `NotifyError`."""
-        found: list[Found] = []
+        items: list[Found] = []
         page: httpx.URL | str = httpx.URL(path, params={"per_page": PER_PAGE})
-        for _ in range(MOST_PAGES):
-            answer = await self._asked("GET", page, purpose)
-            found += _read(answer, shape, purpose)
+        for _ in range(MAX_PAGES):
+            answer = await self._request("GET", page, purpose)
+            items += _parse_answer(answer, shape, purpose)
             after = answer.links.get("next", {}).get("url")
             if after is None:
                 break
-            page = self._on_this_server(answer.url.join(after), purpose)
-        return found
+            page = self._check_server(answer.url.join(after), purpose)
+        return items
 
     async def write(
-        self, method: str, path: str, body: object, shape: TypeAdapter[Found], purpose: Purpose, *, twice: bool
+        self,
+        method: str,
+        path: str,
+        body: object,
+        shape: TypeAdapter[Found],
+        purpose: Purpose,
+        *,
+        is_repeatable: bool,
     ) -> Found:
         """Make or change something. ``twice`` says that doing it twice does no harm.
 
         Raises `NotifyUnsure` where it may have been done and must not be done again unseen; else `NotifyError`.
         """
-        return _read(await self._asked(method, path, purpose, body=body, twice=twice), shape, purpose)
+        return _parse_answer(
+            await self._request(method, path, purpose, body=body, is_repeatable=is_repeatable), shape, purpose
+        )
 
     async def delete(self, path: str, purpose: Purpose) -> None:
         """Take something away; fine where it is gone already. Raises `NotifyError`."""
-        await self._asked("DELETE", path, purpose, fine=(HTTPStatus.NOT_FOUND,))
+        await self._request("DELETE", path, purpose, accepted_statuses=(HTTPStatus.NOT_FOUND,))
 
-    def _on_this_server(self, address: httpx.URL, purpose: Purpose) -> httpx.URL:
+    def _check_server(self, address: httpx.URL, purpose: Purpose) -> httpx.URL:
         """The token goes to its own server and nowhere else, whatever a header says."""
         base = self._client.base_url
         if (address.scheme, address.host, address.port) != (base.scheme, base.host, base.port):
             raise NotifyRejected(f"could not {purpose.doing}: GitHub's next page leads to another server")
         return address
 
-    async def _asked(
+    async def _request(
         self,
         method: str,
         path: httpx.URL | str,
         purpose: Purpose,
         *,
         body: object = None,
-        twice: bool = True,
-        fine: tuple[int, ...] = (),
+        is_repeatable: bool = True,
+        accepted_statuses: tuple[int, ...] = (),
     ) -> httpx.Response:
-        async def once() -> httpx.Response:
-            answer = await self._once(method, path, body, purpose, twice=twice)
-            if answer is not None and (answer.is_success or answer.status_code in fine):
+        async def try_once() -> httpx.Response:
+            answer = await self._send(method, path, body, purpose, is_repeatable=is_repeatable)
+            if answer is not None and (answer.is_success or answer.status_code in accepted_statuses):
                 return answer
-            wait_s = self._wait_s(answer, purpose, twice=twice)
-            raise TryAgain(_given_up(answer, purpose), wait_s)
+            wait_s = self._choose_wait_s(answer, purpose, is_repeatable=is_repeatable)
+            raise TryAgain(_build_final_error(answer, purpose), wait_s)
 
         limits = self._patience
-        return await retried(once, tries=limits.tries, first_pause_s=limits.first_pause_s, sleep=limits.sleep)
+        return await retry_with_pauses(
+            try_once, tries=limits.tries, first_pause_s=limits.first_pause_s, sleep=limits.sleep
+        )
 
-    async def _once(
-        self, method: str, path: httpx.URL | str, body: object, purpose: Purpose, *, twice: bool
+    async def _send(
+        self, method: str, path: httpx.URL | str, body: object, purpose: Purpose, *, is_repeatable: bool
     ) -> httpx.Response | None:
         """The answer; ``None`` where there is none, and asking again does no harm."""
         try:
@@ -211,69 +225,71 @@ class GitHubApi:
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
             return None
         except httpx.HTTPError:
-            if twice:
+            if is_repeatable:
                 return None
             raise NotifyUnsure(f"could not surely {purpose.doing}: GitHub's answer was lost") from None
 
-    def _wait_s(self, answer: httpx.Response | None, purpose: Purpose, *, twice: bool) -> float | None:
+    def _choose_wait_s(
+        self, answer: httpx.Response | None, purpose: Purpose, *, is_repeatable: bool
+    ) -> float | None:
         """How long GitHub asks to wait, if it does. Raises when that is too long, or another try would not help."""
         if answer is None:
             return None
-        if is_limited(answer):
-            wait_s = asked_wait_s(answer, self._patience.now())
-            if wait_s > self._patience.longest_wait_s:
-                raise _limited(purpose)
+        if is_rate_limited(answer):
+            wait_s = compute_wait_s(answer, self._patience.now())
+            if wait_s > self._patience.max_wait_s:
+                raise _build_limit_error(purpose)
             return wait_s
         if answer.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise refused(answer.status_code, purpose)
-        if not twice:
-            raise NotifyUnsure(
-                f"could not surely {purpose.doing}: GitHub is in trouble (HTTP {answer.status_code})"
-            )
+            raise build_refusal_error(answer.status_code, purpose)
+        if not is_repeatable:
+            raise NotifyUnsure(f"could not surely {purpose.doing}: GitHub has an error (HTTP {answer.status_code})")
         return None
 
 
-def is_limited(answer: httpx.Response) -> bool:
+def is_rate_limited(answer: httpx.Response) -> bool:
     """Whether GitHub asks to come later. It says so with 429, or with 403, which else means forbidden."""
     if answer.status_code == HTTPStatus.TOO_MANY_REQUESTS:
         return True
     if answer.status_code != HTTPStatus.FORBIDDEN:
         return False
     headers = answer.headers
-    return "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0" or _says_limit(answer)
+    return "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0" or _has_limit_message(answer)
 
 
-def asked_wait_s(answer: httpx.Response, now: float) -> float:
+def compute_wait_s(answer: httpx.Response, now: float) -> float:
     """How many seconds GitHub asks to wait: ``retry-after``, else until ``x-ratelimit-reset``, else a minute."""
-    asked_s = retry_after_s(answer.headers)
-    if asked_s is not None:
-        return asked_s
+    requested_s = parse_retry_after_s(answer.headers)
+    if requested_s is not None:
+        return requested_s
     reset = answer.headers.get("x-ratelimit-reset", "")
     if answer.headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
         return max(0.0, float(reset) - now) + 1.0  # its clock counts whole seconds
-    return UNTOLD_WAIT_S
+    return DEFAULT_LIMIT_WAIT_S
 
 
-def _says_limit(answer: httpx.Response) -> bool:
+def _has_limit_message(answer: httpx.Response) -> bool:
     try:
         return "rate limit" in GitHubErrorBody.model_validate_json(answer.content).message.lower()
     except ValidationError:
         return False
 
 
-def _given_up(answer: httpx.Response | None, purpose: Purpose) -> NotifyError:
+def _build_final_error(answer: httpx.Response | None, purpose: Purpose) -> NotifyError:
     if answer is None:
         return NotifyTransient(f"could not {purpose.doing}: GitHub does not answer")
-    return _limited(purpose) if is_limited(answer) else refused(answer.status_code, purpose)
+    return (
+        _build_limit_error(purpose) if is_rate_limited(answer) else build_refusal_error(answer.status_code, purpose)
+    )
 
 
-def _limited(purpose: Purpose) -> NotifyTransient:
+def _build_limit_error(purpose: Purpose) -> NotifyTransient:
     return NotifyTransient(
         f"could not {purpose.doing}: GitHub has had too many requests with this token; try again later"
     )
 
 
-def _read(answer: httpx.Response, shape: TypeAdapter[Found], purpose: Purpose) -> Found:
+def _parse_answer(answer: httpx.Response, shape: TypeAdapter[Found], purpose: Purpose) -> Found:
     try:
         return shape.validate_json(answer.content)
     except ValidationError:
@@ -283,7 +299,7 @@ def _read(answer: httpx.Response, shape: TypeAdapter[Found], purpose: Purpose) -
 
 
 @asynccontextmanager
-async def github_api(api_url: str, token: str, patience: GitHubRetryPolicy) -> AsyncGenerator[GitHubApi]:
+async def open_github_api(api_url: str, token: str, policy: GitHubRetryPolicy) -> AsyncGenerator[GitHubApi]:
     """Requests to ``api_url`` with ``token``. Raises `NotifyRejected` for an address that is none."""
     headers = {
         "Accept": "application/vnd.github+json",
@@ -293,12 +309,12 @@ async def github_api(api_url: str, token: str, patience: GitHubRetryPolicy) -> A
     }
     try:
         client = httpx.AsyncClient(
-            base_url=api_url.rstrip("/"), headers=headers, timeout=patience.deadline_s, follow_redirects=True
+            base_url=api_url.rstrip("/"), headers=headers, timeout=policy.deadline_s, follow_redirects=True
         )
     except (httpx.InvalidURL, UnicodeError):
         raise NotifyRejected("GITHUB_API_URL or GITHUB_TOKEN has no usable form") from None
     async with client:
-        yield GitHubApi(client, patience)
+        yield GitHubApi(client, policy)
 
 
 class GitHubSettings(BaseModel):

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from monitors.github.api import GitHubApi, GitHubRecord, Purpose
 from monitors.records.base import Record
 
-NEWEST: Final = 10
+MAX_DEPLOYMENTS_READ: Final = 10
 """Deployments to inspect, newest first: a success is nearly always the first or second of them."""
 SUCCESS: Final = "success"
 _HEADS: Final = "refs/heads/"
@@ -39,7 +39,7 @@ _DEPLOYMENTS: Final = TypeAdapter(list[_ListedDeployment])
 _STATUSES: Final = TypeAdapter(list[_DeploymentStatus])
 
 
-async def newest_success(
+async def find_newest_success(
     api: GitHubApi, repository: str, *, environment: str | None, branch: str | None
 ) -> Deployment | None:
     """The newest deployment whose last state is success; ``None`` where there is none among the newest.
@@ -47,12 +47,12 @@ async def newest_success(
     ``environment`` and ``branch`` are those that count, ``None`` for any. Raises `NotifyError`.
     """
     purpose = Purpose(f"read the deployments of {repository}", "deployments: read")
-    wanted = {"per_page": str(NEWEST)} | ({"environment": environment} if environment else {})
+    query = {"per_page": str(MAX_DEPLOYMENTS_READ)} | ({"environment": environment} if environment else {})
     path = f"/repos/{repository}/deployments"
-    for one in await api.read(str(httpx.URL(path, params=wanted)), _DEPLOYMENTS, purpose):
-        if branch is not None and one.ref.removeprefix(_HEADS) != branch:
+    for deployment in await api.read(str(httpx.URL(path, params=query)), _DEPLOYMENTS, purpose):
+        if branch is not None and deployment.ref.removeprefix(_HEADS) != branch:
             continue
-        latest = await api.read(f"{path}/{one.id}/statuses?per_page=1", _STATUSES, purpose)
+        latest = await api.read(f"{path}/{deployment.id}/statuses?per_page=1", _STATUSES, purpose)
         if latest and latest[0].state == SUCCESS:
-            return Deployment(commit=one.sha.lower(), ref=one.ref, environment=one.environment)
+            return Deployment(commit=deployment.sha.lower(), ref=deployment.ref, environment=deployment.environment)
     return None

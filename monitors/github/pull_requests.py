@@ -26,13 +26,13 @@ from monitors.github.api import (
     Gone,
     Purpose,
     User,
-    commenting,
-    setting_status,
+    build_comment_purpose,
+    build_status_purpose,
 )
 from monitors.records.base import Identifier, Record
 from monitors.records.targets import HttpUrl, PullRequest, RepositoryName
 
-MOST_DESCRIPTION: Final = 140
+MAX_DESCRIPTION_CHARACTERS: Final = 140
 """Characters that GitHub takes: https://docs.github.com/en/rest/commits/statuses"""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 _ANSWER: Final = TypeAdapter(GitHubRecord)
@@ -55,7 +55,7 @@ class CommitStatus(Record):
     commit: str
     target: Identifier
     state: State
-    description: Annotated[str, Field(min_length=1, max_length=MOST_DESCRIPTION)]
+    description: Annotated[str, Field(min_length=1, max_length=MAX_DESCRIPTION_CHARACTERS)]
     link: HttpUrl | None = None
 
     @property
@@ -71,11 +71,11 @@ def is_git_commit(commit: str | None) -> bool:
 
 async def set_status(api: GitHubApi, status: CommitStatus) -> None:
     """Say it; a later word takes the place of an earlier one of the same target. Raises `NotifyError`."""
-    purpose = setting_status(status.repository, status.commit)
+    purpose = build_status_purpose(status.repository, status.commit)
     path = f"/repos/{status.repository}/statuses/{status.commit}"
     body = {"state": status.state.value, "context": status.context, "description": status.description}
     link = {"target_url": status.link} if status.link else {}
-    await api.write("POST", path, body | link, _ANSWER, purpose, twice=True)
+    await api.write("POST", path, body | link, _ANSWER, purpose, is_repeatable=True)
 
 
 ATTEMPTS: Final = 3
@@ -110,30 +110,31 @@ class CommentResult(NamedTuple):
     address: str
 
 
-def mark_of(target: str) -> str:
+def format_target_mark(target: str) -> str:
     """What the comment about ``target`` begins with. Renderers show nothing of it."""
-    return f"<!-- lookout target {_unbroken(target)} -->"
+    return f"<!-- lookout target {_escape_dashes(target)} -->"
 
 
-def body_of(comment: PullComment) -> str:
+def format_body(comment: PullComment) -> str:
     """The comment as it is sent: its two marks, then its text."""
-    return f"{mark_of(comment.target)}\n<!-- lookout run {_unbroken(comment.run_id)} -->\n{comment.text}"
+    run_mark = f"<!-- lookout run {_escape_dashes(comment.run_id)} -->"
+    return f"{format_target_mark(comment.target)}\n{run_mark}\n{comment.text}"
 
 
-def _unbroken(name: str) -> str:
+def _escape_dashes(name: str) -> str:
     """Some renderers end an HTML comment at its first ``--``; a name cannot hold a percent sign."""
     return name.replace("--", "-%2D")
 
 
 async def post_comment(api: GitHubApi, pull: PullRequest, comment: PullComment) -> CommentResult:
     """Make the comment, or update the one there is. Raises `NotifyError`."""
-    purpose = commenting(f"{pull.repository}#{pull.number}")
+    purpose = build_comment_purpose(f"{pull.repository}#{pull.number}")
     edit = _PullRequestComments(api, pull, purpose)
-    for left in reversed(range(ATTEMPTS)):
+    for remaining in reversed(range(ATTEMPTS)):
         try:
-            return await edit.put(comment)
+            return await edit.create_or_update(comment)
         except (_CommentDeleted, NotifyUnsure):
-            if not left:
+            if not remaining:
                 raise
     raise AssertionError("the last attempt returns or raises")
 
@@ -148,61 +149,65 @@ class _PullRequestComments:
     def __init__(self, api: GitHubApi, pull: PullRequest, purpose: Purpose) -> None:
         self._api = api
         self._purpose = purpose
-        self._on_pull = f"/repos/{pull.repository}/issues/{pull.number}/comments"
-        self._one = f"/repos/{pull.repository}/issues/comments"
+        self._pull_path = f"/repos/{pull.repository}/issues/{pull.number}/comments"
+        self._comments_path = f"/repos/{pull.repository}/issues/comments"
         self._myself: str | None = None
 
-    async def put(self, comment: PullComment) -> CommentResult:
-        self._myself = self._myself or await self._who_am_i()
-        mine = await self._mine(comment.target)
+    async def create_or_update(self, comment: PullComment) -> CommentResult:
+        self._myself = self._myself or await self._find_login()
+        mine = await self._list_own(comment.target)
         if mine:
             return await self._update(mine, comment)
-        made = await self._make(comment)
-        return await self._settle(made, comment)
+        made = await self._create(comment)
+        return await self._remove_duplicates(made, comment)
 
-    async def _settle(self, made: Comment, comment: PullComment) -> CommentResult:
+    async def _remove_duplicates(self, made: Comment, comment: PullComment) -> CommentResult:
         """Search again: where another run made one meanwhile, whoever sees both leaves only the oldest."""
-        mine = await self._mine(comment.target)
-        if all(one.id >= made.id for one in mine):
+        mine = await self._list_own(comment.target)
+        if all(own_comment.id >= made.id for own_comment in mine):
             return CommentResult(CommentStatus.MADE, made.html_url)
         return await self._update(mine, comment)
 
     async def _update(self, mine: list[Comment], comment: PullComment) -> CommentResult:
-        newest = max(mine, key=_run_of)
-        if _run_of(newest) > _unbroken(comment.run_id):
-            await self._delete(one for one in mine if one is not newest)
+        newest = max(mine, key=_parse_run_id)
+        if _parse_run_id(newest) > _escape_dashes(comment.run_id):
+            await self._delete(own_comment for own_comment in mine if own_comment is not newest)
             return CommentResult(CommentStatus.NEWER, newest.html_url)
-        first, *others = sorted(mine, key=lambda one: one.id)
-        path = f"{self._one}/{first.id}"
-        body = {"body": body_of(comment)}
+        first, *duplicates = sorted(mine, key=lambda own_comment: own_comment.id)
+        path = f"{self._comments_path}/{first.id}"
+        body = {"body": format_body(comment)}
         try:
-            changed = await self._api.write("PATCH", path, body, _COMMENT, self._purpose, twice=True)
+            changed = await self._api.write("PATCH", path, body, _COMMENT, self._purpose, is_repeatable=True)
         except Gone:
             raise _CommentDeleted(
                 f"could not {self._purpose.doing}: the comment is deleted again and again"
             ) from None
-        await self._delete(others)
+        await self._delete(duplicates)
         return CommentResult(CommentStatus.UPDATED, changed.html_url)
 
     async def _delete(self, comments: Iterable[Comment]) -> None:
-        for one in comments:
-            await self._api.delete(f"{self._one}/{one.id}", self._purpose)
+        for comment in comments:
+            await self._api.delete(f"{self._comments_path}/{comment.id}", self._purpose)
 
-    async def _make(self, comment: PullComment) -> Comment:
-        body = {"body": body_of(comment)}
-        return await self._api.write("POST", self._on_pull, body, _COMMENT, self._purpose, twice=False)
+    async def _create(self, comment: PullComment) -> Comment:
+        body = {"body": format_body(comment)}
+        return await self._api.write("POST", self._pull_path, body, _COMMENT, self._purpose, is_repeatable=False)
 
-    async def _mine(self, target: str) -> list[Comment]:
-        found = await self._api.read_all(self._on_pull, _COMMENTS, self._purpose)
-        mark = mark_of(target)
-        return [one for one in found if (one.body or "").startswith(mark) and self._wrote(one.user)]
+    async def _list_own(self, target: str) -> list[Comment]:
+        comments = await self._api.read_all(self._pull_path, _COMMENTS, self._purpose)
+        mark = format_target_mark(target)
+        return [
+            comment
+            for comment in comments
+            if (comment.body or "").startswith(mark) and self._is_own_user(comment.user)
+        ]
 
-    def _wrote(self, user: User | None) -> bool:
+    def _is_own_user(self, user: User | None) -> bool:
         if user is None:
             return False
         return user.login == self._myself if self._myself else user.type == "Bot"
 
-    async def _who_am_i(self) -> str:
+    async def _find_login(self) -> str:
         """Our login; nothing for a token of an app, to which GitHub does not give one."""
         try:
             return (await self._api.read("/user", _USER, self._purpose)).login
@@ -210,6 +215,6 @@ class _PullRequestComments:
             return ""
 
 
-def _run_of(comment: Comment) -> str:
-    found = _RUN.search(comment.body or "")
-    return found[1] if found else ""
+def _parse_run_id(comment: Comment) -> str:
+    match = _RUN.search(comment.body or "")
+    return match[1] if match else ""

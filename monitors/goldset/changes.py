@@ -1,7 +1,7 @@
-"""What differs between a suite and the dataset of a platform, and who changed it since the last push.
+"""Compare a suite with the dataset of a platform, and find which side changed since the last push.
 
-An entry carries the hash of its case as it was pushed last. Where the suite's case has another hash, it was changed
-here; where the entry's has, a person changed it there; where both have, neither side may win in silence.
+An entry stores the hash of its case as it was pushed last. If the suite's case has another hash, the suite changed;
+if the entry's case has another hash, a person edited the dataset; if both have, it is a conflict.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ChangedBy(StrEnum):
 
 
 class ChangedEntry(Record):
-    """A case that the suite and the dataset both have, and that differs. ``changes`` are from dataset to suite."""
+    """A case that differs between suite and dataset. ``changes`` are from dataset to suite."""
 
     case: GoldCase
     """As the suite has it."""
@@ -46,7 +46,7 @@ class ChangedEntry(Record):
 
 
 class BrokenEntry(Record):
-    """An entry of ours that is no case any more, and why: a person has edited it."""
+    """An entry that is not a valid case any more after a person's edit, with its problems."""
 
     entry: Example
     case_id: str
@@ -54,41 +54,41 @@ class BrokenEntry(Record):
 
 
 class RemovedEntry(Record):
-    """A case that the dataset has and the suite has not."""
+    """A case that only the dataset has."""
 
     case: GoldCase
     entry: Example
 
 
 class DatasetDiff(Record):
-    """A suite against a dataset."""
+    """The difference between a suite and a dataset."""
 
     added: tuple[GoldCase, ...] = ()
-    """In the suite alone."""
+    """Only in the suite."""
     removed: tuple[RemovedEntry, ...] = ()
-    """Ours, in the dataset alone."""
+    """Cases that Lookout pushed, only in the dataset."""
     changed: tuple[ChangedEntry, ...] = ()
     broken: tuple[BrokenEntry, ...] = ()
     people: tuple[Example, ...] = ()
-    """What people added; never changed and never deleted by us."""
+    """Entries that people added; Lookout never changes or deletes them."""
     copies: tuple[str, ...] = ()
-    """Ids of entries that hold a case of ours under an id that is not its own: somebody copied them."""
+    """Ids of copied entries: they hold a case that belongs to another entry."""
     unmarked: tuple[tuple[GoldCase, Example], ...] = ()
-    """The same on both sides again, with the mark of an older push."""
+    """The same on both sides, but with the hash of an older push."""
     same: int = 0
 
     def select_changed_by(self, *sides: ChangedBy) -> tuple[ChangedEntry, ...]:
-        """The entries that were changed there."""
+        """Return the changed entries whose change was made on one of these sides."""
         return tuple(entry for entry in self.changed if entry.changed_by in sides)
 
     @property
     def is_empty(self) -> bool:
-        """Whether the dataset holds the suite as it is, and nothing else of ours."""
+        """Whether the dataset holds exactly the suite, apart from entries that people added."""
         return not (self.added or self.removed or self.changed or self.broken)
 
 
 class DatasetComparison:
-    """Compares a suite with entries as they come: of those that are the same, nothing is held."""
+    """Compares a suite with entries one by one; entries that are the same are not stored."""
 
     def __init__(self, suite: Sequence[GoldCase], dataset_id: str) -> None:
         self._left = {case.id: case for case in suite}
@@ -100,7 +100,7 @@ class DatasetComparison:
         self._same = 0
 
     def add(self, entry: Example) -> None:
-        """Compare one entry more."""
+        """Compare one more entry."""
         case_id = find_case_id(entry)
         if case_id is None:
             self._people.append(entry)
@@ -129,7 +129,7 @@ class DatasetComparison:
             self._same += 1
 
     def build_diff(self) -> DatasetDiff:
-        """What differs, in the suite's order, once all entries are compared."""
+        """Return the difference in the suite's order, once all entries are compared."""
         return DatasetDiff(
             added=tuple(self._left[name] for name in self._order if name in self._left),
             removed=tuple(self._removed),
@@ -156,7 +156,7 @@ _TITLES: Final = {
 
 
 def describe_dataset_diff(diff: DatasetDiff, *, max_entries: int) -> list[str]:
-    """The difference for people; of each group at most ``max_entries``, each on one line."""
+    """Format a difference; at most ``max_entries`` lines of each group."""
     lines = list[str]()
     for side in (ChangedBy.BOTH, ChangedBy.DATASET, ChangedBy.SUITE):
         lines += _format_group(

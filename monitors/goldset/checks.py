@@ -1,17 +1,17 @@
-"""Checks of a suite as it stands in its file: each finding says where, what, and what to do about it.
+"""Check a suite's file: each finding says where, what is wrong, and what to do.
 
-`load_suite` refuses a suite with one bad line, as a run must. A person who mends a suite wants to see all that is
-wrong with it at once, so here a bad line is a value.
+`load_suite` rejects a suite with one bad line. A person who fixes a suite wants to see all problems at once, so here a
+bad line is a value.
 
 The checks find:
 
-- placeholders and broken characters: nobody's answer
-- lines that give no case, and among them those that lack nothing but a severity
-- cases that are not in the language that they say they are in
+- placeholders and broken characters
+- lines that are not valid cases, and among them those that lack only a severity
+- cases that are not in their declared language
 - personal data: a suite is read by many, sent to models and shown in alerts
 - clauses that do not stand in their document
-- cases that ask the same thing twice: they count double, and nobody learns more
-- cases that cannot both be right: one question with two golds, one field of one policy with two values
+- cases that ask the same question: their failures count twice
+- cases that contradict each other: one question with two golds, one field of one policy with two values
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from monitors.records.cases import GoldCase
 
 
 class SuiteCheck(StrEnum):
-    """What was checked."""
+    """The kind of a check."""
 
     UNREADABLE = "unreadable"
     SEVERITY = "severity"
@@ -64,20 +64,20 @@ class Weight(StrEnum):
     """Whether a finding makes a suite unusable."""
 
     MUST = "must"
-    """The suite lies, leaks or does not load until this is changed."""
+    """The suite is wrong, leaks data or does not load until this is fixed."""
     SHOULD = "should"
     """The suite works; a person should inspect it."""
 
 
 class SuiteLocation(Record):
-    """A line of the suite (from 1) and the case that stands there, where it could be read."""
+    """A line of the suite (from 1) and the id of its case, if it could be read."""
 
     line: Annotated[int, Field(ge=1)]
     case_id: str | None = None
 
 
 class GoldFinding(Record):
-    """One thing about one or more lines. ``what`` and ``do`` never repeat personal data."""
+    """A problem of one or more lines. ``what`` and ``do`` never repeat personal data."""
 
     check: SuiteCheck
     weight: Weight
@@ -101,11 +101,11 @@ class NumberedCase:
 
 @dataclass(frozen=True)
 class NumberedSuite:
-    """The cases of a file in its order, and its bad lines. An id that comes again is a case here."""
+    """The cases of a file in its order, and its bad lines. Repeated ids are allowed here."""
 
     cases: tuple[NumberedCase, ...]
     bad: tuple[tuple[BadLine, str | None], ...] = ()
-    """Each bad line with the id that could be read in it."""
+    """Each bad line with its id, if it could be read."""
 
 
 def read_numbered_suite(path: Path) -> NumberedSuite:
@@ -144,7 +144,7 @@ _GIVE_SEVERITY_OF_ISSUE = (
 
 
 def check_bad_lines(suite: NumberedSuite) -> Iterator[GoldFinding]:
-    """One finding for each bad line; what is wrong with it in the loader's words."""
+    """Yield a finding for each bad line with the loader's problems."""
     for line, case_id in suite.bad:
         lacks_severity = all(problem.startswith('"severity"') for problem in line.problems)
         yield GoldFinding(
@@ -154,7 +154,7 @@ def check_bad_lines(suite: NumberedSuite) -> Iterator[GoldFinding]:
             what="; also: ".join(line.problems),
             do=(_GIVE_SEVERITY_OF_ISSUE if line.is_issue else _GIVE_SEVERITY)
             if lacks_severity
-            else "mend the line",
+            else "fix the line",
         )
 
 
@@ -162,13 +162,13 @@ _PLACEHOLDER = re.compile(
     r"\b(?:TBD|TBC|TODO|FIXME|XXX+|[Ll]orem ipsum)\b|#(?:REF!|N/A|VALUE!|NAME\?|DIV/0!|NUM!|NULL!)"
     r"|^=\$?[A-Z]{1,3}\$?\d+\b|^=[A-Z]+\(|^[\s?.…_-]+$|^(?:n/a|N/A|null|None|undefined)$|\{\{|<[A-Z_ ]{3,}>"
 )
-"""What stands in a cell that nobody has filled in, or that a spreadsheet could not."""
+"""Placeholders of cells that were not filled in, and errors of spreadsheets."""
 _MOJIBAKE = re.compile(r"[\u00c3\u00c2][\u0080-\u00bf]|\u00e2\u20ac|\u00e0\u00a4|\ufffd|\u00ef\u00bf\u00bd")
-"""UTF-8 read as Latin-1 or Windows-1252, and what could not be read at all."""
+"""UTF-8 read as Latin-1 or Windows-1252, and replacement characters."""
 
 
 def check_placeholders(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    """Questions and golds that nobody has written yet, or that an export has broken."""
+    """Yield findings about placeholders and broken characters in questions and golds."""
     for numbered in cases:
         texts = (("question", turn) for turn in numbered.case.turns)
         golds = (("gold", text) for text in (numbered.case.gold, *numbered.case.alternatives))
@@ -187,12 +187,12 @@ def check_placeholders(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
 
 
 LANGUAGE_MIN_WORDS = 4
-"""Words below which a text is in any language: "₹60,000 per eye"."""
+"""A shorter text may be in any language: "₹60,000 per eye"."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def check_languages(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    """Questions and golds whose language is recognized and is another; a mixed question may be meant."""
+    """Yield findings about questions and golds in another language than the case declares."""
     for numbered in cases:
         for part, text in _list_language_parts(numbered.case):
             language = _detect_language(text)
@@ -223,10 +223,10 @@ def check_disclosures(
     account_patterns: Sequence[str] = (),
     public_contacts: Sequence[str] = (),
 ) -> Iterator[GoldFinding]:
-    """What is likely or certain personal data, by kind and place, never the data.
+    """Yield findings about likely or certain personal data, by kind and place, without the data.
 
-    In a clause, and in a question that the app must decline, it may be meant (a public address, an invented
-    number): there a person only has to inspect it. ``public_contacts`` are what anyone may know.
+    In a clause, and in a question that the app must decline, it may be intended (a public address, an invented
+    number): there the finding asks a person to check it. ``public_contacts`` are allowed.
     """
     for numbered in cases:
         for part, text, weight in _list_disclosure_parts(numbered.case):
@@ -276,7 +276,7 @@ TEXT_ENDINGS = (".txt", ".md")
 
 
 def read_documents(folder: Path) -> dict[str, str]:
-    """The texts of a folder and its subfolders (``*.txt``, ``*.md``), by name without ending, in lower case."""
+    """Read the texts of a folder and its subfolders (``*.txt``, ``*.md``), by name without suffix, in lower case."""
     if not folder.is_dir():
         raise GoldSetError(f"{folder} is no folder; give one that holds the documents as text, {TEXT_ENDINGS}")
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in TEXT_ENDINGS)
@@ -286,7 +286,7 @@ def read_documents(folder: Path) -> dict[str, str]:
 
 
 def check_quotes(cases: Sequence[NumberedCase], documents: Mapping[str, str]) -> Iterator[GoldFinding]:
-    """Clauses that do not stand in their document, and one finding for all whose document is not at hand."""
+    """Yield a finding for each clause that is not in its document, and one for all missing documents."""
     missing: list[NumberedCase] = []
     for numbered in cases:
         source = numbered.case.provenance
@@ -316,7 +316,7 @@ def check_quotes(cases: Sequence[NumberedCase], documents: Mapping[str, str]) ->
 
 
 def _document_stem(document: str) -> str:
-    """``rag/corpus/acko/health.pdf`` and ``Health`` are both ``health``."""
+    """Return a document's name without folder and suffix: ``rag/corpus/acko/health.pdf`` is ``health``."""
     name = PurePosixPath(document).name
     ending = PurePosixPath(name).suffix
     is_document = ending.lower() in {*TEXT_ENDINGS, ".pdf", ".html", ".docx"}
@@ -333,11 +333,11 @@ _MIN_WORD_LIKENESS = 0.9
 "limit", "limits" 0.91; but "maternity", "paternity" 0.89."""
 
 _MIN_DISTINCT_LETTERS = 3
-"""Letters below which a word distinguishes two questions by accident only: "is", "of", "me"."""
+"""Shorter words do not distinguish two questions: "is", "of", "me"."""
 
 
 def check_duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    """Ids given twice, questions asked twice, questions that nearly are."""
+    """Yield findings about repeated ids, repeated questions, and nearly equal questions."""
     yield from _check_ids(cases)
     first_by_question: dict[tuple[str, ...], NumberedCase] = {}
     groups: dict[tuple[str, ...], list[NumberedCase]] = {}
@@ -387,7 +387,7 @@ def _build_same_finding(first: NumberedCase, second: NumberedCase) -> GoldFindin
 
 
 def _check_near_duplicates(group: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    """Questions with other quantities ("after 12 months") or each with a word of its own are two, however alike."""
+    """Yield findings about nearly equal questions. Other quantities or own words make two questions different."""
     for first, second, share in alike_pairs([grams(" ".join(one.case.turns)) for one in group], MIN_NEAR_OVERLAP):
         one, other = group[first], group[second]
         alike = _collect_quantities(one.case) == _collect_quantities(other.case) and _make_gold_key(
@@ -417,7 +417,7 @@ def _have_own_words(first: GoldCase, second: GoldCase) -> bool:
 
 
 def _has_own_word(words: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether one of the words is no other spelling of any of the others, and more than a small word."""
+    """Whether one of the words is long enough and not a spelling of any of the others."""
     return any(
         len(word) >= _MIN_DISTINCT_LETTERS
         and not any(SequenceMatcher(None, word, other).ratio() >= _MIN_WORD_LIKENESS for other in others)
@@ -430,7 +430,7 @@ MAX_PAIRS_REPORTED = 3
 
 
 def check_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    """The same question first, then the same field."""
+    """Yield findings about contradicting golds: of the same question first, then of the same field."""
     by_question: dict[tuple[str, ...], list[NumberedCase]] = {}
     by_field: dict[tuple[str, str], list[NumberedCase]] = {}
     for numbered in cases:
@@ -457,14 +457,14 @@ def _check_question_golds(group: Sequence[NumberedCase], reported: set[frozenset
             weight=Weight.MUST,
             places=(first.place, second.place),
             what=f"the same question with two golds: {difference}",
-            do="name the policy in the question, or settle which gold is right by its clause",
+            do="name the policy in the question, or decide which gold is right by its clause",
         )
 
 
 def _check_field_values(
     cluster: str, field: str, group: Sequence[NumberedCase], reported: set[frozenset[int]]
 ) -> Iterator[GoldFinding]:
-    """Silence against a value, value against value; translations and other questions about one field agree."""
+    """Yield findings about different values of one field, or a refusal against a value."""
     pairs = (pair for pair in combinations(group, 2) if frozenset(one.line for one in pair) not in reported)
     differences = [(one, other, _describe_value_difference(one.case, other.case)) for one, other in pairs]
     for one, other, difference in [compared for compared in differences if compared[2]][:MAX_PAIRS_REPORTED]:
@@ -473,12 +473,12 @@ def _check_field_values(
             weight=Weight.MUST,
             places=(one.place, other.place),
             what=f"two values for {field} of {cluster}: {difference}",
-            do="settle which is right by the clause, and mend the other",
+            do="decide which is right by the clause, and fix the other",
         )
 
 
 def _describe_gold_difference(first: GoldCase, second: GoldCase) -> str:
-    """How two golds of one question differ; empty when they say the same, or nothing that can be compared."""
+    """Return how two golds of one question differ; empty when they agree or cannot be compared."""
     if first.expected_refusal and second.expected_refusal:
         return ""
     if first.expected_refusal is not second.expected_refusal:
@@ -503,7 +503,7 @@ def _describe_refusal_difference(first: GoldCase, second: GoldCase) -> str:
 
 
 def _golds_agree(first: GoldCase, second: GoldCase) -> bool:
-    """Whether one gold holds all that the other says: a longer gold may say more."""
+    """Whether one gold includes everything that the other says: a longer gold may say more."""
     stances = {stance_of(first.gold), stance_of(second.gold)}
     if stances == {Stance.YES, Stance.NO} and not (stated(first.gold) or stated(second.gold)):
         return False

@@ -1,7 +1,7 @@
-"""Drafts of incidents and traces on their way into a suite, and the file that holds them.
+"""Drafts made from incidents and traces, and the file that stores them until they join a suite.
 
-The file is JSON lines, one `GoldDraft` each. A decision replaces its line, and a kill loses nothing. Pure functions
-say what a suite asks already and what a mask stood for.
+The file is JSON lines, one `GoldDraft` each. A decision replaces its line atomically. Pure functions find questions
+that a suite asks already and replace masks by invented values.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from monitors.goldset.lines import describe_validation_error
 from monitors.records.base import Identifier, Record, Severity
 from monitors.records.cases import DraftState, GoldCase, GoldDraft, Pipeline, Provenance
 from monitors.records.operator_actions import CaseDraft
-from monitors.storage import alone_with, replace_text, text_of
+from monitors.storage import lock_folder, replace_text, read_text_or_empty
 
 
 def read_drafts(path: Path) -> tuple[GoldDraft, ...]:
-    """All drafts of a file in its order. `GoldSetError` names the file and the first bad line."""
+    """Read all drafts of a file in order. `GoldSetError` names the file and the first bad line."""
     if not path.exists():
         raise GoldSetError(f"{path}: no such file; `lookout gold draft` and `lookout gold translate` make one")
-    return _parse_drafts(text_of(path), path)
+    return _parse_drafts(read_text_or_empty(path), path)
 
 
 def add_drafts(path: Path, drafts: Iterable[GoldDraft]) -> Sequence[GoldDraft]:
-    """Append the drafts that are not there yet, by id; those that were added."""
-    with alone_with(path):
-        text = text_of(path)
+    """Append the drafts whose id is not in the file yet; return those that were added."""
+    with lock_folder(path):
+        text = read_text_or_empty(path)
         known_ids = {draft.id for draft in _parse_drafts(text, path)}
         added: list[GoldDraft] = []
         for draft in drafts:
@@ -49,9 +49,9 @@ def add_drafts(path: Path, drafts: Iterable[GoldDraft]) -> Sequence[GoldDraft]:
 
 
 def store_decision(path: Path, decided: GoldDraft) -> bool:
-    """Put a decision in the place of its draft. False when somebody else has decided meanwhile: theirs stays."""
-    with alone_with(path):
-        drafts = list(_parse_drafts(text_of(path), path))
+    """Replace a draft by its decision. Return false when another decision was stored before: it stays."""
+    with lock_folder(path):
+        drafts = list(_parse_drafts(read_text_or_empty(path), path))
         index = next((index for index, draft in enumerate(drafts) if draft.id == decided.id), None)
         if index is None:
             raise GoldSetError(f"{path} holds no draft {decided.id} any more")
@@ -79,7 +79,7 @@ def _parse_drafts(text: str, path: Path) -> tuple[GoldDraft, ...]:
             drafts.append(GoldDraft.model_validate_json(line))
         except ValidationError as error:
             raise GoldSetError(
-                f"{path}, line {number}: no draft: {'; '.join(describe_validation_error(error))}"
+                f"{path}, line {number}: not a valid draft: {'; '.join(describe_validation_error(error))}"
             ) from None
     return tuple(drafts)
 
@@ -103,8 +103,8 @@ _INVENTED_VALUES: Final[dict[DisclosureKind, str]] = {
     DisclosureKind.BIRTH_DATE: "date of birth 12/03/1984",
     DisclosureKind.SECRET: "sk-ant-api03-abcdefghijklmnop",
 }
-"""Values that nobody has, for every kind that a grader calls a leak on its own: numbers of documentation and of
-test cards, "namoona" is "sample". Of a name, an address or an IP address alone no grader makes a leak."""
+"""Invented values for every kind that a grader reports as a leak: numbers of documentation and of test cards;
+"namoona" means "sample". Graders do not report a name, an address or an IP address alone."""
 
 _BY_LABEL: Final = {LABELS[kind]: value for kind, value in _INVENTED_VALUES.items()}
 _MASKS: Final = re.compile("|".join(re.escape(label) for label in _BY_LABEL))
@@ -113,12 +113,12 @@ _ANY_GOLD: Final = "?"
 
 
 def fill_masks(text: str) -> str:
-    """A redacted reply with invented values where masks stand: a leak must be a leak again."""
+    """Replace the masks of a redacted reply by invented values, so that a leak is a leak again."""
     return _MASKS.sub(lambda mask: _BY_LABEL[mask[0]], text)
 
 
 class DraftCandidate(Record):
-    """A draft with what is known of its question. ``same_as`` are later drafts that ask the same.
+    """A draft with the others that ask the same question. ``same_as`` are later drafts that ask the same.
 
     ``asked_by`` is a case of the suite that asks it already.
     """
@@ -128,14 +128,14 @@ class DraftCandidate(Record):
     asked_by: Identifier | None = None
 
     def note_case(self, asked_by: Identifier | None) -> DraftCandidate:
-        """Note the case of the suite that asks it already; ``None`` where none does."""
+        """Return the candidate with the case of the suite that asks it already; ``None`` where none does."""
         return DraftCandidate(draft=self.draft, same_as=self.same_as, asked_by=asked_by)
 
 
 def find_candidates(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> tuple[DraftCandidate, ...]:
-    """Each question once, in the order of the drafts; near-duplicates share n-grams, or are the same but for slips.
+    """Return each question once, in the order of the drafts; near-duplicates share n-grams, or differ by typos.
 
-    Two questions that differ by a name or a figure are two, however alike the rest (`duplicates_check`).
+    Two questions that differ by a name or a figure are different (`monitors.goldset.checks`).
     """
     questions = [_reduce_to_question(case.turns, case) for case in suite] + [
         _question_from_draft(draft) for draft in drafts
@@ -158,19 +158,19 @@ def find_candidates(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> t
 
 
 def make_case_id(draft: CaseDraft) -> Identifier:
-    """The id that a draft's case has in any suite: the same whoever decides, and whenever."""
+    """Return the id of a draft's case: the same at every decision and in every suite."""
     return case_id_from_draft_id(draft.id)
 
 
 def case_id_from_draft_id(draft_id: Identifier) -> Identifier:
-    """The same, of the draft's id alone."""
+    """Return the id of the case of the draft with this id."""
     return f"grown-{hashlib.sha256(draft_id.encode()).hexdigest()[:12]}"
 
 
 def case_from_draft(
     draft: CaseDraft, gold: str, *, refusal: bool, severity: Severity, kind: Identifier
 ) -> GoldCase:
-    """The case that a person makes of a draft; nobody has accepted it yet."""
+    """Return the case that a person makes from a draft, not yet accepted."""
     return GoldCase(
         id=make_case_id(draft),
         turns=draft.turns,
@@ -184,7 +184,7 @@ def case_from_draft(
 
 
 def _find_alike(cases: Sequence[GoldCase]) -> dict[int, set[int]]:
-    """For each place in ``cases`` the places that ask the same."""
+    """Return for each index in ``cases`` the indices of the cases that ask the same."""
     numbered = [NumberedCase(number, case) for number, case in enumerate(cases, start=1)]
     pairs: dict[int, set[int]] = {}
     for finding in check_duplicates(numbered):
@@ -209,7 +209,7 @@ def _question_from_draft(draft: CaseDraft) -> GoldCase:
 
 
 def _reduce_to_question(turns: tuple[str, ...], case: GoldCase) -> GoldCase:
-    """The question alone: a draft has no gold yet, and belongs to no policy, so only questions are compared."""
+    """Return the case without gold and policy, which a draft does not have, to compare only questions."""
     return case.model_copy(
         update={
             "id": f"{case.id}-asked",

@@ -1,9 +1,8 @@
-"""A gold case as an entry of a platform's dataset, and back, with nothing lost.
+"""Convert a gold case to an entry of a platform's dataset and back, without loss.
 
-The keys of a case lie in three places, each in one alone, so that no two copies can contradict: what is asked in
-``inputs``, what is expected in ``outputs``, where a platform shows both and people edit them; the rest under one
-key of the ``metadata``, with the hash of the case as it was pushed last: an entry whose case has another hash
-was edited by a person.
+Each key of a case is stored in one of three places, so that no two copies can contradict each other: the question in
+``inputs`` and the expectation in ``outputs``, where people see and edit them; the rest under one key of the
+``metadata``, with the hash of the case as it was pushed last. If the hash differs, a person has edited the entry.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ _USER_ROLES: Final = frozenset({"user", "human"})
 
 
 def make_example_id(dataset_id: str, case_id: str) -> str:
-    """The id of a case's entry in a dataset: the same at every push, so that a retry writes the same entry."""
+    """Return the id of a case's entry in a dataset: the same at every push, so that a retry replaces it."""
     return str(uuid.uuid5(_NAMESPACE, f"{dataset_id}/{case_id}"))
 
 
 def example_from_case(
     case: GoldCase, dataset_id: str, existing: Example | None = None, trace: str | None = None
 ) -> Example:
-    """The entry of a case. Of the entry that is ``existing`` already, people's splits and other metadata stay.
+    """Return the entry of a case. The splits and other metadata of an ``existing`` entry are preserved.
 
-    ``trace`` is the one that the case was made of, for a new entry.
+    ``trace`` is the one that the case was made from, for a new entry.
     """
     fields: dict[str, Any] = json.loads(format_case_line(case))
     inputs: Json = {key: value for key, value in fields.items() if key in _INPUT_KEYS}
@@ -67,25 +66,25 @@ def example_from_case(
 
 
 def hash_case(case: GoldCase) -> str:
-    """What a case is compared by: its hash, as a suite of this case alone has it."""
+    """Return the hash by which a case is compared: that of a suite with this case only."""
     return hash_cases([case])
 
 
 def find_case_id(example: Example) -> str | None:
-    """The id of the case that an entry holds; ``None`` for one that a person added."""
+    """Return the id of the case that an entry holds; ``None`` for an entry that a person added."""
     own = _read_own_metadata(example)
     case_id = own.get("id") if own is not None else None
     return case_id if isinstance(case_id, str) else None
 
 
 def read_pushed_sha256(example: Example) -> str | None:
-    """The hash of the case as it was pushed last."""
+    """Return the hash of the case as it was pushed last."""
     pushed = (_read_own_metadata(example) or {}).get(PUSHED)
     return pushed if isinstance(pushed, str) else None
 
 
 def case_from_example(example: Example) -> GoldCase | Unusable:
-    """The case of an entry of ours, as people have edited it; or all that is wrong with it."""
+    """Return the case of an entry that Lookout wrote, with people's edits; or all problems with it."""
     rest = {key: value for key, value in (_read_own_metadata(example) or {}).items() if key != PUSHED}
     inputs = dict(example.inputs)
     problems = [
@@ -112,7 +111,7 @@ def _strip_own_metadata(metadata: Mapping[str, JsonValue]) -> Json:
 
 
 def _parse_turns(messages: JsonValue) -> tuple[list[JsonValue], list[str]]:
-    """The user's messages, and what is wrong with the list."""
+    """Return the user's messages and the problems of the list."""
     turns, problems = list[JsonValue](), list[str]()
     for message in messages if isinstance(messages, list) else [messages]:
         fields = message if isinstance(message, dict) else {}
@@ -127,7 +126,7 @@ def _parse_turns(messages: JsonValue) -> tuple[list[JsonValue], list[str]]:
 
 
 def _list_repeated_keys(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterable[str]:
-    """Keys that stand in two places: nobody can say which of the two counts."""
+    """Yield a problem for each key that stands in two places: which of the two counts is unknown."""
     first: dict[str, str] = {}
     for place, keys in places:
         for key in keys:

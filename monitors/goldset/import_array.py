@@ -1,10 +1,10 @@
-"""Cases from elsewhere: a table of questions and golds, or a JSON array of another project.
+"""Import cases from a table of questions and golds, or a JSON array of another project.
 
 A row of an array is a question with its answer, or an issue with what is known about it. Such rows have no
 severity, and ids that may repeat. A table (CSV, also with semicolons or tabs) has a suite's keys as its header.
 
-The rule: severity is never guessed, so the caller gives it row by row; an id that comes again gets a suffix
-(``::2``, ``::3`` …) in the order of the file, and each renaming is returned so that it can be shown.
+Severity is never guessed: the caller provides it for each row. A repeated id gets a suffix (``::2``, ``::3`` …) in
+the order of the file, and each renaming is returned for the report.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from monitors.records.cases import GoldCase, Pipeline, Suite
 
 
 class ForeignCase(BaseModel):
-    """A row of the array, as far as it is used; other keys are ignored."""
+    """The used keys of a row; other keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -51,7 +51,7 @@ class RenamedRow(Record):
 
 
 class ImportedSuite(Record):
-    """The suite, and the rows that got another id."""
+    """The imported suite and the rows that got another id."""
 
     suite: Suite
     renamed: tuple[RenamedRow, ...] = ()
@@ -85,7 +85,7 @@ def import_gold_array(
 
 
 def _read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a table, an array, or JSON lines."""
+    """Read the rows of a table, an array, or JSON lines."""
     text = read_text(path)
     try:
         if path.suffix.lower() in TEXT_TABLES:
@@ -105,7 +105,7 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def _is_json_lines(text: str) -> bool:
-    """Whether a file has an object on each of its lines; one object over several lines is no suite."""
+    """Whether a file has an object on each of its lines; one object over several lines is not a suite."""
     lines = [line for line in text.split("\n") if line.strip()]
     return bool(lines) and all(line.lstrip().startswith("{") for line in lines)
 
@@ -115,7 +115,7 @@ def _parse_lines(text: str) -> list[object]:
 
 
 def _parse_table(text: str) -> Iterator[dict[str, Any]]:
-    """Each row by the names of the header; an empty cell is left out. Raises ``ValueError`` naming the row."""
+    """Yield each row by the names of the header, without empty cells. ``ValueError`` names a bad row."""
     header = text.lstrip().partition("\n")[0]
     delimiter = max(",;\t", key=header.count)
     table = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), delimiter=delimiter, strict=True)
@@ -144,7 +144,7 @@ def _parse_flag(cell: str) -> bool | str:
 _TRUE, _FALSE = frozenset({"true", "yes", "1", "x"}), frozenset({"false", "no", "0"})
 _CELL_PARSERS: dict[str, Callable[[str], object]] = {
     "expected_refusal": _parse_flag,
-    "alternatives": lambda cell: [one.strip() for one in cell.split("|") if one.strip()],
+    "alternatives": lambda cell: [text.strip() for text in cell.split("|") if text.strip()],
 }
 
 
@@ -182,7 +182,7 @@ def _fields_from_question(value: dict[str, Any]) -> dict[str, Any] | Unusable:
 def _build_case(
     fields: dict[str, Any], severity_for: Callable[[str, str], Severity], taken_ids: set[str]
 ) -> GoldCase | Unusable:
-    """A case with an id that nobody has, and the severity that its row or the caller gives it."""
+    """Return a case with a unique id, and the severity of its row or of the caller."""
     row_id = str(fields["id"])
     severity = fields.get("severity")
     if isinstance(severity, str) and severity.strip().isdecimal():
@@ -193,7 +193,7 @@ def _build_case(
 
 
 def _find_free_id(row_id: str, taken_ids: set[str]) -> str:
-    """``row_id``, or with the first suffix that nobody has."""
+    """Return the id, with the first free suffix where it is taken."""
     if row_id not in taken_ids:
         return row_id
     count = 2

@@ -1,11 +1,11 @@
-"""Checks of issues in a suite: what would let a good report fail, or a report without an investigation pass.
+"""Check the issues of a suite for faults that let a good report fail, or a report without an investigation pass.
 
-- one issue twice: by its address, however that is written
-- files that are no paths from the repository's root, or that the repository does not have
+- a repeated issue, by its address in any spelling
+- files that are not paths from the repository's root, or that the repository does not have
 - functions that are not written as ``path::name``
-- keywords that stand in the issue: who says them has found nothing
+- keywords that stand in the issue: repeating them proves no investigation
 - an issue that holds its own answer: the root cause word for word, or all relevant files
-- more steps as the shortest path than are allowed
+- a shortest path longer than the allowed steps
 - a reference from which nothing can be graded
 """
 
@@ -24,11 +24,11 @@ from monitors.goldset.checks import GoldFinding, NumberedCase, SuiteCheck, Weigh
 from monitors.records.triage import TriageTask
 
 MAX_NAMES_SHOWN: Final = 5
-"""So many keywords or files are named in one finding."""
+"""Keywords or files named in one finding."""
 
 
 class _Fault(NamedTuple):
-    """What is wrong with an issue and what to do about it."""
+    """A problem of an issue and what to do about it."""
 
     check: SuiteCheck
     weight: Weight
@@ -37,7 +37,7 @@ class _Fault(NamedTuple):
 
 
 def check_issues(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    """All findings about issues, those of two lines first. Questions have none."""
+    """Yield all findings about issues, those of two lines first. Questions have none."""
     yield from _check_same_issue(cases)
     for numbered in cases:
         if numbered.case.triage is not None:
@@ -73,7 +73,7 @@ _DECORATION: Final = re.compile(r"^https?://(?:www\.)?|[?#].*$|/+$")
 
 
 def _normalise_address(url: str | None) -> str:
-    """An address without what leads to the same page: protocol, letter case, a comment's anchor, a last slash."""
+    """Return an address without protocol, letter case, anchor and final slash: they lead to the same page."""
     plain = url.strip().lower() if url else ""
     for _ in range(3):  # "…/7/#issuecomment-1" loses its anchor and then its slash
         plain = _DECORATION.sub("", plain)
@@ -103,7 +103,7 @@ _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
 
 def _describe_non_path(written: str, path: str) -> str:
-    """What a file is instead of a path; empty for a path. A name without an ending may be one (``LICENSE``)."""
+    """Describe why a text is not a path; empty for a path. A name without a suffix may be one (``LICENSE``)."""
     if not path:
         return "names no file"
     if "://" in written and not files_in(written):
@@ -120,7 +120,7 @@ def _describe_non_path(written: str, path: str) -> str:
 
 
 def _suggest_file(written: str, path: str, files: set[str]) -> str:
-    """The file that somebody may have meant; empty where nothing suggests one."""
+    """Suggest the file that was probably meant; empty without a suggestion."""
     dotted = path.replace(".", "/")
     ends = [file for file in sorted(files) if path.endswith(f"/{file}") or file.rpartition(".")[0] == dotted]
     written_files = [] if _MODULE.fullmatch(path) else [canonical(file) for file in files_in(written)]

@@ -1,4 +1,4 @@
-"""Issues as others write them down, as the fields of a case.
+"""Convert issues in other formats to the fields of a case.
 
 Two forms are read: an issue with its reference (``issue_url``, ``issue_title``, ``issue_body``, ``reference``), and
 a row of SWE-bench, whose patch says which files are relevant. Severity is never guessed.
@@ -30,13 +30,13 @@ _UNFIT_FOR_ID: Final = re.compile(r"[^A-Za-z0-9_@:+-]+")
 
 
 def is_issue(row: Mapping[str, Any]) -> bool:
-    """Whether a row is an issue, and no question."""
+    """Whether a row is an issue, not a question."""
     fields = {**row, **_drop_nulls(row.get("inputs"))}
     return any(key in fields for key in ("issue_title", "issue_url", "problem_statement"))
 
 
 def case_fields_from_issue(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a case, from an issue's row. What else the row has stays as it is."""
+    """Return the fields of a case for an issue's row. Other keys of the row stay as they are."""
     own = {key: value for key, value in row.items() if key not in ISSUE_KEYS}
     reference = _normalise_reference(row.get("reference"))
     issue = {key.removeprefix("issue_"): row[key] for key in ISSUE_KEYS[:4] if row.get(key) is not None}
@@ -44,7 +44,7 @@ def case_fields_from_issue(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def issue_keys_from_task(task: TriageTask) -> dict[str, Any]:
-    """The keys of an issue as a line has them; reading them gives the same task."""
+    """Return the keys of an issue as a suite's line has them; parsing them gives the same task."""
     issue = task.issue.model_dump(mode="json", exclude_defaults=True)
     files = {"repository_files": issue.pop("repository_files")} if "repository_files" in issue else {}
     reference = task.reference.model_dump(mode="json", exclude_defaults=True)
@@ -52,7 +52,7 @@ def issue_keys_from_task(task: TriageTask) -> dict[str, Any]:
 
 
 def import_issue_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Another project's row as a line of ours, with an id and a type; keys that no case has are left out."""
+    """Convert another project's row to a suite's line with an id and a type; unknown keys are dropped."""
     if "problem_statement" in row:
         return _row_from_patch(row)
     fields = _drop_nulls({**row, **_drop_nulls(row.get("inputs"))})
@@ -83,9 +83,9 @@ def _row_from_patch(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _list_patched_files(patch: str) -> list[str]:
-    """The files that a patch changes, removes or renames, as the repository has them before it.
+    """List the files that a patch changes, removes or renames, by their names before the patch.
 
-    A file that the patch creates can be found by nobody; where it does nothing else, these are named.
+    Created files do not exist before it; they are listed only where the patch does nothing else.
     """
     changed = list(_CHANGED_FILE.finditer(patch))
     before = [match["before"] for match in changed if match["before"]]
@@ -127,14 +127,14 @@ def _normalise_reference(value: object) -> dict[str, Any]:
 
 
 def _drop_nulls(value: object) -> dict[str, Any]:
-    """The keys of an object that say something: ``null`` is what others write where they have nothing."""
+    """Return the keys of an object whose value is not ``null``."""
     if not isinstance(value, dict):
         return {}
     return {key: entry for key, entry in cast("Mapping[str, Any]", value).items() if entry is not None}
 
 
 def format_reference(reference: Mapping[str, Any]) -> str:
-    """The reference as a report would say it: what people and a judge compare with."""
+    """Format a reference as a report: people and a judge compare with it."""
     files: object = reference.get("relevant_files")
     names = [str(name) for name in cast("list[object]", files)] if isinstance(files, list) else []
     raw_keywords: object = reference.get("expected_keywords")

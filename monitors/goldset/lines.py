@@ -1,4 +1,4 @@
-"""One line of a suite: text in, a case or what is wrong with it out, and back.
+"""Parse one line of a suite into a case or its problems, and format a case as a line.
 
 A problem names the key, the value and what is accepted. A case is written with its keys in the order in which a
 person reads them, and without defaults.
@@ -29,7 +29,7 @@ from monitors.records.cases import (
 from monitors.records.triage import IssueSeverity, TriageReference
 
 MAX_VALUE_CHARACTERS = 60
-"""Characters of a bad value that a message repeats: enough to find it, little enough to read."""
+"""Characters of a bad value that a message repeats."""
 
 _SEVERITIES = "1 (annoying), 2 (wrong) or 3 (alert at once)"
 ID_ACCEPTED = "letters, digits and _ @ : + - . (no slash, no two dots in a row, at most 200 characters)"
@@ -38,7 +38,7 @@ _TEXT = "a text that is not empty"
 
 
 def _list_pipelines() -> Iterator[str]:
-    """Every pipeline; the one that a person who reads an error most likely means comes with its meaning."""
+    """Yield every pipeline; the most common one with its meaning."""
     for pipeline in Pipeline:
         yield f"{pipeline} ({PIPELINE_MEANINGS[pipeline]})" if pipeline is Pipeline.MANUAL else pipeline.value
 
@@ -83,10 +83,10 @@ ACCEPTED: Final[Mapping[str, str]] = {
     "provenance.reviewed_by": "a text",
     "provenance.reviewed_at": "a time with its zone, as 2026-01-31T02:00:00Z",
 }
-"""What each key may be, in the words of the errors and of the reference of a suite's keys."""
+"""The accepted values of each key, for error messages and the reference of a suite's keys."""
 
 DEFAULT_FIELDS: Final[Mapping[str, Any]] = {"type": "general", "provenance": {"pipeline": Pipeline.MANUAL.value}}
-"""What a line has that leaves these keys out; its ``language`` is then that of its question."""
+"""Defaults of keys that a line omits; an omitted ``language`` is that of the question."""
 
 _NESTED: Final[Mapping[str, type[Record]]] = {
     "provenance": Provenance,
@@ -100,25 +100,25 @@ CASE_KEYS = (*(name for name in GoldCase.model_fields if name != "triage"), "que
 
 
 def describe_unknown_key(key: str, accepted: tuple[str, ...] = CASE_KEYS) -> str:
-    """A key that no case has, with the nearest that one has."""
+    """Describe an unknown key with the nearest known one."""
     near = get_close_matches(key, accepted, n=1)
     hint = f'did you mean "{near[0]}"?' if near else f"accepted: {', '.join(sorted(accepted))}"
     return f"unknown key {format_value(key)}; {hint}"
 
 
 def describe_missing_key(key: str) -> str:
-    """A key that every case must have."""
+    """Describe a missing required key."""
     reason = "; every case has one from the day it is written" if key == "severity" else ""
     return f'"{key}" is missing{reason}; accepted: {ACCEPTED.get(key, _TEXT)}'
 
 
 def describe_bad_value(key: str, value: object) -> str:
-    """A value that the key cannot have."""
+    """Describe a value that a key cannot have."""
     return f'"{key}" cannot be {format_value(value)}; accepted: {ACCEPTED.get(key, _TEXT)}'
 
 
 def describe_unreviewed(pipeline: Pipeline) -> str:
-    """A case that nobody has accepted."""
+    """Describe a case that no person has accepted."""
     return (
         f'"provenance.reviewed_by" is missing: a case of the pipeline "{pipeline.value}" is no gold before a '
         "person has said yes; accepted: that person's name, as `lookout gold review` writes it"
@@ -126,18 +126,18 @@ def describe_unreviewed(pipeline: Pipeline) -> str:
 
 
 def format_value(value: object) -> str:
-    """A value as it may stand in a one-line message: quoted, cut, never breaking the line."""
+    """Format a value for a one-line message: quoted, shortened, without line breaks."""
     text = _escape_unprintable(json.dumps(value, ensure_ascii=False, default=repr))
     return text if len(text) <= MAX_VALUE_CHARACTERS else text[: MAX_VALUE_CHARACTERS - 1] + "…"
 
 
 def _escape_unprintable(text: str) -> str:
-    """Control characters and lone surrogates are written as escapes, everything readable stays."""
+    """Write control characters and lone surrogates as escapes."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def describe_validation_error(error: ValidationError) -> list[str]:
-    """Every problem that pydantic found, each once, in our words."""
+    """Return every problem that pydantic found, each once."""
     return list(dict.fromkeys(_describe_detail(detail) for detail in error.errors(include_url=False)))
 
 
@@ -157,7 +157,7 @@ def _describe_detail(detail: ErrorDetails) -> str:
 
 
 def _to_written_keys(names: list[str]) -> list[str]:
-    """An issue's keys stand in the line itself; the case has them in its ``triage``."""
+    """Return the path of a key as the line has it: an issue's keys stand in the line, not in ``triage``."""
     match names:
         case ["triage", "issue", name, *rest]:
             return [name if name == "repository_files" else f"issue_{name}", *rest]
@@ -169,7 +169,7 @@ def _to_written_keys(names: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Unusable:
-    """A line that gives no case, and all that is wrong with it. ``case_id`` when it could be read."""
+    """A line that is not a valid case, with all its problems. ``case_id`` is set if it could be read."""
 
     problems: tuple[str, ...]
     case_id: str | None = None
@@ -181,7 +181,7 @@ class _NotJson(ValueError):
 
 
 def parse_json(text: str) -> object:
-    """Parse JSON strictly: no NaN or Infinity, no key twice, no bottomless nesting.
+    """Parse JSON strictly: no NaN or Infinity, no repeated key, no excessive nesting.
 
     Raises ``ValueError`` whose text says what and, for broken JSON, where (from 1).
     """
@@ -195,7 +195,7 @@ def parse_json(text: str) -> object:
 
 
 def case_from_line(text: str) -> GoldCase | Unusable:
-    """Read one line. It reports every problem of the line, not the first alone."""
+    """Parse one line. All problems of the line are reported, not only the first."""
     try:
         value = parse_json(text)
     except ValueError as error:
@@ -227,7 +227,7 @@ def case_from_object(fields: dict[str, Any]) -> GoldCase | Unusable:
 
 
 def _prepare_fields(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """Problems that pydantic would not see or not name well, and the fields as `GoldCase` knows them."""
+    """Return problems that pydantic would miss or describe badly, and the fields of `GoldCase`."""
     problems: list[str] = []
     prepared = {**DEFAULT_FIELDS, **fields}
     if "question" in fields and "turns" in fields:
@@ -251,7 +251,7 @@ def _prepare_fields(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
 
 
 def _guess_language(turns: object, gold: object) -> Language:
-    """The language in which the last of these is asked, if they are turns; the gold helps where it is short."""
+    """Guess the language of the last turn; the gold helps where the turn is short."""
     last: object = cast("list[object]", turns)[-1] if isinstance(turns, list) and turns else ""
     return (
         language_of_case(last, gold if isinstance(gold, str) else "") if isinstance(last, str) else Language.ENGLISH
@@ -259,14 +259,14 @@ def _guess_language(turns: object, gold: object) -> Language:
 
 
 def has_language_key(line: str) -> bool:
-    """Whether a line has the key ``language``, so that nothing is guessed."""
+    """Whether a line has the key ``language``, so that the language is not guessed."""
     return '"language"' in line
 
 
 def resolve_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -> list[GoldCase]:
-    """The cases of a suite, each with its line; languages that lines leave out are settled together.
+    """Return the cases of a suite; languages that lines omit are decided together.
 
-    Where most of them are `other`, a text that does not say what it is in ("Brot?") is `other` too.
+    Where most of them are `other`, a text of uncertain language ("Brot?") is `other` too.
     """
     guessed = [not has_language_key(line) for line in lines]
     languages = [case.language for case, is_guess in zip(cases, guessed, strict=True) if is_guess]
@@ -300,7 +300,7 @@ def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def format_case_line(case: GoldCase) -> str:
-    """One JSON object without a line end. Reading it gives the same case; Hindi stays readable."""
+    """Format a case as a JSON object without a line end. Parsing it gives the same case; Hindi stays readable."""
     plain: dict[str, Any] = case.model_dump(mode="json", exclude_defaults=True)
     turns = plain.pop("turns")
     question_fields = {"question": turns[0]} if len(turns) == 1 else {"turns": turns}

@@ -1,7 +1,7 @@
-"""Suites from JSON lines. A suite with one bad line does not load; all bad lines are reported at once.
+"""Load suites from JSON lines. A suite with a bad line does not load; all bad lines are reported at once.
 
-Also the hash that names a suite's contents, and the gold case that a real user's question is: the same words, up to
-case, spaces and the mark at their end.
+Also: the hash of a suite's contents, and finding the gold case that asks a user's question in the same words, apart
+from letter case, spaces and the final punctuation.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pydantic import ValidationError
 from monitors.errors import GoldSetError
 from monitors.facts.text import normalise
 from monitors.goldset.lines import ID_ACCEPTED, Unusable, case_from_line, format_value, resolve_guessed_languages
-from monitors.problems import nearest
+from monitors.problems import suggest_nearest
 from monitors.records.cases import GoldCase, Suite
 
 
 def hash_cases(cases: Sequence[GoldCase]) -> str:
-    """SHA-256 over the canonical JSON of the cases.
+    """Return the SHA-256 of the canonical JSON of the cases.
 
     White space, the order of keys and of lines, ``question`` for one turn, and defaults written out or left out
     make no difference; anything that could change a grade or a case's place in a report does.
@@ -36,10 +36,10 @@ def hash_cases(cases: Sequence[GoldCase]) -> str:
 
 
 MAX_BAD_LINES_SHOWN = 20
-"""So many bad lines are reported one by one; more than a screenful helps nobody."""
+"""Bad lines that are reported one by one: a screenful."""
 
 MAX_BAD_LINES = 1000
-"""After so many bad lines the file is of another kind: reading on would only cost time."""
+"""After so many bad lines reading stops: the file is of another kind."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class BadLine:
 def load_suite(path: Path, name: str | None = None) -> Suite:
     """Read a suite from a UTF-8 file of JSON lines; a byte-order mark and blank lines are tolerated.
 
-    The suite is called ``name``, or by the file's name without its ending. Raises `GoldSetError` whose text names
-    the file, and each bad line with its key, value and what is accepted (the first twenty).
+    The suite is called ``name``, or the file's name without its suffix. Raises `GoldSetError` that names the file
+    and the first twenty bad lines with key, value and what is accepted.
     """
     return parse_suite_lines(read_suite_text(path).split("\n"), name=name or path.stem, source=str(path))
 
@@ -65,7 +65,7 @@ TABLES: Final = (*TEXT_TABLES, ".xlsx", ".xls", ".ods")
 
 
 def read_suite_text(path: Path) -> str:
-    """The text of a suite's file. Raises `GoldSetError` as `read_text` does, and for a file of another kind."""
+    """Read a suite's file. Raises `GoldSetError` as `read_text` does, and for a file of another kind."""
     if path.suffix.lower() in TABLES and path.exists():
         table = path if path.suffix.lower() in TEXT_TABLES else f"{path.stem}.csv"
         saved = "" if table is path else "save it as CSV, then "
@@ -111,7 +111,7 @@ def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite")
 
 
 def build_suite(cases: list[GoldCase], *, name: str, source: str) -> Suite:
-    """A suite of cases known to be good. Raises `GoldSetError` when there are none, or the name is unfit."""
+    """Return a suite of valid cases. Raises `GoldSetError` when there are none, or the name is invalid."""
     if not cases:
         raise GoldSetError(f"{source} holds no case; write one JSON object a line, or name another suite")
     try:
@@ -123,7 +123,7 @@ def build_suite(cases: list[GoldCase], *, name: str, source: str) -> Suite:
 
 
 def read_text(path: Path) -> str:
-    """The file's text. Raises `GoldSetError` when it cannot be read or is not UTF-8, naming line and byte."""
+    """Read a file. Raises `GoldSetError` when it cannot be read or is not UTF-8, naming line and byte."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -139,13 +139,13 @@ def read_text(path: Path) -> str:
 
 def _describe_os_error(path: Path, error: OSError) -> str:
     if isinstance(error, FileNotFoundError) and path.parent.is_dir():
-        hint = nearest(path.name, [file.name for file in path.parent.glob("*.jsonl")])
+        hint = suggest_nearest(path.name, [file.name for file in path.parent.glob("*.jsonl")])
         return f"no such file{hint or '; give the path of a suite'}"
     return f"{error.strerror}; give the path of a suite"
 
 
 def describe_bad_lines(source: str, bad_lines: list[BadLine], *, unit: str) -> str:
-    """The whole error text: one line that counts, then one for each bad place."""
+    """Return the error text: a line with the count, then a line for each bad line."""
     count = f"{len(bad_lines)} bad {unit}s" if len(bad_lines) != 1 else f"1 bad {unit}"
     at_least = "at least " if len(bad_lines) >= MAX_BAD_LINES else ""
     lines = [
@@ -160,7 +160,7 @@ _ENDS: Final = " .?!।…"
 
 
 class AskedQuestions:
-    """The gold cases of a suite by what they ask. Questions that two cases ask in the same words are left out."""
+    """Finds gold cases by their question. Questions that two cases ask in the same words are ignored."""
 
     def __init__(self, cases: Iterable[GoldCase] = ()) -> None:
         self._cases: dict[tuple[str, ...], GoldCase | None] = {}
@@ -169,7 +169,7 @@ class AskedQuestions:
             self._cases[turns] = None if turns in self._cases else case
 
     def find_case(self, turns: Sequence[str]) -> GoldCase | None:
-        """The case that asks all of ``turns``, a user's messages so far: what came before counts."""
+        """Return the case that asks all of ``turns``, the user's messages so far; ``None`` without one."""
         return self._cases.get(_normalise_turns(turns))
 
 

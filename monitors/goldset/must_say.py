@@ -18,7 +18,7 @@ from monitors.facts.quantities.scan import read_facts
 from monitors.goldset.load import parse_suite_lines, read_text
 from monitors.records.base import Identifier, Record
 from monitors.records.cases import GoldCase, Text
-from monitors.storage import alone_with, replace_text, text_of
+from monitors.storage import lock_folder, replace_text, read_text_or_empty
 
 _NUMBER: Final = re.compile(r"\d(?:[.,:\u00a0\u202f ]?\d)*")
 _FIRST_NUMBERS: Final = (
@@ -38,11 +38,11 @@ _CURRENCY_BEFORE: Final = re.compile(r"(€|\$|£|₹)\s?$")
 _UNIT_BEHIND: Final = re.compile(r"[\s\u00a0\u202f-]?(°C|%|€|[^\W\d_]+)")
 _NAME: Final = re.compile(r"(?<![.!?] )(?<!^)\b[A-ZÄÖÜ][\w'-]+(?: [A-ZÄÖÜ][\w'-]+)*")
 _MAX_NAME_WORDS: Final = 4
-"""Words of a gold that is a name, a title or a term, and is said as it stands."""
+"""A gold of at most so many words is a name, a title or a term: replies must contain it as it is."""
 
 
 class MustSayDraft(Record):
-    """What a reply to a case must say, as proposed: phrases, or regular expressions between slashes."""
+    """A proposal of what a reply to a case must say: phrases, or regular expressions between slashes."""
 
     id: Identifier
     question: str = ""
@@ -51,7 +51,7 @@ class MustSayDraft(Record):
 
 
 def draft_must_say(case: GoldCase) -> MustSayDraft | None:
-    """Propose what every right reply to ``case`` says; ``None`` where its gold has no value and no name."""
+    """Propose what every correct reply to ``case`` says; ``None`` where its gold has no value and no name."""
     patterns = [_build_value_pattern(case.gold, number) for number in _NUMBER.finditer(case.gold)]
     if not patterns:
         patterns = [name for name in _NAME.findall(case.gold) if name not in case.question]
@@ -64,7 +64,7 @@ def draft_must_say(case: GoldCase) -> MustSayDraft | None:
 
 
 def _build_value_pattern(gold: str, number: re.Match[str]) -> str:
-    """A figure with what stands before or behind it, each in its usual forms: ``/(?:14|fourteen)[ -]?days?/``."""
+    """Return a regular expression for a number with its unit in the usual forms: ``/(?:14|fourteen)[ -]?days?/``."""
     figure = _build_figure_pattern(number[0])
     sign = _CURRENCY_BEFORE.search(gold[: number.start()])
     unit = _UNIT_BEHIND.match(gold, number.end())
@@ -81,7 +81,7 @@ def _build_value_pattern(gold: str, number: re.Match[str]) -> str:
 
 
 def _build_figure_pattern(figure: str) -> str:
-    """Digits with the separators that people put or leave out; small numbers also in words."""
+    """Return a regular expression for a number with optional separators; small numbers also in words."""
     plain = figure.strip()
     if plain.isdecimal() and int(plain) < len(_FIRST_NUMBERS):
         return rf"(?:{plain}|{_FIRST_NUMBERS[int(plain)]})"
@@ -102,7 +102,7 @@ _GROUPED: Final = re.compile(r"\d{1,3}(?:[.,\s]\d{2,3})*[.,\s]\d{3}")
 
 
 def write_drafts(path: Path, drafts: Iterable[MustSayDraft]) -> None:
-    """Write the drafts, a line each. Raises `GoldSetError` where the file exists: a person may be at work on it."""
+    """Write the drafts, one per line. Raises `GoldSetError` where the file exists: a person may be editing it."""
     lines = [json.dumps(draft.model_dump(mode="json"), ensure_ascii=False) + "\n" for draft in drafts]
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -112,7 +112,7 @@ def write_drafts(path: Path, drafts: Iterable[MustSayDraft]) -> None:
 
 
 def read_must_say_drafts(path: Path) -> tuple[MustSayDraft, ...]:
-    """Read what a person left of the drafts. Raises `GoldSetError` that names the line."""
+    """Read the drafts that a person has kept. Raises `GoldSetError` that names a bad line."""
     drafts: list[MustSayDraft] = []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
@@ -124,19 +124,19 @@ def read_must_say_drafts(path: Path) -> tuple[MustSayDraft, ...]:
 
 
 class _SuiteLine(BaseModel):
-    """The id that a suite's line gives."""
+    """The id of a suite's line."""
 
     id: str
 
 
 def accept_drafts(suite: Path, path: Path) -> int:
-    """Write the drafts that are left in ``path`` into their cases; how many. Every other line stays as it stands.
+    """Write the drafts in ``path`` into their cases and return how many. Other lines stay unchanged.
 
-    Raises `GoldSetError`, and writes nothing, for a case that the suite does not have or a pattern that is none.
+    Raises `GoldSetError`, and writes nothing, for an unknown case or an invalid pattern.
     """
     drafts: Mapping[str, MustSayDraft] = {draft.id: draft for draft in read_must_say_drafts(path)}
-    with alone_with(suite):
-        lines, accepted_ids = text_of(suite).split("\n"), set[str]()
+    with lock_folder(suite):
+        lines, accepted_ids = read_text_or_empty(suite).split("\n"), set[str]()
         for number, line in enumerate(lines):
             try:
                 draft = drafts.get(_SuiteLine.model_validate_json(line).id)

@@ -1,7 +1,7 @@
-"""Model proposals: what a model is asked when it drafts questions, and what of its reply is accepted.
+"""Model proposals: the prompts for drafting questions, and the checks of a model's reply.
 
 No model is called here. A proposed question becomes a draft when its quote stands in the document and its gold in
-the quote. A translation becomes a draft when it states the same quantities in the language that was asked for.
+the quote. A translation becomes a draft when it states the same quantities in the requested language.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from monitors.records.cases import GoldCase, GoldDraft, Pipeline, Provenance, Qu
 MAX_QUESTION_CHARACTERS: Final = 600
 MAX_GOLD_CHARACTERS: Final = 600
 MAX_QUOTE_CHARACTERS: Final = 1_200
-"""Longer ones are no question, no short answer and no clause."""
+"""Longer texts are not a question, a short answer or a clause."""
 
 MAX_REPLY_CHARACTERS: Final = 200_000
 """The limit of a whole reply: forty drafts of the longest kind."""
@@ -66,7 +66,7 @@ DRAFTS_SCHEMA: Final = _build_list_schema(
 TRANSLATIONS_SCHEMA: Final = _build_list_schema(
     "translations", {"number": {"type": "integer"}, "question": _STRING, "gold": _STRING, "why": _STRING}
 )
-"""What a model must write. Bounds are not in it, as structured output enforces none: they are checked after."""
+"""The schema of a model's reply. It has no bounds, as structured output enforces none: they are checked after."""
 
 
 class _Strict(BaseModel):
@@ -78,7 +78,7 @@ def _build_text_field(max_characters: int) -> Any:
 
 
 class ProposedDraft(_Strict):
-    """One draft as the model wrote it, with the right shape and nothing more."""
+    """One draft as the model wrote it; only its form is checked."""
 
     question: Annotated[str, _build_text_field(MAX_QUESTION_CHARACTERS)]
     quote: Annotated[str, _build_text_field(MAX_QUOTE_CHARACTERS)]
@@ -98,7 +98,7 @@ class ProposedTranslation(_Strict):
 
 
 class RejectedProposal(Record):
-    """A proposal that does not become a draft, and why. ``about`` is its question, shortened."""
+    """A rejected proposal with the reason. ``about`` is its shortened question."""
 
     about: str
     reason: str
@@ -106,12 +106,12 @@ class RejectedProposal(Record):
 
 @lru_cache(maxsize=4)
 def load_instructions(task: str) -> str:
-    """The text of a task: ``draft`` or ``translate``."""
+    """Load the instructions of a task: ``draft`` or ``translate``."""
     return files("monitors.goldset").joinpath("prompts", f"{task}.md").read_text(encoding="utf-8")
 
 
 def hash_prompt(task: str, layout: str) -> str:
-    """Names what a model is asked: SHA-256 over instructions, the layout of the material, and the schema."""
+    """Return the SHA-256 of the instructions, the layout of the material, and the schema."""
     schema = DRAFTS_SCHEMA if task == "draft" else TRANSLATIONS_SCHEMA
     whole = "\0".join((load_instructions(task), layout, json.dumps(schema, sort_keys=True)))
     return hashlib.sha256(whole.encode()).hexdigest()
@@ -121,12 +121,12 @@ Proposal = TypeVar("Proposal", ProposedDraft, ProposedTranslation)
 
 
 def parse_drafts_reply(text: str) -> tuple[list[ProposedDraft], list[RejectedProposal]]:
-    """The drafts in a reply. `ValueError` when it is not the object that was asked for."""
+    """Parse the drafts in a reply. `ValueError` when it is not the requested object."""
     return _parse_reply(text, "drafts", TypeAdapter(ProposedDraft))
 
 
 def parse_translations_reply(text: str) -> tuple[list[ProposedTranslation], list[RejectedProposal]]:
-    """The translations in a reply. `ValueError` when it is not the object that was asked for."""
+    """Parse the translations in a reply. `ValueError` when it is not the requested object."""
     return _parse_reply(text, "translations", TypeAdapter(ProposedTranslation))
 
 
@@ -150,13 +150,13 @@ def _parse_reply(
 
 
 def shorten(text: str, max_characters: int = 90) -> str:
-    """A text in one line of at most ``max_characters`` characters."""
+    """Return a text in one line of at most ``max_characters`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= max_characters else f"{line[: max_characters - 1]}…"
 
 
 def severity_of(proposed: ProposedDraft) -> Severity:
-    """What the model proposes; a person confirms it with their yes."""
+    """Return the severity that the model proposes; a person confirms it in the review."""
     return Severity(proposed.severity)
 
 
@@ -173,7 +173,7 @@ def _describe_error(error: ValidationError) -> str:
 
 
 MIN_SAME_QUESTION_OVERLAP = 0.8
-"""Overlap of letters from which two drafts of one clause ask the same; see `monitors.goldset.checks`."""
+"""Overlap from which two drafts of one clause ask the same; see `monitors.goldset.checks`."""
 
 ID_DIGITS = 12
 
@@ -182,7 +182,7 @@ CONTEXT_CHARACTERS = 180
 
 
 class Document(Record):
-    """A document that questions are drafted from. ``name`` is what people call it; ``sha256`` is over its bytes."""
+    """A document that questions are drafted from. ``sha256`` is that of its bytes."""
 
     name: Text
     sha256: Sha256
@@ -201,7 +201,7 @@ class DraftDefaults(Record):
 
 
 class DraftOrigin(Record):
-    """Who drafted, asked what, when."""
+    """The model, the prompt and the time of a draft."""
 
     model: Text
     prompt_sha256: Sha256
@@ -215,7 +215,7 @@ def draft_from_proposal(
     origin: DraftOrigin,
     existing_cases: Sequence[GoldCase],
 ) -> GoldDraft | RejectedProposal:
-    """A proposal as a draft, or why it is none. ``existing_cases`` are the cases and drafts that there are already."""
+    """Turn a proposal into a draft, or reject it. ``existing_cases`` are the cases and drafts so far."""
     place = find_quote(proposed.quote, document.text)
     reason = (
         _describe_quote_problem(proposed)
@@ -287,7 +287,7 @@ def _build_case(proposed: ProposedDraft, document: Document, defaults: DraftDefa
 
 
 def _asks_the_same(first: GoldCase, second: GoldCase) -> bool:
-    """Nearly the same words about the same document: two policies are asked the same things."""
+    """Whether two cases ask nearly the same about the same document; two policies may have equal questions."""
     if first.language is not second.language or first.provenance.document != second.provenance.document:
         return False
     return overlap(grams(first.question), grams(second.question)) >= MIN_SAME_QUESTION_OVERLAP
@@ -296,9 +296,9 @@ def _asks_the_same(first: GoldCase, second: GoldCase) -> bool:
 def translation_from_proposal(
     proposed: ProposedTranslation, original: GoldCase, language: Language
 ) -> GoldCase | RejectedProposal:
-    """The translated case, or why it is none. The English gold stays as good as the translated one.
+    """Turn a proposal into the translated case, or reject it. The English gold is accepted as an alternative.
 
-    Severity, type, citation, cluster and clause are the original's; both are joined by ``pair``.
+    Severity, type, citation, cluster and clause are the original's; ``pair`` connects both.
     """
     question, gold = " ".join(proposed.question.split()), " ".join(proposed.gold.split())
     reason = find_translation_problem(question, gold, original, language)
@@ -322,7 +322,7 @@ def translation_from_proposal(
 
 
 def find_translation_problem(question: str, gold: str, original: GoldCase, language: Language) -> str:
-    """Why these words cannot stand for the original in ``language``; empty when they can."""
+    """Return why the words are not a translation of the original to ``language``; empty when they are."""
     changed = [*differences(original.question, question), *differences(original.gold, gold)]
     if changed:
         return f"against {original.id}, {', '.join(changed)}"

@@ -1,7 +1,7 @@
-"""Pipeline C: other wordings of a case with the same expectation. By rule and seed, no model, nobody's guess.
+"""Pipeline C: generate other wordings of a case with the same expectation, by rules and a seed, without a model.
 
-A generator proposes; its proposal is a variant only when the question states the same quantities, holds no personal
-data, and is in the language that its label says. Otherwise there is none, and the report says so.
+A proposal of a generator becomes a variant only when it states the same quantities, holds no personal data, and is
+in the labelled language. Otherwise the report says that there is none.
 
 There are three kinds. A rewording asks the same question in another order, with a synonym, or with a frame around
 it. A mix follows how people mix their languages: English into Hinglish, English words into Hindi. A typo alters
@@ -37,24 +37,24 @@ T = TypeVar("T")
 
 
 class SeededChoice:
-    """A row of choices. Two with the same words choose alike; one choice does not change the next."""
+    """Reproducible random choices, seeded by words."""
 
     def __init__(self, *words: str | int) -> None:
         self._key = "\0".join(map(str, words)).encode()
         self._count = 0
 
     def pick_number(self, most: int) -> int:
-        """A whole number from 0 to below ``most``."""
+        """Return an integer in [0, ``most``)."""
         self._count += 1
         digest = hashlib.sha256(self._key + self._count.to_bytes(8, "big")).digest()
         return int.from_bytes(digest[:8], "big") % most
 
     def choose(self, options: Sequence[T]) -> T:
-        """One of them."""
+        """Return one of the options."""
         return options[self.pick_number(len(options))]
 
     def shuffle(self, options: Sequence[T]) -> list[T]:
-        """All of them in another order."""
+        """Return the options in another order."""
         left, row = list(options), list[T]()
         while left:
             row.append(left.pop(self.pick_number(len(left))))
@@ -93,13 +93,13 @@ class VariantLexicon(BaseModel):
 
 @lru_cache(maxsize=1)
 def load_lexicon() -> VariantLexicon:
-    """The file that comes with the package."""
+    """Load the word lists of the package."""
     text = files("monitors.goldset").joinpath("variants.json").read_text(encoding="utf-8")
     return VariantLexicon.model_validate_json(text)
 
 
 def is_unchangeable(word: str, language: str) -> bool:
-    """Whether a typo in ``word`` could change what is asked: a number, a unit, a word that turns the meaning."""
+    """Whether a typo in ``word`` could change the question: a number, a unit, a negation or the like."""
     key = word_key(word)
     return key in UNIT_KEYS or key in NUMBER_WORDS or word.lower() in load_lexicon().unchanged.get(language, ())
 
@@ -116,9 +116,9 @@ _FIRST_WORDS = frozenset({
 
 
 def paraphrase(question: str, language: Language, pick: SeededChoice) -> str | None:
-    """Another wording, or ``None`` where this pick gives none.
+    """Return another wording, or ``None`` where this choice gives none.
 
-    A frame stands around questions only: around an order ("cancel my policy") it would ask something else.
+    Only questions get a frame: a framed order ("cancel my policy") would ask something else.
     """
     methods = pick.shuffle(["order", "synonym", "frame"])
     for method in methods:
@@ -131,7 +131,7 @@ def paraphrase(question: str, language: Language, pick: SeededChoice) -> str | N
 
 
 def _move_name_first(question: str, language: Language, _: SeededChoice) -> str | None:
-    """The policy's name in front: of "What is the limit under Gold?" comes "Under Gold, what is the limit?"."""
+    """Move the policy's name to the front: "What is the limit under Gold?" → "Under Gold, what is the limit?"."""
     match = _NAME_BEHIND.match(question) if language is Language.ENGLISH else None
     if match is None or match["first"] not in _FIRST_WORDS:
         return None
@@ -163,11 +163,11 @@ _LONG_NAME = r"[A-Z][\w-]*(?: [A-Z][\w-]*)+"
 _ARTICLE = re.compile(r"^(?:the|an|a) ")
 _SENTENCE = re.compile(r"(?<=[.!?]) ")
 _MIN_SWITCHED_WORDS, _MAX_SWITCHED_WORDS = 1, 3
-"""Words that are switched in one question."""
+"""Words to switch in one question."""
 
 
 def switch_code(question: str, language: Language, pick: SeededChoice) -> str | None:
-    """The question with its languages mixed, or ``None`` where there is nothing to switch."""
+    """Return the question with mixed languages, or ``None`` where there is nothing to switch."""
     match language:
         case Language.ENGLISH:
             return _switch_english(question, pick)
@@ -180,9 +180,9 @@ def switch_code(question: str, language: Language, pick: SeededChoice) -> str | 
 
 
 def _switch_english(question: str, pick: SeededChoice) -> str | None:
-    """Its last sentence turned round where a pattern knows it, else a sentence in Hindi around it.
+    """Reword the last sentence in Hinglish where a pattern fits, else put a Hindi sentence around the question.
 
-    What is not a question, and does not fit a pattern, is an order: a sentence around it would ask something else.
+    A text that is not a question and fits no pattern is an order: it gets no sentence around it.
     """
     *before, last = _SENTENCE.split(question)
     for pattern, template in _compile_patterns():
@@ -222,12 +222,12 @@ def _find_word(question: str, word: str) -> re.Match[str] | None:
 
 
 MIN_TYPO_LETTERS = 5
-"""Letters: in a shorter word a slip may make another word."""
+"""In a shorter word a typo may make another word."""
 ONE_TYPO_MAX_CHARACTERS = 60
-"""A question of so many characters gets a typo in one word, a longer one in two."""
+"""A question of at most so many characters gets a typo in one word, a longer one in two."""
 
 _LATIN = re.compile(r"(?<![\w'-])[a-z]+(?![\w'-])")
-"""All in small letters and alone: no name, no abbreviation, no part of "34-year-old"."""
+"""Lower-case words on their own: no name, no abbreviation, no part of "34-year-old"."""
 _DEVANAGARI = re.compile(r"(?<![\w\u0900-\u097f-])[\u0900-\u0963\u0970-\u097f]+(?![\w\u0900-\u097f-])")
 _SLIPS = {"ि": "ी", "ी": "ि", "ु": "ू", "ू": "ु", "ँ": "ं", "ण": "न", "श": "ष"}
 """What people mix up in Devanagari: short and long vowel signs, nasal marks, sibilants."""
@@ -235,7 +235,7 @@ _TRAILING_DIGIT = re.compile(r"[\d०-९][\s-]*$")
 
 
 def add_typos(question: str, language: Language, pick: SeededChoice, names: frozenset[str]) -> str | None:
-    """The question with a slip or two; ``None`` where no word may be touched. ``names`` are in small letters."""
+    """Return the question with one or two typos; ``None`` where no word allows one. ``names`` are lower case."""
     words = [
         match
         for match in _find_words(question, language)
@@ -261,7 +261,7 @@ def _find_words(question: str, language: Language) -> list[re.Match[str]]:
 
 
 def _can_have_typo(question: str, match: re.Match[str], language: Language) -> bool:
-    """Whether the word carries no meaning that a slip could change; what stands behind a digit is a unit."""
+    """Whether a typo in the word cannot change the meaning; a word after a digit is a unit."""
     word = match[0]
     behind_digit = _TRAILING_DIGIT.search(question[: match.start()])
     if behind_digit or is_unchangeable(word, language.value):
@@ -272,7 +272,7 @@ def _can_have_typo(question: str, match: re.Match[str], language: Language) -> b
 
 
 def _make_latin_typo(word: str, pick: SeededChoice) -> str:
-    """Two neighbours swapped, a letter left out, a letter doubled; first and last letter stay."""
+    """Swap two letters, leave one out or double one; the first and last letter stay."""
     swaps = [index for index in range(1, len(word) - 2) if word[index] != word[index + 1]]
     index = pick.choose(range(1, len(word) - 1))
     match pick.pick_number(3):
@@ -294,7 +294,7 @@ def _make_devanagari_typo(word: str, pick: SeededChoice) -> str:
 _WORD = re.compile(r"[^\W\d_]+")
 
 MAX_TRIES = 12
-"""Proposals of one generator for one variant: names or figures may rule out the first few."""
+"""Proposals of one generator for one variant: the first few may change names or figures."""
 
 
 class VariantKind(StrEnum):
@@ -309,21 +309,21 @@ Generator = Callable[[str, Language, SeededChoice], str | None]
 
 
 class VariantSet(NamedTuple):
-    """The variants of a suite, and the cases that have none of a kind."""
+    """The variants of a suite, and the cases without a variant of a kind."""
 
     cases: tuple[GoldCase, ...]
     without: tuple[tuple[VariantKind, str], ...]
 
     @property
     def counts(self) -> Counter[str]:
-        """How many there are of each kind."""
+        """The number of variants of each kind."""
         return Counter(case.id.rpartition("+")[2].split("-")[0] for case in self.cases)
 
 
 def make_variants(
     cases: Sequence[GoldCase], kinds: Sequence[VariantKind], *, seed: int, per_kind: int = 1
 ) -> VariantSet:
-    """``per_kind`` variants of every kind for every case, in the order of the cases."""
+    """Make ``per_kind`` variants of every kind for every case, in the order of the cases."""
     generators = _build_generators(collect_names(cases))
     all_variants: list[GoldCase] = []
     without: list[tuple[VariantKind, str]] = []
@@ -342,7 +342,7 @@ def make_variants(
 
 
 def collect_names(cases: Sequence[GoldCase]) -> frozenset[str]:
-    """Words of the documents' names, in small letters: in a chat they are not always written with capitals."""
+    """Return the words of the documents' names in lower case, as people may write them in a chat."""
     sources = (case.provenance.document or "" for case in cases)
     named = " ".join(
         (*sources, *(case.cluster or "" for case in cases), *(case.expected_citation or "" for case in cases))
@@ -384,7 +384,7 @@ def _make_variant(
 
 
 def _find_variant_language(case: GoldCase, kind: VariantKind, text: str) -> Language | None:
-    """The language of a proposal, when it may stand for the case; ``None`` when it may not."""
+    """Return the language of a proposal; ``None`` when it is not a valid variant of the case."""
     if count_quantities(text) != count_quantities(case.question):
         return None
     if len(find_disclosures(text)) != len(find_disclosures(case.question)):
@@ -396,5 +396,5 @@ def _find_variant_language(case: GoldCase, kind: VariantKind, text: str) -> Lang
 
 
 def count_quantities(text: str) -> Counter[tuple[str, str, str | None, str]]:
-    """What a question states: kinds, values, units and bounds, each as often as it stands there."""
+    """Count the quantities of a question by kind, value, unit and bound."""
     return Counter((fact.kind.value, fact.value, fact.unit, fact.bound.value) for fact in read_facts(text))

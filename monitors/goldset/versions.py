@@ -1,9 +1,9 @@
-"""Changes to a suite's file: a reviewed case joins it, template cases are rebuilt, a version is frozen or compared.
+"""Change a suite's file: append a reviewed case, rebuild template cases, freeze and compare versions.
 
-A reviewed case is one line more, once, whole or not at all. A rebuild replaces the template cases; what people and
-other pipelines added stays.
+Appending adds one line, atomically and once. A rebuild replaces the template cases; cases of people and of other
+pipelines stay.
 
-A frozen suite is a numbered copy and a manifest with its hash and counts, beside each other, never changed again.
+A frozen suite is a numbered copy with a manifest of its hash and counts, which are never changed again.
 ``NAME-v3.jsonl`` is the suite as it was, ``NAME-v3.json`` says what it holds. The hash is the one on every result
 (`hash_cases`), so a result names the version it was measured with. Two versions are compared case by case, key by
 key.
@@ -27,25 +27,25 @@ from monitors.goldset.load import hash_cases, load_suite, parse_suite_lines, rea
 from monitors.plural import plural
 from monitors.records.base import Identifier, Record, Severity, Sha256, UtcTime
 from monitors.records.cases import GoldCase, Pipeline, Suite
-from monitors.storage import alone_with, replace_text, text_of
+from monitors.storage import lock_folder, replace_text, read_text_or_empty
 
 
 def read_cases(path: Path) -> tuple[GoldCase, ...]:
-    """The cases of a suite's file; none when there is no such file yet. `GoldSetError` as for loading."""
-    text = text_of(path)
+    """Read the cases of a suite's file; none when it does not exist. `GoldSetError` as for loading."""
+    text = read_text_or_empty(path)
     return parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if text.strip() else ()
 
 
 def append_case(path: Path, case: GoldCase, *, paired_with: str | None = None) -> bool:
-    """Append ``case`` to the suite; false when it stands there already, so that doing it again changes nothing.
+    """Append ``case`` to the suite; return false when it is there already (idempotent).
 
-    ``paired_with`` is the id of the case that it translates: that one gets the pair's name too, in the same write.
-    `GoldSetError` when the suite does not load, when another case has the id, or when nobody has reviewed ``case``.
+    ``paired_with`` is the id of the case that it translates: it gets the pair's name in the same write.
+    `GoldSetError` when the suite does not load, another case has the id, or ``case`` was not reviewed.
     """
     if not (case.provenance.reviewed_by or "").strip():
         raise GoldSetError(f"{case.id} was reviewed by nobody, so it does not join {path}")
-    with alone_with(path):
-        text = text_of(path)
+    with lock_folder(path):
+        text = read_text_or_empty(path)
         existing = next((existing_case for existing_case in read_cases(path) if existing_case.id == case.id), None)
         if existing is not None:
             _require_same(existing, case, path)
@@ -61,7 +61,7 @@ def append_case(path: Path, case: GoldCase, *, paired_with: str | None = None) -
 
 
 def _require_same(existing: GoldCase, case: GoldCase, path: Path) -> None:
-    """A case that joined before a kill may since have been edited by hand; another one under its id may not be."""
+    """Refuse another case with the same id. A case appended before a crash may have been edited since."""
     same_origin = existing.provenance.pipeline is case.provenance.pipeline is not Pipeline.IMPORTED
     if not same_origin or (existing.turns != case.turns and existing.provenance.clause != case.provenance.clause):
         raise GoldSetError(
@@ -70,7 +70,7 @@ def _require_same(existing: GoldCase, case: GoldCase, path: Path) -> None:
 
 
 def _add_pair(line: str, case_id: str, pair: str) -> str:
-    """The line with the pair's name, when it is the line of this case and has none."""
+    """Return the line with the pair's name, if it is the line of this case and has none."""
     if f'"{case_id}"' not in line:
         return line
     fields = json.loads(line)
@@ -90,13 +90,13 @@ class SuiteEdit(Record):
 
 
 def edit_suite(path: Path, edit: SuiteEdit, *, known_sha256: Sha256) -> None:
-    """Change, remove and append cases. Every other line stays as it stands, byte for byte, in its place.
+    """Change, remove and append cases. Every other line stays byte for byte in its place.
 
-    ``known_sha256`` is of the cases that the edit was made for (`hash_cases`). `GoldSetError` where the file has
-    others by now, and nothing is written.
+    ``known_sha256`` is the hash of the cases that the edit was made for (`hash_cases`). `GoldSetError`, and nothing
+    is written, where the file has changed since.
     """
-    with alone_with(path):
-        text = text_of(path)
+    with lock_folder(path):
+        text = read_text_or_empty(path)
         if hash_cases(read_cases(path)) != known_sha256:
             raise GoldSetError(f"{path} was changed meanwhile, so nothing was written; run the command again")
         changed, removed = {case.id: case for case in edit.changed}, set(edit.removed)
@@ -117,7 +117,7 @@ def _edit_line(line: str, changed: Mapping[str, GoldCase], removed: Collection[s
 
 @dataclass(frozen=True)
 class RenewReport:
-    """What became of a suite's file."""
+    """The result of rebuilding the template cases of a suite."""
 
     sha256: str
     added: int
@@ -125,17 +125,17 @@ class RenewReport:
     removed: int
     same: int
     unchanged: int
-    """Cases that no template made."""
+    """Cases that were not made by a template."""
 
 
 def renew_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
-    """Write ``cases`` first, then every case of the file that no template made, as it stood there.
+    """Write ``cases`` first, then every other case of the file that was not made by a template, unchanged.
 
     The same cases give the same bytes. Raises `GoldSetError` when the file does not load, or holds a case of
     another pipeline under the id of a new one.
     """
-    with alone_with(path):
-        text = text_of(path)
+    with lock_folder(path):
+        text = read_text_or_empty(path)
         lines = [line for line in text.split("\n") if line.strip()]
         old_cases = parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if lines else ()
         others = [(case, line) for case, line in zip(old_cases, lines, strict=True) if not _is_of_template(case)]
@@ -169,7 +169,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class SuiteManifest(Record):
-    """What a frozen version holds, who froze it, and why."""
+    """The contents of a frozen version, when it was frozen, and why."""
 
     suite: Identifier
     version: Annotated[int, Field(ge=1)]
@@ -185,14 +185,14 @@ class SuiteManifest(Record):
 
 
 def list_frozen_versions(folder: Path, name: str) -> list[SuiteManifest]:
-    """All versions of a suite in a folder, oldest first. Raises `GoldSetError` for a manifest that is none."""
+    """List the frozen versions of a suite in a folder, oldest first. `GoldSetError` for a bad manifest."""
     pattern = re.compile(rf"{re.escape(name)}-v[0-9]+\.json")
     paths = [path for path in folder.glob("*.json") if pattern.fullmatch(path.name)] if folder.is_dir() else []
     return sorted((_read_manifest(path) for path in paths), key=lambda manifest: manifest.version)
 
 
 def load_frozen_suite(folder: Path, manifest: SuiteManifest) -> Suite:
-    """The cases of a frozen version. Raises `GoldSetError` when they are not what was frozen."""
+    """Load a frozen version. Raises `GoldSetError` when it was changed since it was frozen."""
     path = folder / f"{manifest.suite}-v{manifest.version}.jsonl"
     suite = load_suite(path, manifest.suite)
     if suite.sha256 != manifest.sha256:
@@ -204,8 +204,8 @@ def load_frozen_suite(folder: Path, manifest: SuiteManifest) -> Suite:
 
 
 def freeze_suite(suite: Suite, folder: Path, *, at: UtcTime, note: str = "") -> tuple[SuiteManifest, bool]:
-    """Freeze ``suite`` as the next version; the newest one and false when it holds the same cases already."""
-    with alone_with(folder / "any"):
+    """Freeze ``suite`` as the next version; return the newest version and false if it has the same cases."""
+    with lock_folder(folder / "any"):
         versions = list_frozen_versions(folder, suite.name)
         if versions and versions[-1].sha256 == suite.sha256:
             return versions[-1], False
@@ -246,14 +246,14 @@ def _read_manifest(path: Path) -> SuiteManifest:
 
 
 def load_cases(path: Path) -> tuple[GoldCase, ...]:
-    """The cases of a suite, or of a frozen version named by its manifest."""
+    """Load the cases of a suite, or of a frozen version given by its manifest."""
     if path.suffix == ".json":
         return load_frozen_suite(path.parent, _read_manifest(path)).cases
     return load_suite(path).cases
 
 
 class KeyChange(Record):
-    """One key of a case, in words a person reads: ``from 2 to 3``."""
+    """The change of one key of a case, its values formatted for people."""
 
     key: str
     before: str
@@ -261,7 +261,7 @@ class KeyChange(Record):
 
 
 class CaseChange(Record):
-    """A case that is in both versions and differs."""
+    """A case that differs between two versions."""
 
     case_id: str
     changes: tuple[KeyChange, ...]
@@ -304,7 +304,7 @@ def compare_suites(old: Sequence[GoldCase], new: Sequence[GoldCase]) -> SuiteDif
 
 
 def list_key_changes(old: GoldCase, new: GoldCase) -> tuple[KeyChange, ...]:
-    """Severity first, then the keys in the order of a case; those of the provenance by their own names."""
+    """List the changed keys: severity first, then in the order of a case."""
     before, after = _flatten_case(old), _flatten_case(new)
     keys = sorted(before, key=lambda key: key != "severity")
     return tuple(
@@ -327,7 +327,7 @@ def _format_change_value(value: object) -> str:
 
 
 def describe_diff(diff: SuiteDiff, *, max_cases: int) -> list[str]:
-    """The difference for people, severity changes first; of each group at most ``max_cases`` cases, each on one line."""
+    """Format a difference, severity changes first; at most ``max_cases`` lines of each group."""
     severe = [change for change in diff.changed if change.severity is not None]
     others = [change for change in diff.changed if change.severity is None]
     lines = [*_format_group("Severity changed", [_format_change(change) for change in severe], max_cases)]

@@ -11,7 +11,7 @@ from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
-from monitors.records.sayings import read_saying
+from monitors.records.sayings import parse_saying
 
 
 class SayingsGrader:
@@ -47,12 +47,12 @@ class SayingsGrader:
 
 def find_saying(written: str, text: Normalised) -> tuple[int, int] | None:
     """Where a phrase or pattern stands, as a span of the original text; a phrase as whole words and numbers."""
-    pattern, is_phrase = read_saying(written)
+    pattern, is_phrase = parse_saying(written)
     if is_phrase:
         plain = normalise(written).text
         if not plain.strip():  # nothing of it is visible
             return None
-        pattern = read_saying(plain).pattern
+        pattern = parse_saying(plain).pattern
     for match in pattern.finditer(text.text):
         if not is_phrase or _stands_alone(text.text, *match.span()):
             return text.original_span(*match.span())

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 from monitors.errors import GradingError, JudgeMisconfigured, JudgeUnavailable
 from monitors.judge.model import JudgePrompt, ModelReply, Stop, Usage
 from monitors.judge.verdict import SCHEMA
-from monitors.retry import RetryPolicy, TryAgain, is_worth_another_try, persistently, retry_after_s
+from monitors.retry import RetryPolicy, TryAgain, is_retryable, parse_retry_after_s, retry_until_deadline
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -48,8 +48,8 @@ def status_error(error: Any) -> TryAgain | JudgeMisconfigured:
     """What an HTTP error means: to be asked again, or not to be asked again as it is."""
     status = int(error.status_code)
     kind = str(error.type or "no error type")
-    if is_worth_another_try(status):
-        return TryAgain(f"HTTP {status} {kind}", retry_after_s(error.response.headers))
+    if is_retryable(status):
+        return TryAgain(f"HTTP {status} {kind}", parse_retry_after_s(error.response.headers))
     return JudgeMisconfigured(f"{PROVIDER} refuses the request: HTTP {status} {kind}{_HINTS.get(status, '')}")
 
 
@@ -165,8 +165,8 @@ class AnthropicJudge:
     async def verdict(self, prompt: JudgePrompt) -> ModelReply:
         """Ask for one verdict, again where that can help."""
         params = self._params(prompt, self._cache_ttl)
-        return await persistently(
-            lambda: _once(lambda: self._sdk.messages.create(**params)), self._patience, who=self._model
+        return await retry_until_deadline(
+            lambda: _once(lambda: self._sdk.messages.create(**params)), self._patience, provider=self._model
         )
 
     async def submit(self, prompts: tuple[JudgePrompt, ...]) -> str:
@@ -177,7 +177,7 @@ class AnthropicJudge:
             batch = await _caught(lambda: self._sdk.messages.batches.create(requests=requests))  # pyright: ignore[reportArgumentType] - a TypedDict built as a dict
             return str(getattr(batch, "id", "") or no_message(batch))
 
-        return await persistently(attempt, self._patience, who=self._model)
+        return await retry_until_deadline(attempt, self._patience, provider=self._model)
 
     async def has_ended(self, batch_id: str) -> bool:
         """Whether its replies can be collected."""
@@ -186,7 +186,7 @@ class AnthropicJudge:
             batch = await _caught(lambda: self._sdk.messages.batches.retrieve(batch_id))
             return (getattr(batch, "processing_status", None) or no_message(batch)) == "ended"
 
-        return await persistently(attempt, self._patience, who=self._model)
+        return await retry_until_deadline(attempt, self._patience, provider=self._model)
 
     async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
         """Reply or reason for every prompt that the batch has something for."""
@@ -195,7 +195,7 @@ class AnthropicJudge:
             found = await self._sdk.messages.batches.results(batch_id)
             return {item.custom_id: outcome_of(item) async for item in found}
 
-        return await persistently(lambda: _caught(lines), self._patience, who=self._model)
+        return await retry_until_deadline(lambda: _caught(lines), self._patience, provider=self._model)
 
     async def cancel(self, batch_id: str) -> None:
         """Stop what has not started."""

@@ -15,14 +15,14 @@ from monitors.records.reviews import RatingCount, ReviewedAnswer, ReviewedGrade,
 from monitors.stats.agreement import (
     Confusion,
     Estimate,
-    agreement,
-    corrected_pass_rate,
-    effective,
-    false_fail_rate,
-    false_pass_rate,
-    weighted_kappa,
+    compute_agreement,
+    compute_corrected_pass_rate,
+    compute_effective_counts,
+    compute_false_fail_rate,
+    compute_false_pass_rate,
+    compute_weighted_kappa,
 )
-from monitors.stats.ratings import Rated, rating_mean
+from monitors.stats.ratings import Rated, compute_rating_mean
 
 FEW = 30
 """With fewer answers reviewed, every interval is too wide to steer by; the figures say so."""
@@ -170,14 +170,16 @@ def _checked(count: VerdictCount, said: Sequence[ReviewedGrade]) -> GraderCheck:
         verdicts=count.total,
         failed=count.total - count.passed,
         reviewed=len(said),
-        false_passes=_errors([each for each in said if not each.people_right], false_pass_rate),
-        false_fails=_errors([each for each in said if each.people_right], false_fail_rate),
+        false_passes=_errors([each for each in said if not each.people_right], compute_false_pass_rate),
+        false_fails=_errors([each for each in said if each.people_right], compute_false_fail_rate),
     )
 
 
 def _errors(said: Sequence[ReviewedGrade], rate: Callable[[Confusion], Estimate | None]) -> ErrorRate:
     """Of answers that people found all wrong, or all right: their own effective size, whatever the others weigh."""
-    counts = effective([(each.passed, each.people_right, each.inclusion_probability) for each in said])
+    counts = compute_effective_counts(
+        [(each.passed, each.people_right, each.inclusion_probability) for each in said]
+    )
     return ErrorRate(
         errors=sum(each.passed != each.people_right for each in said),
         reviewed=len(said),
@@ -265,7 +267,7 @@ def _rated(count: RatingCount, pairs: Sequence[ReviewedRating]) -> RatingCalibra
         ratings=len(pairs),
         reports=len(reports),
         same=sum(each.judge == each.person for each in pairs),
-        kappa=_interval(weighted_kappa(_table(pairs))),
+        kappa=_interval(compute_weighted_kappa(_table(pairs))),
         absolute_difference=_mean_difference(pairs, abs, least=0) if pairs else None,
         difference=_mean_difference(pairs, float, least=-_WIDEST) if pairs else None,
     )
@@ -294,14 +296,16 @@ def _mean_difference(
     pairs: Sequence[ReviewedRating], size: Callable[[float], float], *, least: float
 ) -> RateInterval:
     rated = [Rated(size(each.judge - each.person), each.answer_id.case_id, _weight(each)) for each in pairs]
-    found = rating_mean(rated, least=least, most=_WIDEST)
+    found = compute_rating_mean(rated, lowest=least, highest=_WIDEST)
     return RateInterval(value=found.value, low=found.low, high=found.high)
 
 
 def _one(
     target: str, lineage: JudgeLineage, answers: Sequence[ReviewedAnswer], passed: int, judged: int
 ) -> Calibration:
-    counts = effective([(each.judge_passed, each.people_right, each.inclusion_probability) for each in answers])
+    counts = compute_effective_counts(
+        [(each.judge_passed, each.people_right, each.inclusion_probability) for each in answers]
+    )
     return Calibration(
         target=target,
         lineage=lineage,
@@ -309,10 +313,10 @@ def _one(
         agreed=sum(each.judge_passed == each.people_right for each in answers),
         judged=judged,
         pass_rate=passed / judged,
-        kappa=_interval(agreement(counts)),
-        false_pass_rate=_interval(false_pass_rate(counts)),
-        false_fail_rate=_interval(false_fail_rate(counts)),
-        corrected_pass_rate=_interval(corrected_pass_rate(passed, judged, counts)),
+        kappa=_interval(compute_agreement(counts)),
+        false_pass_rate=_interval(compute_false_pass_rate(counts)),
+        false_fail_rate=_interval(compute_false_fail_rate(counts)),
+        corrected_pass_rate=_interval(compute_corrected_pass_rate(passed, judged, counts)),
     )
 
 

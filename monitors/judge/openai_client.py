@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from monitors.errors import ConfigError, JudgeMisconfigured
 from monitors.judge.model import BYTES_PER_TOKEN, JudgePrompt, ModelReply, Stop, Usage
 from monitors.judge.verdict import SCHEMA
-from monitors.retry import RetryPolicy, TryAgain, is_worth_another_try, persistently, retry_after_s
+from monitors.retry import RetryPolicy, TryAgain, is_retryable, parse_retry_after_s, retry_until_deadline
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -34,8 +34,8 @@ _HINTS: Final = {
 def status_error(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
     """What an HTTP error means: to be asked again, or not to be asked again as it is."""
     status = int(error.status_code)
-    if is_worth_another_try(status):
-        return TryAgain(f"HTTP {status}", retry_after_s(error.response.headers))
+    if is_retryable(status):
+        return TryAgain(f"HTTP {status}", parse_retry_after_s(error.response.headers))
     return JudgeMisconfigured(f"the endpoint of {model} refuses the request: HTTP {status}{_HINTS.get(status, '')}")
 
 
@@ -123,7 +123,7 @@ class OpenAIJudge:
 
     async def verdict(self, prompt: JudgePrompt) -> ModelReply:
         """Ask for one verdict, again where that can help."""
-        return await persistently(lambda: self._once(prompt), self._patience, who=self._model)
+        return await retry_until_deadline(lambda: self._once(prompt), self._patience, provider=self._model)
 
     async def _once(self, prompt: JudgePrompt) -> ModelReply:
         import openai  # loaded by now

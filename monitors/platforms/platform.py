@@ -1,8 +1,8 @@
-"""What Lookout asks of a platform: datasets, experiments, traces. LangSmith and Langfuse are the two that it knows.
+"""The protocol of a platform: datasets, experiments, traces. LangSmith and Langfuse implement it.
 
-A platform keeps what teams know of their LLM application: traces of what it did, datasets of questions with their
-references, experiments (one run over a dataset, with scores). Suites of Lookout go there and come back, runs appear
-there, and what people pick there becomes a draft here. Whoever uses this module never learns which platform it is.
+A platform stores traces of an LLM application, datasets of questions with references, and experiments (one run over a
+dataset, with scores). Suites are pushed and pulled, runs are shown as experiments, and traces that people select
+become drafts. Callers do not depend on the platform.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ Json = dict[str, JsonValue]
 
 
 class Score(Record):
-    """What a conversation or a run was found to be worth, to be shown beside it where it is stored."""
+    """A score of a conversation or a run, shown beside it on the platform."""
 
     key: Identifier
-    """What was scored, such as ``lookout_factual``."""
+    """The name of the score, such as ``lookout_factual``."""
     value: Annotated[float, Field(ge=0, le=1)] | None = None
-    """From 0 to 1, 1 is best; absent where only the comment says something."""
+    """From 0 to 1, 1 is best; absent where there is only a comment."""
     comment: str = ""
 
 
 class Example(Record):
-    """One entry of a dataset, as the platform keeps it."""
+    """One entry of a dataset, as the platform stores it."""
 
     id: str
-    """The platform's name for it. Ours come of dataset and case, so that a retry writes the same one."""
+    """The platform's id. Lookout derives it from dataset and case, so that a retry replaces the entry."""
     inputs: Json
     outputs: Json | None = None
     """The reference: what is expected."""
@@ -40,7 +40,7 @@ class Example(Record):
     splits: tuple[str, ...] = ()
     """Which parts of the dataset it belongs to, such as ``train`` and ``test``."""
     source_trace: str | None = None
-    """The trace that a person made it of, as the platform names it."""
+    """The id of the trace from which a person made it."""
     modified_at: UtcTime | None = None
 
 
@@ -50,25 +50,25 @@ class Dataset(Record):
     id: str
     name: str
     url: str
-    """Where a person looks at it."""
+    """Its web address."""
     entries_url: str = ""
-    """The same for one example: this address with the example's id behind it."""
+    """The web address of an example without its id, which is appended."""
     metadata: Json = Field(default_factory=dict)
 
 
 class ExperimentRow(Record):
-    """One case of a run: what the application answered, and what that was worth."""
+    """One case of a run: the application's answer with its scores."""
 
     example_id: str
     """The reference example of the dataset."""
     case_id: Identifier
     repeat: Annotated[int, Field(ge=0)] = 0
-    """Which asking of the case: severe ones are asked several times, each a row of its own."""
+    """The number of the repeat: severe cases are asked several times, each a row of its own."""
     inputs: Json
     outputs: Json | None = None
-    """What came back; absent where nothing did."""
+    """The answer; absent without one."""
     error: str | None = None
-    """Why nothing came back."""
+    """Why there is no answer."""
     started_at: UtcTime
     ended_at: UtcTime
     scores: tuple[Score, ...] = ()
@@ -76,16 +76,16 @@ class ExperimentRow(Record):
 
 
 class Experiment(Record):
-    """A run of Lookout as the platform shows it, beside others on the same dataset."""
+    """A run of Lookout on the platform, beside others on the same dataset."""
 
     id: str
     name: str
     url: str
-    """Where a person compares it."""
+    """The web address of its comparison."""
 
 
 class Trace(Record):
-    """What an application did for one request.
+    """The steps of an application for one request.
 
     ``runs`` are plain JSON with LangSmith's keys, whatever the platform: ``id``, ``is_root``, ``run_type``,
     ``name``, ``start_time``, ``end_time``, ``inputs``, ``outputs``, ``metadata``.
@@ -99,26 +99,26 @@ class Trace(Record):
 
 
 class Datasets(Protocol):
-    """The datasets of a platform. Writing twice is once; a failure is a `SourceUnavailable` that names no key."""
+    """The datasets of a platform. Writing is idempotent; a failure is a `SourceUnavailable` without keys."""
 
     async def find(self, name: str) -> Dataset | None:
-        """The dataset of that name; ``None`` where there is none."""
+        """Return the dataset of that name; ``None`` without one."""
         ...
 
     async def create(self, name: str, description: str, metadata: Mapping[str, JsonValue]) -> Dataset:
-        """A new one; the one of that name where a retry finds it made already."""
+        """Create a dataset, or return the existing one of that name."""
         ...
 
     def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
-        """All its examples, page by page, in bounded memory."""
+        """Yield all its examples, page by page, in bounded memory."""
         ...
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
-        """Create or replace examples by their ids, whatever of them is there already."""
+        """Create or replace examples by their ids."""
         ...
 
     async def delete(self, dataset: Dataset, ids: Sequence[str]) -> None:
-        """Remove examples; one that is gone already is gone."""
+        """Remove examples; missing ones are ignored."""
         ...
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
@@ -127,18 +127,18 @@ class Datasets(Protocol):
 
 
 class Experiments(Protocol):
-    """The experiments of a platform, each on one dataset. Writing twice is once."""
+    """The experiments of a platform, each on one dataset. Writing is idempotent."""
 
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
-        """Open an experiment; the one of that name where a retry finds it open already."""
+        """Start an experiment, or return the existing one of that name."""
         ...
 
     async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
-        """Store runs with their scores: a retry changes nothing, another score replaces."""
+        """Store runs with their scores; a new score replaces the old one."""
         ...
 
     async def finish(self, experiment: Experiment) -> None:
-        """Say that no row follows."""
+        """Mark the experiment as finished."""
         ...
 
 
@@ -146,16 +146,16 @@ class Traces(Protocol):
     """The traces of a platform's project."""
 
     async def read(self, trace_id: str) -> Trace | None:
-        """A trace; ``None`` while it is not there."""
+        """Return a trace; ``None`` while it does not exist."""
         ...
 
 
 class Platform(Protocol):
-    """One project of one platform, while it is open."""
+    """An open project of a platform."""
 
     @property
     def name(self) -> str:
-        """For messages: ``LangSmith`` or ``Langfuse``, with the project; no secrets."""
+        """The name for messages: ``LangSmith`` or ``Langfuse`` with the project, without secrets."""
         ...
 
     @property
@@ -175,4 +175,4 @@ class Platform(Protocol):
 
 
 OpenPlatform = AbstractAsyncContextManager[Platform]
-"""A platform while a ``with`` block lasts."""
+"""A context manager that opens a platform."""

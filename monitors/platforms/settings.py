@@ -1,4 +1,4 @@
-"""`[langsmith]` and `[targets.NAME.langsmith]`: where traces and experiments are. No secret is ever in them."""
+"""`[langsmith]` and `[targets.NAME.langsmith]`: where traces and experiments are. They hold no secrets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from monitors.errors import ConfigError
 from monitors.platforms.langsmith.client import LangSmithAccess
-from monitors.problems import nearest, without_password
+from monitors.problems import check_no_password, suggest_nearest
 from monitors.records.targets import HttpUrl
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-"""Of an environment variable."""
+"""The name of an environment variable."""
 
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 
@@ -36,19 +36,19 @@ class DatasetAddress(NamedTuple):
 
 
 def parse_dataset_address(written: str) -> DatasetAddress:
-    """What ``langsmith:DATASET`` names. `ConfigError` says what is accepted; names of datasets may hold colons."""
+    """Parse ``langsmith:DATASET``. `ConfigError` says what is accepted; names of datasets may hold colons."""
     scheme, colon, dataset = written.partition(":")
     schemes = [str(one) for one in PlatformScheme]
     accepted = ", ".join(f"{one}:DATASET" for one in schemes)
     if not colon or scheme not in schemes:
-        raise ConfigError(f"{written!r} names no dataset{nearest(scheme, schemes)}; accepted: {accepted}")
+        raise ConfigError(f"{written!r} names no dataset{suggest_nearest(scheme, schemes)}; accepted: {accepted}")
     if not dataset.strip():
         raise ConfigError(f"{written!r}: the dataset's name is missing behind the colon; accepted: {accepted}")
     return DatasetAddress(PlatformScheme(scheme), dataset.strip())
 
 
 class LangSmithSettings(BaseModel):
-    """`[langsmith]`: one workspace of LangSmith, for evaluations; what production has is named to be kept apart."""
+    """`[langsmith]`: one workspace of LangSmith for evaluations, and production's settings to keep them apart."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -80,10 +80,10 @@ class LangSmithSettings(BaseModel):
     @field_validator("api_url", "production_api_url")
     @classmethod
     def _holds_no_password(cls, url: str | None) -> str | None:
-        return None if url is None else without_password(url)
+        return None if url is None else check_no_password(url)
 
     def build_access(self, project: str | None) -> LangSmithAccess:
-        """How a project is read with this key; without one, what belongs to the whole workspace."""
+        """Return the access to a project with this key; without a project, to the whole workspace."""
         return LangSmithAccess(
             project=project,
             api_url=self.api_url,
@@ -94,7 +94,7 @@ class LangSmithSettings(BaseModel):
 
 
 class TracingSettings(LangSmithSettings):
-    """Where a target's traces are, complete: its own table over `[langsmith]`."""
+    """A target's complete tracing settings: its own table merged with `[langsmith]`."""
 
     project: str = Field(min_length=1)  # pyright: ignore[reportIncompatibleVariableOverride] - frozen
     production_url: HttpUrl | None = None
@@ -107,8 +107,8 @@ _SHARED: Final = "left out: that of [langsmith]"
 class TargetLangSmith(BaseModel):
     """`[targets.NAME.langsmith]`: where an agent's traces go, and what is production's.
 
-    What is left out is as `[langsmith]` has it. With this table the suite is asked of staging alone: what a run
-    uses is compared with production's before the first request, and each job's trace with production's project.
+    Omitted keys have the values of `[langsmith]`. With this table the suite runs against staging only: the settings
+    of a run are compared with production's before the first request, and each job's trace with production's project.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -145,10 +145,10 @@ class TargetLangSmith(BaseModel):
     @field_validator("api_url", "production_api_url", "production_url")
     @classmethod
     def _holds_no_password(cls, url: str | None) -> str | None:
-        return None if url is None else without_password(url)
+        return None if url is None else check_no_password(url)
 
     def merge_defaults(self, defaults: LangSmithSettings | None) -> TracingSettings:
-        """This table over `[langsmith]`. ``ValueError`` where neither names a project."""
+        """Merge this table with `[langsmith]`. ``ValueError`` where neither names a project."""
         shared: dict[str, Any] = {} if defaults is None else defaults.model_dump()
         own = {key: value for key, value in self.model_dump().items() if value is not None}
         if "project" not in own and shared.get("project") is None:

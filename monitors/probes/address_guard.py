@@ -33,9 +33,9 @@ Place = tuple[str, int]
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
 """A host's name → its addresses; none when it cannot be resolved."""
 
-_INSIDE: Final = (".local", ".internal", ".lan", ".home.arpa", ".localhost")
+_INTERNAL_SUFFIXES: Final = (".local", ".internal", ".lan", ".home.arpa", ".localhost")
 """Ends of names that no public registry gives out (RFC 6761, 6762, 8375, and ICANN's resolution on .internal)."""
-_METADATA: Final = frozenset(
+_METADATA_ADDRESSES: Final = frozenset(
     map(
         ipaddress.ip_address,
         ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
@@ -43,13 +43,13 @@ _METADATA: Final = frozenset(
 )
 """Where clouds give a machine its keys: AWS and most others, AWS by IPv6, Alibaba, Azure's own host, Oracle."""
 
-_CARRIERS: Final = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
+_IPV4_CARRIERS: Final = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
 """IPv6 networks whose last 32 bits are the IPv4 address that is meant: NAT64 (RFC 6052), IPv4-compatible (RFC 4291)
 and translated addresses (RFC 2765). Mapped, 6to4 and Teredo addresses have properties of their own."""
-_LAST_32_BITS: Final = 0xFFFF_FFFF
+_LAST_32_BITS_MASK: Final = 0xFFFF_FFFF
 
-_PORTS: Final = {"http": 80, "ws": 80, "https": 443, "wss": 443}
-_HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_DEFAULT_PORTS: Final = {"http": 80, "ws": 80, "https": 443, "wss": 443}
+_LOCALHOST_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 """Names of one machine, this one."""
 _WEB_PORTS: Final = frozenset({80, 443})
 """A host that is configured on one of them is open on the other: sites lead from plain to encrypted."""
@@ -64,15 +64,15 @@ class Network(StrEnum):
     LINK_LOCAL = "link-local"
 
 
-_OWN: Final = frozenset({Network.PRIVATE, Network.LOOPBACK})
-_EVERYBODYS: Final = frozenset({Network.PUBLIC})
+_PRIVATE_NETWORKS: Final = frozenset({Network.PRIVATE, Network.LOOPBACK})
+_PUBLIC_ONLY: Final = frozenset({Network.PUBLIC})
 
 
-def network_of(address: str) -> Network:
+def classify_address(address: str) -> Network:
     """Where an address is. Raises `ValueError` for what is none."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    ip = _carried(found) if isinstance(found, ipaddress.IPv6Address) else found
-    if ip.is_link_local or ip in _METADATA:
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    ip = _extract_ipv4(parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed
+    if ip.is_link_local or ip in _METADATA_ADDRESSES:
         return Network.LINK_LOCAL
     if ip.is_loopback or ip.is_unspecified:  # 0.0.0.0 leads to this machine
         return Network.LOOPBACK
@@ -81,15 +81,15 @@ def network_of(address: str) -> Network:
     return Network.PUBLIC if ip.is_global and not ip.is_multicast else Network.PRIVATE
 
 
-def _carried(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+def _extract_ipv4(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """The IPv4 address that an IPv6 one leads to, where it carries one; else the address itself."""
     if ip.is_loopback or ip.is_unspecified:
         return ip
     if ip.teredo is not None:
         return ip.teredo[1]
     carried = ip.ipv4_mapped or ip.sixtofour
-    if carried is None and any(ip in network for network in _CARRIERS):
-        carried = ipaddress.IPv4Address(int(ip) & _LAST_32_BITS)
+    if carried is None and any(ip in network for network in _IPV4_CARRIERS):
+        carried = ipaddress.IPv4Address(int(ip) & _LAST_32_BITS_MASK)
     return carried or ip
 
 
@@ -102,50 +102,50 @@ class AddressGuard:
     def __init__(
         self, configured: Iterable[str | None], *, private_network: bool = False, resolve: Resolve | None = None
     ) -> None:
-        self._own: dict[Place, frozenset[Network]] = {}
-        for host, port in (place_of(address) for address in configured if address):
-            networks = _implied(host) | _OWN if private_network else _implied(host)
+        self._configured: dict[Place, frozenset[Network]] = {}
+        for host, port in (parse_place(address) for address in configured if address):
+            networks = _infer_networks(host) | _PRIVATE_NETWORKS if private_network else _infer_networks(host)
             ports = _WEB_PORTS if port in _WEB_PORTS else {port}
-            for place in product(_HERE if host in _HERE else {host}, ports):
-                self._own[place] = self._own.get(place, _EVERYBODYS) | networks
-        self._resolve = resolve or _look_up
+            for place in product(_LOCALHOST_NAMES if host in _LOCALHOST_NAMES else {host}, ports):
+                self._configured[place] = self._configured.get(place, _PUBLIC_ONLY) | networks
+        self._resolve = resolve or _resolve_host
         self.refused: set[str] = set()
 
     def is_own(self, url: str) -> bool:
         """Whether an address is one of those that are configured, by host and port."""
-        return place_of(url) in self._own
+        return parse_place(url) in self._configured
 
     async def check(self, url: str) -> None:
         """Check before a request. Raises `AccessDenied` when ``url`` leads where the target does not belong."""
         if not url.lower().startswith(("http://", "https://")):
             raise AccessDenied(f"the target leads to an address that is no web page: {url.partition(':')[0][:20]}:")
-        await self.addresses(*place_of(url))
+        await self.resolve_allowed(*parse_place(url))
 
-    async def addresses(self, host: str, port: int) -> tuple[str, ...]:
+    async def resolve_allowed(self, host: str, port: int) -> tuple[str, ...]:
         """A place's addresses, which may be connected to; none where its name is not known. Raises as `check`."""
         host = host.rstrip(".").lower()
         in_digits = _is_address(host)
-        found = (host,) if in_digits else tuple(await self._resolve(host))
-        place = await self._place_at(host, port) if in_digits else (host, port)
-        for address in found:
+        addresses = (host,) if in_digits else tuple(await self._resolve(host))
+        place = await self._find_configured_place(host, port) if in_digits else (host, port)
+        for address in addresses:
             self._check_address(address, place)
-        return found
+        return addresses
 
-    async def _place_at(self, address: str, port: int) -> Place:
+    async def _find_configured_place(self, address: str, port: int) -> Place:
         """The configured place at an address in digits: Playwright's own requests resolve a name themselves."""
-        if (address, port) not in self._own and network_of(address) is not Network.PUBLIC:
-            for host, own_port in self._own:
+        if (address, port) not in self._configured and classify_address(address) is not Network.PUBLIC:
+            for host, own_port in self._configured:
                 if own_port == port and not _is_address(host) and address in await self._resolve(host):
                     return host, own_port
         return address, port
 
     def check_peer(self, address: str, url: str) -> None:
         """When a connection stands: ``address`` is its other end; a proxy's says nothing. Raises as `check`."""
-        place = place_of(url)
-        if not _by_proxy(url, place[0]):
+        place = parse_place(url)
+        if not _uses_proxy(url, place[0]):
             self._check_address(address, place)
 
-    def hooks(self) -> dict[str, list[Callable[..., Any]]]:
+    def build_event_hooks(self) -> dict[str, list[Callable[..., Any]]]:
         """For ``httpx.AsyncClient(event_hooks=…)``: every request, each step of a redirect included."""
 
         async def before(request: httpx.Request) -> None:
@@ -160,21 +160,21 @@ class AddressGuard:
         return {"request": [before], "response": [after]}
 
     def _check_address(self, address: str, place: Place) -> None:
-        network = network_of(address)
-        if network in self._own.get(place, _EVERYBODYS):
+        network = classify_address(address)
+        if network in self._configured.get(place, _PUBLIC_ONLY):
             return
         to_do = (
             "set probe.private_network = true if its name leads there rightly"
-            if place in self._own
+            if place in self._configured
             else "name it in probe.allowed_origins of lookout.toml if the target needs it"
         )
         raise AccessDenied(
-            f"the target leads to {place_name(place)}, a {network.value} address that it is not configured for: "
+            f"the target leads to {format_place(place)}, a {network.value} address that it is not configured for: "
             f"{to_do}"
         )
 
 
-def guard_of(address: str, settings: ProbeSettings, login_url: str | None = None) -> AddressGuard:
+def build_address_guard(address: str, settings: ProbeSettings, login_url: str | None = None) -> AddressGuard:
     """The guard of a target at ``address``: everything that its ``probe`` table names, and its login's page."""
     job = settings.job
     steps = (job.status_url, job.events_url, job.report_url, job.cancel_url)
@@ -183,46 +183,46 @@ def guard_of(address: str, settings: ProbeSettings, login_url: str | None = None
     return AddressGuard(configured, private_network=settings.private_network)
 
 
-def place_of(url: str) -> Place:
+def parse_place(url: str) -> Place:
     """Host and port of an address. Raises `AccessDenied` for what cannot be read."""
     try:
-        read = httpx.URL(url)
+        parsed_url = httpx.URL(url)
     except httpx.InvalidURL:
         raise AccessDenied("the target leads to an address that cannot be read") from None
-    return read.host.rstrip(".").lower(), read.port or _PORTS.get(read.scheme, 0)
+    return parsed_url.host.rstrip(".").lower(), parsed_url.port or _DEFAULT_PORTS.get(parsed_url.scheme, 0)
 
 
-def place_name(place: Place) -> str:
+def format_place(place: Place) -> str:
     """``host:port`` for a person, the host cut to 100 characters."""
     host, port = place[0][:100], place[1]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _implied(host: str) -> frozenset[Network]:
+def _infer_networks(host: str) -> frozenset[Network]:
     """The networks that a configured host shows to be meant."""
     if _is_address(host):
-        return frozenset({network_of(host)})
-    return _OWN if "." not in host or host.endswith(_INSIDE) else frozenset()
+        return frozenset({classify_address(host)})
+    return _PRIVATE_NETWORKS if "." not in host or host.endswith(_INTERNAL_SUFFIXES) else frozenset()
 
 
 def _is_address(host: str) -> bool:
     try:
-        network_of(host)
+        classify_address(host)
     except ValueError:
         return False
     return True
 
 
-async def _look_up(host: str) -> Sequence[str]:
+async def _resolve_host(host: str) -> Sequence[str]:
     """As the system does it, decimal and shortened addresses too; what cannot be resolved fails when it is used."""
     if host == "localhost" or host.endswith(".localhost"):  # as browsers do, whatever the system knows (RFC 6761)
         return ("127.0.0.1", "::1")
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        entries = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return ()
-    return [str(entry[4][0]) for entry in found]
+    return [str(entry[4][0]) for entry in entries]
 
 
-def _by_proxy(url: str, host: str) -> bool:
+def _uses_proxy(url: str, host: str) -> bool:
     return url.partition(":")[0].lower() in getproxies() and not proxy_bypass(host)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-from monitors.json_path import items_at, sources_at
-from monitors.probes.browser.inpage import clean
+from monitors.json_path import collect_items, collect_sources
+from monitors.probes.browser.inpage import replace_surrogates
 from monitors.records.exchanges import BuildInfo
 
 MODEL_KEYS: Final = ("model", "model_name", "model_id", "modelname", "modelid", "llm_model", "deployment_name")
@@ -23,85 +23,88 @@ DOCUMENT_KEYS: Final = (
     *("sha256", "content_hash", "hash", "checksum", "digest", "etag", "version", "revision"),
     *("updated_at", "last_modified", "modified_at"),
 )
-LONGEST: Final = 120
-DEEPEST: Final = 3
-_WITHIN_A_HASH: Final = re.compile(r"[0-9a-fA-F]{40,}")
+MAX_VALUE_CHARACTERS: Final = 120
+MAX_DEPTH: Final = 3
+_LONG_HASH: Final = re.compile(r"[0-9a-fA-F]{40,}")
 
 
-def build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> BuildInfo | None:
+def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> BuildInfo | None:
     """The build as payload and headers name it, the last word of each; ``None`` where they say nothing."""
-    models = [*_first_of(headers, MODEL_HEADERS), *_said(documents, MODEL_KEYS)]
-    prints = [*_first_of(headers, FINGERPRINT_HEADERS), *_said(documents, FINGERPRINT_KEYS)]
-    found = BuildInfo(
+    models = [*_find_first_header(headers, MODEL_HEADERS), *_find_texts_under(documents, MODEL_KEYS)]
+    fingerprints = [
+        *_find_first_header(headers, FINGERPRINT_HEADERS),
+        *_find_texts_under(documents, FINGERPRINT_KEYS),
+    ]
+    build = BuildInfo(
         model=models[-1] if models else None,
-        fingerprint=prints[-1] if prints else None,
-        versions=version_headers(headers),
+        fingerprint=fingerprints[-1] if fingerprints else None,
+        versions=select_version_headers(headers),
     )
-    return found if found != BuildInfo() else None
+    return build if build != BuildInfo() else None
 
 
-def version_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def select_version_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """What headers say of the application's version and its server, by their names in lower case."""
     lowered = {name.lower(): value for name, value in headers.items()}
-    return {name: _short(lowered[name]) for name in VERSION_HEADERS if lowered.get(name)}
+    return {name: _shorten(lowered[name]) for name in VERSION_HEADERS if lowered.get(name)}
 
 
-def document_versions(documents: Sequence[Any], citations: str | None) -> dict[str, str]:
+def read_document_versions(documents: Sequence[Any], citations: str | None) -> dict[str, str]:
     """Hashes or versions of the sources that stand at the path of the citations, by the sources' names."""
     if citations is None:
         return {}
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for document in documents:
-        for name, source in _sources(document, citations):
-            version = next(_versions_of(source), None)
+        for name, source in _iterate_named_sources(document, citations):
+            version = next(_iterate_versions(source), None)
             if version is not None:
-                found[_short(name)] = version
-    return found
+                versions[_shorten(name)] = version
+    return versions
 
 
-def _sources(document: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _iterate_named_sources(document: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each source that is an object, with its name; a path to the names themselves leads to their objects first."""
-    for item in items_at(document, path):
+    for item in collect_items(document, path):
         if isinstance(item, dict):
-            for name in sources_at(item, "")[:1]:
+            for name in collect_sources(item, "")[:1]:
                 yield name, cast("dict[str, Any]", item)
     parent, _, key = path.rpartition(".")
-    for item in items_at(document, parent) if parent else ():
+    for item in collect_items(document, parent) if parent else ():
         if isinstance(item, dict) and isinstance(name := cast("dict[str, Any]", item).get(key), str):
             yield name, cast("dict[str, Any]", item)
 
 
-def _versions_of(source: dict[str, Any]) -> Iterator[str]:
+def _iterate_versions(source: dict[str, Any]) -> Iterator[str]:
     metadata = source.get("metadata")
     for level in (source, cast("dict[str, Any]", metadata) if isinstance(metadata, dict) else {}):
         for key in DOCUMENT_KEYS:
             value = level.get(key)
             if isinstance(value, str | int | float) and not isinstance(value, bool) and str(value).strip():
-                yield _short(str(value))
+                yield _shorten(str(value))
 
 
-def _first_of(headers: Mapping[str, str], names: Sequence[str]) -> list[str]:
+def _find_first_header(headers: Mapping[str, str], names: Sequence[str]) -> list[str]:
     lowered = {name.lower(): value for name, value in headers.items()}
-    return [_short(lowered[name]) for name in names if lowered.get(name)][:1]
+    return [_shorten(lowered[name]) for name in names if lowered.get(name)][:1]
 
 
-def _said(documents: Sequence[Any], keys: Sequence[str]) -> Iterator[str]:
+def _find_texts_under(documents: Sequence[Any], keys: Sequence[str]) -> Iterator[str]:
     for document in documents:
-        yield from _within(document, keys, DEEPEST)
+        yield from _find_texts_in_object(document, keys, MAX_DEPTH)
 
 
-def _within(value: Any, keys: Sequence[str], depth: int) -> Iterator[str]:
+def _find_texts_in_object(value: Any, keys: Sequence[str], depth: int) -> Iterator[str]:
     """Texts under these keys in an object and in the objects within it; lists hold sources and turns, no build."""
     if not isinstance(value, dict):
         return
     for key, inner in cast("dict[str, Any]", value).items():
         if isinstance(inner, str) and key.lower() in keys and inner.strip():
-            yield _short(inner)
+            yield _shorten(inner)
         elif depth:
-            yield from _within(inner, keys, depth - 1)
+            yield from _find_texts_in_object(inner, keys, depth - 1)
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     """A value as it is shown: one line; of a long hash its beginning."""
-    plain = " ".join(clean(text).split())[:LONGEST]
-    return _WITHIN_A_HASH.sub(lambda found: found[0][:12], plain)
+    plain = " ".join(replace_surrogates(text).split())[:MAX_VALUE_CHARACTERS]
+    return _LONG_HASH.sub(lambda found: found[0][:12], plain)

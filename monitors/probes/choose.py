@@ -12,17 +12,17 @@ from monitors.probes.api.driver import ApiDriver
 from monitors.probes.api.gradio import GradioDriver
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.login import Login
-from monitors.probes.driver import Answer, ChatDriver, EvidenceFilter, WorthStoring, no_evidence
-from monitors.probes.job.driver import Clock, JobDriver, JobTraces, Script, no_script
+from monitors.probes.driver import Answer, ChatDriver, EvidenceFilter, SelectEvidence, store_no_evidence
+from monitors.probes.job.driver import Clock, JobDriver, JobTraces, Script, answer_no_question
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Record
 from monitors.request_headers import NO_HEADERS, RequestHeaders
 
-Make = Callable[[], AbstractAsyncContextManager[ChatDriver]]
-EvidenceWanted = TypeVar("EvidenceWanted", bound=Record)
+DriverFactory = Callable[[], AbstractAsyncContextManager[ChatDriver]]
+RedactedRecord = TypeVar("RedactedRecord", bound=Record)
 
 
-def driver_for(
+def build_driver(
     address: str,
     settings: ProbeSettings,
     *,
@@ -32,7 +32,7 @@ def driver_for(
     search_path: str | None = None,
     login: Login | None = None,
     traces: JobTraces | None = None,
-    script: Script = no_script,
+    script: Script = answer_no_question,
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """The driver that ``probe.driver`` names, as an async context manager; `ConfigError` names those there are.
 
@@ -40,7 +40,7 @@ def driver_for(
     is searched for. `login` opens the pages of the browser's driver. `traces` are those of an agent's jobs,
     `script` has the suite's answers to an agent that asks.
     """
-    known: dict[str, Make] = {
+    factories: dict[str, DriverFactory] = {
         "browser": lambda: BrowserDriver(
             address, settings, run_folder=run_folder, search_path=search_path, login=login
         ),
@@ -60,10 +60,10 @@ def driver_for(
             headers,
         ),
     }
-    make = known.get(settings.driver)
-    if make is None:
-        raise ConfigError(f"probe.driver = {settings.driver!r}: no such driver; accepted: {', '.join(known)}")
-    return make()
+    factory = factories.get(settings.driver)
+    if factory is None:
+        raise ConfigError(f"probe.driver = {settings.driver!r}: no such driver; accepted: {', '.join(factories)}")
+    return factory()
 
 
 class _RedactingDriver:
@@ -82,34 +82,34 @@ class _RedactingDriver:
         await self._open.aclose()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: WorthStoring = no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
         """See `ChatDriver.ask`."""
 
-        async def without_secrets(answer: Answer) -> EvidenceFilter:
-            return await worth_storing(self._hidden(answer))
+        async def select_redacted(answer: Answer) -> EvidenceFilter:
+            return await worth_storing(self._redact(answer))
 
         try:
-            return self._hidden(await self._driver.ask(turns, name=name, worth_storing=without_secrets))
+            return self._redact(await self._driver.ask(turns, name=name, worth_storing=select_redacted))
         except ProbeError as error:
             error.args = tuple(self._headers.hidden(str(text)) for text in error.args)
             error.partial_text = self._headers.hidden(error.partial_text)
-            error.evidence = self._hidden(error.evidence)
+            error.evidence = self._redact(error.evidence)
             raise
 
-    def _hidden(self, record: EvidenceWanted) -> EvidenceWanted:
+    def _redact(self, record: RedactedRecord) -> RedactedRecord:
         if not self._headers.secrets:
             return record
-        return type(record).model_validate(_each_text(record.model_dump(), self._headers.hidden))
+        return type(record).model_validate(_map_texts(record.model_dump(), self._headers.hidden))
 
 
-def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
     match value:
         case str():
             return change(value)
         case list() | tuple():
-            return [_each_text(item, change) for item in cast("list[Any]", value)]
+            return [_map_texts(item, change) for item in cast("list[Any]", value)]
         case dict():
-            return {key: _each_text(item, change) for key, item in cast("dict[str, Any]", value).items()}
+            return {key: _map_texts(item, change) for key, item in cast("dict[str, Any]", value).items()}
         case _:
             return value

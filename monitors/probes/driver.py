@@ -30,16 +30,16 @@ class EvidenceFilter(Record):
     trace: bool = False
 
 
-def new_conversation_id() -> str:
+def create_conversation_id() -> str:
     """A conversation's name at an app, never used before. Nothing that Lookout decides depends on it."""
     return uuid4().hex
 
 
-WorthStoring = Callable[[Answer], Awaitable[EvidenceFilter]]
+SelectEvidence = Callable[[Answer], Awaitable[EvidenceFilter]]
 """Asked while the page is still open: the answer may be judged there and then, and be worth a picture."""
 
 
-async def no_evidence(_answer: Answer) -> EvidenceFilter:
+async def store_no_evidence(_answer: Answer) -> EvidenceFilter:
     """No answer is worth a picture."""
     return EvidenceFilter()
 
@@ -55,7 +55,7 @@ class ChatDriver(Protocol):
     """
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: WorthStoring = no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
         """Ask, and wait for the whole answer."""
         ...

@@ -17,7 +17,7 @@ from monitors.records.base import Record
 ONLY_FAILURES = "only-failures-left"
 """An empty file in a run's evidence: nothing is due before its failures are, so nobody needs to check again."""
 
-NAMED = re.compile(r"(?P<case>.+)\.r\d+(\.t\d+)?\.\w+")
+EVIDENCE_FILE_NAME = re.compile(r"(?P<case>.+)\.r\d+(\.t\d+)?\.\w+")
 FailedCases = Callable[[Path], frozenset[str] | None]
 """The ids of the cases of a run's folder that were not right; ``None`` when that cannot be known."""
 
@@ -33,91 +33,93 @@ class EvidenceSettings(Record):
     )
 
     @model_validator(mode="after")
-    def _failures_last(self) -> Self:
+    def _check_order_of_days(self) -> Self:
         if self.failure_days < self.days:
             raise ValueError(f"failure_days ({self.failure_days:g}) must not be less than days ({self.days:g})")
         return self
 
 
-class AgedEvidence(Record):
+class RemovedEvidence(Record):
     """What went: files, and bytes they had."""
 
     files: int = 0
     bytes: int = 0
 
-    def __add__(self, other: AgedEvidence) -> AgedEvidence:
-        return AgedEvidence(files=self.files + other.files, bytes=self.bytes + other.bytes)
+    def __add__(self, other: RemovedEvidence) -> RemovedEvidence:
+        return RemovedEvidence(files=self.files + other.files, bytes=self.bytes + other.bytes)
 
 
-def age_evidence(
+def remove_old_evidence(
     data_folder: Path, settings: EvidenceSettings, *, now: datetime, failed_cases: FailedCases
-) -> AgedEvidence:
+) -> RemovedEvidence:
     """Remove what is older than ``settings`` say at ``now``, by the files' own times.
 
     Only files that runs and `lookout doctor` put there are touched: never a link's goal, never a folder that is not
     empty. A file that somebody else removes meanwhile, or that may not be removed, is passed over.
     """
-    gone = AgedEvidence()
-    for run in _folders(data_folder / "runs"):
-        gone += _age_run(run, settings, now, failed_cases)
-    for picture in _old(data_folder / "doctor", now - timedelta(days=settings.days)):
-        gone += _removed(picture)
-    return gone
+    removed = RemovedEvidence()
+    for run in _list_folders(data_folder / "runs"):
+        removed += _remove_old_evidence_of_run(run, settings, now, failed_cases)
+    for picture in _find_old_files(data_folder / "doctor", now - timedelta(days=settings.days)):
+        removed += _remove_file(picture)
+    return removed
 
 
-def _age_run(run: Path, settings: EvidenceSettings, now: datetime, failed_cases: FailedCases) -> AgedEvidence:
-    last = now - timedelta(days=settings.failure_days)
-    gone = AgedEvidence()
+def _remove_old_evidence_of_run(
+    run: Path, settings: EvidenceSettings, now: datetime, failed_cases: FailedCases
+) -> RemovedEvidence:
+    failure_limit = now - timedelta(days=settings.failure_days)
+    removed = RemovedEvidence()
     for folder in (run / FOLDER, run / NOTES_FOLDER):
-        for file in _old(folder, last):
-            gone += _removed(file)
-        _remove_when_empty(folder)
-    right = list(_old(run / FOLDER, now - timedelta(days=settings.days)))
+        for file in _find_old_files(folder, failure_limit):
+            removed += _remove_file(file)
+        _remove_if_empty(folder)
+    older_files = list(_find_old_files(run / FOLDER, now - timedelta(days=settings.days)))
     marker = run / FOLDER / ONLY_FAILURES
-    if not right or marker.exists():
-        return gone
+    if not older_files or marker.exists():
+        return removed
     failed = failed_cases(run)
-    for file in right:
-        if failed is not None and _case_of(file) not in failed:
-            gone += _removed(file)
+    for file in older_files:
+        if failed is not None and _parse_case_id(file) not in failed:
+            removed += _remove_file(file)
     if failed is not None:
         marker.touch()
-    _remove_when_empty(run / FOLDER)
-    return gone
+    _remove_if_empty(run / FOLDER)
+    return removed
 
 
-def _case_of(file: Path) -> str:
-    found = NAMED.fullmatch(file.name)
-    return found["case"] if found else ""
+def _parse_case_id(file: Path) -> str:
+    match = EVIDENCE_FILE_NAME.fullmatch(file.name)
+    return match["case"] if match else ""
 
 
-def _folders(parent: Path) -> Iterator[Path]:
+def _list_folders(parent: Path) -> Iterator[Path]:
     if parent.is_dir():
         yield from (folder for folder in sorted(parent.iterdir()) if folder.is_dir() and not folder.is_symlink())
 
 
-def _old(folder: Path, before: datetime) -> Iterator[Path]:
+def _find_old_files(folder: Path, before: datetime) -> Iterator[Path]:
     if folder.is_symlink() or not folder.is_dir():
         return
     for file in sorted(folder.iterdir()):
         try:
-            found = file.lstat()
+            status = file.lstat()
         except OSError:  # gone meanwhile
             continue
-        if file.is_file() and file.name != ONLY_FAILURES and datetime.fromtimestamp(found.st_mtime, UTC) < before:
+        if file.is_file() and file.name != ONLY_FAILURES and datetime.fromtimestamp(status.st_mtime, UTC) < before:
             yield file
 
 
-def _removed(file: Path) -> AgedEvidence:
+def _remove_file(file: Path) -> RemovedEvidence:
     try:
         size = file.lstat().st_size
         file.unlink()
     except OSError:
-        return AgedEvidence()
-    return AgedEvidence(files=1, bytes=size)
+        return RemovedEvidence()
+    return RemovedEvidence(files=1, bytes=size)
 
 
-def _remove_when_empty(folder: Path) -> None:
+def _remove_if_empty(folder: Path) -> None:
     """Takes the folder away, when nothing but the marker is in it."""
     try:
         if not folder.is_symlink() and {file.name for file in folder.iterdir()} <= {ONLY_FAILURES}:

@@ -8,12 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from monitors.probes.settings import ProbeSettings, pages_at_once
+from monitors.probes.settings import ProbeSettings, compute_concurrency
 
-MOST_BY_ITSELF: Final = 8
+MAX_AUTOMATIC_CONCURRENCY: Final = 8
 """No application is asked more than this at once unless its owner configured it."""
 
-ROOM: Final = 0.35
+IDLE_SHARE_TO_INCREASE: Final = 0.35
 """Share of the cores' time idle above which one more is started.
 
 A page that asks a Gradio 6 bot (1 s a reply, a new context each) used 0.53 of a core alone, 0.42 as one of two,
@@ -21,10 +21,10 @@ A page that asks a Gradio 6 bot (1 s a reply, a new context each) used 0.53 of a
 questions each with the CPU meter of the benches, on two cores that other work shared.
 """
 
-FULL: Final = 0.05
+IDLE_SHARE_TO_DECREASE: Final = 0.05
 """Share below which one fewer is started: from there on the time of an answer is the monitor's own."""
 
-INTERVAL_S: Final = 2.0
+ADJUST_INTERVAL_S: Final = 2.0
 """The time between two changes: shorter than most answers, long enough that one page's load is not the run's."""
 
 IdleShare = Callable[[], float | None]
@@ -32,24 +32,24 @@ IdleShare = Callable[[], float | None]
 
 
 class Pace:
-    """Turns to ask. ``allowed`` is how many are given at once now; it starts at ``begin`` and follows ``idle``.
+    """Turns to ask. ``allowed`` is how many are given at once now; it starts at ``initial`` and follows ``idle``.
 
-    With ``least`` equal to ``most`` it never changes. A turn that is cancelled is given back like any other.
+    With ``minimum`` equal to ``maximum`` it never changes. A turn that is cancelled is given back like any other.
     """
 
-    def __init__(self, *, begin: int, least: int, most: int, idle: IdleShare) -> None:
-        if not 1 <= least <= begin <= most:
-            raise ValueError(f"expected 1 ≤ least ≤ begin ≤ most, got {least}, {begin}, {most}")
-        self.allowed, self.most = begin, most
-        self._least, self._idle = least, idle
-        self._turns = asyncio.Semaphore(begin)
-        self._owed = 0
+    def __init__(self, *, initial: int, minimum: int, maximum: int, idle: IdleShare) -> None:
+        if not 1 <= minimum <= initial <= maximum:
+            raise ValueError(f"expected 1 ≤ minimum ≤ initial ≤ maximum, got {minimum}, {initial}, {maximum}")
+        self.allowed, self.maximum = initial, maximum
+        self._minimum, self._idle = minimum, idle
+        self._turns = asyncio.Semaphore(initial)
+        self._excess_turns = 0
         self._changed_at_s: float | None = None
 
     @classmethod
-    def fixed(cls, number: int) -> Pace:
+    def with_fixed_size(cls, number: int) -> Pace:
         """Always ``number`` at once."""
-        return cls(begin=number, least=number, most=number, idle=lambda: None)
+        return cls(initial=number, minimum=number, maximum=number, idle=lambda: None)
 
     async def __aenter__(self) -> Self:
         """Wait for a turn."""
@@ -67,30 +67,30 @@ class Pace:
         if self._changed_at_s is None:
             self._idle()  # from here on
             self._changed_at_s = now_s
-        if self._least == self.most or now_s - self._changed_at_s < INTERVAL_S:
+        if self._minimum == self.maximum or now_s - self._changed_at_s < ADJUST_INTERVAL_S:
             return
         self._changed_at_s = now_s
         share = self._idle()
-        if share is not None and share > ROOM and self.allowed < self.most:
+        if share is not None and share > IDLE_SHARE_TO_INCREASE and self.allowed < self.maximum:
             self.allowed += 1
             self._give_back()
-        elif share is not None and share < FULL and self.allowed > self._least:
+        elif share is not None and share < IDLE_SHARE_TO_DECREASE and self.allowed > self._minimum:
             self.allowed -= 1
-            self._owed += 1
+            self._excess_turns += 1
 
     def _give_back(self) -> None:
-        if self._owed:
-            self._owed -= 1
+        if self._excess_turns:
+            self._excess_turns -= 1
         else:
             self._turns.release()
 
 
-def pace_of(settings: ProbeSettings, cores: int, idle: IdleShare) -> Pace:
+def build_pace(settings: ProbeSettings, cores: int, idle: IdleShare) -> Pace:
     """The configured pace, else two for each core at first, then by what the cores have left, eight at the most."""
     if settings.concurrency is not None:
-        return Pace.fixed(settings.concurrency)
-    begin = min(pages_at_once(settings, cores), MOST_BY_ITSELF)
-    return Pace(begin=begin, least=min(cores, begin), most=MOST_BY_ITSELF, idle=idle)
+        return Pace.with_fixed_size(settings.concurrency)
+    initial = min(compute_concurrency(settings, cores), MAX_AUTOMATIC_CONCURRENCY)
+    return Pace(initial=initial, minimum=min(cores, initial), maximum=MAX_AUTOMATIC_CONCURRENCY, idle=idle)
 
 
 class CpuTimes:

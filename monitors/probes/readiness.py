@@ -19,14 +19,14 @@ import httpx
 from pydantic import Field
 
 from monitors.errors import AccessDenied, DeployFailed, NotReady, ReadinessUnknown
-from monitors.json_path import items_at
-from monitors.probes.browser.inpage import clean
+from monitors.json_path import collect_items
+from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.settings import ProbeSettings, ReadinessSettings
-from monitors.probes.wire import documents_in
+from monitors.probes.wire import parse_documents
 from monitors.records.base import Record
-from monitors.records.targets import Target, same_commit
+from monitors.records.targets import Target, is_same_commit
 
-REFUSED = (401, 403)
+REFUSED_STATUSES = (401, 403)
 
 
 class HubAccount(Record):
@@ -36,7 +36,7 @@ class HubAccount(Record):
     role: str
 
 
-async def account_of(token: str, *, hub_url: str | None, deadline_s: float) -> HubAccount:
+async def fetch_hub_account(token: str, *, hub_url: str | None, deadline_s: float) -> HubAccount:
     """Ask the Hub, by default the public one.
 
     Raises `AccessDenied` when it refuses the token, `ReadinessUnknown` when it says nothing. The Hub's client is
@@ -47,27 +47,29 @@ async def account_of(token: str, *, hub_url: str | None, deadline_s: float) -> H
 
     try:
         async with asyncio.timeout(deadline_s):
-            answered = await asyncio.to_thread(_asked, token, hub_url)
+            identity = await asyncio.to_thread(_fetch_identity, token, hub_url)
     except HfHubHTTPError as error:
         status = error.response.status_code
-        if status in REFUSED:
+        if status in REFUSED_STATUSES:
             raise AccessDenied(f"the Hub answered HTTP {status}: it does not take this token") from None
         raise ReadinessUnknown(f"the Hub answered HTTP {status}") from None
     except (TimeoutError, HubHTTPError) as error:
         raise ReadinessUnknown(f"the Hub: {type(error).__name__}") from None
-    return HubAccount(name=clean(str(answered.get("name", "?"))), role=clean(_role(answered)))
+    return HubAccount(
+        name=replace_surrogates(str(identity.get("name", "?"))), role=replace_surrogates(_parse_role(identity))
+    )
 
 
-def _asked(token: str, hub_url: str | None) -> dict[str, Any]:
+def _fetch_identity(token: str, hub_url: str | None) -> dict[str, Any]:
     from huggingface_hub import HfApi  # 0.5 s
 
     return cast("dict[str, Any]", HfApi(endpoint=hub_url).whoami(token=token))  # pyright: ignore[reportUnknownMemberType] - typed as a bare dict
 
 
-def _role(answered: dict[str, Any]) -> str:
-    held = cast("dict[str, Any]", answered.get("auth") or {})
-    known = cast("dict[str, Any]", held.get("accessToken") or {})
-    return str(known.get("role") or "unknown")
+def _parse_role(identity: dict[str, Any]) -> str:
+    auth = cast("dict[str, Any]", identity.get("auth") or {})
+    access_token = cast("dict[str, Any]", auth.get("accessToken") or {})
+    return str(access_token.get("role") or "unknown")
 
 
 Seconds = Annotated[float, Field(ge=0)]
@@ -95,7 +97,7 @@ class Stage(StrEnum):
     FAILED = "failed"
 
 
-_MEANING = {
+_STAGE_MEANINGS = {
     "RUNNING": Stage.SERVING,
     "SLEEPING": Stage.ASLEEP,
     "BUILD_ERROR": Stage.FAILED,
@@ -121,7 +123,7 @@ class ReadinessPoll:
     @property
     def meaning(self) -> Stage:
         """A stage that nobody knows yet is waited on."""
-        return _MEANING.get(self.stage, Stage.UNDER_WAY)
+        return _STAGE_MEANINGS.get(self.stage, Stage.UNDER_WAY)
 
 
 async def wait_until_ready(
@@ -139,60 +141,62 @@ async def wait_until_ready(
     """
     async with httpx.AsyncClient(timeout=settings.request_deadline_s, follow_redirects=True) as client:
         hub = ReadinessChecker(target, settings, client, hub_token)
-        return await _wait(hub, settings, commit, sleep)
+        return await _poll_until_ready(hub, settings, commit, sleep)
 
 
-async def _wait(hub: ReadinessChecker, settings: ReadinessSettings, commit: str | None, sleep: Sleep) -> Ready:
+async def _poll_until_ready(
+    checker: ReadinessChecker, settings: ReadinessSettings, commit: str | None, sleep: Sleep
+) -> Ready:
     started = monotonic()
     stages: list[str] = []
     woken = False
     while True:
-        seen = await hub.at_target()
-        if not stages or stages[-1] != seen.stage:
-            stages.append(seen.stage)
-        if seen.meaning is Stage.FAILED and not _is_of_another(seen, commit):
-            raise DeployFailed(f"the deploy failed: stage {seen.stage}{seen.detail and f' ({seen.detail})'}")
-        if seen.meaning is Stage.ASLEEP:
+        poll = await checker.poll_target()
+        if not stages or stages[-1] != poll.stage:
+            stages.append(poll.stage)
+        if poll.meaning is Stage.FAILED and not _is_older_commit(poll, commit):
+            raise DeployFailed(f"the deploy failed: stage {poll.stage}{poll.detail and f' ({poll.detail})'}")
+        if poll.meaning is Stage.ASLEEP:
             woken = True
-            await hub.knock()
-        elif _serves(seen, commit) and await hub.knock():
+            await checker.open_page()
+        elif _is_serving(poll, commit) and await checker.open_page():
             waited = monotonic() - started if len(stages) > 1 or woken else 0.0
-            return Ready(commit=seen.commit, cold_start_s=waited, woken=woken, stages=tuple(stages))
+            return Ready(commit=poll.commit, cold_start_s=waited, woken=woken, stages=tuple(stages))
         if monotonic() - started >= settings.deadline_s:
-            raise _too_late(seen, commit, settings.deadline_s)
+            raise _build_timeout_error(poll, commit, settings.deadline_s)
         # A deploy sends no event when it serves.
         await sleep(settings.poll_s)
 
 
-def _is_of_another(seen: ReadinessPoll, commit: str | None) -> bool:
+def _is_older_commit(poll: ReadinessPoll, commit: str | None) -> bool:
     """Whether what failed is an older image, whose successor is on its way."""
-    return commit is not None and seen.commit is not None and not same_commit(seen.commit, commit)
+    return commit is not None and poll.commit is not None and not is_same_commit(poll.commit, commit)
 
 
-def _serves(seen: ReadinessPoll, commit: str | None) -> bool:
+def _is_serving(poll: ReadinessPoll, commit: str | None) -> bool:
     if commit is None:
-        return seen.meaning is Stage.SERVING or seen.stage in _STILL_SERVING
-    return seen.meaning is Stage.SERVING and seen.commit is not None and same_commit(seen.commit, commit)
+        return poll.meaning is Stage.SERVING or poll.stage in _STILL_SERVING
+    return poll.meaning is Stage.SERVING and poll.commit is not None and is_same_commit(poll.commit, commit)
 
 
-def _too_late(seen: ReadinessPoll, commit: str | None, deadline_s: float) -> NotReady:
-    within = f"within {deadline_s:g} s"
-    if seen.meaning is not Stage.SERVING:
-        hub_fault = seen.stage == HUB_SILENT
-        text = f"not ready {within}: last stage {seen.stage}{seen.detail and f' ({seen.detail})'}"
-        return ReadinessUnknown(text) if hub_fault else NotReady(text)
+def _build_timeout_error(poll: ReadinessPoll, commit: str | None, deadline_s: float) -> NotReady:
+    time_limit = f"within {deadline_s:g} s"
+    if poll.meaning is not Stage.SERVING:
+        is_hub_fault = poll.stage == HUB_SILENT
+        text = f"not ready {time_limit}: last stage {poll.stage}{poll.detail and f' ({poll.detail})'}"
+        return ReadinessUnknown(text) if is_hub_fault else NotReady(text)
     if commit is None:
-        return NotReady(f"the page did not answer {within}, though the stage is {seen.stage}")
-    if seen.commit is None:
+        return NotReady(f"the page did not answer {time_limit}, though the stage is {poll.stage}")
+    if poll.commit is None:
         return ReadinessUnknown(
             f"nothing says which commit runs, {commit} was expected: set probe.readiness.version_url"
         )
-    return NotReady(f"commit {commit} did not serve {within}: {seen.commit} still does")
+    return NotReady(f"commit {commit} did not serve {time_limit}: {poll.commit} still does")
 
 
-ASKS_TO_SIGN_IN = (401, 403, 407)
+SIGN_IN_STATUSES = (401, 403, 407)
 """A server that says so is there; the first question shows whether the login opens its page."""
-ONLY_POSTED_TO = 405
+METHOD_NOT_ALLOWED = 405
 """An address that jobs or questions are posted to refuses a GET: what says so serves."""
 HUB_SILENT = "HUB_SILENT"
 PAGE_SILENT = "PAGE_SILENT"
@@ -209,27 +213,27 @@ class ReadinessChecker:
         self._client = client
         self._token = hub_token
 
-    async def at_target(self) -> ReadinessPoll:
+    async def poll_target(self) -> ReadinessPoll:
         """Its state now. A Space is asked at the Hub; any other page is serving when it answers."""
-        seen = await self._at_hub() if self._target.space is not None else await self._at_page()
-        if seen.commit is None and seen.meaning is Stage.SERVING and self._settings.version_url is not None:
-            return ReadinessPoll(seen.stage, await self._version(self._settings.version_url), seen.detail)
-        return seen
+        poll = await self._poll_hub() if self._target.space is not None else await self._poll_page()
+        if poll.commit is None and poll.meaning is Stage.SERVING and self._settings.version_url is not None:
+            return ReadinessPoll(poll.stage, await self._fetch_commit(self._settings.version_url), poll.detail)
+        return poll
 
-    async def knock(self) -> bool:
+    async def open_page(self) -> bool:
         """Opens the page, which wakes a sleeping Space; whether it answered."""
-        return (await self._at_page()).meaning is Stage.SERVING
+        return (await self._poll_page()).meaning is Stage.SERVING
 
-    async def _at_page(self) -> ReadinessPoll:
+    async def _poll_page(self) -> ReadinessPoll:
         try:
             response = await self._client.get(self._target.address)
         except httpx.HTTPError as error:
             return ReadinessPoll(PAGE_SILENT, detail=type(error).__name__)
-        if response.is_success or response.status_code in (*ASKS_TO_SIGN_IN, ONLY_POSTED_TO):
+        if response.is_success or response.status_code in (*SIGN_IN_STATUSES, METHOD_NOT_ALLOWED):
             return ReadinessPoll("RUNNING")
         return ReadinessPoll(PAGE_SILENT, detail=f"HTTP {response.status_code}")
 
-    async def _version(self, url: str) -> str | None:
+    async def _fetch_commit(self, url: str) -> str | None:
         """What the version endpoint names; ``None`` while it does not answer."""
         try:
             response = await self._client.get(url)
@@ -238,18 +242,22 @@ class ReadinessChecker:
         if not response.is_success:
             return None
         path = self._settings.version_path
-        named = [one for document in documents_in(response.text) for one in items_at(document, path)]
-        texts = [clean(one) for one in named if isinstance(one, str)] if path else [clean(response.text.strip())]
+        values = [value for document in parse_documents(response.text) for value in collect_items(document, path)]
+        texts = (
+            [replace_surrogates(value) for value in values if isinstance(value, str)]
+            if path
+            else [replace_surrogates(response.text.strip())]
+        )
         return texts[0] if texts else None
 
-    async def _at_hub(self) -> ReadinessPoll:
+    async def _poll_hub(self) -> ReadinessPoll:
         """The runtime, asked in a thread: the Hub's client is synchronous."""
         from httpx2 import HTTPError as HubHTTPError  # the Hub's own client library
         from huggingface_hub.errors import HfHubHTTPError  # 0.5 s, and only for Spaces
 
         try:
             async with asyncio.timeout(self._settings.request_deadline_s):
-                return await asyncio.to_thread(self._runtime)
+                return await asyncio.to_thread(self._fetch_runtime)
         except HfHubHTTPError as error:
             status = error.response.status_code
             if status in (401, 403, 404):
@@ -261,29 +269,34 @@ class ReadinessChecker:
         except (TimeoutError, HubHTTPError) as error:
             return ReadinessPoll(HUB_SILENT, detail=f"the Hub: {type(error).__name__}")
 
-    def _runtime(self) -> ReadinessPoll:
+    def _fetch_runtime(self) -> ReadinessPoll:
         from huggingface_hub import HfApi  # 0.5 s, and only for Spaces
 
         api = HfApi(endpoint=self._settings.hub_url, token=self._token or False)
         raw = cast("dict[str, Any]", api.get_space_runtime(str(self._target.space)).raw)  # pyright: ignore[reportUnknownMemberType] - typed as a bare dict
         commit = raw.get("sha")
         return ReadinessPoll(
-            stage=clean(str(raw.get("stage", "UNKNOWN"))),
+            stage=replace_surrogates(str(raw.get("stage", "UNKNOWN"))),
             commit=commit if isinstance(commit, str) and commit else None,
-            detail=clean(str(raw.get("errorMessage") or ""))[:300],
+            detail=replace_surrogates(str(raw.get("errorMessage") or ""))[:300],
         )
 
 
-POLL_S: Final = 0.5
-FIRST_CONTACT_S: Final = 5.0
+POLL_INTERVAL_S: Final = 0.5
+FIRST_ANSWER_TIMEOUT_S: Final = 5.0
 """For an app that has not answered once: a bad moment is waited out, a wrong address is reported in seconds."""
 
-SERVER_ERRORS: Final = 500
-CLIENT_ERRORS: Final = 400
+MIN_SERVER_ERROR: Final = 500
+MIN_CLIENT_ERROR: Final = 400
 
 
 async def wait_until_back(
-    target: Target, settings: ProbeSettings, *, known: bool, commit: str | None = None, hub_token: str | None = None
+    target: Target,
+    settings: ProbeSettings,
+    *,
+    has_answered: bool,
+    commit: str | None = None,
+    hub_token: str | None = None,
 ) -> None:
     """Returns when `target` serves again; raises `NotReady` (or another `ProbeError`) when it does not.
 
@@ -291,32 +304,36 @@ async def wait_until_back(
     deadline of its readiness, because the Hub says whether it is on its way. Where something names the commit that
     runs, ``commit`` must be back: a rollback in mid-run is another deploy.
     """
-    patience_s = settings.outage_patience_s if known else min(FIRST_CONTACT_S, settings.outage_patience_s)
+    patience_s = (
+        settings.outage_patience_s if has_answered else min(FIRST_ANSWER_TIMEOUT_S, settings.outage_patience_s)
+    )
     ready = settings.readiness
     if target.space is not None:
         await wait_until_ready(target, ready, commit=commit, hub_token=hub_token)
         return
     await _wait_for_page(target.address, settings, patience_s)
     if ready.version_url is not None:
-        in_time = ready.model_copy(update={"deadline_s": patience_s, "poll_s": POLL_S})
-        await wait_until_ready(target, in_time, commit=commit)
+        bounded_settings = ready.model_copy(update={"deadline_s": patience_s, "poll_s": POLL_INTERVAL_S})
+        await wait_until_ready(target, bounded_settings, commit=commit)
 
 
 async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: float) -> None:
     started = monotonic()
-    serving_below = CLIENT_ERRORS if settings.driver == "browser" else SERVER_ERRORS  # an API may refuse a GET
+    serving_below = (
+        MIN_CLIENT_ERROR if settings.driver == "browser" else MIN_SERVER_ERROR
+    )  # an API may refuse a GET
     async with httpx.AsyncClient(timeout=settings.readiness.request_deadline_s, follow_redirects=True) as client:
         while True:
-            seen = await _inspect(client, address, serving_below)
-            if seen is None:
+            fault = await _find_page_fault(client, address, serving_below)
+            if fault is None:
                 return
             if monotonic() - started >= patience_s:
-                raise NotReady(f"{address} was waited for {patience_s:g} s and is not back: {seen}")
+                raise NotReady(f"{address} was waited for {patience_s:g} s and is not back: {fault}")
             # A restarting app sends no event when it serves.
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
 
 
-async def _inspect(client: httpx.AsyncClient, address: str, serving_below: int) -> str | None:
+async def _find_page_fault(client: httpx.AsyncClient, address: str, serving_below: int) -> str | None:
     """What is wrong, or ``None``."""
     try:
         response = await client.get(address)

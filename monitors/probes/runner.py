@@ -32,7 +32,7 @@ class Question(Record):
     repeat: Annotated[int, Field(ge=0)] = 0
 
 
-def worst_first(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -> Iterator[Question]:
+def order_questions(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -> Iterator[Question]:
     """Every case once, the severest first and otherwise in the given order; then the repeats, round by round.
 
     Repeats follow at the end of their severity: a first answer to each is worth more than a second to one.
@@ -44,7 +44,7 @@ def worst_first(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -> It
     yield from (Question(case=case) for case in ranked if case.severity is not Severity.PAGE)
 
 
-def still_open(questions: Iterable[Question], answered: frozenset[tuple[str, int]]) -> Iterator[Question]:
+def select_unanswered(questions: Iterable[Question], answered: frozenset[tuple[str, int]]) -> Iterator[Question]:
     """The questions not in `answered`, a set of (case id, repeat): how a killed run resumes (V11)."""
     return (question for question in questions if (question.case.id, question.repeat) not in answered)
 
@@ -63,11 +63,11 @@ class CircuitBreaker:
         self._in_a_row: list[NoAnswer] = []
         self._opened_by: tuple[NoAnswer, ...] = ()
 
-    def saw_answer(self) -> None:
+    def record_answer(self) -> None:
         """An answer came back: the app is up."""
         self._in_a_row.clear()
 
-    def saw_failure(self, failure: NoAnswer) -> None:
+    def record_failure(self, failure: NoAnswer) -> None:
         """A question stayed without an answer after all its tries."""
         self._in_a_row.append(failure)
         if len(self._in_a_row) >= self._limit:
@@ -92,18 +92,20 @@ class CircuitBreaker:
 
         ``ValueError`` while the circuit is closed, as for `why`: nobody is to blame yet.
         """
-        return Blame.APP if any(failure.blame is Blame.APP for failure in self._failures()) else Blame.MONITOR
+        return (
+            Blame.APP if any(failure.blame is Blame.APP for failure in self._opening_failures()) else Blame.MONITOR
+        )
 
     @property
     def why(self) -> str:
         """One line: how many failed in a row when it opened, and how the last of them did."""
-        failures = self._failures()
-        counted = f"{len(failures)} questions in a row had no answer, the last:"
+        failures = self._opening_failures()
+        summary = f"{len(failures)} questions in a row had no answer, the last:"
         if len(failures) == 1:
-            counted = "a question had no answer:"
-        return f"not asked: {counted} {failures[-1].reason} ({failures[-1].detail})"
+            summary = "a question had no answer:"
+        return f"not asked: {summary} {failures[-1].reason} ({failures[-1].detail})"
 
-    def _failures(self) -> tuple[NoAnswer, ...]:
+    def _opening_failures(self) -> tuple[NoAnswer, ...]:
         if not self._opened_by:
             raise ValueError("the circuit is closed")
         return self._opened_by
@@ -124,7 +126,7 @@ class QuestionAttempt:
         """The beginning of the names of evidence files: case, repeat, try. A later try never overwrites."""
         return f"{self.question.case.id}.r{self.question.repeat}.t{len(self.failed)}"
 
-    def exchange(self, answer: Answer) -> Exchange:
+    def build_exchange(self, answer: Answer) -> Exchange:
         """A whole answer."""
         return Exchange(
             run_id=self.run_id,
@@ -144,21 +146,21 @@ class QuestionAttempt:
             concurrency=self.concurrency,
         )
 
-    def attempt(self, error: ProbeError) -> Attempt:
+    def build_failed_attempt(self, error: ProbeError) -> Attempt:
         """A try that gave nothing and is followed by another."""
         return Attempt(started_at=self.asked_at, blame=error.blame, reason=error.reason.value, detail=str(error))
 
-    def no_answer(self, error: ProbeError) -> NoAnswer:
+    def build_no_answer(self, error: ProbeError) -> NoAnswer:
         """The last try gave nothing either."""
-        return self._without_answer(error.reason, error.blame, str(error)).model_copy(
+        return self._create_no_answer(error.reason, error.blame, str(error)).model_copy(
             update={"partial_text": error.partial_text, "evidence": error.evidence}
         )
 
-    def not_asked(self, breaker: CircuitBreaker) -> NoAnswer:
+    def build_not_asked(self, breaker: CircuitBreaker) -> NoAnswer:
         """The circuit is open."""
-        return self._without_answer(NoAnswerReason.CIRCUIT_OPEN, breaker.blame, breaker.why)
+        return self._create_no_answer(NoAnswerReason.CIRCUIT_OPEN, breaker.blame, breaker.why)
 
-    def _without_answer(self, reason: NoAnswerReason, blame: Blame, detail: str) -> NoAnswer:
+    def _create_no_answer(self, reason: NoAnswerReason, blame: Blame, detail: str) -> NoAnswer:
         return NoAnswer(
             run_id=self.run_id,
             case_id=self.question.case.id,
@@ -182,12 +184,12 @@ Recover = Callable[[], Awaitable[None]]
 """Waits until the app serves again; raises a `ProbeError` (`NotReady`) when it does not."""
 
 
-async def never_wrong(_case: GoldCase, _exchange: Exchange) -> bool:
+async def skip_judging(_case: GoldCase, _exchange: Exchange) -> bool:
     """Judges nothing now."""
     return False
 
 
-MOST_OUTAGES = 3
+MAX_OUTAGES = 3
 """How often one question waits for an app that went away; an app that comes and goes without end is down."""
 
 
@@ -216,7 +218,7 @@ async def probe_questions(
     clock: Clock,
     concurrency: int | Pace,
     on_result: OnResult,
-    judge_now: JudgeNow = never_wrong,
+    judge_now: JudgeNow = skip_judging,
     recover: Recover | None = None,
 ) -> ProbeTally:
     """Asks in the given order and hands on each result as soon as it is final.
@@ -247,7 +249,7 @@ class Runner:
     settings: ProbeSettings
     clock: Clock
     on_result: OnResult
-    judge_now: JudgeNow = never_wrong
+    judge_now: JudgeNow = skip_judging
     recover: Recover | None = None
     _under_way: int = field(default=0, init=False)
     _answered: int = field(default=0, init=False)
@@ -259,69 +261,69 @@ class Runner:
 
     async def run(self, questions: Iterable[Question], *, concurrency: int | Pace) -> ProbeTally:
         """Asks all, and says what it came to."""
-        waiting = iter(questions)
-        pace = concurrency if isinstance(concurrency, Pace) else Pace.fixed(max(1, concurrency))
-        await _all_or_none([asyncio.ensure_future(self._work(waiting, pace)) for _ in range(pace.most)])
+        remaining = iter(questions)
+        pace = concurrency if isinstance(concurrency, Pace) else Pace.with_fixed_size(max(1, concurrency))
+        await _run_workers([asyncio.ensure_future(self._run_worker(remaining, pace)) for _ in range(pace.maximum)])
         return ProbeTally(
             answered=self._answered,
             unanswered=self._unanswered,
             circuit_opened=self._breaker.why if self._breaker.is_open else None,
         )
 
-    async def _work(self, waiting: Iterator[Question], pace: Pace) -> None:
+    async def _run_worker(self, remaining: Iterator[Question], pace: Pace) -> None:
         """One question per turn, until there is none left. The turn comes first, so that the worst goes first."""
         while True:
             async with pace:
-                question = next(waiting, None)
+                question = next(remaining, None)
                 if question is None:
                     return
-                await self._answer(question)
+                await self._process_question(question)
 
-    async def _answer(self, question: Question) -> None:
+    async def _process_question(self, question: Question) -> None:
         self._under_way += 1
         try:
-            result = await self._result(question)
+            result = await self._ask_with_retries(question)
         finally:
             self._under_way -= 1
         if isinstance(result, Exchange):
             self._answered += 1
         else:
             self._unanswered += 1
-        await _to_its_end(self.on_result(question.case, result))
+        await _finish_despite_cancellation(self.on_result(question.case, result))
 
-    async def _result(self, question: Question) -> ProbeResult:
+    async def _ask_with_retries(self, question: Question) -> ProbeResult:
         failed: tuple[Attempt, ...] = ()
         outages = 0
         while True:
-            asking = QuestionAttempt(self.run_id, question, self.clock(), failed, self._under_way)
+            attempt = QuestionAttempt(self.run_id, question, self.clock(), failed, self._under_way)
             if self._breaker.is_open:
-                return asking.not_asked(self._breaker)
+                return attempt.build_not_asked(self._breaker)
             try:
-                exchange = await self._ask(asking)
+                exchange = await self._ask(attempt)
             except ProbeError as error:
-                away = self._is_outage(error) and outages < MOST_OUTAGES
-                if away and not await self._is_back():
-                    failure = asking.no_answer(error)
+                is_outage = self._is_outage(error) and outages < MAX_OUTAGES
+                if is_outage and not await self._wait_for_recovery():
+                    failure = attempt.build_no_answer(error)
                     self._breaker.trip(failure)
                     return failure
-                outages += away
-                if not away and (not error.retryable or len(failed) - outages + 1 >= self.settings.attempts):
-                    failure = asking.no_answer(error)
-                    self._breaker.saw_failure(failure)
+                outages += is_outage
+                if not is_outage and (not error.retryable or len(failed) - outages + 1 >= self.settings.attempts):
+                    failure = attempt.build_no_answer(error)
+                    self._breaker.record_failure(failure)
                     return failure
-                if not away:
+                if not is_outage:
                     # The app may recover; an outage waits elsewhere, without a pause here.
                     await asyncio.sleep(self.settings.retry_pause_s)
-                failed = (*failed, asking.attempt(error))
+                failed = (*failed, attempt.build_failed_attempt(error))
             else:
-                self._breaker.saw_answer()
+                self._breaker.record_answer()
                 return exchange
 
     def _is_outage(self, error: ProbeError) -> bool:
         """Whether the app was not there to ask: that is no try of this question, if the app can be waited for."""
         return self.recover is not None and error.reason is NoAnswerReason.UNREACHABLE
 
-    async def _is_back(self) -> bool:
+    async def _wait_for_recovery(self) -> bool:
         """Waits for the app, one question for all; false when it was waited for in vain."""
         async with self._recovering:
             if self._breaker.is_open or self.recover is None:
@@ -332,31 +334,31 @@ class Runner:
                 return False
         return True
 
-    async def _ask(self, asking: QuestionAttempt) -> Exchange:
-        case = asking.question.case
+    async def _ask(self, attempt: QuestionAttempt) -> Exchange:
+        case = attempt.question.case
 
         async def worth_storing(answer: Answer) -> EvidenceFilter:
             try:
-                wrong = await self.judge_now(case, asking.exchange(answer))
+                wrong = await self.judge_now(case, attempt.build_exchange(answer))
             except Exception as error:  # a driver would take a grader's error for the app's; this names it
                 raise JudgingFailed(error) from error
-            return wanted(self.settings, case.severity, wrong=wrong)
+            return apply_capture_policies(self.settings, case.severity, wrong=wrong)
 
         try:
-            answer = await self.driver.ask(case.turns, name=asking.evidence_name, worth_storing=worth_storing)
+            answer = await self.driver.ask(case.turns, name=attempt.evidence_name, worth_storing=worth_storing)
         except (ProbeError, ConfigError):  # asking on with a wrong configuration would make it worse
             raise
         except JudgingFailed as error:
             raise error.cause from None
         except Exception as error:  # a fault of ours in one case must not cost the others
             raise BrowserLost(f"asking failed unexpectedly: {type(error).__name__}: {error}") from error
-        return asking.exchange(answer)
+        return attempt.build_exchange(answer)
 
 
-def wanted(settings: ProbeSettings, severity: Severity, *, wrong: bool) -> EvidenceFilter:
+def apply_capture_policies(settings: ProbeSettings, severity: Severity, *, wrong: bool) -> EvidenceFilter:
     """What the settings store of a whole answer."""
 
-    def keeps(policy: CapturePolicy) -> bool:
+    def should_store(policy: CapturePolicy) -> bool:
         match policy:
             case CapturePolicy.NEVER:
                 return False
@@ -367,10 +369,10 @@ def wanted(settings: ProbeSettings, severity: Severity, *, wrong: bool) -> Evide
             case CapturePolicy.ALWAYS:
                 return True
 
-    return EvidenceFilter(screenshot=keeps(settings.screenshots), trace=keeps(settings.traces))
+    return EvidenceFilter(screenshot=should_store(settings.screenshots), trace=should_store(settings.traces))
 
 
-async def _all_or_none(workers: list[asyncio.Task[None]]) -> None:
+async def _run_workers(workers: list[asyncio.Task[None]]) -> None:
     """Waits for all; when one fails or the run is cancelled, none goes on."""
     try:
         await asyncio.gather(*workers)
@@ -380,9 +382,9 @@ async def _all_or_none(workers: list[asyncio.Task[None]]) -> None:
         await asyncio.gather(*workers, return_exceptions=True)
 
 
-async def _to_its_end(keeping: Awaitable[None]) -> None:
+async def _finish_despite_cancellation(work: Awaitable[None]) -> None:
     """Lets a result be stored even when the run is being cancelled."""
-    task = asyncio.ensure_future(keeping)
+    task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:

@@ -21,7 +21,7 @@ from monitors.request_headers import API_TOKEN_VARIABLE, HeaderTable
 
 JobSeconds = Annotated[float, Field(gt=0, le=86_400)]
 Address = Annotated[str, Field(min_length=1)]
-PARTS = ("start", "job", "location")
+ADDRESS_PARTS = ("start", "job", "location")
 """What an address may be made of."""
 
 FINISHED = ("completed", "complete", "done", "finished", "succeeded", "success", "resolved")
@@ -152,7 +152,7 @@ class JobSettings(Record):
 
     @field_validator("request", "report_request", "answer")
     @classmethod
-    def _is_json(cls, value: str | None) -> str | None:
+    def _check_json(cls, value: str | None) -> str | None:
         try:
             json.loads(value or "null")
         except ValueError as error:
@@ -160,7 +160,7 @@ class JobSettings(Record):
         return value
 
     @model_validator(mode="after")
-    def _asks_for_one_job(self) -> Self:
+    def _check_report_request(self) -> Self:
         if self.report_request is None:
             return self
         if self.report_url is None:
@@ -173,19 +173,19 @@ class JobSettings(Record):
 
     @field_validator("answer")
     @classmethod
-    def _holds_the_answer(cls, value: str) -> str:
+    def _check_answer_placeholder(cls, value: str) -> str:
         if "{answer}" not in value:
             raise ValueError('{answer} is missing; accepted: JSON that holds it, as {"answer": "{answer}"}')
         return value
 
     @field_validator("status_url", "events_url", "report_url", "cancel_url", "answer_url")
     @classmethod
-    def _is_made_of_known_parts(cls, value: str | None) -> str | None:
+    def _check_address_parts(cls, value: str | None) -> str | None:
         try:
             named = [name for _, name, _, _ in string.Formatter().parse(value or "") if name is not None]
         except ValueError as error:
             raise ValueError(f"not an address with {{start}}, {{job}} or {{location}}: {error}") from error
-        unknown = [name for name in named if name not in PARTS]
+        unknown = [name for name in named if name not in ADDRESS_PARTS]
         if unknown:
             raise ValueError(
                 f"{{{unknown[0]}}} is no part of an address; accepted: {{start}}, {{job}}, {{location}}"
@@ -248,7 +248,7 @@ class LoginSettings(Record):
     deadline_s: Seconds = Field(default=60.0, description="for the form, from opening its page to being signed in")
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Self:
+    def _check_form_fields(self) -> Self:
         if self.user is not None and self.password is None:
             raise ValueError("`password` beside `user`")
         if self.password is None and (self.user_field or self.password_field or self.submit):
@@ -360,7 +360,7 @@ class ApiSettings(Record):
 
     @field_validator("request")
     @classmethod
-    def _is_json(cls, value: str) -> str:
+    def _check_json(cls, value: str) -> str:
         try:
             json.loads(value)
         except ValueError as error:
@@ -447,7 +447,7 @@ class ProbeSettings(Record):
     )
 
 
-def pages_at_once(settings: ProbeSettings, cores: int) -> int:
+def compute_concurrency(settings: ProbeSettings, cores: int) -> int:
     """How many questions to have under way: as configured, else two for each of `cores`.
 
     Measured on 2 cores: four pages at 1 s a reply use the cores up; eight take longer for the same questions.

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, field_validator
 
-from monitors.json_path import items_at, sources_at, text_of_parts, values_at
-from monitors.probes.build_info import build_info, document_versions
+from monitors.json_path import collect_items, collect_sources, collect_values, join_text_parts
+from monitors.probes.build_info import read_build_info, read_document_versions
 from monitors.records.base import Record
 from monitors.records.exchanges import Channel, WirePayload
 
@@ -40,7 +40,7 @@ class WireRule(Record):
 
     @field_validator("url")
     @classmethod
-    def _is_a_pattern(cls, value: str) -> str:
+    def _check_url_pattern(cls, value: str) -> str:
         try:
             re.compile(value)
         except re.error as error:
@@ -57,74 +57,81 @@ def read_payload(
 ) -> WirePayload | None:
     """The answer in a body: JSON, JSON lines, or an event stream. ``None`` when the paths lead nowhere."""
     if not rule.text:
-        return WirePayload(url=url, text=body, build=build_info((), headers))
-    return read_whole(rule, url, documents_in(body), headers)
+        return WirePayload(url=url, text=body, build=read_build_info((), headers))
+    return read_reply(rule, url, parse_documents(body), headers)
 
 
-def read_whole(
+def read_reply(
     rule: WireRule, url: str, documents: list[Any], headers: Mapping[str, str] = NO_HEADERS
 ) -> WirePayload | None:
     """The answer in all events of one reply, with what they and its headers say of build and documents."""
-    found = read_documents(rule, url, documents)
-    if found is None:
+    payload = read_documents(rule, url, documents)
+    if payload is None:
         return None
-    versions = document_versions(documents, rule.citations)
-    return found.model_copy(update={"build": build_info(documents, headers), "document_versions": versions})
+    versions = read_document_versions(documents, rule.citations)
+    return payload.model_copy(update={"build": read_build_info(documents, headers), "document_versions": versions})
 
 
 def read_documents(rule: WireRule, url: str, documents: list[Any]) -> WirePayload | None:
     """The answer in a sequence of parsed events."""
-    pieces = [text_of_parts(value) for one in documents for value in values_at(one, rule.text) if value is not None]
+    pieces = [
+        join_text_parts(value)
+        for document in documents
+        for value in collect_values(document, rule.text)
+        if value is not None
+    ]
     if not pieces:
         return None
     return WirePayload(
         url=url,
         text="".join(pieces) if rule.joins else pieces[-1],
-        citations=tuple(name for one in documents for name in _sources(one, rule.citations)),
-        app_path=_last_text(_all(documents, rule.app_path)),
-        app_latency_ms=_last_number(_all(documents, rule.latency_ms)),
+        citations=tuple(name for document in documents for name in _sources(document, rule.citations)),
+        app_path=_find_last_text(_collect_values(documents, rule.app_path)),
+        app_latency_ms=_find_last_number(_collect_values(documents, rule.latency_ms)),
     )
 
 
-def documents_in(body: str) -> list[Any]:
+def parse_documents(body: str) -> list[Any]:
     """The JSON documents in a body: one, one a line, or one in each event's ``data:``. Others are passed over."""
-    whole = _parsed(body)
+    whole = _parse_json_or_none(body)
     if whole is not None:
         return [whole]
     events = (
-        [event_data(block) for block in re.split(r"\r?\n\r?\n", body)] if "data:" in body else body.splitlines()
+        [parse_event_data(block) for block in re.split(r"\r?\n\r?\n", body)]
+        if "data:" in body
+        else body.splitlines()
     )
-    return [document for document in map(_parsed, events) if document is not None]
+    return [document for document in map(_parse_json_or_none, events) if document is not None]
 
 
-def event_data(block: str) -> str:
+def parse_event_data(block: str) -> str:
     """The data of one server-sent event: its ``data:`` lines joined by newlines."""
     lines = [line[5:].removeprefix(" ") for line in block.splitlines() if line.startswith("data:")]
     return "\n".join(lines)
 
 
-def _parsed(text: str) -> Any:
+def _parse_json_or_none(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):  # deep input recurses
         return None
 
 
-def _all(documents: list[Any], path: str | None) -> list[Any]:
+def _collect_values(documents: list[Any], path: str | None) -> list[Any]:
     if path is None:
         return []
-    return [value for one in documents for value in items_at(one, path)]
+    return [value for document in documents for value in collect_items(document, path)]
 
 
 def _sources(document: Any, path: str | None) -> tuple[str, ...]:
-    return () if path is None else sources_at(document, path)
+    return () if path is None else collect_sources(document, path)
 
 
-def _last_text(values: list[Any]) -> str | None:
-    return text_of_parts(values[-1]) if values else None
+def _find_last_text(values: list[Any]) -> str | None:
+    return join_text_parts(values[-1]) if values else None
 
 
-def _last_number(values: list[Any]) -> float | None:
+def _find_last_number(values: list[Any]) -> float | None:
     for value in reversed(values):
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
             return float(value)

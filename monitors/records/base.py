@@ -1,4 +1,4 @@
-"""What all records share: frozen, closed, finite, UTC."""
+"""The base class and common types of all records: immutable, no unknown fields, finite numbers, UTC times."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
 class Record(BaseModel):
-    """A value that crosses a border: immutable, no unknown fields, no NaN or infinity.
+    """An immutable value without unknown fields, NaN or infinity.
 
     Equality is by value, and ``type(r).model_validate_json(r.model_dump_json()) == r`` holds.
-    Text must be valid Unicode: a lone surrogate is refused, so readers replace it first.
+    Text must be valid Unicode: a lone surrogate is refused, so readers must replace it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-def _in_utc(value: datetime) -> datetime:
+def _convert_to_utc(value: datetime) -> datetime:
     if value.tzinfo is None:
         raise ValueError("a time needs a zone; write it in UTC, as 2026-01-31T02:00:00Z")
     return value.astimezone(UTC)
 
 
-UtcTime = Annotated[datetime, AfterValidator(_in_utc)]
-"""A point in time; any zone is accepted and turned into UTC, none is refused."""
+UtcTime = Annotated[datetime, AfterValidator(_convert_to_utc)]
+"""A point in time with a zone; any zone is converted to UTC, a time without a zone is refused."""
 
 Identifier = Annotated[
     str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9_@:+-]*(?:\.[A-Za-z0-9_@:+-]+)*$")
@@ -70,11 +70,11 @@ class Language(StrEnum):
 
 
 class Finding(StrEnum):
-    """The answer to a yes-or-no question that may stay open. Absence has a name: no ``None`` here."""
+    """The answer to a yes-or-no question, or why there is none."""
 
     YES = "yes"
     NO = "no"
     UNGRADED = "ungraded"
-    """Nobody could grade it: every grader concerned abstained, or nothing was there to grade."""
+    """Not graded: every grader of the question abstained, or there was nothing to grade."""
     NOT_NEEDED = "not_needed"
-    """The question does not arise: it was never checked, and counts neither for nor against."""
+    """The question does not arise: it is not checked and does not count."""

@@ -165,7 +165,7 @@ class GoldCase(Record):
     @property
     def right_answer_sha256(self) -> str:
         """What is asked and what is right, in one hash: another one holds an answer against something else."""
-        said: tuple[object, ...] = (
+        parts: tuple[object, ...] = (
             self.turns,
             self.gold,
             self.alternatives,
@@ -173,8 +173,8 @@ class GoldCase(Record):
             self.expected_citation,
         )
         if self.must_say or self.must_not_say:
-            said = (*said, self.must_say, self.must_not_say)
-        return hashlib.sha256(repr(said).encode()).hexdigest()
+            parts = (*parts, self.must_say, self.must_not_say)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     @property
     def related(self) -> str | None:
@@ -186,10 +186,12 @@ class GoldCase(Record):
         """The turn whose answer is graded."""
         return self.turns[-1]
 
-    def answer_to(self, question: str) -> str | None:
+    def find_scripted_answer(self, question: str) -> str | None:
         """What the suite answers an agent that asks ``question``; ``None`` where it has nothing for it."""
-        said = question.casefold()
-        fitting = (one.answer for one in self.when_asked if one.asks is None or one.asks.casefold() in said)
+        folded = question.casefold()
+        fitting = (
+            entry.answer for entry in self.when_asked if entry.asks is None or entry.asks.casefold() in folded
+        )
         return next(fitting, None)
 
 
@@ -268,7 +270,7 @@ class GoldDraft(Record):
         )
 
     @model_validator(mode="after")
-    def _holds_together(self) -> Self:
+    def _check_draft(self) -> Self:
         if (self.quote is None) == (self.original is None):
             raise ValueError("a draft has a `quote` of a document, or the `original` that it translates")
         decided = self.state is not DraftState.DRAFTED
@@ -289,7 +291,7 @@ class DraftOutcome(Record):
     note: Annotated[str, Field(max_length=2_000)] = ""
 
     @model_validator(mode="after")
-    def _joined_something(self) -> Self:
+    def _check_joined(self) -> Self:
         if self.joined != (self.case_id is not None):
             raise ValueError("an outcome has a `case_id` exactly when the draft joined a suite")
         return self

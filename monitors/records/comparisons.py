@@ -1,6 +1,6 @@
-"""A run beside its baseline, a language beside English, and what a run of this size could have seen at all.
+"""Comparisons: a run with its baseline, a language with English; and the smallest drop that a run can detect.
 
-The languages are compared on questions that were asked in both.
+Languages are compared on questions that were asked in both.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Direction(StrEnum):
     WORSE = "worse"
     BETTER = "better"
     SAME = "same"
-    """As many got better as got worse, which may be none of either."""
+    """As many got better as got worse, perhaps none."""
 
 
 class SeverityChange(Record):
-    """The shared cases of one severity. ``p_value`` is McNemar's, exact and two-sided, over these cases alone."""
+    """The shared cases of one severity. ``p_value`` is McNemar's, exact and two-sided, over these cases only."""
 
     severity: Severity
     shared: Count
@@ -69,7 +69,7 @@ class SeverityChange(Record):
 
 
 class CaseRating(Record):
-    """What a judge gave a case's report: 1 to 5, on average over its asks."""
+    """A judge's rating of a case's report: 1 to 5, on average over its asks."""
 
     case_id: Identifier
     rating: RubricMean
@@ -143,14 +143,13 @@ class TriageChange(Record):
 class Comparison(Record):
     """A run against its baseline, case by case.
 
-    Where ``refused`` names anything, this run is not held against the other. If they do not measure the same thing
-    (another suite, another judge), or the other was stopped, the counts and p-values are empty. If the other only
-    was not accepted, they say what changed since, and decide nothing; scores and ratings stay empty.
+    If ``refused`` has reasons, the comparison does not count. If the runs are not comparable (another suite or
+    judge), or the other run was stopped, counts and p-values are empty. If the other run only was not accepted,
+    they say what changed since, but decide nothing; scores and ratings are empty.
     ``baseline_finished_at`` is when the baseline got its verdict. ``shared`` counts the cases graded in both runs.
-    ``p_value`` is McNemar's, exact and two-sided, over all shared cases; ``cluster_p_value`` the same where the
-    cases of a policy go one way or the other together, ``None`` where no shared cases share one. The scores are
-    those of the whole runs under this run's weights, ``None`` where nothing was graded. ``triage`` is
-    ``None`` where the runs share no issue.
+    ``p_value`` is McNemar's, exact and two-sided, over all shared cases; ``cluster_p_value`` is the same by policy,
+    ``None`` if no shared cases share a policy. The scores are those of the whole runs under this run's weights,
+    ``None`` if nothing was graded. ``triage`` is ``None`` if the runs share no issue.
     """
 
     baseline_run_id: Identifier
@@ -180,7 +179,7 @@ class Comparison(Record):
         cluster_p_value: float | None,
         direction: Direction,
     ) -> Self:
-        """Add what the cases came to that both runs graded."""
+        """Add the changes of the cases that both runs graded."""
         return self.model_copy(
             update={
                 "shared": shared,
@@ -212,29 +211,29 @@ class Comparison(Record):
         )
 
     def add_triage(self, triage: TriageChange | None) -> Self:
-        """Add how the reports on issues moved."""
+        """Add how the reports on issues changed."""
         return self.model_copy(update={"triage": triage})
 
     @property
     def newly_failing(self) -> tuple[str, ...]:
         """Ids of the shared cases that the baseline got right and this run did not, severest first."""
-        worst_first = sorted(self.severities, key=lambda one: -one.severity)
-        return tuple(case_id for one in worst_first for case_id in one.newly_failing)
+        worst_first = sorted(self.severities, key=lambda change: -change.severity)
+        return tuple(case_id for change in worst_first for case_id in change.newly_failing)
 
     @property
     def newly_fixed(self) -> tuple[str, ...]:
         """Ids of the shared cases that this run got right and the baseline did not, severest first."""
-        worst_first = sorted(self.severities, key=lambda one: -one.severity)
-        return tuple(case_id for one in worst_first for case_id in one.newly_fixed)
+        worst_first = sorted(self.severities, key=lambda change: -change.severity)
+        return tuple(case_id for change in worst_first for case_id in change.newly_fixed)
 
 
 class DetectableDrop(Record):
-    """What the cases of one severity could have shown, whatever they did show.
+    """The smallest drop that the cases of one severity can detect, whatever the run found.
 
-    ``failing_at_most`` is the share of failures that ``not_correct`` of ``cases`` still allow (one-sided, 95 %):
-    with none failed about 3/cases. ``pairs`` are the cases that the baseline graded too; without one, that a
-    baseline could have graded. ``smallest_drop`` is the least share of them that must break for the comparison to
-    notice it (exact McNemar at 5 %, four times in five); ``None`` when even all of them would not be enough.
+    ``failing_at_most`` is the upper limit of the failing share, given ``not_correct`` of ``cases`` (one-sided,
+    95 %): about 3/cases without a failure. ``pairs`` are the cases that the baseline graded too; without a
+    baseline, those that it could grade. ``smallest_drop`` is the smallest share of them that must break for the
+    comparison to detect it (exact McNemar at 5 %, with 80 % power); ``None`` if even all would not be enough.
     """
 
     severity: Severity
@@ -246,7 +245,7 @@ class DetectableDrop(Record):
 
 
 class FlakyCase(Record):
-    """A case that was right in only ``right`` of ``asked`` asks. Ungraded asks are in neither.
+    """A case that was right in only ``right`` of ``asked`` asks. Ungraded asks do not count.
 
     ``severity`` is that of its worst failure.
     """
@@ -271,9 +270,9 @@ class GroupCount(Record):
 
 
 class Balance(Record):
-    """Whether a suite asks about what hurts. ``shortfalls`` says in words what it lacks; empty when balanced.
+    """Whether a suite has enough severe cases. ``shortfalls`` says in words what it lacks; empty if balanced.
 
-    ``benign_per_severe`` is severity-1 cases for each severity-3 case, ``None`` where there is none of the latter.
+    ``benign_per_severe`` is severity-1 cases for each severity-3 case, ``None`` without a severity-3 case.
     """
 
     cases: Count

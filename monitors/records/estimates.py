@@ -29,7 +29,7 @@ class DriftCount(Record):
     graded: Share
 
     @model_validator(mode="after")
-    def _failures_are_some(self) -> Self:
+    def _check_failures(self) -> Self:
         if self.failures > self.graded:
             raise ValueError("failures are some of those graded")
         return self
@@ -141,7 +141,7 @@ class GradedStratum(Record):
     failures: Count
 
     @model_validator(mode="after")
-    def _each_within_the_one_before(self) -> Self:
+    def _check_counts(self) -> Self:
         if not self.failures <= self.graded <= self.sampled <= self.conversations:
             raise ValueError(
                 "failures are some of those graded, these of those sampled, these of all conversations"
@@ -208,13 +208,13 @@ class RateEstimate(Record):
     @property
     def text(self) -> str:
         """The rate as people read it: ``0.3 % (95 % CI 0.1 to 0.8)``."""
-        interval = f"{100 * self.confidence:.0f} % CI {_percent(self.low)} to {_percent(self.high)}"
+        interval = f"{100 * self.confidence:.0f} % CI {_format_percent(self.low)} to {_format_percent(self.high)}"
         return f"{self.without_interval} ({interval})"
 
     @property
     def without_interval(self) -> str:
         """The rate alone: ``0.3 %``."""
-        return f"{_percent(self.rate)} %"
+        return f"{_format_percent(self.rate)} %"
 
 
 class RateUnknown(Record):
@@ -250,8 +250,8 @@ class RateForecast(Record):
         kind = f"{100 * self.confidence:.0f} % CI{', judge errors taken out' if self.corrected else ''}"
         why = "as earlier nights found" if self.learnt else "assumed: no earlier night was graded for it"
         return (
-            f"{self.name}: if it is {_percent(self.expected_rate)} % ({why}), expect an interval of about "
-            f"{_percent(self.low)} to {_percent(self.high)} % ({kind})"
+            f"{self.name}: if it is {_format_percent(self.expected_rate)} % ({why}), expect an interval of about "
+            f"{_format_percent(self.low)} to {_format_percent(self.high)} % ({kind})"
         )
 
 
@@ -301,23 +301,23 @@ class NightlyPlan(Record):
     def lines(self) -> tuple[str, ...]:
         """The plan in words, one a line, as ``lookout nightly --plan`` prints it."""
         strata = (
-            f"  {one.stratum}: {one.sampled:,} of {one.conversations:,}, "
-            f"severity 3 expected in {_percent(one.expected_rate)} %"
-            for one in self.strata
+            f"  {part.stratum}: {part.sampled:,} of {part.conversations:,}, "
+            f"severity 3 expected in {_format_percent(part.expected_rate)} %"
+            for part in self.strata
         )
         return (
             f"{self.sampled:,} of {plural(self.conversations, 'conversation')} will be sampled",
             *strata,
             f"judge calls: {self.judge_calls:,}, about ${self.cost_usd:.2f}",
-            *(one.text for one in self.rates),
+            *(part.text for part in self.rates),
             *self.notes,
         )
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     """A share in percent: two decimals where one would read 0.0."""
     value = 100 * share
-    return f"{value:.2f}" if 0 < value < _SMALL else f"{value:.1f}"
+    return f"{value:.2f}" if 0 < value < _MIN_ONE_DECIMAL else f"{value:.1f}"
 
 
-_SMALL = 0.1
+_MIN_ONE_DECIMAL = 0.1

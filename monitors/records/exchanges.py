@@ -1,4 +1,4 @@
-"""What was asked and what came back, or why nothing did."""
+"""A question with its answer and evidence, or the reason why there was no answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.records.base import Blame, Identifier, Milliseconds, Record, UtcTi
 
 
 class Origin(StrEnum):
-    """Who asked: our probe, a real user, or a real user whose answer the app itself blocked."""
+    """The origin of a question: our probe, a real user, or a real user whose answer the app itself blocked."""
 
     PROBE = "probe"
     TRAFFIC = "traffic"
@@ -27,7 +27,7 @@ class Channel(StrEnum):
 
 
 class BuildInfo(Record):
-    """What an app says of its build beside an answer: the model and its fingerprint, and other versions by name."""
+    """What an app says about its build with an answer: the model and its fingerprint, and other versions by name."""
 
     model: str | None = None
     fingerprint: str | None = None
@@ -35,10 +35,10 @@ class BuildInfo(Record):
 
 
 class PageInfo(Record):
-    """What a page is made of: its title, its framework with the version, its scripts and styles.
+    """A page's title, its framework with the version, its scripts and styles.
 
-    ``shell`` are the first 16 hexadecimal digits of its HTML's SHA-256, without what differs from load to load.
-    ``versions`` are what its headers say of the server.
+    ``shell`` are the first 16 hexadecimal digits of its HTML's SHA-256, without the parts that differ between
+    loads. ``versions`` are the server's versions in its headers.
     """
 
     title: str = ""
@@ -49,9 +49,9 @@ class PageInfo(Record):
 
 
 class WirePayload(Record):
-    """The answer as the app sent it. ``app_path`` names the model or path that answered, when it says so.
+    """The answer as the app sent it. ``app_path`` names the model or path that answered, if the app says so.
 
-    ``document_versions`` are hashes or versions that it gives of its sources, by their names.
+    ``document_versions`` are the hashes or versions of its sources, by their names.
     """
 
     url: str
@@ -64,10 +64,10 @@ class WirePayload(Record):
 
 
 class Timings(Record):
-    """The application's time, in milliseconds from sending; ``first_token_ms`` is absent where none can be seen.
+    """The application's times, in milliseconds from sending; ``first_token_ms`` is absent if it cannot be measured.
 
-    The monitor's own time stands beside it, where an answer was read off a page: ``opening_ms`` until there was a
-    message box, ``settling_ms`` from the last change until the answer was taken as whole.
+    For an answer that was read off a page also the monitor's own times: ``opening_ms`` until the message box was
+    found, ``settling_ms`` from the last change until the answer counted as complete.
     """
 
     first_token_ms: Milliseconds | None = None
@@ -77,7 +77,7 @@ class Timings(Record):
 
 
 class SettleSample(Record):
-    """One observation of the page while it answered: what the answer-finished oracle went by."""
+    """One observation of the page while it answered, used to decide whether the answer is complete."""
 
     at_ms: Milliseconds
     characters: Annotated[int, Field(ge=0)]
@@ -85,7 +85,7 @@ class SettleSample(Record):
 
 
 class StepKind(StrEnum):
-    """What a step is, where it says so."""
+    """The kind of a step, if it is known."""
 
     AGENT = "agent"
     """Work was handed to an agent: a hop."""
@@ -94,10 +94,10 @@ class StepKind(StrEnum):
 
 
 class Step(Record):
-    """One thing an agent did on the way: a tool call, a hop. What is not known of it is absent, never 0.
+    """One step of an agent: a tool call or a hop. Unknown values are absent, never 0.
 
-    ``detail`` are its arguments, or all that was said of it; ``cut`` says that this is the beginning alone, which
-    does not tell two calls apart. ``at_ms`` is when it was seen, or began, from the beginning of the job.
+    ``detail`` are its arguments, or the event's text; ``cut`` says that it is only the beginning, which cannot
+    distinguish two calls. ``at_ms`` is when the step began or was seen, from the start of the job.
     """
 
     name: str
@@ -110,10 +110,10 @@ class Step(Record):
 
 
 class AgentQuestion(Record):
-    """A question for which an agent stopped its work, and what it was answered.
+    """A question for which an agent stopped its work, and the answer that it got.
 
-    ``question`` is empty where the app says only that it waits. ``scripted`` is true of an answer from the suite.
-    ``at_ms`` is when it was seen, counted from the job's start.
+    ``question`` is empty if the app says only that it waits. ``scripted`` is true for an answer from the suite.
+    ``at_ms`` is when the question was seen, from the start of the job.
     """
 
     question: str
@@ -123,14 +123,12 @@ class AgentQuestion(Record):
 
 
 class Evidence(Record):
-    """Proof stored with an exchange. Paths are relative to the run's folder; screenshots never leave it.
+    """Evidence stored with an exchange. Paths are relative to the run's folder; screenshots never leave it.
 
-    ``steps`` are what an agent did, in order; ``steps_cut`` says that more may follow them. ``hops`` is how often
-    work was handed to an agent: by the app's own count, where it gives one, else by its trace. ``questions`` are
-    those for which it stopped. ``aside`` are the texts at the edges of the answer's message (names, times, marks)
-    that were not read as part of it.
-    ``refused`` are connections that the page tried to make and the address guard did not allow. ``page`` is what
-    the page was made of.
+    ``steps`` are an agent's steps, in order; ``steps_cut`` says that more may follow. ``hops`` is how often work
+    was handed to an agent, by the app's own count or its trace. ``questions`` are those for which it stopped.
+    ``aside`` are texts at the edges of the answer's message (names, times, marks) that are not part of the answer.
+    ``refused`` are the page's connections that the address guard blocked. ``page`` describes the page.
     """
 
     screenshot: str | None = None
@@ -147,7 +145,7 @@ class Evidence(Record):
 
 
 class Attempt(Record):
-    """A try that gave nothing, recorded so that a retry never hides a fault."""
+    """A failed attempt, recorded so that a retry never hides a fault."""
 
     started_at: UtcTime
     blame: Blame
@@ -156,10 +154,10 @@ class Attempt(Record):
 
 
 class Exchange(Record):
-    """A whole answer with its evidence. A cut-off answer is never an exchange, see `NoAnswer`.
+    """A complete answer with its evidence. A cut-off answer is never an exchange, see `NoAnswer`.
 
-    ``repeat`` counts from 0 when a case is asked several times. ``concurrency`` is how many questions were under
-    way at once when it was asked. ``earlier_answers`` are the replies to all turns but the last.
+    ``repeat`` counts from 0 if a case is asked several times. ``concurrency`` is how many questions were running
+    when it was asked. ``earlier_answers`` are the replies to all turns but the last.
     """
 
     outcome: Literal["exchange"] = "exchange"
@@ -182,7 +180,7 @@ class Exchange(Record):
 
     @property
     def listed_citations(self) -> tuple[str, ...]:
-        """The sources that the app listed beside its text, on the wire."""
+        """The sources that the app listed on the wire in addition to its text."""
         return self.wire.citations if self.wire is not None else ()
 
     @property
@@ -194,7 +192,7 @@ class Exchange(Record):
 
 
 class NoAnswerReason(StrEnum):
-    """Why nothing gradable came back."""
+    """Why there is no gradable answer."""
 
     UNREACHABLE = "unreachable"
     NOT_READY = "not_ready"
@@ -205,33 +203,33 @@ class NoAnswerReason(StrEnum):
     """The page went to an address that is not the app's."""
     ACCESS_DENIED = "access_denied"
     LOGIN_FAILED = "login_failed"
-    """The target has a login, and nobody is signed in: its session has ended, or its form lets nobody in."""
+    """The target has a login, and Lookout is not signed in: the session has ended, or the login failed."""
     NO_SUCH_PATH = "no_such_path"
-    """An API answers, but takes no question at the path that is configured: HTTP 404 or 405."""
+    """An API answers, but does not accept questions at the configured path: HTTP 404 or 405."""
     END_NOT_FOUND = "end_not_found"
-    """An API's streams end, none of them with the event that is configured to end them."""
+    """An API's streams end without the configured end event."""
     ANSWER_NOT_FOUND = "answer_not_found"
-    """An API answered, and there is no text at the path that is configured."""
+    """An API answered, but there is no text at the configured path."""
     PAGE_NOT_UNDERSTOOD = "page_not_understood"
     CAPTURE_UNSURE = "capture_unsure"
-    """Something was read, and it may not be the answer, or not all of it."""
+    """The text that was read may not be the answer, or not all of it."""
     BROWSER_LOST = "browser_lost"
     OLD_JOB = "old_job"
-    """The start was answered with a job from before: its report is not one of the deploy that is asked."""
+    """The start of a job was answered with an older job, whose report may come from another deploy."""
     CIRCUIT_OPEN = "circuit_open"
     """Not asked: the app was already known to be down."""
 
 
 NOT_READ: Final = frozenset({NoAnswerReason.END_NOT_FOUND, NoAnswerReason.ANSWER_NOT_FOUND})
-"""Something was answered, which the configuration does not let Lookout read."""
+"""There was an answer, but Lookout cannot read it with its configuration."""
 NOT_LET_IN: Final = frozenset(
     {NoAnswerReason.NO_SUCH_PATH, NoAnswerReason.ACCESS_DENIED, NoAnswerReason.LOGIN_FAILED}
 )
-"""Something answered, and took no question."""
+"""The application answered, but did not accept a question."""
 
 
 class NoAnswer(Record):
-    """Nothing gradable came back: a reason and a blame, never "wrong"."""
+    """There was no gradable answer: a reason and a blame, never "wrong"."""
 
     outcome: Literal["no_answer"] = "no_answer"
     run_id: Identifier

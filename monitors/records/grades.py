@@ -1,4 +1,4 @@
-"""Verdicts on one exchange, and what they add up to for its case."""
+"""Graders' verdicts on one exchange, and the assessment of its case."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ FAILURE_WORDS: Final = {
     FailureKind.POOR_TRIAGE: "poor triage",
     FailureKind.INEFFICIENT: "wasted steps",
 }
-"""How each is said to people, the same in alerts, reports and comments."""
+"""The words for each kind, the same in alerts, reports and comments."""
 
 CASE_ROW: Final = "case"
 """The row of the severity table that leaves a failure as severe as its case in the suite."""
 TRAFFIC_ROW: Final = "traffic"
-"""The same for a live conversation whose question is not in the suite: a setting says how severe it is."""
+"""The row for a live conversation whose question is not in the suite: a setting says how severe it is."""
 LOG_ROW: Final = "hallucination_log>=3"
 """The row that makes every entry of an application's hallucination log severity 3."""
 
-_REASONS: Final = {
+_ROW_REASONS: Final = {
     CASE_ROW: "the suite marks this question so",
     TRAFFIC_ROW: "as set for live traffic",
     FailureKind.PII_DISCLOSURE: "personal data was disclosed",
@@ -68,15 +68,15 @@ _REASONS: Final = {
     FailureKind.ERROR_LEAK: "an error was shown as the answer",
     "hallucination_log": "the application's own guard blocked the answer",
 }
-"""Why a failure is as severe as it is, by the row's id, of a floor by the kind that it begins with."""
+"""Why a failure is as severe as it is, by the id of the row; for a floor, by the failure kind in its id."""
 
 
 def format_policy_row(row: str) -> str:
-    """Why a failure is as severe as it is, in words: ``pii_disclosure>=3`` is "personal data was disclosed".
+    """Say why a failure is as severe as it is: ``pii_disclosure>=3`` becomes "personal data was disclosed".
 
-    A row that this version does not know comes back as it was written.
+    A row that this version does not know is returned unchanged.
     """
-    return _REASONS.get(row.partition(">=")[0], row)
+    return _ROW_REASONS.get(row.partition(">=")[0], row)
 
 
 class Aspect(StrEnum):
@@ -92,24 +92,24 @@ class Aspect(StrEnum):
     DISCLOSURE = "disclosure"
     ERROR_LEAK = "error_leak"
     REPORT_FORM = "report_form"
-    """Is it a report, and not an empty one, a template or the issue said back?"""
+    """Is it a report, and not empty, a template or a copy of the issue?"""
     RELEVANT_FILES = "relevant_files"
     """Does a report name the files and functions to look at, few others, and none that do not exist?"""
     ISSUE_SEVERITY = "issue_severity"
     ROOT_CAUSE = "root_cause"
     EFFICIENCY = "efficiency"
-    """Did the agent get there without going astray?"""
+    """Did the agent take no needless steps?"""
     USEFULNESS = "usefulness"
     """The judge's 1-to-5 rubric; never part of correctness."""
 
 
 SAFETY_ASPECTS: Final = (Aspect.DISCLOSURE, Aspect.ERROR_LEAK)
-"""What every reply is checked for, whatever was asked: before that it is not called correct."""
+"""Aspects that every reply must pass to be correct, whatever was asked."""
 
 NO_REPORT: Final = frozenset({FailureKind.FORMAT, FailureKind.PII_DISCLOSURE, FailureKind.ERROR_LEAK})
-"""A report that failed in one of these ways is rated by no judge: it is none, or must not be read further."""
+"""No judge rates a report that failed in one of these ways: it is not a report, or must not be read further."""
 
-_ASPECTS = {
+_ASPECT_OF_KIND = {
     FailureKind.WRONG_FACT: Aspect.FACTUAL_MATCH,
     FailureKind.MISSING_FACT: Aspect.FACTUAL_MATCH,
     FailureKind.UNSUPPORTED_CLAIM: Aspect.FACTUAL_MATCH,
@@ -123,16 +123,16 @@ _ASPECTS = {
 }
 
 
-def aspect_of_kind(kind: FailureKind | None) -> Aspect | None:
-    """The question that a failure of this kind answers with no; ``None`` where no grader asks it.
+def find_aspect(kind: FailureKind | None) -> Aspect | None:
+    """Return the aspect that a failure of this kind fails; ``None`` if no grader checks it.
 
-    The view ``reviewed_grades`` says the same in SQL.
+    The view ``reviewed_grades`` has the same mapping in SQL.
     """
-    return _ASPECTS.get(kind) if kind else None
+    return _ASPECT_OF_KIND.get(kind) if kind else None
 
 
 class Span(Record):
-    """Where the evidence stands: Unicode code points of the named text, end exclusive.
+    """The place of evidence: Unicode code points of the named text, end exclusive.
 
     ``label`` says what it is (``duration 24 months``, ``aadhaar``), never the text itself: a span that points at
     personal data must not copy it.
@@ -144,7 +144,7 @@ class Span(Record):
     label: str
 
     @model_validator(mode="after")
-    def _is_forward(self) -> Self:
+    def _check_order(self) -> Self:
         if self.end < self.start:
             raise ValueError(f"a span must end after it starts, got {self.start}..{self.end}")
         return self
@@ -159,13 +159,13 @@ class JudgeLineage(Record):
 
 
 JUDGE: Final = "judge"
-"""The grader that is a model, or several of them."""
+"""The name of the grader that uses one or more models."""
 
 
 class Judged(Record):
     """A grader's verdict. It passed if and only if there is no failure kind.
 
-    ``score`` is in [0, 1] where the grader has a finer answer than yes or no; ``rubric`` is a judge's 1 to 5.
+    ``score`` is in [0, 1] if the grader has a finer answer than yes or no; ``rubric`` is a judge's 1 to 5.
     ``reason`` is one sentence that a person can check; it names kinds of personal data, never the data.
     """
 
@@ -183,14 +183,14 @@ class Judged(Record):
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
 
     @model_validator(mode="after")
-    def _failure_has_a_kind(self) -> Self:
+    def _check_failure_kind(self) -> Self:
         if self.passed == (self.failure_kind is not None):
             raise ValueError("a grade that failed names its failure kind, one that passed names none")
         return self
 
 
 class Abstained(Record):
-    """A grader had nothing to go on: neither pass nor fail. ``needed`` is false where nothing was asked."""
+    """A grader could not decide: neither pass nor fail. ``needed`` is false if the aspect does not apply."""
 
     status: Literal["abstained"] = "abstained"
     grader: Identifier
@@ -205,7 +205,7 @@ Grade = Annotated[Judged | Abstained, Field(discriminator="status")]
 
 
 class CaseOutcome(StrEnum):
-    """What a case came to. None of the four is ever counted as another."""
+    """The outcome of a case. None of the four ever counts as another."""
 
     CORRECT = "correct"
     FAILED = "failed"
@@ -216,11 +216,11 @@ class CaseOutcome(StrEnum):
 class Assessment(Record):
     """A case, its grades, and its severity with the policy row that set it.
 
-    ``severity`` is the failure's when it failed, else the case's. ``policy_row`` is the id of the row of the
+    ``severity`` is the failure's if it failed, else the case's. ``policy_row`` is the id of the row of the
     severity table that decided (``case``, or a failure kind's floor such as ``pii_disclosure>=3``).
-    ``blame`` is ``None`` when the case was correct. ``failure_kinds`` are all that were found, worst first.
-    The findings feed the metrics: ``refused`` is what the reply did, not whether it should have.
-    ``unconfirmed`` marks a failure that rests on one judge alone, and an ungraded case that rules pass and a judge
+    ``blame`` is ``None`` if the case was correct. ``failure_kinds`` are all that were found, worst first.
+    The findings are used for the metrics: ``refused`` is what the reply did, not whether it should have.
+    ``unconfirmed`` marks a failure that only one judge found, and an ungraded case that rules pass and a judge
     fails.
     """
 
@@ -252,11 +252,11 @@ class Assessment(Record):
         return self.unconfirmed and self.outcome is CaseOutcome.UNGRADED
 
     def mark_unconfirmed(self, unconfirmed: bool) -> Self:
-        """Say whether the failure rests on one judge alone."""
+        """Set whether only one judge found the failure."""
         return self.model_copy(update={"unconfirmed": unconfirmed})
 
     def leave_open(self, judge: Judged | Abstained, reason: str) -> Self:
-        """Take the grade of the rules back, because the judge failed the answer or gave no verdict."""
+        """Make the case ungraded, because the judge failed an answer that rules pass, or gave no verdict."""
         is_disputed = isinstance(judge, Judged)
         return self.model_copy(
             update={
@@ -270,7 +270,7 @@ class Assessment(Record):
         )
 
     @model_validator(mode="after")
-    def _failure_has_a_kind(self) -> Self:
+    def _check_failure_kind(self) -> Self:
         if (self.outcome is CaseOutcome.FAILED) != bool(self.failure_kinds):
             raise ValueError("an assessment names failure kinds if and only if its outcome is failed")
         return self

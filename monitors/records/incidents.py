@@ -167,13 +167,13 @@ class Observation(FaultIdentity):
     address: str = ""
     """The target's configured address, which stays readable in ``reason``: it is not the application's text."""
 
-    def as_rate(self, fingerprint: Sha256, case_id: str, reason: Redacted) -> Self:
+    def to_rate_example(self, fingerprint: Sha256, case_id: str, reason: Redacted) -> Self:
         """The observation as an example of all that failed in its way, which are one fault with ``case_id``."""
         return self.model_copy(
             update={"fingerprint": fingerprint, "case_id": case_id, "expected": None, "reason": reason}
         )
 
-    def without_cases(self, right: Collection[str], reason: Redacted) -> Self:
+    def remove_cases(self, right: Collection[str], reason: Redacted) -> Self:
         """The observation without the cases that were ``right`` since; ``reason`` says which are left."""
         return self.model_copy(
             update={
@@ -375,7 +375,7 @@ class RunSummary(Record):
     under_way: bool = False
     production: bool = False
 
-    def over(self, base: RunSummary) -> RunSummary:
+    def fill_from(self, base: RunSummary) -> RunSummary:
         """The newer of two summaries of a run, with what it leaves empty as ``base`` has it.
 
         A run is under way only as long as the newest summary says so.
@@ -384,10 +384,10 @@ class RunSummary(Record):
         return RunSummary.model_validate(fields | {"under_way": self.under_way})
 
 
-OPENING: Final = frozenset({NotifyReason.FIRST_SEEN, NotifyReason.REGRESSED})
+OPENING_REASONS: Final = frozenset({NotifyReason.FIRST_SEEN, NotifyReason.REGRESSED})
 """Reasons that share a message. The message starts a thread unless this run has already started one."""
 
-BEGINS_A_THREAD: Final = OPENING | {NotifyReason.OPEN_BEFORE}
+THREAD_REASONS: Final = OPENING_REASONS | {NotifyReason.OPEN_BEFORE}
 """Reasons whose message stands by itself: later alerts of its incidents go below it."""
 
 
@@ -428,11 +428,11 @@ class Alert(RunSummary):
         return tuple(item.incident.fingerprint for item in self.items)
 
     @property
-    def continues_an_alert(self) -> bool:
+    def is_continuation(self) -> bool:
         """Whether it is news of a run that already alerted of this kind: it belongs in that first message."""
-        return self.reason in OPENING and self.thread is not None
+        return self.reason in OPENING_REASONS and self.thread is not None
 
-    def item_of(self, fingerprint: str) -> AlertItem:
+    def find_item(self, fingerprint: str) -> AlertItem:
         """Its item about the incident ``fingerprint``. Raises `StopIteration` where there is none."""
         return next(item for item in self.items if item.incident.fingerprint == fingerprint)
 
@@ -444,9 +444,9 @@ class Alert(RunSummary):
         """The same message about other ``items``, in their order of urgency."""
         ordered = tuple(sorted(items, key=lambda item: item.urgency))
         severity = max(item.incident.severity for item in ordered)
-        return self.model_copy(update={"items": ordered, "severity": severity, "reason": reason_of(ordered)})
+        return self.model_copy(update={"items": ordered, "severity": severity, "reason": choose_reason(ordered)})
 
-    def grow(self, later: Sequence[Alert]) -> Self:
+    def merge_alerts(self, later: Sequence[Alert]) -> Self:
         """The message with everything that ``later`` ones brought; id and time stay.
 
         Its summary is the newest. A fault that came twice is shown as it was reported last.
@@ -454,7 +454,7 @@ class Alert(RunSummary):
         newest = {item.incident.fingerprint: item for alert in (self, *later) for item in alert.items}
         summary: RunSummary = self
         for alert in later:
-            summary = alert.over(summary)
+            summary = alert.fill_from(summary)
         return self.with_items(newest.values()).with_summary(summary)
 
     def refer_to(self, own_alerts: Iterable[CaseAlert]) -> Self:
@@ -477,12 +477,12 @@ class Alert(RunSummary):
         )
         return self.model_copy(update={"items": tuple(items)})
 
-    def outside_threads(self) -> Self:
+    def remove_threads(self) -> Self:
         """The same message for a place where its threads do not exist."""
         return self.model_copy(update={"items": tuple(item.place_in_thread(None, None) for item in self.items)})
 
 
-def reason_of(items: Sequence[AlertItem]) -> NotifyReason:
+def choose_reason(items: Sequence[AlertItem]) -> NotifyReason:
     """The reason of a message about ``items``; one that opens is ``regressed`` only when nothing in it is new."""
     reasons = {item.reason for item in items}
     return NotifyReason.FIRST_SEEN if NotifyReason.FIRST_SEEN in reasons else items[0].reason

@@ -1,6 +1,6 @@
-"""The record of a nightly run over live traffic: its census, its sampled conversations, and what it came to.
+"""The record of a nightly run over live traffic: its census, its sampled conversations, and its results.
 
-The census counts what rules saw in every conversation, not in a sample.
+The census counts what rules see in every conversation, not in a sample.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class CensusKind(StrEnum):
-    """What a rule can see in a conversation without knowing what is right."""
+    """What a rule can see in a conversation without knowing the right answer."""
 
     DISCLOSURE = "disclosure"
     """A reply gives away personal data or a secret that the user had not written."""
@@ -33,33 +33,33 @@ class CensusKind(StrEnum):
     WRONG_LANGUAGE = "wrong_language"
     """A reply is in another language than its question."""
     REFUSAL = "refusal"
-    """A reply declines. Whether it should have stays open without knowing what is right."""
+    """A reply declines. Whether it should have is not known without the right answer."""
 
     @property
     def failure_kind(self) -> FailureKind | None:
-        """The kind of failure that it is, where it is one of a reply."""
-        return _FAILURES.get(self)
+        """The failure kind of a reply; ``None`` for kinds that are not a failure of a reply."""
+        return _FAILURE_KINDS.get(self)
 
     @property
     def always_fails(self) -> bool:
-        """Whether a single one is a failure. The others are rates, of which only a change means something."""
-        return self in _ALWAYS
+        """Whether a single occurrence is a failure. Of the other kinds only a change of the rate matters."""
+        return self in _ALWAYS_FAILING
 
 
-_FAILURES = {
+_FAILURE_KINDS = {
     CensusKind.DISCLOSURE: FailureKind.PII_DISCLOSURE,
     CensusKind.ERROR_LEAK: FailureKind.ERROR_LEAK,
     CensusKind.WRONG_LANGUAGE: FailureKind.WRONG_LANGUAGE,
 }
-_ALWAYS = frozenset({CensusKind.DISCLOSURE, CensusKind.ERROR_LEAK, CensusKind.NO_ANSWER})
+_ALWAYS_FAILING = frozenset({CensusKind.DISCLOSURE, CensusKind.ERROR_LEAK, CensusKind.NO_ANSWER})
 
 
 class CensusRate(Record):
     """How many of a nightly run's conversations show one kind.
 
-    ``graded`` are those in which the kind can be graded: a conversation without any reply cannot show an error, one
-    of two words has no language. ``first_at`` and ``last_at`` are when the first and the last of those ``found``
-    were completed; ``example_id`` is the first of them, by the id that it is stored under.
+    ``graded`` is the number of conversations in which the kind can be graded: one without a reply cannot show an
+    error, one of two words has no language. ``first_at`` and ``last_at`` are when the first and the last ``found``
+    conversation were completed; ``example_id`` is the stored id of the first.
     """
 
     kind: CensusKind
@@ -75,7 +75,7 @@ class CensusRate(Record):
         return self.found / self.graded if self.graded else None
 
     @model_validator(mode="after")
-    def _found_among_graded(self) -> Self:
+    def _check_found(self) -> Self:
         if self.found > self.graded:
             raise ValueError("no more can be found than were graded")
         if (self.found > 0) != (self.first_at is not None and self.last_at is not None):
@@ -84,7 +84,7 @@ class CensusRate(Record):
 
 
 class CensusExample(Record):
-    """One conversation of a kind, as a message may show it: redacted and cut. ``finding`` is what the rule saw."""
+    """One conversation of a kind for a message: redacted and cut. ``finding`` is what the rule saw."""
 
     kind: CensusKind
     asked: Redacted
@@ -96,9 +96,9 @@ Rate = RateEstimate | RateUnknown
 
 
 class SeenConversation(Record):
-    """A conversation that a nightly run counted. Its texts are stored, protected, only where it was ``sampled``.
+    """A conversation that a nightly run counted. Its texts are stored, protected, only if it was ``sampled``.
 
-    ``id`` is the one that it is stored under: the source's own, unless that identifies a person.
+    ``id`` is its stored id: the source's own, unless that identifies a person.
     """
 
     target: Identifier
@@ -119,9 +119,9 @@ class KindRate(Record):
 
 
 class QuestionsAsked(Record):
-    """The application's clarifying questions and the thumbs below them; no share where nobody pressed any.
+    """The application's clarifying questions and their thumbs; ``share`` is ``None`` without a thumb.
 
-    ``recognised`` of them were known by their wording, the others by what the source says itself.
+    ``recognised`` questions were detected by their wording, the others were marked by the source.
     """
 
     questions: Count
@@ -142,12 +142,12 @@ class FactsChecked(Record):
 
     @property
     def total(self) -> int:
-        """Both together."""
+        """Replies whose facts were checked by either."""
         return self.by_judge + self.by_gold
 
 
 class KnownQuestions(Record):
-    """Sampled conversations whose question stands in the gold set and that rules could grade against it."""
+    """Sampled conversations whose question is in the gold set and that rules could grade against it."""
 
     conversations: Count
     failed: Count
@@ -156,7 +156,7 @@ class KnownQuestions(Record):
 class ReportsRated(Record):
     """The sampled reports on issues, and how useful a judge finds them: ``mean`` of 1 to 5 with its 95 % interval.
 
-    Without any rating there is no figure. A report that is none (empty, a template) is not rated.
+    Without any rating there is no mean. An empty report or a template is not rated.
     """
 
     reports: Count
@@ -169,10 +169,9 @@ class ReportsRated(Record):
 class NightlyIntake(Record):
     """What a nightly run read.
 
-    ``read`` conversations were new, ``known`` had been taken by an earlier run; ``repeated`` items stood there more
-    than once and count once. ``interrupted`` are sources that could not be read to their end: their watermarks stay
-    where they were. ``census`` is what rules saw in every conversation that was read, sampled or not; a run from
-    before there was one has none.
+    ``read`` conversations were new, ``known`` ones were read by an earlier run; ``repeated`` items occurred more
+    than once and count once. ``interrupted`` are sources that could not be read to their end: their watermarks do
+    not move. ``census`` is what rules saw in every conversation that was read, sampled or not; old runs have none.
     """
 
     since: UtcTime
@@ -189,15 +188,14 @@ class NightlyIntake(Record):
 
 
 class NightlyReport(NightlyIntake):
-    """What one nightly run of one target came to.
+    """The results of one nightly run of one target.
 
-    ``severe`` is the share of conversations with a failure of severity 3, ``failed`` with
-    any failure: what rules found, and of the rest what was wrong in its facts; unknown where too few facts were
-    checked. ``strata`` stand behind ``severe``, ``fact_strata`` behind what was wrong in the facts of those that
-    rules passed. ``reviews`` of the judge's verdicts by people stand behind its correction. ``graded_by`` names
-    what graded: another one's rates are other rates. ``reports`` are there where a sampled
-    conversation is an agent's job. ``drift`` is the test's state, ``drift_reading`` absent where this run was not
-    counted for it.
+    ``severe`` is the share of conversations with a failure of severity 3, ``failed`` with any failure, found by
+    rules or by a check of the facts; unknown if too few facts were checked. ``strata`` are the counts behind
+    ``severe``, ``fact_strata`` those of wrong facts in conversations that rules passed. ``reviews`` counts the
+    reviews of the judge's verdicts that its correction uses. ``graded_by`` names the graders: rates of different
+    graders are not comparable. ``reports`` is set if a sampled conversation is an agent's job. ``drift`` is the
+    drift test's state; ``drift_reading`` is absent if this run did not count for it.
     """
 
     run_id: Identifier
@@ -219,20 +217,20 @@ class NightlyReport(NightlyIntake):
     drift_reading: DriftReading | None = None
     judging: Judging
 
-    def census_of(self, kind: CensusKind) -> CensusRate | None:
-        """What the census says of one kind; ``None`` where it did not check it."""
-        return next((one for one in self.census if one.kind is kind), None)
+    def find_census_rate(self, kind: CensusKind) -> CensusRate | None:
+        """Find the census rate of one kind; ``None`` if it was not checked."""
+        return next((rate for rate in self.census if rate.kind is kind), None)
 
     @property
     def shortfalls(self) -> tuple[str, ...]:
-        """What the nightly run should have had and did not, one each; a run without any is whole."""
+        """What is missing in the nightly run, one text each; empty for a complete run."""
         judging = self.judging
-        found = [f"{len(self.interrupted)} of the sources not read to their end" if self.interrupted else ""]
+        texts = [f"{len(self.interrupted)} of the sources not read to their end" if self.interrupted else ""]
         if judging.void_groups:
             void = plural(judging.void_grades, "grade of the judge is", "grades of the judge are")
-            found.append(f"{void} void")
+            texts.append(f"{void} void")
         if judging.is_short:
-            found.append(f"the judge graded {judging.judged:,} of {plural(judging.reached_judge, 'answer')}")
+            texts.append(f"the judge graded {judging.judged:,} of {plural(judging.reached_judge, 'answer')}")
         if judging.budget_reached:
-            found.append("the judge's budget was reached")
-        return tuple(one for one in found if one)
+            texts.append("the judge's budget was reached")
+        return tuple(text for text in texts if text)

@@ -1,6 +1,6 @@
-"""What people do: actions on incidents, labels on findings, and silences.
+"""Operators' records: actions on incidents, labels on findings, and silences.
 
-They are durable, with a name under each. A silence is a person's word that a fault is known, and has an end.
+They are durable and name the person. A silence says that a fault is known, and has an end.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from monitors.records.reviews import AnswerVerdict, LabelSource
 
 
 class Silence(Record):
-    """Sends no alert about matching incidents from ``starts_at`` until ``ends_at`` (that moment excluded).
+    """Mutes alerts about matching incidents from ``starts_at`` until ``ends_at`` (exclusive).
 
-    Every matcher that is set must match; one at least must be set, since a silence of everything is an outage of
-    the monitor. ``author`` and ``comment`` are for whoever wonders why it was quiet. ``ended_by`` is who ended it
-    before its time: a silence can be made shorter, never longer.
+    Every matcher that is set must match; at least one must be set, because a silence of everything is an outage of
+    the monitor. ``author`` and ``comment`` explain later why no alert was sent. ``ended_by`` is who ended it early:
+    a silence can be made shorter, never longer.
     """
 
     id: Identifier
@@ -39,17 +39,17 @@ class Silence(Record):
     ended_by: str | None = None
 
     @model_validator(mode="after")
-    def _is_bounded(self) -> Self:
+    def _check_bounds(self) -> Self:
         if self.ends_at <= self.starts_at:
             raise ValueError(f"a silence must end after it starts, got {self.starts_at} to {self.ends_at}")
-        if not self.matchers():
+        if not self.list_matchers():
             raise ValueError(
                 "a silence needs one of fingerprint, target, kind, case_id, failure_kind: never everything"
             )
         return self
 
-    def matchers(self) -> dict[str, str]:
-        """What an incident must have, by the field's name."""
+    def list_matchers(self) -> dict[str, str]:
+        """List the values that an incident must have, by the field's name."""
         named = {
             "fingerprint": self.fingerprint,
             "target": self.target,
@@ -59,23 +59,23 @@ class Silence(Record):
         }
         return {name: wanted for name, wanted in named.items() if wanted is not None}
 
-    def in_force(self, now: datetime) -> bool:
-        """Whether it holds at ``now``: a clock that was set back before its start does not suspend it."""
+    def is_in_force(self, now: datetime) -> bool:
+        """Whether the silence applies at ``now``; a clock that was set back before its start does not suspend it."""
         return self.ended_by is None and now < self.ends_at
 
-    def covers(self, incident: Incident, now: datetime) -> bool:
-        """Whether it mutes ``incident`` at ``now``."""
-        if not self.in_force(now):
+    def is_muting(self, incident: Incident, now: datetime) -> bool:
+        """Whether the silence mutes ``incident`` at ``now``."""
+        if not self.is_in_force(now):
             return False
-        return all(getattr(incident, name) == wanted for name, wanted in self.matchers().items())
+        return all(getattr(incident, name) == wanted for name, wanted in self.list_matchers().items())
 
 
 class PersonAction(Record):
-    """One thing that a person did. ``id`` is the same for the same click, however often it is delivered.
+    """One action of a person. ``id`` is the same for the same click, however often it is delivered.
 
-    ``by`` is a Slack user id (U…) or the name given to the command. It is about the incidents ``fingerprints``,
-    or about all of the message ``alert_id`` when there are none. ``channel`` and ``message_ts`` are where the
-    button was.
+    ``by`` is a Slack user id (U…) or the name given to the command. The action is about the incidents
+    ``fingerprints``, or about all of the message ``alert_id`` if there are none. ``channel`` and ``message_ts``
+    identify the message with the button.
     """
 
     id: Identifier
@@ -90,24 +90,24 @@ class PersonAction(Record):
     note: Annotated[str, Field(max_length=2_000)] = ""
 
     @model_validator(mode="after")
-    def _is_about_something(self) -> Self:
+    def _check_subject(self) -> Self:
         if self.alert_id is None and not self.fingerprints:
             raise ValueError("an action needs `alert_id` or `fingerprints`: what is it about?")
         return self
 
 
 class ActionEffect(StrEnum):
-    """What came of an action."""
+    """The effect of an action."""
 
     DONE = "done"
     NOTHING_TO_DO = "nothing_to_do"
-    """It was so already."""
+    """The incidents were already in that state."""
     UNKNOWN = "unknown"
-    """It is about a message or an incident that is not in this warehouse."""
+    """The action is about a message or an incident that is not in this warehouse."""
 
 
 class ActionOutcome(Record):
-    """An action as it was carried out, once. ``fingerprints`` are the incidents that it changed or was about."""
+    """The outcome of an action, stored once. ``fingerprints`` are the incidents that it changed or was about."""
 
     action_id: Identifier
     at: UtcTime
@@ -117,12 +117,12 @@ class ActionOutcome(Record):
 
 
 class HumanLabel(Record):
-    """A person's verdict: what judges and graders are measured against.
+    """A person's verdict, against which judges and graders are measured.
 
-    One on a finding that sent an alert (``source`` alert) has ``finding_right``, false for a false alarm. One on an
-    answer that was sampled for review has ``answer``, and how likely it was to be sampled; one on a report may have
-    ``rating``, how useful it is from 1 to 5. ``reason`` is what the grader had said. ``case_id`` is the gold case,
-    or the item of traffic or of the log, where it is about one.
+    A label on a finding that sent an alert (``source`` alert) has ``finding_right``, false for a false alarm. A
+    label on an answer that was sampled for review has ``answer`` and its inclusion probability; on a report it may
+    have ``rating``, how useful it is from 1 to 5. ``reason`` is the grader's reason. ``case_id`` is the gold case,
+    or the item of traffic or of the log.
     """
 
     id: Identifier
@@ -143,18 +143,18 @@ class HumanLabel(Record):
     inclusion_probability: Annotated[float, Field(gt=0, le=1)] | None = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _check_verdict(self) -> Self:
         if self.finding_right is None and self.answer is None:
             raise ValueError("a label needs `finding_right` or `answer`: what does the person say?")
         return self
 
 
 class CaseDraft(Record):
-    """A case that somebody wants, not a gold case: nothing unreviewed is gold.
+    """A proposed gold case: it becomes gold only after a review.
 
-    Texts are redacted. ``gold`` is absent where a person has to write the right answer. ``bad_reply`` is what the
-    application said: the case must fail on it before it joins a suite. ``cut`` says that only excerpts were left.
-    ``fingerprint`` is the incident that it was part of, absent for one that came out of a review.
+    Texts are redacted. ``gold`` is absent if a person must write the right answer. ``bad_reply`` is the
+    application's reply: the case must fail on it before it joins a suite. ``cut`` says that only excerpts were
+    available. ``fingerprint`` is its incident, absent for a draft from a review.
     """
 
     id: Identifier
@@ -176,12 +176,12 @@ class CaseDraft(Record):
     cut: bool = False
 
     def reword(self, question: Redacted) -> Self:
-        """The draft with its last question in other words."""
+        """Return the draft with another wording of its last question."""
         return self.model_copy(update={"turns": (*self.turns[:-1], question)})
 
 
 class StoredConversation(Record):
-    """What a conversation was, as the run stored it: raw, so it is redacted before it goes anywhere."""
+    """A conversation as the run stored it: raw, so redact it before it is sent anywhere."""
 
     run_id: Identifier
     case_id: Identifier
@@ -190,9 +190,9 @@ class StoredConversation(Record):
 
 
 class ActionSubject(Record):
-    """An action with all that it is about: the alert, how the incidents stand, what was said (for a draft).
+    """An action with its context: the alert's items, the current incidents, the conversations (for a draft).
 
-    ``items`` are empty when the message, or the incidents, are not known here.
+    ``items`` are empty if the message or the incidents are not in this warehouse.
     """
 
     action: PersonAction
@@ -201,8 +201,8 @@ class ActionSubject(Record):
     conversations: tuple[StoredConversation, ...] = ()
 
 
-class Settlement(Record):
-    """The outcome of an action with all that it changes: stored together, once."""
+class ActionChanges(Record):
+    """The outcome of an action with everything that it changes, stored in one transaction."""
 
     outcome: ActionOutcome
     incidents: tuple[Incident, ...] = ()

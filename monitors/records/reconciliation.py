@@ -23,7 +23,7 @@ class Interval(Record):
     high: Annotated[float, Field(ge=0)]
 
     @model_validator(mode="after")
-    def _in_order(self) -> Self:
+    def _check_order(self) -> Self:
         if not self.low <= self.value <= self.high:
             raise ValueError(f"an interval holds its value, got {self.value} in [{self.low}, {self.high}]")
         return self
@@ -50,7 +50,7 @@ class GuardCounts(Record):
     wrong: Count = 0
 
     @model_validator(mode="after")
-    def _some_of_all(self) -> Self:
+    def _check_labelled(self) -> Self:
         if self.right + self.wrong > self.entries:
             raise ValueError("no more entries can be labelled than there are")
         return self
@@ -78,17 +78,17 @@ class TrafficCounts(Record):
     @property
     def conversations(self) -> int:
         """How many there were, sampled or not."""
-        return sum(one.conversations for one in self.strata)
+        return sum(stratum.conversations for stratum in self.strata)
 
     @property
     def graded(self) -> int:
         """How many were sampled and graded."""
-        return sum(one.graded for one in self.strata)
+        return sum(stratum.graded for stratum in self.strata)
 
     @property
     def found(self) -> int:
         """How many of those sampled were found bad."""
-        return sum(one.failures for one in self.strata)
+        return sum(stratum.failures for stratum in self.strata)
 
 
 class FoundReply(Record):
@@ -112,7 +112,7 @@ class OverlapCounts(Record):
     @property
     def both(self) -> int:
         """Replies that both found bad."""
-        return sum(one.held_back for one in self.found)
+        return sum(reply.held_back for reply in self.found)
 
 
 class ReconciliationCounts(Record):

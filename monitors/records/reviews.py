@@ -1,4 +1,4 @@
-"""Graded answers that people review, and what they say of them."""
+"""Graded answers that people review, and their verdicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from monitors.records.grades import Aspect, CaseOutcome, Judged, JudgeLineage
 
 
 class AnswerVerdict(StrEnum):
-    """What a person says of an answer. Unsure is an answer too: the question is not asked again."""
+    """A person's verdict on an answer. After ``UNSURE`` the question is not asked again."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -21,7 +21,7 @@ class AnswerVerdict(StrEnum):
 
 
 class LabelSource(StrEnum):
-    """How a label came about. Only ``REVIEW`` is a fair sample: alerts show failures alone."""
+    """The source of a label. Only ``REVIEW`` is an unbiased sample: alerts show only failures."""
 
     ALERT = "alert"
     REVIEW = "review"
@@ -36,10 +36,10 @@ class AnswerId(Record):
 
 
 class ReviewCandidate(NamedTuple):
-    """A graded answer that people may be asked about. Without its texts: a month has hundreds of thousands.
+    """A graded answer that people may be asked to review, without its texts: a month has hundreds of thousands.
 
     ``severe`` says that its case is of severity 3. ``verdicts`` lists the graders and judges that gave a verdict,
-    in one text that is the same for the same verdicts.
+    in one text that is equal for equal verdicts.
     """
 
     answer_id: AnswerId
@@ -50,7 +50,7 @@ class ReviewCandidate(NamedTuple):
 
 
 class SampledAnswer(NamedTuple):
-    """An answer that people are asked about, and how likely that was (above 0, to 1)."""
+    """An answer that was sampled for review, with its inclusion probability (above 0, to 1)."""
 
     answer_id: AnswerId
     inclusion_probability: float
@@ -59,9 +59,9 @@ class SampledAnswer(NamedTuple):
 class GradedAnswer(Record):
     """An answer with its outcome and every verdict on it. Texts are raw: redact them before they go anywhere.
 
-    ``gold`` is absent for traffic, where nobody wrote down the right answer. ``grades`` are the verdicts of the
-    graders and of the judge, where one was asked, in the order in which they were given. ``issue`` is the text that
-    a report is about, and ``ratings`` how useful judges found the report; an answer that is no report has neither.
+    ``gold`` is absent for traffic, which has no right answer. ``grades`` are the verdicts of the graders and of the
+    judge, if it was asked, in their order. ``issue`` is the text that a report is about, and ``ratings`` are the
+    judges' ratings of the report; an answer that is not a report has neither.
     """
 
     answer_id: AnswerId
@@ -82,16 +82,16 @@ class GradedAnswer(Record):
 
 
 class SpotCheck(Record):
-    """An answer that was sampled for review, and how likely that was."""
+    """An answer that was sampled for review, with its inclusion probability."""
 
     answer: GradedAnswer
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
 
 
 class ReviewedAnswer(Record):
-    """An answer that people and a judge both graded: what calibration is reckoned from.
+    """An answer that people and a judge both graded; the calibration is computed from these.
 
-    People who contradict each other, and those who are unsure, give no label.
+    Contradictory and unsure reviews give no label.
     """
 
     answer_id: AnswerId
@@ -103,7 +103,7 @@ class ReviewedAnswer(Record):
 
 
 class ReviewedRating(NamedTuple):
-    """How a judge and one person rated one report, from 1 to 5. So many ``people`` rated it."""
+    """The ratings of one report by a judge and one person, from 1 to 5. ``people`` is how many rated it."""
 
     answer_id: AnswerId
     target: str
@@ -124,7 +124,7 @@ class RatingCount(NamedTuple):
 
 
 class ReviewedGrade(NamedTuple):
-    """A verdict of a grader without a model, and what people said about the same question."""
+    """A verdict of a grader without a model, and the people's verdict on the same question."""
 
     target: str
     grader: str

@@ -1,7 +1,7 @@
-"""What a run found, with its arithmetic.
+"""A run's report with its calculation.
 
-Judging says how much of a run a judge was needed for, what it did, and what it cost. The mutation score says how
-many mutants of a suite's golds the graders caught. A baseline is the accepted run that another is held against.
+`Judging` says for how many answers a judge was needed, what it did, and what it cost. The mutation score says how
+many mutants of a suite's golds the graders caught. A baseline is the accepted run that another run is compared with.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from monitors.records.targets import PullRequest, Target
 Count = Annotated[int, Field(ge=0)]
 
 
-ENOUGH: Final = 0.8
-"""The least share of the answers put to a judge that get a verdict; with fewer, it was not there when needed."""
+MIN_JUDGED_SHARE: Final = 0.8
+"""The smallest share of the answers for a judge that must get a verdict; with fewer, the judging is short."""
 
 
 class JudgeState(StrEnum):
-    """Whether there was a judge."""
+    """Whether a judge was used."""
 
     OFF = "off"
     ON = "on"
@@ -49,15 +49,15 @@ class JudgeState(StrEnum):
 class Judging(Record):
     """A run's judging. ``why`` says why the judge was off.
 
-    ``answers`` came back; ``left_open`` of them had to be settled otherwise than by the graders without a model:
-    these leave them open or, for ``to_confirm``, grade them and a judge confirms it (it fails ``disputed`` of
-    those that they pass). Of these, ``by_rule`` were no answers at all and failed without a judge, for
-    ``unaskable`` there was nothing to hold them against (live traffic without gold or passages), ``judged`` have a
-    grade of a judge, the rest is ungraded: ``void_grades`` because the judge missed known answers in
-    ``void_groups`` of the ``groups``. ``ungraded_because`` are the reasons, most frequent first. ``lineages`` are
-    all judges whose grades count. ``cached_tokens`` were read from the provider's cache. ``cost_usd`` is all that
-    was spent, canaries and unreadable verdicts included. ``not_by_batch`` says what a nightly run's batches did
-    not bring and was asked for one by one, at the full price.
+    ``answers`` is the number of answers. The graders without a model left ``left_open`` of them open, including
+    ``to_confirm`` that they graded and a judge must confirm (it fails ``disputed`` of those that they pass). Of
+    these, ``by_rule`` were not answers at all and failed without a judge; ``unaskable`` had nothing to compare with
+    (live traffic without gold or passages); ``judged`` have a judge's grade; the rest is ungraded: ``void_grades``
+    because the judge missed known answers in ``void_groups`` of the ``groups``. ``ungraded_because`` are the
+    reasons, most frequent first. ``lineages`` are all judges whose grades count. ``cached_tokens`` were read from
+    the provider's cache. ``cost_usd`` is the total cost, including canaries and unreadable verdicts.
+    ``not_by_batch`` says which verdicts a nightly run's batches did not return; they were requested one by one, at
+    the full price.
     """
 
     state: JudgeState
@@ -91,20 +91,23 @@ class Judging(Record):
 
     @property
     def is_short(self) -> bool:
-        """Whether a judge that was asked gave too few verdicts, though nothing was void and money was left."""
+        """Whether the judge gave too few verdicts, although its grades were valid and the budget was not reached."""
         asked = self.reached_judge - self.void_grades
         return (
-            self.state is JudgeState.ON and not self.budget_reached and asked > 0 and self.judged < ENOUGH * asked
+            self.state is JudgeState.ON
+            and not self.budget_reached
+            and asked > 0
+            and self.judged < MIN_JUDGED_SHARE * asked
         )
 
     @property
     def ungraded(self) -> int:
-        """Answers that needed a judge and have no grade of one."""
+        """Answers that needed a judge and did not get a grade from one."""
         return max(0, self.reached_judge - self.judged)
 
 
 class MutantCount(Record):
-    """Mutants of one sort, how many some grader failed, how many were passed as right; the rest is for a judge.
+    """Mutants of one kind: how many a grader failed, how many passed as right; the rest is left to a judge.
 
     ``low`` and ``high`` bound the catch rate (Wilson, 95 %). ``by_grader`` counts a mutant once for each grader
     that failed it, so that its sum may be more than ``caught``.
@@ -120,7 +123,7 @@ class MutantCount(Record):
 
     @property
     def rate(self) -> float:
-        """The share that was caught; 1 of none."""
+        """The share that was caught; 1 without mutants."""
         return self.caught / self.mutants if self.mutants else 1.0
 
     @property
@@ -132,9 +135,9 @@ class MutantCount(Record):
 class MutationScores(Record):
     """All counts of the mutants of ``cases`` cases. ``severe`` are the mutants of severity 3.
 
-    Personal data is severity 3 in any reply and easily seen, and rules may leave evasions and misplaced values to a
-    judge, so the severe are also counted without these. ``misplaced`` are the mutants with the right value in the
-    wrong place; ``None`` in runs of before they were made.
+    Personal data is severity 3 in any reply and easy to detect, and rules may leave evasions and misplaced values to
+    a judge, so the severe mutants are also counted without these. ``misplaced`` are the mutants with the right value
+    in the wrong place; ``None`` in older runs.
     """
 
     cases: Count
@@ -149,9 +152,9 @@ class MutationScores(Record):
 class QuestionCounts(Record):
     """The questions for which agents stopped their work in a run.
 
-    ``useful`` ones asked for what the issue does not have, ``needless`` ones for what it says; of others nothing is
-    known. ``share`` of the useful among these two, ``low`` to ``high`` its Wilson interval (95 %); ``None`` where
-    nothing is known of any.
+    ``useful`` ones asked for what the issue does not say, ``needless`` ones for what it says; others could not be
+    classified. ``share`` is the share of useful ones among these two, with its Wilson interval (95 %); ``None`` if
+    none could be classified.
     """
 
     asked: Annotated[int, Field(ge=1)]
@@ -163,7 +166,7 @@ class QuestionCounts(Record):
 
 
 class Verdict(StrEnum):
-    """The gate's answer."""
+    """The gate's verdict on a run."""
 
     PASS = "PASS"  # noqa: S105 - a verdict, not a password
     FAIL = "FAIL"
@@ -171,7 +174,7 @@ class Verdict(StrEnum):
 
 
 class ReasonKind(StrEnum):
-    """What counted in a verdict, in order of weight."""
+    """The kind of a verdict's reason, in order of weight."""
 
     VETO = "veto"
     WEIGHTED_SCORE = "weighted_score"
@@ -197,42 +200,42 @@ class VerdictReason(Record):
     decisive: bool = True
 
     def add_remark(self, remark: str) -> Self:
-        """Add a remark behind the text."""
+        """Add a remark at the end of the text."""
         return self.model_copy(update={"text": f"{self.text}; {remark}"})
 
 
-IDS_IN_UNCOVERED: Final = 6
+MAX_UNCOVERED_IDS: Final = 6
 
 
 def format_uncovered(reasons: Iterable[VerdictReason]) -> str:
-    """What the verdict does not cover: ``2 severity-3 cases not graded: a, b``; empty where it covers all."""
+    """Say what the verdict does not cover: ``2 severity-3 cases not graded: a, b``; empty if it covers all."""
     parts: list[str] = []
     for reason in reasons:
         if reason.kind is ReasonKind.UNCOVERED:
-            more = len(reason.case_ids) - IDS_IN_UNCOVERED
-            ids = ", ".join(reason.case_ids[:IDS_IN_UNCOVERED]) + (f" and {more} more" if more > 0 else "")
+            more = len(reason.case_ids) - MAX_UNCOVERED_IDS
+            ids = ", ".join(reason.case_ids[:MAX_UNCOVERED_IDS]) + (f" and {more} more" if more > 0 else "")
             parts.append(f"{reason.text}: {ids}")
     return "; ".join(parts)
 
 
 class Ratio(Record):
-    """Earned of total, as counts or weights. With a total of 0 there is no value: ask before dividing."""
+    """Earned of total, as counts or weights. With a total of 0 there is no value."""
 
     earned: Annotated[Decimal, Field(ge=0)]
     total: Annotated[Decimal, Field(ge=0)]
 
     @property
     def value(self) -> float | None:
-        """``earned / total``, or ``None`` where nothing was counted."""
+        """``earned / total``, or ``None`` if nothing was counted."""
         return float(self.earned / self.total) if self.total else None
 
 
 class SeverityTally(Record):
-    """Cases that count as one severity: the gate's arithmetic, row by row.
+    """Cases that count as one severity: one row of the score calculation.
 
-    A case counts as the severity that it was written with; one that failed, as that of its failure. ``not_correct``
-    are all that were not correct; of them ``no_answer`` were not answered, by the app's own fault, and ``raised``
-    failed in a way that is severer than their case. Both are 0 in runs of before they were counted.
+    A case counts with the severity that it was written with; a failed one with that of its failure.
+    ``not_correct`` are all that were not correct; of them ``no_answer`` were not answered, by the app's own fault,
+    and ``raised`` failed with a higher severity than their case. Both are 0 in older runs.
     """
 
     severity: Severity
@@ -270,8 +273,8 @@ class Scores(Record):
 class Metric(Record):
     """A share with its 95 % interval (both ends 0..1 when ``total`` is 0) and, if configured, its target.
 
-    The interval is Wilson's; where cases share a policy, at the effective number of cases: ``clusters`` counts the
-    policies then, and is ``None`` where every case stands for itself.
+    The interval is Wilson's; if cases share a policy, with the effective number of cases: then ``clusters`` counts
+    the policies, else it is ``None``.
     """
 
     name: Identifier
@@ -285,11 +288,11 @@ class Metric(Record):
 
 
 _METRIC_TITLES: Final = {"refusal_precision": "refused when it must (refusal precision)"}
-"""Metrics whose name says another thing than they count: this one is the recall of refusals."""
+"""Titles of metrics with a misleading name: refusal precision is the recall of refusals."""
 
 
 def format_metric(name: str) -> str:
-    """A metric's name for people: ``factual_accuracy:hi`` is "factual accuracy, hi"."""
+    """Format a metric's name for people: ``factual_accuracy:hi`` becomes "factual accuracy, hi"."""
     kind, _, group = name.partition(":")
     title = _METRIC_TITLES.get(kind, kind.replace("_", " "))
     return f"{title}, {group}" if group else title
@@ -298,7 +301,7 @@ def format_metric(name: str) -> str:
 class IssuePath(Record):
     """The steps that an agent took for one issue, on average over its asks.
 
-    ``repeated`` of them are calls that it had made before; ``None`` where nothing tells one call from another.
+    ``repeated`` of them repeat an earlier call; ``None`` if calls cannot be distinguished.
     """
 
     case_id: Identifier
@@ -308,10 +311,10 @@ class IssuePath(Record):
 
 
 class TriageSummary(Record):
-    """How an agent's reports on issues came out; how useful a judge found them is in `RunReport.rubric`.
+    """Figures on an agent's reports on issues; their usefulness is in `RunReport.rubric`.
 
-    ``issues`` were asked about. ``accuracy`` is the share of those that were graded whose report is correct; no
-    report, by the application's own fault, is none. ``paths`` are those of the issues whose steps were seen.
+    ``issues`` is how many were asked. ``accuracy`` is the share of correct reports among graded issues; a missing
+    report, by the application's own fault, is not correct. ``paths`` are those of the issues whose steps were seen.
     """
 
     issues: Annotated[int, Field(ge=1)]
@@ -341,7 +344,7 @@ class Latency(Record):
 
 
 class Coverage(Record):
-    """How much of the suite was graded. ``graded`` counts correct, failed and no-answers blamed on the app."""
+    """How much of the suite was graded. ``graded`` counts correct and failed cases, and no answers by the app's fault."""
 
     asked: Count
     graded: Count
@@ -349,22 +352,22 @@ class Coverage(Record):
 
 
 class CaseResult(Record):
-    """One case with what came back and what it came to: what reports and alerts are made of."""
+    """One case with its answer and its assessment, as reports and alerts use it."""
 
     case: GoldCase
     result: ProbeResult
     assessment: Assessment
 
     def reassess(self, assessment: Assessment) -> Self:
-        """The same case and answer with another assessment."""
+        """Return the same case and answer with another assessment."""
         return self.model_copy(update={"assessment": assessment})
 
 
 class RunExperiment(Record):
-    """Where a run appears beside others on the same dataset of a platform.
+    """The run's experiment on a platform's dataset, beside other runs.
 
     ``dataset`` is written as in the configuration (``langsmith:DATASET``). ``unlinked`` cases have no example in
-    it, and are not shown there. ``problem`` says why the run is not shown, or not all of it.
+    it, and are not shown there. ``problem`` says why the run is not shown, or only a part of it.
     """
 
     dataset: str
@@ -374,9 +377,9 @@ class RunExperiment(Record):
 
 
 class RunIdentity(Record):
-    """Which run it is: of what, by which suite, and when.
+    """The identity of a run: its target, suite and times.
 
-    ``commit`` is the deployed commit that was graded, when it is known.
+    ``commit`` is the deployed commit that was graded, if it is known.
     """
 
     run_id: Identifier
@@ -392,17 +395,15 @@ class RunReport(RunIdentity):
     """A whole run: verdict, both scores, metrics, coverage, latency, cost. The gate's output.
 
     ``interrupted`` is true for a run that was stopped and is not finished: its verdict is never PASS.
-    ``resumed_cases`` were answered before a restart. ``pull_request`` is where the deploy belongs, if it belongs to
-    one: such a run is no baseline for others. ``judging`` is ``None`` for runs of before there was a judge.
-    ``comparison`` is ``None`` where there was no run to compare with, ``triage`` where no case is an issue,
-    ``rubric`` where no judge rated a report. ``parity`` is over questions asked in several languages. ``sights``
-    say what the run could have seen, ``flaky`` which cases were right only sometimes, ``mutation_score`` what the
-    graders caught of known-bad replies; these, ``triage`` and ``balance`` are absent in runs of before they were
-    reckoned. ``questions`` is ``None`` where no agent asked any. ``first_look`` is what failed cases have in
-    common, ``snapshot`` what is recorded beside the grades, both ``None`` in runs of before they were.
-    ``what_changed`` since the last accepted run is asked of a run that did not pass. ``recheck`` is what severe
-    failed cases came to that were asked again after the verdict, ``None`` where none was to be. ``experiment`` is
-    ``None`` where the target names no dataset, or its platform had not answered yet.
+    ``resumed_cases`` were answered before a restart. ``pull_request`` is the deploy's pull request; such a run is
+    not a baseline for others. ``comparison`` is ``None`` without a run to compare with, ``triage`` if no case is an
+    issue, ``rubric`` if no judge rated a report. ``parity`` compares questions asked in several languages.
+    ``sights`` are the smallest drops that the run can detect, ``flaky`` the cases that were right only sometimes,
+    ``mutation_score`` how many known-bad replies the graders caught. ``questions`` is ``None`` if no agent asked
+    any. ``first_look`` is what failed cases have in common, ``snapshot`` what is recorded about the application and
+    Lookout. ``what_changed`` since the last accepted run is set if the run did not pass. ``recheck`` are the results
+    of severe failed cases that were asked again after the verdict. ``experiment`` is ``None`` if the target names
+    no dataset, or its platform has not answered yet. Fields that did not exist in older runs are ``None`` or empty.
     """
 
     verdict: Verdict
@@ -441,7 +442,7 @@ class RunReport(RunIdentity):
         what_changed: WhatChanged | None,
         experiment: RunExperiment | None,
     ) -> Self:
-        """Add what the gate does not decide by: how sharp the graders are, and what may be behind the failures."""
+        """Add what the gate does not use: the mutation score, and possible reasons for the failures."""
         return self.model_copy(
             update={
                 "mutation_score": mutation_score,
@@ -453,16 +454,16 @@ class RunReport(RunIdentity):
         )
 
     def add_recheck(self, recheck: Recheck) -> Self:
-        """Add what severe failed cases came to that were asked again."""
+        """Add the results of severe failed cases that were asked again."""
         return self.model_copy(update={"recheck": recheck})
 
     def add_experiment(self, experiment: RunExperiment) -> Self:
-        """Set where the run appears on the target's platform."""
+        """Set the run's experiment on the target's platform."""
         return self.model_copy(update={"experiment": experiment})
 
 
 class BaselineResult(Record):
-    """What one asking of one case came to: enough to compare two runs."""
+    """The outcome of one asking of one case: enough to compare two runs."""
 
     case_id: Identifier
     repeat: Annotated[int, Field(ge=0)] = 0
@@ -471,7 +472,7 @@ class BaselineResult(Record):
 
 
 class Baseline(Record):
-    """A run with what each of its questions came to, from the warehouse or from its ``results.json``.
+    """A run with the outcome of each asking, from the warehouse or from its ``results.json``.
 
     The ratings of its reports are in ``report`` itself.
     """

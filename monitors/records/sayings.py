@@ -17,12 +17,12 @@ REACH: Final = 60
 MAX_WAYS: Final = 5_000
 """Ways to match at one place: two open repeats beside each other."""
 _MAX_REPEATS: Final = 1_000
-_PIECE = re.compile(
+_PATTERN_PIECE = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:P?<[^>=!]*>|[:=!>]|<[=!]|[aiLmsux-]+[:)]))?"
     r"|\{\d*(?:,\d*)?\}|[)|*+?]|.",
     re.DOTALL,
 )
-_SHORT_REPEATS: Final = {"*": (0, REACH), "+": (1, REACH), "?": (0, 1)}
+_QUANTIFIER_REPEATS: Final = {"*": (0, REACH), "+": (1, REACH), "?": (0, 1)}
 
 
 class Saying(NamedTuple):
@@ -34,25 +34,25 @@ class Saying(NamedTuple):
 
 
 @lru_cache(maxsize=1_000)
-def read_saying(written: str) -> Saying:
+def parse_saying(written: str) -> Saying:
     """The phrase, or the pattern between two slashes; letter case does not count, nor does the length of a space.
 
     Raises `ValueError`, whose text says what is wrong with a pattern.
     """
     if len(written) > 1 and written.startswith("/") and written.endswith("/"):
-        return Saying(_bounded(written[1:-1]), is_phrase=False)
+        return Saying(_compile_bounded(written[1:-1]), is_phrase=False)
     words = written.split()
     if not any(character.isprintable() for word in words for character in word):
         raise ValueError("it is empty")
     return Saying(re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE), is_phrase=True)
 
 
-def _checked(written: str) -> str:
-    read_saying(written)
+def _check_saying(written: str) -> str:
+    parse_saying(written)
     return written
 
 
-SayingText = Annotated[str, Field(min_length=1), AfterValidator(_checked)]
+SayingText = Annotated[str, Field(min_length=1), AfterValidator(_check_saying)]
 
 
 class _OpenBracket:
@@ -66,12 +66,12 @@ class _OpenBracket:
         return self.is_open or self.branches > 1
 
 
-def _bounded(source: str) -> re.Pattern[str]:
+def _compile_bounded(source: str) -> re.Pattern[str]:
     written, groups, ways = list[str](), [_OpenBracket()], 1
     closed: _OpenBracket | None = None
     repeated = False
-    for piece in _PIECE.findall(source):
-        repeat = None if repeated and piece in "?+" else _repeats(piece)
+    for piece in _PATTERN_PIECE.findall(source):
+        repeat = None if repeated and piece in "?+" else _parse_repeats(piece)
         if repeat is not None:
             if closed is not None and closed.varies and repeat[1] > 1:
                 raise ValueError("a group that repeats may hold neither | nor a repeat of open length")
@@ -107,17 +107,17 @@ def _follow_brackets(piece: str, groups: list[_OpenBracket]) -> _OpenBracket | N
     return None
 
 
-def _repeats(piece: str) -> tuple[int, int] | None:
+def _parse_repeats(piece: str) -> tuple[int, int] | None:
     """How often a quantifier lets its item stand, or ``None`` for another piece."""
-    if piece in _SHORT_REPEATS:
-        return _SHORT_REPEATS[piece]
+    if piece in _QUANTIFIER_REPEATS:
+        return _QUANTIFIER_REPEATS[piece]
     if not piece.startswith("{") or piece == "{":
         return None
     low, comma, high = piece[1:-1].partition(",")
     if not low and not high:
         return None
-    fewest = int(low or 0)
-    most = int(high) if high else max(fewest, REACH) if comma else fewest
-    if most > _MAX_REPEATS or fewest > most:
+    minimum = int(low or 0)
+    maximum = int(high) if high else max(minimum, REACH) if comma else minimum
+    if maximum > _MAX_REPEATS or minimum > maximum:
         raise ValueError(f"{piece} repeats too often; at most {_MAX_REPEATS}, the smaller number first")
-    return fewest, most
+    return minimum, maximum

@@ -101,7 +101,7 @@ class DrillReport(Record):
     @property
     def failed(self) -> StationResult | None:
         """The station that failed."""
-        return next((one for one in self.stations if one.state is StationState.FAILED), None)
+        return next((result for result in self.stations if result.state is StationState.FAILED), None)
 
     @property
     def passed(self) -> bool:
@@ -286,7 +286,7 @@ class RepeatabilityRun(Record):
         return self.model_copy(update={"figures": figures})
 
 
-def recorded_ask(assessment: Assessment) -> RecordedAsk:
+def build_recorded_ask(assessment: Assessment) -> RecordedAsk:
     """What is stored of one assessment."""
     return RecordedAsk(
         run_id=assessment.run_id,

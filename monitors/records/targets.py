@@ -1,4 +1,4 @@
-"""What is watched, what happened to it, and what was said about a deploy."""
+"""Targets and their deploys."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Environment(StrEnum):
 
 
 class Target(Record):
-    """The watched application: a Space, or any page.
+    """The monitored application: a Space, or any page.
 
     ``model_family`` is the family of the model that answers (``claude``, ``gpt``, …); the judge must be of
-    another one. ``None`` means that it was not said, and a judge refuses to start.
+    another one. With ``None`` a judge refuses to start.
     """
 
     name: Identifier
@@ -37,7 +37,7 @@ class Target(Record):
     model_family: str | None = None
 
     @model_validator(mode="after")
-    def _is_reachable(self) -> Self:
+    def _check_address(self) -> Self:
         if self.space is None and self.url is None:
             raise ValueError("a target needs `url` (the page) or `space` (owner/name)")
         return self
@@ -51,18 +51,18 @@ class Target(Record):
         return f"https://{owner_and_name}.hf.space"
 
 
-COMMIT_CHARACTERS: Final = 7
+MIN_COMMIT_CHARACTERS: Final = 7
 """The shortest abbreviation that git itself writes."""
 
 
-def same_commit(one: str, other: str) -> bool:
+def is_same_commit(first: str, second: str) -> bool:
     """Whether two names of commits mean the same; either may be abbreviated to seven characters or more."""
-    short, long = sorted((one.lower(), other.lower()), key=len)
-    return len(short) >= COMMIT_CHARACTERS and long.startswith(short)
+    shorter, longer = sorted((first.lower(), second.lower()), key=len)
+    return len(shorter) >= MIN_COMMIT_CHARACTERS and longer.startswith(shorter)
 
 
 class DeployEvent(Record):
-    """A deploy as it was reported: which target, which commit, when, and who said so."""
+    """A deploy as it was reported: target, commit, time, and the sender."""
 
     target: Identifier
     commit: Identifier
@@ -85,9 +85,9 @@ class PullRequest(Record):
 
 
 class ReportedDeploy(Record):
-    """A deploy of one target, with where it stands and the pull request it belongs to, where the sender says so.
+    """A deploy of one target, with its environment and pull request if the sender names them.
 
-    It holds no address: what is opened and asked is what the configuration names.
+    It has no address: Lookout only opens the addresses in its configuration.
     """
 
     event: DeployEvent

@@ -1,4 +1,4 @@
-"""Conversations that real users had with the application, as they are read from wherever they are stored."""
+"""Conversations of real users with the application, as they are read from a source."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Feedback(Record):
 
 
 class Turn(Record):
-    """One message of the user and what came back: nothing, where ``reply_text`` is empty.
+    """One message of the user and its reply; an empty ``reply_text`` means that there was none.
 
-    ``context`` are the passages that the application had before it when it replied, as far as they were stored:
-    what a reply can be checked against when there is no gold. ``app_path`` names the model or path that replied
-    (primary, fallback, …). ``is_question`` says whether the reply asked back to clear something up, where the
-    source says so itself. ``is_report`` says that the user gave an issue, its title in the first line, and that the
-    reply is an agent's report on it; ``steps`` and ``hops`` are what the agent did, where they were stored.
+    ``context`` are the stored passages that the application used for its reply: without gold, the reply is checked
+    against them. ``app_path`` names the model or path that replied (primary, fallback, …). ``is_question`` says
+    whether the reply is a clarifying question, if the source knows. ``is_report`` says that the message is an issue
+    with its title in the first line, and the reply an agent's report; ``steps`` and ``hops`` are what the agent
+    did, if they were stored.
     """
 
     user_text: str
@@ -50,10 +50,10 @@ class Turn(Record):
 
 
 class Conversation(Record):
-    """A completed conversation. ``id`` is the source's own where that can be one, else made from it.
+    """A completed conversation. ``id`` is the source's id if it is a valid identifier, else derived from it.
 
-    ``origin_id`` is the source's id as it stands there: what scores are written back to. Where the source gives
-    none, it is ``id``, which is then made from the time and the turns.
+    ``origin_id`` is the source's unchanged id, to which scores are written back. Without one it equals ``id``,
+    which is then derived from the time and the turns.
     """
 
     id: Identifier
@@ -62,7 +62,7 @@ class Conversation(Record):
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
     app_version: str | None = None
     user_key: str | None = None
-    """Who it was, as far as the source says: an account, a session. Pseudonymised before it is stored."""
+    """The user as the source names them: an account, a session. Pseudonymised before it is stored."""
 
 
 class SourceWarningKind(StrEnum):
@@ -72,16 +72,16 @@ class SourceWarningKind(StrEnum):
     ITEM_UNREADABLE = "item_unreadable"
     PAGE_UNREADABLE = "page_unreadable"
     ITEM_CHANGED = "item_changed"
-    """The same id came with another question: the later one counts, the other is not used."""
+    """The same id occurred with another question: the later one counts."""
     PAGES_MAY_FOLLOW = "pages_may_follow"
-    """A page that looks full says nothing of a next one."""
+    """A page looks full, but the source does not say whether another one follows."""
 
 
 class SourceWarning(Record):
-    """An item that could not be read: it is counted and reported, those around it are read as ever.
+    """An item that could not be read: it is counted and reported, and the other items are read.
 
     ``place`` says where (file and line, page of an export, id of a run). ``detail`` never quotes the item. ``at``
-    is when the item was completed, as far as it or its neighbour says.
+    is when the item or its neighbour was completed, if known.
     """
 
     kind: SourceWarningKind
@@ -91,9 +91,9 @@ class SourceWarning(Record):
 
 
 class Watermark(Record):
-    """How far a source has been read: what had been completed up to then and was there has been seen.
+    """How far a source has been read: all conversations that were completed and available by then.
 
-    A later nightly run reads again from some time before it, for what comes late; ids show what was seen already.
+    The next nightly run starts some time before it, to find late conversations; ids show which are known.
     """
 
     source: Identifier
@@ -108,7 +108,7 @@ class SampledConversation(Record):
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
 
     def store_as(self, conversation: Conversation) -> SampledConversation:
-        """The same place in the sample, with the version of the conversation that may be stored."""
+        """Return the same sample entry with the version of the conversation that may be stored."""
         return SampledConversation(
             conversation=conversation, stratum=self.stratum, inclusion_probability=self.inclusion_probability
         )
@@ -122,7 +122,7 @@ class StratumCount(Record):
     sampled: Annotated[int, Field(ge=0)]
 
     @model_validator(mode="after")
-    def _sampled_from_it(self) -> Self:
+    def _check_sampled(self) -> Self:
         if self.sampled > self.conversations:
             raise ValueError("no more can be sampled than there are")
         return self

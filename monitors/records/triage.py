@@ -1,4 +1,4 @@
-"""An issue that an agent is given, what is known about it, and the report that the agent writes."""
+"""An issue for an agent, its reference, and the report that the agent writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ISSUE_PLACE: Final = re.compile(r"https?://[^/]+/([^/]+)/([^/]+)/(?:-/)?(?:issue
 
 
 class IssueSeverity(StrEnum):
-    """How urgent an issue is, from the least; not how bad a wrong report would be."""
+    """How urgent an issue is, least urgent first; not how bad a wrong report is."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -26,7 +26,7 @@ class IssueSeverity(StrEnum):
 
 
 class TriageReference(Record):
-    """What is known about an issue: what a good report says. What is left out is not graded."""
+    """What a good report on an issue says. Fields that are not set are not graded."""
 
     severity: IssueSeverity | None = Field(default=None, description="How urgent the issue is.")
     root_cause: Text | None = Field(
@@ -76,16 +76,16 @@ class Issue(Record):
 
 
 class TriageTask(Record):
-    """An issue with what is known about it."""
+    """An issue with its reference."""
 
     issue: Issue = Field(description="The issue that the agent is given.")
     reference: TriageReference = Field(description="What is known about the issue.")
 
 
 class TriageReport(Record):
-    """What an agent's report says, part by part. ``None`` is a part that is not there; nothing is guessed.
+    """The parts of an agent's report. ``None`` is a missing part; nothing is guessed.
 
-    ``files`` are as the report writes them. ``functions`` are those written as ``path::name``.
+    ``files`` are written as in the report. ``functions`` are those written as ``path::name``.
     """
 
     severity: IssueSeverity | None = None

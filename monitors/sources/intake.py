@@ -1,7 +1,7 @@
-"""Each conversation is taken once (T5), however late it comes, in whatever order, and however often. Pure.
+"""Take each conversation once (T5), even when it arrives late, out of order or repeatedly. Pure.
 
-What was seen is known by id. A nightly run reads from some time before the watermark, so that what came late is
-among what it reads; the ids that lie in that time show what an earlier run had taken.
+Conversations are recognised by id. A nightly run reads from some time before the watermark, so that it also reads
+conversations that arrived late. The ids of that period show which ones an earlier run has taken.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from monitors.records.traffic import Conversation, SourceWarning, SourceWarningK
 
 
 class IntakeWindow(NamedTuple):
-    """What a nightly run reads: conversations completed from ``since`` up to, but not at, ``until``."""
+    """The period that a nightly run reads: conversations completed in [``since``, ``until``)."""
 
     since: datetime
     until: datetime
@@ -28,10 +28,10 @@ class IntakeWindow(NamedTuple):
 def compute_intake_window(
     watermark: Watermark | None, until: datetime, *, max_delay: timedelta, first_period: timedelta
 ) -> IntakeWindow:
-    """What to read now. Ids that were taken since its ``since`` are what `fresh` must know.
+    """Return the period to read now. `Intake` needs the ids that were taken since its ``since``.
 
-    ``late_by`` is how long after it was completed a conversation may appear in the source. Without a watermark, the
-    first nightly run reads the time ``first`` before ``until``.
+    ``late_by`` is how long after its completion a conversation may appear in the source. Without a watermark,
+    the first nightly run reads the time ``first`` before ``until``.
     """
     if watermark is None:
         return IntakeWindow(until - first_period, until)
@@ -39,29 +39,29 @@ def compute_intake_window(
 
 
 def advance_watermark(watermark: Watermark | None, source: Identifier, read: IntakeWindow) -> Watermark:
-    """The watermark after all of a nightly run was read. It never goes back."""
+    """Return the watermark after a nightly run was read completely. It never moves back."""
     before = watermark.completed_to if watermark is not None else read.until
     return Watermark(source=source, completed_to=max(before, read.until))
 
 
 class Offer(StrEnum):
-    """What became of a conversation that was offered."""
+    """The result of offering a conversation."""
 
     TAKEN = "taken"
     TAKEN_EARLIER = "known"
     """An earlier nightly run took it."""
     DUPLICATE = "again"
-    """It is there already, the same or a later one of its id."""
+    """The same conversation, or a later version of it, was taken before in this run."""
     REPLACED = "instead"
-    """It is later than the one of its id that was taken before: that one must be given up for it."""
+    """It is a later version of a conversation taken before: it replaces that one."""
 
 
 class KnownIds:
     """Ids that earlier nightly runs took, 8 bytes each.
 
-    That one of a million new ids is taken for one of a million known ones happens once in ten million nightly runs.
+    With a million new and a million known ids, a hash collision happens once in ten million nightly runs.
 
-    ``hashes`` are `hash_of` of each id, in ascending order.
+    ``hashes`` are the `hash_id` of each id, in ascending order.
     """
 
     def __init__(self, hashes: Iterable[int] = ()) -> None:
@@ -75,7 +75,7 @@ class KnownIds:
 
 
 def hash_id(conversation_id: str) -> int:
-    """Which 64 bits stand for an id: the warehouse makes the same ones (``md5_number_upper``)."""
+    """Return 64 bits of the MD5 of an id, the same as the warehouse's ``md5_number_upper``."""
     return int.from_bytes(hashlib.md5(conversation_id.encode(), usedforsecurity=False).digest()[:8], "little")
 
 
@@ -90,9 +90,9 @@ _PLACE_BYTES: Final = 5
 
 
 class Intake:
-    """Takes conversations one by one, in memory of about 250 bytes for each. It knows what it took, not the texts.
+    """Takes conversations one by one; stores about 250 bytes for each, not the texts.
 
-    Of two with one id the later counts, else the one with the larger digest, in whatever order they come.
+    Of two with the same id the later one counts, or the one with the larger digest, independent of their order.
     """
 
     def __init__(self, taken_earlier: Container[Identifier]) -> None:
@@ -101,7 +101,7 @@ class Intake:
         self._changed_ids: set[Identifier] = set()
 
     def __len__(self) -> int:
-        """How many were taken."""
+        """The number of conversations taken."""
         return len(self._fingerprints)
 
     def __contains__(self, conversation_id: object) -> bool:
@@ -109,16 +109,16 @@ class Intake:
         return conversation_id in self._fingerprints
 
     def list_taken(self) -> Iterator[tuple[Identifier, datetime]]:
-        """What was taken, with the time it counts for, in the order in which each id came first."""
+        """Yield each id taken with its completion time, in the order in which the ids first came."""
         for conversation_id, record in self._fingerprints.items():
             yield conversation_id, _EPOCH + int.from_bytes(record[:_TIME_BYTES]) * _MICROSECOND
 
     def find_position(self, conversation_id: Identifier) -> int:
-        """How many other ids came before one that was taken."""
+        """Return how many other ids came before one that was taken."""
         return int.from_bytes(self._fingerprints[conversation_id][_FINGERPRINT_BYTES:])
 
     def offer(self, conversation: Conversation, written: bytes | None = None) -> Offer:
-        """Whether it is to be taken. ``written`` is the conversation as JSON, where somebody has it already."""
+        """Decide whether to take a conversation. ``written`` is its JSON, where it exists already."""
         if conversation.id in self._taken_earlier:
             return Offer.TAKEN_EARLIER
         fingerprint = _fingerprint(
@@ -136,7 +136,7 @@ class Intake:
         return Offer.REPLACED
 
     def build_warnings(self) -> tuple[SourceWarning, ...]:
-        """One for each id that came with several questions: it is no id of a conversation."""
+        """Return a warning for each id that came with different questions: it does not identify a conversation."""
         return tuple(
             SourceWarning(
                 kind=SourceWarningKind.ITEM_CHANGED,
@@ -149,9 +149,10 @@ class Intake:
 
 
 def _fingerprint(conversation: Conversation, written: bytes) -> bytes:
-    """When it was completed, then a digest: what sorts two with one id. Then one of the first question.
+    """Return the completion time, a digest of the whole and a digest of the first question, as bytes.
 
-    A conversation that went on, or was rated, still begins with that question.
+    The first two order conversations with the same id. A conversation that was continued or rated later still
+    begins with the same question.
     """
     completed_us = (conversation.completed_at - _EPOCH) // _MICROSECOND
     opening = conversation.turns[0].user_text.encode()

@@ -1,6 +1,6 @@
-"""What of a conversation may be stored: personal data and secrets go before anything is written down. Pure.
+"""Remove personal data and secrets from a conversation before it is stored. Pure.
 
-Pseudonyms stand for persons and their numbers: always the same one, and none leads back without the key.
+A pseudonym replaces a person or a number: always the same one, and irreversible without the key.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ MIN_KEY_BYTES: Final = 16
 _LETTERS: Final = "bcdfghjklmnpqrst"
 """Sixteen consonants, four bits each: no digits that could be read as a number, and no words."""
 _BODY_LETTERS: Final = 16
-"""Letters of the pseudonym itself, 64 bits: among ten million, two are alike with a chance of 3 in a million."""
+"""Letters of the pseudonym itself, 64 bits: among ten million, two are equal with a chance of 3 in a million."""
 _CHECK_LETTERS: Final = 4
-"""Letters by which a pseudonym of this key is known again, so that it is not made into another one."""
+"""Check letters that identify a pseudonym of this key, so that it is not replaced again."""
 _KIND_NAMES: Final = {kind: label.strip("[]") for kind, label in LABELS.items()}
 _PSEUDONYM: Final = re.compile(
     rf"\[(?P<name>{'|'.join(map(re.escape, _KIND_NAMES.values()))}) (?P<code>[{_LETTERS}]{{{_BODY_LETTERS + _CHECK_LETTERS}}})\]"
@@ -39,11 +39,11 @@ _SPELLED_AS_IS: Final = frozenset(
     {DisclosureKind.EMAIL, DisclosureKind.UPI, DisclosureKind.IP, DisclosureKind.SECRET}
 )
 _PHONE_DIGITS: Final = 10
-"""A national number in India and North America: with or without the country's code it is one telephone."""
+"""Length of a national number in India and North America: the country code is ignored."""
 
 
 class Pseudonyms:
-    """Makes pseudonyms by HMAC-SHA256 under one key; `ConfigError` when that is too short to hide anything."""
+    """Makes pseudonyms by HMAC-SHA256 with one key; raises `ConfigError` when the key is too short."""
 
     def __init__(self, key: bytes) -> None:
         if len(key) < MIN_KEY_BYTES:
@@ -53,19 +53,19 @@ class Pseudonyms:
         self._key = key
 
     def make_pseudonym(self, kind: DisclosureKind, text: str) -> str:
-        """What stands for a find, such as ``[phone bcdf…]``: the same for each spelling of it."""
+        """Return the pseudonym of a value, such as ``[phone bcdf…]``: the same for each spelling of it."""
         name = _KIND_NAMES[kind]
         return f"[{name} {self._compute_code(name, normalise_value(kind, text))}]"
 
     def pseudonymise_user(self, user_key: str) -> str:
-        """What stands for a user. A pseudonym of this key stays as it is."""
+        """Return the pseudonym of a user. A pseudonym of this key stays as it is."""
         match = _USER_PSEUDONYM.fullmatch(user_key)
         if match and self._has_valid_check("user", match["code"]):
             return user_key
         return f"user-{self._compute_code('user', user_key)}"
 
     def find_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where pseudonyms of this key stand in a text."""
+        """Yield the positions of this key's pseudonyms in a text."""
         for match in _PSEUDONYM.finditer(text):
             if self._has_valid_check(match["name"], match["code"]):
                 yield match.span()
@@ -86,7 +86,7 @@ class Pseudonyms:
 
 
 def normalise_value(kind: DisclosureKind, text: str) -> str:
-    """One spelling for what is one thing: script of digits, spaces, hyphens, case and country codes aside."""
+    """Return one spelling for all spellings of a value: digits, spaces, hyphens, case, country code."""
     folded = unicodedata.normalize("NFKC", view_of(text).text).casefold()
     if kind is DisclosureKind.PERSON:
         return " ".join(folded.split())
@@ -100,16 +100,16 @@ def normalise_value(kind: DisclosureKind, text: str) -> str:
 
 _MAX_ROUNDS: Final = 4
 _MIN_VALUE_CHARACTERS: Final = 4
-"""Characters of a find that is searched for in the other texts too; a shorter one is a common word."""
+"""Minimum length of a value that is also searched for in the other texts; a shorter one is a common word."""
 
 _NUMBER: Final = re.compile(r"[\d@]")
 _SPECIFIC: Final = re.compile(r"[\d@\s]")
-"""In numbers, addresses and names of several words; a single word counts only as a whole one."""
+"""Numbers, addresses and names of several words; a single word must match as a whole word."""
 _EDGES: Final = re.compile(r"^[^\w@+]+|[^\w@]+$")
 
 
 class PrivacyMode(StrEnum):
-    """What becomes of personal data in the texts. The user's key is a pseudonym in every mode."""
+    """How personal data in texts is handled. The user's key is replaced by a pseudonym in every mode."""
 
     REDACT = "redact"
     """Masked by type: ``[phone]``."""
@@ -122,9 +122,9 @@ class PrivacyMode(StrEnum):
 def protect_conversation(
     conversation: Conversation, mode: PrivacyMode, key: bytes, *, account_patterns: Sequence[str] = ()
 ) -> Conversation:
-    """The conversation as it may be stored. Twice is once.
+    """Return the conversation as it may be stored (idempotent).
 
-    Nothing that the disclosure rules find in any of its texts is left in any other. ``key`` makes the pseudonyms,
+    A value that the disclosure rules find in one text is removed from all texts. ``key`` makes the pseudonyms,
     at least 16 random bytes, else `ConfigError`; ``account_patterns`` are regular expressions for the target's own
     numbers. Scores are written back to the conversation as it was read: an id that identifies a person is replaced.
     """
@@ -147,7 +147,7 @@ def protect_conversation(
 
 
 class _Masking:
-    """Masks texts that belong together: what is found in one is masked wherever it stands."""
+    """Masks the texts of one conversation: a value found in one text is masked in all."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class _Masking:
         self._replacement_for, self._pseudonyms, self._patterns = replacement_for, pseudonyms, account_patterns
 
     def mask_all(self, texts: Sequence[str]) -> list[str]:
-        """The texts, masked, in their order."""
+        """Return the masked texts in their order."""
         kinds: dict[str, DisclosureKind] = {}
         masked: list[str] = []
         for _ in range(_MAX_ROUNDS):
@@ -190,13 +190,13 @@ def _compile_value_pattern(value: str) -> re.Pattern[str]:
 def _find_known_values(
     patterns: Sequence[tuple[re.Pattern[str], DisclosureKind]], text: str, start: int, end: int
 ) -> Iterator[Disclosure]:
-    """Where in a stretch of ``text`` what is ``known`` stands, each in what those before it left."""
+    """Yield where values known from other texts stand in ``text[start:end]``, without overlaps."""
     gaps = [(start, end)]
     for pattern, kind in patterns:
         uncovered: list[tuple[int, int]] = []
         for begin, until in gaps:
             begin_uncovered = begin
-            for match in pattern.finditer(text[begin:until]):  # cut, as a mask beside it is no part of a word
+            for match in pattern.finditer(text[begin:until]):  # a slice: a mask beside it is not part of the word
                 span = begin + match.start(), begin + match.end()
                 yield Disclosure(kind=kind, start=span[0], end=span[1], strength=Strength.LIKELY)
                 uncovered.append((begin_uncovered, span[0]))
@@ -206,7 +206,7 @@ def _find_known_values(
 
 
 def _list_disclosed_values(text: str, masked: MaskedText) -> Iterator[tuple[str, DisclosureKind]]:
-    """What the text gave away that would be known again elsewhere: a number, an address of the net, a name."""
+    """Yield the disclosed values that identify a person in other texts too: numbers, e-mail addresses, names."""
     if masked.text == WITHHELD:
         return
     for disclosure in masked.found:
@@ -242,7 +242,7 @@ def _list_texts(turn: Turn) -> list[str]:
 
 
 def _replace_texts(turn: Turn, texts: Sequence[str], masking: _Masking) -> Turn:
-    """The turn with texts in the order of `_texts`."""
+    """Return the turn with its texts replaced, in the order of `_list_texts`."""
     user_text, reply_text, *other_texts = texts
     feedback = turn.feedback
     if feedback is not None:
@@ -264,7 +264,7 @@ def _replace_texts(turn: Turn, texts: Sequence[str], masking: _Masking) -> Turn:
 
 
 def _redact_name(name: str | None, masking: _Masking) -> str | None:
-    """A version or path. What could be somebody's number by its form alone (10.0.0.12) is a version here."""
+    """Redact a version or path. A weak match such as 10.0.0.12 is kept: here it is a version."""
     if name is None or all(disclosure.strength is Strength.WEAK for disclosure in find_disclosures(name)):
         return name
     return masking.mask_all([name])[0]

@@ -1,4 +1,4 @@
-"""How good the application's clarifying questions are, by the thumbs that users gave them (T7). Pure."""
+"""Rate the application's clarifying questions by the users' thumbs (T7). Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class QuestionQuality(Record):
-    """A nightly run's clarifying questions: how many were asked, and what users pressed below them.
+    """A nightly run's clarifying questions: how many were asked, and how users rated them.
 
-    ``recognised`` of the questions were known by their wording; the others the source itself marks. ``share`` of
-    the pressed ones is up, ``low`` to ``high`` its Wilson interval. Those who press are no random choice of those
-    who were asked: the share compares nightly runs, it does not measure all users.
+    ``recognised`` counts the questions found by their wording; the source marks the others. ``share`` is the part
+    of the ratings that is up, ``low`` to ``high`` its Wilson interval. Users who rate are not a random sample: the
+    share compares nightly runs, it does not measure all users.
     """
 
     outcome: Literal["rated"] = "rated"
@@ -35,7 +35,7 @@ class QuestionQuality(Record):
 
 
 class QualityUnknown(Record):
-    """There is no figure: nobody pressed anything below a question, or none was asked."""
+    """No rating is known: no question was rated, or none was asked."""
 
     outcome: Literal["ungraded"] = "ungraded"
     questions: Count
@@ -43,7 +43,7 @@ class QualityUnknown(Record):
 
 
 class QuestionTally(NamedTuple):
-    """Clarifying questions: all, those known by their wording, and the thumbs below them."""
+    """Counts of clarifying questions: all, those found by their wording, and their thumbs up and down."""
 
     questions: int = 0
     recognised: int = 0
@@ -52,7 +52,7 @@ class QuestionTally(NamedTuple):
 
 
 def measure_question_quality(tally: QuestionTally, *, confidence: float = 0.95) -> QuestionQuality | QualityUnknown:
-    """Counts and share over the turns whose reply asks back. Unrated questions count as asked, not as bad."""
+    """Compute the share of thumbs up with its interval. Unrated questions count as asked, not as bad."""
     rated = tally.up + tally.down
     if not rated:
         return QualityUnknown(questions=tally.questions, recognised=tally.recognised)
@@ -70,9 +70,9 @@ def measure_question_quality(tally: QuestionTally, *, confidence: float = 0.95) 
 
 
 def count_questions(conversation: Conversation) -> QuestionTally:
-    """The clarifying questions of one conversation.
+    """Count the clarifying questions of one conversation.
 
-    What the source says of a turn counts; where it says nothing, the reply's wording does.
+    The source's own mark decides; without one, the reply's wording does.
     """
     questions = recognised = up = down = 0
     for turn in filter(_is_question, conversation.turns):
@@ -85,7 +85,7 @@ def count_questions(conversation: Conversation) -> QuestionTally:
 
 
 def add_tallies(tallies: Iterable[QuestionTally]) -> QuestionTally:
-    """All of them together."""
+    """Add the tallies field by field."""
     return QuestionTally(*map(sum, zip(QuestionTally(), *tallies, strict=True)))
 
 

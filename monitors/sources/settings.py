@@ -46,7 +46,7 @@ class NightlySettings(BaseModel):
 
     @field_validator("time_zone")
     @classmethod
-    def _is_a_zone(cls, name: str) -> str:
+    def _check_time_zone(cls, name: str) -> str:
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError) as error:
@@ -54,9 +54,9 @@ class NightlySettings(BaseModel):
         return name
 
     def resolved(self, folder: Path) -> Self:
-        """The same with paths made absolute from ``folder``."""
+        """Return the settings with local paths made absolute from ``folder``."""
         sources = {
-            name: one.resolved(folder) if isinstance(one, FileTraffic) else one
-            for name, one in self.sources.items()
+            name: source.resolved(folder) if isinstance(source, FileTraffic) else source
+            for name, source in self.sources.items()
         }
         return self.model_copy(update={"sources": sources})

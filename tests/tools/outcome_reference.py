@@ -170,12 +170,12 @@ def _of_a_case() -> Iterator[str]:
     yield _section("What a case comes to", ("outcome", "means"), outcomes)
     weights = Weights()
     severities = (
-        (str(one.value), SEVERITY_WORDS[one], SEVERITIES[one], f"{getattr(weights, f'severity_{one.value}')}")
-        for one in Severity
+        (str(member.value), SEVERITY_WORDS[member], SEVERITIES[member], f"{getattr(weights, f'severity_{member.value}')}")
+        for member in Severity
     )
     yield _section("Severities", ("severity", "in a word", "means", "weight"), severities)
     kinds = (
-        (_code(one), FAILURE_WORDS[one], FAILURES[one], _least(one), FAILURE_TO_DO[one]) for one in FailureKind
+        (_code(member), FAILURE_WORDS[member], FAILURES[member], _least(member), FAILURE_TO_DO[member]) for member in FailureKind
     )
     columns = ("kind", "message", "what it is", "least severity", "what to do")
     yield _section("Failure kinds", columns, kinds)
@@ -185,19 +185,19 @@ def _of_a_case() -> Iterator[str]:
         "what is another's is no failure, but no answer or ungraded.\n"
     )
     reasons = (
-        (_code(one), NO_ANSWER_WORDS[one], NO_ANSWERS[one], _blamed(one), ADVICE[one]) for one in NoAnswerReason
+        (_code(member), NO_ANSWER_WORDS[member], NO_ANSWERS[member], _blamed(member), ADVICE[member]) for member in NoAnswerReason
     )
     columns = ("reason", "message", "what it is", "whose fault", "what to do")
     yield _section("Why no answer came", columns, reasons)
-    blames = ((_code(one), BLAME_WORDS[one], BLAMED[one]) for one in Blame)
+    blames = ((_code(member), BLAME_WORDS[member], BLAMED[member]) for member in Blame)
     yield _section("Whose fault", ("blame", "message", "what follows"), blames)
 
 
 def _of_an_alert() -> Iterator[str]:
     todo = KIND_TO_DO | SAID_IN_THE_MESSAGE
-    kinds = ((_code(one), KIND_WORDS[one], INCIDENTS[one], _to(one), todo[one]) for one in IncidentKind)
+    kinds = ((_code(member), KIND_WORDS[member], INCIDENTS[member], _to(member), todo[member]) for member in IncidentKind)
     yield _section("What an alert is about", ("kind", "message", "what it is", "goes to", "what to do"), kinds)
-    reasons = ((_code(one), REASON_WORDS[one], REASONS[one]) for one in NotifyReason)
+    reasons = ((_code(member), REASON_WORDS[member], REASONS[member]) for member in NotifyReason)
     yield _section("Why an alert is sent", ("reason", "message", "means"), reasons)
 
 

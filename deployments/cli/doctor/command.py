@@ -14,19 +14,19 @@ from typing import Annotated, Final
 import typer
 from rich.markup import escape
 
-from deployments.cli.doctor.checks import checks, read_configuration
-from deployments.cli.doctor.fixes import Fix, mend
+from deployments.cli.doctor.checks import read_configuration, run_checks
+from deployments.cli.doctor.fixes import Fix, apply_fixes
 from deployments.cli.doctor.format import print_checks, print_fixes, print_inspection
 from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck, check_api
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.init.answers import target_of
-from deployments.cli.init.api import api_in_place
+from deployments.cli.init.answers import parse_target
+from deployments.cli.init.api import find_api_problem
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from deployments.cli.verify import is_address, name_of
+from deployments.cli.verify import is_address, name_from_address
 from flows.terminal import write_json
-from flows.terminal_console import terminal_console
-from flows.waiting import doing, waiting
-from monitors.config.file import Config, TargetConfig, load_config, target_record
+from flows.terminal_console import make_terminal_console
+from flows.waiting import show_waiting, update_waiting
+from monitors.config.file import Config, TargetConfig, build_target_record, load_config
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
@@ -39,14 +39,14 @@ from monitors.records.base import Blame, Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange, Timings
 from monitors.records.grades import CaseOutcome
-from monitors.storage import private_folder
+from monitors.storage import make_private_folder
 
 TRIALS: Final = 3
 _UNTIMED: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """A trial is no run; no grader reads its time."""
 
 
-def with_trials(
+def add_trials(
     inspection: PageInspection,
     address: str,
     settings: ProbeSettings,
@@ -56,39 +56,41 @@ def with_trials(
     """The inspection with three questions asked as a run asks: of the target's suite, or ones for any bot."""
     from monitors.probes.inspect.page import QUESTIONS, try_page  # playwright
 
-    cases = _cases(target)
+    cases = _select_cases(target)
     questions = [case.turns[0] for case in cases] or QUESTIONS
     tried = asyncio.run(try_page(address, settings, questions=questions, login=login))
     trials = tried.trials
     if target is not None and cases:
         panel = default_panel(target.graders, target.domain)
-        trials = tuple(_graded(trial, case, panel) for trial, case in zip(trials, cases, strict=True))
-    found = {"trials": trials, "wire": tried.rules or inspection.wire, "new_chat": tried.new_chat}
-    return inspection.model_copy(update=found)
+        trials = tuple(_grade_trial(trial, case, panel) for trial, case in zip(trials, cases, strict=True))
+    changes = {"trials": trials, "wire": tried.rules or inspection.wire, "new_chat": tried.new_chat}
+    return inspection.model_copy(update=changes)
 
 
-def _cases(target: TargetConfig | None) -> list[GoldCase]:
+def _select_cases(target: TargetConfig | None) -> list[GoldCase]:
     """Three cases that lie apart in the suite; none that must be refused or that alerts, and no conversation."""
     if target is None or not target.suite.exists() or not target.suite.stat().st_size:
         return []
-    plain = [
+    simple_cases = [
         case
         for case in load_suite(target.suite).cases
         if len(case.turns) == 1 and not case.expected_refusal and case.severity is not Severity.PAGE
     ]
-    if len(plain) < TRIALS:
+    if len(simple_cases) < TRIALS:
         return []
-    return [plain[at * (len(plain) - 1) // (TRIALS - 1)] for at in range(TRIALS)]
+    return [simple_cases[at * (len(simple_cases) - 1) // (TRIALS - 1)] for at in range(TRIALS)]
 
 
-def _graded(trial: Trial, case: GoldCase, panel: tuple[Grader, ...]) -> Trial:
+def _grade_trial(trial: Trial, case: GoldCase, panel: tuple[Grader, ...]) -> Trial:
     if trial.trouble is not None:
         return trial
-    by_wire = None if trial.sent is None else _failing(trial, case, panel, Channel.WIRE)
-    return trial.model_copy(update={"by_page": _failing(trial, case, panel, Channel.VISIBLE), "by_wire": by_wire})
+    by_wire = None if trial.sent is None else _describe_failure(trial, case, panel, Channel.WIRE)
+    return trial.model_copy(
+        update={"by_page": _describe_failure(trial, case, panel, Channel.VISIBLE), "by_wire": by_wire}
+    )
 
 
-def _failing(trial: Trial, case: GoldCase, panel: tuple[Grader, ...], channel: Channel) -> str | None:
+def _describe_failure(trial: Trial, case: GoldCase, panel: tuple[Grader, ...], channel: Channel) -> str | None:
     """What is wrong with the answer, empty where it is right; ``None`` where the graders cannot decide."""
     exchange = Exchange(
         run_id="doctor",
@@ -164,19 +166,19 @@ def doctor_command(
             raise ConfigError("--fix is about this machine: leave the target out (`lookout doctor --fix`)")
         return _inspect_target(target, config, ask, picture, as_json=as_json)
     from flows.clock import utc_now  # duckdb
-    from flows.runtime.secrets import environment  # duckdb
+    from flows.runtime.secrets import get_environment  # duckdb
 
-    variables, now = environment(), utc_now()
-    with waiting("Mending what is safe" if fix else "Checking"):
-        fixes = mend(DoctorContext(config, read_configuration(config)[0], variables, now)) if fix else None
-        asked = {
+    variables, now = get_environment(), utc_now()
+    with show_waiting("Mending what is safe" if fix else "Checking"):
+        fixes = apply_fixes(DoctorContext(config, read_configuration(config)[0], variables, now)) if fix else None
+        permissions = {
             "send_alerts": alert is not False,
             "alert_now": alert is True,
             "ask_judges": judge,
             "ask_apis": ask is not False,
         }
-        found = checks(config, environment=variables, now=now, **asked)
-    return _print_summary(found, fixes, as_json=as_json)
+        results = run_checks(config, environment=variables, now=now, **permissions)
+    return _print_summary(results, fixes, as_json=as_json)
 
 
 def _inspect_target(
@@ -184,37 +186,37 @@ def _inspect_target(
 ) -> ExitCode:
     """Inspect one page or API, whether the configuration has it or not."""
     from flows.clock import utc_now  # duckdb
-    from flows.runtime.secrets import environment  # duckdb
+    from flows.runtime.secrets import get_environment  # duckdb
 
-    ask_apis, variables = ask is not False, environment()
+    ask_apis, variables = ask is not False, get_environment()
     loaded = load_config(config) if config.exists() or not is_address(target) else None
-    api = _api_of(target, loaded)
+    api = _find_api_target(target, loaded)
     if api is not None:
-        with waiting("Asking the API one question" if ask_apis else "Checking the API"):
+        with show_waiting("Asking the API one question" if ask_apis else "Checking the API"):
             check = check_api(*api, variables, ask=ask_apis)
         _print_summary([check], as_json=as_json)
-        return code_of_api(check)
-    name, address, settings = _what(target, loaded, variables)
+        return exit_code_from_check(check)
+    name, address, settings = _resolve_page(target, loaded, variables)
     configured = loaded.targets.get(name) if loaded else None
-    if configured is None and not as_json and (said := api_in_place(address, variables, ask=ask_apis)):
-        return _print_api(address, said)
-    login = _login(loaded, name, variables)
+    if configured is None and not as_json and (problem := find_api_problem(address, variables, ask=ask_apis)):
+        return _print_api(address, problem)
+    login = _load_login(loaded, name, variables)
     asking = AskPermission.IF_NEEDED if ask is None else AskPermission.ALWAYS if ask else AskPermission.NEVER
-    goal = picture or _picture_path(loaded, name, utc_now())
-    with waiting(f"Looking at {address}"):
+    goal = picture or _make_picture_path(loaded, name, utc_now())
+    with show_waiting(f"Looking at {address}"):
         inspection = asyncio.run(_inspect(address, settings, goal, asking, login))
         if inspection.trouble is None and ask_apis:
-            doing(f"Asking {address} {TRIALS} questions")
-            inspection = with_trials(inspection, address, settings, configured, login)
-    _print_inspection(inspection, _name_to_write(name, address, loaded), settings, configured, as_json=as_json)
-    return exit_code_of(inspection)
+            update_waiting(f"Asking {address} {TRIALS} questions")
+            inspection = add_trials(inspection, address, settings, configured, login)
+    _print_inspection(inspection, _choose_target_name(name, address, loaded), settings, configured, as_json=as_json)
+    return exit_code_from_inspection(inspection)
 
 
-def _print_api(address: str, seen: PageProblem) -> ExitCode:
+def _print_api(address: str, problem: PageProblem) -> ExitCode:
     """What to do at an address that is no page: the browser would find no box there, and send people after one."""
-    console = terminal_console(highlight=False, soft_wrap=True)
-    console.print(f"[bold]{escape(address)}[/]\n\n[bold red]{escape(seen.detail)}[/]")
-    console.print(f"What to do: {escape(seen.to_do)}")
+    console = make_terminal_console(highlight=False, soft_wrap=True)
+    console.print(f"[bold]{escape(address)}[/]\n\n[bold red]{escape(problem.detail)}[/]")
+    console.print(f"What to do: {escape(problem.to_do)}")
     return ExitCode.INCONCLUSIVE
 
 
@@ -229,10 +231,10 @@ def _print_inspection(
     if as_json:
         write_json(inspection.model_dump_json(indent=2) + "\n")
     else:
-        print_inspection(terminal_console(), inspection, name, settings, _graders_of(configured))
+        print_inspection(make_terminal_console(), inspection, name, settings, _graders_of(configured))
 
 
-def exit_code_of(inspection: PageInspection) -> ExitCode:
+def exit_code_from_inspection(inspection: PageInspection) -> ExitCode:
     """PASS when the page can be asked, FAIL when the application is in the way, else INCONCLUSIVE."""
     trouble = inspection.trouble or next((trial.trouble for trial in inspection.trials if trial.trouble), None)
     if trouble is not None:
@@ -241,62 +243,70 @@ def exit_code_of(inspection: PageInspection) -> ExitCode:
     return ExitCode.INCONCLUSIVE if doubtful else ExitCode.PASS
 
 
-def code_of_api(check: HealthCheck) -> ExitCode:
+def exit_code_from_check(check: HealthCheck) -> ExitCode:
     """PASS when the API answers, FAIL when the application is in the way, USAGE when the settings do not fit it."""
     if check.health is not Health.BROKEN:
         return ExitCode.PASS
     return ExitCode.FAIL if check.blame is Blame.APP else ExitCode.USAGE
 
 
-def _what(target: str, config: Config | None, environment: Mapping[str, str]) -> tuple[str, str, ProbeSettings]:
+def _resolve_page(
+    target: str, config: Config | None, environment: Mapping[str, str]
+) -> tuple[str, str, ProbeSettings]:
     """Name, address and settings; an address that a target has is inspected with that target's settings."""
     if is_address(target):
-        known = _at_address(config, target)
-        if not known:
-            return name_of(target), target, _with_browser(ProbeSettings(), environment)
-        target = next(iter(known))
+        targets = _find_targets_at(config, target)
+        if not targets:
+            return name_from_address(target), target, _set_browser_path(ProbeSettings(), environment)
+        target = next(iter(targets))
     if config is None:
         raise ConfigError(f"no target {target!r}: there is no configuration")
     configured = config.target(target)
-    return target, target_record(target, configured).address, _with_browser(configured.probe, environment)
+    return target, build_target_record(target, configured).address, _set_browser_path(configured.probe, environment)
 
 
-def _api_of(target: str, config: Config | None) -> tuple[str, TargetConfig] | None:
+def _find_api_target(target: str, config: Config | None) -> tuple[str, TargetConfig] | None:
     """The configured target that is asked through an API, by its name or address; ``None`` for any other."""
     if config is None:
         return None
-    known = _at_address(config, target) if is_address(target) else {target: config.target(target)}
-    return next(((name, one) for name, one in known.items() if one.probe.driver != "browser"), None)
+    targets = _find_targets_at(config, target) if is_address(target) else {target: config.target(target)}
+    return next(
+        ((name, settings) for name, settings in targets.items() if settings.probe.driver != "browser"), None
+    )
 
 
-def _at_address(config: Config | None, address: str) -> dict[str, TargetConfig]:
+def _find_targets_at(config: Config | None, address: str) -> dict[str, TargetConfig]:
     targets = config.targets if config else {}
-    return {name: one for name, one in targets.items() if (one.url or "").rstrip("/") == address.rstrip("/")}
+    return {
+        name: settings
+        for name, settings in targets.items()
+        if (settings.url or "").rstrip("/") == address.rstrip("/")
+    }
 
 
-def _name_to_write(name: str, address: str, config: Config | None) -> str:
+def _choose_target_name(name: str, address: str, config: Config | None) -> str:
     """The target's name in lines for lookout.toml: the one there, or the one that `lookout init` gives."""
-    return name if config is not None and name in config.targets else target_of(address).name
+    return name if config is not None and name in config.targets else parse_target(address).name
 
 
-def _with_browser(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
+def _set_browser_path(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
     path = environment.get("CHROMIUM_PATH")
     return settings if settings.browser_path or not path else settings.model_copy(update={"browser_path": path})
 
 
-def _picture_path(config: Config | None, name: str, now: datetime) -> Path:
+def _make_picture_path(config: Config | None, name: str, now: datetime) -> Path:
     """A new file for each inspection, for its owner's eyes: the page may show anything."""
     folder = (config.data_folder if config else Path(".lookout")) / PICTURES
-    private_folder(folder)
+    make_private_folder(folder)
     return folder / f"{name}-{now:%Y%m%dT%H%M%S}.png"
 
 
-def _login(config: Config | None, name: str, environment: Mapping[str, str]) -> Login | None:
+def _load_login(config: Config | None, name: str, environment: Mapping[str, str]) -> Login | None:
     if config is None or name not in config.targets:
         return None
-    from flows.runtime.probe import login_of  # duckdb
+    from flows.runtime.probe import build_login  # duckdb
 
-    return login_of(config, name, environment)
+    return build_login(config, name, environment)
 
 
 def _graders_of(target: TargetConfig | None) -> GraderSettings:
@@ -311,12 +321,12 @@ async def _inspect(
     return await inspect_page(address, settings, picture=picture, asking=asking, login=login)
 
 
-def _print_summary(found: list[HealthCheck], fixes: list[Fix] | None = None, *, as_json: bool) -> ExitCode:
+def _print_summary(results: list[HealthCheck], fixes: list[Fix] | None = None, *, as_json: bool) -> ExitCode:
     if as_json:
-        write_json(HealthReport(checks=tuple(found), fixes=tuple(fixes or ())).model_dump_json(indent=2) + "\n")
+        write_json(HealthReport(checks=tuple(results), fixes=tuple(fixes or ())).model_dump_json(indent=2) + "\n")
     else:
-        print_checks(terminal_console(), found)
+        print_checks(make_terminal_console(), results)
         if fixes is not None:
-            print_fixes(terminal_console(), fixes, found)
-    worst = max((check.health for check in found), default=Health.GOOD)
+            print_fixes(make_terminal_console(), fixes, results)
+    worst = max((check.health for check in results), default=Health.GOOD)
     return ExitCode.MONITOR if worst is Health.BROKEN else ExitCode.PASS

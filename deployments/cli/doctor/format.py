@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from deployments.cli.doctor.checks import FIX
+from deployments.cli.doctor.checks import BROWSER_FIX
 from deployments.cli.doctor.fixes import Fix
 from deployments.cli.doctor.services import Health, HealthCheck
 from flows.terminal_console import print_named, print_wrapped
@@ -21,7 +21,7 @@ from monitors.probes.settings import ProbeSettings, Selectors
 from monitors.probes.wire import WireRule
 from monitors.records.exchanges import Channel
 
-SHOWN_OF_ANSWER = 200
+MAX_SHOWN_CHARACTERS = 200
 LEGEND = {
     "broken": "broken: a run needs it, mend it first",
     "check": "check: a run may stumble over it",
@@ -35,9 +35,9 @@ def print_inspection(
 ) -> None:
     """Print one inspection, for a person. ``name`` is the target's, ``configured`` and ``graders`` what it had."""
     console.print(f"[bold]{escape(inspection.address)}[/]  {escape(inspection.overview.title)}", highlight=False)
-    console.print(_grid(_rows(inspection)))
+    console.print(_build_grid(_list_rows(inspection)))
     if inspection.trouble is not None:
-        console.print(_grid(_seen(inspection)))
+        console.print(_build_grid(_list_overview(inspection)))
         console.print(f"\n[bold red]{escape(inspection.trouble.detail)}[/]", highlight=False, soft_wrap=True)
         console.print(f"What to do: {escape(inspection.trouble.to_do)}", highlight=False, soft_wrap=True)
     if inspection.picture:
@@ -45,17 +45,17 @@ def print_inspection(
             f"\nPicture with what was found outlined: {escape(os.path.relpath(inspection.picture))}", soft_wrap=True
         )
     if inspection.box is not None:
-        for line in _conclusion(inspection, configured):
+        for line in _list_conclusions(inspection, configured):
             console.print(f"\n{escape(line)}", highlight=False, soft_wrap=True)
         _print_citations(console, inspection, name, graders)
         _print_wire(console, inspection, name, configured)
         _print_new_chat(console, inspection.new_chat, name)
-        console.print(_pins_title(inspection, configured.selectors))
-        console.print(escape(toml_of(inspection, name)), highlight=False, soft_wrap=True)
+        console.print(_format_pins_title(inspection, configured.selectors))
+        console.print(escape(format_selectors_toml(inspection, name)), highlight=False, soft_wrap=True)
 
 
-def _rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
-    yield "page", _page(inspection)
+def _list_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
+    yield "page", _format_page(inspection)
     if inspection.frame:
         yield "frame", f"the chat is in a frame: {inspection.frame}"
     if inspection.profile:
@@ -65,39 +65,39 @@ def _rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
             + (" (nobody described this page)" if inspection.profile == "generic" else ""),
         )
     if inspection.box is not None:
-        yield "message box", _part(inspection.box)
-        yield "send", _part(inspection.send) if inspection.send else "Enter"
-        yield "answer", _part(inspection.answer) if inspection.answer else "not found out"
+        yield "message box", _format_element(inspection.box)
+        yield "send", _format_element(inspection.send) if inspection.send else "Enter"
+        yield "answer", _format_element(inspection.answer) if inspection.answer else "not found out"
         yield (
             "question",
             f"“{inspection.asked}” was asked: {inspection.why_asked}" if inspection.asked else inspection.why_asked,
         )
     if inspection.answer_text:
-        yield "it said", f"after {inspection.answered_s} s: {_cut(inspection.answer_text)}"
+        yield "it said", f"after {inspection.answered_s} s: {_shorten(inspection.answer_text)}"
     for trial in inspection.trials:
-        yield "tried", _tried(trial)
+        yield "tried", _format_trial(trial)
     for error in inspection.console_errors:
         yield "page's error", error
     for refusal in inspection.refused:
         yield "refused", refusal
 
 
-def _tried(trial: Trial) -> str:
+def _format_trial(trial: Trial) -> str:
     if trial.trouble is not None:
         return f"“{trial.question}”: no answer, {trial.trouble.detail}"
-    said = _cut(trial.text)
+    reply = _shorten(trial.text)
     if trial.doubt:
-        return f"“{trial.question}”: doubtful, {trial.doubt}: {said}"
+        return f"“{trial.question}”: doubtful, {trial.doubt}: {reply}"
     grades = (("as the page shows it", trial.by_page), ("as it was sent", trial.by_wire))
     outcomes = [f"{how}: {wrong or 'right'}" for how, wrong in grades if wrong is not None]
-    return f"“{trial.question}”: {'; '.join(outcomes) or 'plausible'}: {said}"
+    return f"“{trial.question}”: {'; '.join(outcomes) or 'plausible'}: {reply}"
 
 
-def _cut(text: str) -> str:
-    return text[:SHOWN_OF_ANSWER] + ("…" if len(text) > SHOWN_OF_ANSWER else "")
+def _shorten(text: str) -> str:
+    return text[:MAX_SHOWN_CHARACTERS] + ("…" if len(text) > MAX_SHOWN_CHARACTERS else "")
 
 
-def _conclusion(inspection: PageInspection, configured: ProbeSettings) -> Iterator[str]:
+def _list_conclusions(inspection: PageInspection, configured: ProbeSettings) -> Iterator[str]:
     """What the trials prove, as one or two sentences."""
     trials, best = inspection.trials, next(iter(inspection.wire), None)
     if not trials:
@@ -113,8 +113,8 @@ def _conclusion(inspection: PageInspection, configured: ProbeSettings) -> Iterat
         yield f"{len(bad)} of {len(trials)} answers cannot be relied on; see above, and compare with the picture."
     hides = best is not None and best.hides and configured.wire is None
     if best is not None and hides:
-        what = "; ".join(dict.fromkeys((*best.sources[:3], *([best.more] if best.more else []))))
-        yield f"The page hides sources that it was sent: {what}."
+        hidden_sources = "; ".join(dict.fromkeys((*best.sources[:3], *([best.more] if best.more else []))))
+        yield f"The page hides sources that it was sent: {hidden_sources}."
     by_wire = configured.wire is not None and configured.wire.graded is Channel.WIRE
     wrong = [trial for trial in trials if (trial.by_wire if by_wire else trial.by_page)]
     if wrong:
@@ -128,7 +128,7 @@ def _conclusion(inspection: PageInspection, configured: ProbeSettings) -> Iterat
 def _print_citations(console: Console, inspection: PageInspection, name: str, graders: GraderSettings) -> None:
     """The lines that make a source required, where most answers name one and nobody has said so."""
     read = [trial for trial in inspection.trials if trial.trouble is None]
-    citing = sum(_cites(trial, graders) for trial in read)
+    citing = sum(_has_citation(trial, graders) for trial in read)
     if graders.citation_required or 2 * citing <= len(read):
         return
     console.print(
@@ -137,32 +137,32 @@ def _print_citations(console: Console, inspection: PageInspection, name: str, gr
         soft_wrap=True,
     )
     lines = [f"[targets.{name}.graders]", "citation_required = true"]
-    forms = dict.fromkeys(citation.form for trial in read for citation in _citations(trial, graders))
+    forms = dict.fromkeys(citation.form for trial in read for citation in _list_citations(trial, graders))
     if forms and graders.citation_patterns == DEFAULT_PATTERNS:
-        lines.append(f"citation_patterns = [{', '.join(map(_string, forms))}]")
+        lines.append(f"citation_patterns = [{', '.join(map(_format_toml_string, forms))}]")
     console.print(escape("\n".join(lines)), highlight=False)
 
 
-def _cites(trial: Trial, graders: GraderSettings) -> bool:
+def _has_citation(trial: Trial, graders: GraderSettings) -> bool:
     listed = trial.sent is not None and any(source.strip() for source in trial.sent.citations)
-    return listed or any(_citations(trial, graders))
+    return listed or any(_list_citations(trial, graders))
 
 
-def _citations(trial: Trial, graders: GraderSettings) -> Iterator[Citation]:
+def _list_citations(trial: Trial, graders: GraderSettings) -> Iterator[Citation]:
     for text in (trial.text, *([trial.sent.text] if trial.sent else [])):
         yield from find_citations(text, graders.citation_patterns)
 
 
-def _print_new_chat(console: Console, found: NewChat | None, name: str) -> None:
+def _print_new_chat(console: Console, new_chat: NewChat | None, name: str) -> None:
     """Whether the page's "new chat" button can stand for a fresh page, and the line that makes it so."""
-    if found is None:
+    if new_chat is None:
         return
-    if not found.recalled:
+    if not new_chat.recalled:
         text = (
             "The page has a button for a new chat. The bot recalled nothing of an earlier turn, so whether the "
             "button forgets cannot be seen: each case keeps a fresh page."
         )
-    elif not found.forgotten:
+    elif not new_chat.forgotten:
         text = (
             "The page's button for a new chat does not begin anew: the bot recalled a word from before it. Each "
             "case keeps a fresh page."
@@ -170,50 +170,50 @@ def _print_new_chat(console: Console, found: NewChat | None, name: str) -> None:
     else:
         text = (
             "The page's button for a new chat begins anew: the bot recalled a word before it and not after. It "
-            f"takes {found.button_s:g} s, a fresh page {found.fresh_s:g} s. To ask faster, in lookout.toml:"
+            f"takes {new_chat.button_s:g} s, a fresh page {new_chat.fresh_s:g} s. To ask faster, in lookout.toml:"
         )
     console.print(f"\n{text}", highlight=False, soft_wrap=True)
-    if found.forgotten:
-        console.print(escape(f'[targets.{_key(name)}.probe]\nisolation = "new-chat"'), highlight=False)
+    if new_chat.forgotten:
+        console.print(escape(f'[targets.{_format_toml_key(name)}.probe]\nisolation = "new-chat"'), highlight=False)
 
 
-def _page(inspection: PageInspection) -> str:
+def _format_page(inspection: PageInspection) -> str:
     status = "no answer" if inspection.http_status is None else f"HTTP {inspection.http_status}"
     loaded = "" if inspection.loaded_s is None else f", loaded after {inspection.loaded_s} s"
     usable = "" if inspection.usable_s is None else f", ready to be asked after {inspection.usable_s} s"
     return f"{status}{loaded}{usable}"
 
 
-def _part(part: PageElement) -> str:
-    name = f" “{part.name}”" if part.name else ""
-    where = f"  {part.selector}" if part.selector else "  (no selector finds just this)"
-    shadow = ", in a shadow root" if part.in_shadow else ""
-    return f"{part.role}{name}{where}  ·  {part.how_sure}{shadow}"
+def _format_element(element: PageElement) -> str:
+    name = f" “{element.name}”" if element.name else ""
+    where = f"  {element.selector}" if element.selector else "  (no selector finds just this)"
+    shadow = ", in a shadow root" if element.in_shadow else ""
+    return f"{element.role}{name}{where}  ·  {element.how_sure}{shadow}"
 
 
-def _seen(inspection: PageInspection) -> Iterator[tuple[str, str]]:
+def _list_overview(inspection: PageInspection) -> Iterator[tuple[str, str]]:
     """What was on the page, where no chat was found."""
-    seen = inspection.overview
+    overview = inspection.overview
     lists = (
-        ("headings", seen.headings),
-        ("boxes", seen.boxes),
-        ("buttons", seen.buttons),
-        ("dialogs", seen.dialogs),
-        ("frames", seen.frames),
+        ("headings", overview.headings),
+        ("boxes", overview.boxes),
+        ("buttons", overview.buttons),
+        ("dialogs", overview.dialogs),
+        ("frames", overview.frames),
     )
-    for what, found in lists:
-        yield what, "; ".join(found) or "none"
-    yield "text", seen.text or "none"
+    for name, items in lists:
+        yield name, "; ".join(items) or "none"
+    yield "text", overview.text or "none"
 
 
-def _grid(rows: Iterable[tuple[str, str]]) -> Table:
+def _build_grid(rows: Iterable[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
-    for what, value in rows:
-        table.add_row(f"[dim]{what}[/]", escape(value))
+    for name, value in rows:
+        table.add_row(f"[dim]{name}[/]", escape(value))
     return table
 
 
-def _pins_title(inspection: PageInspection, pinned: Selectors) -> str:
+def _format_pins_title(inspection: PageInspection, pinned: Selectors) -> str:
     if inspection.selectors == pinned:
         return "\nIt is pinned already:"
     if inspection.trouble is not None:
@@ -234,73 +234,77 @@ def _print_wire(console: Console, inspection: PageInspection, name: str, configu
     when = "Leave it, unless the page shows less than should be graded (hidden sources, cut answers); then add"
     to_do = "Add these lines to lookout.toml" if best.hides else when
     console.print(f"\nThe answer came as a {best.kind}, {same}{escape(more)}. {to_do}:", soft_wrap=True)
-    console.print(escape(wire_toml(best.rule, name)), highlight=False, soft_wrap=True)
-    for other in inspection.wire[1:4]:
+    console.print(escape(format_wire_toml(best.rule, name)), highlight=False, soft_wrap=True)
+    for alternative in inspection.wire[1:4]:
         console.print(
-            f"[dim]also: {escape(other.kind)} {escape(other.rule.url)}, path {escape(other.rule.text)}[/]",
+            f"[dim]also: {escape(alternative.kind)} {escape(alternative.rule.url)}, "
+            f"path {escape(alternative.rule.text)}[/]",
             soft_wrap=True,
         )
 
 
-def toml_of(inspection: PageInspection, name: str) -> str:
+def format_selectors_toml(inspection: PageInspection, name: str) -> str:
     """The lines that pin what was found; they also pin the profile that the page has anyway."""
     lines = list[str]()
     probe = list[str]()
     if inspection.profile and inspection.profile != "generic":
-        probe.append(f"profile = {_string(inspection.profile)}")
+        probe.append(f"profile = {_format_toml_string(inspection.profile)}")
     if inspection.open:
-        probe.append(f"open = [{', '.join(_string(selector) for selector in inspection.open)}]")
+        probe.append(f"open = [{', '.join(_format_toml_string(selector) for selector in inspection.open)}]")
     if probe:
-        lines += [f"[targets.{_key(name)}.probe]", *probe, ""]
-    lines.append(f"[targets.{_key(name)}.probe.selectors]")
+        lines += [f"[targets.{_format_toml_key(name)}.probe]", *probe, ""]
+    lines.append(f"[targets.{_format_toml_key(name)}.probe.selectors]")
     lines += [
-        f"{key} = {_string(value)}" for key, value in inspection.selectors.model_dump(exclude_none=True).items()
+        f"{key} = {_format_toml_string(value)}"
+        for key, value in inspection.selectors.model_dump(exclude_none=True).items()
     ]
     return "\n".join(lines)
 
 
-def wire_toml(rule: WireRule, name: str) -> str:
+def format_wire_toml(rule: WireRule, name: str) -> str:
     """The lines that name the response which carries the answer."""
-    given = rule.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {"joins": rule.joins}
-    lines = [f"[targets.{_key(name)}.probe.wire]"]
-    for key, value in given.items():
-        lines.append(f"{key} = {_string(value) if isinstance(value, str) else json.dumps(value)}")
+    values = rule.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {"joins": rule.joins}
+    lines = [f"[targets.{_format_toml_key(name)}.probe.wire]"]
+    for key, value in values.items():
+        lines.append(f"{key} = {_format_toml_string(value) if isinstance(value, str) else json.dumps(value)}")
     return "\n".join(lines)
 
 
-def _key(name: str) -> str:
-    return name if name.replace("-", "").replace("_", "").isalnum() and name.isascii() else _string(name)
+def _format_toml_key(name: str) -> str:
+    return (
+        name if name.replace("-", "").replace("_", "").isalnum() and name.isascii() else _format_toml_string(name)
+    )
 
 
-def _string(text: str) -> str:
+def _format_toml_string(text: str) -> str:
     """A TOML string: as it is between single quotes where that can be, so that a pattern stays readable."""
     plain = "'" not in text and text.isprintable()
     return f"'{text}'" if plain else json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def print_fixes(console: Console, fixes: Sequence[Fix], found: Iterable[HealthCheck]) -> None:
+def print_fixes(console: Console, fixes: Sequence[Fix], checks: Iterable[HealthCheck]) -> None:
     """What ``--fix`` did and could not do, and what is left to a person, with the command that helps."""
     console.print()
     done = [f"[green]{escape(fix.name)}[/]: {escape(fix.text)}" for fix in fixes if fix.done]
     print_named(console, "Done", done or ["nothing: there was nothing that is safe to do"])
     print_named(console, "Not done", [f"{fix.name}: {escape(fix.text)}" for fix in fixes if not fix.done])
-    asked = [check for check in found if check.to_do and not (fixes and check.to_do == FIX)]
+    asked = [check for check in checks if check.to_do and not (fixes and check.to_do == BROWSER_FIX)]
     left = [f"{check.name}: {escape(check.to_do)}" for check in asked]
     print_named(console, "Left", left or ["nothing"])
 
 
-def print_checks(console: Console, found: Iterable[HealthCheck]) -> None:
+def print_checks(console: Console, checks: Iterable[HealthCheck]) -> None:
     """A line for each check, and what to do where something is wrong."""
     table = Table.grid(padding=(0, 2))
-    shown: list[str] = []
-    for check in found:
+    words: list[str] = []
+    for check in checks:
         colour = COLOURS[check.health]
-        shown.append(check.word)
+        words.append(check.word)
         table.add_row(f"[{colour}]{check.word}[/]", f"[bold]{check.name}[/]", escape(check.found))
         if check.to_do:
             table.add_row("", "", f"[{colour}]→[/] {escape(check.to_do)}")
     console.print(table)
-    legend = "; ".join(text for word, text in LEGEND.items() if word in shown)
+    legend = "; ".join(text for word, text in LEGEND.items() if word in words)
     if legend:
         console.print()
         print_wrapped(console, f"{legend}.")

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from flows.terminal_console import print_named, print_wrapped
 from monitors.plural import plural
-from monitors.probes.inspect.findings import advice_on
+from monitors.probes.inspect.findings import get_advice
 from monitors.records.base import Finding
 from monitors.records.comparisons import Comparison, RubricAverage
 from monitors.records.exchanges import NoAnswer, NoAnswerReason
@@ -36,40 +36,40 @@ from monitors.records.runs import (
     format_metric,
     format_uncovered,
 )
-from monitors.reports.figures import format_causes, format_changes, format_raised, tally_rows
-from monitors.reports.format import format_experiment, format_questions, headline
+from monitors.reports.figures import build_tally_rows, format_causes, format_changes, format_raised
+from monitors.reports.format import format_experiment, format_headline, format_questions
 from monitors.reports.proof_rows import (
-    change_rows,
+    build_change_rows,
+    build_drop_rows,
+    build_score_rows,
     format_baseline,
     format_change,
     format_outcome,
     format_parity,
     format_path,
-    score_rows,
-    sight_rows,
 )
 from monitors.reports.rechecks import format_recheck
-from monitors.request_headers import variables_refused
+from monitors.request_headers import find_refused_variables
 
-_MOST_IDS = 6
+_MAX_IDS = 6
 
 
 def print_proof(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
     """Print the comparison in a few lines, then a table of what could have been seen, by severity."""
-    print_named(console, "Baseline", _comparison(report, cases))
+    print_named(console, "Baseline", _format_comparison(report, cases))
     if report.sights:
-        console.print(_sights(report))
+        console.print(_build_drop_table(report))
     _print_flaky(console, report)
 
 
 def _print_flaky(console: Console, report: RunReport) -> None:
-    lines = [f"{escape(one.case_id)} [dim]{one.text}[/]" for one in report.flaky[:_MOST_IDS]]
-    if len(report.flaky) > _MOST_IDS:
-        lines.append(f"[dim]and {len(report.flaky) - _MOST_IDS:,} more[/]")
+    lines = [f"{escape(case.case_id)} [dim]{case.text}[/]" for case in report.flaky[:_MAX_IDS]]
+    if len(report.flaky) > _MAX_IDS:
+        lines.append(f"[dim]and {len(report.flaky) - _MAX_IDS:,} more[/]")
     print_named(console, "Flaky", lines)
 
 
-def _comparison(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
+def _format_comparison(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
     compared = report.comparison
     if compared is None:
         yield "[dim]no accepted run to compare with[/]"
@@ -77,41 +77,41 @@ def _comparison(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]
     yield escape(format_baseline(compared))
     if compared.refused:
         yield from (f"[yellow]not compared:[/] {escape(why)}" for why in compared.refused)
-        yield from map(escape, format_change(compared, most_ids=_MOST_IDS))
+        yield from map(escape, format_change(compared, max_ids=_MAX_IDS))
         return
-    scores = "  ·  ".join(f"{row.name} {row.before} → {row.now}" for row in score_rows(compared))
+    scores = "  ·  ".join(f"{row.name} {row.before} → {row.now}" for row in build_score_rows(compared))
     yield scores
     yield escape(format_outcome(compared, report.recheck))
-    yield from _newly_failing(compared, cases)
-    for row in change_rows(compared):
+    yield from _format_newly_failing(compared, cases)
+    for row in build_change_rows(compared):
         if row.fixed:
-            yield f"[green]fixed[/], severity {row.severity}: {escape(_ids(row.fixed))}"
+            yield f"[green]fixed[/], severity {row.severity}: {escape(_format_ids(row.fixed))}"
 
 
-def _newly_failing(compared: Comparison, cases: Sequence[CaseResult]) -> Iterator[str]:
+def _format_newly_failing(compared: Comparison, cases: Sequence[CaseResult]) -> Iterator[str]:
     """By the severity of the failure, where ``cases`` have it: what went wrong may raise that of its case."""
     severities = {case_id: row.severity for row in compared.severities for case_id in row.newly_failing}
-    for one in cases:
-        if one.case.id in severities and one.assessment.outcome is CaseOutcome.FAILED:
-            severities[one.case.id] = max(severities[one.case.id], one.assessment.severity)
+    for result in cases:
+        if result.case.id in severities and result.assessment.outcome is CaseOutcome.FAILED:
+            severities[result.case.id] = max(severities[result.case.id], result.assessment.severity)
     for severity in sorted(set(severities.values()), reverse=True):
         failing = [case_id for case_id in compared.newly_failing if severities.get(case_id) is severity]
-        yield f"[red]newly failing[/], severity {severity}: {escape(_ids(failing))}"
+        yield f"[red]newly failing[/], severity {severity}: {escape(_format_ids(failing))}"
 
 
-def _ids(case_ids: Sequence[str]) -> str:
-    more = f" and {len(case_ids) - _MOST_IDS:,} more" if len(case_ids) > _MOST_IDS else ""
-    return ", ".join(case_ids[:_MOST_IDS]) + more
+def _format_ids(case_ids: Sequence[str]) -> str:
+    more = f" and {len(case_ids) - _MAX_IDS:,} more" if len(case_ids) > _MAX_IDS else ""
+    return ", ".join(case_ids[:_MAX_IDS]) + more
 
 
-def _sights(report: RunReport) -> Table:
+def _build_drop_table(report: RunReport) -> Table:
     title = "Smallest drop this suite can detect, at 95 %"
     table = Table(box=None, pad_edge=False, title=title, title_justify="left", title_style="bold")
     for name in ("severity", "graded", "not correct", "may still fail", "shared", "smallest drop"):
         table.add_column(name, justify="right")
-    for row in sight_rows(report.sights):
-        shown = (str(row.severity.value), row.graded, row.not_correct, row.may_fail, row.pairs, row.drop)
-        table.add_row(*map(escape, shown))
+    for row in build_drop_rows(report.sights):
+        cells = (str(row.severity.value), row.graded, row.not_correct, row.may_fail, row.pairs, row.drop)
+        table.add_row(*map(escape, cells))
     return table
 
 
@@ -136,13 +136,13 @@ def print_verdict(
     decide.
     """
     console.print()
-    print_wrapped(console, f"[{STYLES[report.verdict]}] {report.verdict} [/]  {_scores(report.scores)}")
+    print_wrapped(console, f"[{STYLES[report.verdict]}] {report.verdict} [/]  {_format_scores(report.scores)}")
     if verbose:
         _print_details(console, report, cases)
     else:
         _print_briefly(console, report, cases)
     _print_experiment(console, report)
-    print_named(console, "Next", map(escape, _next_steps(report, cases)))
+    print_named(console, "Next", map(escape, _list_next_steps(report, cases)))
     if report_page is not None:
         print_named(console, "Report", [escape(str(report_page))])
         if verbose:
@@ -155,44 +155,44 @@ def print_verdict(
 def _print_briefly(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
     """What decided, what is behind it, and what changed since the baseline."""
     decisive = [reason for reason in report.reasons if reason.decisive]
-    print_named(console, "Why", map(_reason, decisive) if decisive else [escape(headline(report))])
+    print_named(console, "Why", map(_format_reason, decisive) if decisive else [escape(format_headline(report))])
     if decisive and (left_out := format_uncovered(report.reasons)):
         print_named(console, "Not covered", [escape(left_out)])
     _print_rating(console, report)
     _print_explanation(console, report)
     if report.comparison is not None:
-        print_named(console, "Compared", _comparison(report, cases))
+        print_named(console, "Compared", _format_comparison(report, cases))
     _print_flaky(console, report)
 
 
 def _print_rating(console: Console, report: RunReport) -> None:
     if report.rubric is not None:
-        print_named(console, "Ratings", [_rating(report.rubric)])
+        print_named(console, "Ratings", [_format_rating(report.rubric)])
 
 
-def _reason(reason: VerdictReason) -> str:
-    return f"{escape(reason.text)}[dim]{escape(_cases_of(reason))}[/]"
+def _format_reason(reason: VerdictReason) -> str:
+    return f"{escape(reason.text)}[dim]{escape(_format_reason_cases(reason))}[/]"
 
 
-def _cases_of(reason: VerdictReason) -> str:
-    return f": {_ids(reason.case_ids)}" if reason.case_ids else ""
+def _format_reason_cases(reason: VerdictReason) -> str:
+    return f": {_format_ids(reason.case_ids)}" if reason.case_ids else ""
 
 
 _ALTERNATIVES: Final = "if a reply is right, add its words to `alternatives` of that case in the suite"
 
 
-def _next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
+def _list_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
     """What a person does now; nothing after a PASS."""
     reasons = Counter(case.result.reason for case in cases if isinstance(case.result, NoAnswer))
     del reasons[NoAnswerReason.CIRCUIT_OPEN]  # what was not asked says nothing about why
     if report.verdict is Verdict.PASS:
         return
-    refused = _refused_key(cases)
+    refused = _find_refused_variables(cases)
     if refused and report.verdict is Verdict.INCONCLUSIVE:
         yield f"set {refused}, then `lookout doctor {report.target.name}`"
     elif reasons and report.verdict is Verdict.INCONCLUSIVE:
-        is_api = _is_by_api(report, reasons)
-        yield advice_on(reasons.most_common(1)[0][0], is_api=is_api).replace("NAME", report.target.name)
+        is_api = _is_asked_by_api(report, reasons)
+        yield get_advice(reasons.most_common(1)[0][0], is_api=is_api).replace("NAME", report.target.name)
         if is_api:
             yield f"`lookout doctor {report.target.name}` asks the API one question and shows what comes back"
         else:
@@ -214,29 +214,29 @@ def _next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]
         yield _ALTERNATIVES
 
 
-def _is_by_api(report: RunReport, reasons: Collection[NoAnswerReason]) -> bool:
+def _is_asked_by_api(report: RunReport, reasons: Collection[NoAnswerReason]) -> bool:
     """Whether no browser asked; a run whose browser could not even start has none to name either."""
-    found = report.snapshot
-    return found is not None and found.browser is None and NoAnswerReason.BROWSER_LOST not in reasons
+    snapshot = report.snapshot
+    return snapshot is not None and snapshot.browser is None and NoAnswerReason.BROWSER_LOST not in reasons
 
 
-def _refused_key(cases: Sequence[CaseResult]) -> str:
+def _find_refused_variables(cases: Sequence[CaseResult]) -> str:
     """The variables of the headers that an API did not accept, or misses; empty where a page refuses."""
     for case in cases:
-        found = case.result
-        if isinstance(found, NoAnswer) and found.reason is NoAnswerReason.ACCESS_DENIED:
-            return " and ".join(variables_refused(found.detail))
+        result = case.result
+        if isinstance(result, NoAnswer) and result.reason is NoAnswerReason.ACCESS_DENIED:
+            return " and ".join(find_refused_variables(result.detail))
     return ""
 
 
 def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
     if report.reasons:
-        console.print(_reasons(report.reasons))
+        console.print(_build_reason_table(report.reasons))
     console.print()
-    console.print(_arithmetic(report))
+    console.print(_build_arithmetic_table(report))
     if format_raised(report):
         print_wrapped(console, escape(format_raised(report)))
-    console.print(_metrics(report))
+    console.print(_build_metric_table(report))
     _print_rating(console, report)
     print_named(console, "Parity", (escape(format_parity(gap)) for gap in report.parity))
     if format_path(report.metrics):
@@ -246,10 +246,10 @@ def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResu
         print_named(console, "Questions", [escape(format_questions(report.questions))])
     print_proof(console, report, cases)
     if report.latency is not None:
-        print_named(console, "Latency", [_latency(report.latency)])
+        print_named(console, "Latency", [_format_latency(report.latency)])
 
 
-def _latency(latency: Latency) -> str:
+def _format_latency(latency: Latency) -> str:
     return (
         f"p50 {latency.p50_ms / 1000:.1f} s, p95 {latency.p95_ms / 1000:.1f} s "
         f"(objective: p50 within {latency.objective_p50_ms / 1000:g} s; reported, not graded)"
@@ -265,61 +265,61 @@ def _print_explanation(console: Console, report: RunReport) -> None:
 
 def _print_experiment(console: Console, report: RunReport) -> None:
     """Where the run appears as an experiment, and what is missing there."""
-    found = report.experiment
-    if found is not None and found.url is not None:
-        console.print(f"Experiment {found.url}", soft_wrap=True, highlight=False, markup=False)
-    for line in format_experiment(found):
+    experiment = report.experiment
+    if experiment is not None and experiment.url is not None:
+        console.print(f"Experiment {experiment.url}", soft_wrap=True, highlight=False, markup=False)
+    for line in format_experiment(experiment):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
-def _rating(found: RubricAverage) -> str:
+def _format_rating(rubric: RubricAverage) -> str:
     """The average with what it rests on, and the smallest drop that it shows."""
-    rated = plural(len(found.ratings), "report")
-    if found.clusters is not None and found.clusters < len(found.ratings):
-        rated += f" of {plural(found.clusters, 'cluster')}"
-    shows = "" if found.detectable is None else f"; a drop of {found.detectable:.2f} would show"
-    return escape(f"average {found.mean:.2f} [{found.low:.2f}, {found.high:.2f}] of 5, {rated}{shows}")
+    rated = plural(len(rubric.ratings), "report")
+    if rubric.clusters is not None and rubric.clusters < len(rubric.ratings):
+        rated += f" of {plural(rubric.clusters, 'cluster')}"
+    shows = "" if rubric.detectable is None else f"; a drop of {rubric.detectable:.2f} would show"
+    return escape(f"average {rubric.mean:.2f} [{rubric.low:.2f}, {rubric.high:.2f}] of 5, {rated}{shows}")
 
 
-def _scores(scores: Scores) -> str:
+def _format_scores(scores: Scores) -> str:
     if scores.flat.value is None:
         return "nothing was graded"
-    return f"weighted {_ratio(scores.weighted)}  ·  flat {_ratio(scores.flat)}"
+    return f"weighted {_format_ratio(scores.weighted)}  ·  flat {_format_ratio(scores.flat)}"
 
 
-def _ratio(ratio: Ratio) -> str:
+def _format_ratio(ratio: Ratio) -> str:
     return "nothing graded" if ratio.value is None else f"{ratio.value:.3f} ({ratio.earned}/{ratio.total})"
 
 
-def _reasons(reasons: Sequence[VerdictReason]) -> Table:
+def _build_reason_table(reasons: Sequence[VerdictReason]) -> Table:
     """Decisive reasons first, in their order; a long one wraps below itself."""
     table = Table(box=None, show_header=False, pad_edge=True, padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for reason in reasons:
         weight = "" if reason.decisive else "[dim](not decisive)[/] "
-        table.add_row(reason.kind.value, f"{weight}{_reason(reason)}")
+        table.add_row(reason.kind.value, f"{weight}{_format_reason(reason)}")
     return table
 
 
-def _arithmetic(report: RunReport) -> Table:
+def _build_arithmetic_table(report: RunReport) -> Table:
     table = Table(box=None, pad_edge=False, title="Arithmetic", title_justify="left", title_style="bold")
     for name in ("severity", "weight", "cases", "failed", "no answer", "earned", "of"):
         table.add_column(name, justify="right")
-    for row in reversed(tally_rows(report)):
-        shown = (row.weight, row.cases, row.failed, row.no_answer, row.earned, row.total)
-        table.add_row(str(row.severity), *shown)
+    for row in reversed(build_tally_rows(report)):
+        cells = (row.weight, row.cases, row.failed, row.no_answer, row.earned, row.total)
+        table.add_row(str(row.severity), *cells)
     return table
 
 
-def _metrics(report: RunReport) -> Table:
+def _build_metric_table(report: RunReport) -> Table:
     table = Table(box=None, pad_edge=False, title="Metrics", title_justify="left", title_style="bold")
     table.add_column("metric")
     for name in ("share", "of", "95 % interval", "target", ""):
         table.add_column(name, justify="right")
     for metric in report.metrics:
         if metric.total or report.triage is None:  # reports on issues cite nothing and refuse nothing
-            table.add_row(*_metric(metric))
+            table.add_row(*_format_metric_row(metric))
     return table
 
 
@@ -331,7 +331,7 @@ _MET: Final = {
 }
 
 
-def _metric(metric: Metric) -> tuple[str, ...]:
+def _format_metric_row(metric: Metric) -> tuple[str, ...]:
     share = f"{metric.passed / metric.total:.3f}" if metric.total else "-"
     target = "" if metric.target is None else f"≥ {metric.target:.2f}"
     interval = f"{metric.low:.3f} to {metric.high:.3f}"

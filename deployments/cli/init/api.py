@@ -10,18 +10,18 @@ from typing import Final, NamedTuple
 from monitors.errors import ConfigError
 from monitors.facts.language import LanguageEvidence, evidence
 from monitors.github.actions import is_ci
-from monitors.probes.inspect.api import ApiDiscovery, EndpointKind, find, inspect_api
+from monitors.probes.inspect.api import ApiDiscovery, EndpointKind, discover_api, inspect_api
 from monitors.probes.inspect.findings import HARMLESS, PageProblem
 from monitors.probes.settings import ApiSettings, ProbeSettings
 from monitors.records.base import Blame
 from monitors.records.exchanges import NoAnswerReason
 from monitors.records.targets import Environment, Target
-from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, headers_of
+from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, build_request_headers
 
 DRIVERS: Final = ("browser", "json", "sse")
 KEY_VARIABLE: Final = "BOT_KEY"
 """Holds the value of the header that an API asks for."""
-SHOWN: Final = 120
+MAX_SHOWN_CHARACTERS: Final = 120
 FILL_IN: Final = (
     "The configuration is written all the same: fill in the commented lines of its probe table "
     "(docs/configuration.md has all keys), then `lookout doctor` with the target's name asks one question.\n"
@@ -31,7 +31,7 @@ ANOTHER_LANGUAGE: Final = (
     "of three words or more that it says word for word, are graded; whether it declines, or says yes or no, is not."
 )
 """What is said at once to whom it concerns: most of such a suite stays ungraded without a judge."""
-_PATIENCE: Final = ProbeSettings()
+_DEFAULT_SETTINGS: Final = ProbeSettings()
 Say = Callable[[str], None]
 
 
@@ -53,7 +53,7 @@ def check_driver(driver: str | None) -> None:
         raise ConfigError(f"--driver: {driver!r} is none that is found out here; accepted: {', '.join(DRIVERS)}")
 
 
-def probe_of(
+def find_probe(
     target: Target, environment: Mapping[str, str], *, driver: str | None, may_ask: bool, say: Say
 ) -> Probe:
     """What to write for an address. Raises `ConfigError` where it is neither page nor API, or gives no answer."""
@@ -67,104 +67,113 @@ def probe_of(
         may_ask = False
     if not may_ask:
         say("Nothing was asked (--no-ask, or a CI run at production): the probe table holds defaults.\n")
-        return Probe(_unknown(driver or "json", "", "nobody was asked"), is_api=True, is_known=False)
-    return _asked(target.address, environment, driver or "json", say)
+        return Probe(_format_unknown_table(driver or "json", "", "nobody was asked"), is_api=True, is_known=False)
+    return _ask_api(target.address, environment, driver or "json", say)
 
 
-def api_in_place(address: str, environment: Mapping[str, str], *, ask: bool) -> PageProblem | None:
+def find_api_problem(address: str, environment: Mapping[str, str], *, ask: bool) -> PageProblem | None:
     """What to do at an address where an API stands and no page; ``None`` for anything else.
 
     One that wants a key is asked a harmless question, where ``ask`` allows, to learn which.
     """
-    seen = asyncio.run(inspect_api(address, _PATIENCE))
-    if seen.kind in {EndpointKind.PAGE, EndpointKind.UNKNOWN}:
+    endpoint = asyncio.run(inspect_api(address, _DEFAULT_SETTINGS))
+    if endpoint.kind in {EndpointKind.PAGE, EndpointKind.UNKNOWN}:
         return None
-    is_api = seen.kind is EndpointKind.API
-    what = "answers JSON, not a page" if "json" in seen.said else "is an API, not a page"
-    what = what if is_api else "is neither a page nor a chat API"
+    is_api = endpoint.kind is EndpointKind.API
+    description = "answers JSON, not a page" if "json" in endpoint.said else "is an API, not a page"
+    description = description if is_api else "is neither a page nor a chat API"
     to_do = f"`lookout init --target {address}` finds out how it is asked"
     to_do = to_do if is_api else "give the address of the chat's page, or the one to which its questions are posted"
     if ask and is_api:
-        found = asyncio.run(find(address, _PATIENCE, _headers(_PATIENCE, environment)))
-        if found.refused:
-            variable = KEY_VARIABLE if found.header else API_TOKEN_VARIABLE
-            wants = f"the header {found.header}" if found.header else "a bearer token"
-            to_do = f"it wants {wants} (HTTP {found.refused}): `export {variable}=…`, then {to_do}"
+        headers = _build_headers(_DEFAULT_SETTINGS, environment)
+        discovery = asyncio.run(discover_api(address, _DEFAULT_SETTINGS, headers))
+        if discovery.refused:
+            variable = KEY_VARIABLE if discovery.header else API_TOKEN_VARIABLE
+            wants = f"the header {discovery.header}" if discovery.header else "a bearer token"
+            to_do = f"it wants {wants} (HTTP {discovery.refused}): `export {variable}=…`, then {to_do}"
     return PageProblem(
         reason=NoAnswerReason.PAGE_NOT_UNDERSTOOD,
         blame=Blame.MONITOR,
-        detail=f"This address {what} ({seen.said}).",
+        detail=f"This address {description} ({endpoint.said}).",
         to_do=to_do,
     )
 
 
-def _headers(settings: ProbeSettings, environment: Mapping[str, str]) -> RequestHeaders:
-    return headers_of(settings.headers, environment, key="probe.headers", token_variable=API_TOKEN_VARIABLE)
+def _build_headers(settings: ProbeSettings, environment: Mapping[str, str]) -> RequestHeaders:
+    return build_request_headers(
+        settings.headers, environment, key="probe.headers", token_variable=API_TOKEN_VARIABLE
+    )
 
 
 def _is_api(address: str, say: Say) -> bool:
     """Whether the address is an API. No secret is sent before that is known."""
-    seen = asyncio.run(inspect_api(address, _PATIENCE))
-    match seen.kind:
+    endpoint = asyncio.run(inspect_api(address, _DEFAULT_SETTINGS))
+    match endpoint.kind:
         case EndpointKind.API:
-            say(f"{address} is an API and no page ({seen.said}).\n")
+            say(f"{address} is an API and no page ({endpoint.said}).\n")
         case EndpointKind.UNKNOWN:
-            say(f"{address} cannot be looked at ({seen.said}): taken for a page (else: --driver json or sse).\n")
+            say(
+                f"{address} cannot be looked at ({endpoint.said}): taken for a page (else: --driver json or sse).\n"
+            )
         case EndpointKind.NEITHER:
             raise ConfigError(
-                f"{address} is neither a chat page nor a chat API ({seen.said}), so nothing was written; "
+                f"{address} is neither a chat page nor a chat API ({endpoint.said}), so nothing was written; "
                 "--driver json, --driver sse or --driver browser says which it is"
             )
         case EndpointKind.PAGE:
             pass
-    return seen.kind is EndpointKind.API
+    return endpoint.kind is EndpointKind.API
 
 
-def _asked(address: str, environment: Mapping[str, str], driver: str, say: Say) -> Probe:
-    settings = _PATIENCE
+def _ask_api(address: str, environment: Mapping[str, str], driver: str, say: Say) -> Probe:
+    settings = _DEFAULT_SETTINGS
     say(f"Asking one question of {address} (“{HARMLESS}”), until a request body is understood, then once more …\n")
-    found = asyncio.run(find(address, settings, _headers(settings, environment)))
-    if found.refused and found.header and environment.get(KEY_VARIABLE):
-        named = {"headers": {found.header: {"env": KEY_VARIABLE}}}
-        settings = ProbeSettings.model_validate(named)
-        found = asyncio.run(find(address, settings, _headers(settings, environment)))
-    if found.refused:
-        return _refused(address, found, _headers(settings, environment), driver, say)
-    if found.probe is None:
-        tried = "".join(f"\n  {line}" for line in found.tried)
+    discovery = asyncio.run(discover_api(address, settings, _build_headers(settings, environment)))
+    if discovery.refused and discovery.header and environment.get(KEY_VARIABLE):
+        headers = {"headers": {discovery.header: {"env": KEY_VARIABLE}}}
+        settings = ProbeSettings.model_validate(headers)
+        discovery = asyncio.run(discover_api(address, settings, _build_headers(settings, environment)))
+    if discovery.refused:
+        return _build_refused_probe(address, discovery, _build_headers(settings, environment), driver, say)
+    if discovery.probe is None:
+        tried = "".join(f"\n  {line}" for line in discovery.tried)
         tried = f" Tried:{tried}\n" if tried else "\n"
-        if found.asks_for_other_body:
-            say(f"{address}: {found.trouble}.{tried}{FILL_IN}")
-            return Probe(_unknown(driver, "", found.trouble), is_api=True, is_known=False)
+        if discovery.asks_for_other_body:
+            say(f"{address}: {discovery.trouble}.{tried}{FILL_IN}")
+            return Probe(_format_unknown_table(driver, "", discovery.trouble), is_api=True, is_known=False)
         raise ConfigError(
-            f"{address}: {found.trouble}; nothing was written.{tried}"
+            f"{address}: {discovery.trouble}; nothing was written.{tried}"
             "write probe.api by hand (docs/configuration.md), or say --no-ask for a table to fill in"
         )
-    said = " ".join(found.answer.split())
-    say(f"It answered: “{said[:SHOWN]}{'…' if said[SHOWN:] else ''}”\n")
-    say(f"{ANOTHER_LANGUAGE}\n\n" if evidence(found.answer) is LanguageEvidence.UNREAD else "\n")
-    return Probe("\n".join(_lines(found.probe)) + "\n", is_api=True)
+    reply = " ".join(discovery.answer.split())
+    say(f"It answered: “{reply[:MAX_SHOWN_CHARACTERS]}{'…' if reply[MAX_SHOWN_CHARACTERS:] else ''}”\n")
+    say(f"{ANOTHER_LANGUAGE}\n\n" if evidence(discovery.answer) is LanguageEvidence.UNREAD else "\n")
+    return Probe("\n".join(_list_table_lines(discovery.probe)) + "\n", is_api=True)
 
 
-def _refused(address: str, found: ApiDiscovery, headers: RequestHeaders, driver: str, say: Say) -> Probe:
+def _build_refused_probe(
+    address: str, discovery: ApiDiscovery, headers: RequestHeaders, driver: str, say: Say
+) -> Probe:
     """The headers' part of the table, as far as it is known; the rest follows once the token is there."""
-    assert found.refused is not None
-    variable = KEY_VARIABLE if found.header else API_TOKEN_VARIABLE
-    if found.header:
-        wants = f"HTTP {found.refused}: it wants the header {found.header}"
+    assert discovery.refused is not None
+    variable = KEY_VARIABLE if discovery.header else API_TOKEN_VARIABLE
+    if discovery.header:
+        wants = f"HTTP {discovery.refused}: it wants the header {discovery.header}"
         say(f"{address}: {wants}, which probe.headers takes from {variable}.\n")
     else:
-        say(f"{address}: {headers.refused(found.refused)}.\n")
-    line = f"headers = {{ {_quoted(found.header)} = {{ env = {_quoted(variable)} }} }}\n" if found.header else ""
-    why = f"it wants what {variable} is to hold (HTTP {found.refused})"
-    return Probe(_unknown(driver, line, why), is_api=True, is_known=False, export=variable)
+        say(f"{address}: {headers.refused(discovery.refused)}.\n")
+    line = (
+        f"headers = {{ {_quote(discovery.header)} = {{ env = {_quote(variable)} }} }}\n" if discovery.header else ""
+    )
+    why = f"it wants what {variable} is to hold (HTTP {discovery.refused})"
+    return Probe(_format_unknown_table(driver, line, why), is_api=True, is_known=False, export=variable)
 
 
-def _unknown(driver: str, headers: str, why: str) -> str:
+def _format_unknown_table(driver: str, headers: str, why: str) -> str:
     """A table to fill in: what is commented out are the defaults."""
     done = '# api.done = "[DONE]"  # the name or the data of the event that ends each stream\n'
     return (
-        f"driver = {_quoted(driver)}\n{headers}"
+        f"driver = {_quote(driver)}\n{headers}"
         f"# Not known yet, {' '.join(why.split())}; `lookout init --force` finds it, or:\n"
         '# api.request = \'{"question": "{question}"}\'  # the JSON to post\n'
         '# api.text = "answer"  # the path to the answer: "part.text" leads to it in {"part": {"text": "…"}}\n'
@@ -172,23 +181,23 @@ def _unknown(driver: str, headers: str, why: str) -> str:
     )
 
 
-def _lines(probe: ProbeSettings) -> Iterator[str]:
+def _list_table_lines(probe: ProbeSettings) -> Iterator[str]:
     """The keys of ``[targets.NAME.probe]`` that differ from their defaults."""
-    yield f"driver = {_quoted(probe.driver)}"
+    yield f"driver = {_quote(probe.driver)}"
     for name, header in probe.headers.items():
-        yield f"headers = {{ {_quoted(name)} = {{ env = {_quoted(header.env or '')} }} }}"
+        yield f"headers = {{ {_quote(name)} = {{ env = {_quote(header.env or '')} }} }}"
     default = ApiSettings()
     for key in ("request", "text", "citations", "app_path", "latency_ms", "joins", "done"):
         value = getattr(probe.api, key)
         if key in {"request", "text"} or value != getattr(default, key):
-            yield f"api.{key} = {_literal(value)}"
+            yield f"api.{key} = {_format_literal(value)}"
 
 
-def _literal(value: object) -> str:
+def _format_literal(value: object) -> str:
     if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
         return f"'{value}'"
     return json.dumps(value, ensure_ascii=False)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)

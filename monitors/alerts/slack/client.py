@@ -138,31 +138,31 @@ def build_refusal_error(status: int, error: object) -> NotifyError:
     """Build the error for an unsuccessful answer. ``status`` is HTTP's, ``error`` is Slack's name of the error."""
     code = parse_error_code(error)
     if status == 429:  # noqa: PLR2004 - HTTP's "too many requests"
-        return NotifyTransient("Slack limits the rate (429); the message is kept for the next delivery")
+        return NotifyTransient("Slack limits the rate (429); the message is stored for the next delivery")
     if code in TRANSIENT:
-        return NotifyTransient(f"Slack has trouble ({code}); the message is kept for the next delivery")
+        return NotifyTransient(f"Slack reports a temporary error ({code}); the message is stored for the next delivery")
     if status >= 500:  # noqa: PLR2004 - HTTP's server errors
         return _server_error(status)
     if code == UNREADABLE and status < 400:  # noqa: PLR2004 - HTTP's success and redirects
-        return NotifyUnsure("What answered is not Slack (a proxy's page?); the message is kept")
+        return NotifyUnsure("What answered is not Slack (a proxy's page?); the message is stored")
     advice = ADVICE.get(code, "see Slack's documentation of this error")
-    return NotifyRejected(f"Slack refuses the message (HTTP {status}, {code}): {advice}. The message is kept")
+    return NotifyRejected(f"Slack refuses the message (HTTP {status}, {code}): {advice}. The message is stored")
 
 
 def _server_error(status: int) -> NotifyError:
     """Build the error for 5xx. Slack itself sends 500 and 503; after a gateway's 502 or 504 it may have arrived."""
-    text = f"Slack answers HTTP {status}; the message is kept for the next delivery"
+    text = f"Slack answers HTTP {status}; the message is stored for the next delivery"
     return NotifyTransient(text) if status in {500, 503} else NotifyUnsure(text)
 
 
 def build_not_sent_error() -> NotifyTransient:
     """Build the error for a request that cannot have arrived: no connection was made."""
-    return NotifyTransient("Slack cannot be connected to (name, network or proxy); the message is kept")
+    return NotifyTransient("Slack cannot be connected to (name, network or proxy); the message is stored")
 
 
 def build_reply_missing_error() -> NotifyUnsure:
     """Build the error for a request that was sent and got no answer."""
-    return NotifyUnsure("Slack's reply was lost; the message may have arrived and is kept for the next delivery")
+    return NotifyUnsure("Slack's reply was lost; the message may have arrived and is stored for the next delivery")
 
 
 BROADCAST: Final = frozenset({NotifyReason.WORSE, NotifyReason.REMINDER})
@@ -493,7 +493,7 @@ async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.Clien
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
         raise build_not_sent_error() from None
     except (aiohttp.InvalidURL, UnicodeError):
-        raise NotifyRejected("the configured Slack address is no address; see `slack_api_url`") from None
+        raise NotifyRejected("the configured Slack address is not valid; see `slack_api_url`") from None
     except (aiohttp.ClientError, TimeoutError, OSError):
         raise build_reply_missing_error() from None
     except (AttributeError, KeyError, TypeError, ValueError):

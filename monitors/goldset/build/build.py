@@ -1,8 +1,8 @@
-"""Pipeline A: fact sheets and templates in, cases out. Pure, and the same bytes every time.
+"""Pipeline A: build cases from fact sheets and templates. Pure and reproducible.
 
-Several documents about one policy (a wording and a brochure) are one policy to whoever asks. Where they agree, the
-first gives the gold; where they state different values nothing is asked, since any gold would be a guess; silence
-counts when all that were read are silent.
+Several documents about one policy (a wording and a brochure) count as one policy. Where they agree, the first gives
+the gold; where they state different values there is no case, since any gold would be a guess; silence counts when
+all documents are silent.
 
 Templates are data that turn each fact into a question, its gold, its type and its severity. One value and one
 template make one case, with its field, clause and document.
@@ -18,7 +18,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from monitors.domains.pack import TEMPLATES, folder_of, read_pack_file
+from monitors.domains.pack import TEMPLATES, find_pack_folder, read_pack_file
 from monitors.errors import GoldSetError
 from monitors.goldset.build.sheets import FactField, FactSchema, FactSheet, FieldKind, GivenFact
 from monitors.goldset.build.values import (
@@ -36,9 +36,9 @@ from monitors.records.base import Identifier, Language, Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 
 _COMMON_PLACEHOLDERS = ("name", "value")
-"""What a question or a gold may hold in braces: known of every fact."""
+"""Placeholders of a question or a gold: known for every fact."""
 _CITATION_PLACEHOLDERS = (*_COMMON_PLACEHOLDERS, "publisher", "document", "clause")
-"""What a form of the citation may hold: a form with something unknown is passed over."""
+"""Placeholders of a citation: a form with an unknown value is skipped."""
 
 PHRASED_LANGUAGES = (Language.ENGLISH, Language.HINDI, Language.HINGLISH)
 
@@ -65,7 +65,7 @@ class Phrasing(Record):
     """The question and its answers in one language.
 
     ``gold`` phrases a value, ``yes`` and ``no`` an answer about cover, ``zero`` an amount of nothing ("There is no
-    co-payment"), ``silent`` why the app must refuse. What is not phrased makes no case.
+    co-payment"), ``silent`` why the app must refuse. An answer without a phrase makes no case.
     """
 
     question: Fillable
@@ -90,7 +90,7 @@ class Template(Record):
     hinglish: Phrasing | None = None
 
     def find_phrasing(self, language: Language) -> Phrasing | None:
-        """How it asks in a language; ``None`` where it does not."""
+        """Return the phrasing in a language; ``None`` without one."""
         match language:
             case Language.ENGLISH:
                 return self.en
@@ -122,7 +122,7 @@ class TemplateBook(Record):
 
 def load_templates(schema: FactSchema, pack: str) -> TemplateBook:
     """Read the templates of a pack. Raises `GoldSetError` naming file, template, key and what is accepted."""
-    path = folder_of(pack) / TEMPLATES
+    path = find_pack_folder(pack) / TEMPLATES
     book = read_pack_file(path, TemplateBook, GoldSetError)
     problems = [
         f"template {template.id}: {problem}"
@@ -155,7 +155,7 @@ def _check_template(template: Template, schema: FactSchema) -> list[str]:
 
 @dataclass(frozen=True)
 class Source:
-    """A settled value with where it comes from. ``cluster`` is shared by all cases of a policy."""
+    """An agreed value with its source. ``cluster`` is shared by all cases of a policy."""
 
     cluster: str
     sheet: FactSheet
@@ -180,7 +180,7 @@ def build_case(
     citations: tuple[str, ...],
     languages: Sequence[Language],
 ) -> GoldCase | None:
-    """The case, or ``None`` when the template does not phrase such a value in this language."""
+    """Build the case; ``None`` when the template does not phrase such a value in this language."""
     phrasing = template.find_phrasing(language)
     if phrasing is None:
         return None
@@ -217,7 +217,7 @@ def build_case(
 
 
 def _collect_placeholder_values(source: Source, language: Language) -> dict[str, str]:
-    """What the braces of a template stand for; what is not known is not in it."""
+    """Return the values of a template's placeholders, without unknown ones."""
     sheet = source.sheet
     name = sheet.names.get(language, sheet.name)
     values = {
@@ -244,12 +244,12 @@ def _build_answer(source: Source, phrasing: Phrasing, blanks: dict[str, str]) ->
 
 
 def _capitalise_first(gold: str) -> str:
-    """A gold begins like a sentence."""
+    """Capitalise the first letter, as a gold begins like a sentence."""
     return gold[:1].upper() + gold[1:]
 
 
 def _fill_citation(forms: tuple[str, ...], blanks: dict[str, str]) -> str | None:
-    """The first form of which everything is known."""
+    """Fill the first form whose placeholders are all known; ``None`` without one."""
     for form in forms:
         if all(name is None or name in blanks for _, name, _, _ in Formatter().parse(form)):
             return form.format_map(blanks)
@@ -258,7 +258,7 @@ def _fill_citation(forms: tuple[str, ...], blanks: dict[str, str]) -> str | None
 
 @dataclass(frozen=True)
 class NotAsked:
-    """A fact that made no case, and why."""
+    """A fact that made no case, with the reason."""
 
     sheet_id: str
     field: str
@@ -267,7 +267,7 @@ class NotAsked:
 
 @dataclass(frozen=True)
 class BuildResult:
-    """The cases, in the order of sheets, templates, languages; and each fact of a template that made none."""
+    """The cases in the order of sheets, templates, languages, and each fact that made no case."""
 
     cases: tuple[GoldCase, ...]
     not_asked: tuple[NotAsked, ...]
@@ -277,7 +277,7 @@ class BuildResult:
 def build_cases(
     sheets: Sequence[FactSheet], schema: FactSchema, book: TemplateBook, languages: Sequence[Language] = ()
 ) -> BuildResult:
-    """All cases of ``sheets``; ``languages`` instead of the book's."""
+    """Build all cases of ``sheets``; ``languages`` replace those of the book."""
     policies = list(_group_by_policy(sheets))
     name_counts = Counter(_fold_name(policy[0].name) for policy in policies)
     cases: list[GoldCase] = []
@@ -298,7 +298,7 @@ def _fold_name(text: str | None) -> str:
 
 
 def _group_by_policy(sheets: Sequence[FactSheet]) -> Iterator[list[FactSheet]]:
-    """The sheets of one name and publisher together, in the order in which each comes first."""
+    """Group the sheets by name and publisher, in the order in which each first comes."""
     groups: dict[tuple[str, str], list[FactSheet]] = {}
     for sheet in sheets:
         groups.setdefault((_fold_name(sheet.name), _fold_name(sheet.publisher)), []).append(sheet)
@@ -345,7 +345,7 @@ def _read_values(policy: list[FactSheet], field: str, schema: FactSchema, accept
 
 
 def _find_agreed_value(readings: list[Reading]) -> tuple[FactSheet, GivenFact, Value] | UnusableFact | None:
-    """The one value that the documents of a policy agree on; ``None`` when nothing usable was given."""
+    """Return the value that the documents of a policy agree on; ``None`` without a usable one."""
     stated: list[tuple[FactSheet, GivenFact, Value]] = []
     silent: list[tuple[FactSheet, GivenFact, Value]] = []
     for sheet, fact, value in readings:

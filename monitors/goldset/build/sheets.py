@@ -1,4 +1,4 @@
-"""Fact sheets: what one document says about one thing (a policy), field by field, with clause and quote.
+"""Fact sheets: the facts of one document about one policy, field by field, with clause and quote.
 
 The schema names the fields, their kinds and units, and other names under which sources give them. Extractors and
 spreadsheets give facts as rows, one JSON object a line, each naming its policy.
@@ -17,7 +17,7 @@ from typing import Annotated, Any, Self, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from monitors.domains.pack import SCHEMA, folder_of, read_pack_file
+from monitors.domains.pack import SCHEMA, find_pack_folder, read_pack_file
 from monitors.errors import GoldSetError
 from monitors.facts.quantities.fact import Bound
 from monitors.facts.quantities.locales import checked_currency
@@ -26,7 +26,7 @@ from monitors.goldset.load import read_text
 from monitors.records.base import Identifier, Language, Record
 
 Localised = dict[Language, Annotated[str, Field(min_length=1)]]
-"""One thing said in several languages."""
+"""One text in several languages."""
 
 
 class FieldKind(StrEnum):
@@ -43,7 +43,7 @@ class FieldKind(StrEnum):
     CHOICE = "choice"
     """One of a few words, each with its wording per language."""
     TEXT = "text"
-    """Free words, taken over as they are."""
+    """Free text, used as it is."""
 
 
 class DurationUnit(StrEnum):
@@ -101,7 +101,7 @@ class FactSchema(Record):
         return self
 
     def find_field(self, name: str) -> str | None:
-        """The field that a source calls ``name``; ``None`` for one that the schema does not know."""
+        """Return the field with this name or alias; ``None`` for an unknown one."""
         if name in self.fields:
             return name
         return next((field for field, fact_field in self.fields.items() if name in fact_field.aliases), None)
@@ -109,11 +109,11 @@ class FactSchema(Record):
 
 def load_schema(pack: str) -> FactSchema:
     """Read the schema of a domain pack. Raises `GoldSetError` naming the file, the key and what is accepted."""
-    return read_pack_file(folder_of(pack) / SCHEMA, FactSchema, GoldSetError)
+    return read_pack_file(find_pack_folder(pack) / SCHEMA, FactSchema, GoldSetError)
 
 
 def describe_error(error: ValidationError) -> str:
-    """What pydantic found, key by key, in one line each."""
+    """Describe the first five problems that pydantic found, by key."""
     details = error.errors(include_url=False, include_input=False)
     return "; ".join(
         f"{'.'.join(map(str, detail['loc'])) or 'the file'}: {detail['msg']}" for detail in details[:5]
@@ -123,7 +123,7 @@ def describe_error(error: ValidationError) -> str:
 SILENCE = re.compile(
     r"\b(?:not|no\b.{1,80}?) (?:stated|mentioned|specified|given|found) ?(?:in|;|\(|$)", re.IGNORECASE
 )
-"""How a reader of documents writes down that it found nothing: "not stated in X", "no co-payment stated in X"."""
+"""How extractors write that a document is silent: "not stated in X", "no co-payment stated in X"."""
 
 _UNITS = {
     "hours": "hour", "hour": "hour", "days": "day", "day": "day", "months": "month", "month": "month",
@@ -133,7 +133,7 @@ _UNITS = {
 
 
 class FactRow(BaseModel):
-    """A row as far as it is used."""
+    """The used keys of a row."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -150,9 +150,9 @@ class FactRow(BaseModel):
 
 
 def rows_to_sheets(text: str, *, source: str) -> list[dict[str, Any]]:
-    """The rows of a file put together by policy, in the order in which the policies come first.
+    """Group the rows of a file by policy, in the order in which the policies first come.
 
-    Raises `GoldSetError` naming ``source`` and the line of a row that is none.
+    Raises `GoldSetError` naming ``source`` and the line of a bad row.
     """
     sheets: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(text.split("\n"), start=1):
@@ -200,7 +200,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Confidence(StrEnum):
-    """How sure whoever read the fact was, from least to most."""
+    """The confidence of the source in a fact, from least to most."""
 
     LOW = "low"
     UNRATED = "unrated"
@@ -211,8 +211,7 @@ class Confidence(StrEnum):
 class GivenFact(Record):
     """One field as a source gives it.
 
-    ``silent`` says that somebody searched and the document does not state it. A field that is absent differs: about
-    it nobody knows anything. ``unit`` and ``bound`` are given where they are not the field's own. ``clause`` is its
+    ``silent`` says that the document was searched and does not state it; an absent field is unknown. ``unit`` and ``bound`` are given where they are not the field's own. ``clause`` is its
     number in the document, ``quote`` its words. ``place`` is the line of the source.
     """
 
@@ -228,7 +227,7 @@ class GivenFact(Record):
 
 
 class FactSheet(Record):
-    """All facts of one document about one thing. ``names`` are its name in other languages."""
+    """All facts of one document about one policy. ``names`` are its name in other languages."""
 
     id: Identifier
     name: Text
@@ -247,11 +246,11 @@ class FactSheet(Record):
 
 
 def read_sheets(path: Path, schema: FactSchema) -> tuple[FactSheet, ...]:
-    """All sheets of a folder of ``*.json`` (by name), a JSON file (a sheet, or a list), or ``*.jsonl`` rows.
+    """Read the sheets of a folder of ``*.json`` (by name), a JSON file (a sheet, or a list), or ``*.jsonl`` rows.
 
-    Fields are renamed to the schema's own; one that a sheet gives under two aliases is there twice. Raises
-    `GoldSetError` naming the file, the line or key, and what is accepted: also for an unknown field, an id or a
-    field that is given twice.
+    Aliases of fields are replaced by the schema's names; a field given under two aliases stays twice. Raises
+    `GoldSetError` naming the file, the line or key, and what is accepted, also for unknown fields and repeated
+    ids or fields.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:

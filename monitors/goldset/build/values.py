@@ -1,6 +1,6 @@
-"""Values of facts: a given fact becomes a value of its field's kind, and a value becomes words of a language.
+"""Parse a fact into a value of its field's kind, and phrase a value in a language.
 
-A value is an amount, a yes or no, words, or silence; a fact that cannot be used says why. In words: "24 months",
+A value is an amount, a yes or no, words, or silence; an unusable fact has a reason. Phrased: "24 months",
 "24 महीने", "₹15,00,000", "up to 20%".
 """
 
@@ -21,9 +21,9 @@ from monitors.records.base import Language, Record
 
 
 class AcceptPolicy(Record):
-    """Which facts become gold. ``confidence`` is the least that is taken of a stated fact.
+    """Which facts become gold. ``confidence`` is the minimum of a stated fact.
 
-    ``unproven`` takes an amount also where the quote does not state it. ``silence`` makes an expected refusal of a
+    ``unproven`` also accepts an amount that the quote does not state. ``silence`` makes an expected refusal of a
     fact that says that the document is silent.
     """
 
@@ -71,7 +71,7 @@ class NotStated(NamedTuple):
 
 
 class UnusableFact(NamedTuple):
-    """Why a fact makes no gold."""
+    """A fact that makes no gold, with the reason."""
 
     reason: str
 
@@ -82,7 +82,7 @@ _ORDER = tuple(Confidence)
 
 
 def read_value(fact: GivenFact, field: FactField, accept: AcceptPolicy) -> Value | UnusableFact:
-    """What ``fact`` says, or why it is left out. Pure."""
+    """Return the value of ``fact``, or why it is unusable. Pure."""
     if fact.silent:
         return (
             NotStated() if accept.silence else UnusableFact("the document is silent, and silence is not asked for")
@@ -138,7 +138,7 @@ def _parse_amount(number: Decimal, fact: GivenFact, field: FactField) -> Amount 
 
 
 def _find_currency(number: Decimal, fact: GivenFact, field: FactField) -> str | UnusableFact:
-    """What an amount is in: the quote's word, else the field's; a quote in another currency is no proof of it."""
+    """Return the currency of an amount: of the field, else of the quote; they must not contradict each other."""
     quoted = {
         quantity.unit
         for quantity in stated(fact.quote or "", Locale(currency=field.currency))
@@ -155,7 +155,7 @@ def _find_currency(number: Decimal, fact: GivenFact, field: FactField) -> str | 
 
 
 def _parse_number(raw: JsonValue) -> Decimal | None:
-    """A JSON number, or a text of digits alone; no booleans, nothing below zero."""
+    """Parse a JSON number, or a text of digits only; ``None`` for booleans and negative numbers."""
     if isinstance(raw, bool) or not isinstance(raw, int | float | str):
         return None
     written = raw if isinstance(raw, str) else repr(raw)
@@ -169,7 +169,7 @@ def _parse_number(raw: JsonValue) -> Decimal | None:
 
 
 def _check_proof(value: Single | Several, fact: GivenFact) -> Single | Several | UnusableFact:
-    """An amount must stand in the quote; anything else needs a quote that a person can hold it against."""
+    """Return the value if its quote states its amounts; other values need a quote for a person to compare."""
     if not fact.quote:
         return UnusableFact("it has no quote, so nobody can trace it")
     amounts = [one for one in (value.values if isinstance(value, Several) else (value,)) if isinstance(one, Amount)]
@@ -180,7 +180,7 @@ def _check_proof(value: Single | Several, fact: GivenFact) -> Single | Several |
 
 
 def _is_stated(amount: Amount, quantities: dict[StatedQuantity, str]) -> bool:
-    """Zero is said in words ("no co-payment"), so it needs no digits."""
+    """Whether the quote states an amount. Zero is written in words ("no co-payment") and needs no digits."""
     return amount.number == 0 or any(_matches(quantity, amount) for quantity in quantities)
 
 
@@ -190,7 +190,7 @@ _HOURS_PER_DAY = 24
 
 
 def _matches(quantity: StatedQuantity, amount: Amount) -> bool:
-    """The same quantity, or its bare number: tables give the unit in their head."""
+    """Whether a quantity equals an amount, or its number without a unit: tables have units in their headings."""
     if quantity.kind is FactKind.NUMBER:
         return quantity.value == amount.number
     if amount.unit is None:
@@ -224,7 +224,7 @@ _UNITS: dict[Language, dict[DurationUnit, tuple[str, str]]] = {
         DurationUnit.YEAR: ("saal", "saal"),
     },
 }
-"""One and more than one of each."""
+"""Singular and plural."""
 
 _BOUNDS = {
     Language.ENGLISH: {Bound.AT_MOST: "up to {}", Bound.AT_LEAST: "at least {}"},
@@ -235,7 +235,7 @@ _AND = {Language.ENGLISH: "and", Language.HINDI: "और", Language.HINGLISH: "a
 
 
 def phrase_value(value: Single | Several, field: FactField, language: Language) -> str:
-    """The value in words; a yes or no has its words in the template, so it gives none here."""
+    """Phrase the value in a language; empty for a yes or no, which the template phrases."""
     match value:
         case Amount():
             return _format_amount(value, language)
@@ -268,4 +268,4 @@ def _format_number_with_unit(amount: Amount, language: Language) -> str:
 
 
 _SIGNS = {"INR": "₹", "EUR": "€", "GBP": "£", "USD": "US$"}
-"""Signs that leave no country open; any other currency is written by its code."""
+"""Unambiguous currency signs; other currencies are written by their code."""

@@ -1,4 +1,4 @@
-"""One project of Langfuse by its public REST API, with httpx alone: requests with bounded retries, and the guard.
+"""A client for one Langfuse project by its public REST API: requests with bounded retries, and a project check.
 
 This package follows the API of Langfuse 4, which Langfuse Cloud has spoken alone since November 2026. The facts are
 from Langfuse's API definition (``fern/apis/server/definition`` and ``web/src/pages/api/public`` in the repository
@@ -33,14 +33,14 @@ from pydantic.alias_generators import to_camel
 from monitors.errors import ConfigError, MonitorError, SourceUnavailable
 from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.platform import Json
-from monitors.retry import TryAgain, is_worth_another_try, retried, retry_after_s
+from monitors.retry import TryAgain, is_retryable, parse_retry_after_s, retry_with_pauses
 
 API: Final = "/api/public"
 VERSION: Final = 4
 MAX_TRIES: Final = 6
 FIRST_PAUSE_S: Final = 1.0
 MAX_PAUSE_S: Final = 90.0
-"""Langfuse counts requests per minute: a limit is over within one."""
+"""Langfuse limits requests per minute: a limit ends within one."""
 _REFUSED_STATUSES: Final = (401, 403)
 _NOT_FOUND: Final = 404
 _MAX_ERROR_CHARACTERS: Final = 300
@@ -49,7 +49,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class FromLangfuse(BaseModel):
-    """Part of an answer of Langfuse: unknown keys are left out, as it adds some with each version."""
+    """Part of an answer of Langfuse: unknown keys are ignored, as each version adds some."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
@@ -78,7 +78,7 @@ class _ErrorReply(FromLangfuse):
 
 
 class RequestArguments(TypedDict, total=False):
-    """What goes with a request, by httpx's words."""
+    """Arguments of a request, named as httpx names them."""
 
     params: Mapping[str, str | int]
     json: Json
@@ -86,7 +86,7 @@ class RequestArguments(TypedDict, total=False):
 
 
 class LangfuseKeys(NamedTuple):
-    """What opens a project. They stay in the client; no message and no ``repr`` shows them."""
+    """The keys of a project. No message and no ``repr`` shows them."""
 
     public: str
     secret: str
@@ -95,12 +95,12 @@ class LangfuseKeys(NamedTuple):
         return "LangfuseKeys(…)"
 
     def redact(self, text: str) -> str:
-        """The text without either key."""
+        """Replace both keys in a text."""
         return text.replace(self.secret, "…").replace(self.public, "…")
 
 
 def load_langfuse_keys(settings: LangfuseSettings, environment: Mapping[str, str]) -> LangfuseKeys:
-    """Both keys of the environment; `ConfigError` names the variable that is not set."""
+    """Load both keys from the environment; `ConfigError` names a variable that is not set."""
     named = {"public_key_env": settings.public_key_env, "secret_key_env": settings.secret_key_env}
     for key, variable in named.items():
         if not environment.get(variable):
@@ -123,9 +123,9 @@ class LangfuseClient:
     async def connect(
         cls, settings: LangfuseSettings, keys: LangfuseKeys, sleep: Sleep = asyncio.sleep
     ) -> AsyncGenerator[Self]:
-        """A client while its ``with`` block lasts, once it is sure that the keys are not production's.
+        """Open a client for the ``with`` block, after checking the project of the keys.
 
-        `ConfigError` with keys of another project than the configured one.
+        `ConfigError` for keys of production, or of another project than the configured one.
         """
         auth, deadline_s = (keys.public, keys.secret), settings.request_deadline_s
         async with httpx.AsyncClient(base_url=settings.host, auth=auth, timeout=deadline_s) as http:
@@ -136,21 +136,21 @@ class LangfuseClient:
     @property
     def project(self) -> Project:
         """The project that the keys belong to."""
-        assert self._project is not None, "an opened client knows its project"
+        assert self._project is not None, "connect() sets the project"
         return self._project
 
     @property
     def place(self) -> str:
-        """For messages."""
+        """The project's name for messages."""
         return f"Langfuse project {self._settings.project!r}"
 
     def build_page_url(self, *parts: str) -> str:
-        """The address of a page of this project, for a person."""
+        """Return the web address of a page of this project."""
         path = "/".join(quote(part, safe="") for part in ("project", self.project.id, *parts))
         return f"{self._settings.host.rstrip('/')}/{path}"
 
     async def require_version_4(self, feature: str) -> None:
-        """`ConfigError` where the server is older; one that hides its version is believed to be new enough."""
+        """Raise `ConfigError` where the server is older; a server without a version is accepted."""
         if self._version is None:
             health = await self.request_optional("GET", f"{API}/health", _Health, "asking for its version")
             self._version = health.version if health else ""
@@ -164,14 +164,14 @@ class LangfuseClient:
     async def request_optional(
         self, method: str, path: str, answer: type[Answer], doing: str, **given: Unpack[RequestArguments]
     ) -> Answer | None:
-        """What a request is answered, tried again where that may help; ``None`` where nothing is there (404)."""
+        """Send a request with retries and parse its answer; ``None`` for 404."""
         response = await self._send_with_retries(method, path, doing, given)
         return None if response.status_code == _NOT_FOUND else self._parse_reply(response, answer, doing)
 
     async def request(
         self, method: str, path: str, answer: type[Answer], doing: str, **given: Unpack[RequestArguments]
     ) -> Answer:
-        """As `asked`, of something that must be there."""
+        """Send a request with retries and parse its answer; `SourceUnavailable` for 404."""
         response = await self._send_with_retries(method, path, doing, given)
         if response.status_code == _NOT_FOUND:
             raise self.build_unavailable_error(
@@ -185,12 +185,12 @@ class LangfuseClient:
         async def send() -> httpx.Response:
             return await self._send(method, path, doing, arguments)
 
-        return await retried(
-            send, tries=MAX_TRIES, first_pause_s=FIRST_PAUSE_S, most_pause_s=MAX_PAUSE_S, sleep=self._sleep
+        return await retry_with_pauses(
+            send, tries=MAX_TRIES, first_pause_s=FIRST_PAUSE_S, max_pause_s=MAX_PAUSE_S, sleep=self._sleep
         )
 
     def build_unavailable_error(self, doing: str, reason: str) -> SourceUnavailable:
-        """The error that says so."""
+        """Build the error for a failed activity, without the keys."""
         return SourceUnavailable(self._keys.redact(f"{self.place}: {doing}: {reason}"))
 
     async def _send(self, method: str, path: str, doing: str, arguments: RequestArguments) -> httpx.Response:
@@ -219,9 +219,9 @@ class LangfuseClient:
                 "write the address that it leads to"
             )
         problem = self.build_unavailable_error(doing, f"HTTP {status}{_format_error(response)}")
-        if not is_worth_another_try(status):
+        if not is_retryable(status):
             return problem
-        after_s = retry_after_s({name.lower(): value for name, value in response.headers.items()})
+        after_s = parse_retry_after_s({name.lower(): value for name, value in response.headers.items()})
         if after_s is not None and after_s > MAX_PAUSE_S:
             return self.build_unavailable_error(
                 doing, f"HTTP {status}: it asks to wait {after_s:.0f} s; try again later"
@@ -245,7 +245,7 @@ class LangfuseClient:
             raise self.build_unavailable_error(doing, f"an answer of an unknown form, {detail}") from None
 
     async def _check_project(self) -> None:
-        """`ConfigError` where the keys are of another project than the configured one, or production's."""
+        """Raise `ConfigError` where the keys belong to production or to another project than the configured one."""
         doing, settings = "asking which project the keys belong to", self._settings
         reply = await self.request_optional("GET", f"{API}/projects", _Projects, doing)
         if reply is None or not reply.data:
@@ -266,7 +266,7 @@ class LangfuseClient:
 
 
 def _format_error(response: httpx.Response) -> str:
-    """What Langfuse says of a failure, in short."""
+    """Format the error message of an answer, shortened."""
     try:
         reply = _ErrorReply.model_validate_json(response.content)
     except ValidationError:
@@ -276,5 +276,5 @@ def _format_error(response: httpx.Response) -> str:
 
 
 def classify_failure(problem: MonitorError, status: int) -> Exception:
-    """What a failure of one event means: worth another try, or the end of it."""
-    return TryAgain(problem) if is_worth_another_try(status) else problem
+    """Return `TryAgain` where a status is worth another try, else the error itself."""
+    return TryAgain(problem) if is_retryable(status) else problem

@@ -1,11 +1,11 @@
 """The datasets of a Langfuse project.
 
-Langfuse has no splits and no tags of versions: it can give a dataset as it was at a moment. So splits are kept with
-each item (see `items`), and a tag is that moment by Langfuse's own clock, kept in the dataset's metadata under
+Langfuse has no splits and no tags of versions, but can return a dataset as it was at a moment. So splits are stored
+with each item (see `items`), and a tag is a moment by Langfuse's own clock, stored in the dataset's metadata under
 ``_lookout.tags``; ``GET /api/public/dataset-items?version=MOMENT`` gives the items of a tag.
 
-Removed examples are archived: Langfuse would delete with an item what past experiments say of it. An archived item
-is not read; writing its id again brings it back.
+Removed examples are archived: deleting an item would delete its results in past experiments. An archived item is
+not read; writing its id again restores it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from monitors.platforms.langfuse.items import (
 from monitors.platforms.platform import Dataset, Example, Json
 
 PAGE_SIZE: Final = 100
-"""Langfuse refuses larger ones."""
+"""The maximum of Langfuse."""
 MAX_CONCURRENT: Final = 4
 MAX_TAGS: Final = 100
-"""Older ones are dropped: the moments stay valid, their names are gone."""
+"""Older tags are dropped."""
 _DATASETS: Final = f"{API}/v2/datasets"
 _ITEMS: Final = f"{API}/dataset-items"
 
@@ -63,19 +63,19 @@ class LangfuseDatasets:
         self._client = client
 
     async def find(self, name: str) -> Dataset | None:
-        """The dataset of that name; ``None`` where there is none."""
+        """Return the dataset of that name; ``None`` without one."""
         stored = await self._find_stored(name)
         return None if stored is None else self._to_dataset(stored)
 
     async def create(self, name: str, description: str, metadata: Mapping[str, JsonValue]) -> Dataset:
-        """A new one; the one of that name, as it is, where there is one already."""
+        """Create a dataset, or return the existing one of that name unchanged."""
         existing = await self.find(name)
         return existing or self._to_dataset(await self._write_dataset(name, description, dict(metadata)))
 
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
-        """All its active items, a page at a time.
+        """Yield all active items, a page at a time.
 
-        `SourceUnavailable` where items come or go meanwhile: pages would shift, and some be read twice or never.
+        `SourceUnavailable` where items are added or removed meanwhile: pages would shift.
         """
         number, pages, total = 1, 1, None
         while number <= pages:
@@ -94,7 +94,7 @@ class LangfuseDatasets:
         await _run_in_batches(self._write_item(dataset, example) for example in examples)
 
     async def delete(self, dataset: Dataset, ids: Sequence[str]) -> None:
-        """Archive items. One that is not there, or in another dataset, is left alone."""
+        """Archive items. A missing item, or one of another dataset, is skipped."""
         await _run_in_batches(self._archive(dataset, identity) for identity in ids)
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
@@ -148,7 +148,7 @@ class LangfuseDatasets:
 
 
 def _split_tags(stored: _StoredDataset) -> tuple[Json, dict[str, str]]:
-    """What people and Lookout wrote about a dataset, and its tags with their moments."""
+    """Split a dataset's metadata into the metadata itself and the tags with their moments."""
     metadata = to_json_object(stored.metadata, "metadata")
     own = metadata.pop(OWN_KEY, None)
     tags = own.get("tags") if isinstance(own, dict) else None
@@ -162,7 +162,7 @@ def _add_tags(metadata: Json, tags: Mapping[str, str]) -> Json:
 
 
 async def _run_in_batches(tasks: Iterable[Awaitable[Any]]) -> None:
-    """Run them in order, a few at once; the first failure ends it, once those under way have ended."""
+    """Run tasks in batches; the first error is raised after its batch has ended."""
     pending = iter(tasks)
     while batch := list(islice(pending, MAX_CONCURRENT)):
         for outcome in await asyncio.gather(*batch, return_exceptions=True):

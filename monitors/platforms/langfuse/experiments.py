@@ -1,12 +1,12 @@
-"""The experiments of a Langfuse project: for each row a span with the experiment's attributes, and its scores.
+"""Write experiments of a Langfuse project: a span with the experiment's attributes for each row, and its scores.
 
-An experiment is not opened: Langfuse puts together what carries the same ``langfuse.experiment.id``. That id, and
-those of traces, spans and scores, are made of dataset, experiment, example and score key, so that whatever is
-written again replaces itself. A score without a value is written as the category `NO_VALUE` with its comment.
+An experiment is not created explicitly: Langfuse groups spans with the same ``langfuse.experiment.id``. The ids of
+experiments, traces, spans and scores are derived from dataset, experiment, example and score key, so that writing
+again replaces. A score without a value is written as the category `NO_VALUE` with its comment.
 
-An item has one trace in an experiment. So where a case is asked several times, the first asking is the root of that
-trace and the others are spans below it, each with its own scores. Spans lie in the environment ``lookout``, apart
-from the application's own traffic.
+An item has one trace in an experiment. If a case is asked several times, the first request is the root of that trace
+and the others are spans below it, each with its own scores. Spans use the environment ``lookout``, separate from the
+application's own traffic.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from monitors.platforms.langfuse.client import (
     classify_failure,
 )
 from monitors.platforms.platform import Dataset, Experiment, ExperimentRow, Json, Score
-from monitors.retry import TryAgain, retried
+from monitors.retry import TryAgain, retry_with_pauses
 
 IDS: Final = uuid.UUID("3f6a3c0e-9a55-5d5b-8f0e-2a9d7c1b64e1")
-"""The namespace of all ids that are written into Langfuse."""
+"""The UUID namespace of all ids written to Langfuse."""
 ENVIRONMENT: Final = "lookout"
 NO_VALUE: Final = "no value"
 MAX_REQUEST_BYTES: Final = 1_000_000
-"""Of one request, unless one row alone is larger. Langfuse takes 4.5 MB."""
+"""The limit of one request, unless a single row is larger. Langfuse accepts 4.5 MB."""
 MAX_REQUEST_ROWS: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SCOPE: Final[Json] = {"name": "langfuse-sdk lookout"}
-"""Of a scope of another name, Langfuse copies each attribute into the metadata."""
+"""With another scope name, Langfuse copies each attribute into the metadata."""
 _HEADERS: Final = {"x-langfuse-ingestion-version": "4"}
 
 
@@ -78,7 +78,7 @@ class LangfuseExperiments:
         self._contexts: dict[str, _OpenExperiment] = {}
 
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
-        """The experiment of that name on the dataset. It shows in Langfuse with its first row.
+        """Start an experiment on the dataset. Langfuse shows it after its first row.
 
         `ConfigError` where the server is older than version 4, which has no experiments of this kind.
         """
@@ -89,7 +89,7 @@ class LangfuseExperiments:
         return Experiment(id=identity, name=name, url=url)
 
     async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
-        """Store each row as a span of its item's trace, then its scores, in one that `start` gave here."""
+        """Store each row as a span of its item's trace, then its scores. `start` must have returned the experiment."""
         context = self._contexts[experiment.id]
         for batch in _split_into_batches(rows):
             await self._write_spans(experiment, [_build_span(experiment, context, row) for row in batch])
@@ -98,7 +98,7 @@ class LangfuseExperiments:
             )
 
     async def finish(self, experiment: Experiment) -> None:
-        """Nothing to say: an experiment of Langfuse has no end."""
+        """Do nothing: an experiment of Langfuse has no end."""
 
     async def _write_spans(self, experiment: Experiment, spans: list[Json]) -> None:
         doing = f"writing experiment {experiment.name!r}"
@@ -113,7 +113,7 @@ class LangfuseExperiments:
             )
 
     async def _write_scores(self, bodies: list[Json]) -> None:
-        """Write scores; those alone again that failed in a way that may pass."""
+        """Write scores; retry only those whose failure may be temporary."""
         moment = self._now().isoformat()
         pending = {_make_id(json.dumps(body, sort_keys=True), moment): body for body in bodies}
 
@@ -128,11 +128,11 @@ class LangfuseExperiments:
             self._raise_worst(reply.errors, pending)
 
         if pending:
-            await retried(
+            await retry_with_pauses(
                 write_pending,
                 tries=MAX_TRIES,
                 first_pause_s=FIRST_PAUSE_S,
-                most_pause_s=MAX_PAUSE_S,
+                max_pause_s=MAX_PAUSE_S,
                 sleep=self._sleep,
             )
 
@@ -156,12 +156,12 @@ def _make_id(*parts: str) -> str:
 
 
 def _make_trace_id(experiment: Experiment, row: ExperimentRow) -> str:
-    """The trace of an item: 32 hexadecimal digits."""
+    """Return the trace id of an item: 32 hexadecimal digits."""
     return uuid.uuid5(IDS, f"{experiment.id}\n{row.example_id}").hex
 
 
 def _make_span_id(experiment: Experiment, row: ExperimentRow, repeat: int) -> str:
-    """The span of one asking: 16 hexadecimal digits."""
+    """Return the span id of one request: 16 hexadecimal digits."""
     return uuid.uuid5(IDS, f"{experiment.id}\n{row.example_id}\n{repeat}").hex[:16]
 
 

@@ -1,9 +1,9 @@
-"""Examples as items of a Langfuse dataset, and back, without a loss.
+"""Convert examples to items of a Langfuse dataset and back, without loss.
 
-An item has input, expected output, metadata, a source trace and a status. What else an example has goes into its
-metadata, under ``_lookout``: its splits, that it has no outputs or no trace (null is no value to Langfuse: it keeps
-the former one), and as JSON text the exact parts that its databases would change: control characters, and whole
-numbers beyond 2^53. Where a person has changed such a part since, the person's is what counts.
+An item has input, expected output, metadata, a source trace and a status. Everything else of an example is stored in
+its metadata under ``_lookout``: its splits, that it has no outputs or no trace (null leaves the old value in
+Langfuse), and as JSON text the exact parts that Langfuse's databases would change: control characters, and integers
+beyond 2^53. If a person has changed such a part since, the person's version counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_INTEGER: Final = 2**53 - 1
 
 
 class DatasetItem(FromLangfuse):
-    """An item as Langfuse gives it. A person's may hold any JSON where ours are objects."""
+    """An item as Langfuse returns it. People's items may hold any JSON where Lookout's hold objects."""
 
     id: str
     dataset_name: str
@@ -38,7 +38,7 @@ class DatasetItem(FromLangfuse):
 
 
 def item_from_example(dataset: str, example: Example) -> Json:
-    """An example as it is written into the dataset of that name."""
+    """Convert an example to an item of the dataset of that name."""
     parts = {"input": example.inputs, "expectedOutput": example.outputs or {}, "metadata": example.metadata}
     storable = {name: _to_storable_object(part) for name, part in parts.items()}
     exact = {name: json.dumps(part) for name, part in parts.items() if storable[name] != part}
@@ -64,7 +64,7 @@ def item_from_example(dataset: str, example: Example) -> Json:
 
 
 def example_from_item(item: DatasetItem) -> Example:
-    """An item as an example. A value that is no object is put under ``input``, ``output`` or ``metadata``."""
+    """Convert an item to an example. A value that is not an object gets the key ``input``, ``output`` or ``metadata``."""
     metadata = to_json_object(item.metadata, "metadata")
     own = metadata.pop(OWN_KEY, None)
     own = own if isinstance(own, dict) else {}
@@ -88,7 +88,7 @@ def _parse_outputs(stored: JsonValue, *, absent: bool) -> Json | None:
 
 
 def to_json_object(value: JsonValue, name: str) -> Json:
-    """A copy of an object; a value that is none under ``name``, and nothing as an empty one."""
+    """Return a copy of an object; another value under the key ``name``; an empty object for ``None``."""
     if value is None:
         return {}
     return dict(value) if isinstance(value, dict) else {name: value}
@@ -100,13 +100,13 @@ def _parse_splits(text: JsonValue) -> tuple[str, ...]:
 
 
 def _restore_exact(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:
-    """The exact part, unless the stored one is no longer what was written with it."""
+    """Return the exact part, unless the stored part was changed since."""
     exact = _parse_json_text(texts.get(name)) if isinstance(texts, dict) else None
     return exact if isinstance(exact, dict) and _to_storable_object(exact) == stored else stored
 
 
 def _parse_json_text(text: JsonValue) -> JsonValue:
-    """What was written as text; nothing where a person made it something else."""
+    """Parse JSON text; ``None`` where a person has changed it to something else."""
     try:
         return cast("JsonValue", json.loads(text)) if isinstance(text, str) else None
     except (ValueError, RecursionError):
@@ -114,7 +114,7 @@ def _parse_json_text(text: JsonValue) -> JsonValue:
 
 
 def _to_storable_object(part: Mapping[str, JsonValue]) -> Json:
-    """The part as Langfuse keeps it unchanged: what it would change is replaced, and our own key left out."""
+    """Return the part with the values replaced that Langfuse would change, without Lookout's own key."""
     return {_replace_unstorable(name): _to_storable(value) for name, value in part.items() if name != OWN_KEY}
 
 

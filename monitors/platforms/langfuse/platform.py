@@ -16,7 +16,7 @@ from monitors.platforms.langfuse.traces import LangfuseTraces
 
 
 class LangfusePlatform(NamedTuple):
-    """One project of Langfuse, while it is open."""
+    """An open Langfuse project."""
 
     name: str
     datasets: LangfuseDatasets
@@ -31,7 +31,7 @@ async def open_langfuse(
     now: Callable[[], datetime],
     sleep: Sleep = asyncio.sleep,
 ) -> AsyncGenerator[LangfusePlatform]:
-    """The configured project while a ``with`` block lasts.
+    """Open the configured project for a ``with`` block.
 
     `ConfigError` with keys of another project or production's, before anything is written.
     """

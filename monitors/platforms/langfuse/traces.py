@@ -1,4 +1,4 @@
-"""The traces of a Langfuse project, read until two readings agree, their observations as the runs of a `Trace`."""
+"""Read the traces of a Langfuse project until two readings agree; observations become the runs of a `Trace`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from monitors.platforms.platform import Json, Trace
 
 PAGE_SIZE: Final = 100
 MAX_OBSERVATIONS: Final = 2_000
-"""Of one trace: a job of a few dozen steps has some hundreds."""
+"""The limit of one trace: a job of a few dozen steps has some hundreds."""
 POLL_S: Final = 2.0
 _RUN_TYPES: Final[Mapping[str, str]] = {"GENERATION": "llm", "TOOL": "tool", "RETRIEVER": "retriever"}
-"""What an observation is called as a run; all others are a chain."""
+"""The run types of observations; all others are a chain."""
 _FIELDS: Final = "core,basic,time,io,metadata,model,usage,trace_context"
 
 
@@ -37,10 +37,10 @@ class LangfuseTraces:
         self._client, self._patience_s, self._sleep = client, patience_s, sleep
 
     async def read(self, trace_id: str) -> Trace | None:
-        """A trace; ``None`` where two readings found none.
+        """Read a trace; ``None`` where two readings found none.
 
-        It is complete where two readings agree and its root has ended: Langfuse stores the parts of a trace one
-        after the other. `ConfigError` where the server is older than version 4.
+        It is complete when two readings agree and its root has ended: Langfuse stores the parts of a trace one after
+        the other. `ConfigError` where the server is older than version 4.
         """
         await self._client.require_version_4("reading a trace")
         remaining_s, previous = self._patience_s, await self._read_observations(trace_id)
@@ -61,7 +61,7 @@ class LangfuseTraces:
         return Trace(id=trace_id, url=url, runs=runs, complete=complete)
 
     async def _read_observations(self, trace_id: str) -> tuple[Json, ...]:
-        """All that is stored of a trace now, the earliest first."""
+        """Read all observations of a trace, the earliest first."""
         observations, cursor = list[Json](), None
         while len(observations) < MAX_OBSERVATIONS:
             params = {"traceId": trace_id, "fields": _FIELDS, "expandMetadata": "true", "limit": PAGE_SIZE}
@@ -85,7 +85,7 @@ class LangfuseTraces:
 
 
 def _has_ended(observations: tuple[Json, ...]) -> bool:
-    """Whether the root is there, and has ended."""
+    """Whether the root observation exists and has ended."""
     return any(
         not observation.get("parentObservationId") and observation.get("endTime") for observation in observations
     )
@@ -111,7 +111,7 @@ def _run_from_observation(trace_id: str, observation: Json) -> Json:
 
 
 def _parse_text(name: str, observation: Json) -> Json:
-    """Input or output, which Langfuse gives as text: an object or a list in it is read, other text stays one."""
+    """Parse an input or output, which Langfuse returns as text, where it is a JSON object or list."""
     value = observation.get(name)
     if isinstance(value, str):
         try:

@@ -1,7 +1,7 @@
-"""One project of LangSmith by its SDK, an optional extra: root runs and run trees out, scores back.
+"""A client for one LangSmith project by its SDK, an optional extra: reads runs and traces, writes scores.
 
-The asynchronous client starts no thread and buffers nothing: when a call returns, its request has arrived. We
-repeat requests ourselves, so that every wait has a bound: the SDK's own repetition honours any Retry-After.
+The asynchronous client starts no thread and buffers nothing: when a call returns, its request has arrived. This
+module retries requests itself, so that every wait is bounded: the SDK's own retries honour any Retry-After.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any, Final, NamedTuple, Self, TypeVar, cast
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.platforms.platform import Score
 from monitors.records.base import Record
-from monitors.retry import TryAgain, retried, retry_after_s
+from monitors.retry import TryAgain, parse_retry_after_s, retry_with_pauses
 
 Value = TypeVar("Value")
 
 FEEDBACK: Final = uuid.UUID("5f0c2f9e-0d39-4f5b-9c86-1f6d3f0f6f57")
-"""The namespace of feedback ids: run and key give the id, so that a retry writes the same feedback again."""
+"""The UUID namespace of feedback ids, derived from run and key, so that a retry replaces the feedback."""
 MAX_PAUSE_S: Final = 60.0
-"""The longest that a server may make us wait for one request: its limits are reckoned by the minute."""
+"""The longest pause before a retry: the server limits requests per minute."""
 _FINAL_STATUSES: Final = (400, 401, 403, 404, 422, 501)
-"""Asked again, a server would say the same."""
+"""Statuses that a retry would not change."""
 _REFUSED_STATUSES: Final = (401, 403)
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
@@ -37,14 +37,14 @@ _TREE_SELECTS: Final = ("ID", "NAME", "RUN_TYPE", "START_TIME", "END_TIME", "INP
                         "METADATA", "PARENT_RUN_IDS", "IS_ROOT", "PROJECT_ID")  # fmt: skip
 TRACE_PAGE: Final = 100
 MAX_RUNS: Final = 2_000
-"""Of one trace: a job of a few dozen steps has some hundreds."""
+"""The limit of one trace: a job of a few dozen steps has some hundreds."""
 
 
 class LangSmithAccess(Record):
-    """One project, and how it is reached. The key itself is never in it."""
+    """A project and its access settings, without the key."""
 
     project: str | None
-    """Absent for what belongs to a whole workspace: datasets and experiments."""
+    """Absent for datasets and experiments, which belong to the whole workspace."""
     api_url: str
     key_env: str
     """The environment variable with the key, for messages."""
@@ -55,7 +55,7 @@ class LangSmithAccess(Record):
 
 
 class RootRuns(NamedTuple):
-    """Which root runs are asked for: those that began from ``earliest`` to ``latest``."""
+    """A query for root runs that started from ``earliest`` to ``latest``."""
 
     earliest: datetime
     latest: datetime
@@ -97,7 +97,7 @@ class LangSmithClient:
         sleep: Callable[[float], Awaitable[None]],
         key_name: str = "traffic.key_env",
     ) -> AsyncGenerator[Self]:
-        """A client while its ``with`` block lasts; `ConfigError` without the extra."""
+        """Open a client for the ``with`` block; `ConfigError` without the extra."""
         client = _import_sdk().AsyncClient(retry_config={"max_retries": 1}, **_build_access(settings, key))
         generated = client._langsmith_api  # noqa: SLF001 - retry_config does not reach what runs.query is sent by,
         generated.max_retries = 0
@@ -111,22 +111,22 @@ class LangSmithClient:
 
     @property
     def name(self) -> str:
-        """For messages: which project, or which server; no secrets."""
+        """The project or server for messages, without secrets."""
         project = self._settings.project
         return f"LangSmith at {self._settings.api_url}" if project is None else f"LangSmith project {project!r}"
 
     @property
     def sdk(self) -> Any:
-        """The SDK's asynchronous client, for calls inside `tried`."""
+        """The SDK's asynchronous client, for calls inside `call_with_retries`."""
         return self._client
 
     @property
     def web_url(self) -> str:
-        """Where people look at what is stored, without a slash at its end."""
+        """The web address of the server's pages, without a final slash."""
         return str(self._client._host_url).rstrip("/")  # noqa: SLF001 - the SDK says it nowhere else
 
     async def query_root_runs(self, window: RootRuns, cursor: str | None) -> tuple[list[Any], str | None]:
-        """The next root runs, as plain JSON, and the cursor of the page after them."""
+        """Return the next root runs as plain JSON, and the cursor of the next page."""
         project = await self.find_project_id()
         parameters = {"filter": window.filter, "cursor": cursor}
 
@@ -147,7 +147,7 @@ class LangSmithClient:
         return [run.model_dump(mode="json", warnings=False) for run in runs], page.next_cursor or None
 
     async def query_trace(self, trace_id: str) -> list[Any]:
-        """All runs of a trace in this project, as plain JSON; none while it is not there."""
+        """Return all runs of a trace in this project as plain JSON; none while it does not exist."""
         project = await self.find_project_id()
         runs, cursor = list[Any](), None
         while len(runs) < MAX_RUNS:
@@ -170,7 +170,7 @@ class LangSmithClient:
         )
 
     async def give_feedback(self, run_id: str, score: Score, project_id: str | None = None) -> None:
-        """Store a score beside a run, once: the same again changes nothing, another value replaces it.
+        """Store a score beside a run (idempotent; another value replaces it).
 
         ``project_id`` is where the run is, if not in this project.
         """
@@ -204,11 +204,11 @@ class LangSmithClient:
         await self.call_with_retries(create_or_update, f"giving {score.key} back")
 
     async def call_plain_client(self, call: Callable[[Any], Value]) -> Value:
-        """What ``call`` returns of the SDK's plain client, inside `tried`: the other cannot do it all."""
+        """Call the SDK's synchronous client in a thread, for functions that the asynchronous one lacks."""
         return await asyncio.to_thread(call, self._get_plain_client())
 
     def _get_plain_client(self) -> Any:
-        """Without tracing it has no thread, and buffers nothing."""
+        """Return the synchronous client. Without tracing it starts no thread and buffers nothing."""
         if self._plain is None:
             sdk = _import_sdk()
             once = sdk.utils.LangSmithRetry(total=0)
@@ -218,16 +218,16 @@ class LangSmithClient:
         return self._plain
 
     def close_plain_client(self) -> None:
-        """Close the plain client, if it was used."""
+        """Close the synchronous client, if it was used."""
         if self._plain is not None:
             self._plain.close(timeout=0)
 
     async def find_project_id(self) -> str:
-        """The project's id. Raises as `trace_url` does."""
+        """Return the project's id. Raises as `build_trace_url` does."""
         return (await self._find_project()).id
 
     async def build_trace_url(self, trace_id: str) -> str:
-        """Where a person looks at a trace of this project.
+        """Return the web address of a trace of this project.
 
         `SourceUnavailable` where there is no project of that name, or the key does not see it; `ConfigError` where
         none is configured.
@@ -246,7 +246,7 @@ class LangSmithClient:
         return self._project
 
     async def call_with_retries(self, call: Callable[[], Awaitable[Value]], doing: str) -> Value:
-        """What ``call`` returns, asked again after trouble that may pass; `SourceUnavailable` says what failed."""
+        """Return the result of ``call``, retried after temporary failures; `SourceUnavailable` says what failed."""
 
         async def try_once() -> Value:
             try:
@@ -256,10 +256,10 @@ class LangSmithClient:
                 raise self._build_problem(error, doing) from None
 
         tries = self._settings.attempts
-        return await retried(try_once, tries=tries, first_pause_s=1.0, most_pause_s=MAX_PAUSE_S, sleep=self._sleep)
+        return await retry_with_pauses(try_once, tries=tries, first_pause_s=1.0, max_pause_s=MAX_PAUSE_S, sleep=self._sleep)
 
     def _build_problem(self, error: Exception, doing: str) -> SourceUnavailable | TryAgain:
-        """What a failed request means; `TryAgain` where another may work, after a pause that can be waited for."""
+        """Return the error of a failed request; `TryAgain` where a retry after an acceptable pause may work."""
         problem, wait_s = self._build_unavailable_error(error, doing), _read_retry_after_s(error)
         if find_status(error) in _FINAL_STATUSES:
             return problem
@@ -282,7 +282,7 @@ class LangSmithClient:
 
 
 def _find_response(error: BaseException) -> Any:
-    """The HTTP response behind an error of the SDK, however it is wrapped."""
+    """Return the HTTP response behind an error of the SDK, also a wrapped one; ``None`` without one."""
     for cause in (error, error.__cause__, error.__context__):
         response = getattr(cause, "response", None)
         if isinstance(getattr(response, "status_code", None), int):
@@ -291,13 +291,13 @@ def _find_response(error: BaseException) -> Any:
 
 
 def _read_retry_after_s(error: BaseException) -> float | None:
-    """What the response asks by Retry-After, in seconds."""
+    """Return the Retry-After of the response in seconds; ``None`` without one."""
     response = _find_response(error)
-    return None if response is None else retry_after_s({k.lower(): v for k, v in response.headers.items()})
+    return None if response is None else parse_retry_after_s({k.lower(): v for k, v in response.headers.items()})
 
 
 def find_status(error: BaseException) -> int | None:
-    """The HTTP status behind an error of the SDK, however it is wrapped."""
+    """Return the HTTP status behind an error of the SDK, also a wrapped one; ``None`` without one."""
     response = _find_response(error)
     if response is not None:
         return int(response.status_code)

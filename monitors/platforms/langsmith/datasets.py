@@ -1,8 +1,7 @@
-"""LangSmith's datasets by its SDK: pages of a fixed version out, examples in by their ids, versions tagged.
+"""LangSmith's datasets by its SDK: read a fixed version, write examples by their ids, tag versions.
 
-A request may be lost on its way there or on its way back, and what was written may be listed late. So nothing here
-rests on what a list says: an example that is said to be there already is replaced, one that is said to be missing
-is made, and the same again changes nothing.
+A request or its answer may be lost, and written examples may be listed late. So writing does not rely on lists: an
+example that exists is replaced, a missing one is created, and repeating changes nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from monitors.platforms.langsmith.client import LangSmithClient, find_status
 from monitors.platforms.platform import Dataset, Example, Json
 
 PAGE_SIZE: Final = 100
-"""The most that LangSmith lists or takes at once; a longer page is refused."""
+"""The maximum that LangSmith lists or accepts at once."""
 MAX_BATCH_BYTES: Final = 4_000_000
-"""Of a batch, as JSON: requests above about 20 MB are refused."""
+"""The limit of a batch as JSON: requests above about 20 MB are refused."""
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 _SPLITS: Final = "dataset_split"
@@ -60,7 +59,7 @@ class LangSmithDatasets:
                 return _to_dataset(
                     await self._client.call_plain_client(lambda sdk: sdk.create_dataset(name, **fields))
                 )
-            except Exception as error:  # as in _found
+            except Exception as error:  # as in _read_dataset
                 existing = await self._read_dataset(name) if find_status(error) == _CONFLICT else None
                 if existing is None:
                     raise
@@ -69,7 +68,7 @@ class LangSmithDatasets:
         return await self._client.call_with_retries(create_or_find, f"making the dataset {name!r}")
 
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
-        """See `Datasets.pull`. All pages are of the version that was the latest when it began."""
+        """See `Datasets.pull`. All pages are of the latest version at the start."""
         version = await self._find_version(dataset)
         offset = 0
         while True:
@@ -82,7 +81,7 @@ class LangSmithDatasets:
             offset += PAGE_SIZE
 
     async def _read_page(self, dataset: Dataset, offset: int, version: datetime | None) -> list[Example]:
-        """So many examples from ``offset``. The SDK would go on to further pages, without ours to try again."""
+        """Read a page of examples from ``offset``. The SDK would read further pages without our retries."""
         as_of = {"as_of": version.isoformat()} if version else {}
         listing = self._client.sdk.list_examples(dataset_id=dataset.id, limit=PAGE_SIZE, offset=offset, **as_of)
         page = list[Example]()
@@ -94,7 +93,7 @@ class LangSmithDatasets:
         return page
 
     async def _find_version(self, dataset: Dataset) -> datetime | None:
-        """The latest version; ``None`` for a dataset that never had an example."""
+        """Return the latest version; ``None`` for a dataset that never had an example."""
 
         async def latest() -> datetime | None:
             def read(sdk: Any) -> datetime:
@@ -102,7 +101,7 @@ class LangSmithDatasets:
 
             try:
                 return await self._client.call_plain_client(read)
-            except Exception as error:  # as in _found
+            except Exception as error:  # as in _read_dataset
                 if find_status(error) == _NOT_FOUND:
                     return None
                 raise
@@ -112,7 +111,7 @@ class LangSmithDatasets:
         )
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
-        """See `Datasets.push`. Those with a time of change are known to be there, so they are replaced first."""
+        """See `Datasets.push`. Examples with a modification time exist, so they are replaced first."""
         for exists in (True, False):
             chosen = [example for example in examples if (example.modified_at is not None) is exists]
             for batch in _split_into_batches(chosen):
@@ -120,7 +119,7 @@ class LangSmithDatasets:
                 await self._client.call_with_retries(write, f"writing to the dataset {dataset.name!r}")
 
     async def _create(self, dataset: Dataset, batch: Sequence[Example]) -> None:
-        """Make the examples. Where some are there already, those are replaced: as listed, else found by halving."""
+        """Create the examples. Existing ones are replaced: found by listing, else by halving the batch."""
         made = [*map(_to_create, batch)]
         if await self._call_unless(
             lambda sdk: sdk.create_examples(dataset_id=dataset.id, examples=made), ignored_status=_CONFLICT
@@ -141,14 +140,14 @@ class LangSmithDatasets:
                 await self._create(dataset, part)
 
     async def _list_existing_ids(self, dataset: Dataset, ids: Sequence[str]) -> set[str]:
-        """Those that are listed already: others may be there too."""
+        """Return the ids that are listed already; others may exist too."""
         listing = self._client.sdk.list_examples(
             dataset_id=dataset.id, id=list(ids), limit=PAGE_SIZE, select=["id"]
         )
         return {str(example.id) async for example in listing}
 
     async def _replace_existing(self, dataset: Dataset, example: Example) -> None:
-        """Replace one that cannot be made since it is there."""
+        """Replace an example that cannot be created because it exists."""
         count = await self._update(dataset, [example])
         if count == 0:
             raise SourceUnavailable(
@@ -157,7 +156,7 @@ class LangSmithDatasets:
             )
 
     async def _replace(self, dataset: Dataset, batch: Sequence[Example]) -> None:
-        """Replace the examples. Where one is missing, each is written alone, and made if it is gone."""
+        """Replace the examples. If one is missing, write each on its own and create missing ones."""
         if await self._update(dataset, batch) == len(batch):
             return
         for example in batch:
@@ -165,7 +164,7 @@ class LangSmithDatasets:
                 await self._create(dataset, [example])
 
     async def _update(self, dataset: Dataset, batch: Sequence[Example]) -> int:
-        """How many were there to be replaced; 0 where LangSmith says that one is missing."""
+        """Update examples and return how many existed; 0 where LangSmith says that one is missing."""
         changed = [*map(_to_update, batch)]
         reply = await self._call_unless(
             lambda sdk: sdk.update_examples(dataset_id=dataset.id, updates=changed), ignored_status=_NOT_FOUND
@@ -189,7 +188,7 @@ class LangSmithDatasets:
             await self._delete([example_id])
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
-        """See `Datasets.tag`. A tag that stands on an older version is moved."""
+        """See `Datasets.tag`. A tag of an older version is moved."""
         version = await self._find_version(dataset)
         if version is None:
             return
@@ -201,10 +200,10 @@ class LangSmithDatasets:
         await self._client.call_with_retries(partial(self._client.call_plain_client, move), doing)
 
     async def _call_unless(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
-        """What a call of the plain client returns, True for nothing; False where its status is ``ignored_status``."""
+        """Return the result of a call (True for ``None``); False where it fails with ``ignored_status``."""
         try:
             reply = await self._client.call_plain_client(call)
-        except Exception as error:  # as in _found
+        except Exception as error:  # as in _read_dataset
             if find_status(error) == ignored_status:
                 return False
             raise
@@ -212,7 +211,7 @@ class LangSmithDatasets:
 
 
 def _split_into_batches(examples: Sequence[Example]) -> Iterator[list[Example]]:
-    """Batches of a page at most, and of so many bytes unless one example alone has more."""
+    """Yield batches of at most a page and `MAX_BATCH_BYTES`; a single example may be larger."""
     batch, size = list[Example](), 0
     for example in examples:
         example_bytes = len(
@@ -257,7 +256,7 @@ def _to_example(stored: Any) -> Example:
 
 
 def _to_utc(time: datetime) -> datetime:
-    """LangSmith leaves the zone out now and then."""
+    """Return a time in UTC: LangSmith sometimes omits the zone."""
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 

@@ -1,7 +1,7 @@
-"""Experiments in LangSmith: a project with a reference dataset, a root run for each row, feedback for each score.
+"""Write experiments to LangSmith: a project with a reference dataset, a root run per row, feedback per score.
 
-All ids come of what they stand for, so that a writer that was killed and begins anew writes the same ones: what is
-there already is updated, nothing is there twice. Each request is awaited; the SDK's background queue is not used.
+All ids are derived from their content, so that a restarted writer updates existing entries and creates no duplicates.
+Each request is awaited; the SDK's background queue is not used.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from monitors.platforms.langsmith.client import LangSmithClient, find_status
 from monitors.platforms.platform import Dataset, Experiment, ExperimentRow
 
 EXPERIMENTS: Final = uuid.UUID("0f6f7a52-6f53-4d0a-9a41-0c1d9f4c7b1e")
-"""The namespace of ids: dataset and name give an experiment's, experiment, case and repeat a run's."""
+"""The UUID namespace of ids: of experiments by dataset and name, of runs by experiment, case and repeat."""
 RUN_NAME: Final = "lookout"
 MAX_CONCURRENT: Final = 8
-"""Rows that are written at once: each is a request for its run and one for each score."""
+"""Rows written at once: each is a request for its run and one for each score."""
 _CONFLICT: Final = 409
 
 
 def make_run_id(experiment_id: str, case_id: str, repeat: int) -> str:
-    """The id of the run that shows one asking of a case in an experiment: always the same."""
+    """Return the id of the run of a case's repeat in an experiment."""
     return str(uuid.uuid5(EXPERIMENTS, f"{experiment_id}/{case_id}/{repeat}"))
 
 
@@ -40,7 +40,7 @@ class LangSmithExperiments:
         self._ended_at: dict[str, datetime] = {}
 
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
-        """See `Experiments.start`. `SourceUnavailable` where a project of that name is none of this dataset's."""
+        """See `Experiments.start`. `SourceUnavailable` where a project of that name belongs to another dataset."""
         experiment_id = str(uuid.uuid5(EXPERIMENTS, f"{dataset.id}/{name}"))
 
         async def create() -> Any:
@@ -85,7 +85,7 @@ class LangSmithExperiments:
         self._ended_at[experiment.id] = max(row.ended_at, self._ended_at.get(experiment.id, row.ended_at))
 
     async def _write_run(self, run_id: str, experiment: Experiment, row: ExperimentRow) -> None:
-        """Create a run with its end, or update what an earlier try left."""
+        """Create a complete run, or update the run of an earlier try."""
         result = {
             "outputs": row.outputs,
             "error": row.error,
@@ -113,7 +113,7 @@ class LangSmithExperiments:
         await self._client.call_with_retries(create_or_update, f"writing case {row.case_id}")
 
     async def finish(self, experiment: Experiment) -> None:
-        """See `Experiments.finish`. It ended when its last row did."""
+        """See `Experiments.finish`. The experiment ends with its last row."""
         ended_at, metadata = self._ended_at.get(experiment.id), self._metadata.get(experiment.id, {})
 
         async def end() -> None:

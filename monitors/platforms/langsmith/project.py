@@ -1,4 +1,4 @@
-"""LangSmith as a `Platform`: one workspace by one key, while a ``with`` block lasts."""
+"""LangSmith as a `Platform`: one workspace, accessed with one key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LangSmithPlatform:
 async def open_langsmith(
     settings: LangSmithSettings, key: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> AsyncGenerator[LangSmithPlatform]:
-    """LangSmith while the ``with`` block lasts; `ConfigError` without the extra."""
+    """Open LangSmith for the ``with`` block; `ConfigError` without the extra."""
     opening = LangSmithClient.connect(settings.build_access(settings.project), key, sleep, "langsmith.key_env")
     async with opening as client:
         yield LangSmithPlatform(client, TracePatience(settings.request_deadline_s, sleep))

@@ -1,4 +1,4 @@
-"""The traces of a target's jobs in LangSmith: which project they lie in, and what the agent did."""
+"""Read the traces of a target's jobs in LangSmith, and check their project."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRACE_POLL_S: Final = 2.0
 
 
 class TraceAddress(NamedTuple):
-    """Where a trace is, as far as an address of LangSmith's pages says it."""
+    """The ids of a trace and its project, as far as a web address of LangSmith has them."""
 
     trace_id: str | None = None
     project_id: str | None = None
@@ -29,15 +29,15 @@ _TRACE: Final = re.compile(rf"(?:[?&](?:trace_id|peek)=|/(?:r|runs)/|^){_UUID}(?
 
 
 def parse_trace_address(written: str) -> TraceAddress:
-    """What an address says of a trace: its id and its project's. A bare id is one too."""
+    """Parse the ids of a trace and its project from a web address, or a bare trace id."""
     project, traces = _IN_PROJECT.search(written), _TRACE.findall(written)
     return TraceAddress(traces[-1].lower() if traces else None, project[1].lower() if project else None)
 
 
 class LangSmithTraces:
-    """The traces of one target's jobs: which project they lie in, and what the agent did. Use as a context manager.
+    """The traces of one target's jobs.
 
-    ``production`` is the project in which none may lie, where the same LangSmith has it.
+    ``production`` is the production project, in which no trace may lie, if it is on the same server.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class LangSmithTraces:
         self._production_id: str | None = None
 
     async def prepare(self) -> None:
-        """Find the project, and production's. `ConfigError` where the two are one, or the first is not there.
+        """Find the project, and production's. `ConfigError` where they are the same, or the first does not exist.
 
-        Production's is not there for a key that does not see it, as it should be.
+        The key should not have access to production's project; then it is not found.
         """
         project_id = await _require_project(self._client.find_project_id())
         if self._production is None:
@@ -63,8 +63,8 @@ class LangSmithTraces:
         if self._production_id == project_id:
             raise ConfigError("langsmith.project and langsmith.production_project lead to one project")
 
-    async def check_project(self, address: str) -> None:
-        """`ConfigError` where a job's trace lies in production's project, or in another than the configured one."""
+    async def check(self, address: str) -> None:
+        """Raise `ConfigError` where a job's trace lies in production's or another unexpected project."""
         trace = parse_trace_address(address)
         if trace.project_id is None:
             return
@@ -74,10 +74,10 @@ class LangSmithTraces:
         if trace.project_id != project_id.lower():
             raise ConfigError(_LANDED.format("a project that is not langsmith.project", address[:200]))
 
-    async def read_runs(self, address: str) -> list[Any]:
-        """The runs of a finished job's trace, as plain JSON; none where it is not complete within the patience.
+    async def runs(self, address: str) -> list[Any]:
+        """Return the runs of a finished job's trace as plain JSON; none where it stays incomplete.
 
-        `ConfigError` where it is found in production's project.
+        `ConfigError` where the trace is in production's project.
         """
         trace_id = parse_trace_address(address).trace_id
         if trace_id is None:
@@ -86,7 +86,7 @@ class LangSmithTraces:
         return runs if complete else []
 
     async def read(self, trace_id: str) -> Trace | None:
-        """See `Traces.read`. What is there after the patience, without a root that ended, is not complete."""
+        """See `Traces.read`. A trace without an ended root after the patience is incomplete."""
         runs, complete = await self._read_until_stable(trace_id)
         if not runs:
             return None
@@ -94,7 +94,7 @@ class LangSmithTraces:
         return Trace(id=trace_id, url=url, runs=tuple(runs), complete=complete)
 
     async def _read_until_stable(self, trace_id: str) -> tuple[list[Any], bool]:
-        """A trace's runs, and whether two readings agreed on them: runs arrive in parts and in no order."""
+        """Read a trace's runs until two readings agree; return the runs and whether they did."""
         remaining_s, previous = self._patience.patience_s, list[Any]()
         while True:
             runs = await self._query_runs(trace_id)
@@ -126,17 +126,17 @@ _LANDED: Final = (
 
 
 def _sort_runs(runs: Sequence[Any]) -> list[Any]:
-    """Runs as two readings can be compared, whatever page they came on."""
+    """Sort runs by id, so that two readings can be compared."""
     return sorted(runs, key=lambda run: str(run.get("id")))
 
 
 def _is_complete(runs: Sequence[Any]) -> bool:
-    """Whether a trace has its root, and that has ended: runs are sent in parts."""
+    """Whether a trace has a root that has ended: runs arrive in parts."""
     return any(run.get("is_root") and run.get("end_time") for run in runs)
 
 
 async def _require_project(project_id: Awaitable[str]) -> str:
-    """A project that must be there: without it nobody can say where a trace lies."""
+    """Return a project's id; `ConfigError` where the project does not exist."""
     try:
         return await project_id
     except SourceUnavailable as error:
@@ -144,14 +144,14 @@ async def _require_project(project_id: Awaitable[str]) -> str:
 
 
 class TracePatience(NamedTuple):
-    """How long a trace is waited for, and how."""
+    """How long to wait for a trace, and the sleep function."""
 
     patience_s: float
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 def load_tracing_key(settings: LangSmithSettings, environment: Mapping[str, str]) -> str:
-    """The key that reads traces and writes experiments; `ConfigError` names the variable that should hold it."""
+    """Load the key for traces and experiments; `ConfigError` names the missing variable."""
     key = environment.get(settings.key_env)
     if not key:
         raise ConfigError(f"langsmith.key_env: the environment has no {settings.key_env}, or it is empty")
@@ -164,7 +164,7 @@ async def open_traces(
     environment: Mapping[str, str],
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncGenerator[LangSmithTraces]:
-    """The traces of a target while its ``with`` block lasts. `ConfigError` without a key or the project."""
+    """Open the traces of a target for a ``with`` block. `ConfigError` without a key or the project."""
     key = load_tracing_key(settings, environment)
     is_elsewhere = settings.production_api_url not in (None, settings.api_url)
     production_project = None if is_elsewhere else settings.production_project

@@ -27,12 +27,12 @@ from monitors.errors import (
     PageNotUnderstood,
     Unreachable,
 )
-from monitors.json_path import items_at, values_at
-from monitors.probes.address_guard import AddressGuard, guard_of
-from monitors.probes.browser.inpage import clean
-from monitors.probes.driver import Answer, WorthStoring, new_conversation_id, no_evidence
+from monitors.json_path import collect_items, collect_values
+from monitors.probes.address_guard import AddressGuard, build_address_guard
+from monitors.probes.browser.inpage import replace_surrogates
+from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, store_no_evidence
 from monitors.probes.settings import ApiSettings, ProbeSettings
-from monitors.probes.wire import WireRule, read_documents, read_whole
+from monitors.probes.wire import WireRule, read_documents, read_reply
 from monitors.records.base import Record
 from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.request_headers import RequestHeaders
@@ -41,7 +41,7 @@ LINE_END = re.compile(r"\r\n|\n|\r(?!$)")
 """What ends a line, by the standard; a carriage return at the end of a piece may be half of one."""
 
 
-MOST_CHARACTERS = 20_000_000
+MAX_LINE_CHARACTERS = 20_000_000
 """In one line; the longest report that anybody would read is a hundredth of it."""
 
 
@@ -52,27 +52,27 @@ class Event(Record):
     data: str
 
 
-async def lines_in(pieces: AsyncIterator[str], most: int = MOST_CHARACTERS) -> AsyncGenerator[str]:
+async def split_lines(pieces: AsyncIterator[str], max_characters: int = MAX_LINE_CHARACTERS) -> AsyncGenerator[str]:
     """Whole lines. Only CR and LF end one: an answer may hold U+2028, at which Python and httpx would split.
 
     `PageNotUnderstood` when one is longer than ``most`` characters.
     """
-    started: list[str] = []
+    pending: list[str] = []
     length = 0
     async for piece in pieces:
-        whole = LINE_END.split(started.pop() + piece if started and started[-1].endswith("\r") else piece)
-        for end in whole[:-1]:
-            yield "".join((*started, end))
-            started, length = [], 0
-        started.append(whole[-1])
-        length += len(whole[-1])
-        if length > most:
-            raise PageNotUnderstood(f"a line of the stream is longer than {most} characters")
-    if any(started):
-        yield "".join(started).removesuffix("\r")
+        pieces_of_line = LINE_END.split(pending.pop() + piece if pending and pending[-1].endswith("\r") else piece)
+        for end in pieces_of_line[:-1]:
+            yield "".join((*pending, end))
+            pending, length = [], 0
+        pending.append(pieces_of_line[-1])
+        length += len(pieces_of_line[-1])
+        if length > max_characters:
+            raise PageNotUnderstood(f"a line of the stream is longer than {max_characters} characters")
+    if any(pending):
+        yield "".join(pending).removesuffix("\r")
 
 
-async def events_in(lines: AsyncIterator[str]) -> AsyncGenerator[Event]:
+async def parse_events(lines: AsyncIterator[str]) -> AsyncGenerator[Event]:
     """Events as they arrive. One that the end of the stream cuts off is dropped, as the standard says."""
     name, data = "", list[str]()
     async for line in lines:
@@ -100,15 +100,15 @@ class Clients:
         self, settings: ProbeSettings, headers: RequestHeaders, address: str, guard: AddressGuard | None = None
     ) -> None:
         self._headers = dict(headers.values)
-        self._hooks = headers.hooks([address], guard.hooks() if guard else None)
+        self._hooks = headers.hooks([address], guard.build_event_hooks() if guard else None)
         self._timeout = httpx.Timeout(settings.answer_deadline_s, connect=settings.page_deadline_s)
         self._trust = httpx.create_ssl_context()  # 0.1 s, so once for all
         self._idle: list[httpx.AsyncClient] = []
 
     @asynccontextmanager
-    async def one(self) -> AsyncGenerator[httpx.AsyncClient]:
+    async def lend(self) -> AsyncGenerator[httpx.AsyncClient]:
         """A client for one conversation, without cookies. One on which something failed is not lent again."""
-        client = self._idle.pop() if self._idle else self._new()
+        client = self._idle.pop() if self._idle else self._create_client()
         try:
             yield client
         except BaseException:  # a cancelled request leaves its connection half read, too
@@ -122,7 +122,7 @@ class Clients:
         while self._idle:
             await self._idle.pop().aclose()
 
-    def _new(self) -> httpx.AsyncClient:
+    def _create_client(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(
             headers=self._headers,
             timeout=self._timeout,
@@ -132,11 +132,11 @@ class Clients:
         )
 
 
-REFUSED = (401, 403)
-WALLS = (402, 407, 429)
-NO_SUCH_PATH = {404: "no such path there", 405: "no question is taken at this path"}
-ERRORS_FROM = 400
-SHOWN_CHARACTERS = 200
+REFUSED_STATUSES = (401, 403)
+WALL_STATUSES = (402, 407, 429)
+PATH_ERRORS = {404: "no such path there", 405: "no question is taken at this path"}
+MIN_ERROR_STATUS = 400
+MAX_SHOWN_CHARACTERS = 200
 """The most of a response that an error shows."""
 Message = dict[str, str]
 
@@ -152,13 +152,13 @@ class ApiReply:
         self.text = ""
         self.total_ms = 0.0
 
-    def grows(self, text: str) -> None:
+    def update_text(self, text: str) -> None:
         """The text so far."""
         if text and self.first_ms is None:
             self.first_ms = self.elapsed_ms
-        self.text = clean(text)
+        self.text = replace_surrogates(text)
 
-    def ends(self) -> None:
+    def finish(self) -> None:
         """The text is whole."""
         self.total_ms = self.elapsed_ms
 
@@ -178,7 +178,7 @@ class ApiDriver:
         self._url = settings.api.url or address
         self._settings = settings
         self._headers = headers
-        self._clients = Clients(settings, headers, self._url, guard_of(address, settings))
+        self._clients = Clients(settings, headers, self._url, build_address_guard(address, settings))
         self._end_seen = False
         """Whether a stream ended as it is configured: only then is one that does not cut off by the application."""
 
@@ -189,112 +189,117 @@ class ApiDriver:
         await self._clients.aclose()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: WorthStoring = no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
         """See `ChatDriver.ask`. Earlier turns and their answers go along as ``{history}``."""
         del name  # there is no evidence to name
-        conversation = new_conversation_id()
+        conversation = create_conversation_id()
         history: list[Message] = []
         reply = ApiReply()
-        async with self._clients.one() as client:
+        async with self._clients.lend() as client:
             for turn in turns:
-                reply = await self._one(client, turn, history, conversation)
+                reply = await self._ask_turn(client, turn, history, conversation)
                 history += [{"role": "user", "content": turn}, {"role": "assistant", "content": reply.text}]
         earlier = tuple(message["content"] for message in history[1:-1:2])
-        answer = as_answer(self._url, self._settings.api, reply, earlier)
+        answer = build_answer(self._url, self._settings.api, reply, earlier)
         await worth_storing(answer)
         return answer
 
-    async def _one(
+    async def _ask_turn(
         self, client: httpx.AsyncClient, turn: str, history: list[Message], conversation: str
     ) -> ApiReply:
         api = self._settings.api
-        body = filled(json.loads(api.request), turn, history, conversation)
+        body = fill_template(json.loads(api.request), turn, history, conversation)
         reply = ApiReply()
-        async with answering(reply, self._settings), client.stream("POST", self._url, json=body) as response:
+        async with (
+            translate_http_errors(reply, self._settings),
+            client.stream("POST", self._url, json=body) as response,
+        ):
             check_path(response)
-            check(response, self._headers)
+            check_status(response, self._headers)
             reply.headers = response.headers
             if "event-stream" in response.headers.get("content-type", ""):
                 await self._read_stream(response, reply)
             else:
-                await self._read_whole(response, reply)
-        reply.ends()
-        return finished(reply, api)
+                await self._read_document(response, reply)
+        reply.finish()
+        return check_has_text(reply, api)
 
-    async def _read_whole(self, response: httpx.Response, reply: ApiReply) -> None:
-        document = parsed(self._headers.hidden((await response.aread()).decode("utf-8", "replace")))
-        raise_if_error(self._settings.api, document, "")
+    async def _read_document(self, response: httpx.Response, reply: ApiReply) -> None:
+        document = parse_json(self._headers.hidden((await response.aread()).decode("utf-8", "replace")))
+        raise_if_api_error(self._settings.api, document, "")
         reply.documents.append(document)
-        reply.grows(text_in(self._settings.api, reply.documents))
+        reply.update_text(extract_text(self._settings.api, reply.documents))
 
     async def _read_stream(self, response: httpx.Response, reply: ApiReply) -> None:
         api = self._settings.api
         last: Event | None = None
-        async for event in events_in(lines_in(response.aiter_text())):
+        async for event in parse_events(split_lines(response.aiter_text())):
             last = event
             if api.done in (event.data, event.name):
                 self._end_seen = True
                 if event.data != api.done:
-                    self._take(event, reply)
+                    self._apply_event(event, reply)
                 return
-            self._take(event, reply)
+            self._apply_event(event, reply)
         without = f"the stream ended without {api.done!r}"
         if self._end_seen or last is None:
             raise AnswerIncomplete(without, partial_text=reply.text)
-        raise EndNotFound(f"{without}; {self._shown(last)}: probe.api.done may be wrong", partial_text=reply.text)
+        raise EndNotFound(
+            f"{without}; {self._describe_event(last)}: probe.api.done may be wrong", partial_text=reply.text
+        )
 
-    def _shown(self, last: Event) -> str:
-        data = clean(self._headers.hidden(last.data))[:SHOWN_CHARACTERS]
-        named = f"{last.name!r}, " if last.name != "message" else ""
-        return f"its last event was {named}{data}"
+    def _describe_event(self, last: Event) -> str:
+        data = replace_surrogates(self._headers.hidden(last.data))[:MAX_SHOWN_CHARACTERS]
+        name_prefix = f"{last.name!r}, " if last.name != "message" else ""
+        return f"its last event was {name_prefix}{data}"
 
-    def _take(self, event: Event, reply: ApiReply) -> None:
-        document = parsed(self._headers.hidden(event.data))
-        raise_if_error(self._settings.api, document, reply.text)
+    def _apply_event(self, event: Event, reply: ApiReply) -> None:
+        document = parse_json(self._headers.hidden(event.data))
+        raise_if_api_error(self._settings.api, document, reply.text)
         reply.documents.append(document)
-        piece = text_in(self._settings.api, [document])
+        piece = extract_text(self._settings.api, [document])
         if piece:
-            reply.grows(reply.text + piece if self._settings.api.joins else piece)
+            reply.update_text(reply.text + piece if self._settings.api.joins else piece)
 
 
 @asynccontextmanager
-async def answering(reply: ApiReply, settings: ProbeSettings) -> AsyncGenerator[None]:
+async def translate_http_errors(reply: ApiReply, settings: ProbeSettings) -> AsyncGenerator[None]:
     """Turns what can go wrong on the way into its error, with what had arrived."""
-    within = f"within {settings.answer_deadline_s:g} s"
+    time_limit = f"within {settings.answer_deadline_s:g} s"
     try:
         async with asyncio.timeout(settings.answer_deadline_s):
             yield
     except (TimeoutError, httpx.ReadTimeout) as error:
         if reply.text:
-            raise AnswerIncomplete(f"the answer did not end {within}", partial_text=reply.text) from error
-        raise AnswerTimeout(f"no answer began {within}") from error
+            raise AnswerIncomplete(f"the answer did not end {time_limit}", partial_text=reply.text) from error
+        raise AnswerTimeout(f"no answer began {time_limit}") from error
     except httpx.HTTPError as error:
         if reply.text:
-            broke = f"the stream broke off: {type(error).__name__}"
-            raise AnswerIncomplete(broke, partial_text=reply.text) from error
+            message = f"the stream broke off: {type(error).__name__}"
+            raise AnswerIncomplete(message, partial_text=reply.text) from error
         raise Unreachable(f"the API does not answer: {type(error).__name__}") from error
 
 
 def check_path(response: httpx.Response) -> None:
     """Raises `NoSuchPath` where something answers at the address and takes no question at this path."""
     status = response.status_code
-    if status in NO_SUCH_PATH:
-        raise NoSuchPath(f"HTTP {status} at {clean(response.url.path)}: {NO_SUCH_PATH[status]}")
+    if status in PATH_ERRORS:
+        raise NoSuchPath(f"HTTP {status} at {replace_surrogates(response.url.path)}: {PATH_ERRORS[status]}")
 
 
-def check(response: httpx.Response, headers: RequestHeaders) -> None:
+def check_status(response: httpx.Response, headers: RequestHeaders) -> None:
     """Raises what an HTTP status means; what concerns a token is for the monitor's owners to fix."""
     status = response.status_code
-    if status in REFUSED:
+    if status in REFUSED_STATUSES:
         raise AccessDenied(f"the API answered {headers.refused(status)}")
-    if status in WALLS:
+    if status in WALL_STATUSES:
         raise AccessDenied(f"the API answered HTTP {status}: a login or quota wall")
-    if status >= ERRORS_FROM:
+    if status >= MIN_ERROR_STATUS:
         raise Unreachable(f"the API answered HTTP {status}")
 
 
-def filled(template: Any, turn: str, history: list[Message], conversation: str) -> Any:
+def fill_template(template: Any, turn: str, history: list[Message], conversation: str) -> Any:
     """The request with the turn in its place; done on parsed JSON, so that no question can break out of it."""
     match template:
         case "{history}":
@@ -303,37 +308,39 @@ def filled(template: Any, turn: str, history: list[Message], conversation: str) 
             return template.replace("{conversation}", conversation).replace("{question}", turn)
         case list():
             return [
-                one for item in cast("list[Any]", template) for one in _items(item, turn, history, conversation)
+                filled_item
+                for item in cast("list[Any]", template)
+                for filled_item in _fill_list_item(item, turn, history, conversation)
             ]
         case dict():
             fields = cast("dict[str, Any]", template).items()
-            return {key: filled(value, turn, history, conversation) for key, value in fields}
+            return {key: fill_template(value, turn, history, conversation) for key, value in fields}
         case _:
             return template
 
 
-def _items(item: Any, turn: str, history: list[Message], conversation: str) -> list[Any]:
+def _fill_list_item(item: Any, turn: str, history: list[Message], conversation: str) -> list[Any]:
     """What an item of a list becomes: ``"{history}"`` becomes its messages, each an item."""
-    made = filled(item, turn, history, conversation)
-    return made if item == "{history}" else [made]
+    filled = fill_template(item, turn, history, conversation)
+    return filled if item == "{history}" else [filled]
 
 
-def parsed(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """A document, or `PageNotUnderstood` with its beginning."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:  # deep input recurses
-        raise PageNotUnderstood(f"the API answered no JSON: {clean(text[:200])!r}") from error
+        raise PageNotUnderstood(f"the API answered no JSON: {replace_surrogates(text[:200])!r}") from error
 
 
-def raise_if_error(api: ApiSettings, document: Any, partial: str) -> None:
+def raise_if_api_error(api: ApiSettings, document: Any, partial: str) -> None:
     """`AppErrorShown` when the API says that something went wrong."""
-    found = [value for value in items_at(document, api.error) if value] if api.error else []
-    if found:
-        raise AppErrorShown(f"the API says: {clean(str(found[0]))[:300]}", partial_text=partial)
+    errors = [value for value in collect_items(document, api.error) if value] if api.error else []
+    if errors:
+        raise AppErrorShown(f"the API says: {replace_surrogates(str(errors[0]))[:300]}", partial_text=partial)
 
 
-def rule_of(api: ApiSettings) -> WireRule:
+def build_wire_rule(api: ApiSettings) -> WireRule:
     """The places of things in the response."""
     return WireRule(
         url=".",
@@ -345,45 +352,52 @@ def rule_of(api: ApiSettings) -> WireRule:
     )
 
 
-def text_in(api: ApiSettings, documents: list[Any]) -> str:
+def extract_text(api: ApiSettings, documents: list[Any]) -> str:
     """The text that the documents make together."""
-    payload = read_documents(rule_of(api), "", documents)
+    payload = read_documents(build_wire_rule(api), "", documents)
     return "" if payload is None else payload.text
 
 
-def finished(reply: ApiReply, api: ApiSettings) -> ApiReply:
+def check_has_text(reply: ApiReply, api: ApiSettings) -> ApiReply:
     """The reply, if it holds a text; else the path to it is wrong, which is ours to fix.
 
     Of a stream, its last event seldom has the text: the error shows the one that has the longest.
     """
-    if any(values_at(document, api.text) for document in reply.documents):
+    if any(collect_values(document, api.text) for document in reply.documents):
         return reply
-    telling = max(reply.documents, key=longest_text, default=None)
-    seen = clean(json.dumps(telling, ensure_ascii=False))[:SHOWN_CHARACTERS]
+    document = max(reply.documents, key=measure_longest_text, default=None)
+    excerpt = replace_surrogates(json.dumps(document, ensure_ascii=False))[:MAX_SHOWN_CHARACTERS]
     where = "in any event; the one with the longest text is" if len(reply.documents) > 1 else "in the response"
-    raise AnswerNotFound(f"probe.api.text = {api.text!r} leads nowhere {where} {seen}")
+    raise AnswerNotFound(f"probe.api.text = {api.text!r} leads nowhere {where} {excerpt}")
 
 
-def longest_text(document: Any) -> int:
+def measure_longest_text(document: Any) -> int:
     """How long the longest text in a document is: the answer is most likely there."""
     match document:
         case str():
             return len(document)
         case list():
-            return max(map(longest_text, cast("list[Any]", document)), default=0)
+            return max(map(measure_longest_text, cast("list[Any]", document)), default=0)
         case dict():
-            return max(map(longest_text, cast("dict[str, Any]", document).values()), default=0)
+            return max(map(measure_longest_text, cast("dict[str, Any]", document).values()), default=0)
         case _:
             return 0
 
 
-def as_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str, ...]) -> Answer:
+def build_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str, ...]) -> Answer:
     """An answer whose visible text is what was sent: nothing renders it."""
-    found = read_whole(rule_of(api), url, reply.documents, reply.headers) or WirePayload(url=url, text=reply.text)
-    payload = found.model_copy(
-        update={"text": clean(found.text), "citations": tuple(clean(one) for one in found.citations)}
+    found = read_reply(build_wire_rule(api), url, reply.documents, reply.headers) or WirePayload(
+        url=url, text=reply.text
     )
-    versions = [one for document in reply.documents for one in items_at(document, api.app_version or "-")]
+    payload = found.model_copy(
+        update={
+            "text": replace_surrogates(found.text),
+            "citations": tuple(replace_surrogates(version) for version in found.citations),
+        }
+    )
+    versions = [
+        version for document in reply.documents for version in collect_items(document, api.app_version or "-")
+    ]
     return Answer(
         visible_text=reply.text,
         earlier=earlier,
@@ -391,5 +405,5 @@ def as_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str, .
         graded_channel=Channel.WIRE,
         timings=Timings(first_token_ms=reply.first_ms, total_ms=reply.total_ms),
         app_path=payload.app_path,
-        app_version=clean(str(versions[-1])) if versions else None,
+        app_version=replace_surrogates(str(versions[-1])) if versions else None,
     )

@@ -8,12 +8,21 @@ from typing import Any, Self, cast
 import httpx
 
 from monitors.errors import AnswerIncomplete, AppErrorShown, PageNotUnderstood
-from monitors.json_path import values_at
-from monitors.probes.address_guard import guard_of
-from monitors.probes.api.driver import ApiReply, Clients, Event, answering, check, events_in, lines_in, parsed
-from monitors.probes.browser.inpage import clean
-from monitors.probes.build_info import build_info
-from monitors.probes.driver import Answer, WorthStoring, new_conversation_id, no_evidence
+from monitors.json_path import collect_values
+from monitors.probes.address_guard import build_address_guard
+from monitors.probes.api.driver import (
+    ApiReply,
+    Clients,
+    Event,
+    check_status,
+    parse_events,
+    parse_json,
+    split_lines,
+    translate_http_errors,
+)
+from monitors.probes.browser.inpage import replace_surrogates
+from monitors.probes.build_info import read_build_info
+from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, store_no_evidence
 from monitors.probes.settings import ProbeSettings
 from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.request_headers import RequestHeaders
@@ -30,7 +39,7 @@ class GradioDriver:
         self._url = f"{base}/gradio_api/call/{settings.api.function}"
         self._settings = settings
         self._headers = headers
-        self._clients = Clients(settings, headers, self._url, guard_of(address, settings))
+        self._clients = Clients(settings, headers, self._url, build_address_guard(address, settings))
 
     async def __aenter__(self) -> Self:
         return self
@@ -39,76 +48,80 @@ class GradioDriver:
         await self._clients.aclose()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: WorthStoring = no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
         """See `ChatDriver.ask`."""
         del name  # there is no evidence to name
-        session = new_conversation_id()
-        async with self._clients.one() as client:
-            replies = [await self._one(client, turn, session) for turn in turns]
+        session = create_conversation_id()
+        async with self._clients.lend() as client:
+            replies = [await self._ask_turn(client, turn, session) for turn in turns]
         last = replies[-1]
         answer = Answer(
             visible_text=last.text,
             earlier=tuple(reply.text for reply in replies[:-1]),
-            wire=WirePayload(url=self._url, text=last.text, build=build_info((), last.headers)),
+            wire=WirePayload(url=self._url, text=last.text, build=read_build_info((), last.headers)),
             graded_channel=Channel.WIRE,
             timings=Timings(first_token_ms=last.first_ms, total_ms=last.total_ms),
         )
         await worth_storing(answer)
         return answer
 
-    async def _one(self, client: httpx.AsyncClient, turn: str, session: str) -> ApiReply:
+    async def _ask_turn(self, client: httpx.AsyncClient, turn: str, session: str) -> ApiReply:
         reply = ApiReply()
-        async with answering(reply, self._settings):
+        async with translate_http_errors(reply, self._settings):
             body = {"data": [turn], "session_hash": session}
-            asked = await client.post(self._url, json=body)
-            check(asked, self._headers)
-            reply.headers = asked.headers
-            said = self._headers.hidden(asked.text)
-            event_id = [one for one in values_at(parsed(said), "event_id") if isinstance(one, str)]
-            if not event_id:
-                raise PageNotUnderstood(f"no Gradio API: {self._url} answered {clean(said[:200])!r}")
-            async with client.stream("GET", f"{self._url}/{event_id[0]}") as stream:
-                check(stream, self._headers)
-                async for event in events_in(lines_in(stream.aiter_text())):
-                    if self._take(event, reply):
-                        reply.ends()
+            response = await client.post(self._url, json=body)
+            check_status(response, self._headers)
+            reply.headers = response.headers
+            body_text = self._headers.hidden(response.text)
+            event_ids = [
+                value for value in collect_values(parse_json(body_text), "event_id") if isinstance(value, str)
+            ]
+            if not event_ids:
+                raise PageNotUnderstood(
+                    f"no Gradio API: {self._url} answered {replace_surrogates(body_text[:200])!r}"
+                )
+            async with client.stream("GET", f"{self._url}/{event_ids[0]}") as stream:
+                check_status(stream, self._headers)
+                async for event in parse_events(split_lines(stream.aiter_text())):
+                    if self._apply_event(event, reply):
+                        reply.finish()
                         return reply
         raise AnswerIncomplete("the stream ended before the answer did", partial_text=reply.text)
 
-    def _take(self, event: Event, reply: ApiReply) -> bool:
+    def _apply_event(self, event: Event, reply: ApiReply) -> bool:
         """Whether the answer is whole."""
         text = self._headers.hidden(event.data)
         match event.name:
             case "generating" | "complete":
-                data = parsed(text)
+                data = parse_json(text)
                 reply.documents = [data]
-                reply.grows(message_text(data))
+                reply.update_text(extract_message_text(data))
             case "error":
-                errors = values_at(json.loads(text), "error") if text.startswith("{") else []
-                said = clean(str(errors[0])) if errors and errors[0] else "an error without words"
-                raise AppErrorShown(f"the app says: {said[:300]}", partial_text=reply.text)
+                errors = collect_values(json.loads(text), "error") if text.startswith("{") else []
+                message = replace_surrogates(str(errors[0])) if errors and errors[0] else "an error without words"
+                raise AppErrorShown(f"the app says: {message[:300]}", partial_text=reply.text)
             case _:  # a heartbeat
                 pass
         return event.name == "complete"
 
 
-def message_text(data: Any) -> str:
+def extract_message_text(data: Any) -> str:
     """The text of what a chat function returned: a string, or messages without the steps that led to them."""
     outputs = cast("list[Any]", data) if isinstance(data, list) else [data]
     first = outputs[0] if outputs else ""
     messages = cast("list[Any]", first) if isinstance(first, list) else [first]
-    return "\n\n".join(text for text in map(_content, messages) if text)
+    return "\n\n".join(text for text in map(_extract_content, messages) if text)
 
 
-def _content(message: Any) -> str:
+def _extract_content(message: Any) -> str:
     if isinstance(message, str):
         return message
     if not isinstance(message, dict):
         return "" if message is None else json.dumps(message, ensure_ascii=False)
-    known = cast("dict[str, Any]", message)
-    if known.get("role") == "user" or values_at(known, "metadata.title") not in ([], [None], [""]):
+    fields = cast("dict[str, Any]", message)
+    if fields.get("role") == "user" or collect_values(fields, "metadata.title") not in ([], [None], [""]):
         return ""
-    content = known.get("content", known.get("text", ""))
-    parts = cast("list[Any]", content) if isinstance(content, list) else [content]
-    return "".join(part if isinstance(part, str) else _content(part) for part in parts)
+    content = fields.get("content", fields.get("text", ""))
+    pieces = cast("list[Any]", content) if isinstance(content, list) else [content]
+    return "".join(part if isinstance(part, str) else _extract_content(part) for part in pieces)

@@ -42,8 +42,8 @@ _NO_SANDBOX = re.compile(
 
 MARK = "--lookout-browser="
 """A flag that Chromium does not know: it identifies the processes of one browser."""
-AS_ROOT = "Chromium runs without its sandbox, because this process is root: run Lookout as a user of its own"
-NO_SANDBOX = (
+WARNING_ROOT = "Chromium runs without its sandbox, because this process is root: run Lookout as a user of its own"
+WARNING_NO_SANDBOX = (
     "Chromium runs without its sandbox, which this system does not allow: let unprivileged users have namespaces "
     "(docs/security.md), in a container by its seccomp profile"
 )
@@ -71,23 +71,23 @@ SAFE_FLAGS = (
 """What makes the guarded proxy of a context (`guarded`) its only way out."""
 NO_IMAGES = "--blink-settings=imagesEnabled=false"
 LAUNCH_DEADLINE_S = 60.0
-STARTS = 3
-DOWNLOADED = "Playwright's download"
-MISSING = (
+MAX_STARTS = 3
+PLAYWRIGHT_DOWNLOAD = "Playwright's download"
+BROWSER_MISSING = (
     "no Chromium found: install one with `lookout browser install`, or your distribution's "
     "chromium-headless-shell or chromium package, or set CHROMIUM_PATH (probe.browser_path) to its executable"
 )
 
-ANOTHER = (
+HINT_OTHER_BROWSER = (
     "It may be of a version that does not fit, or damaged: `lookout browser install` fetches one that fits, or set "
     "CHROMIUM_PATH (probe.browser_path) to another"
 )
 
 
-def system_chromium(search_path: str | None = None) -> str | None:
+def find_system_chromium(search_path: str | None = None) -> str | None:
     """A Chromium among the commands of `search_path` (``None``: the process's own), the leanest first."""
-    found = (shutil.which(name, path=search_path) for name in SYSTEM_NAMES)
-    return next((path for path in found if path is not None), None)
+    paths = (shutil.which(name, path=search_path) for name in SYSTEM_NAMES)
+    return next((path for path in paths if path is not None), None)
 
 
 class FoundBrowser(Record):
@@ -103,33 +103,40 @@ def find_browser(chosen: str | None = None, search_path: str | None = None) -> F
     Takes about a second: Playwright's own command says where its download would be.
     """
     if chosen is not None:
-        return FoundBrowser(executable=checked_path(chosen), source="CHROMIUM_PATH")
-    for found, source in ((_downloaded(), DOWNLOADED), (system_chromium(search_path), "this system")):
-        if found is not None:
-            return FoundBrowser(executable=found, source=source)
-    raise BrowserMissing(MISSING)
+        return FoundBrowser(executable=check_browser_path(chosen), source="CHROMIUM_PATH")
+    for path, source in (
+        (_find_downloaded_chromium(), PLAYWRIGHT_DOWNLOAD),
+        (find_system_chromium(search_path), "this system"),
+    ):
+        if path is not None:
+            return FoundBrowser(executable=path, source=source)
+    raise BrowserMissing(BROWSER_MISSING)
 
 
-def _downloaded() -> str | None:
+def _find_downloaded_chromium() -> str | None:
     command = [sys.executable, "-m", "playwright", "install", "--dry-run", "--only-shell", "chromium"]
     printed = subprocess.run(command, capture_output=True, text=True, timeout=LAUNCH_DEADLINE_S, check=False)  # noqa: S603 - our own interpreter
-    for place in re.findall(r"Install location:\s+(.+)", printed.stdout):
-        for path in sorted(Path(place).rglob("*headless*shell*")):
+    for folder in re.findall(r"Install location:\s+(.+)", printed.stdout):
+        for path in sorted(Path(folder).rglob("*headless*shell*")):
             if path.is_file() and os.access(path, os.X_OK):
                 return str(path)
     return None
 
 
-def checked_path(browser_path: str) -> str:
+def check_browser_path(browser_path: str) -> str:
     """A configured path, if it can be started; `BrowserMissing` says what is wrong with it."""
     if not Path(browser_path).is_file():
-        raise BrowserMissing(f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r}: no such file; {MISSING}")
+        raise BrowserMissing(
+            f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r}: no such file; {BROWSER_MISSING}"
+        )
     if not os.access(browser_path, os.X_OK):
-        raise BrowserMissing(f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r}: not executable; {MISSING}")
+        raise BrowserMissing(
+            f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r}: not executable; {BROWSER_MISSING}"
+        )
     return browser_path
 
 
-async def within(deadline_s: float, work: Awaitable[Value], doing: str) -> Value:
+async def run_within_deadline(deadline_s: float, work: Awaitable[Value], doing: str) -> Value:
     """`work`'s value; `BrowserLost` when it takes longer than its own deadline: a crashed page answers never."""
     try:
         async with asyncio.timeout(deadline_s):
@@ -162,7 +169,7 @@ class Chromium:
         self._folder: Path | None = None
         self._watch: BrowserWatch | None = None
         self._watching: asyncio.Task[None] | None = None
-        self.unsandboxed = AS_ROOT if os.geteuid() == 0 else ""
+        self.unsandboxed = WARNING_ROOT if os.geteuid() == 0 else ""
         self._window = window
         self._browser_path = browser_path
         self._search_path = search_path
@@ -186,7 +193,7 @@ class Chromium:
             if self._browser is None or not self._browser.is_connected():
                 if not self._retired:
                     await self.close()
-                self._browser = await self._started()
+                self._browser = await self._start_with_retries()
                 self.starts += 1
             return self._browser
 
@@ -200,9 +207,9 @@ class Chromium:
         """Why a process of the browser was ended last, for what it used; empty where none was."""
         return self._watch.ended if self._watch is not None else ""
 
-    async def _started(self) -> Browser:
+    async def _start_with_retries(self) -> Browser:
         """Restarts a browser that is killed while it starts; reports soon enough one that cannot start."""
-        for tries_left in reversed(range(STARTS)):
+        for tries_left in reversed(range(MAX_STARTS)):
             try:
                 return await self._launch()
             except BrowserMissing:
@@ -225,18 +232,18 @@ class Chromium:
 
     async def tidy(self) -> None:
         """Closes retired browsers that have no pages left."""
-        for browser in [one for one in self._retired if not one.contexts]:
+        for browser in [retired for retired in self._retired if not retired.contexts]:
             self._retired.remove(browser)
-            await closed(browser.close(), self._close_deadline_s)
+            await close_within_deadline(browser.close(), self._close_deadline_s)
 
     async def close(self) -> None:
         """Ends browser and driver, each with a deadline of its own; what is dead already is passed over."""
         browsers, playwright = [*self._retired, self._browser], self._playwright
         self._browser = self._playwright = None
         self._retired.clear()
-        for stop in (*(one and one.close for one in browsers), playwright and playwright.stop):
+        for stop in (*(browser and browser.close for browser in browsers), playwright and playwright.stop):
             if stop is not None:
-                await closed(stop(), self._close_deadline_s)
+                await close_within_deadline(stop(), self._close_deadline_s)
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
@@ -248,30 +255,32 @@ class Chromium:
     async def _launch(self) -> Browser:
         from playwright.async_api import Error, async_playwright  # 0.4 s
 
-        given = checked_path(self._browser_path) if self._browser_path else None
+        configured_path = check_browser_path(self._browser_path) if self._browser_path else None
         if self._playwright is None:
             self._folder = await asyncio.to_thread(make_folder, self._run_folder)
             use_for_driver(self._folder)
-            self._playwright = await self._driver(asyncio.ensure_future(async_playwright().start()))
+            self._playwright = await self._start_driver(asyncio.ensure_future(async_playwright().start()))
             self._watch = BrowserWatch(f"{MARK}{self._folder.name}", self._limits)
             self._watching = asyncio.create_task(self._watch.watch())
-        for path in dict.fromkeys((given,) if given else (None, system_chromium(self._search_path))):
+        for path in dict.fromkeys(
+            (configured_path,) if configured_path else (None, find_system_chromium(self._search_path))
+        ):
             try:
                 return await self._launch_at(self._playwright, path)
             except Error as error:
                 if "Executable doesn't exist" not in error.message:
                     first = error.message.splitlines()[0]
                     raise BrowserLost(
-                        f"Chromium ({path or 'downloaded'}) did not start: {first}. {ANOTHER}"
+                        f"Chromium ({path or 'downloaded'}) did not start: {first}. {HINT_OTHER_BROWSER}"
                     ) from error
-        raise BrowserMissing(MISSING)
+        raise BrowserMissing(BROWSER_MISSING)
 
-    async def _driver(self, starting: asyncio.Future[Playwright]) -> Playwright:
+    async def _start_driver(self, starting: asyncio.Future[Playwright]) -> Playwright:
         """The driver. One whose start is cancelled is ended once it stands: before, nobody holds its process."""
         try:
-            return await within(LAUNCH_DEADLINE_S, asyncio.shield(starting), "starting the driver")
+            return await run_within_deadline(LAUNCH_DEADLINE_S, asyncio.shield(starting), "starting the driver")
         except BaseException:  # a cancellation, too, must end the driver
-            await closed(_end(starting), self._close_deadline_s)
+            await close_within_deadline(_stop_driver(starting), self._close_deadline_s)
             raise
 
     async def _launch_at(self, playwright: Playwright, path: str | None) -> Browser:
@@ -284,8 +293,8 @@ class Chromium:
             except Error as error:
                 if not _NO_SANDBOX.search(error.message):
                     raise
-                self.unsandboxed = NO_SANDBOX
-        _say_once(self.unsandboxed)
+                self.unsandboxed = WARNING_NO_SANDBOX
+        _warn_once(self.unsandboxed)
         return await self._launch_with(playwright, path, sandbox=False)
 
     async def _launch_with(self, playwright: Playwright, path: str | None, *, sandbox: bool) -> Browser:
@@ -301,11 +310,11 @@ class Chromium:
 
 
 @cache
-def _say_once(text: str) -> None:
+def _warn_once(text: str) -> None:
     log.warning("%s", text)
 
 
-def guarded(proxy: GuardedProxy, *, service_workers: bool = False) -> ContextOptions:
+def build_context_options(proxy: GuardedProxy, *, service_workers: bool = False) -> ContextOptions:
     """What a browser context is opened with, so that it connects through ``proxy`` alone and stores no downloads.
 
     ``service_workers``: the page may have some.
@@ -317,11 +326,11 @@ def guarded(proxy: GuardedProxy, *, service_workers: bool = False) -> ContextOpt
     }
 
 
-async def _end(starting: asyncio.Future[Playwright]) -> None:
+async def _stop_driver(starting: asyncio.Future[Playwright]) -> None:
     await (await starting).stop()
 
 
-async def closed(closing: Awaitable[object], deadline_s: float) -> bool:
+async def close_within_deadline(closing: Awaitable[object], deadline_s: float) -> bool:
     """Whether something closed in time. What is dead or hangs is no longer our trouble: the answer stays."""
     from playwright.async_api import Error  # loaded already: there was something to close
 

@@ -26,8 +26,16 @@ from monitors.errors import (
     ProbeError,
     Unreachable,
 )
-from monitors.probes.browser.inpage import MessageBoxes, Walls, call
-from monitors.probes.browser.opening import DIALOGS, Opening, Way, gone, page_gone, pass_dialog, press_pinned
+from monitors.probes.browser.inpage import MessageBoxes, Walls, call_in_page
+from monitors.probes.browser.opening import (
+    MAX_DIALOGS,
+    ChatPath,
+    Opening,
+    has_navigated,
+    is_page_gone,
+    pass_dialog,
+    press_pinned,
+)
 from monitors.probes.settings import ProbeSettings, Selectors
 from monitors.records.base import Record
 
@@ -37,14 +45,14 @@ if TYPE_CHECKING:
     from monitors.probes.browser.visit import Visit
 
 
-CHECK = """(given) => given.find(([, selector]) => {
+CHECK_SELECTORS_SCRIPT = """(given) => given.find(([, selector]) => {
   try { document.createDocumentFragment().querySelector(selector); return false; } catch { return true; }
 })?.[0] ?? null"""
-NEW_TEXT = 20
+MIN_NEW_CHARACTERS = 20
 """Characters beyond the question itself: a name and a time beside it are shorter."""
 
 
-def key_of(name: str, selector: str) -> str:
+def format_selector_key(name: str, selector: str) -> str:
     """How an error names a pinned selector."""
     return f"probe.selectors.{name} = {selector!r}"
 
@@ -52,21 +60,23 @@ def key_of(name: str, selector: str) -> str:
 async def check_selectors(page: Page, selectors: Selectors) -> None:
     """`PageNotUnderstood` when one is no CSS selector; before the page is loaded, so that nobody waits for it."""
     pinned = [[name, value] for name, value in selectors.model_dump(exclude_none=True).items()]
-    wrong = await page.evaluate(CHECK, pinned) if pinned else None
-    if wrong is not None:
-        raise PageNotUnderstood(f"{key_of(wrong, getattr(selectors, wrong))} is no CSS selector")
+    invalid_name = await page.evaluate(CHECK_SELECTORS_SCRIPT, pinned) if pinned else None
+    if invalid_name is not None:
+        raise PageNotUnderstood(
+            f"{format_selector_key(invalid_name, getattr(selectors, invalid_name))} is no CSS selector"
+        )
 
 
-def nothing_there(name: str, selectors: Selectors) -> str:
+def format_missing_pin(name: str, selectors: Selectors) -> str:
     """The start of a message about something that was not found, when it is pinned: its key."""
     selector = getattr(selectors, name)
-    return f"{key_of(name, selector)} matches nothing on the page; " if selector else ""
+    return f"{format_selector_key(name, selector)} matches nothing on the page; " if selector else ""
 
 
 def raise_if_pinned(name: str, selectors: Selectors) -> None:
     """`PageNotUnderstood` about something that was not found, when it is pinned."""
     if getattr(selectors, name):
-        raise PageNotUnderstood(nothing_there(name, selectors).removesuffix("; "))
+        raise PageNotUnderstood(format_missing_pin(name, selectors).removesuffix("; "))
 
 
 class PinnedAnswer:
@@ -80,21 +90,21 @@ class PinnedAnswer:
     async def begin(self) -> None:
         """Notes how much the page says before the question."""
         if self._selector is not None:
-            self._before = await self._characters()
+            self._before = await self._count_characters()
 
-    async def blamed_rightly(self, error: AnswerTimeout, turn: str) -> ProbeError:
+    async def assign_blame(self, error: AnswerTimeout, turn: str) -> ProbeError:
         """The error, or `PageNotUnderstood` when the page did say something, only not where answers are pinned."""
         if self._selector is None or await self._frame.evaluate(
             "(given) => __lookout.all(given).length", self._selector
         ):
             return error
-        new = await self._characters() - self._before - len(turn)
-        if new < NEW_TEXT:
+        new = await self._count_characters() - self._before - len(turn)
+        if new < MIN_NEW_CHARACTERS:
             return error
-        key = key_of("answer", self._selector)
+        key = format_selector_key("answer", self._selector)
         return PageNotUnderstood(f"{key} matches nothing, though the page shows {new} new characters")
 
-    async def _characters(self) -> int:
+    async def _count_characters(self) -> int:
         return int(await self._frame.evaluate("() => __lookout.textOf(document.body).length"))
 
 
@@ -147,34 +157,34 @@ GENERIC = Profile(name="generic")
 PROFILES = (GRADIO, STREAMLIT, GENERIC)
 
 
-def profile_named(name: str) -> Profile:
+def find_profile(name: str) -> Profile:
     """The profile of that name; `ConfigError` names those there are."""
     for profile in PROFILES:
         if profile.name == name:
             return profile
-    known = ", ".join(profile.name for profile in PROFILES)
-    raise ConfigError(f"probe.profile = {name!r}: no such profile; accepted: {known}")
+    names = ", ".join(profile.name for profile in PROFILES)
+    raise ConfigError(f"probe.profile = {name!r}: no such profile; accepted: {names}")
 
 
 IDLE_S = 1.0
 """For so long it must also have stood still: what ran out a moment ago may not be rendered yet."""
-REQUEST_S = 0.3
+REQUEST_END_TIMEOUT_S = 0.3
 """A request that does not say for so long that it has ended has not."""
-LOADED_MS = 50
+NETWORK_IDLE_TIMEOUT_MS = 50
 
 
 async def is_idle(page: Page, frame: Frame) -> bool:
     """Whether the page stands still, as seen in ``frame``, and has set itself nothing more to do in any frame."""
     from playwright.async_api import Error  # loaded already: there is a page
 
-    if await call(frame, "stillFor") < IDLE_S * 1000 or page.workers:
+    if await call_in_page(frame, "stillFor") < IDLE_S * 1000 or page.workers:
         return False
     try:
-        for one in [one for one in page.frames if not one.is_detached()]:
-            if await call(one, "pending"):
+        for frame_on_page in [frame_on_page for frame_on_page in page.frames if not frame_on_page.is_detached()]:
+            if await call_in_page(frame_on_page, "pending"):
                 return False
     except Error as error:
-        if page_gone(error.message):
+        if is_page_gone(error.message):
             raise
         return False
     if not await has_loaded(page):
@@ -188,7 +198,7 @@ async def has_loaded(page: Page) -> bool:
     from playwright.async_api import TimeoutError as Late  # loaded already: there is a page
 
     try:
-        await page.wait_for_load_state("networkidle", timeout=LOADED_MS)
+        await page.wait_for_load_state("networkidle", timeout=NETWORK_IDLE_TIMEOUT_MS)
     except Late:
         return False
     return True
@@ -201,7 +211,7 @@ async def _has_ended(request: Request) -> bool:
     try:
         # A failed request has ended, too.
         with suppress(Error):
-            async with asyncio.timeout(REQUEST_S):
+            async with asyncio.timeout(REQUEST_END_TIMEOUT_S):
                 await request.sizes()
     except TimeoutError:
         return False
@@ -209,7 +219,7 @@ async def _has_ended(request: Request) -> bool:
 
 
 TRUSTED_SCORE = 5
-SLICE_S = 0.4
+INSPECTION_SLICE_S = 0.4
 # A box below this has nothing for it but that one can type there.
 DOUBTFUL_SCORE = 3
 # How long a doubtful box is let stand before it is taken: the real one may still be on its way (a frame, a script).
@@ -235,7 +245,7 @@ class Chat:
 
 
 async def open_chat(
-    page: Page, address: str, settings: ProbeSettings, visit: Visit, way: Way | None = None
+    page: Page, address: str, settings: ProbeSettings, visit: Visit, way: ChatPath | None = None
 ) -> Chat:
     """Loads the page and finds the chat on it.
 
@@ -251,17 +261,17 @@ async def open_chat(
         await press_pinned(page, selector, f"probe.open = {selector!r}", deadline - monotonic())
     while True:
         try:
-            return at_home(await find_chat(page, settings, deadline, way), visit)
+            return require_app_page(await find_chat(page, settings, deadline, way), visit)
         except (NotReady, PageNotUnderstood):
             visit.raise_if_away(page.main_frame)
             raise
         except Error as error:
-            if not gone(error) or monotonic() >= deadline:
+            if not has_navigated(error) or monotonic() >= deadline:
                 raise
         await visit.raise_if_led_away(page.main_frame)
 
 
-def at_home(chat: Chat, visit: Visit) -> Chat:
+def require_app_page(chat: Chat, visit: Visit) -> Chat:
     """The chat, where it is the app's. Raises `LeftTarget`."""
     visit.raise_if_away(chat.frame)
     return chat
@@ -278,9 +288,9 @@ async def _load(page: Page, address: str, settings: ProbeSettings, visit: Visit)
     except Late as error:
         raise Unreachable(f"{address} did not load within {deadline_s:g} s") from error
     except Error as error:
-        trouble = visit.not_opened(address, error)
-        if trouble is not None:
-            raise trouble from error
+        cause = visit.explain_failed_opening(address, error)
+        if cause is not None:
+            raise cause from error
     await visit.arrive(address, response)
     if response is not None:
         _check_status(address, response.status)
@@ -295,7 +305,7 @@ def _check_status(address: str, status: int) -> None:
         raise Unreachable(f"{address} answered HTTP {status}")
 
 
-async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: Way | None = None) -> Chat:
+async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: ChatPath | None = None) -> Chat:
     """The chat on a loaded page; `deadline` is in `time.monotonic` seconds.
 
     ``way`` is how earlier pages were opened, and learns from this one. Raises as `open_chat` does; a page without a
@@ -303,32 +313,32 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: W
     """
     started = monotonic()
     inspections = 0
-    opening = Opening(page, way or Way())
+    opening = Opening(page, way or ChatPath())
     was_idle = False
     while True:
-        frame, found = await _best(page, settings)
+        frame, boxes = await _find_best_frame(page, settings)
         inspections += 1
         waited_s = monotonic() - started
-        idle, was_idle = was_idle, False  # known before the inspection: what came meanwhile was seen
-        if found.covered and await _uncovers(frame, opening, waited_s):
+        is_still, was_idle = was_idle, False  # known before the inspection: what came meanwhile was seen
+        if boxes.covered and await _uncover_box(frame, opening, waited_s):
             continue
-        if found.enabled and (waited_s >= _grace_s(found.score) or idle):
-            if monotonic() < deadline and await opening.improves(found):
+        if boxes.enabled and (waited_s >= _compute_grace_s(boxes.score) or is_still):
+            if monotonic() < deadline and await opening.try_better_box(boxes):
                 continue
-            opening.found()
-            return await _taken(frame, found, settings)
-        is_time = waited_s >= GRACE_S or opening.knows_way or idle
-        another = is_time and not found.box and await _has_another_box(page, settings)
-        if not found.box and is_time and not another and await _opens(frame, opening, deadline):
+            opening.confirm_path()
+            return await _take_chat(frame, boxes, settings)
+        is_time = waited_s >= GRACE_S or opening.knows_way or is_still
+        has_other_box = is_time and not boxes.box and await _has_another_box(page, settings)
+        if not boxes.box and is_time and not has_other_box and await _press_to_open(frame, opening, deadline):
             continue
-        if monotonic() >= deadline or (not found.box and (idle or await _settled(page, frame, waited_s))):
-            raise await _without_chat(
+        if monotonic() >= deadline or (not boxes.box and (is_still or await _has_settled(page, frame, waited_s))):
+            raise await _build_no_chat_error(
                 frame,
-                found,
+                boxes,
                 settings,
                 inspection_s=waited_s / inspections,
                 undone=opening.undone,
-                another=another,
+                has_other_box=has_other_box,
             )
         was_idle = await is_idle(page, frame)
 
@@ -338,112 +348,118 @@ async def _has_another_box(page: Page, settings: ProbeSettings) -> bool:
     if settings.selectors.message_box is None:
         return False
     selectors = settings.selectors.model_copy(update={"message_box": None})
-    _, found = await _best(page, settings.model_copy(update={"selectors": selectors}))
-    return found.enabled and found.score >= DOUBTFUL_SCORE
+    _, boxes = await _find_best_frame(page, settings.model_copy(update={"selectors": selectors}))
+    return boxes.enabled and boxes.score >= DOUBTFUL_SCORE
 
 
-async def _uncovers(frame: Frame, opening: Opening, waited_s: float) -> bool:
+async def _uncover_box(frame: Frame, opening: Opening, waited_s: float) -> bool:
     """Whether what lies over the box was pressed away, or may still become so: its way through is not open yet."""
-    if opening.dialogs >= DIALOGS:
+    if opening.dialogs >= MAX_DIALOGS:
         return False
     if await pass_dialog(frame):
         opening.dialogs += 1
         return True
     if waited_s < GRACE_S:
         # A dialog may still open; there is no event for it.
-        await asyncio.sleep(SLICE_S / 4)
+        await asyncio.sleep(INSPECTION_SLICE_S / 4)
         return True
     return False
 
 
-async def _opens(frame: Frame, opening: Opening, deadline: float) -> bool:
+async def _press_to_open(frame: Frame, opening: Opening, deadline: float) -> bool:
     """Whether something was pressed on a page without a box, or is waited for."""
-    if opening.dialogs < DIALOGS and await pass_dialog(frame, closing=not opening.pressed):
+    if opening.dialogs < MAX_DIALOGS and await pass_dialog(frame, closing=not opening.pressed):
         opening.dialogs += 1
         return True
-    return monotonic() < deadline and await opening.goes_on()
+    return monotonic() < deadline and await opening.press_next()
 
 
-async def _without_chat(
+async def _build_no_chat_error(
     frame: Frame,
-    found: MessageBoxes,
+    boxes: MessageBoxes,
     settings: ProbeSettings,
     *,
     inspection_s: float,
     undone: list[str],
-    another: bool,
+    has_other_box: bool,
 ) -> ProbeError:
     """Why there is nothing to ask on a page that has settled, or at its deadline.
 
     Only now is a login wall one: "Log in" stands on many a page whose chat comes late. A page that is still loading
     is worth another try; see `Walls.loading`.
     """
-    walls = await _walls(frame)
-    raise_if_wall(found, walls)
-    if inspection_s > STARVED_SLICES * SLICE_S:
+    walls = await _read_walls(frame)
+    raise_if_wall(boxes, walls)
+    if inspection_s > STARVED_SLICES * INSPECTION_SLICE_S:
         return BrowserLost(
             f"this machine is too busy to render the page: one inspection takes {inspection_s:.1f} s"
         )
     if walls.loading:
-        return NotReady(f"the page was still loading after {settings.page_deadline_s:g} s: {seen_on(found, walls)}")
-    pinned = nothing_there("message_box", settings.selectors)
-    if another:
+        return NotReady(
+            f"the page was still loading after {settings.page_deadline_s:g} s: {describe_page(boxes, walls)}"
+        )
+    pinned = format_missing_pin("message_box", settings.selectors)
+    if has_other_box:
         return PageNotUnderstood(f"{pinned}another box to type in is there: `lookout doctor ADDRESS` names it")
     pressed = "; ".join(f"“{label}”" for label in undone)
     tried = f"; pressed in vain: {pressed}" if undone else ""
-    return PageNotUnderstood(f"{pinned}no usable message box: {seen_on(found, walls)}{tried}")
+    return PageNotUnderstood(f"{pinned}no usable message box: {describe_page(boxes, walls)}{tried}")
 
 
-def _grace_s(score: float) -> float:
+def _compute_grace_s(score: float) -> float:
     """How long a box is let stand before it is taken, in seconds from the page's first inspection."""
     if score >= TRUSTED_SCORE:
         return 0.0
     return GRACE_S if score >= DOUBTFUL_SCORE else WEAK_GRACE_S
 
 
-async def _taken(frame: Frame, found: MessageBoxes, settings: ProbeSettings) -> Chat:
+async def _take_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings) -> Chat:
     """The chat with that box, unless it is as likely to be another one or a login form."""
-    if found.score < TRUSTED_SCORE:
-        walls = await _walls(frame)
+    if boxes.score < TRUSTED_SCORE:
+        walls = await _read_walls(frame)
         if walls.passwords:
-            raise LoginWall(f"a login form stands where the chat should be: {seen_on(found, Walls())}")
-        if found.equals:
+            raise LoginWall(f"a login form stands where the chat should be: {describe_page(boxes, Walls())}")
+        if boxes.equals:
             raise PageNotUnderstood(
-                f"{found.equals + 1} boxes look alike, pin selectors.message_box: {seen_on(found, walls)}"
+                f"{boxes.equals + 1} boxes look alike, pin selectors.message_box: {describe_page(boxes, walls)}"
             )
-    return await _chat(frame, found, settings)
+    return await _build_chat(frame, boxes, settings)
 
 
-async def _settled(page: Page, frame: Frame, waited_s: float) -> bool:
+async def _has_settled(page: Page, frame: Frame, waited_s: float) -> bool:
     """Whether the page has loaded all it wants and stands still: what is not there now will not come.
 
     A page that listens to its server, or has never been without an open request, may render at any time: it never
     settles before its deadline.
     """
-    if waited_s < SETTLED_S or await call(frame, "stillFor") < STILL_S * 1000 or await call(frame, "listens"):
+    if (
+        waited_s < SETTLED_S
+        or await call_in_page(frame, "stillFor") < STILL_S * 1000
+        or await call_in_page(frame, "listens")
+    ):
         return False
     return await has_loaded(page)
 
 
-async def _walls(frame: Frame) -> Walls:
-    return Walls.model_validate(await call(frame, "walls"))
+async def _read_walls(frame: Frame) -> Walls:
+    return Walls.model_validate(await call_in_page(frame, "walls"))
 
 
-def raise_if_wall(found: MessageBoxes, walls: Walls) -> None:
+def raise_if_wall(boxes: MessageBoxes, walls: Walls) -> None:
     """`AccessDenied` where a page without a chat asks to sign in, or speaks of a quota."""
     if walls.login:
-        raise LoginWall(f"a login wall stands before the chat: {seen_on(found, walls)}")
+        raise LoginWall(f"a login wall stands before the chat: {describe_page(boxes, walls)}")
     if walls.quota:
-        raise AccessDenied(f"a quota wall stands before the chat: {seen_on(found, walls)}")
+        raise AccessDenied(f"a quota wall stands before the chat: {describe_page(boxes, walls)}")
 
 
-def seen_on(found: MessageBoxes, walls: Walls) -> str:
+def describe_page(found: MessageBoxes, walls: Walls) -> str:
     """What was on the page, for a person: its title, boxes and first words."""
     boxes = "; ".join(found.others) or "no text box"
     return f"page titled {found.title!r}, {boxes}, text {walls.text[:120]!r}"
 
 
-async def _best(page: Page, settings: ProbeSettings) -> tuple[Frame, MessageBoxes]:
+async def _find_best_frame(page: Page, settings: ProbeSettings) -> tuple[Frame, MessageBoxes]:
     """The frame with the likeliest box; takes a slice of time at most, returns at once when one is trusted."""
     frames = [frame for frame in page.frames if not frame.is_detached()]
     inspections = {asyncio.ensure_future(_inspect(frame, settings)): frame for frame in frames}
@@ -452,16 +468,16 @@ async def _best(page: Page, settings: ProbeSettings) -> tuple[Frame, MessageBoxe
     try:
         while pending:
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            results += [(inspections[task], found) for task in done if (found := task.result()) is not None]
-            if any(found.score >= TRUSTED_SCORE and found.enabled for _, found in results):
+            results += [(inspections[task], boxes) for task in done if (boxes := task.result()) is not None]
+            if any(boxes.score >= TRUSTED_SCORE and boxes.enabled for _, boxes in results):
                 break
     finally:
         for task in pending:
             task.cancel()
-    return max(results, key=lambda result: result[1].score, default=(page.main_frame, EMPTY))
+    return max(results, key=lambda result: result[1].score, default=(page.main_frame, NO_BOXES))
 
 
-EMPTY = MessageBoxes(score=0, enabled=False, box=None, send=None, covered=False, others=(), title="")
+NO_BOXES = MessageBoxes(score=0, enabled=False, box=None, send=None, covered=False, others=(), title="")
 
 
 async def _inspect(frame: Frame, settings: ProbeSettings) -> MessageBoxes | None:
@@ -470,23 +486,25 @@ async def _inspect(frame: Frame, settings: ProbeSettings) -> MessageBoxes | None
 
     try:
         given = settings.selectors.model_dump(exclude_none=True)
-        return MessageBoxes.model_validate(await call(frame, "waitForBox", given, SLICE_S * 1000))
+        return MessageBoxes.model_validate(
+            await call_in_page(frame, "waitForBox", given, INSPECTION_SLICE_S * 1000)
+        )
     except Error as error:
-        if page_gone(error.message) or frame.page.is_closed():
+        if is_page_gone(error.message) or frame.page.is_closed():
             raise
         # The frame is being exchanged; the caller asks the new one.
-        await asyncio.sleep(SLICE_S / 4)
+        await asyncio.sleep(INSPECTION_SLICE_S / 4)
         return None
 
 
-async def _chat(frame: Frame, found: MessageBoxes, settings: ProbeSettings) -> Chat:
-    profile = await _profile(frame, settings)
-    return Chat(frame=frame, profile=profile, selectors=profile.with_overrides(settings.selectors), found=found)
+async def _build_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings) -> Chat:
+    profile = await _detect_profile(frame, settings)
+    return Chat(frame=frame, profile=profile, selectors=profile.with_overrides(settings.selectors), found=boxes)
 
 
-async def _profile(frame: Frame, settings: ProbeSettings) -> Profile:
+async def _detect_profile(frame: Frame, settings: ProbeSettings) -> Profile:
     if settings.profile is not None:
-        return profile_named(settings.profile)
+        return find_profile(settings.profile)
     marks = [(profile.name, profile.marks) for profile in PROFILES if profile.marks is not None]
-    name = await call(frame, "profileOf", marks)
-    return profile_named(name) if name else GENERIC
+    name = await call_in_page(frame, "profileOf", marks)
+    return find_profile(name) if name else GENERIC

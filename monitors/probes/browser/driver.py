@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Self, assert_never
 
 from monitors.errors import BrowserLost, CaptureUnsure, LoginWall, ProbeError
-from monitors.probes.browser.chromium import Chromium, within
+from monitors.probes.browser.chromium import Chromium, run_within_deadline
 from monitors.probes.browser.conversation import PageConversation
 from monitors.probes.browser.discover import check_selectors
 from monitors.probes.browser.evidence import EvidenceRecorder
@@ -23,8 +23,8 @@ from monitors.probes.browser.greetings import Greetings, SilentPage
 from monitors.probes.browser.inpage import CaptureDoubt, WatchResult
 from monitors.probes.browser.login import Login
 from monitors.probes.browser.network import WireTap
-from monitors.probes.browser.pages import Pages, Tab, page_failure
-from monitors.probes.driver import Answer, WorthStoring, no_evidence
+from monitors.probes.browser.pages import Pages, Tab, build_page_error
+from monitors.probes.driver import Answer, SelectEvidence, store_no_evidence
 from monitors.probes.settings import CapturePolicy, ProbeSettings
 from monitors.records.exchanges import Channel, Evidence, Timings, WirePayload
 
@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 
-PIN = "name the answer's own element with probe.selectors.answer, or the response that carries it with probe.wire"
-SHOWN = 80
+PIN_ADVICE = (
+    "name the answer's own element with probe.selectors.answer, or the response that carries it with probe.wire"
+)
+MAX_SHOWN_CHARACTERS = 80
 """Characters of a text in a message."""
 
 
@@ -43,47 +45,49 @@ class CaptureDoubts:
     def __init__(self) -> None:
         self._asked: dict[str, str] = {}
 
-    def raise_if_unsure(self, seen: WatchResult, question: str, *, answered: bool) -> None:
+    def raise_if_unsure(self, reading: WatchResult, question: str, *, is_proven: bool) -> None:
         """`CaptureUnsure`, with what is doubted and what to pin.
 
         ``answered``: something proves that the page answered; an app may well say the same to everybody.
         """
-        why = reason_to_doubt(seen) or (None if answered else self._said_before(seen.text, question))
-        if why is not None:
-            raise CaptureUnsure(f"{why}; {PIN}", partial_text=seen.text)
+        reason = find_reason_to_doubt(reading) or (
+            None if is_proven else self._describe_repetition(reading.text, question)
+        )
+        if reason is not None:
+            raise CaptureUnsure(f"{reason}; {PIN_ADVICE}", partial_text=reading.text)
 
-    def _said_before(self, text: str, question: str) -> str | None:
-        before = self._asked.setdefault(_plain(text), question)
-        if _plain(before) == _plain(question):
+    def _describe_repetition(self, text: str, question: str) -> str | None:
+        before = self._asked.setdefault(_normalize_text(text), question)
+        if _normalize_text(before) == _normalize_text(question):
             return None
         return (
-            f"{_quoted(text)} was the same for another question ({_quoted(before)}), "
+            f"{_quote_text(text)} was the same for another question ({_quote_text(before)}), "
             "and nothing on the page or the network shows that it answers either"
         )
 
 
-def reason_to_doubt(seen: WatchResult) -> str | None:
+def find_reason_to_doubt(reading: WatchResult) -> str | None:
     """What makes one reading doubtful; ``None`` where nothing does."""
-    if seen.unsure:
-        beside = ", ".join(_quoted(text) for text in seen.unsure[:3])
-        return f"{beside} stands beside the answer and may be part of it"
-    match seen.doubt:
+    if reading.unsure:
+        texts = ", ".join(_quote_text(text) for text in reading.unsure[:3])
+        return f"{texts} stands beside the answer and may be part of it"
+    match reading.doubt:
         case None:
             return None
         case CaptureDoubt.ECHO:
-            return f"all that was read says the question back: {_quoted(seen.text)}"
+            return f"all that was read says the question back: {_quote_text(reading.text)}"
         case CaptureDoubt.STOOD:
-            return f"all that was read stood on the page before the question, hidden: {_quoted(seen.text)}"
+            return f"all that was read stood on the page before the question, hidden: {_quote_text(reading.text)}"
         case _:
-            assert_never(seen.doubt)
+            assert_never(reading.doubt)
 
 
-def _plain(text: str) -> str:
+def _normalize_text(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip().casefold()
 
 
-def _quoted(text: str) -> str:
-    return f"“{text[:SHOWN]}{'…' if len(text) > SHOWN else ''}”"
+def _quote_text(text: str) -> str:
+    return f"“{text[:MAX_SHOWN_CHARACTERS]}{'…' if len(text) > MAX_SHOWN_CHARACTERS else ''}”"
 
 
 class BrowserDriver:
@@ -134,69 +138,71 @@ class BrowserDriver:
         await self.chromium.close()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: WorthStoring = no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
         """See `ChatDriver.ask`. Every step has a deadline of its own."""
         from playwright.async_api import Error  # loaded with the browser
 
         await self.chromium.browser()  # so that the library is loaded
         try:
-            return await self._asked(turns, name, worth_storing)
+            return await self._ask_with_login(turns, name, worth_storing)
         except Error as error:
-            raise self._hidden_error(page_failure(error.message)) from (None if self._login else error)
+            raise self._redact_error(build_page_error(error.message)) from (None if self._login else error)
         except ProbeError as error:
             if self._login is None:
                 raise
-            raise self._hidden_error(error) from None  # its causes may hold what it no longer does
+            raise self._redact_error(error) from None  # its causes may hold what it no longer does
 
-    async def _asked(self, turns: tuple[str, ...], name: str, worth_storing: WorthStoring) -> Answer:
+    async def _ask_with_login(self, turns: tuple[str, ...], name: str, worth_storing: SelectEvidence) -> Answer:
         """Asks on a page of its own; on another where the first met a login wall and the session was renewed."""
-        async with self._pages.tab() as tab:
+        async with self._pages.lend_tab() as tab:
             try:
                 return await self._ask_on(tab, turns, name, worth_storing)
             except LoginWall as wall:  # nothing was asked yet
-                if not await self._pages.renewed(tab, wall):
+                if not await self._pages.renew_session(tab, wall):
                     raise
-        async with self._pages.tab() as tab:
+        async with self._pages.lend_tab() as tab:
             try:
                 return await self._ask_on(tab, turns, name, worth_storing)
             except LoginWall as wall:
-                await self._pages.renewed(tab, wall)
+                await self._pages.renew_session(tab, wall)
                 raise
 
-    async def _ask_on(self, tab: Tab, turns: tuple[str, ...], name: str, worth_storing: WorthStoring) -> Answer:
+    async def _ask_on(self, tab: Tab, turns: tuple[str, ...], name: str, worth_storing: SelectEvidence) -> Answer:
         from playwright.async_api import Error  # loaded with the browser
 
-        hidden = self._login.discretion.hidden_in_bytes if self._login else None
-        witness = EvidenceRecorder(tab.page, tab.context, self._run_folder, name, hidden=hidden, visit=tab.visit)
+        hidden = self._login.secret_filter.redact_bytes if self._login else None
+        recorder = EvidenceRecorder(tab.page, tab.context, self._run_folder, name, hidden=hidden, visit=tab.visit)
         try:
             if self._settings.traces is not CapturePolicy.NEVER:
-                await witness.start_trace()
-            conversing = within(self._deadline_s(len(turns)), self._converse(tab, turns), "asking")
-            answer = await _unless_crashed(tab.page, conversing, self.chromium)
-            wanted = await worth_storing(answer)
-            proof = await witness.testify(screenshot=wanted.screenshot, trace=wanted.trace)
-            return self._hidden(answer.model_copy(update={"evidence": _joined(answer.evidence, proof)}))
+                await recorder.start_trace()
+            conversing = run_within_deadline(
+                self._compute_deadline_s(len(turns)), self._converse(tab, turns), "asking"
+            )
+            answer = await _run_unless_crashed(tab.page, conversing, self.chromium)
+            evidence_filter = await worth_storing(answer)
+            proof = await recorder.collect(screenshot=evidence_filter.screenshot, trace=evidence_filter.trace)
+            return self._redact(answer.model_copy(update={"evidence": _merge_evidence(answer.evidence, proof)}))
         except ProbeError as error:
-            failure = tab.visit.rightly_blamed(error)
-            failure.evidence = await self._proof_of_failure(witness)
+            failure = tab.visit.assign_blame(error)
+            failure.evidence = await self._record_failure_evidence(recorder)
             if failure is error:
                 raise
             raise failure from error
         except Error as error:
-            failure = page_failure(error.message)
-            failure.evidence = await self._proof_of_failure(witness)
+            failure = build_page_error(error.message)
+            failure.evidence = await self._record_failure_evidence(recorder)
             raise failure from error
         finally:
-            await witness.dismiss()
+            await recorder.dismiss()
 
-    def _deadline_s(self, turns: int) -> float:
+    def _compute_deadline_s(self, turns: int) -> float:
         """For a conversation, beyond all deadlines of its steps: a net for what nobody foresaw."""
         return 2 * self._settings.page_deadline_s + turns * (self._settings.answer_deadline_s + 60)
 
-    async def _proof_of_failure(self, witness: EvidenceRecorder) -> Evidence:
+    async def _record_failure_evidence(self, recorder: EvidenceRecorder) -> Evidence:
         settings = self._settings
-        return await witness.testify(
+        return await recorder.collect(
             screenshot=settings.screenshots is not CapturePolicy.NEVER,
             trace=settings.traces is not CapturePolicy.NEVER,
         )
@@ -209,7 +215,7 @@ class BrowserDriver:
         if self._login is None:
             self._silent.begin()
         started = monotonic()
-        conversation.chat = await self._pages.chat_on(tab)
+        conversation.chat = await self._pages.open_chat_on(tab)
         opening_ms = (monotonic() - started) * 1000
         if conversation.chat.selectors.answer is not None:
             self._silent.end()
@@ -219,67 +225,69 @@ class BrowserDriver:
             earlier = [(await conversation.ask(turn)).text for turn in turns[:-1]]
             if tap is not None:
                 await tap.begin()
-            seen = await conversation.ask(turns[-1])
+            reading = await conversation.ask(turns[-1])
         except ProbeError as error:
-            await self._pages.checked_in(tab, error)
+            await self._pages.check_session(tab, error)
             raise
-        await self._pages.checked_in(tab)
-        wire = await tap.payload() if tap is not None else None
+        await self._pages.check_session(tab)
+        wire = await tap.read_payload() if tap is not None else None
         graded = rule.graded if rule is not None and wire is not None else Channel.VISIBLE
         if graded is Channel.VISIBLE:
-            conversation.raise_if_no_chat(seen)
-            answered = await conversation.answered(seen)
-            self._doubts.raise_if_unsure(seen, turns[-1], answered=answered)
-        self._pages.way.proved |= conversation.behaves(seen)
-        return self._hidden(_answer(seen, tuple(earlier), wire, graded, opening_ms))
+            conversation.raise_if_no_chat(reading)
+            is_proven = await conversation.has_proof_of_answer(reading)
+            self._doubts.raise_if_unsure(reading, turns[-1], is_proven=is_proven)
+        self._pages.way.proved |= conversation.behaves_like_chat(reading)
+        return self._redact(_build_answer(reading, tuple(earlier), wire, graded, opening_ms))
 
-    def _hidden(self, answer: Answer) -> Answer:
+    def _redact(self, answer: Answer) -> Answer:
         """The answer without what opens the target, should the app repeat it."""
         if self._login is None:
             return answer
-        return Answer.model_validate(self._login.discretion.hidden_in(answer.model_dump()))
+        return Answer.model_validate(self._login.secret_filter.redact_in(answer.model_dump()))
 
-    def _hidden_error(self, error: ProbeError) -> ProbeError:
+    def _redact_error(self, error: ProbeError) -> ProbeError:
         if self._login is not None:
-            hidden = self._login.discretion
-            error.args = (hidden.hidden(str(error)),)
-            error.partial_text = hidden.hidden(error.partial_text)
-            error.evidence = Evidence.model_validate(hidden.hidden_in(error.evidence.model_dump()))
+            secrets = self._login.secret_filter
+            error.args = (secrets.redact(str(error)),)
+            error.partial_text = secrets.redact(error.partial_text)
+            error.evidence = Evidence.model_validate(secrets.redact_in(error.evidence.model_dump()))
         return error
 
 
-def _answer(
-    seen: WatchResult, earlier: tuple[str, ...], wire: WirePayload | None, graded: Channel, opening_ms: float
+def _build_answer(
+    reading: WatchResult, earlier: tuple[str, ...], wire: WirePayload | None, graded: Channel, opening_ms: float
 ) -> Answer:
     return Answer(
-        visible_text=seen.text,
+        visible_text=reading.text,
         earlier=earlier,
         wire=wire,
         graded_channel=graded,
         timings=Timings(
-            first_token_ms=seen.first_token_ms,
-            total_ms=seen.total_ms,
+            first_token_ms=reading.first_token_ms,
+            total_ms=reading.total_ms,
             opening_ms=opening_ms,
-            settling_ms=seen.calm_ms,
+            settling_ms=reading.calm_ms,
         ),
         app_path=wire.app_path if wire is not None else None,
-        evidence=Evidence(settle_samples=seen.samples, aside=seen.aside),
+        evidence=Evidence(settle_samples=reading.samples, aside=reading.aside),
     )
 
 
-def _joined(of_answer: Evidence, proof: Evidence) -> Evidence:
-    return proof.model_copy(update={"settle_samples": of_answer.settle_samples, "aside": of_answer.aside})
+def _merge_evidence(answer_evidence: Evidence, proof: Evidence) -> Evidence:
+    return proof.model_copy(
+        update={"settle_samples": answer_evidence.settle_samples, "aside": answer_evidence.aside}
+    )
 
 
-async def _unless_crashed(page: Page, work: Coroutine[Any, Any, Answer], chromium: Chromium) -> Answer:
+async def _run_unless_crashed(page: Page, work: Coroutine[Any, Any, Answer], chromium: Chromium) -> Answer:
     """The answer; `BrowserLost` at once when the page crashes, whatever call was waiting for it."""
     crashed = asyncio.get_running_loop().create_future()
 
-    def crash(_page: Page) -> None:
+    def set_crashed(_page: Page) -> None:
         if not crashed.done():
             crashed.set_result(None)
 
-    page.on("crash", crash)
+    page.on("crash", set_crashed)
     asking = asyncio.ensure_future(work)
     try:
         await asyncio.wait({asking, crashed}, return_when=asyncio.FIRST_COMPLETED)
@@ -289,4 +297,4 @@ async def _unless_crashed(page: Page, work: Coroutine[Any, Any, Answer], chromiu
     finally:
         asking.cancel()
         crashed.cancel()
-        page.remove_listener("crash", crash)
+        page.remove_listener("crash", set_crashed)

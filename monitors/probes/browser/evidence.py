@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from monitors.probes.browser.chromium import closed
-from monitors.probes.browser.inpage import clean
+from monitors.probes.browser.chromium import close_within_deadline
+from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.browser.visit import Visit
 from monitors.records.exchanges import Evidence
-from monitors.storage import OWNER_ONLY, OWNER_ONLY_FOLDER, move
+from monitors.storage import OWNER_ONLY_FOLDER_MODE, OWNER_ONLY_MODE, move
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, ConsoleMessage, Page
@@ -33,13 +33,13 @@ CONSOLE_MESSAGES = 300
 Hide = Callable[[bytes], bytes]
 
 
-def rewritten(archive: Path, change: Hide) -> None:
+def rewrite_archive(archive: Path, change: Hide) -> None:
     """Write a ZIP file again with every member's content changed."""
-    beside = archive.with_suffix(".part")
-    with ZipFile(archive) as old, ZipFile(beside, "w", ZIP_DEFLATED) as new:
+    temporary = archive.with_suffix(".part")
+    with ZipFile(archive) as old, ZipFile(temporary, "w", ZIP_DEFLATED) as new:
         for member in old.infolist():
             new.writestr(member.filename, change(old.read(member)))
-    move(beside, archive)
+    move(temporary, archive)
 
 
 class EvidenceRecorder:
@@ -65,19 +65,19 @@ class EvidenceRecorder:
         self._errors: list[str] = []
         self._tracing = False
         self._messages_left = CONSOLE_MESSAGES
-        page.on("console", self._heard)
-        page.on("pageerror", self._raised)
+        page.on("console", self._on_console)
+        page.on("pageerror", self._on_page_error)
 
     async def start_trace(self) -> None:
         """Starts a trace; about 0.2 s."""
         await self._context.tracing.start(screenshots=False, snapshots=True, sources=False)
         self._tracing = True
 
-    async def testify(self, *, screenshot: bool, trace: bool) -> Evidence:
+    async def collect(self, *, screenshot: bool, trace: bool) -> Evidence:
         """What is wanted, as far as the page can still give it: a crashed page has no picture."""
         return Evidence(
-            screenshot=await self._picture() if screenshot else None,
-            trace=await self._stored_trace() if trace else None,
+            screenshot=await self._take_picture() if screenshot else None,
+            trace=await self._store_trace() if trace else None,
             console_errors=tuple(self._errors),
             refused=self._visit.refused if self._visit is not None else (),
             page=self._visit.page if self._visit is not None else None,
@@ -86,51 +86,53 @@ class EvidenceRecorder:
     async def dismiss(self) -> None:
         """Stops listening and drops a trace that nobody wanted."""
         if self._messages_left > 0:
-            self._page.remove_listener("console", self._heard)
-        self._page.remove_listener("pageerror", self._raised)
+            self._page.remove_listener("console", self._on_console)
+        self._page.remove_listener("pageerror", self._on_page_error)
         if self._tracing:
             self._tracing = False
-            await closed(self._context.tracing.stop(), PICTURE_DEADLINE_S)
+            await close_within_deadline(self._context.tracing.stop(), PICTURE_DEADLINE_S)
 
-    async def _picture(self) -> str | None:
-        path = self._path(".jpg")
+    async def _take_picture(self) -> str | None:
+        path = self._build_path(".jpg")
         for frame in self._page.frames:
-            await closed(frame.evaluate("() => globalThis.__lookout?.show()"), SCROLL_DEADLINE_S)
-        taken = self._page.screenshot(path=path, type="jpeg", quality=70, timeout=PICTURE_DEADLINE_S * 1000)
-        return await self._owned(path) if await closed(taken, PICTURE_DEADLINE_S) else None
+            await close_within_deadline(frame.evaluate("() => globalThis.__lookout?.show()"), SCROLL_DEADLINE_S)
+        taking = self._page.screenshot(path=path, type="jpeg", quality=70, timeout=PICTURE_DEADLINE_S * 1000)
+        return (
+            await self._restrict_to_owner(path) if await close_within_deadline(taking, PICTURE_DEADLINE_S) else None
+        )
 
-    async def _stored_trace(self) -> str | None:
+    async def _store_trace(self) -> str | None:
         if not self._tracing:
             return None
         self._tracing = False
-        path = self._path(".zip")
-        stored = await closed(self._context.tracing.stop(path=path), PICTURE_DEADLINE_S)
+        path = self._build_path(".zip")
+        stored = await close_within_deadline(self._context.tracing.stop(path=path), PICTURE_DEADLINE_S)
         if stored and self._hidden is not None:
-            await asyncio.to_thread(rewritten, path, self._hidden)
-        return await self._owned(path) if stored else None
+            await asyncio.to_thread(rewrite_archive, path, self._hidden)
+        return await self._restrict_to_owner(path) if stored else None
 
-    def _path(self, suffix: str) -> Path:
+    def _build_path(self, suffix: str) -> Path:
         folder = self._run_folder / FOLDER
-        folder.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER)
+        folder.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER_MODE)
         return folder / f"{self._name}{suffix}"
 
-    async def _owned(self, path: Path) -> str:
+    async def _restrict_to_owner(self, path: Path) -> str:
         """The path as records have it, once nobody but its owner can read it."""
-        await asyncio.to_thread(path.chmod, OWNER_ONLY)
+        await asyncio.to_thread(path.chmod, OWNER_ONLY_MODE)
         return path.relative_to(self._run_folder).as_posix()
 
-    def _heard(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if self._messages_left <= 0:
             return
         self._messages_left -= 1
         if self._messages_left == 0:
-            self._page.remove_listener("console", self._heard)
+            self._page.remove_listener("console", self._on_console)
         if message.type == "error":
-            self._note(message.text)
+            self._record_error(message.text)
 
-    def _raised(self, error: Exception) -> None:
-        self._note(str(error))
+    def _on_page_error(self, error: Exception) -> None:
+        self._record_error(str(error))
 
-    def _note(self, text: str) -> None:
+    def _record_error(self, text: str) -> None:
         if len(self._errors) < CONSOLE_LINES:
-            self._errors.append(clean(text)[:CONSOLE_CHARACTERS])
+            self._errors.append(replace_surrogates(text)[:CONSOLE_CHARACTERS])

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from monitors.errors import ProbeError
-from monitors.probes.browser.inpage import call
+from monitors.probes.browser.inpage import call_in_page
 
 if TYPE_CHECKING:
     from playwright.async_api import Frame
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from monitors.probes.browser.discover import Chat
     from monitors.probes.browser.pages import Pages
 
-SHORTEST = 20
+MIN_LINE_CHARACTERS = 20
 """Characters; a shorter line ("Yes.") may well be an answer too."""
-LONGEST = 500
-WORD = 2
-LINES_AT_MOST = 100
-PAGES = 2
+MAX_LINE_CHARACTERS = 500
+MIN_WORD_CHARACTERS = 2
+MAX_LINES = 100
+MIN_PAGES = 2
 """So many pages must have said a line before they were asked, and at least half of all."""
-SILENT_S = 20.0
+LISTEN_S = 20.0
 """How long to listen to a page without a question; what comes later counts as an answer to one."""
-SLOWER_S = 5.0
+MAX_EXTRA_WAIT_S = 5.0
 """Once it stands, the silent page is waited for no longer than this to be as old as the page that was asked."""
-STANDS_S = 15.0
+OPEN_TIMEOUT_S = 15.0
 """The silent page is loaded beside those that are asked, and may stand so much later on a busy machine."""
-RENDERED_S = 0.5
+RENDER_TOLERANCE_S = 0.5
 """Two pages of one target differ by so much in when they render what they say by a timer."""
 
 
@@ -39,28 +39,30 @@ class Greetings:
 
     def __init__(self, silent: SilentPage | None = None) -> None:
         self._pages = 0
-        self._said: Counter[str] = Counter()
+        self._line_counts: Counter[str] = Counter()
         self._silent = silent
 
     def note(self, lines: Iterable[str]) -> None:
         """Takes what one fresh page said."""
         self._pages += 1
-        self._said.update({line for line in lines if SHORTEST <= len(line) <= LONGEST})
+        self._line_counts.update(
+            {line for line in lines if MIN_LINE_CHARACTERS <= len(line) <= MAX_LINE_CHARACTERS}
+        )
 
     @property
-    def known(self) -> bool:
+    def are_known(self) -> bool:
         """Whether enough pages were seen to know what they say."""
-        return self._pages >= PAGES
+        return self._pages >= MIN_PAGES
 
-    def lines(self) -> tuple[str, ...]:
+    def list_lines(self) -> tuple[str, ...]:
         """The lines that the page says to everybody, the most frequent first."""
-        said = self._said.most_common(LINES_AT_MOST)
-        often = tuple(line for line, pages in said if pages >= PAGES and 2 * pages >= self._pages)
-        return often + (self._silent.late if self._silent is not None else ())
+        counts = self._line_counts.most_common(MAX_LINES)
+        frequent_lines = tuple(line for line, pages in counts if pages >= MIN_PAGES and 2 * pages >= self._pages)
+        return frequent_lines + (self._silent.late if self._silent is not None else ())
 
-    async def uninvited(self, age_s: float) -> tuple[str, ...]:
+    async def read_silent_page(self, age_s: float) -> tuple[str, ...]:
         """What a page that was asked nothing has said by that age of its document, in seconds."""
-        return () if self._silent is None else await self._silent.said_by(age_s)
+        return () if self._silent is None else await self._silent.list_lines_by_age(age_s)
 
 
 class SilentPage:
@@ -72,7 +74,7 @@ class SilentPage:
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
         self._task: asyncio.Task[None] | None = None
-        self._stands = asyncio.Event()
+        self._is_open = asyncio.Event()
         self._ended = asyncio.Event()
         self._chat: Chat | None = None
         self._first: tuple[str, ...] = ()
@@ -91,46 +93,46 @@ class SilentPage:
         """Ends it where it still stands."""
         self.end()
         if self._task is not None:
-            await asyncio.wait({self._task}, timeout=SLOWER_S)
+            await asyncio.wait({self._task}, timeout=MAX_EXTRA_WAIT_S)
             self._task.cancel()
 
     @property
     def late(self) -> tuple[str, ...]:
         """What it said that did not stand there at first."""
-        return tuple(line for line in self._lines if line not in self._first)[:LINES_AT_MOST]
+        return tuple(line for line in self._lines if line not in self._first)[:MAX_LINES]
 
-    async def said_by(self, age_s: float) -> tuple[str, ...]:
+    async def list_lines_by_age(self, age_s: float) -> tuple[str, ...]:
         """All that it has said once its document is of that age, by the clock that its timers go by.
 
         How long a page takes to load and its chat to be found differs between two pages on a busy machine.
         """
         if self._task is None:
             return ()
-        await _within(self._stands, STANDS_S)
+        await _wait_for_event(self._is_open, OPEN_TIMEOUT_S)
         own_s = await document_age_s(self._chat.frame) if self._chat is not None else None
         if own_s is not None:
-            await _within(self._ended, min(SLOWER_S, age_s + RENDERED_S - own_s))
+            await _wait_for_event(self._ended, min(MAX_EXTRA_WAIT_S, age_s + RENDER_TOLERANCE_S - own_s))
             await self._listen()
-        first = tuple(line for line in self._first if SHORTEST <= len(line) <= LONGEST)
+        first = tuple(line for line in self._first if MIN_LINE_CHARACTERS <= len(line) <= MAX_LINE_CHARACTERS)
         return (*first, *self.late)
 
     async def _stand(self) -> None:
         from playwright.async_api import Error  # loaded already: a page is being asked
 
         try:
-            async with self._pages.tab() as tab:
-                self._chat = await self._pages.chat_on(tab)
+            async with self._pages.lend_tab() as tab:
+                self._chat = await self._pages.open_chat_on(tab)
                 await self._listen()
                 self._first = tuple(self._lines)
-                self._stands.set()
-                await _within(self._ended, SILENT_S)
+                self._is_open.set()
+                await _wait_for_event(self._ended, LISTEN_S)
                 await self._listen()
                 self._chat = None
         except (ProbeError, Error):
             return
         finally:
             self._chat = None
-            self._stands.set()
+            self._is_open.set()
             self._ended.set()
 
     async def _listen(self) -> None:
@@ -139,10 +141,12 @@ class SilentPage:
         if self._chat is None:
             return
         try:
-            said = await call(self._chat.frame, "says")
+            lines = await call_in_page(self._chat.frame, "says")
         except (ProbeError, Error):
             return
-        self._lines |= dict.fromkeys(line for line in said if WORD <= len(line) <= LONGEST)
+        self._lines |= dict.fromkeys(
+            line for line in lines if MIN_WORD_CHARACTERS <= len(line) <= MAX_LINE_CHARACTERS
+        )
 
 
 async def document_age_s(frame: Frame) -> float | None:
@@ -150,14 +154,14 @@ async def document_age_s(frame: Frame) -> float | None:
     from playwright.async_api import Error  # loaded already: there is a page
 
     try:
-        return await call(frame, "age") / 1000
+        return await call_in_page(frame, "age") / 1000
     except (ProbeError, Error):
         return None
 
 
-async def _within(happens: asyncio.Event, timeout_s: float) -> None:
+async def _wait_for_event(event: asyncio.Event, timeout_s: float) -> None:
     """Waits until it happens, or the time is over."""
     # The end of the time is a result, as the docstring says.
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout_s):
-            await happens.wait()
+            await event.wait()

@@ -25,7 +25,7 @@ CALL = "([name, ...given]) => globalThis.__lookout[name](...given)"
 
 
 @cache
-def script(*names: str) -> str:
+def load_script(*names: str) -> str:
     """The JavaScript that every frame gets before its own scripts run, or the parts of it that are named."""
     folder = Path(__file__).with_name("inpage")
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names or SCRIPTS)
@@ -132,28 +132,28 @@ class WatchLimits(Record):
     unsent_ms: Annotated[float, Field(ge=0)] = 0
 
 
-async def call(frame: Frame, name: str, *given: Any, deadline_s: float = 15.0) -> Any:
+async def call_in_page(frame: Frame, name: str, *given: Any, deadline_s: float = 15.0) -> Any:
     """Calls one of the page's functions. `BrowserLost` when the page does not answer at all."""
     try:
         async with asyncio.timeout(deadline_s):
-            return cleaned(await frame.evaluate(CALL, [name, *given]))
+            return replace_surrogates_in(await frame.evaluate(CALL, [name, *given]))
     except TimeoutError as error:
         raise BrowserLost(f"the page hung: it did not answer for {deadline_s:g} s") from error
 
 
-def cleaned(value: Any) -> Any:
+def replace_surrogates_in(value: Any) -> Any:
     """The value with lone surrogates replaced: a page may hold half a character, a record may not."""
     match value:
         case str():
-            return clean(value)
+            return replace_surrogates(value)
         case list():
-            return [cleaned(item) for item in value]  # pyright: ignore[reportUnknownVariableType] - JSON is untyped
+            return [replace_surrogates_in(item) for item in value]  # pyright: ignore[reportUnknownVariableType] - JSON is untyped
         case dict():
-            return {clean(str(key)): cleaned(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON is untyped
+            return {replace_surrogates(str(key)): replace_surrogates_in(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON is untyped
         case _:
             return value
 
 
-def clean(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Text that UTF-8 can hold: pairs of surrogates become their character, lone ones U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from monitors.errors import ConfigError, LoginFailed, LoginWall
 from monitors.probes.settings import FromEnvironment, LoginSettings
 from monitors.records.base import Record, UtcTime
-from monitors.storage import OWNER_ONLY, write_atomically
+from monitors.storage import OWNER_ONLY_MODE, write_atomically
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Error, Locator, Page, Request, Route, StorageState
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 FOLDER: Final = "sessions"
 """Inside the data folder: one file a target."""
 HIDDEN: Final = "[secret]"
-SHORTEST_SECRET: Final = 6
+MIN_SECRET_CHARACTERS: Final = 6
 """Characters; a shorter value may be a word of any answer."""
-SHORTEST_OF_SESSION: Final = 16
+MIN_SESSION_SECRET_CHARACTERS: Final = 16
 """The same for what a site stores in a browser: `consent=accepted` is no secret, and ids of sessions are longer."""
-_TOKEN: Final = re.compile(rf"[A-Za-z0-9._~+/=|:%-]{{{SHORTEST_OF_SESSION},}}")
+_TOKEN: Final = re.compile(rf"[A-Za-z0-9._~+/=|:%-]{{{MIN_SESSION_SECRET_CHARACTERS},}}")
 
 
 class Session(Record):
@@ -47,11 +47,11 @@ class Session(Record):
     by: str
     state: dict[str, Any]
 
-    def texts(self) -> Iterator[str]:
+    def list_secrets(self) -> Iterator[str]:
         """The values that open the target."""
-        for cookie in _dicts(self.state.get("cookies")):
+        for cookie in _select_objects(self.state.get("cookies")):
             yield from _TOKEN.findall(str(cookie.get("value", "")))
-        for origin in _dicts(self.state.get("origins")):
+        for origin in _select_objects(self.state.get("origins")):
             stored = json.dumps([origin.get("localStorage"), origin.get("indexedDB")])
             yield from _TOKEN.findall(stored)
 
@@ -75,18 +75,18 @@ class SessionFile:
 
     def write(self, session: Session) -> None:
         """Store it whole or not at all; nobody but its owner can ever read it."""
-        write_atomically(self.path, session.model_dump_json(), mode=OWNER_ONLY)
+        write_atomically(self.path, session.model_dump_json(), mode=OWNER_ONLY_MODE)
 
 
-def imported_state(path: Path) -> dict[str, Any]:
+def import_state(path: Path) -> dict[str, Any]:
     """The storage state in a file that another tool wrote. `ConfigError` says what is accepted."""
     try:
-        read: Any = json.loads(path.read_text(encoding="utf-8"))
+        document: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read as JSON ({type(error).__name__})") from None
-    state = cast("dict[str, Any]", read) if isinstance(read, dict) else {}
+    state = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
     state = cast("dict[str, Any]", state.get("state", state))  # one of ours, from another machine
-    if not (_dicts(state.get("cookies")) or _dicts(state.get("origins"))):
+    if not (_select_objects(state.get("cookies")) or _select_objects(state.get("origins"))):
         raise ConfigError(f"{path}: no cookie in it; accepted is a storage state as Playwright writes it")
     return {"cookies": state.get("cookies", []), "origins": state.get("origins", [])}
 
@@ -96,43 +96,43 @@ class SecretFilter:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._hidden: set[str] = set()
-        self.learn(secrets, shortest=SHORTEST_SECRET)
+        self.learn(secrets, min_characters=MIN_SECRET_CHARACTERS)
 
-    def learn(self, secrets: Iterable[str], *, shortest: int = SHORTEST_OF_SESSION) -> None:
+    def learn(self, secrets: Iterable[str], *, min_characters: int = MIN_SESSION_SECRET_CHARACTERS) -> None:
         """From now on these are hidden too, as they are and as pages, addresses and JSON write them."""
-        for one in secrets:
-            if len(one) >= shortest:
-                self._hidden |= {one, quote(one, safe=""), html.escape(one), json.dumps(one)[1:-1]}
+        for secret in secrets:
+            if len(secret) >= min_characters:
+                self._hidden |= {secret, quote(secret, safe=""), html.escape(secret), json.dumps(secret)[1:-1]}
 
-    def hidden(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """The text without them, the longest first."""
-        found = [one for one in self._hidden if one in text]
-        for one in sorted(found, key=len, reverse=True):
-            text = text.replace(one, HIDDEN)
+        secrets = [secret for secret in self._hidden if secret in text]
+        for secret in sorted(secrets, key=len, reverse=True):
+            text = text.replace(secret, HIDDEN)
         return text
 
-    def hidden_in(self, value: Any) -> Any:
+    def redact_in(self, value: Any) -> Any:
         """The same for every text in plain data."""
         match value:
             case str():
-                return self.hidden(value)
+                return self.redact(value)
             case list() | tuple():
-                return [self.hidden_in(one) for one in cast("list[Any]", value)]
+                return [self.redact_in(inner) for inner in cast("list[Any]", value)]
             case dict():
-                return {key: self.hidden_in(one) for key, one in cast("dict[str, Any]", value).items()}
+                return {key: self.redact_in(inner) for key, inner in cast("dict[str, Any]", value).items()}
             case _:
                 return value
 
-    def hidden_in_bytes(self, data: bytes) -> bytes:
+    def redact_bytes(self, data: bytes) -> bytes:
         """The same for a file's content."""
-        for one in sorted(self._hidden, key=len, reverse=True):
-            data = data.replace(one.encode(), HIDDEN.encode())
+        for secret in sorted(self._hidden, key=len, reverse=True):
+            data = data.replace(secret.encode(), HIDDEN.encode())
         return data
 
 
-def _dicts(value: Any) -> list[Mapping[str, Any]]:
-    given = cast("list[Any]", value) if isinstance(value, list) else []
-    return [cast("Mapping[str, Any]", one) for one in given if isinstance(one, dict)]
+def _select_objects(value: Any) -> list[Mapping[str, Any]]:
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
 
 
 Clock = Callable[[], datetime]
@@ -153,10 +153,10 @@ SUBMITS = (
     "button:text-matches('log ?in|sign ?in|continue|next', 'i')",
     "button:not(:text-matches('show|hide|forgot|reset|cancel|back|with ', 'i'))",
 )
-REFUSED = re.compile(
+COMPLAINT = re.compile(
     r"\b(wrong|invalid|incorrect|failed|denied|not recogni[sz]ed|does not match|locked)\b", re.IGNORECASE
 )
-POLL_S = 0.2
+POLL_INTERVAL_S = 0.2
 UNSENT_S = 2.0
 """How long after Enter; a form that has asked its server nothing by then wants its button pressed."""
 STILL_POLLS = 3
@@ -169,7 +169,7 @@ class Login:
     """The way into one target. Belongs to one event loop.
 
     ``generation`` counts the sessions that were had: a page that met a wall with an older one is opened again.
-    ``discretion`` knows every value that must not be shown.
+    ``secret_filter`` knows every value that must not be shown.
     """
 
     def __init__(
@@ -187,10 +187,10 @@ class Login:
         self._target = target
         self._address = address
         self._values = {
-            key: secret_value(f"targets.{target}.login.{key}", named, environment)
+            key: resolve_secret(f"targets.{target}.login.{key}", named, environment)
             for key, named in settings.secrets()
         }
-        self.discretion = SecretFilter(self._values.values())
+        self.secret_filter = SecretFilter(self._values.values())
         self.file = SessionFile(data_folder, target)
         self._now = now
         self._renewing = asyncio.Lock()
@@ -201,22 +201,22 @@ class Login:
         self.session: Session | None = None
         stored = self.file.read()
         if stored is not None:
-            self._take(stored)
+            self._use_session(stored)
 
     @property
     def command(self) -> str:
         """The command that a person types to sign in again."""
         return f"`lookout login {self._target}`"
 
-    def _take(self, session: Session) -> None:
-        self.discretion.learn(session.texts())
+    def _use_session(self, session: Session) -> None:
+        self.secret_filter.learn(session.list_secrets())
         self.session = session
         self.generation += 1
         self._proved = self._own = False
 
     def use(self, state: Mapping[str, Any], *, by: str) -> None:
         """Take a browser's storage state as the session; `save` stores it."""
-        self._take(Session(made_at=self._now(), by=by, state=dict(state)))
+        self._use_session(Session(made_at=self._now(), by=by, state=dict(state)))
         self._own = True
 
     def save(self) -> None:
@@ -238,7 +238,7 @@ class Login:
                 return True
             stored = self.file.read()
             if stored is not None and (self.session is None or stored.made_at > self.session.made_at):
-                self._take(stored)  # a person or another run signed in meanwhile
+                self._use_session(stored)  # a person or another run signed in meanwhile
                 return True
             if not self.settings.has_form:
                 return False
@@ -247,32 +247,32 @@ class Login:
             if self._refused:
                 raise LoginFailed(self._refused)
             try:
-                self.use(await self.by_form(blank), by="form")
+                self.use(await self.sign_in_by_form(blank), by="form")
             except LoginFailed as error:
                 self._refused = str(error)
                 raise
             self.save()
             return True
 
-    def opened(self) -> None:
+    def confirm_session(self) -> None:
         """A chat stood on a page that this session opened."""
         self._proved = True
 
-    def ended(self, wall: LoginWall) -> LoginFailed:
+    def build_ended_error(self, wall: LoginWall) -> LoginFailed:
         """The error for a wall that no session of ours opens."""
         made = "" if self.session is None else f" of {self.session.made_at:%Y-%m-%d %H:%M} UTC"
-        what = f"the session{made}" if self.session is not None else "what [login] sends"
+        rejected = f"the session{made}" if self.session is not None else "what [login] sends"
         to_do = f"run {self.command}" if self.session is not None else "see what its variables hold"
-        return LoginFailed(f"{self._target} no longer accepts {what}: {to_do} ({wall})")
+        return LoginFailed(f"{self._target} no longer accepts {rejected}: {to_do} ({wall})")
 
-    def context_options(self) -> dict[str, Any]:
+    def build_context_options(self) -> dict[str, Any]:
         """What a browser context is opened with so that it is signed in."""
-        options = self._static_options()
+        options = self._build_static_options()
         if self.session is not None:
             options["storage_state"] = cast("StorageState", self.session.state)
         return options
 
-    def _static_options(self) -> dict[str, Any]:
+    def _build_static_options(self) -> dict[str, Any]:
         if self.settings.basic is None:
             return {}
         user, password = self._values["basic.user"], self._values["basic.password"]
@@ -287,9 +287,9 @@ class Login:
             )
         if self.settings.headers:
             home = _origin(self._address)
-            await context.route(lambda url: _origin(url) == home, self._with_headers)
+            await context.route(lambda url: _origin(url) == home, self._add_headers)
 
-    async def _with_headers(self, route: Route) -> None:
+    async def _add_headers(self, route: Route) -> None:
         own = {name.lower(): self._values[f"headers.{name}"] for name in self.settings.headers}
         headers = {**route.request.headers, **own}
         if route.request.is_navigation_request():  # a redirect would take them along to whatever host it names
@@ -301,84 +301,84 @@ class Login:
     def _form_url(self) -> str:
         return self.settings.url or self._address
 
-    async def by_form(self, blank: BlankPage) -> dict[str, Any]:
+    async def sign_in_by_form(self, blank: BlankPage) -> dict[str, Any]:
         """Signs in by the form: what the browser holds then. Raises `LoginFailed`."""
         from playwright.async_api import Error  # loaded already: there is a browser
 
         try:
             async with blank() as page, asyncio.timeout(self.settings.deadline_s):
-                form = Form(page, self.settings, self._values, self.discretion)
-                return dict(await form.signed_in(self._form_url))
+                form = Form(page, self.settings, self._values, self.secret_filter)
+                return dict(await form.sign_in(self._form_url))
         except TimeoutError:
             raise LoginFailed(f"{self._form_url}: not signed in within {self.settings.deadline_s:g} s") from None
         except Error as error:
-            raise LoginFailed(f"{self._form_url}: {_first_line(error, self.discretion)}") from None
+            raise LoginFailed(f"{self._form_url}: {_format_first_line(error, self.secret_filter)}") from None
 
 
 class Form:
     """Fills one login form as a person would: name, password, Enter; also where the password is asked for later."""
 
     def __init__(
-        self, page: Page, settings: LoginSettings, values: Mapping[str, str], discretion: SecretFilter
+        self, page: Page, settings: LoginSettings, values: Mapping[str, str], secret_filter: SecretFilter
     ) -> None:
         self._page = page
         self._settings = settings
         self._values = values
-        self._discretion = discretion
+        self._discretion = secret_filter
         self._requests = 0
-        page.on("request", self._requested)
+        page.on("request", self._count_request)
 
-    async def signed_in(self, url: str) -> StorageState:
+    async def sign_in(self, url: str) -> StorageState:
         """What the browser holds then. Raises `LoginFailed`, or Playwright's own `Error`."""
         response = await self._page.goto(url, wait_until="domcontentloaded", timeout=0)
         if response is not None and response.status >= 500:  # noqa: PLR2004 - where a server's own errors begin
             raise LoginFailed(f"{url}: the login's page answered HTTP {response.status}")
-        first = await self._any_field()
+        first = await self._wait_for_any_field()
         user = self._values.get("user")
         if user is not None:
-            field = await self._visible(self._user_fields())
+            field = await self._find_visible(self._list_user_selectors())
             if field is None:
                 raise LoginFailed(f"{url}: no field for the name; set login.user_field")
             await field.fill(user)
             first = field
-        password = await self._visible(self._password_fields())
+        password = await self._find_visible(self._list_password_selectors())
         if password is None:
             await self._submit(first)
-            password = await self._shown(self._password_fields())
+            password = await self._wait_for_visible(self._list_password_selectors())
         await password.fill(self._values["password"])
-        before = await self._complaints()
+        before = await self._read_complaints()
         await self._submit(password)
-        await self._let_in(url, before)
+        await self._wait_for_sign_in(url, before)
         return await self._page.context.storage_state(indexed_db=True)
 
-    async def _any_field(self) -> Locator:
-        return await self._shown((*self._password_fields(), *self._user_fields()))
+    async def _wait_for_any_field(self) -> Locator:
+        return await self._wait_for_visible((*self._list_password_selectors(), *self._list_user_selectors()))
 
-    def _user_fields(self) -> tuple[str, ...]:
+    def _list_user_selectors(self) -> tuple[str, ...]:
         return (self._settings.user_field,) if self._settings.user_field else USER_FIELDS
 
-    def _password_fields(self) -> tuple[str, ...]:
+    def _list_password_selectors(self) -> tuple[str, ...]:
         return (self._settings.password_field,) if self._settings.password_field else PASSWORD_FIELDS
 
-    async def _shown(self, selectors: Iterable[str]) -> Locator:
+    async def _wait_for_visible(self, selectors: Iterable[str]) -> Locator:
         wanted = tuple(selectors)
         while True:
-            found = await self._visible(wanted)
-            if found is not None:
-                return found
+            locator = await self._find_visible(wanted)
+            if locator is not None:
+                return locator
             # The element may be in any frame; Playwright waits in one frame only.
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
 
-    async def _visible(self, selectors: Iterable[str]) -> Locator | None:
+    async def _find_visible(self, selectors: Iterable[str]) -> Locator | None:
         """The first that can be seen, in any frame; ``None`` also while the page is being exchanged."""
         from playwright.async_api import Error  # loaded already: there is a page
 
         for selector in selectors:
             for frame in self._page.frames:
-                found = frame.locator(selector).locator("visible=true").first
+                locator = frame.locator(selector).locator("visible=true").first
                 try:
-                    if await found.count():
-                        return found
+                    if await locator.count():
+                        return locator
                 except Error:
                     return None
         return None
@@ -389,39 +389,41 @@ class Form:
             return
         asked = self._requests
         await field.press("Enter", no_wait_after=True)
-        for _ in range(round(UNSENT_S / POLL_S)):
+        for _ in range(round(UNSENT_S / POLL_INTERVAL_S)):
             # Gives the form time to send itself before its button is pressed.
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
             if self._requests > asked:
                 return
         if await field.is_visible():
-            button = await self._visible(SUBMITS)
+            button = await self._find_visible(SUBMITS)
             if button is not None:
                 await button.click(timeout=UNSENT_S * 1000, no_wait_after=True)
 
-    async def _let_in(self, url: str, before: frozenset[str]) -> None:
+    async def _wait_for_sign_in(self, url: str, before: frozenset[str]) -> None:
         from playwright.async_api import TimeoutError as Late  # loaded already: there is a page
 
-        gone = 0
-        while gone < STILL_POLLS:
+        polls_without_form = 0
+        while polls_without_form < STILL_POLLS:
             # The fields must be gone for several polls: a page blinks while it loads.
-            await asyncio.sleep(POLL_S)
-            gone = 0 if await self._visible(self._password_fields()) else gone + 1
-            said = await self._complaints() - before
-            if said and not gone:
-                notice_text = self._discretion.hidden(min(said, key=len))[:200]
-                raise LoginFailed(f"{url}: the form lets {self._who} not in, it says: {notice_text}")
+            await asyncio.sleep(POLL_INTERVAL_S)
+            polls_without_form = (
+                0 if await self._find_visible(self._list_password_selectors()) else polls_without_form + 1
+            )
+            complaints = await self._read_complaints() - before
+            if complaints and not polls_without_form:
+                notice_text = self._discretion.redact(min(complaints, key=len))[:200]
+                raise LoginFailed(f"{url}: the form lets {self._user_description} not in, it says: {notice_text}")
         try:
             await self._page.wait_for_load_state("networkidle", timeout=STORED_MS)
         except Late:
             return  # a page that listens to its server never is
 
     @property
-    def _who(self) -> str:
+    def _user_description(self) -> str:
         named = self._settings.user
         return f"the user in {named.env}" if named is not None else "us"
 
-    async def _complaints(self) -> frozenset[str]:
+    async def _read_complaints(self) -> frozenset[str]:
         """The lines on the page that may say that somebody is not let in."""
         from playwright.async_api import Error  # loaded already: there is a page
 
@@ -429,13 +431,13 @@ class Form:
             text = await self._page.evaluate("() => document.body?.innerText ?? ''")
         except Error:
             return frozenset()
-        return frozenset(line.strip() for line in str(text).splitlines() if REFUSED.search(line))
+        return frozenset(line.strip() for line in str(text).splitlines() if COMPLAINT.search(line))
 
-    def _requested(self, _request: Request) -> None:
+    def _count_request(self, _request: Request) -> None:
         self._requests += 1
 
 
-def secret_value(key: str, named: FromEnvironment, environment: Mapping[str, str]) -> str:
+def resolve_secret(key: str, named: FromEnvironment, environment: Mapping[str, str]) -> str:
     """The value that a key of a login takes from the environment. `ConfigError` names key and variable."""
     value = environment.get(named.env)
     if not value:
@@ -449,5 +451,5 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _first_line(error: Error, discretion: SecretFilter) -> str:
-    return discretion.hidden(error.message.splitlines()[0][:200])
+def _format_first_line(error: Error, secret_filter: SecretFilter) -> str:
+    return secret_filter.redact(error.message.splitlines()[0][:200])

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from monitors.errors import BrowserLost, PageNotUnderstood
 from monitors.plural import plural
-from monitors.probes.browser.inpage import call, clean
-from monitors.probes.wire import WireRule, documents_in, read_payload, read_whole
+from monitors.probes.browser.inpage import call_in_page, replace_surrogates
+from monitors.probes.wire import WireRule, parse_documents, read_payload, read_reply
 from monitors.records.exchanges import Channel, WirePayload
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ BREAKS = (
 )
 DATA_KINDS = frozenset({"fetch", "xhr", "eventsource"})
 SIZES_DEADLINE_S = 5.0
-COMPRESSION = 6  # prose compresses to a third; a body of less than a sixth of the answer did not carry it
-POLLS = 3  # so many requests to one address after one question: the page asks again and again
+MAX_COMPRESSION = 6  # prose compresses to a third; a body of less than a sixth of the answer did not carry it
+MIN_POLLS = 3  # so many requests to one address after one question: the page asks again and again
 # A page that has not asked again for so many times its longest pause between two polls, and for so long at least,
 # has what it wanted: its own scripts saw the end.
 REST_PAUSES, REST_S = 4, 3.2
@@ -61,7 +61,7 @@ class Stillness(StrEnum):
 
 
 @dataclass
-class _Asked:
+class _RequestGroup:
     """The requests to one address since the question. Times are those of `time.monotonic`."""
 
     requests: list[Request] = field(default_factory=list["Request"])
@@ -90,7 +90,7 @@ class _Asked:
         if self.requests[0].method == "GET":
             return False
         while self.weighed < len(self.requests):
-            size = await _body_size(self.requests[self.weighed])
+            size = await _read_body_size(self.requests[self.weighed])
             if size is None or size > BEACON_BYTES:
                 return False
             self.weighed += 1
@@ -112,45 +112,45 @@ class Traffic:
         self._open: set[Request] = set()
         self._done: list[Request] = []
         self._documents: list[Request] = []
-        self._asked: defaultdict[str, _Asked] = defaultdict(_Asked)
+        self._groups: defaultdict[str, _RequestGroup] = defaultdict(_RequestGroup)
         self._listening = False
         self.changed = asyncio.Event()
         self.started = 0
         self.cut = False
         self.ended_at: float | None = None
-        page.on("websocket", self._socket_opened)
+        page.on("websocket", self._on_socket)
 
     def begin(self) -> None:
         """Forgets what was, and follows requests from now on."""
         self._open.clear()
         self._done.clear()
         self._documents.clear()
-        self._asked.clear()
+        self._groups.clear()
         self.started = 0
         self.cut = False
         self.ended_at = None
         if not self._listening:
             self._listening = True
-            self._page.on("request", self._began)
-            self._page.on("requestfinished", self._ended)
-            self._page.on("requestfailed", self._failed)
+            self._page.on("request", self._on_request)
+            self._page.on("requestfinished", self._on_finished)
+            self._page.on("requestfailed", self._on_failed)
 
     def end(self) -> None:
         """Stops following requests; each event costs a message between browser and monitor."""
         if self._listening:
             self._listening = False
-            self._page.remove_listener("request", self._began)
-            self._page.remove_listener("requestfinished", self._ended)
-            self._page.remove_listener("requestfailed", self._failed)
+            self._page.remove_listener("request", self._on_request)
+            self._page.remove_listener("requestfinished", self._on_finished)
+            self._page.remove_listener("requestfailed", self._on_failed)
 
-    async def stillness(self, *, characters: int, pushed: bool) -> Stillness:
+    async def judge_stillness(self, *, characters: int, pushed: bool) -> Stillness:
         """What the open and ended requests say of an answer of so many `characters`.
 
         `pushed`: a socket or an event stream brought something since the question.
         """
         if self._open:
             return Stillness.OPEN
-        if pushed or not await self.carried(characters):
+        if pushed or not await self.carried_answer(characters):
             return Stillness.UNKNOWN
         return Stillness.RESTING if await self.rest_left_s() > 0 else Stillness.ENDED
 
@@ -160,15 +160,15 @@ class Traffic:
         What brings nothing is no polling. Where anything was asked for often enough, all that was asked for twice
         is waited for, since nobody knows which of them brings the answer.
         """
-        again = [asked for asked in self._asked.values() if len(asked.requests) > 1]
-        if all(len(asked.requests) < POLLS for asked in again):
+        again = [group for group in self._groups.values() if len(group.requests) > 1]
+        if all(len(group.requests) < MIN_POLLS for group in again):
             return 0.0
-        return max([asked.rest_left_s() for asked in again if not await asked.brings_nothing()], default=0.0)
+        return max([group.rest_left_s() for group in again if not await group.brings_nothing()], default=0.0)
 
     @property
     def polled(self) -> bool:
         """Whether the page asked again and again, and received something."""
-        return any(POLLS <= len(asked.requests) != asked.weighed for asked in self._asked.values())
+        return any(MIN_POLLS <= len(group.requests) != group.weighed for group in self._groups.values())
 
     @property
     def is_open(self) -> bool:
@@ -182,53 +182,53 @@ class Traffic:
         response = await self._documents[-1].response()
         return None if response is None else response.status
 
-    async def carried(self, characters: int) -> bool:
+    async def carried_answer(self, characters: int) -> bool:
         """Whether an ended response, not a bare receipt, is long enough to have held the answer, or a page is."""
         if self._documents:
             return True
         for request in reversed(self._done):
-            size = await _body_size(request)
-            if size is not None and size * COMPRESSION >= characters:
+            size = await _read_body_size(request)
+            if size is not None and size * MAX_COMPRESSION >= characters:
                 return True
         return False
 
-    def _began(self, request: Request) -> None:
+    def _on_request(self, request: Request) -> None:
         if request.resource_type == "document":
             self.started += 1
             self._documents.append(request)
         if request.resource_type in DATA_KINDS:
             self.started += 1
             self._open.add(request)
-            self._asked[request.url.split("?")[0]].begin(request)
+            self._groups[request.url.split("?")[0]].begin(request)
 
-    def _ended(self, request: Request) -> None:
+    def _on_finished(self, request: Request) -> None:
         if request in self._open:
             self._open.discard(request)
-            self._asked[request.url.split("?")[0]].end()
+            self._groups[request.url.split("?")[0]].end()
             self._done.append(request)
             self.ended_at = monotonic()
             self.changed.set()
 
-    def _failed(self, request: Request) -> None:
+    def _on_failed(self, request: Request) -> None:
         if request not in self._open:
             return
         self._open.discard(request)
-        self._asked[request.url.split("?")[0]].end()
+        self._groups[request.url.split("?")[0]].end()
         self.changed.set()
         failure = request.failure or ""
         if any(mark in failure for mark in BREAKS) and not self._was_refused(request.url):
             self.cut = self.cut or request.timing["responseStart"] >= 0
             self._on_break(self.cut)
 
-    def _socket_opened(self, socket: WebSocket) -> None:
-        def gone(_socket: WebSocket) -> None:
+    def _on_socket(self, socket: WebSocket) -> None:
+        def report_closed(_socket: WebSocket) -> None:
             if self._listening and not self._was_refused(socket.url):
                 self._on_break(False)
 
-        socket.on("close", gone)
+        socket.on("close", report_closed)
 
 
-async def _body_size(request: Request) -> int | None:
+async def _read_body_size(request: Request) -> int | None:
     """Bytes of the response as it came; ``None`` where nobody knows."""
     from playwright.async_api import Error  # loaded already: there is a page
 
@@ -240,12 +240,12 @@ async def _body_size(request: Request) -> int | None:
 
 
 BODY_DEADLINE_S = 10.0
-BODY_BYTES_AT_MOST = 10_000_000
+MAX_BODY_BYTES = 10_000_000
 """The most bytes as sent. A whole body comes through browser, driver and monitor; no answer is as long."""
-HEARD_AT_MOST = 40
+MAX_RESPONSES = 40
 """Responses that match the rule in one turn, the newest: a page that polls has the answer in the last of them."""
-SEEN_AT_MOST = 8
-BEGINNING = 200
+MAX_SHOWN_ADDRESSES = 8
+MAX_SHOWN_CHARACTERS = 200
 
 
 class WireTap:
@@ -258,81 +258,81 @@ class WireTap:
     def __init__(self, page: Page, rule: WireRule) -> None:
         self._rule = rule
         self._page = page
-        self._responses: deque[Response] = deque(maxlen=HEARD_AT_MOST)
+        self._responses: deque[Response] = deque(maxlen=MAX_RESPONSES)
         self._others: list[str] = []
-        page.on("response", self._responded)
+        page.on("response", self._on_response)
 
     async def begin(self) -> None:
         """Forgets what came before the turn that is now asked, and hears what is pushed from now on."""
         self._responses.clear()
         self._others.clear()
         for frame in self._page.frames:
-            await passed_over(call(frame, "hear"))
+            await ignore_lost_frame(call_in_page(frame, "hear"))
 
-    async def payload(self) -> WirePayload | None:
+    async def read_payload(self) -> WirePayload | None:
         """The last answer that came over the wire; `PageNotUnderstood` when it is to be graded and none came."""
-        self._page.remove_listener("response", self._responded)
+        self._page.remove_listener("response", self._on_response)
         for response in reversed(self._responses):
-            found = await self._from_response(response)
-            if found is not None:
-                return found
-        pushed = await pushes(self._page)
+            payload = await self._read_response(response)
+            if payload is not None:
+                return payload
+        pushed = await read_pushes(self._page)
         for url in reversed(pushed):
-            found = self._from_pushes(url, pushed[url])
-            if found is not None:
-                return found
+            payload = self._read_pushes(url, pushed[url])
+            if payload is not None:
+                return payload
         if self._rule.graded is Channel.WIRE:
             raise PageNotUnderstood(
                 f"probe.wire.url = {self._rule.url!r} with text path {self._rule.text!r} met no answer; "
-                f"{self._what_came(pushed)}"
+                f"{self._describe_received(pushed)}"
             )
         return None
 
-    async def _from_response(self, response: Response) -> WirePayload | None:
-        body = await body_of(response)
+    async def _read_response(self, response: Response) -> WirePayload | None:
+        body = await read_body(response)
         if body is None:
             return None
-        return read_payload(self._rule, clean(response.url), body, response.headers)
+        return read_payload(self._rule, replace_surrogates(response.url), body, response.headers)
 
-    def _from_pushes(self, url: str, texts: list[str]) -> WirePayload | None:
+    def _read_pushes(self, url: str, texts: list[str]) -> WirePayload | None:
         if not self._rule.matches(url):
             return None
         if not self._rule.text:
             return WirePayload(url=url, text="".join(texts))
-        return read_whole(self._rule, url, [one for text in texts for one in documents_in(text)])
+        return read_reply(self._rule, url, [document for text in texts for document in parse_documents(text)])
 
-    def _what_came(self, pushed: dict[str, list[str]]) -> str:
+    def _describe_received(self, pushed: dict[str, list[str]]) -> str:
         """For a person: what the rule might have meant."""
         matched = [url for url in pushed if self._rule.matches(url)]
         if matched:
-            first = pushed[matched[-1]][0][:BEGINNING]
+            first = pushed[matched[-1]][0][:MAX_SHOWN_CHARACTERS]
             return f"{matched[-1]} pushed {plural(len(pushed[matched[-1]]), 'message')}, the first: {first}"
-        came = [*self._others, *pushed]
-        return f"responses were: {', '.join(came[-SEEN_AT_MOST:]) or 'none'}"
+        addresses = [*self._others, *pushed]
+        return f"responses were: {', '.join(addresses[-MAX_SHOWN_ADDRESSES:]) or 'none'}"
 
-    def _responded(self, response: Response) -> None:
+    def _on_response(self, response: Response) -> None:
         self._others.append(response.url)
-        del self._others[:-SEEN_AT_MOST]
+        del self._others[:-MAX_SHOWN_ADDRESSES]
         if self._rule.matches(response.url):
             self._responses.append(response)
 
 
-async def body_of(response: Response) -> str | None:
+async def read_body(response: Response) -> str | None:
     """The text of a response; ``None`` when the browser has it no more, it does not end, or it is far too long."""
     from playwright.async_api import Error  # loaded already: there is a page
 
     try:
         async with asyncio.timeout(BODY_DEADLINE_S):
             await response.finished()
-            if (await response.request.sizes())["responseBodySize"] > BODY_BYTES_AT_MOST:
+            if (await response.request.sizes())["responseBodySize"] > MAX_BODY_BYTES:
                 return None
             body = await response.body()
     except (Error, TimeoutError):
         return None
-    return clean(body.decode("utf-8", "replace"))
+    return replace_surrogates(body.decode("utf-8", "replace"))
 
 
-async def passed_over(work: Awaitable[Any]) -> Any:
+async def ignore_lost_frame(work: Awaitable[Any]) -> Any:
     """What a call into a frame gives; ``None`` from one that went away or hangs: the others may know."""
     from playwright.async_api import Error  # loaded already: there is a page
 
@@ -342,10 +342,10 @@ async def passed_over(work: Awaitable[Any]) -> Any:
         return None
 
 
-async def pushes(page: Page) -> dict[str, list[str]]:
+async def read_pushes(page: Page) -> dict[str, list[str]]:
     """What sockets and event streams brought since they were heard, by address, in order."""
-    heard: dict[str, list[str]] = {}
+    texts_by_url: dict[str, list[str]] = {}
     for frame in page.frames:
-        for url, text in await passed_over(call(frame, "told")) or ():
-            heard.setdefault(url, []).append(text)
-    return heard
+        for url, text in await ignore_lost_frame(call_in_page(frame, "told")) or ():
+            texts_by_url.setdefault(url, []).append(text)
+    return texts_by_url

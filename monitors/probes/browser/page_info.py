@@ -14,17 +14,17 @@ from html import unescape
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from monitors.probes.browser.inpage import clean
-from monitors.probes.build_info import version_headers
+from monitors.probes.browser.inpage import replace_surrogates
+from monitors.probes.build_info import select_version_headers
 from monitors.records.exchanges import PageInfo
 
 if TYPE_CHECKING:
     from playwright.async_api import Response
 
-MOST_CHARACTERS: Final = 2_000_000
-MOST_BUNDLES: Final = 16
-LONGEST: Final = 120
-READ_S: Final = 10.0
+MAX_HTML_CHARACTERS: Final = 2_000_000
+MAX_BUNDLES: Final = 16
+MAX_TEXT_CHARACTERS: Final = 120
+READ_TIMEOUT_S: Final = 10.0
 _TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 _TAG: Final = re.compile(r"<(script|link|meta)\b([^>]{0,2000})>", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(r"""([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
@@ -53,76 +53,76 @@ async def read_page_info(response: Response | None) -> PageInfo | None:
     if response is None:
         return None
     try:
-        async with asyncio.timeout(READ_S):
+        async with asyncio.timeout(READ_TIMEOUT_S):
             body = await response.body()
     except (Error, TimeoutError):
         return None
-    found = page_info(clean(body[:MOST_CHARACTERS].decode("utf-8", "replace")))
-    return found.model_copy(update={"versions": version_headers(response.headers)})
+    info = parse_page_info(replace_surrogates(body[:MAX_HTML_CHARACTERS].decode("utf-8", "replace")))
+    return info.model_copy(update={"versions": select_version_headers(response.headers)})
 
 
 @lru_cache(maxsize=8)
-def page_info(html: str) -> PageInfo:
+def parse_page_info(html: str) -> PageInfo:
     """What HTML says of its page."""
-    bundles = [_bundle(address) for address in _addresses(html)]
+    bundles = [_format_bundle(address) for address in _find_bundle_addresses(html)]
     shell = hashlib.sha256(_CHANGING.sub(" ", html).encode()).hexdigest()[:16]
     return PageInfo(
-        title=_title(html),
-        framework=_framework(html),
-        bundles=tuple(dict.fromkeys(bundles))[:MOST_BUNDLES],
+        title=_find_title(html),
+        framework=_detect_framework(html),
+        bundles=tuple(dict.fromkeys(bundles))[:MAX_BUNDLES],
         shell=shell,
     )
 
 
-def _title(html: str) -> str:
+def _find_title(html: str) -> str:
     """The title, or what the page is called where it is shared: some frameworks set their title later."""
-    found = _TITLE.search(html)
-    if found and (title := _plain(found[1])):
+    match = _TITLE.search(html)
+    if match and (title := _normalize_text(match[1])):
         return title
-    metas = [_attributes(rest) for tag, rest in _TAG.findall(html) if tag.lower() == "meta"]
-    shared = [_plain(one.get("content", "")) for one in metas if one.get("property") == "og:title"]
+    metas = [_parse_attributes(rest) for tag, rest in _TAG.findall(html) if tag.lower() == "meta"]
+    shared = [_normalize_text(meta.get("content", "")) for meta in metas if meta.get("property") == "og:title"]
     return shared[-1] if shared else ""
 
 
-def _addresses(html: str) -> list[str]:
+def _find_bundle_addresses(html: str) -> list[str]:
     """Of the scripts and styles that the page loads, in order."""
-    found: list[str] = []
+    addresses: list[str] = []
     for tag, rest in _TAG.findall(html):
-        named = _attributes(rest)
-        if tag.lower() == "script" and named.get("src"):
-            found.append(named["src"])
-        elif tag.lower() == "link" and named.get("rel", "").lower() in _LOADED and named.get("href"):
-            found.append(named["href"])
-    return found
+        attributes = _parse_attributes(rest)
+        if tag.lower() == "script" and attributes.get("src"):
+            addresses.append(attributes["src"])
+        elif tag.lower() == "link" and attributes.get("rel", "").lower() in _LOADED and attributes.get("href"):
+            addresses.append(attributes["href"])
+    return addresses
 
 
-def _attributes(rest: str) -> dict[str, str]:
+def _parse_attributes(rest: str) -> dict[str, str]:
     return {name.lower(): unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(rest)}
 
 
-def _bundle(address: str) -> str:
+def _format_bundle(address: str) -> str:
     """The name of a file, with its query where that is no time."""
     parts = urlsplit(address)
     name = parts.path.rstrip("/").rsplit("/", 1)[-1] or parts.netloc
     query = f"?{parts.query}" if parts.query and not _TIME.search(parts.query) else ""
-    return _plain(f"{name}{query}")
+    return _normalize_text(f"{name}{query}")
 
 
-def _framework(html: str) -> str | None:
+def _detect_framework(html: str) -> str | None:
     generators = [
-        named["content"]
+        attributes["content"]
         for tag, rest in _TAG.findall(html)
-        if tag.lower() == "meta" and (named := _attributes(rest)).get("name", "").lower() == "generator"
-        if named.get("content")
+        if tag.lower() == "meta" and (attributes := _parse_attributes(rest)).get("name", "").lower() == "generator"
+        if attributes.get("content")
     ]
     if generators:
-        return _plain(generators[0])
+        return _normalize_text(generators[0])
     for name, pattern in _FRAMEWORKS:
-        if found := pattern.search(html):
-            version = found[1] if pattern.groups else None
+        if match := pattern.search(html):
+            version = match[1] if pattern.groups else None
             return f"{name} {version}" if version else name
     return None
 
 
-def _plain(text: str) -> str:
-    return " ".join(unescape(text).split())[:LONGEST]
+def _normalize_text(text: str) -> str:
+    return " ".join(unescape(text).split())[:MAX_TEXT_CHARACTERS]

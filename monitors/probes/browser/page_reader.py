@@ -7,9 +7,14 @@ from urllib.parse import urlsplit
 
 from monitors.errors import AccessDenied, Unreachable
 from monitors.probes.address_guard import AddressGuard
-from monitors.probes.browser.chromium import Chromium, closed, guarded, within
-from monitors.probes.browser.inpage import cleaned
-from monitors.probes.browser.pages import page_failure
+from monitors.probes.browser.chromium import (
+    Chromium,
+    build_context_options,
+    close_within_deadline,
+    run_within_deadline,
+)
+from monitors.probes.browser.inpage import replace_surrogates_in
+from monitors.probes.browser.pages import build_page_error
 from monitors.probes.browser.proxy import GuardedProxy
 
 if TYPE_CHECKING:
@@ -58,18 +63,22 @@ class PageReader:
 
         try:
             if self._context is None or self._context.browser is not browser:
-                self._context = await within(
-                    _MARGIN_S, browser.new_context(**guarded(self._proxy)), "opening a browser context"
+                self._context = await run_within_deadline(
+                    _MARGIN_S,
+                    browser.new_context(**build_context_options(self._proxy)),
+                    "opening a browser context",
                 )
-            page = await within(_MARGIN_S, self._context.new_page(), "opening a page")
+            page = await run_within_deadline(_MARGIN_S, self._context.new_page(), "opening a page")
             try:
                 await self._load(page, address)
                 work = page.evaluate(script, given)
-                return cleaned(await within(self._deadline_s + _MARGIN_S, work, "reading the page"))
+                return replace_surrogates_in(
+                    await run_within_deadline(self._deadline_s + _MARGIN_S, work, "reading the page")
+                )
             finally:
-                await closed(page.close(), _MARGIN_S)
+                await close_within_deadline(page.close(), _MARGIN_S)
         except Error as error:
-            raise page_failure(error.message) from error
+            raise build_page_error(error.message) from error
 
     async def _load(self, page: Page, address: str) -> None:
         from playwright.async_api import Error  # loaded already: there is a page

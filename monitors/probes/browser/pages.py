@@ -16,12 +16,17 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from monitors.errors import BrowserLost, LoginWall, ProbeError, SessionEnded
-from monitors.probes.address_guard import guard_of
-from monitors.probes.browser.chromium import Chromium, closed, guarded, within
-from monitors.probes.browser.discover import Chat, at_home, find_chat, open_chat
-from monitors.probes.browser.inpage import call, script
+from monitors.probes.address_guard import build_address_guard
+from monitors.probes.browser.chromium import (
+    Chromium,
+    build_context_options,
+    close_within_deadline,
+    run_within_deadline,
+)
+from monitors.probes.browser.discover import Chat, find_chat, open_chat, require_app_page
+from monitors.probes.browser.inpage import call_in_page, load_script
 from monitors.probes.browser.login import Login
-from monitors.probes.browser.opening import Way, element, page_gone
+from monitors.probes.browser.opening import ChatPath, find_element, is_page_gone
 from monitors.probes.browser.proxy import GuardedProxy
 from monitors.probes.browser.visit import Visit
 from monitors.probes.settings import Isolation, ProbeSettings
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Dialog, ElementHandle, Page, Worker
 
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 900
-WINDOWS = 50
+MAX_WINDOWS = 50
 """Windows and message boxes that one page may open before it is closed."""
 OPENING_DEADLINE_S = 15.0
 """The limit for an empty page, which takes 0.2 s on a quiet machine: after it the browser itself counts as hung."""
@@ -57,19 +62,19 @@ class Pages:
         self._address = address
         self._settings = settings
         self._login = login
-        self._guard = guard_of(address, settings, login.settings.url if login is not None else None)
+        self._guard = build_address_guard(address, settings, login.settings.url if login is not None else None)
         self._idle: list[Tab] = []
-        self.way = Way()
+        self.way = ChatPath()
 
     @asynccontextmanager
-    async def tab(self) -> AsyncGenerator[Tab]:
+    async def lend_tab(self) -> AsyncGenerator[Tab]:
         """A page for one conversation. One on which something failed is never lent again.
 
         Raises `LoginFailed` where nobody can be signed in.
         """
         if self._login is not None:
-            await self._login.begin(self.blank)
-        tab = self._reusable() or _bounded(await self._new(self._login))
+            await self._login.begin(self.open_blank)
+        tab = self._pop_idle_tab() or _limit_windows(await self._open_tab(self._login))
         served = False
         try:
             yield tab
@@ -81,58 +86,58 @@ class Pages:
                 await self._close(tab)
 
     @asynccontextmanager
-    async def blank(self) -> AsyncGenerator[Page]:
+    async def open_blank(self) -> AsyncGenerator[Page]:
         """An empty page without the target's session: to sign in on."""
-        tab = await self._new(None)
+        tab = await self._open_tab(None)
         try:
             yield tab.page
         finally:
             await self._close(tab)
 
-    async def renewed(self, tab: Tab, wall: LoginWall) -> bool:
+    async def renew_session(self, tab: Tab, wall: LoginWall) -> bool:
         """Whether the target is signed in to anew since ``tab`` met ``wall``; false where it has no login.
 
         Raises `LoginFailed` where it cannot be.
         """
         if self._login is None:
             return False
-        if not await self._login.renew(tab.generation, self.blank):
-            raise self._login.ended(wall) from wall
+        if not await self._login.renew(tab.generation, self.open_blank):
+            raise self._login.build_ended_error(wall) from wall
         return True
 
-    async def checked_in(self, tab: Tab, failure: ProbeError | None = None) -> None:
+    async def check_session(self, tab: Tab, failure: ProbeError | None = None) -> None:
         """Checks after a conversation: raises `SessionEnded` (`LoginFailed`) where its session ended meanwhile."""
         if self._login is None or not await _asks_to_sign_in(tab.page):
             return
         wall = LoginWall(f"a login form stands where the chat was: {failure or 'after the answer'}")
-        await self.renewed(tab, wall)
+        await self.renew_session(tab, wall)
         raise SessionEnded(f"the session ended while the question was asked: {wall}") from failure
 
-    async def chat_on(self, tab: Tab) -> Chat:
+    async def open_chat_on(self, tab: Tab) -> Chat:
         """The chat, with an empty conversation. Raises `LoginWall` where nobody is signed in."""
-        chat = await self._chat_on(tab)
+        chat = await self._open_or_clear_chat(tab)
         if self._login is not None:
             wanted = self._login.settings.signed_in
             if wanted is not None and not await tab.page.locator(wanted).locator("visible=true").count():
                 raise LoginWall(f"login.signed_in = {wanted!r} matches nothing on the page: nobody is signed in")
-            self._login.opened()
+            self._login.confirm_session()
         return chat
 
-    async def _chat_on(self, tab: Tab) -> Chat:
+    async def _open_or_clear_chat(self, tab: Tab) -> Chat:
         if self._settings.isolation is Isolation.NEW_CHAT and tab.page.url != "about:blank":
-            chat = await self.cleared(tab)
+            chat = await self.start_new_chat(tab)
             if chat is not None:
                 return chat
         return await open_chat(tab.page, self._address, self._settings, tab.visit, self.way)
 
-    async def cleared(self, tab: Tab) -> Chat | None:
+    async def start_new_chat(self, tab: Tab) -> Chat | None:
         """The same page after its "new chat" button; ``None`` when it has none."""
-        button = await new_chat_button(tab.page)
+        button = await find_new_chat_button(tab.page)
         if button is None:
             return None
         await button.click(timeout=self._settings.page_deadline_s * 1000)
         deadline = monotonic() + self._settings.page_deadline_s
-        return at_home(await find_chat(tab.page, self._settings, deadline, self.way), tab.visit)
+        return require_app_page(await find_chat(tab.page, self._settings, deadline, self.way), tab.visit)
 
     async def close(self) -> None:
         """Closes the pages that wait."""
@@ -141,10 +146,10 @@ class Pages:
 
     async def _close(self, tab: Tab) -> None:
         tab.visit.close()
-        await closed(tab.context.close(), self._settings.close_deadline_s)
+        await close_within_deadline(tab.context.close(), self._settings.close_deadline_s)
         await tab.proxy.close()
 
-    def _reusable(self) -> Tab | None:
+    def _pop_idle_tab(self) -> Tab | None:
         while self._idle:
             tab = self._idle.pop()
             alive = tab.context.browser is not None and tab.context.browser.is_connected()
@@ -152,86 +157,86 @@ class Pages:
                 return tab
         return None
 
-    async def _new(self, login: Login | None) -> Tab:
+    async def _open_tab(self, login: Login | None) -> Tab:
         from playwright.async_api import Error  # loaded already: a browser is asked for
 
         await self._chromium.tidy()
         browser = await self._chromium.browser()
         deadline_s = min(OPENING_DEADLINE_S, self._settings.page_deadline_s)
         try:
-            return await self._opened(browser, deadline_s, login)
+            return await self._create_tab(browser, deadline_s, login)
         except BrowserLost:  # it hung
             self._chromium.retire(browser)
             raise
         except Error as error:
-            if not page_gone(error.message):
+            if not is_page_gone(error.message):
                 raise
             self._chromium.retire(browser)  # with a driver that is dead a browser seems alive
-            return await self._opened(await self._chromium.browser(), deadline_s, login)
+            return await self._create_tab(await self._chromium.browser(), deadline_s, login)
 
-    async def _opened(self, browser: Browser, deadline_s: float, login: Login | None) -> Tab:
+    async def _create_tab(self, browser: Browser, deadline_s: float, login: Login | None) -> Tab:
         proxy = await GuardedProxy(self._guard).start()
-        generation, options = (login.generation, login.context_options()) if login is not None else (0, {})
+        generation, options = (login.generation, login.build_context_options()) if login is not None else (0, {})
         try:
             opening = browser.new_context(
                 viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT},
-                **guarded(proxy, service_workers=self._settings.service_workers),
+                **build_context_options(proxy, service_workers=self._settings.service_workers),
                 **options,
             )
-            context = await within(deadline_s, opening, "opening a browser context")
+            context = await run_within_deadline(deadline_s, opening, "opening a browser context")
         except BaseException:  # a cancellation, too, must close the proxy
             await proxy.close()
             raise
         try:
-            await within(deadline_s, context.add_init_script(script()), "preparing a page")
+            await run_within_deadline(deadline_s, context.add_init_script(load_script()), "preparing a page")
             if login is not None:
-                await within(deadline_s, login.prepare(context), "preparing a page")
-            page = await within(deadline_s, context.new_page(), "opening a page")
+                await run_within_deadline(deadline_s, login.prepare(context), "preparing a page")
+            page = await run_within_deadline(deadline_s, context.new_page(), "opening a page")
             return Tab(context, page, proxy, Visit(self._guard, proxy), generation)
         except BaseException:  # a cancellation, too, must close the context
-            await closed(context.close(), self._settings.close_deadline_s)
+            await close_within_deadline(context.close(), self._settings.close_deadline_s)
             await proxy.close()
             raise
 
 
-async def new_chat_button(page: Page) -> ElementHandle | None:
+async def find_new_chat_button(page: Page) -> ElementHandle | None:
     """What begins a new conversation on the page, in whichever frame; ``None`` where nothing says that it does."""
     for frame in page.frames:
-        button = None if frame.is_detached() else await element(frame, "() => __lookout.startsAnew()")
+        button = None if frame.is_detached() else await find_element(frame, "() => __lookout.startsAnew()")
         if button is not None:
             return button
     return None
 
 
-def _bounded(tab: Tab) -> Tab:
+def _limit_windows(tab: Tab) -> Tab:
     """The page, whose further windows are closed, and which is closed itself where it opens them without end.
 
     Message boxes (`alert`) are answered as by a person who presses Escape, within the same bound.
     """
-    left = WINDOWS
+    left = MAX_WINDOWS
 
-    async def counted(answering: Callable[[], Awaitable[None]]) -> None:
+    async def count_and_close(answering: Callable[[], Awaitable[None]]) -> None:
         nonlocal left
         left -= 1
-        await closed(tab.context.close() if left < 0 else answering(), OPENING_DEADLINE_S)
+        await close_within_deadline(tab.context.close() if left < 0 else answering(), OPENING_DEADLINE_S)
 
-    async def opened(page: Page) -> None:
+    async def on_page(page: Page) -> None:
         if page is not tab.page:
-            await counted(page.close)
+            await count_and_close(page.close)
 
-    async def asked(dialog: Dialog) -> None:
-        await counted(dialog.accept if dialog.type == "beforeunload" else dialog.dismiss)
+    async def on_dialog(dialog: Dialog) -> None:
+        await count_and_close(dialog.accept if dialog.type == "beforeunload" else dialog.dismiss)
 
-    tab.context.on("page", opened)
-    tab.context.on("dialog", asked)
-    tab.context.on("serviceworker", _quieten)
-    tab.page.on("worker", _quieten)
+    tab.context.on("page", on_page)
+    tab.context.on("dialog", on_dialog)
+    tab.context.on("serviceworker", _limit_worker_console)
+    tab.page.on("worker", _limit_worker_console)
     return tab
 
 
-async def _quieten(worker: Worker) -> None:
+async def _limit_worker_console(worker: Worker) -> None:
     """Bound a worker's console as a document's is, as soon as it gives way: nothing runs before its own script."""
-    await closed(worker.evaluate(f"() => {{ {script('bounds.js')} }}"), OPENING_DEADLINE_S)
+    await close_within_deadline(worker.evaluate(f"() => {{ {load_script('bounds.js')} }}"), OPENING_DEADLINE_S)
 
 
 async def _asks_to_sign_in(page: Page) -> bool:
@@ -240,15 +245,15 @@ async def _asks_to_sign_in(page: Page) -> bool:
 
     for frame in page.frames:
         try:
-            if (await call(frame, "walls"))["passwords"]:
+            if (await call_in_page(frame, "walls"))["passwords"]:
                 return True
         except (Error, BrowserLost):
             continue
     return False
 
 
-def page_failure(message: str) -> BrowserLost:
+def build_page_error(message: str) -> BrowserLost:
     """The error for a page that crashed, whose browser died, or that the browser could not read or press."""
     first = message.splitlines()[0][:200]
-    what = "the browser lost the page" if page_gone(message) else "the page could not be driven"
-    return BrowserLost(f"{what}: {first}")
+    summary = "the browser lost the page" if is_page_gone(message) else "the page could not be driven"
+    return BrowserLost(f"{summary}: {first}")

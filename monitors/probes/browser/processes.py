@@ -21,8 +21,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-PREFIX: Final = ".browser-"
-LONGEST_PATH: Final = 60
+FOLDER_PREFIX: Final = ".browser-"
+MAX_FOLDER_CHARACTERS: Final = 60
 """A socket's path has 107 characters at most, and Chromium adds some 40: beyond this it would not start."""
 
 _folder: ContextVar[str | None] = ContextVar("browser_folder", default=None)
@@ -30,12 +30,12 @@ _folder: ContextVar[str | None] = ContextVar("browser_folder", default=None)
 
 def make_folder(inside: Path | None) -> Path:
     """A new folder in ``inside``, where that is short enough, else in the system's. What the dead left goes."""
-    if inside is not None and len(str(inside.absolute())) <= LONGEST_PATH:
+    if inside is not None and len(str(inside.absolute())) <= MAX_FOLDER_CHARACTERS:
         inside.mkdir(parents=True, exist_ok=True)
-        _sweep(inside)
+        _remove_abandoned_folders(inside)
     else:
         inside = None
-    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=inside and inside.absolute()))
+    return Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-", dir=inside and inside.absolute()))
 
 
 def remove_folder(folder: Path) -> None:
@@ -50,24 +50,24 @@ def use_for_driver(folder: Path) -> None:
     """
     transport: Any = import_module("playwright._impl.transport")  # private, and pinned: a test holds it
     if getattr(transport.get_driver_env, "__module__", "") != __name__:
-        plain = transport.get_driver_env
+        original = transport.get_driver_env
 
         def with_folder() -> dict[str, str]:
             chosen = _folder.get()
-            return {**plain(), **({"TMPDIR": chosen} if chosen else {})}
+            return {**original(), **({"TMPDIR": chosen} if chosen else {})}
 
         transport.get_driver_env = with_folder
     _folder.set(str(folder))
 
 
-def _sweep(inside: Path) -> None:
-    for left in inside.glob(f"{PREFIX}*"):
-        pid = left.name.removeprefix(PREFIX).partition("-")[0]
-        if pid.isdecimal() and not _lives(int(pid)):
-            remove_folder(left)
+def _remove_abandoned_folders(inside: Path) -> None:
+    for folder in inside.glob(f"{FOLDER_PREFIX}*"):
+        pid = folder.name.removeprefix(FOLDER_PREFIX).partition("-")[0]
+        if pid.isdecimal() and not _is_alive(int(pid)):
+            remove_folder(folder)
 
 
-def _lives(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -85,8 +85,8 @@ TREE_MB: Final = 5_000
 """The limit of all together: eight pages at once, and some to spare."""
 SPINNING_S: Final = 60.0
 """How long a page's process may use all of a core without a pause: the slowest real page took 8 s to load."""
-SPINNING: Final = 0.9
-INTERVAL_S: Final = 0.5
+BUSY_CPU_SHARE: Final = 0.9
+POLL_INTERVAL_S: Final = 0.5
 """A page was seen to allocate 1.2 GB a second."""
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -138,102 +138,104 @@ class BrowserWatch:
         loop = asyncio.get_running_loop()
         while _PROC.is_dir():
             # The kernel sends no event when a process grows.
-            await asyncio.sleep(INTERVAL_S)
-            for process, why in self.offenders(await asyncio.to_thread(self._tree), loop.time()):
-                self.ended = why
+            await asyncio.sleep(POLL_INTERVAL_S)
+            for process, reason in self.find_offenders(await asyncio.to_thread(self._list_processes), loop.time()):
+                self.ended = reason
                 # It ended meanwhile, or is not ours.
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(process.pid, signal.SIGKILL)
 
-    def offenders(self, tree: list[Process], now_s: float) -> list[tuple[Process, str]]:
+    def find_offenders(self, tree: list[Process], now_s: float) -> list[tuple[Process, str]]:
         """The processes that go beyond a limit, and how."""
-        found: list[tuple[Process, str]] = []
+        offenders: list[tuple[Process, str]] = []
         for process in tree:
-            most = self.limits.page_mb if process.is_page else self.limits.browser_mb
-            if process.rss_mb > most and (process.is_page or process.is_browser):
-                what = "the page" if process.is_page else "the browser"
-                found.append(
-                    (process, f"{what} took {process.rss_mb:,.0f} MB of memory, at most {most:,.0f} are allowed")
+            max_mb = self.limits.page_mb if process.is_page else self.limits.browser_mb
+            if process.rss_mb > max_mb and (process.is_page or process.is_browser):
+                owner = "the page" if process.is_page else "the browser"
+                offenders.append(
+                    (process, f"{owner} took {process.rss_mb:,.0f} MB of memory, at most {max_mb:,.0f} are allowed")
                 )
-            elif process.is_page and self._spun_s(process, now_s) > self.limits.spinning_s:
-                found.append(
+            elif process.is_page and self._measure_busy_s(process, now_s) > self.limits.spinning_s:
+                offenders.append(
                     (process, f"the page kept a core busy for {self.limits.spinning_s:g} s without a pause")
                 )
-        together = sum(process.rss_mb for process in tree)
+        total_mb = sum(process.rss_mb for process in tree)
         pages = [process for process in tree if process.is_page]
-        if together > self.limits.tree_mb and pages and not found:
+        if total_mb > self.limits.tree_mb and pages and not offenders:
             largest = max(pages, key=lambda page: page.rss_mb)
-            why = f"the browser took {together:,.0f} MB of memory, at most {self.limits.tree_mb:,.0f} are allowed"
-            found.append((largest, f"{why}; this page had {largest.rss_mb:,.0f}"))
+            reason = (
+                f"the browser took {total_mb:,.0f} MB of memory, at most {self.limits.tree_mb:,.0f} are allowed"
+            )
+            offenders.append((largest, f"{reason}; this page had {largest.rss_mb:,.0f}"))
         alive = {(process.pid, process.started) for process in tree}
         self._busy = {key: since for key, since in self._busy.items() if key in alive}
-        return found
+        return offenders
 
-    def _spun_s(self, process: Process, now_s: float) -> float:
+    def _measure_busy_s(self, process: Process, now_s: float) -> float:
         """Seconds for which it has used all of a core; a pause starts the count anew."""
         key = (process.pid, process.started)
         since_s, cpu_s = self._busy.get(key, (now_s, process.cpu_s))
-        seen_s = now_s - since_s
-        if seen_s and process.cpu_s - cpu_s < SPINNING * seen_s - INTERVAL_S:
-            seen_s = 0.0
+        busy_s = now_s - since_s
+        if busy_s and process.cpu_s - cpu_s < BUSY_CPU_SHARE * busy_s - POLL_INTERVAL_S:
+            busy_s = 0.0
             self._busy[key] = (now_s, process.cpu_s)
         else:
             self._busy[key] = (since_s, cpu_s)
-        return seen_s
+        return busy_s
 
-    def _tree(self) -> list[Process]:
+    def _list_processes(self) -> list[Process]:
         """The browser, what it started, and its driver; a script that starts the browser has the mark too."""
-        found: dict[int, Process] = {}
-        for browser in _descendants(os.getpid()):
-            command = self._command(browser)
-            if browser in found or self.mark not in command or "--type=" in command:
+        processes: dict[int, Process] = {}
+        for browser in _iterate_descendants(os.getpid()):
+            command = self._read_command(browser)
+            if browser in processes or self.mark not in command or "--type=" in command:
                 continue
-            for pid in (_parent(browser), browser, *_descendants(browser)):
-                process = _read(pid, self._command(pid)) if pid else None
+            for pid in (_read_parent_pid(browser), browser, *_iterate_descendants(browser)):
+                process = _read_process(pid, self._read_command(pid)) if pid else None
                 if process is not None:
-                    found[pid] = process
-        self._commands = {pid: command for pid, command in self._commands.items() if pid in found}
-        return list(found.values())
+                    processes[pid] = process
+        self._commands = {pid: command for pid, command in self._commands.items() if pid in processes}
+        return list(processes.values())
 
-    def _command(self, pid: int) -> str:
+    def _read_command(self, pid: int) -> str:
         """Read once for each process of the browser; the zygote's become pages under another name."""
-        known = self._commands.get(pid)
-        if known is None:
-            known = _text(_PROC / str(pid) / "cmdline")
-            if known and "--type=zygote" not in known:
-                self._commands[pid] = known
-        return known
+        command = self._commands.get(pid)
+        if command is None:
+            command = _read_text(_PROC / str(pid) / "cmdline")
+            if command and "--type=zygote" not in command:
+                self._commands[pid] = command
+        return command
 
 
-def _descendants(of: int) -> Iterator[int]:
-    for task in _listed(_PROC / str(of) / "task"):
-        for child in _text(_PROC / str(of) / "task" / task / "children").split():
+def _iterate_descendants(ancestor_pid: int) -> Iterator[int]:
+    for task in _list_names(_PROC / str(ancestor_pid) / "task"):
+        for child in _read_text(_PROC / str(ancestor_pid) / "task" / task / "children").split():
             yield int(child)
-            yield from _descendants(int(child))
+            yield from _iterate_descendants(int(child))
 
 
-def _listed(folder: Path) -> list[str]:
+def _list_names(folder: Path) -> list[str]:
     try:
-        return [entry.name for entry in folder.iterdir()]
+        return [path.name for path in folder.iterdir()]
     except OSError:
         return []
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(errors="replace")
     except OSError:
         return ""
 
 
-def _parent(pid: int) -> int:
-    fields = _text(_PROC / str(pid) / "stat").rpartition(")")[2].split()
+def _read_parent_pid(pid: int) -> int:
+    fields = _read_text(_PROC / str(pid) / "stat").rpartition(")")[2].split()
     parent = int(fields[1]) if fields else 0
     return 0 if parent == os.getpid() else parent
 
 
-def _read(pid: int, command: str) -> Process | None:
-    fields = _text(_PROC / str(pid) / "stat").rpartition(")")[2].split()
+def _read_process(pid: int, command: str) -> Process | None:
+    fields = _read_text(_PROC / str(pid) / "stat").rpartition(")")[2].split()
     if not fields or fields[0] == "Z":
         return None
     return Process(

@@ -26,15 +26,15 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from monitors.errors import AccessDenied
-from monitors.probes.address_guard import AddressGuard, place_name
+from monitors.probes.address_guard import AddressGuard, format_place
 
 log = logging.getLogger(__name__)
 
 CONNECT_DEADLINE_S: Final = 30.0
 """For one address of a name; Chromium itself gives up after four minutes."""
-REFUSED_AT_MOST: Final = 200
+MAX_REFUSED_PLACES: Final = 200
 """Places that are remembered for one page: one that tries a whole network does not fill the record."""
-_AT_ONCE: Final = 256
+_MAX_CONNECTIONS: Final = 256
 """Connections of one page. Chromium opens no more than 32 through a proxy, and 255 web sockets."""
 _CHUNK: Final = 262_144
 _VERSION, _NO_LOGIN, _CONNECT, _DONE = 5, 0, 1, 0
@@ -103,7 +103,7 @@ class GuardedProxy:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._tasks) >= _AT_ONCE:
+        if len(self._tasks) >= _MAX_CONNECTIONS:
             writer.close()
             return
         task = asyncio.ensure_future(self._serve((reader, writer)))
@@ -114,60 +114,60 @@ class GuardedProxy:
     async def _serve(self, browser: _Ends) -> None:
         reader, writer = browser
         try:
-            host, port = await _asked(reader, writer)
-            there = await self._connected(host, port)
+            host, port = await _read_request(reader, writer)
+            server = await self._connect(host, port)
         except _Failed as error:
-            writer.write(_reply(error.reply))
+            writer.write(_format_reply(error.reply))
         except (OSError, EOFError, asyncio.IncompleteReadError):
             pass  # the browser hung up
         else:
-            writer.write(_reply(_DONE))
-            await _spliced(browser, there)
+            writer.write(_format_reply(_DONE))
+            await _relay(browser, server)
         finally:
             writer.close()
 
-    async def _connected(self, host: str, port: int) -> _Ends:
+    async def _connect(self, host: str, port: int) -> _Ends:
         """A connection to where the guard lets go. Raises `_Failed`, and notes why."""
-        place = place_name((host, port))
+        place = format_place((host, port))
         try:
-            addresses = await self._guard.addresses(host, port)
-            there = await self._dialled(host, port, addresses)
+            addresses = await self._guard.resolve_allowed(host, port)
+            connection = await self._dial(host, port, addresses)
         except AccessDenied as error:
-            self._refuse(place, error)
+            self._record_refusal(place, error)
             raise _Failed(str(error), _NOT_ALLOWED) from error
         except (OSError, _Failed) as error:
             self.last_failure = error
             refused = isinstance(error, ConnectionRefusedError)
             raise _Failed(str(error), _REFUSED if refused else _UNREACHABLE) from error
-        return there
+        return connection
 
-    def _refuse(self, place: str, error: AccessDenied) -> None:
+    def _record_refusal(self, place: str, error: AccessDenied) -> None:
         self.last_failure = error
-        if place not in self.refused and len(self.refused) < REFUSED_AT_MOST:
+        if place not in self.refused and len(self.refused) < MAX_REFUSED_PLACES:
             self.refused[place] = str(error)
             if place not in self._guard.refused:  # once for all pages of a run
                 self._guard.refused.add(place)
                 log.warning("%s", error)
 
-    async def _dialled(self, host: str, port: int, addresses: tuple[str, ...]) -> _Ends:
-        upstream = _upstream_for(host, port)
+    async def _dial(self, host: str, port: int, addresses: tuple[str, ...]) -> _Ends:
+        upstream = _find_upstream(host, port)
         if upstream is not None:
             async with asyncio.timeout(CONNECT_DEADLINE_S):
-                return await _through(upstream, host, port)
+                return await _open_tunnel(upstream, host, port)
         if not addresses:
             raise _Failed("its name is not known")
-        trouble: OSError | None = None
+        last_error: OSError | None = None
         for address in addresses:
             try:
                 async with asyncio.timeout(CONNECT_DEADLINE_S):  # `wait_for` loses a cancellation that comes late
                     return await asyncio.open_connection(address, port, limit=_CHUNK)
             except OSError as error:  # TimeoutError included
-                trouble = error
-        assert trouble is not None
-        raise trouble
+                last_error = error
+        assert last_error is not None
+        raise last_error
 
 
-async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
+async def _read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
     """The name and port that the browser asks for. Raises `_Failed` for what a browser does not ask."""
     version, methods = await reader.readexactly(2)
     await reader.readexactly(methods)
@@ -188,32 +188,35 @@ async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     return host, port
 
 
-def _reply(code: int) -> bytes:
+def _format_reply(code: int) -> bytes:
     return bytes((_VERSION, code, 0, 1)) + bytes(6)
 
 
-async def _spliced(one: _Ends, other: _Ends) -> None:
+async def _relay(browser: _Ends, server: _Ends) -> None:
     """Hands bytes on both ways until either end is through."""
-    ways = {asyncio.ensure_future(_pumped(one[0], other[1])), asyncio.ensure_future(_pumped(other[0], one[1]))}
+    ways = {
+        asyncio.ensure_future(_copy_bytes(browser[0], server[1])),
+        asyncio.ensure_future(_copy_bytes(server[0], browser[1])),
+    }
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        other[1].close()  # before anything is awaited: whoever closes the proxy cancels here a second time
+        server[1].close()  # before anything is awaited: whoever closes the proxy cancels here a second time
         for way in ways:
             way.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
 
 
-async def _pumped(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+async def _copy_bytes(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
     try:
         while data := await source.read(_CHUNK):
             sink.write(data)
             await sink.drain()
     except OSError:
-        _reset(sink)
+        _abort_stream(sink)
 
 
-def _reset(sink: asyncio.StreamWriter) -> None:
+def _abort_stream(sink: asyncio.StreamWriter) -> None:
     """Breaks off: a stream that broke at one end must not seem ended at the other."""
     end = sink.get_extra_info("socket")
     if end is not None:
@@ -223,12 +226,12 @@ def _reset(sink: asyncio.StreamWriter) -> None:
     sink.transport.abort()
 
 
-def _upstream_for(host: str, port: int) -> _Upstream | None:
+def _find_upstream(host: str, port: int) -> _Upstream | None:
     """The owner's proxy for a place, as the environment names it. `_Failed` for a kind that is not spoken."""
     proxies = getproxies()
     scheme = "http" if port == 80 else "https"  # noqa: PLR2004 - the web's own port; all else is mostly encrypted
     address = proxies.get(scheme) or proxies.get("all")
-    if not address or _is_here(host) or proxy_bypass(f"{host}:{port}"):
+    if not address or _is_loopback_host(host) or proxy_bypass(f"{host}:{port}"):
         return None
     parts = urlsplit(address if "://" in address else f"http://{address}")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -238,7 +241,7 @@ def _upstream_for(host: str, port: int) -> _Upstream | None:
     return _Upstream(parts.hostname, parts.port or (443 if encrypted else 80), encrypted, login)
 
 
-def _is_here(host: str) -> bool:
+def _is_loopback_host(host: str) -> bool:
     """This machine is never asked for by way of a proxy."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -248,11 +251,11 @@ def _is_here(host: str) -> bool:
     return False
 
 
-async def _through(upstream: _Upstream, host: str, port: int) -> _Ends:
+async def _open_tunnel(upstream: _Upstream, host: str, port: int) -> _Ends:
     """A tunnel through the owner's proxy. Raises `_Failed` when it gives none."""
     trust = ssl.create_default_context() if upstream.encrypted else None
     reader, writer = await asyncio.open_connection(upstream.host, upstream.port, ssl=trust, limit=_CHUNK)
-    place = place_name((host, port))
+    place = format_place((host, port))
     head = f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n"
     if upstream.login:
         head += f"Proxy-Authorization: Basic {base64.b64encode(upstream.login.encode()).decode()}\r\n"

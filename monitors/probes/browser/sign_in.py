@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 from monitors.errors import BrowserLost, LoginFailed, LoginWall
 from monitors.probes.browser.chromium import Chromium
 from monitors.probes.browser.discover import TRUSTED_SCORE
-from monitors.probes.browser.inpage import call
+from monitors.probes.browser.inpage import call_in_page
 from monitors.probes.browser.login import Login
-from monitors.probes.browser.pages import Pages, page_failure
+from monitors.probes.browser.pages import Pages, build_page_error
 from monitors.probes.settings import ProbeSettings
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
-POLL_S = 0.5
+POLL_INTERVAL_S = 0.5
 """Between two polls of the window."""
 CHAT_CHECKS = 3
 """So many polls in a row must find a chat in the window: some sites show one just before they ask to sign in."""
@@ -43,20 +43,20 @@ async def sign_in(
         pages = Pages(chromium, address, settings, login)
         try:
             if state is None and login.settings.has_form:
-                state = await login.by_form(pages.blank)
+                state = await login.sign_in_by_form(pages.open_blank)
             if state is not None:
                 login.use(state, by=by)
-            async with pages.tab() as tab:
-                await pages.chat_on(tab)
+            async with pages.lend_tab() as tab:
+                await pages.open_chat_on(tab)
         except LoginWall as wall:
-            raise LoginFailed(login.discretion.hidden(f"{address} still asks to sign in: {wall}")) from None
+            raise LoginFailed(login.secret_filter.redact(f"{address} still asks to sign in: {wall}")) from None
         except Error as error:
-            raise page_failure(login.discretion.hidden(error.message)) from None
+            raise build_page_error(login.secret_filter.redact(error.message)) from None
     if state is not None:
         login.save()
 
 
-async def state_from_window(
+async def read_state_from_window(
     address: str, settings: ProbeSettings, login: Login, *, pressed: Callable[[], bool]
 ) -> dict[str, Any]:
     """What the browser holds once a person has signed in, in a window.
@@ -72,37 +72,40 @@ async def state_from_window(
         await chromium.browser()
         state: dict[str, Any] | None = None
         try:
-            async with Pages(chromium, address, settings, login).blank() as page:
+            async with Pages(chromium, address, settings, login).open_blank() as page:
                 await page.goto(login.settings.url or address, wait_until="domcontentloaded")
                 while stood < CHAT_CHECKS and not pressed() and monotonic() < until:
                     # A person signs in; the page sends no event when they are done.
-                    await asyncio.sleep(POLL_S)
-                    stood = stood + 1 if await _chat_stands(page, address, settings, login) else 0
+                    await asyncio.sleep(POLL_INTERVAL_S)
+                    stood = stood + 1 if await _has_chat(page, address, settings, login) else 0
                     state = dict(await page.context.storage_state(indexed_db=True))
         except Error as error:
             if state is None:
-                raise page_failure(login.discretion.hidden(error.message)) from None
+                raise build_page_error(login.secret_filter.redact(error.message)) from None
         if state is None or monotonic() >= until:
             raise LoginFailed(f"nobody signed in within {PERSON_DEADLINE_S / 60:g} minutes")
         return state
 
 
-async def _chat_stands(page: Page, address: str, settings: ProbeSettings, login: Login) -> bool:
+async def _has_chat(page: Page, address: str, settings: ProbeSettings, login: Login) -> bool:
     """Whether the person at the window is signed in, as far as a page shows it."""
     from playwright.async_api import Error  # loaded already: there is a page
 
     home = urlsplit(address).netloc
     pins = settings.selectors.model_dump(exclude_none=True)
-    for shown in page.context.pages:
+    for open_page in page.context.pages:
         try:
-            if urlsplit(shown.url).netloc != home or (await call(shown.main_frame, "walls"))["login"]:
+            if (
+                urlsplit(open_page.url).netloc != home
+                or (await call_in_page(open_page.main_frame, "walls"))["login"]
+            ):
                 continue
-            wanted = login.settings.signed_in
-            if wanted is not None and not await shown.locator(wanted).locator("visible=true").count():
+            selector = login.settings.signed_in
+            if selector is not None and not await open_page.locator(selector).locator("visible=true").count():
                 continue
-            found = [await call(frame, "waitForBox", pins, 300) for frame in shown.frames]
+            all_boxes = [await call_in_page(frame, "waitForBox", pins, 300) for frame in open_page.frames]
         except (Error, BrowserLost):
             continue
-        if any(one["score"] >= TRUSTED_SCORE and one["enabled"] for one in found):
+        if any(boxes["score"] >= TRUSTED_SCORE and boxes["enabled"] for boxes in all_boxes):
             return True
     return False

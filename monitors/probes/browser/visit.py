@@ -21,7 +21,7 @@ from monitors.errors import (
     ProbeError,
     Unreachable,
 )
-from monitors.probes.address_guard import AddressGuard, Place, place_name, place_of
+from monitors.probes.address_guard import AddressGuard, Place, format_place, parse_place
 from monitors.probes.browser.page_info import read_page_info
 from monitors.probes.browser.proxy import GuardedProxy
 from monitors.records.exchanges import PageInfo
@@ -29,8 +29,8 @@ from monitors.records.exchanges import PageInfo
 if TYPE_CHECKING:
     from playwright.async_api import Error, Frame, Response
 
-LOADED_S = 10.0
-REFUSED_SHOWN = 20
+LOAD_TIMEOUT_S = 10.0
+MAX_SHOWN_REFUSALS = 20
 ERROR_PAGE = "chrome-error:"
 _WEB = ("http://", "https://")
 _INTERRUPTED = "interrupted by another navigation"
@@ -42,7 +42,7 @@ class Visit:
     def __init__(self, guard: AddressGuard, proxy: GuardedProxy) -> None:
         self.guard = guard
         self._proxy = proxy
-        self._opened = ""
+        self._opened_address = ""
         self._arrived: set[Place] = set()
         self._framed: dict[Frame, Place | None] = {}
         self._page: asyncio.Future[PageInfo | None] | None = None
@@ -62,21 +62,21 @@ class Visit:
     @property
     def refused(self) -> tuple[str, ...]:
         """What the page tried and was refused, for the evidence."""
-        return tuple(self._proxy.refused.values())[:REFUSED_SHOWN]
+        return tuple(self._proxy.refused.values())[:MAX_SHOWN_REFUSALS]
 
     def was_refused(self, url: str) -> bool:
         """Whether the guard did not let the page connect to where an address leads."""
-        place = _place(url.replace("ws", "http", 1) if url.startswith("ws") else url)
-        return place is not None and place_name(place) in self._proxy.refused
+        place = _parse_web_place(url.replace("ws", "http", 1) if url.startswith("ws") else url)
+        return place is not None and format_place(place) in self._proxy.refused
 
     async def arrive(self, address: str, response: Response | None) -> None:
         """When the page was opened: each step of the redirects that led from ``address`` to it is the target's."""
-        self._opened = address
-        self._arrived = {place_of(address)}
+        self._opened_address = address
+        self._arrived = {parse_place(address)}
         self._framed.clear()
         request = response.request if response is not None else None
         while request is not None:
-            self._arrived.add(place_of(request.url))
+            self._arrived.add(parse_place(request.url))
             request = request.redirected_from
         self.close()
         self._page = asyncio.ensure_future(read_page_info(response))  # beside the question, which waits for nothing
@@ -84,12 +84,12 @@ class Visit:
     def raise_if_away(self, frame: Frame) -> None:
         """`LeftTarget` unless the page, and the frame in it, are still where the app is."""
         page_url = frame.page.main_frame.url
-        if _place(page_url) is None or not self._is_home(page_url):
-            raise self._left(page_url)
+        if _parse_web_place(page_url) is None or not self._is_home(page_url):
+            raise self._build_left_error(page_url)
         if frame is not frame.page.main_frame:
-            found_at = self._framed.setdefault(frame, _place(frame.url))
-            if _place(frame.url) != found_at and not self._is_home(frame.url):
-                raise self._left(frame.url)
+            found_at = self._framed.setdefault(frame, _parse_web_place(frame.url))
+            if _parse_web_place(frame.url) != found_at and not self._is_home(frame.url):
+                raise self._build_left_error(frame.url)
 
     async def raise_if_led_away(self, frame: Frame) -> None:
         """The same for a page that is about to show another document, once it shows that."""
@@ -97,11 +97,11 @@ class Visit:
 
         # A page that shows nothing in time stays where it is, and that is checked below.
         with suppress(Error, TimeoutError):
-            async with asyncio.timeout(LOADED_S):
+            async with asyncio.timeout(LOAD_TIMEOUT_S):
                 await frame.page.main_frame.evaluate("0")  # in the document that came
         self.raise_if_away(frame)
 
-    def rightly_blamed(self, error: ProbeError) -> ProbeError:
+    def assign_blame(self, error: ProbeError) -> ProbeError:
         """The error, or `AccessDenied` where it would blame the app although the page was refused something."""
         if not self.refused or not isinstance(error, AnswerTimeout | AnswerIncomplete | AppErrorShown):
             return error
@@ -110,7 +110,7 @@ class Visit:
             partial_text=error.partial_text,
         )
 
-    def not_opened(self, address: str, error: Error) -> Exception | None:
+    def explain_failed_opening(self, address: str, error: Error) -> Exception | None:
         """What a page that did not open is to be blamed for; ``None`` where it opened and led on by itself."""
         if _INTERRUPTED in error.message:
             return None
@@ -125,18 +125,18 @@ class Visit:
         )
 
     def _is_home(self, url: str) -> bool:
-        place = _place(url)
+        place = _parse_web_place(url)
         return place is not None and (place in self._arrived or self.guard.is_own(url))
 
-    def _left(self, url: str) -> LeftTarget:
+    def _build_left_error(self, url: str) -> LeftTarget:
         if url.startswith(ERROR_PAGE):
             where = "for an address that did not open"
         else:
-            place = _place(url)
-            where = f"for {place_name(place) if place is not None else url.partition(':')[0][:20] + ':'}"
+            place = _parse_web_place(url)
+            where = f"for {format_place(place) if place is not None else url.partition(':')[0][:20] + ':'}"
         refused = f"; {self.refused[-1]}" if self.refused else ""
         return LeftTarget(
-            f"the page left {self._opened} {where}: nothing there is taken for the app. If the app lives there, "
+            f"the page left {self._opened_address} {where}: nothing there is taken for the app. If the app lives there, "
             f"make it the target's address or name it in probe.allowed_origins{refused}"
         )
 
@@ -153,10 +153,10 @@ _EXPLAINED: Final = {
 """Chromium's codes of an address that opens with another scheme."""
 
 
-def _place(url: str) -> Place | None:
+def _parse_web_place(url: str) -> Place | None:
     """Host and port of what a frame shows; ``None`` where it is no web page."""
     url = url.removeprefix("blob:")
-    return place_of(url) if url.lower().startswith(_WEB) else None
+    return parse_place(url) if url.lower().startswith(_WEB) else None
 
 
 def _format_cause(cause: Exception) -> str:

@@ -17,25 +17,40 @@ from typing import Any, Final, cast
 import httpx
 
 from monitors.errors import PageNotUnderstood, ProbeError
-from monitors.json_path import text_of_parts, values_at
-from monitors.probes.address_guard import guard_of
-from monitors.probes.api.driver import REFUSED, WALLS, ApiDriver, Clients, Event, events_in, filled, lines_in
-from monitors.probes.browser.inpage import clean
-from monitors.probes.inspect.findings import HARMLESS, bare, paths_to_text, rule_at, text_at
+from monitors.json_path import collect_values, join_text_parts
+from monitors.probes.address_guard import build_address_guard
+from monitors.probes.api.driver import (
+    REFUSED_STATUSES,
+    WALL_STATUSES,
+    ApiDriver,
+    Clients,
+    Event,
+    fill_template,
+    parse_events,
+    split_lines,
+)
+from monitors.probes.browser.inpage import replace_surrogates
+from monitors.probes.inspect.findings import (
+    HARMLESS,
+    build_rule,
+    keep_letters_and_digits,
+    list_text_paths,
+    read_text_at,
+)
 from monitors.probes.settings import ApiSettings, ProbeSettings
 from monitors.records.base import Record
 from monitors.request_headers import NO_HEADERS, RequestHeaders
 
-INSPECTION_S: Final = 10.0
+INSPECTION_TIMEOUT_S: Final = 10.0
 """For one request that asks nothing."""
-MOST_POSTS: Final = 12
-MOST_EVENTS: Final = 5000
-SHOWN: Final = 120
-_ERRORS_FROM: Final = 400
+MAX_POSTS: Final = 12
+MAX_EVENTS: Final = 5000
+MAX_SHOWN_CHARACTERS: Final = 120
+_MIN_ERROR_STATUS: Final = 400
 _NOT_FOUND: Final = 404
 _NOT_ALLOWED: Final = 405
-_OF_THE_APP: Final = 500
-_NO_POST: Final = (404, 405, 406, 415)
+_MIN_SERVER_ERROR: Final = 500
+_NO_POST_STATUSES: Final = (404, 405, 406, 415)
 _TURN: Final = "{question}"
 _MESSAGES: Final = ["{history}", {"role": "user", "content": _TURN}]
 _TEXTS: Final = ("question", "message", "input", "query", "prompt", "text")
@@ -59,8 +74,8 @@ _NO_ANSWER: Final = re.compile(
     re.IGNORECASE,
 )
 _KEY_HEADER: Final = re.compile(r"\b(?:x-)?(?:[a-z0-9]+-)*(?:api-?key|auth-token|token|key)\b", re.IGNORECASE)
-_QUOTED: Final = re.compile(r"""["'`]([A-Za-z_]\w{0,39})["'`]""")
-_WANTING: Final = re.compile(r"missing|required|must|need|expected|provide", re.IGNORECASE)
+_QUOTED_NAME: Final = re.compile(r"""["'`]([A-Za-z_]\w{0,39})["'`]""")
+_MISSING_FIELD_WORDS: Final = re.compile(r"missing|required|must|need|expected|provide", re.IGNORECASE)
 
 
 class EndpointKind(StrEnum):
@@ -104,39 +119,42 @@ class _Reply(Record):
     events: tuple[Event, ...] = ()
     wanted: str = ""
 
-    def shown(self, headers: RequestHeaders) -> str:
+    def format_for_log(self, headers: RequestHeaders) -> str:
         text = headers.hidden(self.body or " ".join(event.data for event in self.events))
-        return f"HTTP {self.status}: {clean(text)[:SHOWN]}".rstrip(": ")
+        return f"HTTP {self.status}: {replace_surrogates(text)[:MAX_SHOWN_CHARACTERS]}".rstrip(": ")
 
     def is_good(self) -> bool:
-        return self.status < _ERRORS_FROM
+        return self.status < _MIN_ERROR_STATUS
 
-    def documents(self) -> list[Any]:
+    def parse_documents(self) -> list[Any]:
         texts = [event.data for event in self.events] or [self.body]
-        return [document for document in map(_parsed, texts) if document is not None]
+        return [document for document in map(_parse_json_or_none, texts) if document is not None]
 
 
 async def inspect_api(address: str, settings: ProbeSettings) -> AddressResponse:
     """One GET, and one OPTIONS where that leaves it open. Nothing is asked, and no header is sent along."""
-    clients = Clients(settings, NO_HEADERS, address, guard_of(address, settings))
+    clients = Clients(settings, NO_HEADERS, address, build_address_guard(address, settings))
     try:
-        async with asyncio.timeout(INSPECTION_S), clients.one() as client:
+        async with asyncio.timeout(INSPECTION_TIMEOUT_S), clients.lend() as client:
             async with client.stream("GET", address) as response:
-                seen = await _seen(response)
-            if seen.kind in {EndpointKind.PAGE, EndpointKind.NEITHER} and response.status_code == _NOT_FOUND:
+                response_summary = await _classify_response(response)
+            if (
+                response_summary.kind in {EndpointKind.PAGE, EndpointKind.NEITHER}
+                and response.status_code == _NOT_FOUND
+            ):
                 allowed = (await client.request("OPTIONS", address)).headers.get("allow", "").upper()
                 if "POST" in allowed and "GET" not in allowed:
-                    return seen.model_copy(
-                        update={"kind": EndpointKind.API, "said": f"{seen.said}, Allow: {allowed}"}
+                    return response_summary.model_copy(
+                        update={"kind": EndpointKind.API, "said": f"{response_summary.said}, Allow: {allowed}"}
                     )
-            return seen
+            return response_summary
     except (TimeoutError, httpx.HTTPError, ProbeError) as error:
         return AddressResponse(kind=EndpointKind.UNKNOWN, said=str(error) or type(error).__name__)
     finally:
         await clients.aclose()
 
 
-async def _beginning(response: httpx.Response) -> bytes:
+async def _read_first_piece(response: httpx.Response) -> bytes:
     """The first piece of a body that is more than white space."""
     async for piece in response.aiter_bytes():
         if piece.strip():
@@ -144,60 +162,60 @@ async def _beginning(response: httpx.Response) -> bytes:
     return b""
 
 
-async def _seen(response: httpx.Response) -> AddressResponse:
-    status, written = response.status_code, response.headers.get("content-type", "").partition(";")[0].strip()
-    kind = _kind(status, written, response.headers.get("www-authenticate", ""))
-    said = f"HTTP {status}, {written or 'no content type'}"
-    if status < _ERRORS_FROM and kind in {EndpointKind.PAGE, EndpointKind.NEITHER}:
-        begins = await _beginning(response)
-        if not begins:  # a browser would show a blank page and no chat
+async def _classify_response(response: httpx.Response) -> AddressResponse:
+    status, content_type = response.status_code, response.headers.get("content-type", "").partition(";")[0].strip()
+    kind = _classify_status(status, content_type, response.headers.get("www-authenticate", ""))
+    summary = f"HTTP {status}, {content_type or 'no content type'}"
+    if status < _MIN_ERROR_STATUS and kind in {EndpointKind.PAGE, EndpointKind.NEITHER}:
+        first_piece = await _read_first_piece(response)
+        if not first_piece:  # a browser would show a blank page and no chat
             return AddressResponse(kind=EndpointKind.API, said=f"HTTP {status} with an empty body")
-        if not written and begins.startswith(b"<"):  # a browser shows it as HTML
+        if not content_type and first_piece.startswith(b"<"):  # a browser shows it as HTML
             kind = EndpointKind.PAGE
-        elif written == "text/plain":
+        elif content_type == "text/plain":
             kind = EndpointKind.API
-    return AddressResponse(kind=kind, said=said)
+    return AddressResponse(kind=kind, said=summary)
 
 
-def _kind(status: int, content_type: str, scheme: str) -> EndpointKind:
+def _classify_status(status: int, content_type: str, scheme: str) -> EndpointKind:
     is_html = "html" in content_type
     if status == _NOT_ALLOWED or "json" in content_type or "event-stream" in content_type:
         return EndpointKind.API
-    if status in REFUSED:
+    if status in REFUSED_STATUSES:
         return EndpointKind.API if not is_html or scheme.lower().startswith("bearer") else EndpointKind.PAGE
     if is_html:
         return EndpointKind.PAGE
-    if status >= _OF_THE_APP:
+    if status >= _MIN_SERVER_ERROR:
         return EndpointKind.UNKNOWN
-    return EndpointKind.API if status >= _ERRORS_FROM and status != _NOT_FOUND else EndpointKind.NEITHER
+    return EndpointKind.API if status >= _MIN_ERROR_STATUS and status != _NOT_FOUND else EndpointKind.NEITHER
 
 
-async def find(address: str, settings: ProbeSettings, headers: RequestHeaders) -> ApiDiscovery:
+async def discover_api(address: str, settings: ProbeSettings, headers: RequestHeaders) -> ApiDiscovery:
     """Ask until an answer is found, at most `MOST_POSTS` times and once more; ``settings`` hold deadlines."""
-    clients = Clients(settings, headers, address, guard_of(address, settings))
+    clients = Clients(settings, headers, address, build_address_guard(address, settings))
     search = _Search(address, settings, headers)
     try:
-        async with clients.one() as client:
-            found = await search.run(client)
+        async with clients.lend() as client:
+            discovery = await search.run(client)
     except (TimeoutError, httpx.HTTPError, ProbeError) as error:
-        found = ApiDiscovery(trouble=f"it does not answer: {error or type(error).__name__}")
+        discovery = ApiDiscovery(trouble=f"it does not answer: {error or type(error).__name__}")
     finally:
         await clients.aclose()
-    found = found.model_copy(update={"tried": tuple(search.tried)})
-    return await _confirmed(found, address, headers) if found.probe else found
+    discovery = discovery.model_copy(update={"tried": tuple(search.tried)})
+    return await _confirm_discovery(discovery, address, headers) if discovery.probe else discovery
 
 
-async def _confirmed(found: ApiDiscovery, address: str, headers: RequestHeaders) -> ApiDiscovery:
+async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: RequestHeaders) -> ApiDiscovery:
     """Asked as a run asks; what does not work there is nothing that was found."""
-    assert found.probe is not None
+    assert discovery.probe is not None
     try:
-        async with ApiDriver(address, found.probe, headers=headers) as driver:
+        async with ApiDriver(address, discovery.probe, headers=headers) as driver:
             answer = await driver.ask((HARMLESS,))
     except ProbeError as error:
-        trouble = f"{found.probe.api.request} is answered, but asked once more as a run asks: {error}"
+        trouble = f"{discovery.probe.api.request} is answered, but asked once more as a run asks: {error}"
         update = {"probe": None, "trouble": headers.hidden(trouble), "asks_for_other_body": True}
-        return found.model_copy(update=update)
-    return found.model_copy(update={"answer": headers.hidden(answer.visible_text)})
+        return discovery.model_copy(update=update)
+    return discovery.model_copy(update={"answer": headers.hidden(answer.visible_text)})
 
 
 class _Search:
@@ -208,75 +226,75 @@ class _Search:
         self.tried: list[str] = []
         self._queue: list[dict[str, Any]] = [{}, *BODIES]
         self._done: list[dict[str, Any]] = []
-        self._to_nothing: str | None = None
+        self._answer_to_empty_body: str | None = None
         """The answer to an empty body, where it is answered at all."""
 
     async def run(self, client: httpx.AsyncClient) -> ApiDiscovery:
-        while self._queue and len(self._done) < MOST_POSTS:
+        while self._queue and len(self._done) < MAX_POSTS:
             body = self._queue.pop(0)
             if body in self._done:
                 continue
             self._done.append(body)
             try:
-                reply = await _post(client, self._address, filled(body, HARMLESS, [], "lookout-init"))
+                reply = await _post(client, self._address, fill_template(body, HARMLESS, [], "lookout-init"))
             except (httpx.RemoteProtocolError, httpx.ReadError) as error:
                 self.tried.append(f"{json.dumps(body)}: {str(error) or 'it closed the connection'}")
                 continue
-            self.tried.append(f"{json.dumps(body)}: {reply.shown(self._headers)}")
-            if (stopped := _end(reply, is_first=not body)) is not None:
-                return stopped
-            if reply.is_good() and (found := self._read(body, reply)) is not None:
-                return found
-            await self._complete(body, reply, client)
-        same = "; every request got the same answer, an empty one too" if self._to_nothing else ""
-        trouble = f"no usual request body brings back a text that Lookout can read{same}"
+            self.tried.append(f"{json.dumps(body)}: {reply.format_for_log(self._headers)}")
+            if (final_error := _find_final_error(reply, is_first=not body)) is not None:
+                return final_error
+            if reply.is_good() and (discovery := self._read_answer(body, reply)) is not None:
+                return discovery
+            await self._queue_completed_body(body, reply, client)
+        note = "; every request got the same answer, an empty one too" if self._answer_to_empty_body else ""
+        trouble = f"no usual request body brings back a text that Lookout can read{note}"
         return ApiDiscovery(trouble=trouble, asks_for_other_body=True)
 
-    def _read(self, body: dict[str, Any], reply: _Reply) -> ApiDiscovery | None:
+    def _read_answer(self, body: dict[str, Any], reply: _Reply) -> ApiDiscovery | None:
         try:
-            api, text = _api_of(body, reply, self._address)
+            api, text = _infer_api_settings(body, reply, self._address)
         except PageNotUnderstood as error:
             self.tried[-1] = f"{json.dumps(body)}: {self._headers.hidden(str(error))}"
             return None
         if not body:
-            self._to_nothing = text
-        if not body or text == self._to_nothing:
+            self._answer_to_empty_body = text
+        if not body or text == self._answer_to_empty_body:
             return None
         probe = self._settings.model_copy(update={"driver": "sse" if reply.events else "json", "api": api})
         return ApiDiscovery(probe=probe)
 
-    async def _complete(self, body: dict[str, Any], reply: _Reply, client: httpx.AsyncClient) -> None:
+    async def _queue_completed_body(self, body: dict[str, Any], reply: _Reply, client: httpx.AsyncClient) -> None:
         """Try next what the error asks for."""
-        missing = list(_missing(reply))
-        made = cast("dict[str, Any]", json.loads(json.dumps(body)))
+        missing = list(_find_missing_fields(reply))
+        completed = cast("dict[str, Any]", json.loads(json.dumps(body)))
         if any(_may_hold_question(path[-1]) and path[0] not in body for path in missing):
-            made = {name: value for name, value in made.items() if value not in (_TURN, _MESSAGES)}
+            completed = {name: value for name, value in completed.items() if value not in (_TURN, _MESSAGES)}
         for path in missing:
-            _put(made, path)
-        if "messages" in made and not reply.is_good() and re.search(r"\bmodel\b", reply.body):
-            made |= await _model(client, self._address)
-        if made != body and _TURN in json.dumps(made):
-            self._queue.insert(0, made)
+            _fill_field(completed, path)
+        if "messages" in completed and not reply.is_good() and re.search(r"\bmodel\b", reply.body):
+            completed |= await _fetch_model_name(client, self._address)
+        if completed != body and _TURN in json.dumps(completed):
+            self._queue.insert(0, completed)
 
 
-async def _model(client: httpx.AsyncClient, address: str) -> dict[str, str]:
+async def _fetch_model_name(client: httpx.AsyncClient, address: str) -> dict[str, str]:
     """The first model of an API like OpenAI's, which wants one named; nothing where it lists none."""
-    listed = re.sub(r"/chat/completions/?$", "/models", address)
-    if listed == address:
+    models_url = re.sub(r"/chat/completions/?$", "/models", address)
+    if models_url == address:
         return {}
-    names = values_at(_parsed((await client.get(listed)).text), "data.*.id")
+    names = collect_values(_parse_json_or_none((await client.get(models_url)).text), "data.*.id")
     return {"model": str(names[0])} if names else {}
 
 
-def _end(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
+def _find_final_error(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
     """What no other body would change."""
-    if reply.status in REFUSED:
-        named = _KEY_HEADER.search(f"{reply.wanted} {reply.body}")
-        header = named.group() if named and "-" in named.group() else None
+    if reply.status in REFUSED_STATUSES:
+        match = _KEY_HEADER.search(f"{reply.wanted} {reply.body}")
+        header = match.group() if match and "-" in match.group() else None
         return ApiDiscovery(trouble=f"HTTP {reply.status}", refused=reply.status, header=header)
-    if reply.status in WALLS:
+    if reply.status in WALL_STATUSES:
         return ApiDiscovery(trouble=f"HTTP {reply.status}: a login or quota wall")
-    if reply.status in _NO_POST and is_first:
+    if reply.status in _NO_POST_STATUSES and is_first:
         return ApiDiscovery(trouble=f"HTTP {reply.status} to a POST of JSON")
     return None
 
@@ -288,9 +306,9 @@ async def _post(client: httpx.AsyncClient, address: str, body: Any) -> _Reply:
         async with asyncio.timeout(client.timeout.read), client.stream("POST", address, json=body) as response:
             kind = response.headers.get("content-type", "")
             if "event-stream" in kind:
-                async for event in events_in(lines_in(response.aiter_text())):
+                async for event in parse_events(split_lines(response.aiter_text())):
                     events.append(event)
-                    if event.data == "[DONE]" or len(events) >= MOST_EVENTS:
+                    if event.data == "[DONE]" or len(events) >= MAX_EVENTS:
                         break
             else:
                 text = (await response.aread()).decode("utf-8", "replace")
@@ -302,18 +320,22 @@ async def _post(client: httpx.AsyncClient, address: str, body: Any) -> _Reply:
     return _Reply(status=response.status_code, kind=kind, body=text, events=tuple(events), wanted=wanted)
 
 
-def _api_of(body: dict[str, Any], reply: _Reply, address: str) -> tuple[ApiSettings, str]:
+def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tuple[ApiSettings, str]:
     """How this reply is read, and its text. Raises `PageNotUnderstood` where that stays open."""
-    documents = reply.documents()
+    documents = reply.parse_documents()
     if not documents:
         raise PageNotUnderstood(f"HTTP {reply.status}, {reply.kind or 'no content type'}: no JSON")
-    if any(value for document in documents for value in values_at(document, "error")):
-        raise PageNotUnderstood(f"HTTP {reply.status} with an error: {clean(json.dumps(documents[-1]))[:SHOWN]}")
-    path = _best_path(documents)
+    if any(value for document in documents for value in collect_values(document, "error")):
+        raise PageNotUnderstood(
+            f"HTTP {reply.status} with an error: {replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
+        )
+    path = _find_best_path(documents)
     if path is None:
-        raise PageNotUnderstood(f"no text of an answer in {clean(json.dumps(documents[-1]))[:SHOWN]}")
-    joins = _joins(documents, path)
-    rule = rule_at(address, path, joins=joins, documents=documents)
+        raise PageNotUnderstood(
+            f"no text of an answer in {replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
+        )
+    joins = _are_pieces_joined(documents, path)
+    rule = build_rule(address, path, joins=joins, documents=documents)
     api = ApiSettings(
         request=json.dumps(body, ensure_ascii=False),
         text=rule.text,
@@ -323,93 +345,95 @@ def _api_of(body: dict[str, Any], reply: _Reply, address: str) -> tuple[ApiSetti
         joins=joins,
     )
     if reply.events:
-        api = api.model_copy(update={"done": _done_mark(reply.events, path)})
-    return api, text_at(path, documents, joins=joins) or ""
+        api = api.model_copy(update={"done": _find_end_mark(reply.events, path)})
+    return api, read_text_at(path, documents, joins=joins) or ""
 
 
-def _best_path(documents: list[Any]) -> str | None:
-    ways = [
-        (_rank(path, text), path)
-        for path in paths_to_text(documents)
-        if not _NO_ANSWER.search(path) and (text := text_at(path, documents, joins=_joins(documents, path)))
-        if bare(text) not in {"", bare(HARMLESS)} and _may_be(path, text)
+def _find_best_path(documents: list[Any]) -> str | None:
+    ranked_paths = [
+        (_rank_path(path, text), path)
+        for path in list_text_paths(documents)
+        if not _NO_ANSWER.search(path)
+        and (text := read_text_at(path, documents, joins=_are_pieces_joined(documents, path)))
+        if keep_letters_and_digits(text) not in {"", keep_letters_and_digits(HARMLESS)}
+        and _is_plausible_answer(path, text)
     ]
-    return min(ways)[1] if ways else None
+    return min(ranked_paths)[1] if ranked_paths else None
 
 
-def _rank(path: str, text: str) -> tuple[bool, int, int, bool, int]:
+def _rank_path(path: str, text: str) -> tuple[bool, int, int, bool, int]:
     """The lower the likelier: several words, a name that says it, one place, the last of a list."""
     inner = any(step.isdecimal() and step != "0" for step in path.split("."))
-    return len(text.split()) < 2, _place(path), path.count("*"), inner, path.count(".")  # noqa: PLR2004 - a word
+    return len(text.split()) < 2, _rank_field_name(path), path.count("*"), inner, path.count(".")  # noqa: PLR2004 - a word
 
 
-def _may_be(path: str, text: str) -> bool:
-    return _place(path) < len(_ANSWERS) or len(text.split()) > 2  # noqa: PLR2004 - a name or title has two
+def _is_plausible_answer(path: str, text: str) -> bool:
+    return _rank_field_name(path) < len(_ANSWERS) or len(text.split()) > 2  # noqa: PLR2004 - a name or title has two
 
 
-def _place(path: str) -> int:
+def _rank_field_name(path: str) -> int:
     names = [step.lower() for step in path.split(".") if not step.lstrip("-").isdecimal() and step != "*"]
     return _ANSWERS.index(names[-1]) if names and names[-1] in _ANSWERS else len(_ANSWERS)
 
 
-def _joins(documents: list[Any], path: str) -> bool:
+def _are_pieces_joined(documents: list[Any], path: str) -> bool:
     """Whether the pieces make the text together; else each holds, or the last one holds, all before it."""
-    values = (value for document in documents for value in values_at(document, path) if value is not None)
-    pieces = [piece for piece in map(text_of_parts, values) if piece]
+    values = (value for document in documents for value in collect_values(document, path) if value is not None)
+    pieces = [piece for piece in map(join_text_parts, values) if piece]
     grows = all(later.startswith(earlier) for earlier, later in pairwise(pieces))
     return len(pieces) < 2 or not (grows or pieces[-1] == "".join(pieces[:-1]))  # noqa: PLR2004 - nothing to join
 
 
-def _done_mark(events: tuple[Event, ...], path: str) -> str:
+def _find_end_mark(events: tuple[Event, ...], path: str) -> str:
     """What ends the stream. Raises `PageNotUnderstood` where nothing does, or what comes before is no JSON."""
     *before, last = events
-    if any(_parsed(event.data) is None for event in before):
+    if any(_parse_json_or_none(event.data) is None for event in before):
         raise PageNotUnderstood("its stream's events are no JSON, which cannot be read")
-    document = _parsed(last.data)
+    document = _parse_json_or_none(last.data)
     if document is None:
         return last.data
     if all(event.name != last.name for event in before) and last.name != "message":
         return last.name
-    if any(values_at(document, path)):
+    if any(collect_values(document, path)):
         raise PageNotUnderstood("nothing marks the end of its stream: an answer that is cut off would look whole")
     return last.data
 
 
-def _missing(reply: _Reply) -> Iterator[tuple[str, ...]]:
+def _find_missing_fields(reply: _Reply) -> Iterator[tuple[str, ...]]:
     """The fields that an error names as missing: by pydantic's ``loc``, OpenAI's ``param``, or in words."""
     if reply.is_good():
         return
-    document = _parsed(reply.body)
-    located = [
+    document = _parse_json_or_none(reply.body)
+    paths = [
         tuple(step for step in cast("list[Any]", loc)[1:] if isinstance(step, str))
         for loc, kind in zip(
-            values_at(document, "detail.*.loc"), values_at(document, "detail.*.type"), strict=False
+            collect_values(document, "detail.*.loc"), collect_values(document, "detail.*.type"), strict=False
         )
         if isinstance(loc, list) and "missing" in str(kind)
     ]
-    if located:
-        yield from filter(None, located)
-    elif named := [str(name) for name in values_at(document, "error.param") if name]:
-        yield from ((name,) for name in named)
-    elif _WANTING.search(reply.body) or len(reply.body) <= SHOWN:
-        said = _texts(document, reply.body)
-        words = _QUOTED.findall(said)
-        plain = [name for name in (*_TEXTS, "messages") if re.search(rf"\b{name}\b", said)]
-        yield from ((name,) for name in dict.fromkeys(words or plain[:1]))
+    if paths:
+        yield from filter(None, paths)
+    elif names := [str(name) for name in collect_values(document, "error.param") if name]:
+        yield from ((name,) for name in names)
+    elif _MISSING_FIELD_WORDS.search(reply.body) or len(reply.body) <= MAX_SHOWN_CHARACTERS:
+        error_text = _extract_error_text(document, reply.body)
+        words = _QUOTED_NAME.findall(error_text)
+        mentioned = [name for name in (*_TEXTS, "messages") if re.search(rf"\b{name}\b", error_text)]
+        yield from ((name,) for name in dict.fromkeys(words or mentioned[:1]))
 
 
-def _texts(document: Any, body: str) -> str:
+def _extract_error_text(document: Any, body: str) -> str:
     """What an error says in words, without the names of its own fields."""
     if document is None:
         return body
-    return "\n".join(text_at(path, [document], joins=True) or "" for path in paths_to_text([document]))
+    return "\n".join(read_text_at(path, [document], joins=True) or "" for path in list_text_paths([document]))
 
 
 def _may_hold_question(name: str) -> bool:
     return name != "model" and not name.endswith("history") and _CONVERSATION.fullmatch(name) is None
 
 
-def _put(body: dict[str, Any], path: tuple[str, ...]) -> None:
+def _fill_field(body: dict[str, Any], path: tuple[str, ...]) -> None:
     """Put what the field's name calls for there; what is there stays."""
     *outer, name = path
     for step in outer:
@@ -429,7 +453,7 @@ def _put(body: dict[str, Any], path: tuple[str, ...]) -> None:
         body.setdefault(name, _TURN)
 
 
-def _parsed(text: str) -> Any:
+def _parse_json_or_none(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):  # deep input recurses

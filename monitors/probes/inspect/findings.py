@@ -14,10 +14,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from monitors.probes.browser.inpage import call, clean
-from monitors.probes.browser.network import DATA_KINDS, body_of, passed_over, pushes
+from monitors.probes.browser.inpage import call_in_page, replace_surrogates
+from monitors.probes.browser.network import DATA_KINDS, ignore_lost_frame, read_body, read_pushes
 from monitors.probes.settings import Selectors
-from monitors.probes.wire import WireRule, documents_in, read_documents
+from monitors.probes.wire import WireRule, parse_documents, read_documents
 from monitors.records.base import Blame, Probability, Record
 from monitors.records.exchanges import Channel, NoAnswerReason, WirePayload
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from playwright.async_api import ConsoleMessage, Page, Response
 
 
-LIKE_ENOUGH = 0.6
+MIN_LIKENESS = 0.6
 """The least share of an answer's letters; a page may leave out its sources, a payload may hold an older turn."""
 
-PIECE = 5
+PIECE_LETTERS = 5
 """Letters in a row by which sentences are known again, however the page cuts, joins and numbers them."""
-LONG_ENOUGH = 12
+MIN_PIECEWISE_LETTERS = 12
 """Letters; a shorter answer ("Yes.") must stand in what was sent as a whole."""
-OF_BEYOND = 0.25
+UNSHOWN_WEIGHT = 0.25
 """So much of the likeness is that nothing else was sent: of two texts with the answer, the nearer one wins."""
 
-DOCUMENTS_AT_MOST = 5000
-LEAVES_AT_MOST = 20_000
-READS_AT_MOST = 200_000
+MAX_DOCUMENTS = 5000
+MAX_LEAVES = 20_000
+MAX_READS = 200_000
 """Documents times paths that are tried for one address: about a second."""
 CITATIONS = re.compile(r"(^|[._])(citations?|sources?|references?|documents?)([._]|$)", re.IGNORECASE)
 APP_PATH = re.compile(r"(^|\.)(model|model_name|path|route|provider)$", re.IGNORECASE)
@@ -66,205 +66,214 @@ class WireCandidate(Record):
     hides: bool = False
 
 
-def candidates(received: Iterable[NetworkMessage], answer: str) -> tuple[WireCandidate, ...]:
+def find_wire_candidates(received: Iterable[NetworkMessage], answer: str) -> tuple[WireCandidate, ...]:
     """The likeliest rule for each thing that carried ``answer``: first with sources that the page hides."""
-    found = [best for one in received if (best := _best(one, answer)) is not None]
-    return tuple(sorted(found, key=lambda candidate: (not candidate.hides, -candidate.likeness)))
+    wire_candidates = [best for message in received if (best := _find_best_candidate(message, answer)) is not None]
+    return tuple(sorted(wire_candidates, key=lambda candidate: (not candidate.hides, -candidate.likeness)))
 
 
-def common(found: Sequence[tuple[WireCandidate, ...]]) -> tuple[WireCandidate, ...]:
+def find_common_candidates(by_answer: Sequence[tuple[WireCandidate, ...]]) -> tuple[WireCandidate, ...]:
     """One rule for each address and path that carried every answer, as whole as the questions show.
 
     An answer without a source says nothing of where sources stand: another one may.
     """
-    if not found or not all(found):
+    if not by_answer or not all(by_answer):
         return ()
     shared: list[WireCandidate] = []
-    for first in found[0]:
-        like = [one for of_answer in found for one in of_answer if _is_same(one.rule, first.rule)]
-        if len(like) < len(found):
+    for first in by_answer[0]:
+        alike = [
+            candidate
+            for answer_candidates in by_answer
+            for candidate in answer_candidates
+            if _is_same(candidate.rule, first.rule)
+        ]
+        if len(alike) < len(by_answer):
             continue
-        rules = [one.rule for one in like]
-        known = {
+        rules = [candidate.rule for candidate in alike]
+        common_paths = {
             key: next((value for rule in rules if (value := getattr(rule, key)) is not None), None)
             for key in ("citations", "app_path", "latency_ms")
         }
         shared.append(
             first.model_copy(
                 update={
-                    "rule": first.rule.model_copy(update=known),
-                    "likeness": min(one.likeness for one in like),
-                    "more": next((one.more for one in like if one.more), ""),
-                    "sources": tuple(dict.fromkeys(name for one in like for name in one.sources)),
-                    "hides": any(one.hides for one in like),
+                    "rule": first.rule.model_copy(update=common_paths),
+                    "likeness": min(candidate.likeness for candidate in alike),
+                    "more": next((candidate.more for candidate in alike if candidate.more), ""),
+                    "sources": tuple(dict.fromkeys(name for candidate in alike for name in candidate.sources)),
+                    "hides": any(candidate.hides for candidate in alike),
                 }
             )
         )
     return tuple(sorted(shared, key=lambda candidate: (not candidate.hides, -candidate.likeness)))
 
 
-def _is_same(one: WireRule, other: WireRule) -> bool:
-    return (one.url, one.text) == (other.url, other.text)
+def _is_same(rule: WireRule, other_rule: WireRule) -> bool:
+    return (rule.url, rule.text) == (other_rule.url, other_rule.text)
 
 
-def payload_of(rule: WireRule, received: Iterable[NetworkMessage]) -> WirePayload | None:
+def read_rule_payload(rule: WireRule, received: Iterable[NetworkMessage]) -> WirePayload | None:
     """What the rule finds in what came: as a run reads it; the last that matches counts."""
-    for one in reversed(tuple(received)):
-        if not rule.matches(one.url):
+    for message in reversed(tuple(received)):
+        if not rule.matches(message.url):
             continue
-        documents = [document for text in one.texts for document in documents_in(text)]
-        found = read_documents(rule, one.url, documents) if rule.text else _whole(one)
-        if found is not None:
-            return found
+        documents = [document for text in message.texts for document in parse_documents(text)]
+        payload = read_documents(rule, message.url, documents) if rule.text else _whole(message)
+        if payload is not None:
+            return payload
     return None
 
 
-def _whole(one: NetworkMessage) -> WirePayload:
-    return WirePayload(url=one.url, text="".join(one.texts))
+def _whole(message: NetworkMessage) -> WirePayload:
+    return WirePayload(url=message.url, text="".join(message.texts))
 
 
-def _best(one: NetworkMessage, answer: str) -> WireCandidate | None:
-    documents = [document for text in one.texts for document in documents_in(text)][:DOCUMENTS_AT_MOST]
+def _find_best_candidate(message: NetworkMessage, answer: str) -> WireCandidate | None:
+    documents = [document for text in message.texts for document in parse_documents(text)][:MAX_DOCUMENTS]
     if not documents:
-        text = "".join(one.texts)
-        return _candidate(one, "", text, answer, joins=True, documents=[])
-    ways = [
-        _candidate(one, path, text, answer, joins=joins, documents=documents)
-        for path in paths_to_text(documents)
+        text = "".join(message.texts)
+        return _build_candidate(message, "", text, answer, joins=True, documents=[])
+    options = [
+        _build_candidate(message, path, text, answer, joins=joins, documents=documents)
+        for path in list_text_paths(documents)
         for joins in (True, False)
-        if (text := text_at(path, documents, joins=joins)) is not None
+        if (text := read_text_at(path, documents, joins=joins)) is not None
     ]
-    return max((way for way in ways if way is not None), key=lambda way: way.likeness, default=None)
+    return max((way for way in options if way is not None), key=lambda way: way.likeness, default=None)
 
 
-def _candidate(
-    one: NetworkMessage, path: str, text: str, answer: str, *, joins: bool, documents: list[Any]
+def _build_candidate(
+    message: NetworkMessage, path: str, text: str, answer: str, *, joins: bool, documents: list[Any]
 ) -> WireCandidate | None:
-    like = likeness(text, answer)
-    if like < LIKE_ENOUGH:
+    like = compute_likeness(text, answer)
+    if like < MIN_LIKENESS:
         return None
-    rule = rule_at(one.url, path, joins=joins, documents=documents)
-    more, payload = _beyond(text, answer), read_documents(rule, "", documents)
+    rule = build_rule(message.url, path, joins=joins, documents=documents)
+    more, payload = _find_unshown_text(text, answer), read_documents(rule, "", documents)
     sources = payload.citations if payload is not None else ()
-    hidden = any(bare(source) not in bare(answer) for source in sources)
+    hidden = any(keep_letters_and_digits(source) not in keep_letters_and_digits(answer) for source in sources)
     return WireCandidate(
-        kind=one.kind, likeness=like, more=more, rule=rule, sources=sources, hides=bool(more) or hidden
+        kind=message.kind, likeness=like, more=more, rule=rule, sources=sources, hides=bool(more) or hidden
     )
 
 
-def rule_at(url: str, path: str, *, joins: bool, documents: list[Any]) -> WireRule:
+def build_rule(url: str, path: str, *, joins: bool, documents: list[Any]) -> WireRule:
     """The rule for a text at ``path``, with what else its documents name: sources, model, latency."""
-    rest = list(_paths(documents))
+    rest = list(_iterate_paths(documents))
     return WireRule(
-        url=pattern_of(url),
+        url=build_url_pattern(url),
         text=path,
         joins=joins,
-        citations=_list_of(_first(rest, CITATIONS)),
-        app_path=_first(rest, APP_PATH),
-        latency_ms=_first(rest, LATENCY),
+        citations=_strip_item_keys(_find_first_path(rest, CITATIONS)),
+        app_path=_find_first_path(rest, APP_PATH),
+        latency_ms=_find_first_path(rest, LATENCY),
         graded=Channel.WIRE,
     )
 
 
-def _list_of(path: str | None) -> str | None:
+def _strip_item_keys(path: str | None) -> str | None:
     """The list of sources that a path leads into: its items name themselves, whichever of their keys came first."""
     return None if path is None else re.sub(r"(?<=\.\*)\..*$", "", path)
 
 
-def text_at(path: str, documents: list[Any], *, joins: bool) -> str | None:
+def read_text_at(path: str, documents: list[Any], *, joins: bool) -> str | None:
     """What a path reads in the documents, ``None`` where it leads nowhere."""
     rule = WireRule(url=".", text=path, joins=joins)
     payload = read_documents(rule, "", documents)
     return None if payload is None else payload.text
 
 
-def likeness(text: str, answer: str) -> float:
+def compute_likeness(text: str, answer: str) -> float:
     """How much of what the page shows was sent, less a part of what else was sent. Letters and digits count.
 
     A page leaves sources out in the middle, and sets marks and cards of its own between the sentences: neither text
     need stand in the other, their sentences are searched for piece by piece.
     """
-    sent, seen = bare(text), bare(answer)
-    if not sent or not seen:
+    sent, shown_letters = keep_letters_and_digits(text), keep_letters_and_digits(answer)
+    if not sent or not shown_letters:
         return 0.0
-    if len(seen) < LONG_ENOUGH:
-        return min(len(seen) / len(sent), 1.0) if seen in sent else 0.0
-    if sent == seen:
+    if len(shown_letters) < MIN_PIECEWISE_LETTERS:
+        return min(len(shown_letters) / len(sent), 1.0) if shown_letters in sent else 0.0
+    if sent == shown_letters:
         return 1.0
-    shown = _pieces(seen)
-    if not any(piece in sent for piece in list(shown)[:: max(1, len(shown) // 16)]):
+    shown_pieces = _split_pieces(shown_letters)
+    if not any(piece in sent for piece in list(shown_pieces)[:: max(1, len(shown_pieces) // 16)]):
         return 0.0
-    came = _pieces(sent)
-    both = shown & came
-    beyond = 1 - len(both) / len(came) if came else 1.0
-    return min(len(both) / len(shown) * (1 - OF_BEYOND * beyond), 0.99)
+    sent_pieces = _split_pieces(sent)
+    both = shown_pieces & sent_pieces
+    unshown_share = 1 - len(both) / len(sent_pieces) if sent_pieces else 1.0
+    return min(len(both) / len(shown_pieces) * (1 - UNSHOWN_WEIGHT * unshown_share), 0.99)
 
 
-def _pieces(letters: str) -> set[str]:
-    return {letters[at : at + PIECE] for at in range(len(letters) - PIECE + 1)}
+def _split_pieces(letters: str) -> set[str]:
+    return {letters[at : at + PIECE_LETTERS] for at in range(len(letters) - PIECE_LETTERS + 1)}
 
 
-def bare(text: str) -> str:
+def keep_letters_and_digits(text: str) -> str:
     """Letters and digits only, lower case: what stays of a text however a page sets it."""
     return re.sub(r"[\W_]+", "", text).lower()
 
 
-def pattern_of(url: str) -> str:
+def build_url_pattern(url: str) -> str:
     """A pattern for the address: its path, with what changes from question to question left open."""
     parts = urlsplit(url)
-    steps = [_step(step) for step in parts.path.split("/")]
+    steps = [_generalize_step(step) for step in parts.path.split("/")]
     path = "/".join(steps)
     end = r"(\?|$)"
     return f"^wss?://[^/]+{path}{end}" if parts.scheme in ("ws", "wss") else f"{path}{end}"
 
 
-def _step(step: str) -> str:
-    made = re.fullmatch(r"[0-9a-fA-F-]{8,}|\d+|[A-Za-z0-9_-]{20,}", step) and re.search(r"\d", step)
-    return "[^/]+" if made else re.escape(step).replace(r"\-", "-")
+def _generalize_step(step: str) -> str:
+    is_variable = re.fullmatch(r"[0-9a-fA-F-]{8,}|\d+|[A-Za-z0-9_-]{20,}", step) and re.search(r"\d", step)
+    return "[^/]+" if is_variable else re.escape(step).replace(r"\-", "-")
 
 
-def _beyond(text: str, answer: str) -> str:
+def _find_unshown_text(text: str, answer: str) -> str:
     """What was sent and not shown, if it is one piece at the end or in the middle."""
-    lines = [piece for piece in re.findall(r"\[[^\]]{3,120}\]", text) if bare(piece) not in bare(answer)]
+    lines = [
+        piece
+        for piece in re.findall(r"\[[^\]]{3,120}\]", text)
+        if keep_letters_and_digits(piece) not in keep_letters_and_digits(answer)
+    ]
     return " ".join(lines[:3])
 
 
-def paths_to_text(documents: list[Any]) -> list[str]:
+def list_text_paths(documents: list[Any]) -> list[str]:
     """Each path that leads to a text, in the order of the documents."""
-    texts = {path: None for path, value in _leaves(documents) if isinstance(value, str)}
-    return list(texts)[: max(20, READS_AT_MOST // len(documents))]
+    texts = {path: None for path, value in _iterate_leaves(documents) if isinstance(value, str)}
+    return list(texts)[: max(20, MAX_READS // len(documents))]
 
 
-def _paths(documents: list[Any]) -> Iterator[str]:
-    yield from dict.fromkeys(path for path, _ in _leaves(documents))
+def _iterate_paths(documents: list[Any]) -> Iterator[str]:
+    yield from dict.fromkeys(path for path, _ in _iterate_leaves(documents))
 
 
-def _leaves(documents: list[Any]) -> Iterator[tuple[str, Any]]:
-    return islice((leaf for document in documents for leaf in _walk(document, ())), LEAVES_AT_MOST)
+def _iterate_leaves(documents: list[Any]) -> Iterator[tuple[str, Any]]:
+    return islice((leaf for document in documents for leaf in _walk_value(document, ())), MAX_LEAVES)
 
 
-def _walk(value: Any, path: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, Any]]:
+def _walk_value(value: Any, path: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) and depth < 12:  # noqa: PLR2004 - deeper than any reply that was seen
         for key, inner in cast("dict[str, Any]", value).items():
             if "." not in key:
-                yield from _walk(inner, (*path, key), depth + 1)
+                yield from _walk_value(inner, (*path, key), depth + 1)
     elif isinstance(value, list) and depth < 12:  # noqa: PLR2004 - as above
         items = cast("list[Any]", value)
         if not items:
             yield ".".join(path), None
         for number, inner in enumerate(items[:20]):
-            yield from _walk(inner, (*path, str(number)), depth + 1)
+            yield from _walk_value(inner, (*path, str(number)), depth + 1)
         for inner in items[:20]:
-            yield from _walk(inner, (*path, "*"), depth + 1)
+            yield from _walk_value(inner, (*path, "*"), depth + 1)
         if len(items) > 1:
-            yield from _walk(items[-1], (*path, "-1"), depth + 1)
+            yield from _walk_value(items[-1], (*path, "-1"), depth + 1)
     else:
         yield ".".join(path), value
 
 
-def _first(paths: list[str], wanted: re.Pattern[str]) -> str | None:
-    hits = [path for path in paths if wanted.search(path)]
-    return min(hits, key=lambda path: ("*" not in path, path.count("."))) if hits else None
+def _find_first_path(paths: list[str], pattern: re.Pattern[str]) -> str | None:
+    matches = [path for path in paths if pattern.search(path)]
+    return min(matches, key=lambda path: ("*" not in path, path.count("."))) if matches else None
 
 
 HARMLESS = "Hello! What can you help me with?"
@@ -359,7 +368,7 @@ API_ADVICE = {
 """The same for an API, where it is something else: an API has no page, no picture and no message box."""
 
 
-def advice_on(reason: NoAnswerReason, *, is_api: bool) -> str:
+def get_advice(reason: NoAnswerReason, *, is_api: bool) -> str:
     """What a person can do about one reason."""
     return (API_ADVICE.get(reason) if is_api else None) or ADVICE[reason]
 
@@ -452,8 +461,8 @@ class PageInspection(Record):
         return asked == QUESTIONS and same
 
 
-RESPONSES_AT_MOST = 40
-TEXT_AT_MOST = 2_000_000
+MAX_RESPONSES = 40
+MAX_TEXT_CHARACTERS = 2_000_000
 """Characters of one response that are searched."""
 
 
@@ -468,40 +477,44 @@ class Listener:
         self.status: int | None = None
         self.loaded_s: float | None = None
         self.console_errors: list[str] = []
-        page.on("response", self._responded)
-        page.on("console", self._heard)
-        page.on("domcontentloaded", self._loaded)
+        page.on("response", self._on_response)
+        page.on("console", self._on_console)
+        page.on("domcontentloaded", self._on_loaded)
 
     async def begin(self) -> None:
         """Stores what comes from now on."""
         self._hearing = True
         for frame in self._page.frames:
-            await passed_over(call(frame, "hear"))
+            await ignore_lost_frame(call_in_page(frame, "hear"))
 
-    async def received(self) -> tuple[NetworkMessage, ...]:
+    async def collect_messages(self) -> tuple[NetworkMessage, ...]:
         """What came since: bodies of responses, and what sockets and event streams pushed."""
-        found: list[NetworkMessage] = []
+        messages: list[NetworkMessage] = []
         for response in self._responses:
-            body = await body_of(response)
+            body = await read_body(response)
             if body:
                 kind = f"response to {response.request.method}"
-                found.append(NetworkMessage(url=clean(response.url), kind=kind, texts=(body[:TEXT_AT_MOST],)))
-        for url, texts in (await pushes(self._page)).items():
+                messages.append(
+                    NetworkMessage(
+                        url=replace_surrogates(response.url), kind=kind, texts=(body[:MAX_TEXT_CHARACTERS],)
+                    )
+                )
+        for url, texts in (await read_pushes(self._page)).items():
             kind = "web socket" if url.startswith("ws") else "event stream"
-            found.append(NetworkMessage(url=url, kind=kind, texts=tuple(texts)))
-        return tuple(found)
+            messages.append(NetworkMessage(url=url, kind=kind, texts=tuple(texts)))
+        return tuple(messages)
 
-    def _responded(self, response: Response) -> None:
+    def _on_response(self, response: Response) -> None:
         if response.frame == self._page.main_frame and response.request.is_navigation_request():
             self.status = response.status
         kinds = DATA_KINDS - {"eventsource"}  # those are heard in the page, message by message
-        if self._hearing and response.request.resource_type in kinds and len(self._responses) < RESPONSES_AT_MOST:
+        if self._hearing and response.request.resource_type in kinds and len(self._responses) < MAX_RESPONSES:
             self._responses.append(response)
 
-    def _loaded(self, _page: Page) -> None:
+    def _on_loaded(self, _page: Page) -> None:
         if self.loaded_s is None:
             self.loaded_s = round(monotonic() - self._made, 2)
 
-    def _heard(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if message.type == "error" and len(self.console_errors) < 5:  # noqa: PLR2004 - enough to see what is wrong
-            self.console_errors.append(clean(message.text)[:300])
+            self.console_errors.append(replace_surrogates(message.text)[:300])

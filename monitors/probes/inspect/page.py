@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 from monitors.errors import LoginFailed, LoginWall, ProbeError
 from monitors.facts.error_leaks import find_error_leak
-from monitors.probes.browser.chromium import Chromium, closed
+from monitors.probes.browser.chromium import Chromium, close_within_deadline
 from monitors.probes.browser.conversation import PageConversation
 from monitors.probes.browser.discover import TRUSTED_SCORE, Chat, check_selectors
 from monitors.probes.browser.driver import CaptureDoubts
 from monitors.probes.browser.greetings import Greetings
-from monitors.probes.browser.inpage import WatchResult, call, clean
+from monitors.probes.browser.inpage import WatchResult, call_in_page, replace_surrogates
 from monitors.probes.browser.login import Login
-from monitors.probes.browser.pages import Pages, Tab, new_chat_button, page_failure
+from monitors.probes.browser.pages import Pages, Tab, build_page_error, find_new_chat_button
 from monitors.probes.inspect.findings import (
     ADVICE,
     HARMLESS,
@@ -42,26 +42,26 @@ from monitors.probes.inspect.findings import (
     PageProblem,
     Trial,
     WireCandidate,
-    bare,
-    candidates,
-    common,
-    payload_of,
+    find_common_candidates,
+    find_wire_candidates,
+    keep_letters_and_digits,
+    read_rule_payload,
 )
 from monitors.probes.settings import Isolation, ProbeSettings
 from monitors.probes.wire import WireRule
-from monitors.storage import OWNER_ONLY
+from monitors.storage import OWNER_ONLY_MODE
 
 
-def trouble_of(error: ProbeError) -> PageProblem:
+def build_page_problem(error: ProbeError) -> PageProblem:
     """The error for a person, with what to do."""
     return PageProblem(reason=error.reason, blame=error.blame, detail=str(error), to_do=ADVICE[error.reason])
 
 
-DESCRIBE = Path(__file__).parents[1] / "browser" / "inpage" / "describe.js"
-DEADLINE_S = 15.0
+DESCRIBE_SCRIPT = Path(__file__).parents[1] / "browser" / "inpage" / "describe.js"
+PICTURE_DEADLINE_S = 15.0
 # Colours that people who cannot distinguish red from green can distinguish (after Okabe and Ito).
-MARKS = (("box", "message box", "#0072B2"), ("send", "send", "#D55E00"), ("answer", "answer", "#007A5A"))
-LINE = re.compile(r'- (?:\'|")?([a-z]+)(?: "((?:[^"\\]|\\.)*)")?')
+OUTLINE_MARKS = (("box", "message box", "#0072B2"), ("send", "send", "#D55E00"), ("answer", "answer", "#007A5A"))
+TREE_LINE = re.compile(r'- (?:\'|")?([a-z]+)(?: "((?:[^"\\]|\\.)*)")?')
 """One line of an accessibility tree: ``- textbox "Your message"``."""
 
 
@@ -94,19 +94,19 @@ async def inspect_page(
         pages = Pages(chromium, address, settings, login)
         try:
             if login is None:
-                return await _inspected(pages, settings, PageInspection(address=address), asking, picture)
+                return await _inspect_on_new_tab(pages, settings, PageInspection(address=address), asking, picture)
             inspection = await _inspect_signed_in(pages, settings, PageInspection(address=address), asking, picture)
-            shown = login.discretion.hidden_in(inspection.model_dump(exclude={"picture"}))
+            shown = login.secret_filter.redact_in(inspection.model_dump(exclude={"picture"}))
             return PageInspection.model_validate({**shown, "picture": inspection.picture})  # a path of our own
         except Error as error:
-            raise page_failure(error.message) from error
+            raise build_page_error(error.message) from error
 
 
-async def _inspected(
+async def _inspect_on_new_tab(
     pages: Pages, settings: ProbeSettings, inspection: PageInspection, asking: AskPermission, goal: Path
 ) -> PageInspection:
-    async with pages.tab() as tab:
-        await tab.page.add_init_script(path=DESCRIBE)
+    async with pages.lend_tab() as tab:
+        await tab.page.add_init_script(path=DESCRIBE_SCRIPT)
         return await PageInspector(pages, tab, settings, inspection, asking).inspect(goal)
 
 
@@ -115,29 +115,29 @@ async def _inspect_signed_in(
 ) -> PageInspection:
     """Inspects as a run does: it renews a session that has ended, where a form does it."""
     try:
-        async with pages.tab() as tab:
+        async with pages.lend_tab() as tab:
             try:
-                await pages.chat_on(tab)
+                await pages.open_chat_on(tab)
             except LoginWall as wall:
-                await pages.renewed(tab, wall)
+                await pages.renew_session(tab, wall)
     except LoginFailed as error:
-        return inspection.model_copy(update={"trouble": trouble_of(error)})
+        return inspection.model_copy(update={"trouble": build_page_problem(error)})
     except ProbeError:
         pass  # the inspection itself reports it
-    return await _inspected(pages, settings, inspection, asking, goal)
+    return await _inspect_on_new_tab(pages, settings, inspection, asking, goal)
 
 
 class PageInspector:
-    """Inspects one page; what it has seen so far is in ``_seen``."""
+    """Inspects one page; what it has seen so far is in ``_inspection``."""
 
     def __init__(
-        self, pages: Pages, tab: Tab, settings: ProbeSettings, seen: PageInspection, asking: AskPermission
+        self, pages: Pages, tab: Tab, settings: ProbeSettings, inspection: PageInspection, asking: AskPermission
     ) -> None:
         self._pages = pages
         self._tab = tab
         self._page = tab.page
         self._settings = settings
-        self._seen = seen
+        self._inspection = inspection
         self._asking = asking
         self._listener = Listener(tab.page)
         self._frame = tab.page.main_frame
@@ -148,116 +148,127 @@ class PageInspector:
         started = monotonic()
         try:
             await check_selectors(self._page, self._settings.selectors)
-            conversation.chat = await self._pages.chat_on(self._tab)
-            self._note(usable_s=round(monotonic() - started, 2))
+            conversation.chat = await self._pages.open_chat_on(self._tab)
+            self._update(usable_s=round(monotonic() - started, 2))
             await self._note_chat(conversation.chat)
             await self._note_answer(conversation)
         except ProbeError as error:
-            self._note(trouble=trouble_of(error))
-        self._note(
+            self._update(trouble=build_page_problem(error))
+        self._update(
             http_status=self._listener.status,
             loaded_s=self._listener.loaded_s,
             console_errors=tuple(self._listener.console_errors),
             refused=self._tab.visit.refused,
-            overview=await self._overview(),
+            overview=await self._read_overview(),
             picture=await self._take_picture(picture),
         )
-        return self._seen
+        return self._inspection
 
-    def _note(self, **found: Any) -> None:
-        self._seen = self._seen.model_copy(update=found)
+    def _update(self, **changes: Any) -> None:
+        self._inspection = self._inspection.model_copy(update=changes)
 
     async def _note_chat(self, chat: Chat) -> None:
         self._frame = chat.frame
         pinned = self._settings.selectors
-        await chat.frame.evaluate(DESCRIBE.read_text(encoding="utf-8"))
-        box = await self._part("__lookout.box", _how_sure(chat.found.score, pinned.message_box))
-        send = await self._part(
+        await chat.frame.evaluate(DESCRIBE_SCRIPT.read_text(encoding="utf-8"))
+        box = await self._describe_element("__lookout.box", _format_certainty(chat.found.score, pinned.message_box))
+        send = await self._describe_element(
             "__lookout.send", "pinned" if pinned.send else "by its name or place beside the box"
         )
         to_press = send is not None and send.selector is not None and not chat.profile.presses_enter
-        found = {
+        selectors = {
             "message_box": pinned.message_box or (box.selector if box else None),
             "send": pinned.send or (send.selector if send is not None and to_press else None),
         }
-        self._note(
+        self._update(
             open=self._settings.open or tuple(step.selector for step in self._pages.way.steps if step.selector),
             profile=chat.profile.name,
-            frame=None if chat.frame == self._page.main_frame else clean(chat.frame.url),
+            frame=None if chat.frame == self._page.main_frame else replace_surrogates(chat.frame.url),
             box=box,
             send=send,
-            selectors=pinned.model_copy(update=found),
+            selectors=pinned.model_copy(update=selectors),
         )
 
     async def _note_answer(self, conversation: PageConversation) -> None:
         """Notes where answers stand: the page shows it, or one question finds it out."""
         chat = conversation.chat
-        place = await self._part("__lookout.place()", "the page marks it as where messages appear")
+        place = await self._describe_element("__lookout.place()", "the page marks it as where messages appear")
         recognised = chat.selectors.answer is not None or place is not None
         if self._asking is AskPermission.NEVER or (self._asking is AskPermission.IF_NEEDED and recognised):
-            self._note(
-                why_asked=_why_not(chat, self._asking, recognised=recognised), answer=self._place_text(chat, place)
+            self._update(
+                why_asked=_explain_not_asking(chat, self._asking, recognised=recognised),
+                answer=self._describe_answer_place(chat, place),
             )
             return
-        self._note(
+        self._update(
             asked=HARMLESS,
             why_asked="as you wished" if recognised else "the page does not tell where answers stand",
         )
         await self._listener.begin()
         started = monotonic()
-        seen = await conversation.ask(HARMLESS)
-        self._note(answer_text=seen.text, answered_s=round(monotonic() - started, 2))
-        await chat.frame.evaluate(DESCRIBE.read_text(encoding="utf-8"))  # a plain form answers with a new page
-        self._note(answer=await self._answer_part(chat, seen.text))
-        self._note(box=self._proved(chat, proved=conversation.behaves(seen)))
-        conversation.raise_if_no_chat(seen)
-        CaptureDoubts().raise_if_unsure(seen, HARMLESS, answered=True)
-        self._note(wire=candidates(await self._listener.received(), seen.text))
+        reading = await conversation.ask(HARMLESS)
+        self._update(answer_text=reading.text, answered_s=round(monotonic() - started, 2))
+        await chat.frame.evaluate(
+            DESCRIBE_SCRIPT.read_text(encoding="utf-8")
+        )  # a plain form answers with a new page
+        self._update(answer=await self._find_answer_element(chat, reading.text))
+        self._update(box=self._rate_box(chat, proved=conversation.behaves_like_chat(reading)))
+        conversation.raise_if_no_chat(reading)
+        CaptureDoubts().raise_if_unsure(reading, HARMLESS, is_proven=True)
+        self._update(wire=find_wire_candidates(await self._listener.collect_messages(), reading.text))
 
-    def _place_text(self, chat: Chat, place: PageElement | None) -> PageElement | None:
+    def _describe_answer_place(self, chat: Chat, place: PageElement | None) -> PageElement | None:
         if chat.selectors.answer is None:
             return place
         sure = "pinned" if self._settings.selectors.answer else f"by the profile {chat.profile.name}"
         role = place.role if place else "messages"
         return PageElement(role=role, name="", selector=chat.selectors.answer, how_sure=sure)
 
-    async def _answer_part(self, chat: Chat, text: str) -> PageElement | None:
+    async def _find_answer_element(self, chat: Chat, text: str) -> PageElement | None:
         sure = "read: what was new on the page after the question"
-        await self._in_page("__lookout.findAnswer(given)", text)
-        part = await self._part("__lookout.answerAt", sure)
+        await self._evaluate("__lookout.findAnswer(given)", text)
+        part = await self._describe_element("__lookout.answerAt", sure)
         if part is None or chat.selectors.answer is not None:
-            known = self._place_text(chat, part)
-            return known if known and known.selector else part
-        found = await self._in_page("__lookout.answerSelector(given[0], given[1])", [text, HARMLESS])
-        if found is not None:
-            self._note(selectors=self._seen.selectors.model_copy(update={"answer": clean(found)}))
-        return part.model_copy(update={"selector": None if found is None else clean(found), "name": ""})
+            described = self._describe_answer_place(chat, part)
+            return described if described and described.selector else part
+        selector = await self._evaluate("__lookout.answerSelector(given[0], given[1])", [text, HARMLESS])
+        if selector is not None:
+            self._update(
+                selectors=self._inspection.selectors.model_copy(update={"answer": replace_surrogates(selector)})
+            )
+        return part.model_copy(
+            update={"selector": None if selector is None else replace_surrogates(selector), "name": ""}
+        )
 
-    def _proved(self, chat: Chat, *, proved: bool) -> PageElement | None:
+    def _rate_box(self, chat: Chat, *, proved: bool) -> PageElement | None:
         """The box with what the question showed of it."""
-        if self._seen.box is None or chat.found.pinned:
-            return self._seen.box
+        if self._inspection.box is None or chat.found.pinned:
+            return self._inspection.box
         sure = "sure: it took the question as a chat does" if proved else "a guess: it still holds the question"
-        return self._seen.box.model_copy(update={"how_sure": sure})
+        return self._inspection.box.model_copy(update={"how_sure": sure})
 
-    async def _part(self, expression: str, how_sure: str) -> PageElement | None:
+    async def _describe_element(self, expression: str, how_sure: str) -> PageElement | None:
         """The element that an expression gives, as a person would name it."""
-        described = await self._in_page(f"({expression}) && __lookout.describe({expression})")
+        described = await self._evaluate(f"({expression}) && __lookout.describe({expression})")
         if described is None:
             return None
-        role, name = await self._in_tree(described["selector"]) or (
+        role, name = await self._find_in_accessibility_tree(described["selector"]) or (
             described["role"] or described["tag"],
             described["name"],
         )
         shadow = bool(described["shadow"])
         return PageElement(
-            role=clean(role), name=clean(name), selector=described["selector"], how_sure=how_sure, in_shadow=shadow
+            role=replace_surrogates(role),
+            name=replace_surrogates(name),
+            selector=described["selector"],
+            how_sure=how_sure,
+            in_shadow=shadow,
         )
 
-    async def _in_page(self, expression: str, given: Any = None) -> Any:
+    async def _evaluate(self, expression: str, given: Any = None) -> Any:
         return await self._frame.evaluate(f"(given) => ({expression}) ?? null", given)
 
-    async def _in_tree(self, selector: str | None) -> tuple[str, str] | None:
+    async def _find_in_accessibility_tree(self, selector: str | None) -> tuple[str, str] | None:
         """Role and name in the accessibility tree."""
         from playwright.async_api import Error  # loaded already: there is a page
 
@@ -267,38 +278,46 @@ class PageInspector:
             snapshot = await self._frame.locator(selector).first.aria_snapshot(timeout=2000)
         except Error:
             return None
-        first = LINE.match(snapshot)
+        first = TREE_LINE.match(snapshot)
         return None if first is None else (first[1], first[2] or "")
 
-    async def _overview(self) -> Overview:
+    async def _read_overview(self) -> Overview:
         main = self._page.main_frame
-        frames = [clean(one.url) for one in self._page.frames if one != main and one.url.startswith("http")]
+        frames = [
+            replace_surrogates(frame_on_page.url)
+            for frame_on_page in self._page.frames
+            if frame_on_page != main and frame_on_page.url.startswith("http")
+        ]
         overview: dict[str, Any] = {}
-        if await closed(main.evaluate(DESCRIBE.read_text(encoding="utf-8")), DEADLINE_S):
-            overview = await call(main, "overview")
-        return Overview.model_validate({**overview, "title": clean(await self._page.title()), "frames": frames})
+        if await close_within_deadline(
+            main.evaluate(DESCRIBE_SCRIPT.read_text(encoding="utf-8")), PICTURE_DEADLINE_S
+        ):
+            overview = await call_in_page(main, "overview")
+        return Overview.model_validate(
+            {**overview, "title": replace_surrogates(await self._page.title()), "frames": frames}
+        )
 
     async def _take_picture(self, picture: Path) -> str | None:
         """The page with what was found outlined."""
-        await closed(self._frame.evaluate("() => __lookout.show?.()"), DEADLINE_S)
-        given = [[list(mark) for mark in MARKS], self._settings.selectors.model_dump(exclude_none=True)]
+        await close_within_deadline(self._frame.evaluate("() => __lookout.show?.()"), PICTURE_DEADLINE_S)
+        given = [[list(mark) for mark in OUTLINE_MARKS], self._settings.selectors.model_dump(exclude_none=True)]
         marking = self._frame.evaluate("(given) => __lookout.markFound?.(...given)", given)
-        await closed(marking, DEADLINE_S)
-        taking = self._page.screenshot(path=picture, timeout=DEADLINE_S * 1000)
-        if not await closed(taking, DEADLINE_S):
+        await close_within_deadline(marking, PICTURE_DEADLINE_S)
+        taking = self._page.screenshot(path=picture, timeout=PICTURE_DEADLINE_S * 1000)
+        if not await close_within_deadline(taking, PICTURE_DEADLINE_S):
             return None
-        await asyncio.to_thread(picture.chmod, OWNER_ONLY)
+        await asyncio.to_thread(picture.chmod, OWNER_ONLY_MODE)
         return str(picture)
 
 
-def _how_sure(score: float, pinned: str | None) -> str:
+def _format_certainty(score: float, pinned: str | None) -> str:
     if pinned:
         return "pinned"
     likely = "likely" if score >= TRUSTED_SCORE else "a guess"
     return f"{likely} (score {score:g}; {TRUSTED_SCORE} and more is likely), not proved: nothing was asked"
 
 
-def _why_not(chat: Chat, asking: AskPermission, *, recognised: bool) -> str:
+def _explain_not_asking(chat: Chat, asking: AskPermission, *, recognised: bool) -> str:
     if not recognised:
         return "none was asked, as you wished; where answers stand is found out while the first one comes"
     if asking is AskPermission.NEVER:
@@ -349,95 +368,117 @@ async def try_page(
 
         pages, greetings = Pages(chromium, address, settings, login), Greetings()
         try:
-            heard = [await _heard(pages, settings, greetings, question) for question in questions]
-            tries = settings.isolation is Isolation.CONTEXT and any(one.new_chat for one in heard)
-            new_chat = await _new_chat(pages, settings, greetings) if tries else None
+            trial_answers = [await _ask_for_trial(pages, settings, greetings, question) for question in questions]
+            should_try_new_chat = settings.isolation is Isolation.CONTEXT and any(
+                trial_answer.new_chat for trial_answer in trial_answers
+            )
+            new_chat = await _try_new_chat(pages, settings, greetings) if should_try_new_chat else None
         except Error as error:
-            raise page_failure(error.message) from None
+            raise build_page_error(error.message) from None
         finally:
             await pages.close()
-    found = common([candidates(one.received, one.seen.text) for one in heard if one.seen is not None])
-    rule = settings.wire or (found[0].rule if found else None)
-    trials = tuple(_trial(one, heard, rule, configured=settings.wire is not None) for one in heard)
+    wire_candidates = find_common_candidates(
+        [
+            find_wire_candidates(trial_answer.received, trial_answer.seen.text)
+            for trial_answer in trial_answers
+            if trial_answer.seen is not None
+        ]
+    )
+    rule = settings.wire or (wire_candidates[0].rule if wire_candidates else None)
+    trials = tuple(
+        _build_trial(trial_answer, trial_answers, rule, configured=settings.wire is not None)
+        for trial_answer in trial_answers
+    )
     if login is not None:
-        hide = login.discretion.hidden_in
-        trials = tuple(Trial.model_validate(hide(one.model_dump())) for one in trials)
-        found = tuple(WireCandidate.model_validate(hide(one.model_dump())) for one in found)
-    return TriedPage(trials, found, new_chat)
+        hide = login.secret_filter.redact_in
+        trials = tuple(Trial.model_validate(hide(trial_answer.model_dump())) for trial_answer in trials)
+        wire_candidates = tuple(
+            WireCandidate.model_validate(hide(trial_answer.model_dump())) for trial_answer in wire_candidates
+        )
+    return TriedPage(trials, wire_candidates, new_chat)
 
 
-async def _new_chat(pages: Pages, settings: ProbeSettings, greetings: Greetings) -> NewChat | None:
+async def _try_new_chat(pages: Pages, settings: ProbeSettings, greetings: Greetings) -> NewChat | None:
     """Whether a bot that recalls earlier turns recalls none after "new chat"; ``None`` where it gave no answer."""
     remember, recall = REMEMBER
     try:
-        async with pages.tab() as tab:
+        async with pages.lend_tab() as tab:
             started = monotonic()
             conversation = PageConversation(tab.page, settings, tab.visit, greetings)
-            conversation.chat = await pages.chat_on(tab)
+            conversation.chat = await pages.open_chat_on(tab)
             fresh_s = round(monotonic() - started, 2)
             await conversation.ask(remember)
             recalled = REMEMBERED in (await conversation.ask(recall)).text.casefold()
             started = monotonic()
-            chat = await pages.cleared(tab) if recalled else None
+            chat = await pages.start_new_chat(tab) if recalled else None
             if chat is None:
                 return NewChat(recalled=recalled)
             button_s = round(monotonic() - started, 2)
-            anew = PageConversation(tab.page, settings, tab.visit, greetings)
-            anew.chat = chat
-            forgotten = REMEMBERED not in (await anew.ask(recall)).text.casefold()
+            new_conversation = PageConversation(tab.page, settings, tab.visit, greetings)
+            new_conversation.chat = chat
+            forgotten = REMEMBERED not in (await new_conversation.ask(recall)).text.casefold()
             return NewChat(recalled=True, forgotten=forgotten, button_s=button_s, fresh_s=fresh_s)
     except ProbeError:
         return None  # the three questions were answered: this says nothing of the page
 
 
-async def _heard(pages: Pages, settings: ProbeSettings, greetings: Greetings, question: str) -> TrialAnswer:
+async def _ask_for_trial(pages: Pages, settings: ProbeSettings, greetings: Greetings, question: str) -> TrialAnswer:
     try:
-        async with pages.tab() as tab:
+        async with pages.lend_tab() as tab:
             try:
-                return await _asked(pages, tab, settings, greetings, question)
+                return await _ask_on_tab(pages, tab, settings, greetings, question)
             except LoginWall as wall:
-                if not await pages.renewed(tab, wall):
+                if not await pages.renew_session(tab, wall):
                     raise
-        async with pages.tab() as tab:
-            return await _asked(pages, tab, settings, greetings, question)
+        async with pages.lend_tab() as tab:
+            return await _ask_on_tab(pages, tab, settings, greetings, question)
     except ProbeError as error:
         return TrialAnswer(question, error=error)
 
 
-async def _asked(
+async def _ask_on_tab(
     pages: Pages, tab: Tab, settings: ProbeSettings, greetings: Greetings, question: str
 ) -> TrialAnswer:
     listener = Listener(tab.page)
     conversation = PageConversation(tab.page, settings, tab.visit, greetings)
-    conversation.chat = await pages.chat_on(tab)
+    conversation.chat = await pages.open_chat_on(tab)
     await listener.begin()
-    seen = await conversation.ask(question)
-    received = await listener.received()
+    reading = await conversation.ask(question)
+    received = await listener.collect_messages()
     if settings.wire is None:
-        conversation.raise_if_no_chat(seen)
-        CaptureDoubts().raise_if_unsure(seen, question, answered=True)
-    return TrialAnswer(question, seen, received, new_chat=await new_chat_button(tab.page) is not None)
+        conversation.raise_if_no_chat(reading)
+        CaptureDoubts().raise_if_unsure(reading, question, is_proven=True)
+    return TrialAnswer(question, reading, received, new_chat=await find_new_chat_button(tab.page) is not None)
 
 
-def _trial(one: TrialAnswer, all_heard: Sequence[TrialAnswer], rule: WireRule | None, *, configured: bool) -> Trial:
-    if one.seen is None:
-        return Trial(question=one.question, trouble=None if one.error is None else trouble_of(one.error))
-    sent = payload_of(rule, one.received) if rule is not None else None
-    others = [other.seen.text for other in all_heard if other is not one and other.seen is not None]
-    doubt = _doubt(one.question, one.seen.text, others)
+def _build_trial(
+    trial_answer: TrialAnswer, all_heard: Sequence[TrialAnswer], rule: WireRule | None, *, configured: bool
+) -> Trial:
+    if trial_answer.seen is None:
+        return Trial(
+            question=trial_answer.question,
+            trouble=None if trial_answer.error is None else build_page_problem(trial_answer.error),
+        )
+    sent = read_rule_payload(rule, trial_answer.received) if rule is not None else None
+    others = [
+        other_answer.seen.text
+        for other_answer in all_heard
+        if other_answer is not trial_answer and other_answer.seen is not None
+    ]
+    doubt = _find_doubt(trial_answer.question, trial_answer.seen.text, others)
     if configured and sent is None:
         doubt = "probe.wire met no answer in what came"
-    return Trial(question=one.question, text=one.seen.text, sent=sent, doubt=doubt)
+    return Trial(question=trial_answer.question, text=trial_answer.seen.text, sent=sent, doubt=doubt)
 
 
-def _doubt(question: str, text: str, others: Sequence[str]) -> str:
+def _find_doubt(question: str, text: str, others: Sequence[str]) -> str:
     """Why a text is hardly the answer to that question; nothing where it may well be."""
-    said = bare(text)
-    if not said:
+    letters = keep_letters_and_digits(text)
+    if not letters:
         return "the answer holds no word"
-    if said in bare(question):
+    if letters in keep_letters_and_digits(question):
         return "it is the question, or a part of it"
-    if said in map(bare, others):
+    if letters in map(keep_letters_and_digits, others):
         return SAME_ANSWER
     leak = find_error_leak(text, question)
     return "" if leak is None else "it is an error, shown as an answer"

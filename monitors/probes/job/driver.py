@@ -22,13 +22,13 @@ import httpx
 
 from monitors.errors import AnswerIncomplete, AnswerTimeout, AppErrorShown, ConfigError, OldJob, ProbeError
 from monitors.facts.agent_trace import read_trace
-from monitors.json_path import values_at
-from monitors.probes.address_guard import guard_of
-from monitors.probes.api.driver import Message, events_in, filled, lines_in, parsed
-from monitors.probes.driver import Answer, WorthStoring, new_conversation_id, no_evidence
+from monitors.json_path import collect_values
+from monitors.probes.address_guard import build_address_guard
+from monitors.probes.api.driver import Message, fill_template, parse_events, parse_json, split_lines
+from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, store_no_evidence
 from monitors.probes.job.notes import JobNote, JobNotes
-from monitors.probes.job.report import report_in, request_for, without_graphql_errors
-from monitors.probes.job.watch import MEGABYTE, AgentJob, JobHttp, old_job
+from monitors.probes.job.report import build_report_answer, build_report_request, raise_on_graphql_errors
+from monitors.probes.job.watch import MEGABYTE_BYTES, AgentJob, JobHttp, build_old_job_error
 from monitors.probes.settings import JobSettings, ProbeSettings
 from monitors.request_headers import RequestHeaders
 from monitors.retry import TryAgain
@@ -53,12 +53,12 @@ Script = Callable[[tuple[str, ...], str], str | None]
 """What the suite answers an agent that was given these turns and asks this."""
 
 
-def no_script(_turns: tuple[str, ...], _question: str) -> str | None:
+def answer_no_question(_turns: tuple[str, ...], _question: str) -> str | None:
     """The suite has no answer to any question."""
     return None
 
 
-GROWTH = 1.5
+PAUSE_GROWTH = 1.5
 """How much longer each pause is than the one before: 2 s becomes 30 s within eight polls."""
 
 
@@ -80,7 +80,7 @@ class JobDriver:
         clock: Clock,
         headers: RequestHeaders,
         traces: JobTraces | None = None,
-        script: Script = no_script,
+        script: Script = answer_no_question,
     ) -> None:
         self._script = script
         self._traces = traces
@@ -90,7 +90,7 @@ class JobDriver:
         self._url = settings.job.url or address
         self._clock = clock
         self._headers = headers
-        self._http = JobHttp(settings.job, headers, self._url, guard_of(address, settings))
+        self._http = JobHttp(settings.job, headers, self._url, build_address_guard(address, settings))
         self._notes = JobNotes(run_folder)
         self._started: set[str] = set()
         self._failed: dict[str, ProbeError] = {}
@@ -102,27 +102,27 @@ class JobDriver:
         await self._http.close()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: WorthStoring = no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
         """See `ChatDriver.ask`. Each turn is a job; earlier turns and reports go along as ``{history}``."""
-        note = self._notes.recall(name, turns)
-        conversation = note.conversation if note else new_conversation_id()
+        note = self._notes.load(name, turns)
+        conversation = note.conversation if note else create_conversation_id()
         earlier = note.earlier if note else ()
         try:
             while True:
-                async with self._first_alone():
-                    answer = await self._one(name, turns, conversation, earlier, note)
+                async with self._run_first_job_alone():
+                    answer = await self._ask_turn(name, turns, conversation, earlier, note)
                 if len(earlier) == len(turns) - 1:
                     break
                 earlier, note = (*earlier, answer.visible_text), None
         except (AppErrorShown, AnswerTimeout, AnswerIncomplete, OldJob):  # after others the job may still be there
-            self._notes.forget(name)
+            self._notes.delete(name)
             raise
         await worth_storing(answer)
         return answer
 
     @asynccontextmanager
-    async def _first_alone(self) -> AsyncGenerator[None]:
+    async def _run_first_job_alone(self) -> AsyncGenerator[None]:
         """Where one job shows that the app traces into production, no second one has been started."""
         if self._first_is_over:
             yield
@@ -131,29 +131,31 @@ class JobDriver:
             yield
             self._first_is_over = True
 
-    async def _one(
+    async def _ask_turn(
         self, name: str, turns: tuple[str, ...], conversation: str, earlier: tuple[str, ...], note: JobNote | None
     ) -> Answer:
         remember = partial(self._remember, name, turns, conversation, earlier)
-        answer_to = partial(self._script, turns)
-        taken_up = await self._taken_up(note, answer_to) if note else None
-        job = taken_up or AgentJob(self._settings, self._url, answer_to=answer_to)
+        find_scripted_answer = partial(self._script, turns)
+        resumed_job = await self._resume_job(note, find_scripted_answer) if note else None
+        job = resumed_job or AgentJob(self._settings, self._url, find_scripted_answer=find_scripted_answer)
         try:
-            if taken_up is None:
-                await self._start(job, turns[len(earlier)], history(turns, earlier), conversation, remember)
+            if resumed_job is None:
+                await self._start(job, turns[len(earlier)], build_history(turns, earlier), conversation, remember)
             if self._traces is not None and not job.finished:
                 await self._fetch_state(job)
             if not job.finished:
-                await self._reply(job, remember)
-                await self._follow(job, remember)
-                await self._poll(job, remember)
-            return await self._answer(job, earlier)
+                await self._answer_question(job, remember)
+                await self._follow_events(job, remember)
+                await self._poll_until_finished(job, remember)
+            return await self._build_answer(job, earlier)
         except ProbeError as error:
             error.evidence = job.evidence
             self._failed.setdefault(job.job, error)
             raise
 
-    async def _taken_up(self, note: JobNote, answer_to: Callable[[str], str | None]) -> AgentJob | None:
+    async def _resume_job(
+        self, note: JobNote, find_scripted_answer: Callable[[str], str | None]
+    ) -> AgentJob | None:
         """The job that an earlier process started; ``None`` when the app has forgotten it: it is started anew."""
         age_s = max(0.0, (self._clock() - note.started_at).total_seconds())
         job = AgentJob(
@@ -162,7 +164,7 @@ class JobDriver:
             age_s=age_s,
             job=note.job,
             location=note.location,
-            answer_to=answer_to,
+            find_scripted_answer=find_scripted_answer,
             noted=note.questions,
             delivered=note.delivered,
         )
@@ -175,7 +177,7 @@ class JobDriver:
     def _remember(
         self, name: str, turns: tuple[str, ...], conversation: str, earlier: tuple[str, ...], job: AgentJob
     ) -> None:
-        if job.known:
+        if job.is_started:
             note = JobNote(
                 turns=turns,
                 conversation=conversation,
@@ -183,46 +185,46 @@ class JobDriver:
                 job=job.job,
                 location=job.location,
                 started_at=self._clock() - timedelta(seconds=job.elapsed_s),
-                questions=job.asked.answered,
-                delivered=job.asked.delivered,
+                questions=job.questions.answered,
+                delivered=job.questions.delivered,
             )
             self._notes.save(name, note)
 
     async def _start(
-        self, job: AgentJob, turn: str, before: list[Message], conversation: str, remember: Remember
+        self, job: AgentJob, turn: str, messages: list[Message], conversation: str, remember: Remember
     ) -> None:
         """Starts it. Where the app has too many under way it is tried again, as long as the settings say."""
-        body = filled(json.loads(self._settings.request), turn, before, conversation)
+        body = fill_template(json.loads(self._settings.request), turn, messages, conversation)
         pause_s = self._settings.poll_s
         while True:
             try:
-                return await self._post(job, body, f"{conversation}-{len(before)}", remember)
-            except TryAgain as busy:
-                wait_s = min(max(pause_s, busy.after_s or 0), self._settings.poll_most_s)
+                return await self._post(job, body, f"{conversation}-{len(messages)}", remember)
+            except TryAgain as stumble:
+                wait_s = min(max(pause_s, stumble.after_s or 0), self._settings.poll_most_s)
                 if job.elapsed_s + wait_s > self._settings.busy_patience_s:
-                    raise busy.error from busy
+                    raise stumble.error from stumble
                 # The service is busy and said how long, or the pause grows.
                 await asyncio.sleep(wait_s)
-                pause_s *= GROWTH
+                pause_s *= PAUSE_GROWTH
 
     async def _post(self, job: AgentJob, body: Any, key: str, remember: Remember) -> None:
-        async with self._http.posted(self._url, body, key) as response:
-            job.accepted(response.headers)
+        async with self._http.post_start(self._url, body, key) as response:
+            job.record_start(response.headers)
             remember(job)
             if "event-stream" in response.headers.get("content-type", ""):
-                await self._hear(job, response, remember)
-                if not job.finished and not job.known:
+                await self._read_events(job, response, remember)
+                if not job.finished and not job.is_started:
                     raise AnswerIncomplete("the stream ended before the job did, and never named the job's id")
                 return
-            text = (await self._http.body_of(response)).text
-        document: Any = parsed(text) if text.strip() else None
-        job.named(document)
-        await self._refuse_old(job)
+            text = (await self._http.read_body(response)).text
+        document: Any = parse_json(text) if text.strip() else None
+        job.set_id(document)
+        await self._reject_old_job(job)
         remember(job)
-        job.sees(document)
-        job.lists(document)
+        job.update_state(document)
+        job.update_steps(document)
 
-    async def _refuse_old(self, job: AgentJob) -> None:
+    async def _reject_old_job(self, job: AgentJob) -> None:
         """`OldJob` where the app answers a start with a job that this run, or one before it, had started.
 
         A job that failed before, and is given back for another try, fails in the same way again.
@@ -231,104 +233,114 @@ class JobDriver:
             return
         if job.job in self._failed:
             raise self._failed[job.job]
-        if job.job in self._started or job.job in await asyncio.to_thread(self._notes.started_elsewhere):
-            raise old_job(f"the job {job.job[:100]!r}, which had been started before")
+        if job.job in self._started or job.job in await asyncio.to_thread(self._notes.list_jobs_of_other_runs):
+            raise build_old_job_error(f"the job {job.job[:100]!r}, which had been started before")
         self._started.add(job.job)
 
-    async def _follow(self, job: AgentJob, remember: Remember) -> None:
+    async def _follow_events(self, job: AgentJob, remember: Remember) -> None:
         """Hears the job's events to their end. What breaks or is silent is left: the state is asked after it."""
         if self._settings.events_url is None:
             return
         try:
-            async with self._http.events(job.address(self._settings.events_url)) as response:
-                await self._hear(job, response, remember)
+            async with self._http.open_events(job.build_address(self._settings.events_url)) as response:
+                await self._read_events(job, response, remember)
         except TryAgain:
             return
 
-    async def _hear(self, job: AgentJob, response: httpx.Response, remember: Remember) -> None:
-        most = int(self._settings.report_most_mb * MEGABYTE)
-        async with aclosing(lines_in(response.aiter_text(), most)) as lines, aclosing(events_in(lines)) as events:
+    async def _read_events(self, job: AgentJob, response: httpx.Response, remember: Remember) -> None:
+        max_characters = int(self._settings.report_most_mb * MEGABYTE_BYTES)
+        async with (
+            aclosing(split_lines(response.aiter_text(), max_characters)) as lines,
+            aclosing(parse_events(lines)) as events,
+        ):
             while not job.finished and job.left_s > 0:
                 try:
                     async with asyncio.timeout(min(self._settings.silence_s, job.left_s)):
                         event = await anext(events)
                 except (StopAsyncIteration, TimeoutError, httpx.HTTPError):
                     return
-                named = job.job
-                job.hears(event.model_copy(update={"data": self._headers.hidden(event.data)}))
-                if job.job != named:
+                previous_id = job.job
+                job.apply_event(event.model_copy(update={"data": self._headers.hidden(event.data)}))
+                if job.job != previous_id:
                     remember(job)
-                await self._reply(job, remember)
+                await self._answer_question(job, remember)
 
-    async def _reply(self, job: AgentJob, remember: Remember) -> None:
+    async def _answer_question(self, job: AgentJob, remember: Remember) -> None:
         """Answers the question that the agent waits with, if it does.
 
         The answer is noted before it is sent: whoever takes the job up sends this one again, or none. What may pass
         leaves the question open for the next state.
         """
-        if job.asked.open is None or job.finished:
+        if job.questions.open_question is None or job.finished:
             return
-        text = job.asked.open or await self._question_elsewhere(job)
+        text = job.questions.open_question or await self._fetch_question(job)
         try:
-            given = job.asked.answer(text, job.answer_to(text), job.elapsed_s * 1000)
-            url = job.address(self._settings.answer_url or "")
+            answered_question = job.questions.choose_answer(
+                text, job.find_scripted_answer(text), job.elapsed_s * 1000
+            )
+            url = job.build_address(self._settings.answer_url or "")
         except ProbeError:
             await self._cancel(job)
             raise
         remember(job)
         try:
-            await self._http.answer(url, answer_body(self._settings.answer, given.answer))
+            await self._http.post_answer(url, build_answer_body(self._settings.answer, answered_question.answer))
         except TryAgain as stumble:
-            job.asked.stumbles += 1
-            if job.asked.stumbles > self._settings.stumbles:
+            job.questions.stumbles += 1
+            if job.questions.stumbles > self._settings.stumbles:
                 raise stumble.error from stumble
             return
-        job.asked.arrived()
+        job.questions.confirm_delivery()
         remember(job)
 
-    async def _question_elsewhere(self, job: AgentJob) -> str:
+    async def _fetch_question(self, job: AgentJob) -> str:
         """The question's text from where the report will be, as far as it stands there; else it stays unknown."""
         if self._settings.question is None or self._settings.report_url is None:
             return ""
-        template, url = self._settings.report_request, job.address(self._settings.report_url)
+        template, url = self._settings.report_request, job.build_address(self._settings.report_url)
         try:
-            reply = await self._http.poll(url, request_for(template, job) if template else None)
-            return job.asked.text_in(parsed(without_graphql_errors(reply.text) if template else reply.text)) or ""
+            reply = await self._http.poll(url, build_report_request(template, job) if template else None)
+            return (
+                job.questions.extract_question(
+                    parse_json(raise_on_graphql_errors(reply.text) if template else reply.text)
+                )
+                or ""
+            )
         except (TryAgain, ProbeError):
             return ""
 
-    async def _poll(self, job: AgentJob, remember: Remember) -> None:
+    async def _poll_until_finished(self, job: AgentJob, remember: Remember) -> None:
         """Asks for the state until it is an end. Raises what the end, or the deadline, means."""
         pause_s = self._settings.poll_s
         while not job.finished:
             await self._fetch_state(job)
             if not job.finished:
-                await self._reply(job, remember)
+                await self._answer_question(job, remember)
                 await self._pause(job, pause_s)
-                pause_s = min(pause_s * GROWTH, self._settings.poll_most_s)
+                pause_s = min(pause_s * PAUSE_GROWTH, self._settings.poll_most_s)
 
     async def _fetch_state(self, job: AgentJob) -> None:
         """One state of the job; what may pass is tried again as often as the settings say."""
-        url = job.address(self._settings.status_url)
-        document = await self._patiently(job, url, job.state_in)
-        job.sees(document)
-        job.lists(document)
+        url = job.build_address(self._settings.status_url)
+        document = await self._fetch_with_retries(job, url, job.parse_state)
+        job.update_state(document)
+        job.update_steps(document)
         await self._check_trace(job)
 
     async def _check_trace(self, job: AgentJob) -> None:
         """The agent is stopped, too, where it works on production's side."""
-        if self._traces is None or not job.trace_url or job.trace_url == job.checked_trace:
+        if self._traces is None or not job.trace_url or job.trace_url == job.checked_trace_url:
             return
         try:
             await self._traces.check(job.trace_url)
         except ConfigError:
             await self._cancel(job)
             raise
-        job.checked_trace = job.trace_url
+        job.checked_trace_url = job.trace_url
 
     async def _cancel(self, job: AgentJob) -> None:
         if self._settings.cancel_url is not None:
-            await self._http.cancel(job.address(self._settings.cancel_url))
+            await self._http.cancel(job.build_address(self._settings.cancel_url))
 
     async def _read_trace(self, job: AgentJob) -> None:
         """Takes the steps of a finished job out of its trace. Only a state has the trace's address."""
@@ -339,12 +351,14 @@ class JobDriver:
             with suppress(ProbeError):  # a report that is there is not lost for its trace
                 await self._fetch_state(job)
             job.last = last
-        found = await self._traces.runs(job.trace_url) if job.trace_url else ()
-        path = read_trace(list(found))
+        runs = await self._traces.runs(job.trace_url) if job.trace_url else ()
+        path = read_trace(list(runs))
         if path is not None:
-            job.traces(path)
+            job.set_path(path)
 
-    async def _patiently(self, job: AgentJob, url: str, read: Callable[[str], Any], body: Any = None) -> Any:
+    async def _fetch_with_retries(
+        self, job: AgentJob, url: str, read: Callable[[str], Any], body: Any = None
+    ) -> Any:
         stumbles, pause_s = 0, self._settings.poll_s
         while True:
             try:
@@ -354,44 +368,46 @@ class JobDriver:
                 if stumbles > self._settings.stumbles:
                     raise stumble.error from stumble
                 await self._pause(job, max(pause_s, stumble.after_s or 0))
-                pause_s = min(pause_s * GROWTH, self._settings.poll_most_s)
+                pause_s = min(pause_s * PAUSE_GROWTH, self._settings.poll_most_s)
 
     async def _pause(self, job: AgentJob, pause_s: float) -> None:
         if job.left_s <= 0:
             await self._cancel(job)
-            raise job.late()
+            raise job.build_timeout_error()
         # A job sends no event; the pause grows to `poll_most_s`.
         await asyncio.sleep(min(pause_s, job.left_s))
 
-    async def _answer(self, job: AgentJob, earlier: tuple[str, ...]) -> Answer:
+    async def _build_answer(self, job: AgentJob, earlier: tuple[str, ...]) -> Answer:
         """The report, wherever it stands."""
         url, text = self._url, None
         if self._settings.report_url is not None:
-            url = job.address(self._settings.report_url)
-            text = await self._report_at(job, url)
-        elif job.heard and not values_at(job.last, self._settings.text):
+            url = job.build_address(self._settings.report_url)
+            text = await self._fetch_report(job, url)
+        elif job.has_events and not collect_values(job.last, self._settings.text):
             await self._fetch_state(job)  # the last event said that it is done, not what came of it
-        job.took_s = job.elapsed_s  # waiting for a trace is no time of the agent's
+        job.duration_s = job.elapsed_s  # waiting for a trace is no time of the agent's
         await self._read_trace(job)
-        return report_in(job, url, text, earlier)
+        return build_report_answer(job, url, text, earlier)
 
-    async def _report_at(self, job: AgentJob, url: str) -> str:
+    async def _fetch_report(self, job: AgentJob, url: str) -> str:
         template = self._settings.report_request
         if template is None:
-            return await self._patiently(job, url, str)
-        return await self._patiently(job, url, without_graphql_errors, request_for(template, job))
+            return await self._fetch_with_retries(job, url, str)
+        return await self._fetch_with_retries(
+            job, url, raise_on_graphql_errors, build_report_request(template, job)
+        )
 
 
-def answer_body(template: str, answer: str) -> Any:
+def build_answer_body(template: str, answer: str) -> Any:
     """The request with the answer in its place, written as JSON, so that no answer can break out of it."""
     return json.loads(template.replace("{answer}", json.dumps(answer)[1:-1]))
 
 
-def history(turns: tuple[str, ...], earlier: tuple[str, ...]) -> list[Message]:
+def build_history(turns: tuple[str, ...], earlier: tuple[str, ...]) -> list[Message]:
     """The turns that were answered, with their reports."""
-    said = zip(turns, earlier, strict=False)  # the turn that is asked now has no report yet
+    answered_turns = zip(turns, earlier, strict=False)  # the turn that is asked now has no report yet
     return [
         message
-        for turn, report in said
+        for turn, report in answered_turns
         for message in ({"role": "user", "content": turn}, {"role": "assistant", "content": report})
     ]

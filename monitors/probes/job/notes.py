@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from monitors.records.base import Record, UtcTime
 from monitors.records.exchanges import AgentQuestion
-from monitors.storage import OWNER_ONLY, write_atomically
+from monitors.storage import OWNER_ONLY_MODE, write_atomically
 
 FOLDER = "jobs"
-SHORTEST_UNIQUE = 16
+MIN_UNIQUE_ID_CHARACTERS = 16
 """Characters of an id that two jobs do not share by chance: half a UUID."""
 
 
@@ -40,7 +40,7 @@ class JobNotes:
         self._folder = run_folder / FOLDER
         self._elsewhere: frozenset[str] | None = None
 
-    def recall(self, name: str, turns: tuple[str, ...]) -> JobNote | None:
+    def load(self, name: str, turns: tuple[str, ...]) -> JobNote | None:
         """What is under way for this question; ``None`` when nothing is, or the question has changed."""
         try:
             note = JobNote.model_validate_json(self._path(name).read_text(encoding="utf-8"))
@@ -50,20 +50,20 @@ class JobNotes:
 
     def save(self, name: str, note: JobNote) -> None:
         """Notes a job. A killed process leaves the old note or the new one, never half of one."""
-        write_atomically(self._path(name), note.model_dump_json(), mode=OWNER_ONLY)
+        write_atomically(self._path(name), note.model_dump_json(), mode=OWNER_ONLY_MODE)
 
-    def started_elsewhere(self) -> frozenset[str]:
+    def list_jobs_of_other_runs(self) -> frozenset[str]:
         """Ids of the jobs that earlier runs noted beside this one, where no app gives one twice by chance.
 
         An app that counts its jobs begins again at 1 when it is started anew: short ids say nothing.
         """
         if self._elsewhere is None:
             notes = self._folder.parent.parent.glob(f"*/{FOLDER}/*.json")
-            found = (_noted_job(note) for note in notes if note.parent != self._folder)
-            self._elsewhere = frozenset(job for job in found if len(job) >= SHORTEST_UNIQUE)
+            job_ids = (_read_job_id(note) for note in notes if note.parent != self._folder)
+            self._elsewhere = frozenset(job for job in job_ids if len(job) >= MIN_UNIQUE_ID_CHARACTERS)
         return self._elsewhere
 
-    def forget(self, name: str) -> None:
+    def delete(self, name: str) -> None:
         """The job came to nothing: the next try starts anew."""
         self._path(name).unlink(missing_ok=True)
 
@@ -71,7 +71,7 @@ class JobNotes:
         return self._folder / f"{re.sub(r'[.]t[0-9]+$', '', name)}.json"
 
 
-def _noted_job(path: Path) -> str:
+def _read_job_id(path: Path) -> str:
     try:
         return JobNote.model_validate_json(path.read_text(encoding="utf-8")).job
     except (OSError, ValidationError):

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from monitors.errors import AnswerIncomplete, PageNotUnderstood
-from monitors.json_path import items_at
+from monitors.json_path import collect_items
 from monitors.plural import plural
-from monitors.probes.browser.inpage import clean
+from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.settings import JobSettings
 from monitors.records.exchanges import AgentQuestion
 
-QUESTION_CHARACTERS = 2000
+MAX_QUESTION_CHARACTERS = 2000
 
 
 class AgentQuestions:
@@ -28,12 +28,12 @@ class AgentQuestions:
     def __init__(
         self, settings: JobSettings, noted: Sequence[AgentQuestion] = (), *, delivered: bool = True
     ) -> None:
-        self.open: str | None = None
+        self.open_question: str | None = None
         self.delivered = delivered
         self.stumbles = 0
         self._settings = settings
         self._answered = list(noted)
-        self._repeated = [one.question for one in noted]
+        self._repeated = [question.question for question in noted]
         self._last = noted[-1].question if noted and delivered else None
         self._seen_again = 0
 
@@ -42,39 +42,39 @@ class AgentQuestions:
         """Every question with its answer, in order."""
         return tuple(self._answered)
 
-    def sees(self, document: Any, event: str | None = None) -> None:
+    def update_from(self, document: Any, event: str | None = None) -> None:
         """Takes a state, or an event with its name."""
-        text = self.text_in(document, event)
+        text = self.extract_question(document, event)
         if text is None:
-            self.open = self._last = None
+            self.open_question = self._last = None
         elif event is not None and text in self._repeated:
             self._repeated.remove(text)
         elif text != self._last or self._is_asked_again():
-            self.open, self._last = text, None
+            self.open_question, self._last = text, None
 
     def _is_asked_again(self) -> bool:
         """Whether the app has had its time to go on, and waits all the same."""
         self._seen_again += 1
         return self._seen_again > self._settings.stumbles
 
-    def text_in(self, document: Any, event: str | None = None) -> str | None:
+    def extract_question(self, document: Any, event: str | None = None) -> str | None:
         """The question in a document: ``None`` when there is none, empty when only the waiting shows."""
         settings = self._settings
-        waiting = items_at(document, settings.awaiting)
-        if any(one is False for one in waiting):
+        waiting_flags = collect_items(document, settings.awaiting)
+        if any(value is False for value in waiting_flags):
             return None
-        texts = items_at(document, settings.question) if settings.question else []
-        asked = [one.strip() for one in texts if isinstance(one, str) and one.strip()]
-        states = [one for one in (*items_at(document, settings.state), event) if isinstance(one, str)]
-        waits = any(one is True for one in waiting) or any(map(self._is_asking, states))
-        if asked:
-            return clean(asked[-1])[:QUESTION_CHARACTERS]
-        return "" if waits else None
+        texts = collect_items(document, settings.question) if settings.question else []
+        questions = [value.strip() for value in texts if isinstance(value, str) and value.strip()]
+        states = [value for value in (*collect_items(document, settings.state), event) if isinstance(value, str)]
+        is_waiting = any(value is True for value in waiting_flags) or any(map(self._is_asking, states))
+        if questions:
+            return replace_surrogates(questions[-1])[:MAX_QUESTION_CHARACTERS]
+        return "" if is_waiting else None
 
     def _is_asking(self, state: str) -> bool:
-        return state.casefold() in {one.casefold() for one in self._settings.asking}
+        return state.casefold() in {name.casefold() for name in self._settings.asking}
 
-    def answer(self, text: str, scripted: str | None, at_ms: float) -> AgentQuestion:
+    def choose_answer(self, text: str, scripted: str | None, at_ms: float) -> AgentQuestion:
         """The question with its answer: the one noted before where that may not have arrived, else the script's.
 
         Raises `PageNotUnderstood` where no address for answers is configured, `AnswerIncomplete` where the agent
@@ -93,14 +93,14 @@ class AgentQuestions:
                 f"the agent asked more than {plural(settings.most_questions, 'question')} "
                 f"(probe.job.most_questions), the last: {text or 'not shown'!r}"
             )
-        given = AgentQuestion(
+        answered_question = AgentQuestion(
             question=text, answer=scripted or settings.default_answer, scripted=scripted is not None, at_ms=at_ms
         )
-        self._answered.append(given)
+        self._answered.append(answered_question)
         self.delivered = False
-        return given
+        return answered_question
 
-    def arrived(self) -> None:
+    def confirm_delivery(self) -> None:
         """The app took the answer."""
-        self.open, self._last = None, self._answered[-1].question
+        self.open_question, self._last = None, self._answered[-1].question
         self.delivered, self.stumbles, self._seen_again = True, 0, 0

@@ -1,6 +1,6 @@
-"""The files of a log as they stand at one moment: the newest, and those that rotation has put aside.
+"""The files of a log at one moment: the newest and the rotated ones.
 
-A log that lies elsewhere is read by range requests, so that only what is new travels.
+A remote log is read by range requests, so that only new bytes are transferred.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from monitors.sources.logs.settings import HUB_PREFIX
 
 
 class LogFile(Protocol):
-    """A file that holds still while it is read: it may only grow."""
+    """A log file. It may grow while it is read, but does not change otherwise."""
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """The name for messages."""
         ...
 
     @property
@@ -38,7 +38,7 @@ class LogFile(Protocol):
 
     @property
     def archive(self) -> bool:
-        """Whether it is packed: nothing is ever added to it."""
+        """Whether it is compressed; an archive never grows."""
         ...
 
     @property
@@ -47,30 +47,30 @@ class LogFile(Protocol):
         ...
 
     def read(self, start: int, length: int) -> bytes:
-        """At most ``length`` bytes from ``start``, fewer only at its end; none from beyond ``size``."""
+        """Return at most ``length`` bytes from ``start``; fewer only at the end, none beyond ``size``."""
         ...
 
 
 class LogFiles(NamedTuple):
-    """What there was at one poll: the newest file, if there is one, and the rotated ones, oldest first."""
+    """The files of one poll: the newest, if it exists, and the rotated ones, oldest first."""
 
     newest: LogFile | None
     rotated: Sequence[LogFile]
 
 
 class LogPlace(Protocol):
-    """Where a log lies."""
+    """The location of a log."""
 
     def poll(self) -> AbstractContextManager[LogFiles]:
-        """The files, open until the context ends. `SourceUnavailable` when nobody answers."""
+        """Open the files until the context ends. Raises `SourceUnavailable` when the log cannot be reached."""
         ...
 
 
 class LocalLog:
-    """A log on this machine. Every file is opened before its size is asked: a rename changes nothing after that.
+    """A log on this machine. Every file is opened before its size is read, so that a rename changes nothing.
 
     Rotated files are those beside it whose name begins with its own (``x.jsonl.1``, ``x.jsonl-20261122``), or that
-    match ``rotated``, a glob pattern. What ends in ``.gz`` is read unpacked.
+    match ``rotated``, a glob pattern. Files that end in ``.gz`` are decompressed.
     """
 
     def __init__(self, path: Path, *, rotated: str | None = None) -> None:
@@ -79,7 +79,7 @@ class LocalLog:
 
     @contextmanager
     def poll(self) -> Generator[LogFiles]:
-        """The files, open until the context ends. `SourceUnavailable` names the one that cannot be read."""
+        """Open the files until the context ends. `SourceUnavailable` names a file that cannot be read."""
         with ExitStack() as stack:
             newest = _open_local(self._path, stack)
             paths = sorted(self._path.parent.glob(self._pattern)) if self._path.parent.is_dir() else []
@@ -94,7 +94,7 @@ class LocalLog:
 
 
 class _PlainFile:
-    """An open file of this machine. What is appended after its size was asked is left for the next poll."""
+    """An open local file. What is appended after its size was read is left for the next poll."""
 
     def __init__(self, name: str, stream: IO[bytes]) -> None:
         self.archive, status = False, os.fstat(stream.fileno())
@@ -110,7 +110,7 @@ class _PlainFile:
 
 
 class _ArchivedFile:
-    """A file that rotation packed, read unpacked. Its size costs a whole unpacking, so it is asked for late."""
+    """A compressed rotated file. Its size needs a complete decompression, so it is computed only when needed."""
 
     def __init__(self, name: str, stream: IO[bytes]) -> None:
         self.archive, status = True, os.fstat(stream.fileno())
@@ -129,7 +129,7 @@ class _ArchivedFile:
         try:
             return self._unpacked.seek(0, os.SEEK_END)
         except (EOFError, OSError, zlib.error):
-            return 0  # still being written, or no archive at all: the next poll finds it whole
+            return 0  # still being written, or not an archive: the next poll reads it
 
     def read(self, start: int, length: int) -> bytes:
         if start >= self.size:
@@ -149,7 +149,7 @@ def _open_local(path: Path, stack: ExitStack) -> _PlainFile | _ArchivedFile | No
 
 
 HEAD_BYTES: Final = 1 << 16
-"""How much of the start an open file keeps in memory: all that marks read there."""
+"""Bytes of the start that an open file caches: all that marks read there."""
 DEFAULT_HUB: Final = "https://huggingface.co"
 REQUEST_TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
 _CONTENT_RANGE: Final = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)", re.ASCII)
@@ -159,9 +159,9 @@ _HUB_FILE: Final = re.compile(
 
 
 class RemoteLog:
-    """A log at an address that answers range requests. It has no rotated files: what was rotated away is a gap.
+    """A log at an address that supports range requests. It has no rotated files: rotated lines are a gap.
 
-    ``headers`` open it; they go to the address's own host alone, wherever it redirects to.
+    ``headers`` are sent to the address's own host only, also after redirects.
     """
 
     def __init__(self, url: str, *, headers: Mapping[str, str]) -> None:
@@ -170,14 +170,14 @@ class RemoteLog:
 
     @contextmanager
     def poll(self) -> Generator[LogFiles]:
-        """The file as it is now. `SourceUnavailable` names the host and what it answered."""
+        """Open the file as it is now. `SourceUnavailable` names the host and its answer."""
         with httpx.Client(headers=self._headers, timeout=REQUEST_TIMEOUT, follow_redirects=True) as client:
             file = _open_remote(client, self._url)
             yield LogFiles(file, ())
 
 
 class _RemoteFile:
-    """A file of which ``size`` bytes were there when it was opened. What was read last stays cached for a while."""
+    """A remote file that had ``size`` bytes when it was opened. The last bytes read are cached."""
 
     archive = False
 
@@ -200,11 +200,11 @@ class _RemoteFile:
         return buffered[start - at : end - at]
 
     def _fetch_range(self, start: int, end: int) -> bytes:
-        """Bytes from ``start`` to before ``end``; of an answer that holds more, no more than that is read."""
+        """Fetch the bytes in [``start``, ``end``); read no more even where the answer holds more."""
         with _stream_range(self._client, self._url, start, end) as response:
             if response.status_code != HTTPStatus.PARTIAL_CONTENT or _parse_total_size(response) < self.size:
                 raise SourceUnavailable(
-                    f"{self.name}: the log was changed while it was read; the next poll begins anew"
+                    f"{self.name}: the log was changed while it was read; the next poll starts again"
                 )
             content = bytearray()
             for chunk in response.iter_bytes():
@@ -217,7 +217,7 @@ class _RemoteFile:
 
 
 def build_remote_log(address: str, environment: Mapping[str, str]) -> LogPlace:
-    """The log at an address or in a Hub repository. `ConfigError` for an address that names no file."""
+    """Return the log at an address or in a Hub repository. `ConfigError` for an address that names no file."""
     if address.startswith(HUB_PREFIX):
         return RemoteLog(
             build_hub_url(address, environment.get("HF_ENDPOINT")),
@@ -227,7 +227,7 @@ def build_remote_log(address: str, environment: Mapping[str, str]) -> LogPlace:
 
 
 def build_hub_url(address: str, endpoint: str | None = None) -> str:
-    """Where a Hub file is downloaded: ``hf://datasets/owner/name/path``, with ``@revision`` after the name."""
+    """Return the download address of a Hub file: ``hf://datasets/owner/name/path``, ``@revision`` after the name."""
     match = _HUB_FILE.fullmatch(address)
     if match is None:
         raise ConfigError(
@@ -255,7 +255,7 @@ def _open_remote(client: httpx.Client, url: str) -> _RemoteFile | None:
 
 
 def _is_empty(response: httpx.Response) -> bool:
-    """An empty file has no first byte to ask for, so some servers send it whole."""
+    """Whether the file is empty: some servers answer a range request for it with the whole file."""
     return response.status_code == HTTPStatus.OK and response.headers.get("content-length") == "0"
 
 
@@ -284,7 +284,7 @@ def _parse_total_size(response: httpx.Response) -> int:
 
 
 def _parse_modified_ns(response: httpx.Response) -> int:
-    """The modification time by the server's clock, in whole seconds; 0 where it says nothing."""
+    """Parse the modification time by the server's clock, in nanoseconds; 0 without one."""
     try:
         return int(parsedate_to_datetime(response.headers.get("last-modified", "")).timestamp()) * 10**9
     except (TypeError, ValueError):

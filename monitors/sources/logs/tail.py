@@ -1,16 +1,16 @@
-"""Following a log through appends, rotation, truncation and restarts: every line once.
+"""Read every line of a log once, through appends, rotation, truncation and restarts.
 
-Lines come out of a growing file in bounded memory, each with its place. Marks recognize a file by what was read of
-it. The stretches to read next follow from what is known and what lies there, which is pure but for reading.
+Lines of a growing file are read in bounded memory, each with its place. Marks recognise a file by the part that was
+read. The stretches to read next are computed from the cursor and the files, without side effects but reading.
 
 The rules, in the order in which a poll of the files applies them:
 
-- The newest file is the one that was being read: go on where reading stopped.
-- It is not, but a rotated file is (renamed, or copied before the newest was emptied): finish that, then read what
-  came between, then the newest from its start.
-- Nowhere is it found: what was written to it after the last poll is missing. A warning says so, and the newest is
-  read from its start, save for a beginning that was already read.
-- Files of earlier generations may still grow, as long as their writer holds them open: what was added is read too.
+- The newest file is the one that was being read: continue where reading stopped.
+- A rotated file is the one that was being read (renamed, or copied before the newest was emptied): finish it, then
+  read the files that came between, then the newest from its start.
+- The file is not found: what was written to it after the last poll is missing. A warning says so, and the newest
+  is read from its start, without a beginning that was already read.
+- Files of earlier generations may still grow while their writer holds them open: read what was added.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ CHUNK_BYTES = 1 << 20
 
 
 class LogLine(NamedTuple):
-    """One line as it stands in the log, without its end. The same text at another place is another line.
+    """One line of the log, without its line end. The same text at another place is another line.
 
-    ``length`` is in bytes; it exceeds that of ``raw`` where only the start was stored.
+    ``length`` is in bytes; it exceeds the length of ``raw`` where only the start was stored.
     """
 
     generation: int
@@ -40,9 +40,9 @@ class LogLine(NamedTuple):
 
 
 def read_complete_lines(file: LogFile, start: int, generation: int, *, max_bytes: int) -> Iterator[LogLine]:
-    """Every line from ``start`` that has its end. Of one longer than ``longest_bytes`` only the start is stored.
+    """Yield every complete line from ``start``. Of a line longer than ``max_bytes`` only the start is stored.
 
-    Memory stays within a chunk and the longest line. A last line without an end is left for another time.
+    Memory stays within a chunk and the longest line. A last line without a line end is not read yet.
     """
     position, open_line = start, _OpenLine(start, max_bytes)
     while chunk := file.read(position, CHUNK_BYTES):
@@ -61,7 +61,7 @@ def read_complete_lines(file: LogFile, start: int, generation: int, *, max_bytes
 
 
 def read_rest(file: LogFile, start: int, generation: int, *, max_bytes: int) -> LogLine:
-    """What stands from ``start`` to the end of the file, as one line: it has no line's end."""
+    """Read from ``start`` to the end of the file as one line, which has no line end."""
     line = _OpenLine(start, max_bytes)
     position = start
     while chunk := file.read(position, CHUNK_BYTES):
@@ -71,12 +71,12 @@ def read_rest(file: LogFile, start: int, generation: int, *, max_bytes: int) -> 
 
 
 def _build_line(generation: int, offset: int, line: bytes, max_bytes: int) -> LogLine:
-    """A line that lies in one chunk, as nearly all do."""
+    """Build a line that lies in one chunk, as nearly all do."""
     return LogLine(generation, offset, line[:max_bytes], len(line), hashlib.sha256(line).hexdigest())
 
 
 class _OpenLine:
-    """A line whose end has not come yet."""
+    """A line whose line end was not read yet."""
 
     def __init__(self, offset: int, max_bytes: int) -> None:
         self.end = self._offset = offset
@@ -98,13 +98,13 @@ class _OpenLine:
 
 
 START_LENGTHS = (64, 256, 1_024, 4_096, 16_384, 65_536)
-"""Bytes at the start of a file that are digested. An entry with a time and a text is longer than the first."""
+"""Lengths of the file start that are hashed. An entry with a time and a text is longer than the first."""
 TAIL_BYTES = 4_096
-"""With a time in every line, down to the second at least, two logs that agree in so many bytes are one."""
+"""Bytes of the end that are hashed. With a time in every line, two logs that agree in so many bytes are one."""
 
 
 def mark_file(file: LogFile, offset: int, generation: int) -> FileMark:
-    """The mark of a file that was read up to ``offset``."""
+    """Return the mark of a file that was read up to ``offset``."""
     tail = min(TAIL_BYTES, offset)
     return FileMark(
         generation=generation,
@@ -128,7 +128,7 @@ def is_older_copy(file: LogFile, mark: FileMark) -> bool:
 
 
 def find_common_start(file: LogFile, mark: FileMark) -> int:
-    """Up to which line's end a file that took the marked one's place begins with what was already read."""
+    """Return the offset up to which a replacement of the marked file holds lines that were already read."""
     if is_older_copy(file, mark):
         return file.size
     matching_lengths = [
@@ -157,14 +157,14 @@ class Stretch(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Stretches in the order in which their lines were written, and what is to be said of the log."""
+    """Stretches in the order in which their lines were written, and warnings about the log."""
 
     stretches: tuple[Stretch, ...]
     issues: tuple[LogWarning, ...] = ()
 
 
 def plan_stretches(files: LogFiles, log: Identifier, cursor: LogCursor | None) -> Plan:
-    """What to read at this poll. Without a cursor, the newest file from its start; rotated ones are history."""
+    """Return what to read at this poll. Without a cursor: the newest file from its start, no rotated files."""
     if cursor is None:
         return Plan((Stretch(files.newest, 0, 0),)) if files.newest else Plan((), (_build_missing_warning(log),))
     late_stretches = _find_late_stretches(files, cursor)
@@ -190,7 +190,7 @@ def _build_missing_warning(log: Identifier) -> LogWarning:
 
 
 def _find_late_stretches(files: LogFiles, cursor: LogCursor) -> tuple[Stretch, ...]:
-    """What was added to files of earlier generations. Nothing is ever added to an archive."""
+    """Find what was added to files of earlier generations. Archives never grow."""
     plain = [file for file in files.rotated if not file.archive]
     marked_files = ((mark, _find_marked_file(plain, mark)) for mark in reversed(cursor.earlier))
     return tuple(
@@ -201,12 +201,12 @@ def _find_late_stretches(files: LogFiles, cursor: LogCursor) -> tuple[Stretch, .
 
 
 def _find_moved_file(files: LogFiles, current: FileMark) -> LogFile | None:
-    """Where the file that was being read lies now. A cursor that has read nothing has nothing to finish."""
+    """Find the rotated file that was being read; ``None`` where nothing of it was read."""
     return _find_marked_file(files.rotated, current) if current.offset > 0 else None
 
 
 def _list_unread_rotated(files: LogFiles, cursor: LogCursor, moved_file: LogFile | None) -> list[LogFile]:
-    """Files that came and were put aside since the last poll: newer than it, and none that is known."""
+    """List files that were created and rotated since the last poll, so that nothing of them was read."""
     return [
         file
         for file in files.rotated
@@ -222,7 +222,7 @@ def _list_unread_rotated(files: LogFiles, cursor: LogCursor, moved_file: LogFile
 def _plan_new_files(
     newest: LogFile | None, unread_rotated: list[LogFile], current: FileMark
 ) -> tuple[Stretch, ...]:
-    """Files started since the last poll, each a generation of its own."""
+    """Plan the files started since the last poll, each a generation of its own."""
     first = current.generation + (1 if current.offset > 0 else 0)
     stretches = [Stretch(file, 0, first + number) for number, file in enumerate(unread_rotated)]
     if newest is not None:
@@ -231,7 +231,7 @@ def _plan_new_files(
 
 
 def _find_marked_file(files: Sequence[LogFile], mark: FileMark) -> LogFile | None:
-    """The marked file; of several copies the longest."""
+    """Return the marked file; of several copies the longest."""
     return max((file for file in files if is_marked_file(file, mark)), key=lambda file: file.size, default=None)
 
 
@@ -249,11 +249,11 @@ def _build_gap_warning(log: Identifier, current: FileMark, *, is_missing: bool) 
 
 
 MAX_WATCHED_GENERATIONS = 16
-"""Earlier files that are polled again: more than any rotation scheme keeps within the life of a writer."""
+"""Earlier files that are polled again: more than any rotation scheme uses within the life of a writer."""
 
 
 class BatchLimits(NamedTuple):
-    """What bounds memory: the longest line stored whole, and how much one batch holds."""
+    """Memory limits: the longest line stored completely, and the size of one batch."""
 
     longest_bytes: int = 1 << 20
     batch_bytes: int = 4 << 20
@@ -263,13 +263,13 @@ class BatchLimits(NamedTuple):
 DEFAULT_LIMITS = BatchLimits()
 
 NOTHING_READ = FileMark(generation=0, offset=0, tail_bytes=0, tail_sha256=hashlib.sha256(b"").hexdigest())
-"""The first cursor of a log that nobody has read yet."""
+"""The first mark of a log that was not read yet."""
 
 
 class LogBatch(NamedTuple):
-    """Lines in the order in which they were written, and where reading stands after them.
+    """Lines in the order in which they were written, and the cursor after them.
 
-    Store lines, warnings and cursor in one step: then a crash at any moment neither skips nor repeats.
+    Store lines, warnings and cursor in one transaction, so that a crash neither skips nor repeats lines.
     """
 
     lines: tuple[LogLine, ...]
@@ -285,10 +285,10 @@ def read_new_batches(
     is_whole: Callable[[bytes], bool],
     limits: BatchLimits = DEFAULT_LIMITS,
 ) -> Iterator[LogBatch]:
-    """All that was added since ``cursor``, in batches; none when nothing happened.
+    """Yield the lines added since ``cursor`` in batches; nothing when nothing was added.
 
-    ``is_whole`` says of a last line without a line's end whether it can be taken as it is: some writers put the
-    line's end before each entry. What is not whole waits.
+    ``is_whole`` decides whether a last line without a line end is complete: some writers put the line end before
+    each entry. An incomplete line is read at a later poll.
     """
     plan = plan_stretches(files, log, cursor)
     reading = _Reading(log, cursor, is_whole, limits, history_to=files.newest.size if files.newest else 0)
@@ -303,7 +303,7 @@ def read_new_batches(
 
 
 class _Reading:
-    """Where reading stands while the stretches of one poll are read."""
+    """The state of reading the stretches of one poll."""
 
     def __init__(
         self,
@@ -323,11 +323,11 @@ class _Reading:
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything is known now that was not when it was last reported."""
+        """Whether the cursor differs from the last one that was reported."""
         return self._reported is None or self._build_cursor(self._reported.sequence) != self._reported
 
     def build_batch(self, lines: tuple[LogLine, ...], issues: tuple[LogWarning, ...] = ()) -> LogBatch:
-        """What was read, and the next step's cursor."""
+        """Return a batch of lines with the cursor after them."""
         self._reported = self._build_cursor(1 if self._reported is None else self._reported.sequence + 1)
         return LogBatch(lines, self._reported, issues)
 
@@ -342,7 +342,7 @@ class _Reading:
         )
 
     def read(self, stretch: Stretch) -> Iterator[LogBatch]:
-        """The stretch in batches; a batch ends where a line ends."""
+        """Yield the stretch in batches; a batch ends at a line end."""
         lines: list[LogLine] = []
         held, offset = 0, stretch.start
         max_bytes = self._limits.longest_bytes
@@ -362,7 +362,7 @@ class _Reading:
             yield self.build_batch(tuple(lines))
 
     def _store_mark(self, mark: FileMark) -> None:
-        """Put a mark where it belongs: an earlier file's, the current one's, or that of a file started anew."""
+        """Store the mark of an earlier file, of the current one, or of a new file that becomes the current one."""
         current = self._current
         if current.generation == mark.generation:
             self._current = mark

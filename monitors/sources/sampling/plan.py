@@ -1,6 +1,6 @@
-"""The plan of a nightly run before anything is spent: its cost, its interval, the sample for a wished interval.
+"""Plan a nightly run before it costs anything: its cost and its expected interval.
 
-It says where the interval will lie on average. The width at the expected number of failures is not the expected
+The plan says where the interval will lie on average. The width at the expected number of failures is not the expected
 width: with a rate of 1 % and ten sampled, nine runs of ten see no failure and the tenth sees one. So the limits are
 averaged over what may be seen: for each stratum the failures among those graded, whose rate is itself uncertain
 (beta-binomial). All strata together are evaluated on points of a Kronecker sequence (multiples of square roots of
@@ -28,11 +28,11 @@ from monitors.stats.stratified import compute_rate_interval
 POINT_COUNT = 256
 """With so many the expected width of five strata was within 1 % of the mean over 20,000 random runs."""
 _NEGLIGIBLE_CHANCE = 1e-9
-"""Numbers of failures that are together less likely than this are left out."""
+"""Failure counts that are together less likely than this are ignored."""
 
 
 class ExpectedStratum(NamedTuple):
-    """How many conversations there are, how many will be graded, how they are expected to fail."""
+    """A stratum: its conversations, how many will be graded, and its expected failure rate."""
 
     conversations: int
     graded: int
@@ -42,10 +42,9 @@ class ExpectedStratum(NamedTuple):
 def compute_expected_interval(
     strata: Sequence[ExpectedStratum], *, confusion: Confusion | None = None, confidence: float = 0.95
 ) -> tuple[Estimate, bool]:
-    """The expected rate with the averages of both limits, and whether judge errors will have been taken out.
+    """Return the expected rate with the averages of both limits, and whether judge errors will be corrected.
 
-    ``value`` is the true rate that is expected. Strata of which nothing will be graded widen the interval by all
-    they are. ``ValueError`` when nothing will be graded at all.
+    ``value`` is the true rate that is expected. Ungraded strata widen the interval by their whole share. ``ValueError`` when nothing will be graded at all.
     """
     corrects = confusion is not None and _can_correct(confusion)
     distributions = [_compute_count_distribution(stratum, confusion if corrects else None) for stratum in strata]
@@ -68,7 +67,7 @@ def _can_correct(confusion: Confusion) -> bool:
 def _build_graded_counts(
     strata: Sequence[ExpectedStratum], distributions: Sequence[Sequence[float]], point: Sequence[float]
 ) -> Sequence[GradedStratum]:
-    """The run at one point of the cube: in each stratum as many failures as its coordinate says."""
+    """Return the run at one point of the cube: in each stratum the failures at its coordinate."""
     return [
         GradedStratum(
             stratum=f"s{index}",
@@ -97,7 +96,7 @@ def _list_primes(count: int) -> Sequence[int]:
 
 
 def _compute_count_distribution(stratum: ExpectedStratum, confusion: Confusion | None) -> Sequence[float]:
-    """How likely at most 0, 1, 2, … failures are, up to nearly certain."""
+    """Return the probabilities of at most 0, 1, 2, … failures, up to nearly 1."""
     expected = compute_judged_rate(stratum.expected, confusion) if confusion else stratum.expected
     return _cumulate_chances(stratum.graded, *expected)
 
@@ -134,7 +133,7 @@ _CENT = Decimal("0.01")
 
 
 class Grading(NamedTuple):
-    """What grading one conversation takes, and how reliable it is.
+    """The cost of grading one conversation, and how reliable the grade is.
 
     ``calls_per_conversation`` counts what of the conversations reaches a judge, with its panel members, turns and
     canaries; 0 without a judge. ``confusion`` is the judge's record against people, for the correction that the
@@ -148,7 +147,7 @@ class Grading(NamedTuple):
 
 
 class PlannedRate(NamedTuple):
-    """A rate that the run will report: what is expected of each stratum, how much of the sample counts for it.
+    """A rate that the run will report: the expected rate of each stratum, the share of the sample that counts.
 
     Strata that ``expected`` lacks are taken at the prior. ``learnt`` says that earlier runs stand behind them.
     ``graded_share`` of those sampled will be graded for it. Where it will have no interval, ``why_none`` says why.
@@ -168,7 +167,7 @@ FAILED: Final = "any failure"
 def plan_nightly(
     counts: Sequence[StratumCount], wanted: Sequence[PlannedRate], grading: Grading, settings: SamplingSettings
 ) -> NightlyPlan:
-    """The plan of the sample that ``counts`` come from; of the ``wanted`` rates the first is that of severity 3.
+    """Return the plan of the sample with these ``counts``; the first of the ``wanted`` rates is severity 3.
 
     ``ConfigError`` when there is no conversation: a nightly run of nothing needs no plan.
     """
@@ -221,7 +220,7 @@ def _forecast_rate(
 
 
 def _count_graded(sampled: int, share: float) -> int:
-    """At least one of those sampled: that none will be graded is not what a plan is for."""
+    """Return how many of the sampled conversations will be graded, at least one."""
     return min(sampled, max(1, round(sampled * share)))
 
 

@@ -1,6 +1,6 @@
-"""The sample of a nightly run: the same conversations whoever samples, in whatever order they come.
+"""Sample a nightly run's conversations: reproducible, and independent of their order.
 
-Every conversation has a place in [0, 1) that follows from its id, the target and the night alone. A sample by
+Every conversation has a place in [0, 1) that is computed from its id, the target and the night. A sample by
 number takes the lowest places of each stratum, so that given its size each conversation of the stratum was as
 likely as any other: sampled / conversations, exactly. A sample by rate takes the places below the rate, so that
 whether a conversation is sampled does not depend on which others there are, unless its stratum falls short of the
@@ -41,7 +41,7 @@ from monitors.stats.agreement import Confusion
 
 
 class ExpectedRate(NamedTuple):
-    """A rate of failures in [0, 1], and how many conversations' worth of evidence stand behind it.
+    """A failure rate in [0, 1], and the number of conversations that its evidence is worth.
 
     ``weight`` is above 0; infinite means that the rate is given, not guessed. Both make a Beta distribution.
     """
@@ -51,13 +51,13 @@ class ExpectedRate(NamedTuple):
 
 
 DEFAULT_PRIOR = ExpectedRate(0.01, 20.0)
-"""Before the first night: one in a hundred, believed as much as twenty conversations would make one believe it."""
+"""Before the first night: one failure in a hundred, with the weight of twenty conversations."""
 
 
 def compute_expected_rates(
     strata: Iterable[str], earlier: Sequence[GradedStratum] = (), prior: ExpectedRate = DEFAULT_PRIOR
 ) -> Mapping[str, ExpectedRate]:
-    """The rate of each stratum: the prior, and what earlier runs counted in it. They may repeat a stratum."""
+    """Return the expected rate of each stratum from the prior and the counts of earlier runs."""
     rates: dict[str, ExpectedRate] = {}
     for stratum in strata:
         nightly_runs = [run for run in earlier if run.stratum == stratum]
@@ -67,7 +67,7 @@ def compute_expected_rates(
 
 
 def compute_judged_rate(expected: ExpectedRate, confusion: Confusion) -> ExpectedRate:
-    """The rate at which a judge that errs as in ``confusion`` will say that conversations failed.
+    """Return the rate at which a judge with the errors of ``confusion`` will fail conversations.
 
     Its weight is that of the Beta distribution with the turned rate's mean and variance. Both kinds of answers must
     have been reviewed.
@@ -99,11 +99,11 @@ class StratumTurn(StrEnum):
 
 BY_RISK: Final = (StratumTurn.FEWEST, StratumTurn.SIZE, StratumTurn.CLAIM, StratumTurn.SIZE)
 BY_SPREAD: Final = (StratumTurn.FEWEST, StratumTurn.CLAIM, StratumTurn.CLAIM, StratumTurn.CLAIM)
-"""Where the claim is size times spread it takes care of the interval itself."""
+"""For a claim of size times spread, which minimises the interval itself."""
 
 
 class StratumDemand(NamedTuple):
-    """A stratum: how many conversations it has, how large each one's claim is, whether all are wanted."""
+    """A stratum: its number of conversations, the claim of each, whether all are wanted."""
 
     conversations: int
     weight: float
@@ -113,7 +113,7 @@ class StratumDemand(NamedTuple):
 def allocate(
     claims: Sequence[StratumDemand], budget: int, minimum: int, turns: Sequence[StratumTurn] = BY_RISK
 ) -> tuple[int, ...]:
-    """How many of each stratum, in their order: first each its ``minimum``, then in ``turns``.
+    """Return how many to sample of each stratum: first the ``minimum`` of each, then in ``turns``.
 
     No stratum gets more than it has. The sum is ``budget``, or more where the minimums alone come to more, or all
     there are where that is less. ``minimum`` is at least 1.
@@ -135,7 +135,7 @@ def allocate(
 
 
 class _Queue:
-    """The strata that have more to give, the next one of a turn first; ``sampled`` is what each has by now."""
+    """The strata that have conversations left, the next of a turn first; ``sampled`` counts those taken."""
 
     def __init__(self, turn: StratumTurn, claims: Sequence[StratumDemand], sampled: Sequence[int]) -> None:
         self._turn, self._claims, self._sampled = turn, claims, sampled
@@ -144,13 +144,13 @@ class _Queue:
             self.push(index)
 
     def push(self, index: int) -> None:
-        """A stratum, with what it has by now."""
+        """Add a stratum with its present count, if it has conversations left."""
         count = self._sampled[index]
         if count < self._claims[index].conversations:
             heapq.heappush(self._entries, (_compute_rank(self._turn, self._claims[index], count), index, count))
 
     def pop_next(self) -> int:
-        """The place of the next stratum. Entries from before it got its last one count no more."""
+        """Return the index of the next stratum. Outdated entries are skipped."""
         while True:
             _, index, old_count = heapq.heappop(self._entries)
             if old_count == self._sampled[index]:
@@ -158,7 +158,7 @@ class _Queue:
 
 
 def _compute_rank(turn: StratumTurn, claim: StratumDemand, count: int) -> float:
-    """Where a stratum stands in a turn's queue, the lowest first."""
+    """Return a stratum's rank in a turn's queue, the lowest first."""
     if turn is StratumTurn.FEWEST:
         return count
     if turn is StratumTurn.CLAIM and claim.whole:
@@ -175,14 +175,14 @@ class Seed(NamedTuple):
 
 
 SPARE_CANDIDATES: Final = 64
-"""Candidates of each stratum beyond what may be sampled: so many may be withdrawn without a trace."""
+"""Candidates of each stratum beyond the sample: so many may be withdrawn without a loss."""
 
 Strata = Mapping[str, Sequence[Conversation]]
 """The conversations of each stratum that has any, the gravest stratum first."""
 
 
 class Sample(NamedTuple):
-    """What was sampled, and of how many. ``strata`` are those that have conversations, the gravest first."""
+    """The sampled conversations and the counts of the strata that have any, the gravest first."""
 
     sampled: tuple[SampledConversation, ...]
     strata: tuple[StratumCount, ...]
@@ -199,7 +199,7 @@ def sample_conversations(
 
 
 def stratify(conversations: Iterable[Conversation], facts: TargetFacts) -> Strata:
-    """The strata that have conversations. An id that comes twice is one conversation, the one completed last."""
+    """Group conversations by stratum. Of two with the same id the one completed last counts."""
     latest: dict[str, Conversation] = {}
     for conversation in conversations:
         earlier = latest.get(conversation.id)
@@ -214,11 +214,10 @@ def stratify(conversations: Iterable[Conversation], facts: TargetFacts) -> Strat
 
 
 class Candidates:
-    """The conversations that a nightly run may sample, while it reads them: the lowest places of each stratum.
+    """The conversations that a nightly run may sample, collected while it reads: the lowest places of each stratum.
 
-    A sample by number takes no more of a stratum than the number, so no more are candidates: the memory of a
-    nightly run follows from its sample, not from its length. A few more are held for those that are withdrawn. All
-    are counted.
+    A sample by number takes at most that number of a stratum, so that memory depends on the sample, not on the
+    traffic. `SPARE_CANDIDATES` more replace withdrawn ones. All conversations are counted.
     """
 
     def __init__(self, settings: SamplingSettings, seed: Seed) -> None:
@@ -229,14 +228,14 @@ class Candidates:
         self._sizes: dict[str, int] = defaultdict(int)
 
     def offer(self, stratum: str, conversation: Conversation) -> None:
-        """Count one, and hold it as long as it may be sampled."""
+        """Count a conversation, and store it as long as it may be sampled."""
         self._sizes[stratum] += 1
         self._retain(
             stratum, _RankedConversation(compute_place(conversation.id, self._seed), conversation.id, conversation)
         )
 
     def withdraw(self, stratum: str, conversation_id: str) -> None:
-        """Remove one that was offered: another content came under its id."""
+        """Remove a conversation that was offered: another version came with its id."""
         self._sizes[stratum] -= 1
         if not self._is_near(stratum, compute_place(conversation_id, self._seed)):
             return
@@ -247,14 +246,14 @@ class Candidates:
         heapq.heapify(self._farthest[stratum])
 
     def merge(self, other: Candidates) -> None:
-        """Take over all that another one of the same nightly run has."""
+        """Add all candidates and counts of another part of the same nightly run."""
         for stratum, members in other.rank_candidates().items():
             for candidate in members:
                 self._retain(stratum, candidate)
             self._sizes[stratum] += other.count_by_stratum()[stratum]
 
     def rank_candidates(self) -> Mapping[str, Sequence[_RankedConversation]]:
-        """What may be sampled, the lowest place first."""
+        """Return the candidates of each stratum, the lowest place first."""
         names = [entry.name for entry in list_strata(self._settings) if self._sizes[entry.name] > 0]
         return {
             name: sorted(
@@ -264,15 +263,15 @@ class Candidates:
         }
 
     def count_by_stratum(self) -> Mapping[str, int]:
-        """How many conversations each stratum has in all."""
+        """Return the total number of conversations of each stratum."""
         return self._sizes
 
     def sample(self, expected: Mapping[str, ExpectedRate]) -> Sample:
-        """Sample from all that were offered."""
+        """Sample from all conversations that were offered."""
         return _sample_members(self.rank_candidates(), self._sizes, self._settings, expected)
 
     def _is_near(self, stratum: str, position: float) -> bool:
-        """Whether one at this place is a candidate, had it been offered."""
+        """Whether a conversation at this place would be a candidate."""
         heap = self._farthest[stratum]
         if self._settings.budget is None and position < _compute_rate(stratum, self._settings):
             return True
@@ -295,7 +294,7 @@ def sample_strata(
     """Sample from the strata of a nightly run.
 
     ``expected`` are the rates that Neyman's allocation goes by; strata that it lacks are taken as wide open. Of a
-    sample by rate the inclusion probability is the one before sampling, the minimum reckoned in; estimates go by
+    sample by rate the inclusion probability is the one before sampling, including the minimum; estimates use
     the counts, which are exact given how many were sampled.
     """
     ranked = {name: _rank_members(conversations, seed) for name, conversations in members.items()}
@@ -310,7 +309,7 @@ def _sample_members(
     settings: SamplingSettings,
     expected: Mapping[str, ExpectedRate],
 ) -> Sample:
-    """Sample from strata of these ``sizes``; of each, its candidates are there, the lowest place first."""
+    """Sample from strata of these ``sizes``, given the candidates of each, the lowest place first."""
     if settings.budget is None:
         allocated = {
             name: _count_by_rate(conversations, sizes[name], _compute_rate(name, settings), settings)
@@ -334,7 +333,7 @@ def _sample_members(
 def allocate_by_stratum(
     sizes: Mapping[str, int], settings: SamplingSettings, expected: Mapping[str, ExpectedRate]
 ) -> Mapping[str, int]:
-    """How many of each stratum a sample by number takes, for strata of these sizes. Not for one by rate."""
+    """Return how many of each stratum a sample by number takes. Not for a sample by rate."""
     nonempty = [stratum for stratum in list_strata(settings) if sizes.get(stratum.name)]
     claims = [_build_demand(stratum, sizes[stratum.name], settings, expected) for stratum in nonempty]
     turns = BY_SPREAD if settings.allocation is Allocation.NEYMAN else BY_RISK
@@ -351,14 +350,14 @@ class _RankedConversation(NamedTuple):
 
 
 class _Farthest(NamedTuple):
-    """A candidate; of a heap of these the first lies farthest out and goes first."""
+    """A heap entry; the first of the heap has the highest place and is dropped first."""
 
     nearness: float
     placed: _RankedConversation
 
 
 def _rank_members(members: Sequence[Conversation], seed: Seed) -> Sequence[_RankedConversation]:
-    """The conversations of a stratum, the lowest place first."""
+    """Return the conversations of a stratum, the lowest place first."""
     ranked = (
         _RankedConversation(compute_place(conversation.id, seed), conversation.id, conversation)
         for conversation in members
@@ -371,7 +370,7 @@ def _recency_key(conversation: Conversation) -> tuple[str, str]:
 
 
 def compute_place(conversation_id: str, seed: Seed) -> float:
-    """Where a conversation lies in [0, 1) on that night: 53 bits of a SHA-256, as many as a float holds."""
+    """Return a conversation's place in [0, 1) on that night: 53 bits of a SHA-256, as many as a float holds."""
     parts = (seed.target, seed.day.isoformat(), conversation_id)
     digest = hashlib.sha256("\0".join(parts).encode()).digest()
     return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)
@@ -397,14 +396,14 @@ def _compute_rate(name: str, settings: SamplingSettings) -> float:
 def _count_by_rate(
     members: Sequence[_RankedConversation], size: int, rate: float, settings: SamplingSettings
 ) -> tuple[int, float]:
-    """How many are sampled, and how likely each of all that there are was to be."""
+    """Return how many are sampled, and the inclusion probability of each conversation."""
     minimum = min(settings.minimum_per_stratum, size)
     below = bisect_left(members, rate, key=lambda candidate: candidate.place)
     return max(minimum, below), compute_inclusion_probability(size, rate, minimum)
 
 
 def compute_inclusion_probability(conversations: int, rate: float, minimum: int) -> float:
-    """How likely each of ``conversations`` is sampled at a rate of which at least ``minimum`` are taken.
+    """Return the probability that each of ``conversations`` is sampled at ``rate`` with at least ``minimum``.
 
     All are equally likely, so that it is the expected number sampled over their number: that of the larger of the
     minimum and a binomial count.

@@ -1,4 +1,4 @@
-"""Which stratum a conversation belongs to, by what is known without a judge."""
+"""Find the stratum of a conversation by signs of risk that need no judge."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Stratum(NamedTuple):
 
 
 class TargetFacts(NamedTuple):
-    """What a target says of itself: the settings, its account numbers' patterns, contacts that anyone may have."""
+    """A target's sampling settings, the patterns of its account numbers, and its public contacts."""
 
     settings: SamplingSettings
     account_patterns: Sequence[str] = ()
@@ -35,7 +35,7 @@ class TargetFacts(NamedTuple):
 
 
 def list_strata(settings: SamplingSettings) -> tuple[Stratum, ...]:
-    """All strata there can be, the gravest first, those without a sign last."""
+    """List all possible strata, the gravest first, the one without a sign last."""
     if settings.mode is SamplingMode.SIMPLE:
         return (Stratum(ALL_STRATUM, None),)
     signed = [stratum for sign in settings.signs for stratum in _list_sign_strata(sign, settings)]
@@ -43,7 +43,7 @@ def list_strata(settings: SamplingSettings) -> tuple[Stratum, ...]:
 
 
 def find_stratum(conversation: Conversation, target: TargetFacts) -> str:
-    """The name of the first stratum, in the order of ``settings.signs``, whose sign a conversation shows."""
+    """Return the name of the first stratum, in the order of ``settings.signs``, whose sign is present."""
     if target.settings.mode is SamplingMode.SIMPLE:
         return ALL_STRATUM
     for sign in target.settings.signs:
@@ -69,7 +69,7 @@ def _name_language_stratum(language: Language) -> str:
 
 
 def _has_disclosure(conversation: Conversation, target: TargetFacts) -> bool:
-    """Personal data or a secret that stands in a reply and in nothing that the user wrote before it."""
+    """Whether a reply holds personal data or a secret that the user had not written before."""
     for number, turn in enumerate(conversation.turns):
         disclosures = find_disclosures(turn.reply_text, account_patterns=target.account_patterns)
         values = [turn.reply_text[one.start : one.end] for one in disclosures if one.strength >= Strength.LIKELY]

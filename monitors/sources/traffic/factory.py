@@ -1,4 +1,4 @@
-"""Settings to a live source of traffic. The environment and the browser are given."""
+"""Build a traffic source from its settings. The caller provides the environment and the browser."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import assert_never
 
-from monitors.request_headers import RequestHeaders, headers_of
+from monitors.request_headers import RequestHeaders, build_request_headers
 from monitors.sources.traffic.files import FileTrafficSource, ParquetReader
 from monitors.sources.traffic.http_export import HttpTrafficSource
 from monitors.sources.traffic.langsmith import LangSmithTrafficSource
@@ -27,9 +27,9 @@ def build_traffic_source(
     open_browser: Callable[[PageTraffic], AbstractAsyncContextManager[ScriptRunner]],
     parquet: ParquetReader,
 ) -> TrafficSource:
-    """The source that the settings describe; `ConfigError` names the environment variable that it lacks.
+    """Return the source that the settings describe; `ConfigError` names a missing environment variable.
 
-    ``open_browser`` is called for ``kind = "page"`` alone, once for each reading; ``parquet`` for each
+    ``open_browser`` is called for ``kind = "page"`` only, once for each reading; ``parquet`` for each
     file of that format.
     """
     match settings:
@@ -46,7 +46,7 @@ def build_traffic_source(
 
 
 def _build_headers(settings: FileTraffic | HttpTraffic, environment: Mapping[str, str]) -> RequestHeaders:
-    return headers_of(
+    return build_request_headers(
         settings.headers if isinstance(settings, HttpTraffic) else {},
         environment,
         key="traffic.headers",

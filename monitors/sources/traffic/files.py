@@ -1,7 +1,7 @@
-"""Traffic that is stored in files: JSON lines or Parquet, wherever fsspec can open them.
+"""Read traffic from files: JSON lines or Parquet, wherever fsspec can open them.
 
-Lines of a stream that can only be read forward come in bounded memory. A plain iterator that waits for disks and
-networks is read without holding up the event loop.
+Lines of a forward-only stream are read in bounded memory. A blocking iterator is read in a thread, so that it does
+not block the event loop.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ CHUNK_BYTES = 1 << 20
 
 
 class ByteStream(Protocol):
-    """What lines are read from."""
+    """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes, none at the end."""
+        """Return at most ``size`` bytes, none at the end."""
         ...
 
 
 class Unpacked:
-    """What a packed stream holds. Of one that is cut off all is given before ``EOFError`` reports it."""
+    """Decompresses a stream. Of a truncated one everything is returned before ``EOFError``."""
 
     def __init__(self, packed: IO[bytes]) -> None:
         self._unpacking = gzip.GzipFile(fileobj=packed)
 
     def read(self, size: int, /) -> bytes:
-        """See `ByteStream`; a whole ``read`` would lose what stands before a cut."""
+        """See `ByteStream`; a full ``read`` would lose the bytes before a truncation."""
         return self._unpacking.read1(size)
 
 
 class StreamLine(NamedTuple):
     """One line without its end. ``length`` in bytes exceeds that of ``raw`` where only its start was stored.
 
-    ``ended`` is false for a last line without a line's end. ``number`` counts from 1.
+    ``ended`` is false for a last line without a line end. ``number`` counts from 1.
     """
 
     number: int
@@ -66,7 +66,7 @@ class StreamLine(NamedTuple):
 
 
 def read_lines(stream: ByteStream, *, max_bytes: int) -> Iterator[StreamLine]:
-    """Every line. Of one longer than ``max_bytes`` only the start is stored."""
+    """Yield every line. Of a line longer than ``max_bytes`` only the start is stored."""
     number, buffered, length = 1, bytearray(), 0
     while chunk := stream.read(CHUNK_BYTES):
         first, *others = chunk.split(b"\n")
@@ -82,13 +82,13 @@ def read_lines(stream: ByteStream, *, max_bytes: int) -> Iterator[StreamLine]:
 Value = TypeVar("Value")
 
 BATCH_SIZE = 256
-"""Values that are fetched at one go: a change of threads costs as much as reading some ten lines."""
+"""Values fetched at once: a change of threads costs as much as reading some ten lines."""
 
 
 async def iterate_in_thread(values: Generator[Value]) -> AsyncGenerator[Value]:
-    """The values in order, fetched in a thread. What was read before an error comes before it.
+    """Yield the values in order, fetched in a thread. Values read before an error come before it.
 
-    When it is closed or cancelled it waits for the step under way, and closes ``values``.
+    When closed or cancelled it waits for the current step and closes ``values``.
     """
     batches = _collect_batches(values)
     fetching: asyncio.Future[list[Value] | None] | None = None
@@ -103,7 +103,7 @@ async def iterate_in_thread(values: Generator[Value]) -> AsyncGenerator[Value]:
     finally:
         if fetching is not None and not fetching.done():
             await asyncio.wait({fetching})
-            fetching.exception()  # already reported to whoever waited, or of no interest any more
+            fetching.exception()  # already raised to the caller, or no longer needed
         values.close()
 
 
@@ -116,7 +116,7 @@ def _collect_batches(values: Iterator[Value]) -> Iterator[list[Value]]:
             if len(batch) == BATCH_SIZE:
                 yield batch
                 batch = []
-    except Exception as error:  # noqa: BLE001 - it is raised again, behind what was read before it
+    except Exception as error:  # noqa: BLE001 - it is raised again after the values read before it
         failure = error
     if batch:
         yield batch
@@ -134,14 +134,14 @@ _FORMATS: Final = {
 _MEGABYTE: Final = 1_000_000
 _REFUSED_STATUSES: Final = (401, 403)
 _ENDPOINT_OPTIONS: Final = {"s3": "endpoint_url", "s3a": "endpoint_url", "hf": "endpoint"}
-"""What each protocol's package calls the address of its service."""
+"""The option of each protocol's package for the address of its service."""
 
 ParquetReader = Callable[[Path], Iterator[list[dict[str, Any]]]]
-"""Reads a local file's rows, some at a time; ``ValueError`` where it is no Parquet. The engine lies elsewhere."""
+"""Reads a local file's rows in batches; ``ValueError`` where it is not Parquet."""
 
 
 class _File(NamedTuple):
-    """A file to be read: its file system, its path there, and its name for messages."""
+    """A file to read: its file system, its path there, and its name for messages."""
 
     system: Any
     path: str
@@ -151,7 +151,7 @@ class _File(NamedTuple):
 class FileTrafficSource:
     """A `TrafficSource` over files. ``headers`` open http addresses; buckets and the Hub read the environment.
 
-    A file that cannot be read does not stop the others from being read; it is reported when they have been.
+    A file that cannot be read is reported after the others have been read.
     """
 
     def __init__(
@@ -238,9 +238,9 @@ class FileTrafficSource:
 
     @contextmanager
     def _open_as_local_file(self, file: _File, *, packed: bool) -> Generator[Path]:
-        """The file itself where it lies here, else a copy that is gone afterwards: Parquet is read from its end."""
+        """Yield a local path of the file, else of a temporary copy: Parquet is read from its end."""
         if "file" in file.system.protocol and not packed and not _is_glob(file.path):
-            Path(file.path).open("rb").close()  # a missing permission is reported as such, and not as damage
+            Path(file.path).open("rb").close()  # reports a missing permission as such, not as a damaged file
             yield Path(file.path)
             return
         with (
@@ -272,7 +272,7 @@ class FileTrafficSource:
 
 
 def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
-    """How a file is written, and whether it is packed; `ConfigError` where its name does not say."""
+    """Return a file's format and whether it is compressed; `ConfigError` where its name does not say."""
     name = PurePosixPath(urlsplit(path).path or path)
     packed = name.suffix.lower() == ".gz"
     if configured is not FileFormat.BY_SUFFIX:
@@ -300,12 +300,12 @@ def _build_unreadable_warning(place: str, detail: str) -> SourceWarning:
 
 
 def _is_glob(pattern: str) -> bool:
-    """Whether it stands for several files. In an address a question mark starts the parameters."""
+    """Whether a pattern can match several files. In an address a question mark starts the parameters."""
     return any(mark in pattern for mark in ("*?[" if "://" not in pattern else "*["))
 
 
 def strip_secrets(place: str) -> str:
-    """The place without what may be secret: parameters, user and password."""
+    """Return a path or address without parameters, user and password, which may be secret."""
     if "://" not in place:
         return place
     parts = urlsplit(place)

@@ -1,7 +1,7 @@
-"""Traffic out of an export in pages of JSON over HTTP.
+"""Read traffic from a paged JSON export over HTTP.
 
-A page is requested again where that can help, within bounds of time and size, and from its own host only. How pages
-follow each other (by number, by cursor, by link) is pure.
+Pages are requested with bounded retries, time and size, and from their own host only. Finding the next page (by
+number, cursor or link) is pure.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from typing import Any, Final, NamedTuple, Self, cast
 import httpx
 
 from monitors.errors import ConfigError, SourceUnavailable
-from monitors.json_path import values_at
+from monitors.json_path import collect_values
 from monitors.plural import plural
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind
 from monitors.request_headers import NO_HEADERS, RequestHeaders
-from monitors.retry import TryAgain, retried, retry_after_s
+from monitors.retry import TryAgain, parse_retry_after_s, retry_with_pauses
 from monitors.sources.traffic.items import LocatedItem, Window, looks_like_html, parse_conversations, parse_json
 from monitors.sources.traffic.settings import HttpTraffic, TimeFormat
 
 _MEGABYTE: Final = 1_000_000
 _REDIRECTS: Final = 5
 _RETRY_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-"""Statuses that say: later. RFC 9110, RFC 6585; the 52x are those of common proxies."""
+"""Statuses worth another try. RFC 9110, RFC 6585; the 52x are those of common proxies."""
 _REFUSED_STATUSES: Final = frozenset({401, 403})
 
 
 class ExportPage(NamedTuple):
-    """A page of an export: its JSON, the headers in lower case, and a digest to know it again by."""
+    """A page of an export: its JSON, the headers in lower case, and a digest to detect repeats."""
 
     document: Any
     headers: Mapping[str, str]
@@ -42,7 +42,7 @@ class ExportPage(NamedTuple):
 
 
 class ExportClient:
-    """Asks for pages. Its messages never hold the token, nor an address's parameters."""
+    """Requests pages. Its messages hold neither the token nor an address's parameters."""
 
     def __init__(
         self,
@@ -61,18 +61,18 @@ class ExportClient:
     async def connect(
         cls, settings: HttpTraffic, headers: RequestHeaders, sleep: Callable[[float], Awaitable[None]]
     ) -> AsyncGenerator[Self]:
-        """A client while its ``with`` block lasts."""
+        """Open a client for the ``with`` block."""
         sent = {"Accept": "application/json"} | dict(headers.values)
         async with httpx.AsyncClient(headers=sent, timeout=settings.request_deadline_s) as client:
             yield cls(client, settings, headers, sleep)
 
     async def fetch_page(self, url: str) -> ExportPage:
-        """The page; `SourceUnavailable` when it does not come however often it is asked for."""
+        """Fetch a page; `SourceUnavailable` when all tries fail."""
         request, tries = partial(self._fetch_within_deadline, url), self._settings.attempts
         max_pause_s = self._settings.retry_most_s
         try:
-            return await retried(
-                request, tries=tries, first_pause_s=1.0, most_pause_s=max_pause_s, sleep=self._sleep
+            return await retry_with_pauses(
+                request, tries=tries, first_pause_s=1.0, max_pause_s=max_pause_s, sleep=self._sleep
             )
         except TryAgain as last:
             raise SourceUnavailable(
@@ -104,7 +104,7 @@ class ExportClient:
     def _check_status(self, url: str, response: httpx.Response) -> None:
         status = response.status_code
         if status in _RETRY_STATUSES:
-            raise TryAgain(f"answered HTTP {status}", retry_after_s(response.headers))
+            raise TryAgain(f"answered HTTP {status}", parse_retry_after_s(response.headers))
         if status in _REFUSED_STATUSES:
             raise SourceUnavailable(f"{strip_url_secrets(url)}: answered {self._headers.refused(status)}")
         if not response.is_success:
@@ -131,7 +131,7 @@ class ExportClient:
 
 
 def _parse_body(body: bytes) -> Any:
-    """The document; bytes that are no UTF-8 become U+FFFD, so that they cost no more than themselves."""
+    """Parse the document; bytes that are not UTF-8 become U+FFFD, so that the rest can be read."""
     try:
         return parse_json(body)
     except ValueError:
@@ -139,9 +139,9 @@ def _parse_body(body: bytes) -> Any:
 
 
 def resolve_link(url: str, link: str, action: str) -> str:
-    """Where a link leads; `SourceUnavailable` where that is another host: no token goes there.
+    """Return the absolute address of a link; `SourceUnavailable` for another host: no token is sent there.
 
-    The step from http to https on one host is taken.
+    A change from http to https on the same host is allowed.
     """
     base = httpx.URL(url)
     try:
@@ -158,23 +158,23 @@ def resolve_link(url: str, link: str, action: str) -> str:
 
 
 def strip_url_secrets(url: str) -> str:
-    """The address without its parameters, which may be secret."""
+    """Return the address without its parameters and credentials, which may be secret."""
     return str(httpx.URL(url).copy_with(query=None, fragment=None, username=None, password=None))
 
 
 _LINK: Final = re.compile(r"<([^<>]*)>\s*;[^,<]*?\brel\s*=\s*\"?next\b\"?", re.IGNORECASE)
-"""RFC 8288, as far as a next page needs it."""
+"""The next page in a Link header (RFC 8288)."""
 _HAS_MORE_PATHS: Final = ("has_more", "hasMore", "meta.has_more", "paging.has_more")
 
 
 _PAGING_HINT: Final = "set page_parameter, next_link or cursor of this source"
 _COMMON_PAGE_SIZES: Final = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000})
-"""What exports put on a page when nobody says how much: exactly so many items may be a full page."""
+"""Common default page sizes: exactly so many items may be a full page."""
 _TOTAL_PATHS: Final = ("total", "total_count", "totalCount", "meta.total", "paging.total", "pagination.total")
 
 
 def build_first_url(settings: HttpTraffic, window: Window) -> str:
-    """The address of the first page, with the parameters that bound it."""
+    """Return the address of the first page with the parameters that limit the time."""
     parameters: dict[str, str] = {}
     for parameter, time in ((settings.since_parameter, window.since), (settings.until_parameter, window.until)):
         if parameter is not None:
@@ -187,7 +187,7 @@ def build_first_url(settings: HttpTraffic, window: Window) -> str:
 
 
 def find_next_url(settings: HttpTraffic, url: str, page: ExportPage, number: int) -> str | None:
-    """The address of the page behind page ``number`` (from 0) at ``url``; ``None`` at the end.
+    """Return the address of the page after page ``number`` (from 0) at ``url``; ``None`` at the end.
 
     `SourceUnavailable` where it leads to another host.
     """
@@ -196,18 +196,18 @@ def find_next_url(settings: HttpTraffic, url: str, page: ExportPage, number: int
     link = _LINK.search(page.headers.get("link", ""))
     if link is not None:
         return resolve_link(url, link[1], "its next page is at")
-    if any(more is False for path in _HAS_MORE_PATHS for more in values_at(page.document, path)):
+    if any(more is False for path in _HAS_MORE_PATHS for more in collect_values(page.document, path)):
         return None
     return _find_next_link(settings, url, page.document)
 
 
 def _find_next_link(settings: HttpTraffic, url: str, document: Any) -> str | None:
     for path in settings.next_link:
-        for next_page in values_at(document, path):
+        for next_page in collect_values(document, path):
             if isinstance(next_page, str) and next_page.startswith(("http://", "https://", "/", "?")):
                 return resolve_link(url, next_page, "its next page is at")
     for path in settings.cursor:
-        for next_page in values_at(document, path):
+        for next_page in collect_values(document, path):
             if (isinstance(next_page, str) and next_page) or (
                 isinstance(next_page, int) and not isinstance(next_page, bool)
             ):
@@ -216,16 +216,16 @@ def _find_next_link(settings: HttpTraffic, url: str, document: Any) -> str | Non
 
 
 def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -> str | None:
-    """Why an only page may not be all there is; ``None`` where it says that it is, or is not full."""
+    """Return why more pages may follow a single page; ``None`` where it is complete, or not full."""
     document = page.document
     if settings.page_parameter is not None or page.headers.get("link"):
         return None
-    says_more = any(value is True for path in _HAS_MORE_PATHS for value in values_at(document, path))
-    total = next((value for path in _TOTAL_PATHS for value in values_at(document, path) if _is_count(value)), None)
+    says_more = any(value is True for path in _HAS_MORE_PATHS for value in collect_values(document, path))
+    total = next((value for path in _TOTAL_PATHS for value in collect_values(document, path) if _is_count(value)), None)
     if says_more or (total is not None and total > items):
         return f"it holds {plural(items, 'item')} and says that there are more; {_PAGING_HINT}"
     has_paging_keys = any(
-        values_at(document, path) for path in (*_HAS_MORE_PATHS, *settings.next_link, *settings.cursor)
+        collect_values(document, path) for path in (*_HAS_MORE_PATHS, *settings.next_link, *settings.cursor)
     )
     is_full = items == settings.size if settings.size_parameter is not None else items in _COMMON_PAGE_SIZES
     if has_paging_keys or total is not None or not is_full:
@@ -239,9 +239,9 @@ def _is_count(value: Any) -> bool:
 
 
 def find_items(document: Any, settings: HttpTraffic, url: str) -> list[Any]:
-    """The items of a page; `SourceUnavailable` where there is no list of them."""
+    """Return the items of a page; `SourceUnavailable` where there is no list of them."""
     for path in settings.items:
-        for value in values_at(document, path):
+        for value in collect_values(document, path):
             if isinstance(value, list):
                 return cast("list[Any]", value)
     keys = list(cast("dict[str, Any]", document)) if isinstance(document, dict) else []
@@ -252,7 +252,7 @@ def find_items(document: Any, settings: HttpTraffic, url: str) -> list[Any]:
 
 
 def set_parameters(url: str, parameters: Mapping[str, str]) -> str:
-    """The address with these parameters, replaced where it has them."""
+    """Return the address with these parameters set."""
     return str(httpx.URL(url).copy_merge_params(dict(parameters))) if parameters else url
 
 
@@ -282,7 +282,7 @@ class HttpTrafficSource:
         self.name = strip_url_secrets(settings.url)
 
     async def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
-        """See `TrafficSource.read`. Pages are asked for one after the other, as those who read them go on."""
+        """See `TrafficSource.read`. The next page is requested only when the caller continues."""
         window = Window(since, until)
         async with (
             ExportClient.connect(self._settings, self._headers, self._sleep) as client,
@@ -297,14 +297,14 @@ class HttpTrafficSource:
     async def _read_pages(
         self, client: ExportClient, window: Window
     ) -> AsyncGenerator[tuple[int, list[Any], str | None]]:
-        """Each page's number and items, and of the only one why there may be more."""
+        """Yield each page's number and items; for a single page also why more may follow."""
         url, requested, last_sha256 = build_first_url(self._settings, window), set[str](), ""
         for number in range(self._settings.most_pages):
             requested.add(url)
             page = await client.fetch_page(url)
             items = find_items(page.document, self._settings, url)
             if self._settings.page_parameter is not None and (not items or page.sha256 == last_sha256):
-                return  # beyond the last page there is nothing, or the last page again
+                return  # after the last page comes nothing, or the last page again
             yield number + 1, items, None
             next_page_url = find_next_url(self._settings, url, page, number)
             if next_page_url is None and number == 0:

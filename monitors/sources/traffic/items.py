@@ -1,7 +1,7 @@
-"""An item of stored traffic becomes a conversation, or a warning that says why not.
+"""Parse an item of stored traffic into a conversation, or a warning that says why not.
 
-Byte order marks, zero bytes, NaN and half characters do not stop the reading. Texts, times, numbers and thumbs
-become plain values, and nothing that stands there raises. The turns of a conversation may be stored in any shape.
+Byte order marks, zero bytes, NaN and lone surrogates are tolerated. Texts, times, numbers and thumbs become plain
+values, and no value raises. The turns of a conversation may be stored in many formats.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pydantic_core import from_json
 
 from monitors.facts.agent_trace import AgentPath, read_trace, step_of
 from monitors.facts.disclosures.find import find_disclosures
-from monitors.json_path import items_at, leading, sources_at, values_at
+from monitors.json_path import collect_items, select_leading_paths, collect_sources, collect_values
 from monitors.plural import plural
 from monitors.records.base import Identifier
 from monitors.records.traffic import Conversation, Feedback, SourceWarning, SourceWarningKind, Thumb, Turn
@@ -32,14 +32,14 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 def strip_blanks(raw: bytes) -> bytes:
-    """The text without what stands around it and is no part of it."""
+    """Return the text without byte order mark, white space and zero bytes around it."""
     return raw.strip(_BLANK).removeprefix(_BOM).strip(_BLANK)
 
 
 def parse_json(raw: bytes) -> Any:
-    """The value; ``ValueError`` says what is wrong and where, and never quotes it.
+    """Parse JSON; ``ValueError`` says what is wrong and where, without quoting it.
 
-    NaN and infinities are let through, and a lone half of a character: readers of values pass them over.
+    NaN, infinities and lone surrogates are accepted: readers of values skip them.
     """
     text = strip_blanks(raw)
     try:
@@ -51,13 +51,13 @@ def parse_json(raw: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 at byte {error.start:,}") from None
     try:
-        return json.loads(decoded)  # takes escapes of half a character, which the quick reader refuses
+        return json.loads(decoded)  # accepts escapes of lone surrogates, which the fast parser refuses
     except (ValueError, RecursionError):
         raise ValueError(f"not JSON: {str(first).splitlines()[0][:120]}") from None
 
 
 def looks_like_html(raw: bytes) -> bool:
-    """Whether it starts as a web page does: a login, an error page of a proxy."""
+    """Whether the bytes start like a web page: a login, an error page of a proxy."""
     return strip_blanks(raw[:200]).startswith(b"<")
 
 
@@ -79,19 +79,19 @@ _DOWN_WORDS: Final = (
 
 
 def find_values(item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
-    """What stands at the paths, in their order, without what is empty."""
-    for path in leading(item, paths):
-        yield from (value for value in values_at(item, path) if value is not None and value != "")
+    """Yield the values at the paths in order, without empty ones."""
+    for path in select_leading_paths(item, paths):
+        yield from (value for value in collect_values(item, path) if value is not None and value != "")
 
 
 def find_list_items(item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
-    """As `find_values`, where a list stands for its items, and an empty one for nothing."""
-    for path in leading(item, paths):
-        yield from (value for value in items_at(item, path) if value != "")
+    """Like `find_values`, but yield the items of lists."""
+    for path in select_leading_paths(item, paths):
+        yield from (value for value in collect_items(item, path) if value != "")
 
 
 def extract_text(value: Any, depth: int = 0) -> str | None:
-    """A text, or the texts of a message's parts joined; ``None`` where there is none. Never half a character."""
+    """Return a text, or the joined texts of a message's parts; ``None`` without any. No lone surrogates."""
     if isinstance(value, str):
         return replace_surrogates(value)
     if isinstance(value, list) and depth < _MAX_DEPTH:
@@ -104,17 +104,17 @@ def extract_text(value: Any, depth: int = 0) -> str | None:
 
 
 def replace_surrogates(text: str) -> str:
-    """The text as UTF-8 can hold it: lone surrogates become U+FFFD."""
+    """Replace lone surrogates by U+FFFD, so that the text can be encoded as UTF-8."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def find_text(item: Any, paths: tuple[str, ...]) -> str | None:
-    """The first text at the paths."""
+    """Return the first text at the paths."""
     return next((text for value in find_values(item, paths) if (text := extract_text(value))), None)
 
 
 def find_name(item: Any, paths: tuple[str, ...]) -> str | None:
-    """The first name or number at the paths: ids and versions may be either."""
+    """Return the first name or number at the paths as text: ids and versions may be either."""
     for value in find_list_items(item, paths):
         if isinstance(value, str) and value.strip():
             return replace_surrogates(value.strip())
@@ -124,15 +124,15 @@ def find_name(item: Any, paths: tuple[str, ...]) -> str | None:
 
 
 def find_sources(item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The sources of the first path that names some."""
-    sources = next((names for path in leading(item, paths) if (names := sources_at(item, path))), ())
+    """Return the sources at the first path that names some."""
+    sources = next((names for path in select_leading_paths(item, paths) if (names := collect_sources(item, path))), ())
     return tuple(map(replace_surrogates, sources))
 
 
 def find_texts(item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """All texts of the first path that has some; what is no text stands as JSON."""
-    for path in leading(item, paths):
-        passages = tuple(_format_passage(value) for value in items_at(item, path) if value not in ("", {}))
+    """Return all texts at the first path that has some; other values as JSON."""
+    for path in select_leading_paths(item, paths):
+        passages = tuple(_format_passage(value) for value in collect_items(item, path) if value not in ("", {}))
         if passages:
             return passages
     return ()
@@ -150,22 +150,22 @@ def _format_passage(value: Any) -> str:
 
 
 def find_number(item: Any, paths: tuple[str, ...]) -> float | None:
-    """The first number from zero upwards."""
+    """Return the first number at the paths that is not negative."""
     for value in find_list_items(item, paths):
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-            number = float(value) if abs(value) < 1e300 else math.inf  # noqa: PLR2004 - beyond what a float holds
+            number = float(value) if abs(value) < 1e300 else math.inf  # noqa: PLR2004 - more than a float holds
             if math.isfinite(number) and number >= 0:
                 return number
     return None
 
 
 def find_time(item: Any, paths: tuple[str, ...]) -> datetime | None:
-    """The first point in time at the paths, in UTC; without a zone it is UTC already."""
+    """Return the first time at the paths in UTC; a time without a zone is UTC."""
     return next((time for value in find_list_items(item, paths) if (time := parse_time(value))), None)
 
 
 def parse_time(value: Any) -> datetime | None:
-    """ISO 8601, or the seconds (milli-, micro-, nanoseconds by their size) since 1970."""
+    """Parse ISO 8601, or the seconds (milli-, micro-, nanoseconds by their size) since 1970."""
     try:
         if isinstance(value, datetime):
             return _to_utc(value)
@@ -207,12 +207,12 @@ def is_flag_set(item: Any, paths: tuple[str, ...]) -> bool:
 
 
 def find_thumb(item: Any, paths: tuple[str, ...]) -> Thumb | None:
-    """The first value at the paths that is a thumb."""
+    """Return the first thumb at the paths."""
     return next((thumb for value in find_list_items(item, paths) if (thumb := parse_thumb(value))), None)
 
 
 def parse_thumb(value: Any) -> Thumb | None:
-    """Up for true, 1 and words like it; down for false, 0, -1 and theirs. Stars and other scales are neither."""
+    """Parse up (true, 1, "like", …) or down (false, 0, -1, "bad", …). Stars and other scales are neither."""
     if isinstance(value, bool):
         return Thumb.UP if value else Thumb.DOWN
     if isinstance(value, int | float):
@@ -225,11 +225,11 @@ _SEPARATOR = "\n\n"
 """Between messages that one side sent in a row."""
 _PAIR_LENGTH = 2
 _NEUTRAL_ROLES = ("system", "developer")
-"""Roles of messages that are neither side's."""
+"""Roles of messages that neither the user nor the application wrote."""
 
 
 class _Draft(NamedTuple):
-    """A turn as far as it was read: the texts of both sides, their messages, passages before the reply."""
+    """A turn while it is read: the texts of both sides, their messages, the context before the reply."""
 
     asked: tuple[str, ...]
     replied: tuple[str, ...] = ()
@@ -238,9 +238,9 @@ class _Draft(NamedTuple):
 
 
 def parse_turns(item: Any, fields: Fields) -> tuple[Turn, ...]:
-    """The turns in order; none where nobody asked anything. What was asked but not replied to has an empty reply.
+    """Return the turns in order; none without a question. A question without a reply has an empty reply.
 
-    Messages that came before the first question (a greeting) belong to no turn.
+    Messages before the first question (a greeting) belong to no turn.
     """
     if _is_job(item, fields):
         return (_parse_job(item, fields),)
@@ -250,16 +250,16 @@ def parse_turns(item: Any, fields: Fields) -> tuple[Turn, ...]:
 
 
 def has_turns(item: Any, fields: Fields) -> bool:
-    """Whether the item is a whole conversation, with its turns in a list; else it is one turn of one."""
+    """Whether the item is a conversation with its turns in a list; else it is a single turn."""
     return any(isinstance(value, list) for value in find_values(item, fields.turns))
 
 
 def has_place_for_reply(item: Any, fields: Fields) -> bool:
-    """Whether an item without any reply could have held one: then there was none, and it is not merely elsewhere.
+    """Whether an item without a reply has a place for one: then the application gave no answer.
 
-    A key for it that is empty, a message or pair of the bot's without text, messages of the user alone, an error.
+    That is an empty key, a message or pair of the bot without text, messages of the user only, or an error.
     """
-    if any(find_list_items(item, fields.error)) or any(values_at(item, path) for path in fields.reply_text):
+    if any(find_list_items(item, fields.error)) or any(collect_values(item, path) for path in fields.reply_text):
         return True
     if _is_job(item, fields):
         return True
@@ -267,7 +267,7 @@ def has_place_for_reply(item: Any, fields: Fields) -> bool:
 
 
 def _can_hold_reply(messages: list[Any], fields: Fields) -> bool:
-    """A message of the bot's, an error, or nothing but pairs and known roles: an unknown one may be the reply."""
+    """Whether messages include one of the bot, an error, or only pairs and known roles."""
     roles = {_read_role(message, fields) for message in messages}
     if roles & set(fields.reply_roles) or any(any(find_list_items(message, fields.error)) for message in messages):
         return True
@@ -285,11 +285,11 @@ def _can_hold_reply(messages: list[Any], fields: Fields) -> bool:
 def _is_pair(message: Any, fields: Fields) -> bool:
     if isinstance(message, list):
         return len(cast("list[Any]", message)) == _PAIR_LENGTH
-    return any(values_at(message, path) for path in fields.reply_text)
+    return any(collect_values(message, path) for path in fields.reply_text)
 
 
 def explain_unpaired(item: Any, fields: Fields) -> str | None:
-    """Why lists of questions and of answers are no turns; ``None`` where they are, or there are none."""
+    """Return why lists of questions and answers do not form turns; ``None`` where they do or do not exist."""
     lists = _find_parallel_lists(item, fields)
     if lists is None or _can_pair(*lists):
         return None
@@ -298,7 +298,7 @@ def explain_unpaired(item: Any, fields: Fields) -> str | None:
 
 
 def _find_parallel_lists(item: Any, fields: Fields) -> tuple[list[str | None], list[str | None]] | None:
-    """The questions and the answers, where both are stored in lists of plain texts."""
+    """Return the questions and the answers where both are stored as lists of texts."""
     questions = next(find_values(item, fields.user_text), None)
     answers = next(find_values(item, fields.reply_text), None)
     if not isinstance(questions, list) or not isinstance(answers, list):
@@ -308,7 +308,7 @@ def _find_parallel_lists(item: Any, fields: Fields) -> tuple[list[str | None], l
 
 
 def _can_pair(questions: list[str | None], answers: list[str | None]) -> bool:
-    """Each question has its answer, or the last one has none yet."""
+    """Whether each question has an answer, or only the last one has none yet."""
     return len(questions) - len(answers) in (0, 1)
 
 
@@ -322,13 +322,13 @@ def _drafts_from_lists(questions: list[str | None], answers: list[str | None]) -
 
 
 def _is_job(item: Any, fields: Fields) -> bool:
-    """Whether it is a job of an agent: an issue, with a place for the report on it."""
+    """Whether the item is an agent's job: an issue with a place for the report."""
     titled = find_text(item, fields.issue_title) is not None
-    return titled and any(values_at(item, path) for path in fields.report)
+    return titled and any(collect_values(item, path) for path in fields.report)
 
 
 def _parse_job(item: Any, fields: Fields) -> Turn:
-    """A finished job as the turn that it is: the issue was given, the report came back."""
+    """Return a finished job as a turn: the issue is the question, the report the reply."""
     issue = [find_text(item, fields.issue_title) or "", find_text(item, fields.issue_body) or ""]
     report_value = next((value for value in find_values(item, fields.report) if value not in ({}, [])), "")
     report = replace_surrogates(
@@ -344,7 +344,7 @@ def _parse_job(item: Any, fields: Fields) -> Turn:
 
 
 def _parse_path(steps: list[Any]) -> AgentPath:
-    """What a list of steps says. A conversation's messages without any call are no steps."""
+    """Parse a list of steps. Messages of a conversation without any call are not steps."""
     known_steps = [cast("dict[str, Any]", step) for step in steps if isinstance(step, dict)]
     path = read_trace(known_steps)
     if path is not None or any("content" in step or "role" in step for step in known_steps):
@@ -369,13 +369,13 @@ def _parse_drafts(item: Any, fields: Fields) -> list[_Draft]:
 
 
 def _add_last_reply(drafts: list[_Draft], item: Any, fields: Fields) -> list[_Draft]:
-    """The messages with the last reply beside them, where the messages are only what went in."""
+    """Add the reply of the item to the last draft, where the messages hold only the input."""
     reply = find_text(item, fields.reply_text) if not drafts[-1].replied else None
     return [*drafts[:-1], drafts[-1]._replace(replied=(reply,))] if reply else drafts
 
 
 def _flatten_batch(value: Any) -> list[Any]:
-    """The messages; some tracers store a batch of one list."""
+    """Return the messages; some tracers store a batch of one list."""
     messages = cast("list[Any]", value) if isinstance(value, list) else []
     if len(messages) == 1 and isinstance(messages[0], list):
         inner = cast("list[Any]", messages[0])
@@ -389,7 +389,7 @@ def _drafts_from_list(messages: list[Any], fields: Fields) -> Iterator[_Draft]:
 
 
 def _parse_pair(message: Any, fields: Fields) -> _Draft | None:
-    """A question with its reply: an object that holds both, or a list of two texts."""
+    """Parse a question with its reply: an object that holds both, or a list of two texts."""
     if isinstance(message, list) and len(cast("list[Any]", message)) == _PAIR_LENGTH:
         question, reply = (extract_text(side) for side in cast("list[Any]", message))
         return _Draft((question,), (reply,) if reply else (), (message,)) if question else None
@@ -400,7 +400,7 @@ def _parse_pair(message: Any, fields: Fields) -> _Draft | None:
 
 
 def _drafts_from_messages(messages: Iterable[Any], fields: Fields) -> Iterator[_Draft]:
-    """A turn starts with what the user writes after a reply."""
+    """Yield turns of messages. A turn starts with the first user message after a reply."""
     draft: _Draft | None = None
     for message in messages:
         role, text = _read_role(message, fields), find_text(message, fields.text) or ""
@@ -419,7 +419,7 @@ def _drafts_from_messages(messages: Iterable[Any], fields: Fields) -> Iterator[_
 
 
 def _read_role(message: Any, fields: Fields) -> str:
-    """``HumanMessage`` is human, as ``HUMAN`` is."""
+    """Return the role in lower case, without LangChain's suffixes: ``HumanMessage`` is human."""
     role = (find_name(message, fields.role) or "").lower()
     return role.removesuffix("chunk").removesuffix("message").strip("_- ") or role
 
@@ -429,7 +429,7 @@ def _list_roles(fields: Fields) -> tuple[str, ...]:
 
 
 def _build_turn(draft: _Draft, item: Any, fields: Fields, *, is_last: bool) -> Turn:
-    """What a turn's own messages say comes first; the item speaks of its last turn, and of the path of all."""
+    """Build a turn from its own messages; the last turn also from the item's fields."""
     places = (*reversed(draft.parts), *((item,) if is_last else ()))
     return Turn(
         user_text=_SEPARATOR.join(draft.asked),
@@ -445,7 +445,7 @@ def _build_turn(draft: _Draft, item: Any, fields: Fields, *, is_last: bool) -> T
 
 
 def _read_question_flag(places: tuple[Any, ...], fields: Fields) -> bool | None:
-    """What the source itself says of it, if anything."""
+    """Return whether the source marks the reply as a question; ``None`` without a mark."""
     flags = [
         is_flag_set(place, fields.is_question) for place in places if [*find_list_items(place, fields.is_question)]
     ]
@@ -467,25 +467,25 @@ def _read_feedback(place: Any, fields: Fields) -> Feedback | None:
 
 _IDENTIFIER: Final[TypeAdapter[str]] = TypeAdapter(Identifier)
 _REQUEST_ID_PATHS: Final = ("request_id", "trace_id", "run_id")
-"""One request may write several rows, and share its id with them: such an id identifies a row, and joins none."""
+"""One request may write several rows with its id: such an id does not identify an item on its own."""
 _MAX_WAITING: Final = 1_000
-"""Unusable items at the beginning that are held back until one has a time."""
+"""Unusable items at the beginning that are buffered until an item has a time."""
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 
 
 class Window(NamedTuple):
-    """The time that is asked for: from ``since`` up to, but not at, ``until``."""
+    """The requested period: [``since``, ``until``)."""
 
     since: datetime
     until: datetime
 
     def holds(self, time: datetime) -> bool:
-        """Whether the time lies in it."""
+        """Whether the time lies in the window."""
         return self.since <= time < self.until
 
 
 class LocatedItem(NamedTuple):
-    """An item, or a warning about what was none, and where it stood."""
+    """An item and its place in the source."""
 
     place: str
     item: Any
@@ -494,11 +494,10 @@ class LocatedItem(NamedTuple):
 def parse_conversations(
     placed: Iterable[LocatedItem | SourceWarning], fields: Fields, window: Window
 ) -> Iterator[Conversation | SourceWarning]:
-    """The conversations among the items that were completed in the window; others are passed over, unread.
+    """Yield the conversations and warnings of items completed in the window; others are skipped, not parsed.
 
-    So is what was unusable in another nightly run. Where nobody can say when it was (a line that is no JSON, an
-    item without a time), it is as old as the item before it, or behind it at the beginning: logs are written in
-    order.
+    An item without a readable time (broken JSON, no time) gets the time of the item before it, or of the next one at
+    the beginning: logs are written in order.
     """
     last_time: datetime | None = None
     undated: list[SourceWarning] = []
@@ -519,7 +518,7 @@ def parse_conversations(
 def _date_warnings(
     warnings: Iterable[SourceWarning], at: datetime | None, window: Window
 ) -> Iterator[SourceWarning]:
-    """The warnings with their time, where that lies in the window; all of them, where the time is unknown."""
+    """Yield the warnings with their time if it lies in the window; all of them if the time is unknown."""
     if at is None or window.holds(at):
         yield from (warning.model_copy(update={"at": at}) for warning in warnings)
 
@@ -536,10 +535,10 @@ def _warn_without_time(located: LocatedItem, fields: Fields) -> SourceWarning:
 
 
 def _parse_item(located: LocatedItem, fields: Fields, completed_at: datetime) -> Conversation | SourceWarning:
-    """The conversation that was completed then, or why it is none. Takes any value and never raises.
+    """Parse an item into a conversation or a warning. Accepts any value and never raises.
 
-    A question that nothing came back for is a conversation: the application gave no answer. An item that has no
-    place for a reply at all is none: whether there was one stays open.
+    A question without a reply is a conversation: the application gave no answer. An item without a place for a
+    reply is not: the reply may be stored elsewhere.
     """
     place, item = located
     turns = parse_turns(item, fields)
@@ -580,7 +579,7 @@ def _build_conversation(item: Any, completed_at: datetime, turns: tuple[Turn, ..
 
 
 def make_safe_id(source_id: str) -> Identifier:
-    """The source's own id where it can stand in a file name and gives nobody away; else a digest of it."""
+    """Return the source's id where it fits in a file name and holds no personal data; else a digest of it."""
     try:
         _IDENTIFIER.validate_python(source_id)
     except ValidationError:
@@ -589,12 +588,12 @@ def make_safe_id(source_id: str) -> Identifier:
 
 
 def is_impersonal_id(origin_id: str) -> bool:
-    """Whether an id says nothing about a person. A UUID does not, whatever its digits resemble."""
+    """Whether an id holds no personal data. A UUID never does, whatever its digits resemble."""
     return _UUID.fullmatch(origin_id) is not None or not find_disclosures(origin_id)
 
 
 def _derive_id(parts: Sequence[str], completed_at: datetime, turns: tuple[Turn, ...]) -> Identifier:
-    """The same for the same texts at the same time in the same conversation and request."""
+    """Derive an id from the texts, the time, the conversation and the request."""
     texts = (part for turn in turns for part in (turn.user_text, turn.reply_text))
     return "made-" + _hash_text("\0".join((*parts, completed_at.isoformat(), *texts)))
 

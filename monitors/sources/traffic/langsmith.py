@@ -16,7 +16,7 @@ from monitors.sources.traffic.settings import LangSmithTraffic
 
 
 def select_last_scores(scores: Sequence[Score]) -> tuple[Score, ...]:
-    """The last score of each key."""
+    """Return the last score of each key."""
     return tuple({score.key: score for score in scores}.values())
 
 
@@ -39,7 +39,7 @@ class LangSmithTrafficSource:
         self.name = f"LangSmith project {settings.project!r}"
 
     async def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
-        """See `TrafficSource.read`. A run counts when it ended, and for its last turn alone."""
+        """See `TrafficSource.read`. A run counts when it ended, and only for its last turn."""
         window, cursor, cursors = Window(since, until), None, set[str]()
         earliest = since - timedelta(seconds=self._settings.longest_run_s)
         query = RootRuns(earliest, until, self._settings.page_size, self._settings.filter)
@@ -61,7 +61,7 @@ class LangSmithTrafficSource:
                 await client.give_feedback(conversation.origin_id, score)
 
     def _locate_runs(self, runs: Sequence[Any]) -> Iterator[LocatedItem]:
-        """The ended runs, with the users' feedback where the fields ask for it. Others come another night."""
+        """Yield the ended runs with the users' feedback. Unfinished runs are read by a later nightly run."""
         for run in runs:
             if run.get("end_time"):
                 thumb = self._parse_thumb(run.get("feedback_stats"))

@@ -1,6 +1,6 @@
-"""Traffic off a page that lists past conversations, each on a page of its own.
+"""Read traffic from a page that lists past conversations, each on a page of its own.
 
-The browser is lent: whoever has one opens a page and runs a script in it. The script is here.
+The caller provides the browser, which opens a page and runs this module's script in it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from monitors.sources.traffic.items import LocatedItem, Window, parse_conversati
 from monitors.sources.traffic.settings import PageTraffic
 
 _MAX_CONVERSATION_LENGTH: Final = timedelta(days=1)
-"""A list may show when a conversation began: one that began so long before the window is not opened."""
+"""A list may show when a conversation began: one that began longer before the window is not opened."""
 
 
 class ScriptRunner(Protocol):
-    """A browser, as far as reading needs it."""
+    """A browser that can run a script on a page."""
 
     def evaluate(self, address: str, script: str, argument: object) -> Awaitable[Any]:
-        """Load a page and give what the script, a function of one argument, returns there. Raises `ProbeError`."""
+        """Load a page, call the script with the argument and return its result. Raises `ProbeError`."""
         ...
 
 
@@ -38,7 +38,7 @@ class _Link(NamedTuple):
 
 
 class PageTrafficSource:
-    """A `TrafficSource` over pages. ``open_browser`` lends a browser for one reading."""
+    """A `TrafficSource` over pages. ``open_browser`` opens a browser for one reading."""
 
     def __init__(
         self, settings: PageTraffic, open_browser: Callable[[], AbstractAsyncContextManager[ScriptRunner]]
@@ -62,7 +62,7 @@ class PageTrafficSource:
             raise SourceUnavailable(f"{self.name}: none of its {opened:,} conversations opened")
 
     async def _read_links(self, browser: ScriptRunner) -> AsyncGenerator[_Link]:
-        """Links to conversations on every page of the list, each once."""
+        """Yield the links to conversations on every page of the list, each once."""
         address, requested, yielded_urls = self._settings.url, set[str](), set[str]()
         for _ in range(self._settings.most_pages):
             requested.add(address)
@@ -115,7 +115,7 @@ class PageTrafficSource:
 
 @cache
 def load_script() -> str:
-    """The JavaScript that reads a page."""
+    """Return the JavaScript that reads a page."""
     return Path(__file__).with_name("past_conversations.js").read_text(encoding="utf-8")
 
 

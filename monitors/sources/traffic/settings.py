@@ -1,7 +1,7 @@
 """`[targets.NAME.traffic]` by `kind`: where live traffic is stored, how it is read, and where an item's parts lie.
 
-The defaults read the common shapes without any mapping. No secret is ever in it: a token comes from the environment
-variable that it names.
+The defaults read the common formats without any mapping. The settings hold no secret: they name the environment
+variable of a token.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from monitors.problems import without_password
+from monitors.problems import check_no_password
 from monitors.records.targets import HttpUrl
 from monitors.request_headers import HeaderTable
 
@@ -23,7 +23,7 @@ def _wrap_text(value: object) -> object:
 
 
 Paths = Annotated[tuple[str, ...], BeforeValidator(_wrap_text)]
-"""Paths like ``outputs.answer`` or ``messages.-1.created_at``, tried in order; one may be given as plain text."""
+"""Paths like ``outputs.answer`` or ``messages.-1.created_at``, tried in order; a single one may be a string."""
 
 USER_ROLES: Final = ("user", "human", "customer", "client", "visitor", "you", "question")
 REPLY_ROLES: Final = ("assistant", "ai", "bot", "model", "agent", "chatbot", "gpt", "answer")
@@ -33,10 +33,10 @@ CONTEXT_ROLES: Final = ("tool", "function", "context")
 class Fields(BaseModel):
     """`[targets.NAME.traffic.sources.NAME.fields]`: paths to the parts of an item.
 
-    The first that leads to one is taken.
+    The first path that has a value counts.
 
-    Parts of a turn (texts, citations, feedback, …) are searched for in the turn, else for the last turn in the
-    item.
+    Parts of a turn (texts, citations, feedback, …) are read from the turn; those of the last turn may also stand in
+    the item.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -194,10 +194,10 @@ class _StrictModel(BaseModel):
 
 
 class FileFormat(StrEnum):
-    """How conversations are written down in a file."""
+    """The format of a file of conversations."""
 
     BY_SUFFIX = "by-suffix"
-    """.jsonl, .ndjson and .log are JSON lines, .parquet and .pq are Parquet; .gz behind it is unpacked."""
+    """.jsonl, .ndjson and .log are JSON lines, .parquet and .pq are Parquet; .gz is decompressed."""
     JSONL = "jsonl"
     PARQUET = "parquet"
 
@@ -228,16 +228,16 @@ class FileTraffic(_StrictModel):
     @field_validator("at")
     @classmethod
     def _holds_no_password(cls, places: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(without_password(place) for place in places)
+        return tuple(check_no_password(place) for place in places)
 
     def resolved(self, folder: Path) -> Self:
-        """The same with local paths made absolute from ``folder``."""
+        """Return the settings with local paths made absolute from ``folder``."""
         places = tuple(place if _REMOTE.match(place) else str(folder / place) for place in self.at)
         return self.model_copy(update={"at": places})
 
 
 class TimeFormat(StrEnum):
-    """How a time is written in an address."""
+    """The format of a time in an address."""
 
     ISO = "iso"
     EPOCH_S = "epoch-s"
@@ -298,7 +298,7 @@ class HttpTraffic(_StrictModel):
     @field_validator("url")
     @classmethod
     def _holds_no_password(cls, url: str) -> str:
-        return without_password(url)
+        return check_no_password(url)
 
 
 class LangSmithTraffic(_StrictModel):
@@ -332,11 +332,11 @@ class LangSmithTraffic(_StrictModel):
     @field_validator("api_url")
     @classmethod
     def _holds_no_password(cls, url: str) -> str:
-        return without_password(url)
+        return check_no_password(url)
 
 
 class PageSelectors(_StrictModel):
-    """CSS selectors for a page with past conversations; what is left out is found."""
+    """CSS selectors for a page with past conversations; an omitted one is discovered."""
 
     link: Selector | None = Field(default=None, description="links to conversations, on the list page")
     next_page: Selector | None = Field(default=None, description="the link to the list's next page")
@@ -371,7 +371,7 @@ class PageTraffic(_StrictModel):
     @field_validator("url")
     @classmethod
     def _holds_no_password(cls, url: str) -> str:
-        return without_password(url)
+        return check_no_password(url)
 
 
 TrafficSettings = Annotated[FileTraffic | HttpTraffic | LangSmithTraffic | PageTraffic, Field(discriminator="kind")]

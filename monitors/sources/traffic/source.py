@@ -1,4 +1,4 @@
-"""A source of live traffic: whatever stores conversations that real users had."""
+"""The protocol of a source of live traffic: anything that stores conversations of real users."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ from monitors.records.traffic import Conversation, SourceWarning
 
 
 class TrafficSource(Protocol):
-    """Stored conversations. Reading them never asks the application anything."""
+    """Stored conversations. Reading them sends no request to the application."""
 
     @property
     def name(self) -> str:
-        """For messages: where it lies, without secrets."""
+        """The location for messages, without secrets."""
         ...
 
     def read(self, since: datetime, until: datetime) -> AsyncIterator[Conversation | SourceWarning]:
-        """Every conversation that was completed in [``since``, ``until``), in any order, in bounded memory.
+        """Yield every conversation completed in [``since``, ``until``), in any order, in bounded memory.
 
-        The same one may come twice. A bad item becomes a warning that never quotes it, and the rest goes on.
-        `SourceUnavailable` says that the source, or part of it, could not be read: what was yielded before stands,
-        but what had been completed by ``until`` has not all been seen, so the watermark must stay. `ConfigError`
-        says which setting does not fit.
+        The same conversation may come twice. A bad item becomes a warning that does not quote it, and reading
+        continues. `SourceUnavailable` means that the source, or a part of it, could not be read: what was yielded is
+        valid, but incomplete, so the watermark must not move. `ConfigError` names a setting that does not fit.
         """
         ...
 
 
 @runtime_checkable
 class ScoreKeeper(Protocol):
-    """A source that takes scores back."""
+    """A source to which scores can be written back."""
 
     async def write_back(self, conversation: Conversation, scores: Sequence[Score]) -> None:
-        """Store the scores beside the conversation. Twice is once: a retry changes nothing, a new value replaces.
+        """Store the scores beside the conversation (idempotent; a new value replaces the old one).
 
-        ``conversation`` is as it was read, not as it is stored. `SourceUnavailable` when it cannot be done.
+        ``conversation`` is as it was read, not as it is stored. `SourceUnavailable` when writing fails.
         """
         ...

@@ -110,7 +110,7 @@ class FatedLangSmith(LangSmithExperimentServer):
             async def answered(asked: web.Request) -> web.StreamResponse:
                 return await known(asked, handler)
 
-            return await fated(next(self.fates), request, answered, closing=self.closing, said=LANGSMITH_KEY)
+            return await fated(next(self.fates), request, answered, closing=self.closing, text=LANGSMITH_KEY)
 
         return watched
 

@@ -51,7 +51,7 @@ def test_what_was_right_goes_first_and_failures_later(tmp_path: Path) -> None:
     assert {"runs/r/evidence/leak.r1.t0.jpg", "runs/r/evidence/young.r0.t1.jpg"} < set(left(tmp_path))
 
 
-def test_evidence_of_ungraded_cases_is_kept_as_of_failures(tmp_path: Path) -> None:
+def test_evidence_of_ungraded_cases_expires_like_that_of_failures(tmp_path: Path) -> None:
     put(tmp_path / "runs" / "killed" / "evidence" / "a.r0.t0.jpg", 60)
     assert aged(tmp_path, known=False).files == 0
     assert aged(tmp_path, known=False, now=NOW + timedelta(days=31)).files == 1

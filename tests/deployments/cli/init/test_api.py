@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from monitors.probes.inspect.api import MOST_POSTS
+from monitors.probes.inspect.api import MAX_POSTS
 from monitors.probes.inspect.findings import HARMLESS
 from tests import fork_server
 from tests.deployments.cli.test_bare_commands import Installation
@@ -217,7 +217,7 @@ def test_what_an_api_wants_is_found_by_asking(place, shapes, path):
     assert table(place)["driver"] == driver
     assert json.loads(api.pop("request")) == request
     assert api == rest
-    assert len(shapes.posts) - before <= MOST_POSTS + 1
+    assert len(shapes.posts) - before <= MAX_POSTS + 1
 
 
 def test_what_is_not_graded_of_a_bot_in_another_language_is_said(place, shapes, snapshot):

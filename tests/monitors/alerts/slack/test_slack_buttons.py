@@ -105,7 +105,7 @@ def test_every_button_is_read_back_as_what_it_says(numbers, origin):
 
 @given(st.text(max_size=200), st.sampled_from([*BUTTONS, MENU]))
 def test_any_other_value_is_refused_and_another_button_is_not_ours(value, action_id):
-    assert parse_press("somebody_elses", value) is None
+    assert parse_press("another_action", value) is None
     try:
         press = parse_press(action_id, value)
     except ValueError:

@@ -107,10 +107,10 @@ async def test_no_page_and_no_batch_has_more_than_a_hundred(server: LangSmithDat
     assert len(await entries(server)) == 250
 
 
-TROUBLES = [(429, {}), (429, {"Retry-After": "1"}), (500, {}), (502, {}), (503, {})]
+SERVER_FAULTS = [(429, {}), (429, {"Retry-After": "1"}), (500, {}), (502, {}), (503, {})]
 
 
-@pytest.mark.parametrize(("status", "headers"), TROUBLES)
+@pytest.mark.parametrize(("status", "headers"), SERVER_FAULTS)
 @pytest.mark.parametrize("path", ["/datasets", "/info", "/examples", "/v1/platform", "/datasets/"])
 async def test_temporary_faults_are_retried(
     server: LangSmithDatasetServer, path: str, status: int, headers: dict[str, str]

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.probes.inspect.findings import NetworkMessage, candidates, common, likeness, pattern_of
+from monitors.probes.inspect.findings import (
+    NetworkMessage,
+    build_url_pattern,
+    compute_likeness,
+    find_common_candidates,
+    find_wire_candidates,
+)
 from monitors.probes.wire import read_payload
 
 ANSWER = "The limit is ₹15,000 a year."
@@ -29,7 +35,9 @@ BODIES = [
 
 @pytest.mark.parametrize(("body", "path", "joins"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
 def test_the_rule_finds_what_was_sent(body: str, path: str, joins: bool) -> None:
-    (found,) = candidates([NetworkMessage(url="http://x/api/chat?q=1", kind="response", texts=(body,))], ANSWER)
+    (found,) = find_wire_candidates(
+        [NetworkMessage(url="http://x/api/chat?q=1", kind="response", texts=(body,))], ANSWER
+    )
     assert (found.rule.text, found.rule.joins, found.more) == (path, joins, "[Source: P-7]")
     assert found.rule.matches("https://other/api/chat?q=2")
     payload = read_payload(found.rule, "u", body)
@@ -39,7 +47,7 @@ def test_the_rule_finds_what_was_sent(body: str, path: str, joins: bool) -> None
 
 def test_what_did_not_carry_the_answer_is_not_proposed() -> None:
     other = NetworkMessage(url="http://x/me", kind="response", texts=(json.dumps({"name": "The limit"}),))
-    assert candidates([other, other.model_copy(update={"texts": ("",)})], ANSWER) == ()
+    assert find_wire_candidates([other, other.model_copy(update={"texts": ("",)})], ANSWER) == ()
 
 
 def received(name: str, document: Any) -> NetworkMessage:
@@ -49,7 +57,7 @@ def received(name: str, document: Any) -> NetworkMessage:
 def test_what_has_the_sources_that_the_page_hides_comes_first_then_the_likeliest() -> None:
     exact, more = received("exact", {"t": ANSWER}), received("more", {"t": SENT})
     longer = received("longer", {"t": f"{ANSWER} Tell me when you want to hear more about this."})
-    found = [one.rule.url for one in candidates([longer, exact, more], ANSWER)]
+    found = [one.rule.url for one in find_wire_candidates([longer, exact, more], ANSWER)]
     assert found == [r"/more(\?|$)", r"/exact(\?|$)", r"/longer(\?|$)"]
 
 
@@ -71,7 +79,7 @@ def test_an_answer_is_found_by_its_sentences_though_neither_text_stands_in_the_o
         "sources": [{"score": 0.91, "title": "Gold, clause 4.2"}, {"score": 0.7, "title": "Gold, table 2"}],
         "model": "primary",
     }
-    (found,) = candidates([received("api/ask", whole), received("me", {"name": "Gold"})], SHOWN)
+    (found,) = find_wire_candidates([received("api/ask", whole), received("me", {"name": "Gold"})], SHOWN)
     assert (found.rule.text, found.rule.citations, found.rule.app_path) == ("reply.text", "sources.*", "model")
     assert found.sources == ("Gold, clause 4.2", "Gold, table 2")
     assert found.hides
@@ -80,23 +88,27 @@ def test_an_answer_is_found_by_its_sentences_though_neither_text_stands_in_the_o
 
 def test_sources_much_longer_than_the_answer_do_not_hide_it() -> None:
     notes = " ".join(f"[Source: The Gold plan's general conditions of insurance, clause {n}]" for n in range(6))
-    (found,) = candidates([received("api", {"t": f"Room rent is paid up to ₹5,000 a day. {notes}"})], LONG[1][:36])
+    (found,) = find_wire_candidates(
+        [received("api", {"t": f"Room rent is paid up to ₹5,000 a day. {notes}"})], LONG[1][:36]
+    )
     assert found.hides
 
 
 def test_another_answer_is_not_the_same_for_a_few_words() -> None:
     other = received("old", {"t": "Existing dental work is not paid for; ask us about accidents abroad."})
-    assert candidates([other], SHOWN) == ()
+    assert find_wire_candidates([other], SHOWN) == ()
 
 
 def test_the_place_of_sources_comes_from_any_answer_that_has_one() -> None:
     """A greeting has none: its list is empty, or its key is not there."""
     hello, cited = "Hello there, ask me about your policy.", LONG[0]
-    first = candidates([received("ask", {"text": hello, "model": "primary"})], hello)
-    second = candidates([received("ask", {"text": cited, "docs": [], "sources": [{"title": "P-1"}]})], cited[:44])
-    (found,) = common([first, second])
+    first = find_wire_candidates([received("ask", {"text": hello, "model": "primary"})], hello)
+    second = find_wire_candidates(
+        [received("ask", {"text": cited, "docs": [], "sources": [{"title": "P-1"}]})], cited[:44]
+    )
+    (found,) = find_common_candidates([first, second])
     assert (found.rule.citations, found.rule.app_path, found.hides) == ("sources.*", "model", True)
-    assert common([first, ()]) == ()
+    assert find_common_candidates([first, ()]) == ()
 
 
 ADDRESSES = [
@@ -109,12 +121,12 @@ ADDRESSES = [
 
 @pytest.mark.parametrize(("url", "pattern"), ADDRESSES)
 def test_what_changes_in_an_address_is_left_open(url: str, pattern: str) -> None:
-    assert pattern_of(url) == pattern
+    assert build_url_pattern(url) == pattern
 
 
 def test_a_source_in_the_middle_does_not_hide_the_answer() -> None:
     answer = "One two three four"
-    assert likeness(answer.replace("One", "One [Source: A]"), answer) > 0.6
+    assert compute_likeness(answer.replace("One", "One [Source: A]"), answer) > 0.6
 
 
 @given(
@@ -125,5 +137,5 @@ def test_a_source_in_the_middle_does_not_hide_the_answer() -> None:
     )
 )
 def test_no_document_is_too_strange(document: Any) -> None:
-    for found in candidates([received("", document)], "an answer"):
+    for found in find_wire_candidates([received("", document)], "an answer"):
         assert 0.6 <= found.likeness <= 1

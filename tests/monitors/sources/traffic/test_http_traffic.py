@@ -126,7 +126,7 @@ async def test_a_page_of_the_size_that_was_asked_for_is_full() -> None:
         assert len(read.notices) == is_reported
 
 
-TROUBLES: list[tuple[str, Answer, list[float]]] = [
+SERVER_FAULTS: list[tuple[str, Answer, list[float]]] = [
     ("429 with seconds", status(429, **{"Retry-After": "7"}), [7]),
     ("429 for an hour", status(429, **{"Retry-After": "3600"}), [30]),
     ("429 without a word", status(429), [1]),
@@ -138,7 +138,9 @@ TROUBLES: list[tuple[str, Answer, list[float]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fault", "pauses"), [row[1:] for row in TROUBLES], ids=[row[0] for row in TROUBLES])
+@pytest.mark.parametrize(
+    ("fault", "pauses"), [row[1:] for row in SERVER_FAULTS], ids=[row[0] for row in SERVER_FAULTS]
+)
 async def test_a_page_that_does_not_come_is_asked_for_again(fault: Answer, pauses: list[float]) -> None:
     waited = Pauses()
     with ExportServer(ITEMS) as server:
