@@ -1,6 +1,6 @@
-"""Which build is the first bad one: a search by halves for cases that do not fail every time.
+"""Find the first bad build by a probabilistic bisection, for cases that do not fail every time.
 
-Builds stand in order, from one that is held to be good to one that is held to be bad. Every hypothesis names the
+Builds are ordered from one assumed good to one assumed bad. Every hypothesis names the
 first bad build; two more say that the good one is bad already, and that none is. How often a case fails before
 and from the first bad build on is not known either: it is learnt with it, from rates on a grid (`KINDS`). A case
 may fail at random on all builds, or have broken elsewhere, and then it says nothing about the others.
@@ -21,19 +21,19 @@ from typing import Final, NamedTuple
 SETTLED_PROBABILITY: Final = 0.95
 """The probability at which the search ends."""
 END_PRIOR: Final = 0.02
-"""How likely it is beforehand that the good build is bad already, or that the bad one is not; each."""
+"""The prior probability that the good build is bad, and that the bad build is good."""
 OTHER_CAUSE: Final = 0.03
-"""How likely it is beforehand that a case broke by another build than the one that broke the others."""
+"""The prior probability that a case broke by another build than the others."""
 RANDOM: Final = 0.08
-"""How likely it is beforehand that a case fails as often before as after, whatever build is asked."""
+"""The prior probability that a case fails as often before as after the first bad build."""
 MIN_INFORMATION_BITS: Final = 0.002
-"""Bits: where no question promises as much, further ones are not asked."""
+"""In bits: the search ends when no question promises as much."""
 STAY_SHARE: Final = 0.97
-"""A question at the build that was asked last may promise so much less than the best: no other page is opened."""
+"""Prefer a question at the last build if it promises at least this share: no other page needs to be opened."""
 
 
 class FailureRates(NamedTuple):
-    """How often a case fails before the first bad build, and from it on, with the probability beforehand."""
+    """Failure rates of a case before and from the first bad build, with the prior probability."""
 
     before: float
     after: float
@@ -47,7 +47,7 @@ _RANDOM: Final = (0.2, 0.35, 0.5, 0.65, 0.8)
 def _build_rates(
     before: Mapping[float, float], after: Mapping[float, float], random: float
 ) -> tuple[FailureRates, ...]:
-    """Every pair of a rate before and a higher one after, by their weights, and the cases that fail at random."""
+    """Return all pairs of a rate and a higher one after, with weights, and the rates of random failures."""
     broken = [FailureRates(a, b, p * q) for a, p in before.items() for b, q in after.items() if a < b]
     total = sum(rates.weight for rates in broken)
     scaled = [rates._replace(weight=rates.weight / total * (1 - random)) for rates in broken]
@@ -60,7 +60,7 @@ _SOME: Final = {0.9: 0.3, 0.8: 0.4, 0.65: 0.2, 0.5: 0.1}
 
 
 class SuiteKind(NamedTuple):
-    """A kind of suite: how likely it is beforehand, the rates of its cases, and whether they broke by a build."""
+    """A kind of suite: its prior, the rates of its cases, and whether a build broke them."""
 
     weight: float
     rates: tuple[FailureRates, ...]
@@ -86,11 +86,11 @@ they fail at random, and no build is bad. What is learnt matters more than these
 suites whose cases all pass now and then are told right as often as the posterior says.
 """
 SINGLE_CASE_KINDS: Final = _build_kinds(0.0)
-"""The same for a single case: one that is not broken by a build between the ends says that none of them is."""
+"""The kinds for a single case."""
 
 
 class BuildQuestion(NamedTuple):
-    """A case to be asked of a build, by their places; ``information`` is what it promises, in bits."""
+    """A case to ask on a build, by their indices; ``information`` is the expected information in bits."""
 
     build: int
     case: int
@@ -114,26 +114,26 @@ class BuildSearch:
         self._last: int | None = None
 
     def record_answer(self, build: int, case: int, *, failed: bool) -> None:
-        """Take an answer into account."""
+        """Add an answer."""
         self._answers[case] = self._answers[case].add_answer(build, failed=failed)
         self._last = build
 
     def exclude_build(self, build: int) -> None:
-        """Ask this build no more: it cannot be reached, or gives no answers. It may still be the first bad one."""
+        """Exclude a build that cannot be reached or gives no answers. It may still be the first bad one."""
         self._excluded.add(build)
 
     @property
     def reachable(self) -> tuple[int, ...]:
-        """The builds that are not left out."""
+        """The builds that are not excluded."""
         return tuple(build for build in range(self.builds) if build not in self._excluded)
 
     def compute_posterior(self) -> tuple[float, ...]:
-        """How likely each hypothesis is, given the answers; they add up to 1."""
+        """Return the probability of each hypothesis, given the answers; the sum is 1."""
         return tuple(sum(column) for column in zip(*self._by_kind, strict=True))
 
     @property
     def _by_kind(self) -> list[list[float]]:
-        """How likely each hypothesis is together with each kind of suite, given the answers."""
+        """The joint probability of each kind of suite and each hypothesis, given the answers."""
         inner = (1 - 2 * END_PRIOR) / (self.builds - 1)
         broken = (END_PRIOR, *[inner] * (self.builds - 1), END_PRIOR)
         none_is_bad = (*[0.0] * self.builds, 1.0)
@@ -148,7 +148,7 @@ class BuildSearch:
         return [[weight / total for weight in row] for row in weights]
 
     def group_hypotheses(self) -> tuple[tuple[int, ...], ...]:
-        """The hypotheses in groups, in order: builds that only left-out ones part cannot be told apart."""
+        """Group the hypotheses in order: adjacent excluded builds cannot be distinguished."""
         groups: list[tuple[int, ...]] = [(0,)]
         unreachable: list[int] = []
         for build in range(1, self.builds):
@@ -166,7 +166,7 @@ class BuildSearch:
         return any(sum(posterior[index] for index in group) >= threshold for group in self.group_hypotheses())
 
     def choose_question(self) -> BuildQuestion | None:
-        """The question that promises most; ``None`` where none promises anything."""
+        """Return the question with the most expected information; ``None`` where all have too little."""
         by_kind = self._by_kind
         questions = [
             BuildQuestion(build, case, _compute_information(by_kind, answers.compute_failure_chances(build)))
@@ -181,7 +181,7 @@ class BuildSearch:
         return stay if stay.information >= STAY_SHARE * best.information else best
 
     def compute_elsewhere_probability(self, case: int) -> float:
-        """How likely it is that this case does not break where the others do: at random, or by another build."""
+        """Return the probability that this case fails at random or broke by another build than the others."""
         answers = self._answers[case]
         return sum(
             chance * (1 - share)
@@ -191,9 +191,9 @@ class BuildSearch:
 
 
 class _Fit(NamedTuple):
-    """How well a hypothesis fits a case's answers: the likelihood, and that times each rate that a case may have.
+    """The likelihood of a case's answers under a hypothesis, and that times the rates before and after.
 
-    ``broken`` is the likelihood of those rates alone that differ before and after.
+    ``broken`` is the likelihood of only the rates that differ before and after.
     """
 
     likelihood: float
@@ -203,7 +203,7 @@ class _Fit(NamedTuple):
 
 
 class _CaseAnswers:
-    """A case's answers by build, and what follows from them for each kind of suite and hypothesis. Immutable."""
+    """A case's answers by build, and their likelihoods for each kind of suite and hypothesis. Immutable."""
 
     def __init__(
         self,
@@ -235,19 +235,19 @@ class _CaseAnswers:
 
     @cached_property
     def likelihood(self) -> tuple[tuple[float, ...], ...]:
-        """Of the answers. Where the case broke by a build of its own, that is any of them."""
+        """The likelihood of the answers; a case with another cause may have broken at any build."""
         return tuple(self._spread_chances([fit.likelihood for fit in fits]) for fits in self._fits)
 
     @cached_property
     def share_broken_here(self) -> tuple[tuple[float, ...], ...]:
-        """How likely it is that the case breaks at the build of the hypothesis."""
+        """The probability that the case breaks at the build of the hypothesis."""
         return tuple(
             tuple((1 - self._other_cause) * fit.broken / chance for fit, chance in zip(fits, chances, strict=True))
             for fits, chances in zip(self._fits, self.likelihood, strict=True)
         )
 
     def compute_failure_chances(self, build: int) -> Iterator[tuple[float, ...]]:
-        """How likely it is that it fails when it is asked of ``build``."""
+        """Yield the probabilities that the case fails when it is asked on ``build``."""
         for fits, chances in zip(self._fits, self.likelihood, strict=True):
             fails = self._spread_chances(
                 [fit.before if build < index else fit.after for index, fit in enumerate(fits)]
@@ -255,7 +255,7 @@ class _CaseAnswers:
             yield tuple(both / chance for both, chance in zip(fails, chances, strict=True))
 
     def _spread_chances(self, chances: Sequence[float]) -> tuple[float, ...]:
-        """The chances, where the case may also have broken by any other build."""
+        """Mix the chances with those of a case that broke by any other build."""
         elsewhere = self._other_cause * sum(chances) / len(chances)
         return tuple((1 - self._other_cause) * chance + elsewhere for chance in chances)
 
@@ -276,7 +276,7 @@ def _fit_rates(
 
 
 def _compute_information(by_kind: Sequence[Sequence[float]], chances: Iterator[Sequence[float]]) -> float:
-    """What one answer is expected to tell about the hypothesis, in bits."""
+    """Return the expected information of one answer about the hypothesis, in bits."""
     fails = [0.0] * len(by_kind[0])
     likely = [sum(column) for column in zip(*by_kind, strict=True)]
     for row, failure_chances in zip(by_kind, chances, strict=True):

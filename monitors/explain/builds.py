@@ -1,4 +1,4 @@
-"""Builds of an application by their commits, what cases came to on them, and which is likely the first bad one."""
+"""Records of a bisection: builds by their commits, the answers on them, and the first bad build."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Build(Record):
-    """A build that can be asked at an address of its own."""
+    """A build with its own address."""
 
     commit: str = Field(min_length=1, max_length=200)
     address: str
 
 
 class BuildAnswer(Record):
-    """What a case came to on a build, once. ``case_sha256`` names the case as it was asked."""
+    """The outcome of a case on a build. ``case_sha256`` is the hash of the case as it was asked."""
 
     commit: str
     address: str
@@ -34,17 +34,17 @@ class BuildAnswer(Record):
 
 
 class BisectClaim(StrEnum):
-    """What a hypothesis says."""
+    """The kind of a hypothesis."""
 
     FIRST_BAD = "first_bad"
     GOOD_FAILS = "good_fails"
-    """The build that was said to be good fails already."""
+    """The build given as good fails already."""
     BAD_PASSES = "bad_passes"
-    """No build fails by a change between them, the one that was said to be bad included."""
+    """No build is bad, including the one given as bad."""
 
 
 class BisectCandidate(Record):
-    """A hypothesis with its probability. Several commits are builds that could not be told from each other."""
+    """A hypothesis with its probability. Several commits are builds that could not be distinguished."""
 
     claim: BisectClaim
     commits: tuple[str, ...] = ()
@@ -66,10 +66,10 @@ class BisectCase(Record):
 
 
 class BisectReport(Record):
-    """What a search over builds came to. ``candidates`` are all hypotheses, likeliest first.
+    """The result of a bisection. ``candidates`` are all hypotheses, likeliest first.
 
-    ``asked`` questions were asked now, ``stored`` answers were there before. ``left_out`` are builds that could not
-    be asked, with the reason. ``why_open`` says why no hypothesis is likely enough; it is empty where one is.
+    ``asked`` questions were asked now, ``stored`` answers were used from before. ``left_out`` are unreachable
+    builds with the reason. ``why_open`` says why no hypothesis is likely enough; it is empty where one is.
     """
 
     target: Identifier

@@ -1,4 +1,4 @@
-"""What do the failed cases have in common? Values of recorded attributes, alone or two together, beyond chance.
+"""Find what the failed cases have in common: values of attributes, alone or in pairs, beyond chance.
 
 A group is all cases that share a value, or two values of two attributes. Fisher's exact test (R. A. Fisher, The
 Design of Experiments, 1935, chapter 2) says how surprising its failures are. Hundreds of groups are tried, and many
@@ -27,23 +27,23 @@ from monitors.records.explanations import Cause, FirstLook, Value
 MIN_CASES: Final = 3
 """A group of two cases is an anecdote."""
 MIN_PAIR_CASES: Final = 4
-"""Values can be joined in thousands of ways, most of them for three cases: trying those hides the larger groups."""
+"""There are thousands of pairs, most with three cases: trying those hides the larger groups."""
 MIN_FAILURES: Final = 3
-"""With fewer failures than this nothing can be said to be common to them."""
+"""With fewer failures nothing in common can be shown."""
 ALPHA_FIRST: Final = 0.01
-"""How often a suite without any cause gets one claimed: seldom, because a person at night follows the claim."""
+"""The false positive rate of a first cause: low, because an on-call engineer follows it."""
 ALPHA_NEXT: Final = 0.05
-"""The same for each further cause, where there is one already."""
+"""The false positive rate of each further cause."""
 MAX_CAUSES: Final = 3
 MAX_PAIRS: Final = 6_000
-"""Above that the smallest groups of two values are left out: a look ends within a second."""
+"""Beyond that the smallest pairs are ignored, so that a search ends within a second."""
 PERMUTATIONS: Final = 999
 PERMUTATIONS_NEXT: Final = 399
 """Enough for `ALPHA_NEXT`."""
 MIN_NEW_CASES: Final = 2
-"""A further cause holds so many cases that no other does."""
+"""Cases that a further cause must have outside of the others."""
 MAX_CANDIDATES: Final = 30
-"""So many of the most surprising groups are tried together."""
+"""The most surprising groups that are tried together."""
 MIN_PAIR_LOG_ODDS: Final = 3.0
 """Logarithm of the odds (20 to 1) by which two causes must explain better than a single one between them."""
 _SEED: Final = 1993
@@ -63,10 +63,10 @@ class _CaseGroup(NamedTuple):
 
 
 def find_shared_causes(cases: Sequence[Mapping[str, Value]], failed: Sequence[bool]) -> FirstLook:
-    """The causes that these cases support, the most surprising first; at most three.
+    """Return the causes that these cases support, the most surprising first; at most three.
 
-    ``failed`` says for each case whether it failed; leave ungraded ones out. `ValueError` when there are not as
-    many of them as cases. The same cases give the same answer, in whatever order their attributes stand.
+    ``failed`` says for each case whether it failed; omit ungraded cases. `ValueError` when the lengths differ. The
+    result does not depend on the order of the attributes.
     """
     search = _CauseSearch(cases, failed)
     causes = sorted(search.find_causes(), key=search.compute_surprise)
@@ -83,7 +83,7 @@ def find_shared_causes(cases: Sequence[Mapping[str, Value]], failed: Sequence[bo
 
 
 class _CauseSearch:
-    """One suite's groups and failures."""
+    """The search over the groups and failures of one suite."""
 
     def __init__(self, cases: Sequence[Mapping[str, Value]], failed: Sequence[bool]) -> None:
         self._count = len(cases)
@@ -96,7 +96,7 @@ class _CauseSearch:
         self._explained: dict[frozenset[int], float] = {}
 
     def find_causes(self) -> list[_CaseGroup]:
-        """All that can be claimed."""
+        """Return all causes beyond chance."""
         first = self._find_next([])
         causes = self._find_best_pair([first]) if first is not None else []
         while causes and len(causes) < MAX_CAUSES:
@@ -109,7 +109,7 @@ class _CauseSearch:
         return self._drop_weak(causes)
 
     def describe(self, cause: _CaseGroup) -> Cause:
-        """A cause with its counts."""
+        """Return a cause with its counts."""
         rest = self._all & ~cause.members
         return Cause(
             conditions=dict(cause.conditions),
@@ -120,7 +120,7 @@ class _CauseSearch:
         )
 
     def compute_surprise(self, cause: _CaseGroup) -> float:
-        """The logarithm of its corrected probability by chance: the lower, the more surprising."""
+        """Return the logarithm of its corrected p-value: the lower, the more surprising."""
         return _ExactTest(self._all, self.failed)(cause.members) + cause.log_tried
 
     def _find_uncovered(self, causes: Sequence[_CaseGroup]) -> int:
@@ -132,9 +132,9 @@ class _CauseSearch:
     # --- is there one? ---------------------------------------------------------------------------------------
 
     def _find_next(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
-        """The group that is most surprising beside the causes found, when chance seldom does as well.
+        """Return the most surprising group outside of the causes found, if it is beyond chance.
 
-        Looked for outside of them: where a cause has made most cases fail, another one can hardly show.
+        The search is outside of them: where a cause made most cases fail, another one hardly shows.
         """
         rest = self._find_uncovered(causes)
         test = _ExactTest(rest, self.failed)
@@ -185,7 +185,7 @@ class _CauseSearch:
         return [group for _, group in ranked[:MAX_CANDIDATES]]
 
     def _choose_again(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
-        """Each cause again, given the others, until nothing explains better."""
+        """Choose each cause again, given the others, until nothing explains the failures better."""
         for _ in range(_MAX_ROUNDS):
             previous = list(causes)
             for index in range(len(causes)):
@@ -200,14 +200,14 @@ class _CauseSearch:
         return causes
 
     def _find_best_pair(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
-        """Two causes at once, where one was found that only lies between them."""
+        """Return two causes that explain more than a single one that overlaps both, if they exist."""
         needed = self._compute_explanation(causes) + (MIN_PAIR_LOG_ODDS if len(causes) == 1 else 0)
         pairs = combinations(self._list_candidates(self._all), 2)
         best = max(pairs, key=self._compute_explanation, default=None)
         return list(best) if best is not None and self._compute_explanation(best) > needed else causes
 
     def _drop_weak(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
-        """Leave out the weakest cause that is not surprising in what the others leave, choose again, and so on.
+        """Drop the weakest cause that is not surprising beside the others, choose again, and repeat.
 
         One at a time: two causes that share their failures each look weak beside the other.
         """
@@ -221,12 +221,12 @@ class _CauseSearch:
         return causes
 
     def _compute_remaining_surprise(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
-        """How surprising a cause is in what the others leave."""
+        """Return how surprising a cause is outside of the others."""
         inside = self._find_uncovered([other_cause for other_cause in causes if other_cause is not cause])
         return _ExactTest(inside, self.failed)(cause.members & inside) + cause.log_tried
 
     def _compute_explanation(self, causes: Sequence[_CaseGroup]) -> float:
-        """How well causes explain all failures: log-likelihood, less the logarithm of how many can be chosen."""
+        """Return the log-likelihood of causes, less the logarithm of the number of choices."""
         key = frozenset(cause.members for cause in causes)
         if key not in self._explained:
             cost = sum(cause.log_tried for cause in causes)
@@ -243,17 +243,17 @@ class _ExactTest:
         self._tails: dict[int, list[float]] = {}
 
     def __call__(self, members: int) -> float:
-        """The logarithm of the probability of as many failures or more among these members by chance."""
+        """Return the logarithm of the probability of as many or more failures among these members."""
         size, failures = (members & self._inside).bit_count(), (members & self._failed).bit_count()
         return 0.0 if failures * self.cases <= size * self.failures else self._get_tail(size)[failures]
 
     def find_needed_failures(self, members: int, log_p: float) -> int | None:
-        """How many failures these members need to be as surprising; ``None`` when all are too few."""
+        """Return how many failures these members need to be as surprising; ``None`` when it is impossible."""
         tail = self._get_tail((members & self._inside).bit_count())
         return next((count for count, value in enumerate(tail) if value <= log_p), None)
 
     def permute_failures(self, random: Random) -> int:
-        """As many failures, fallen where they fall among the same cases."""
+        """Return as many failures at random places among the same cases."""
         return sum(1 << index for index in random.sample(self._places, self.failures))
 
     @cached_property
@@ -261,7 +261,7 @@ class _ExactTest:
         return [index for index in range(self._inside.bit_length()) if self._inside >> index & 1]
 
     def _get_tail(self, size: int) -> list[float]:
-        """The logarithm of the probability of so many failures or more in a group of this size, for each number."""
+        """Return the log-probabilities of at least 0, 1, 2 … failures in a group of this size."""
         tail = self._tails.get(size)
         if tail is None:
             tail = self._tails[size] = _sum_upper_tail(_compute_log_terms(size, self.cases, self.failures))
@@ -269,7 +269,7 @@ class _ExactTest:
 
 
 def _compute_log_terms(size: int, cases: int, failed: int) -> list[float]:
-    """The logarithm of the probability of 0, 1, 2 … failures in a group of this size (hypergeometric)."""
+    """Return the logarithms of the probabilities of 0, 1, 2 … failures in a group (hypergeometric)."""
     passed, whole = cases - failed, _compute_log_choose(cases, size)
     return [
         _compute_log_choose(failed, count) + _compute_log_choose(passed, size - count) - whole
@@ -294,7 +294,7 @@ def _compute_log_choose(whole: int, part: int) -> float:
 
 
 def _list_groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_CaseGroup]:
-    """Single values, then pairs. Those of the same cases count once, by the fewest and first values."""
+    """Yield groups of single values, then of pairs. Groups with the same cases count once, the simplest first."""
     singles = {key: members for key, members in _collect_values(cases).items() if members.bit_count() < len(cases)}
     single: dict[int, tuple[tuple[str, Value], ...]] = {}
     for key, members in singles.items():
@@ -313,7 +313,7 @@ def _list_groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_CaseGroup]:
 
 
 def _collect_values(cases: Sequence[Mapping[str, Value]]) -> dict[tuple[str, Value], int]:
-    """The cases of each attribute's values, as sets of bits; attributes in the order of their names."""
+    """Return the cases of each attribute value as bit sets; attributes in the order of their names."""
     members: dict[tuple[str, Value], int] = {}
     for name in sorted({name for case in cases for name in case}):
         for index, case in enumerate(cases):
@@ -324,7 +324,7 @@ def _collect_values(cases: Sequence[Mapping[str, Value]]) -> dict[tuple[str, Val
 
 @dataclass(frozen=True)
 class _Cell:
-    """Cases that lie in the same causes."""
+    """Cases that belong to the same causes."""
 
     causes: frozenset[int]
     cases: int
@@ -337,7 +337,7 @@ _MIN_RATE: Final = 1e-4
 
 
 def _compute_likelihood(causes: Sequence[int], failed: int, everything: int) -> float:
-    """The log-likelihood of a noisy-or: each cause by itself, or a rate that all cases share, makes a case fail.
+    """Return the log-likelihood of a noisy-or model: each cause, or a common base rate, makes a case fail.
 
     Fitted by expectation maximisation (A. P. Dempster and others, 1977): a dozen steps are near enough to compare.
     """
@@ -358,7 +358,7 @@ def _compute_likelihood(causes: Sequence[int], failed: int, everything: int) -> 
 
 
 def _partition_cases(causes: Sequence[int], everything: int) -> list[tuple[int, frozenset[int]]]:
-    """The cases in the same causes, with the places of those causes."""
+    """Partition the cases by the indices of their causes."""
     parts: list[tuple[int, frozenset[int]]] = [(everything, frozenset())]
     for index, members in enumerate(causes):
         parts = [

@@ -1,4 +1,4 @@
-"""Which failed cases are asked again after a verdict, what that came to, and which build answered."""
+"""Plan rechecks of failed cases after a verdict, count their outcomes, and verify which build answered."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from monitors.records.runs import CaseResult
 from monitors.records.targets import is_same_commit
 
 COMMIT: Final = "{commit}"
-"""What an address of builds has in place of the build's commit."""
+"""The placeholder of the build's commit in an address."""
 _SAFE_COMMIT: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
-"""A commit that can lead to no other host when it becomes part of an address."""
+"""A commit that cannot change the host when it becomes part of an address."""
 _SERVER_HEADERS: Final = frozenset({"server", "x-powered-by"})
-"""Headers that name a server's software, never the application's build."""
+"""Headers that name a server's software, not the application's build."""
 _COMMIT_NAME: Final = re.compile(r"(?=[0-9]*[a-f])[0-9a-f]{7,40}")
-"""A number alone is as likely that of a build."""
+"""A hexadecimal commit; a number without letters may be a build number."""
 
 
 class FailedCaseAgain(NamedTuple):
-    """A severe case that failed in a run, and how."""
+    """A severe case that failed in a run, with its failure kinds."""
 
     case: GoldCase
     severity: Severity
@@ -40,7 +40,7 @@ class FailedCaseAgain(NamedTuple):
 
 
 class RecheckPlan(NamedTuple):
-    """The cases to ask again, worst first, each ``times`` at each place; ``left_out`` are beyond the budget."""
+    """The cases to recheck, worst first, each ``times`` at each place; ``left_out`` exceed the budget."""
 
     cases: tuple[FailedCaseAgain, ...]
     times: int
@@ -48,7 +48,7 @@ class RecheckPlan(NamedTuple):
 
 
 def select_severe_failures(results: Iterable[CaseResult]) -> tuple[FailedCaseAgain, ...]:
-    """The cases that failed and count as severity 3 or 2, worst first, then by id: a resumed run asks the same."""
+    """Select failed cases of severity 3 or 2, worst first, then by id, so that a resumed run asks the same."""
     failures: dict[str, FailedCaseAgain] = {}
     for result in results:
         severity = result.assessment.severity
@@ -65,7 +65,7 @@ def select_severe_failures(results: Iterable[CaseResult]) -> tuple[FailedCaseAga
 
 
 def plan_recheck(failed: Sequence[FailedCaseAgain], *, times: int, max_questions: int, places: int) -> RecheckPlan:
-    """Whole cases, as many as ``max_questions`` questions at ``places`` allow; of the worst at least a part of its times."""
+    """Plan as many cases as ``max_questions`` at ``places`` allow; the worst case possibly fewer times."""
     times = min(times, max_questions // places)
     case_count = max_questions // (times * places) if times else 0
     return RecheckPlan(cases=tuple(failed[:case_count]), times=times, left_out=max(0, len(failed) - case_count))
@@ -74,7 +74,7 @@ def plan_recheck(failed: Sequence[FailedCaseAgain], *, times: int, max_questions
 def count_rechecks(
     failed: Sequence[FailedCaseAgain], answers: Sequence[RecheckAnswer], *, with_previous: bool
 ) -> tuple[CaseRecheck, ...]:
-    """What each case came to; those that were asked nowhere are left out."""
+    """Count the outcomes of each rechecked case, without cases that were not asked."""
 
     def count(failed_case: FailedCaseAgain, place: RecheckPlace) -> RecheckCount:
         return _count_answers(
@@ -112,9 +112,9 @@ def _count_answers(answers: Sequence[RecheckAnswer], kinds: frozenset[FailureKin
 
 
 def build_previous_address(template: str, commit: str | None, verified_commit: str | None) -> str:
-    """The address of the previous build, whose commit is ``commit``. ``ValueError`` says why there is none.
+    """Return the address of the previous build with ``commit``. ``ValueError`` says why there is none.
 
-    ``verified_commit`` is the commit that was verified. A commit comes from whoever reported a deploy: only letters, digits,
+    ``verified_commit`` is the commit that was verified. A commit comes from a deploy notice: only letters, digits,
     ``_`` and ``-`` become part of an address.
     """
     if commit is not None and verified_commit is not None and is_same_build(commit, verified_commit):
@@ -129,7 +129,7 @@ def build_previous_address(template: str, commit: str | None, verified_commit: s
 
 
 def list_named_builds(exchange: Exchange) -> tuple[str, ...]:
-    """What an answer says of the application's build, in its payload and its headers, each once."""
+    """List the build names in an answer's payload and headers, each once."""
     build = exchange.wire.build if exchange.wire else None
     pages: Mapping[str, str] = exchange.evidence.page.versions if exchange.evidence.page else {}
     versions = {**(build.versions if build else {}), **pages}
@@ -138,9 +138,9 @@ def list_named_builds(exchange: Exchange) -> tuple[str, ...]:
 
 
 def check_build_proof(names: Iterable[str], commit: str | None, verified_commit: str | None) -> PreviousBuild:
-    """Whether what answered is the build ``commit``, by all that it says; ``verified_commit`` is the commit that was verified.
+    """Check whether the build names of the answers prove the build ``commit``.
 
-    A version number proves nothing and disproves nothing; a commit does both.
+    ``verified_commit`` is the commit that was verified. Only a commit proves or disproves a build, not a version.
     """
     unique_names = tuple(dict.fromkeys(names))
     verified_name = next(
@@ -159,5 +159,5 @@ def check_build_proof(names: Iterable[str], commit: str | None, verified_commit:
 
 
 def is_same_build(first: str, second: str) -> bool:
-    """Whether two names of builds mean the same: the same text, or two lengths of one commit."""
+    """Whether two names denote the same build: equal texts, or two lengths of one commit."""
     return first == second or is_same_commit(first, second)

@@ -1,6 +1,6 @@
-"""The recorded attributes of a run's cases, by which failures are compared: of the question, and of the answer.
+"""Collect the attributes of a run's cases by which failures are compared: of the question and of the answer.
 
-Whether an answer is right, and what was wrong with it, is no attribute: failed cases share that by definition.
+Grades are not attributes: failed cases share them by definition.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from monitors.records.grades import CaseOutcome
 from monitors.records.runs import CaseResult
 
 ANSWER_LENGTHS: Final = (200, 800)
-"""Characters from which an answer is medium, and long: one sentence, one screen of a phone."""
+"""Characters from which an answer is medium (more than a sentence) and long (more than a phone's screen)."""
 LATENCY_LIMITS_S: Final = (2.0, 4.0, 10.0)
 """Seconds that separate classes of latency; 4 s is the default objective of a run."""
 DECIDED: Final = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
 def find_run_causes(results: Iterable[CaseResult], redact: Callable[[str], str]) -> FirstLook:
-    """What the failed cases of a run have in common.
+    """Find what the failed cases of a run have in common.
 
-    A case failed if any of its asks did; ungraded ones are left out. ``redact`` masks personal data in what is
-    stored of it: a source or a version is the application's own text.
+    A case failed if any of its repeats did; ungraded repeats are ignored. ``redact`` masks personal data in the
+    stored values, such as a source or a version, which are the application's own texts.
     """
     asks: dict[str, list[CaseResult]] = defaultdict(list)
     for result in results:
@@ -51,7 +51,7 @@ def _is_correct(result: CaseResult) -> bool:
 
 
 def collect_attributes(result: CaseResult) -> dict[str, Value]:
-    """What is recorded of one case, by names for people. What is not known of it is left out."""
+    """Return the known attributes of one case by readable names."""
     case, exchange = result.case, result.result
     attributes: dict[str, Value] = {
         "type": case.type,

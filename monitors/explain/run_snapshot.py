@@ -1,4 +1,4 @@
-"""The snapshot of a run: what its exchanges and its set-up say beside the grades, counted over the answers."""
+"""Build the snapshot of a run: facts of its exchanges besides the grades, counted over the answers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from monitors.records.snapshots import AnswerMark, RunSnapshot
 MAX_VALUE_CHARACTERS: Final = 120
 MAX_FIGURES: Final = 16
 MAX_SOURCES: Final = 8
-"""Of one answer; more are a list of everything, and say nothing."""
+"""The limit of one answer; more are a list of everything and not informative."""
 _NUMBER: Final = re.compile(r"\d[\d.,]*")
 _TOKEN: Final = re.compile(r"\w+")
 _CLAUSE: Final = re.compile(
     r"\s*(?:[,;(|#§]|\s[-–:]\s|(?<!\w)(?:clauses?|sections?|pages?|pp?\.|para(?:graph)?s?|art(?:icle|\.)?)\s*\d).*$",
     re.IGNORECASE | re.DOTALL,
 )
-"""What stands behind a document's name in a citation: where in it."""
+"""The place in the document, which follows its name in a citation."""
 
 
 def build_snapshot(
@@ -36,7 +36,7 @@ def build_snapshot(
     citation_patterns: Sequence[str],
     redact: Callable[[str], str],
 ) -> RunSnapshot:
-    """``setup`` with what the exchanges of a run say.
+    """Add the facts of a run's exchanges to ``setup``.
 
     ``citation_patterns`` find the sources named in a text. ``redact`` masks personal data in what an application
     writes: a snapshot is stored for longer than its answers.
@@ -73,7 +73,7 @@ def build_snapshot(
 def build_answer_mark(
     result: CaseResult, exchange: Exchange, citation_patterns: Sequence[str], redact: Callable[[str], str]
 ) -> AnswerMark:
-    """What an answer is compared by."""
+    """Build the mark by which an answer is compared."""
     text = exchange.graded_text
     written = [citation.source for citation in find_citations(text, citation_patterns)]
     listed = [] if written else list(exchange.listed_citations)
@@ -93,13 +93,13 @@ def build_answer_mark(
 
 
 def _hash_figures(text: str) -> tuple[str, ...]:
-    """The numbers that a text states, each once; of very many a part that is the same for the same numbers."""
+    """Return hashes of a text's numbers, each once, at most `MAX_FIGURES`, sorted for a stable selection."""
     numbers = {number.strip(".,").replace(",", "") for number in _NUMBER.findall(text)}
     return tuple(sorted(_hash_text(number)[:6] for number in numbers))[:MAX_FIGURES]
 
 
 def parse_document_name(source: str) -> str:
-    """The document that a citation names, without the place in it: of ``Gold, clause 4.2`` it is ``Gold``."""
+    """Return the document of a citation without the place in it: ``Gold, clause 4.2`` is ``Gold``."""
     citation = " ".join(source.split())
     return (_CLAUSE.sub("", citation) or citation)[:MAX_VALUE_CHARACTERS]
 
@@ -109,7 +109,7 @@ def _hash_text(text: str) -> str:
 
 
 class _ValueCounts:
-    """What was seen, and in how many answers; of the page, in how many loads."""
+    """Counts each value by answers, and values of the page by loads."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
@@ -118,7 +118,7 @@ class _ValueCounts:
         self.pages = 0
 
     def add_page(self, page: PageInfo) -> None:
-        """One load."""
+        """Count a page load."""
         self.pages += 1
         self._add("titles", self._redact(page.title))
         self._add("frameworks", page.framework)
@@ -128,7 +128,7 @@ class _ValueCounts:
         self._add_all("versions", page.versions)
 
     def add_exchange(self, exchange: Exchange, cited: Sequence[str]) -> None:
-        """One answer."""
+        """Count an answer."""
         payload = exchange.wire
         build = payload.build if payload else None
         self._add("models", (build.model if build else None) or exchange.app_path)
@@ -140,11 +140,11 @@ class _ValueCounts:
             self._add("documents", document)
 
     def count(self, field: str) -> dict[str, int]:
-        """How often each value of a field was seen."""
+        """Return how often each value of a field occurred."""
         return dict(self._plain.get(field, {}))
 
     def count_named(self, field: str) -> dict[str, dict[str, int]]:
-        """How often each value was seen, by name."""
+        """Return how often each value occurred, by name."""
         return {name: dict(values) for name, values in self._named[field].items()}
 
     def _add(self, field: str, value: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The smallest question that still fails: what can be left out of a failing case, turn by turn and word by word.
+"""Find the smallest question that still fails, by leaving out turns, sentences, clauses and words.
 
 Delta debugging (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002) over the
 parts of a question, large ones first (G. Misherghi and Z. Su, HDD: Hierarchical Delta Debugging, 2006): turns,
@@ -24,29 +24,29 @@ from monitors.records.base import Record
 
 Turns = tuple[str, ...]
 Ask = Callable[[Turns], Awaitable[bool | None]]
-"""Asks a question once: whether it fails in the same way; ``None`` where nothing came that could be graded."""
+"""Asks a question once: whether it fails in the same way; ``None`` without a gradable answer."""
 
 CHANCE_FAILURE_RATE: Final = 0.05
-"""How often a question without what makes the case fail is held to fail by chance."""
+"""The assumed failure rate of a question without the cause."""
 DECISION_ODDS: Final = 10.0
 CONFIRMING_FAILURES: Final = 3
-"""So many failures of the smallest question are seen before it is said to fail."""
+"""Failures of the smallest question that confirm it."""
 MIN_ASKS: Final = 3
 MAX_ASKS: Final = 5
-"""A question that is not decided after so many asks does not count as failing."""
+"""A question that is undecided after so many asks does not count as failing."""
 MAX_UNANSWERED: Final = 3
-"""After so many questions in a row without a graded answer nothing more is asked."""
+"""The search ends after so many questions in a row without a graded answer."""
 _FAILED_BEFORE, _ASKED_BEFORE = 3.8, 4.0
-"""What is held of the case beforehand: it fails 95 % of the time, as if seen in four asks."""
+"""The prior of the case: it fails 95 % of the time, with the weight of four asks."""
 
 _WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+")
-"""A word; of scripts that set none apart, a character."""
+"""A word; in scripts without spaces, a character."""
 _SENTENCE_END: Final = re.compile(r"[.?!।॥؟。？！…]+[\"'”’)\]]*$")
 _CLAUSE_END: Final = re.compile(r"[,;:،、，；：–—-]+[\"'”’)\]]*$")
 
 
 class ShrinkLevel(StrEnum):
-    """What is left out at once."""
+    """The unit that is left out at once."""
 
     TURN = "turn"
     SENTENCE = "sentence"
@@ -55,7 +55,7 @@ class ShrinkLevel(StrEnum):
 
 
 class _Word(NamedTuple):
-    """A word of the question, what stood before it, and the turn, sentence, clause and word that it is in."""
+    """A word, the space before it, and the numbers of its turn, sentence, clause and word."""
 
     text: str
     gap: str
@@ -63,7 +63,7 @@ class _Word(NamedTuple):
 
 
 def split_words(turns: Sequence[str]) -> Iterator[_Word]:
-    """The words of a conversation in order."""
+    """Yield the words of a conversation in order."""
     sentence = clause = count = 0
     for turn, text in enumerate(turns):
         end = 0
@@ -77,27 +77,27 @@ def split_words(turns: Sequence[str]) -> Iterator[_Word]:
 
 
 def join_words(tokens: Iterable[_Word]) -> Turns:
-    """The conversation of these words: a turn without any is left out."""
+    """Join words to a conversation, without empty turns."""
     by_turn = groupby(tokens, key=lambda word: word.places[0])
     return tuple("".join(word.gap + word.text for word in same).strip() for _, same in by_turn)
 
 
 def count_words(turns: Iterable[str]) -> int:
-    """How many words a conversation has."""
+    """Count the words of a conversation."""
     return sum(len(_WORD.findall(turn)) for turn in turns)
 
 
 class ShrinkEnd(StrEnum):
-    """Why nothing more was left out."""
+    """Why the search ended."""
 
     SMALLEST = "smallest"
-    """Nothing can be left out any more without its passing."""
+    """Nothing more can be left out without a pass."""
     BUDGET = "budget"
-    """The probes were used up."""
+    """The budget of probes was used."""
     PASSES = "passes"
-    """The case itself does not fail, or too seldom."""
+    """The whole case does not fail, or too seldom."""
     SILENT = "silent"
-    """No answers came, or none that could be graded."""
+    """There were no gradable answers."""
 
 
 class ShrunkQuestion(Record):
@@ -137,9 +137,9 @@ class _Count:
 
 
 async def shrink_question(turns: Sequence[str], ask: Ask, *, budget: int) -> ShrunkQuestion:
-    """The smallest question that fails like ``turns``, by at most ``budget`` asks of anything.
+    """Return the smallest question that fails like ``turns``, with at most ``budget`` asks.
 
-    Whatever ends it, the result is a question that failed when it was asked, the whole one at worst.
+    The result is always a question that failed when it was asked, in the worst case the whole one.
     """
     search = _QuestionSearch(tuple(split_words(turns)), ask, budget)
     try:
@@ -158,12 +158,12 @@ class _QuestionSearch:
     probes: int = 0
     unanswered: int = 0
     needed: int = 1
-    """So many failures a question needs before it counts as failing; it rises when that was too few."""
+    """Failures that a question needs to count as failing; raised when that was too few."""
     counts: dict[Turns, _Count] = field(default_factory=dict[Turns, _Count])
     best: tuple[_Word, ...] = ()
     sure: tuple[_Word, ...] = ()
     failing: set[Turns] = field(default_factory=set[Turns])
-    """The case and what its levels left: all of them fail, as often as the case does."""
+    """The case and the results of its levels: all fail as often as the case."""
 
     async def run(self) -> None:
         self.best = self.sure = self.tokens
@@ -177,17 +177,17 @@ class _QuestionSearch:
                 return
 
     async def _check_case(self) -> None:
-        """Ask the whole case, more often where it passed. Where it fails half of the time or less, that ends it."""
+        """Ask the whole case, more often where it passes. End the search if it fails at most half the time."""
         count = self._get_count(self.tokens)
         while count.asked < MIN_ASKS or (count.passed and count.asked < MAX_ASKS):
             await self._probe(self.tokens)
             if count.passed >= MIN_ASKS and not count.failed:
                 break
-        if count.failed <= count.passed:  # what fails that seldom cannot be told from what fails by chance
+        if count.failed <= count.passed:  # such a failure rate cannot be distinguished from chance
             raise _Stop(ShrinkEnd.PASSES)
 
     async def _shrink_level(self, place: int) -> None:
-        """Leave out what can be left out at one level, and make sure that the rest fails."""
+        """Leave out what is not needed at one level, and confirm that the rest fails."""
         self.best = self.sure
         parts = [tuple(same) for _, same in groupby(self.sure, key=lambda word: word.places[place])]
         parts = await self._cut_side(parts, at_end=True)
@@ -201,7 +201,7 @@ class _QuestionSearch:
             self.best = self.sure
 
     async def _cut_side(self, parts: list[tuple[_Word, ...]], *, at_end: bool) -> list[tuple[_Word, ...]]:
-        """The fewest parts from the other side that still fail, found by halves."""
+        """Find the fewest parts from the other side that still fail, by bisection."""
         low, high = 1, len(parts)
 
         def keep(count: int) -> list[tuple[_Word, ...]]:
@@ -223,7 +223,7 @@ class _QuestionSearch:
         *,
         is_needed: bool,
     ) -> list[tuple[_Word, ...]]:
-        """What is needed of the middle. ``is_needed`` where it is known that something is."""
+        """Return the needed parts of the middle. ``is_needed`` if at least one is known to be needed."""
         if not middle or (not is_needed and await self._fails([*before, *after])):
             return []
         if len(middle) == 1:
@@ -247,7 +247,7 @@ class _QuestionSearch:
         return False
 
     def _compute_odds(self, count: _Count) -> float:
-        """How much likelier the answers are if it fails as often as the case than if it fails by chance."""
+        """Return the likelihood ratio of failing as often as the case against failing by chance."""
         failing_counts = [self.counts[turns] for turns in self.failing]
         failed, asked = (
             sum(failing_count.failed for failing_count in failing_counts),
@@ -259,7 +259,7 @@ class _QuestionSearch:
         ) ** count.passed
 
     async def _is_sure(self, failures: int) -> bool:
-        """Whether the best so far has failed so often, and seldom passed; it is asked until one of both shows."""
+        """Ask the best question until it has failed so often (true), or passes too often (false)."""
         count = self._get_count(self.best)
         while count.failed < failures:
             await self._probe(self.best)

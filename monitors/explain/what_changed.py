@@ -1,4 +1,4 @@
-"""What differs between a run and the last accepted one: recorded facts, most telling first, and no guess.
+"""Find what differs between a run and the last accepted one, by recorded facts, most relevant first.
 
 A fact that one of the two runs does not have is unknown: it is never "the same", and never "changed". Behaviour
 (answers, refusals, latency) differs from run to run by itself, so a shift is named only beyond chance: exact tests
@@ -23,28 +23,28 @@ from monitors.stats.intervals import compute_median_interval, compute_wilson_int
 from monitors.stats.paired import compute_mcnemar_p_value
 
 ALPHA: Final = 0.01
-"""How often an unchanged application may be said to behave otherwise, for each kind of behaviour."""
+"""The false positive rate for an unchanged application, for each kind of behaviour."""
 MIN_PAIRS: Final = 8
-"""With fewer cases that both runs answered nothing can be told from chance at `ALPHA`."""
+"""With fewer cases that both runs answered no change is significant at `ALPHA`."""
 LATENCY_RATIO, LATENCY_MS = 1.5, 200
-"""Medians nearer to each other differ by the hour of the day and by what else a machine does."""
+"""Closer medians may differ by the time of day or the load of the machine."""
 LENGTH_RATIO, LENGTH_CHARACTERS = 1.3, 40
 CONCURRENCY_RATIO: Final = 1.5
 REPEATED_SHARE: Final = 0.5
-"""With so many answers word for word the same, the application repeats itself: then each other word counts."""
+"""With so many identical answers the application is deterministic: then every changed word counts."""
 MAX_NAMED: Final = 3
 _HASH_CHARACTERS: Final = 12
 _PAIRED_SETTINGS: Final = frozenset({"target", "probe", "graders"})
-"""Parts of the configuration by which answers are got and read."""
+"""Settings by which answers are requested and parsed."""
 
 ADDRESS: Final = "address"
-"""The part of the target's settings that says where it is asked; the whole has what it is called, too."""
+"""The part of the target's settings with its address, without its name."""
 
 _COMPARED_PARTS: Final = ("deploy", "model", "document versions", "page")
 
 
 def find_run_changes(now: RunSnapshot, since: RunReport | None) -> WhatChanged:
-    """What differs from ``since``, the last accepted run; where it has no snapshot, why that cannot be said."""
+    """Return what differs from ``since``, the last accepted run, or why it is unknown without a snapshot."""
     if since is None:
         return WhatChanged(missing="no earlier PASS is recorded")
     comparison = WhatChanged(since_run_id=since.run_id, since_commit=since.commit, since=since.finished_at)
@@ -63,10 +63,9 @@ def find_run_changes(now: RunSnapshot, since: RunReport | None) -> WhatChanged:
 
 
 def list_changed_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
-    """What of where and how the target is asked (`ADDRESS`, ``probe``) differs from run ``since``.
+    """List the changed settings (`ADDRESS`, ``probe``) since run ``since``, if only settings changed.
 
-    Empty where something of the application is known to differ, and where another version of Lookout ran: it may
-    have settings of its own that nobody wrote.
+    Empty where the application changed too, or another version of Lookout ran, whose defaults may differ.
     """
     before = since.snapshot
     if before is None or before.lookout != now.lookout:
@@ -81,7 +80,7 @@ def list_changed_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]
 
 
 def _find_monitor_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
-    """What decides verdicts: the suite, graders, judges and settings."""
+    """Yield changes of what decides verdicts: the suite, graders, judges and settings."""
     if before.suite_sha256 != now.suite_sha256:
         was, is_now = (
             f"{snapshot.suite_sha256[:_HASH_CHARACTERS]} ({plural(snapshot.cases, 'case')})"
@@ -105,7 +104,7 @@ def _find_monitor_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[Run
 
 
 def _find_tool_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
-    """What asks and reads: it seldom decides a verdict."""
+    """Yield changes of the browser and Lookout, which seldom decide a verdict."""
     for name, was, is_now in (("browser", before.browser, now.browser), ("Lookout", before.lookout, now.lookout)):
         if was and is_now and was != is_now:
             article = "" if name == "Lookout" else "the "
@@ -166,7 +165,7 @@ def _find_page_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunCha
 
 
 def _find_bundle_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
-    """Scripts and styles that every load of the page had, and no load has in the other run."""
+    """Yield scripts and styles that every page load of one run had, and no load of the other."""
     if not (before.bundles and now.bundles):
         return
     gone = [name for name, count in before.bundles.items() if count == before.pages and name not in now.bundles]
@@ -184,9 +183,9 @@ def _find_value_changes(kind: ChangeKind, subject: str, before: Values, now: Val
 
 
 def _has_changed_values(before: Values, now: Values) -> bool:
-    """Whether other values were seen: one in place of one, or so many new or gone that it is no chance.
+    """Whether values changed: a single one was replaced, or more are new or gone than by chance.
 
-    A value that nearly every answer has to itself is an id, and says nothing.
+    Values that differ for nearly every answer are ids and are ignored.
     """
     if not before or not now or any(_is_id(values) for values in (before, now)):
         return False
@@ -230,7 +229,7 @@ class _Pair(NamedTuple):
 
     @property
     def document(self) -> str | None:
-        """What the case is about; where the suite does not say, what was cited before."""
+        """The document of the case; without one in the suite, the one cited before."""
         return self.before.document or self.now.document
 
     @property
@@ -246,7 +245,7 @@ class _Pair(NamedTuple):
 
 
 def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
-    """Only over the same questions, got and read in the same way."""
+    """Yield changes of behaviour, only for the same questions, requested and parsed in the same way."""
     if before.suite_sha256 != now.suite_sha256 or before.lookout != now.lookout:
         return
     if any(before.settings.get(name) != now.settings.get(name) for name in _PAIRED_SETTINGS):
@@ -259,7 +258,7 @@ def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[R
     causes = _find_changed_documents(pairs)
     yield from (_build_document_change(cause, now) for cause in causes)
     explained = {cause.conditions["document"] for cause in causes}
-    unexplained = [pair for pair in pairs if pair.document not in explained]  # what the documents do not explain
+    unexplained = [pair for pair in pairs if pair.document not in explained]  # not explained by the documents
     changes = [*_find_refusal_change(unexplained), *_find_citation_change(unexplained)]
     if not (causes or changes):
         yield from _find_cited_document_changes(before, now)
@@ -269,7 +268,7 @@ def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[R
 
 
 def _find_changed_documents(pairs: Sequence[_Pair]) -> list[Cause]:
-    """Documents whose answers changed beyond what those of the others did."""
+    """Find documents whose answers changed more than those of the others."""
     documents = [{"document": pair.document} for pair in pairs]
     causes = find_shared_causes(documents, _list_changed_answers(pairs)).causes
     return [cause for cause in causes if cause.conditions["document"] is not None]
@@ -286,9 +285,9 @@ def _build_document_change(cause: Cause, now: RunSnapshot) -> RunChange:
 
 
 def _list_changed_answers(pairs: Sequence[_Pair]) -> list[bool]:
-    """Whether each answer says something else: by its words where most are repeated, else by its figures.
+    """Return for each answer whether it changed: by its words where most are identical, else by its figures.
 
-    A figure more or less is another way to say it; others in place of those before, or none, are another answer.
+    An added or missing figure may be a rewording; replaced figures, or none, are another answer.
     """
     same = sum(pair.before.text == pair.now.text for pair in pairs)
     if same >= REPEATED_SHARE * len(pairs):
@@ -326,7 +325,7 @@ def _find_citation_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
 
 
 def _find_cited_document_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
-    """Documents that only one of the runs cites."""
+    """Yield documents that only one of the runs cites."""
     total_before, total_now = len(before.answers), len(now.answers)
     gone = _list_only_here(before.documents, now.documents, total_before, total_now)
     new = _list_only_here(now.documents, before.documents, total_now, total_before)
@@ -347,16 +346,19 @@ def _list_only_here(values: Values, other_values: Values, answers: int, other_an
 
 
 def _find_latency_change(pairs: Sequence[_Pair], before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
-    """Shifted medians.
+    """Yield a change of the median latency.
 
-    Where more or fewer questions were under way at once, cause and effect cannot be separated: more at once take
-    longer, and of an application that takes longer more are under way.
+    With another concurrency, cause and effect cannot be separated: more concurrent questions take longer, and a
+    slower application has more of them.
     """
     was, is_now = ([getattr(pair, side).total_ms for pair in pairs] for side in ("before", "now"))
     direction = _find_shift(was, is_now, ratio=LATENCY_RATIO, min_difference=LATENCY_MS)
     if direction is None:
         return
-    text = f"answers take {'longer' if direction > 0 else 'less time'}: median {_format_median_s(is_now)}, {_format_median_s(was)} before"
+    text = (
+        f"answers take {'longer' if direction > 0 else 'less time'}: "
+        f"median {_format_median_s(is_now)}, {_format_median_s(was)} before"
+    )
     at_once, earlier = now.concurrency, before.concurrency
     if at_once and earlier and max(at_once / earlier, earlier / at_once) >= CONCURRENCY_RATIO:
         yield _build_change(ChangeKind.UNKNOWN, f"{text}; up to {at_once} were asked at once, {earlier} before")
@@ -377,7 +379,7 @@ def _find_length_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
 
 
 def _find_shift(was: Sequence[int], is_now: Sequence[int], *, ratio: float, min_difference: float) -> int | None:
-    """1 where values went up, -1 where they went down, each pair by itself and by a median that matters."""
+    """Return 1 where values rose, -1 where they fell, ``None`` without a relevant and significant shift."""
     if len(was) < MIN_PAIRS:
         return None
     steps = list(zip(was, is_now, strict=True))
@@ -397,7 +399,7 @@ def _format_median_s(values: Sequence[int]) -> str:
 
 
 def _list_unknown_parts(before: RunSnapshot, now: RunSnapshot) -> Iterator[str]:
-    """What could not be compared, because a run does not have it."""
+    """Yield what could not be compared because a run has no record of it."""
     sides: Mapping[str, tuple[object, object]] = {
         "deploy": (before.commit, now.commit),
         "model": (before.models, now.models),

@@ -1,7 +1,7 @@
 """Check a suite's file: each finding says where, what is wrong, and what to do.
 
-`load_suite` rejects a suite with one bad line. A person who fixes a suite wants to see all problems at once, so here a
-bad line is a value.
+`load_suite` rejects a suite with one bad line. A person who fixes a suite wants to see all problems at once, so
+here a bad line is a value.
 
 The checks find:
 
@@ -152,9 +152,7 @@ def check_bad_lines(suite: NumberedSuite) -> Iterator[GoldFinding]:
             weight=Weight.MUST,
             places=(SuiteLocation(line=line.number, case_id=case_id),),
             what="; also: ".join(line.problems),
-            do=(_GIVE_SEVERITY_OF_ISSUE if line.is_issue else _GIVE_SEVERITY)
-            if lacks_severity
-            else "fix the line",
+            do=(_GIVE_SEVERITY_OF_ISSUE if line.is_issue else _GIVE_SEVERITY) if lacks_severity else "fix the line",
         )
 
 
@@ -180,7 +178,8 @@ def check_placeholders(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
                     check=SuiteCheck.PLACEHOLDER,
                     weight=Weight.MUST,
                     places=(numbered.place,),
-                    what=f"the {part} has {'broken characters' if is_broken else 'a placeholder'}: {match[0].strip()}",
+                    what=f"the {part} has {'broken characters' if is_broken else 'a placeholder'}: "
+                    f"{match[0].strip()}",
                     do="export it again as UTF-8" if is_broken else "write the text, or remove the case",
                 )
                 break
@@ -276,7 +275,7 @@ TEXT_ENDINGS = (".txt", ".md")
 
 
 def read_documents(folder: Path) -> dict[str, str]:
-    """Read the texts of a folder and its subfolders (``*.txt``, ``*.md``), by name without suffix, in lower case."""
+    """Read the texts (``*.txt``, ``*.md``) of a folder and its subfolders, by lower-case name without suffix."""
     if not folder.is_dir():
         raise GoldSetError(f"{folder} is no folder; give one that holds the documents as text, {TEXT_ENDINGS}")
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in TEXT_ENDINGS)

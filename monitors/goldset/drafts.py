@@ -23,7 +23,7 @@ from monitors.goldset.lines import describe_validation_error
 from monitors.records.base import Identifier, Record, Severity
 from monitors.records.cases import DraftState, GoldCase, GoldDraft, Pipeline, Provenance
 from monitors.records.operator_actions import CaseDraft
-from monitors.storage import lock_folder, replace_text, read_text_or_empty
+from monitors.storage import lock_folder, read_text_or_empty, replace_text
 
 
 def read_drafts(path: Path) -> tuple[GoldDraft, ...]:

@@ -1,7 +1,7 @@
 """Convert a gold case to an entry of a platform's dataset and back, without loss.
 
-Each key of a case is stored in one of three places, so that no two copies can contradict each other: the question in
-``inputs`` and the expectation in ``outputs``, where people see and edit them; the rest under one key of the
+Each key of a case is stored in one of three places, so that no two copies can contradict each other: the question
+in ``inputs`` and the expectation in ``outputs``, where people see and edit them; the rest under one key of the
 ``metadata``, with the hash of the case as it was pushed last. If the hash differs, a person has edited the entry.
 """
 

@@ -184,7 +184,8 @@ def _check_steps(task: TriageTask) -> Iterator[_Fault]:
         yield _Fault(
             SuiteCheck.REFERENCE,
             Weight.MUST,
-            f"its shortest path has {shortest} steps and `max_steps` allows {max_steps}: every report is inefficient",
+            f"its shortest path has {shortest} steps and `max_steps` allows {max_steps}: "
+            "every report is inefficient",
             f"set `max_steps` to {shortest} or more, or leave it out for twice the shortest path",
         )
 

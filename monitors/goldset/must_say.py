@@ -18,7 +18,7 @@ from monitors.facts.quantities.scan import read_facts
 from monitors.goldset.load import parse_suite_lines, read_text
 from monitors.records.base import Identifier, Record
 from monitors.records.cases import GoldCase, Text
-from monitors.storage import lock_folder, replace_text, read_text_or_empty
+from monitors.storage import lock_folder, read_text_or_empty, replace_text
 
 _NUMBER: Final = re.compile(r"\d(?:[.,:\u00a0\u202f ]?\d)*")
 _FIRST_NUMBERS: Final = (
@@ -64,7 +64,7 @@ def draft_must_say(case: GoldCase) -> MustSayDraft | None:
 
 
 def _build_value_pattern(gold: str, number: re.Match[str]) -> str:
-    """Return a regular expression for a number with its unit in the usual forms: ``/(?:14|fourteen)[ -]?days?/``."""
+    """Return a regular expression for a number and its unit in usual forms: ``/(?:14|fourteen)[ -]?days?/``."""
     figure = _build_figure_pattern(number[0])
     sign = _CURRENCY_BEFORE.search(gold[: number.start()])
     unit = _UNIT_BEHIND.match(gold, number.end())

@@ -27,7 +27,7 @@ from monitors.goldset.load import hash_cases, load_suite, parse_suite_lines, rea
 from monitors.plural import plural
 from monitors.records.base import Identifier, Record, Severity, Sha256, UtcTime
 from monitors.records.cases import GoldCase, Pipeline, Suite
-from monitors.storage import lock_folder, replace_text, read_text_or_empty
+from monitors.storage import lock_folder, read_text_or_empty, replace_text
 
 
 def read_cases(path: Path) -> tuple[GoldCase, ...]:

@@ -1,7 +1,7 @@
 """The protocol of a platform: datasets, experiments, traces. LangSmith and Langfuse implement it.
 
-A platform stores traces of an LLM application, datasets of questions with references, and experiments (one run over a
-dataset, with scores). Suites are pushed and pulled, runs are shown as experiments, and traces that people select
+A platform stores traces of an LLM application, datasets of questions with references, and experiments (one run over
+a dataset, with scores). Suites are pushed and pulled, runs are shown as experiments, and traces that people select
 become drafts. Callers do not depend on the platform.
 """
 

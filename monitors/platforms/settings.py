@@ -108,7 +108,8 @@ class TargetLangSmith(BaseModel):
     """`[targets.NAME.langsmith]`: where an agent's traces go, and what is production's.
 
     Omitted keys have the values of `[langsmith]`. With this table the suite runs against staging only: the settings
-    of a run are compared with production's before the first request, and each job's trace with production's project.
+    of a run are compared with production's before the first request, and each job's trace with production's
+    project.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

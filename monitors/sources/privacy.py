@@ -32,7 +32,8 @@ _CHECK_LETTERS: Final = 4
 """Check letters that identify a pseudonym of this key, so that it is not replaced again."""
 _KIND_NAMES: Final = {kind: label.strip("[]") for kind, label in LABELS.items()}
 _PSEUDONYM: Final = re.compile(
-    rf"\[(?P<name>{'|'.join(map(re.escape, _KIND_NAMES.values()))}) (?P<code>[{_LETTERS}]{{{_BODY_LETTERS + _CHECK_LETTERS}}})\]"
+    rf"\[(?P<name>{'|'.join(map(re.escape, _KIND_NAMES.values()))}) "
+    rf"(?P<code>[{_LETTERS}]{{{_BODY_LETTERS + _CHECK_LETTERS}}})\]"
 )
 _USER_PSEUDONYM: Final = re.compile(rf"user-(?P<code>[{_LETTERS}]{{{_BODY_LETTERS + _CHECK_LETTERS}}})")
 _SPELLED_AS_IS: Final = frozenset(

@@ -1,7 +1,7 @@
-"""How far a judge can be trusted: agreement with people beyond chance, its error rates, rates corrected for them.
+"""Measure a judge against people: agreement beyond chance, error rates, and rates corrected for the errors.
 
-Counts may be weighted sums, so that a sample in which some answers were likelier to be asked about than others
-still speaks for all: each has the weight one over its probability, scaled to Kish's effective size (`compute_effective_counts`).
+Counts may be weighted sums, so that a sample with unequal inclusion probabilities represents all
+answers: each has the weight one over its probability, scaled to Kish's effective size (`compute_effective_counts`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Estimate(NamedTuple):
 
 
 class Confusion(NamedTuple):
-    """What a judge said against what people said, as counts. The first word is the judge's, the second theirs.
+    """Counts of a judge's grades against people's. The first word is the judge's, the second the people's.
 
     ``passed_wrong`` are its false passes, ``failed_right`` its false failures.
     """
@@ -38,12 +38,12 @@ class Confusion(NamedTuple):
 
     @property
     def total(self) -> float:
-        """How many both graded."""
+        """The number of answers that both graded."""
         return sum(self)
 
 
 def compute_effective_counts(answers: Sequence[tuple[bool, bool, float]]) -> Confusion:
-    """Answers as (judge passed it, people found it right, inclusion probability) → counts to reckon with.
+    """Return counts of answers given as (judge passed, people found it right, inclusion probability).
 
     Each stands for one over its probability; the sums are scaled so that they add up to Kish's effective size,
     ``(sum w)^2 / sum w^2`` (L. Kish, Survey Sampling, 1965): with equal probabilities, the plain counts.
@@ -60,12 +60,12 @@ def compute_effective_counts(answers: Sequence[tuple[bool, bool, float]]) -> Con
 
 
 def compute_cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
-    """Cohen's kappa with its large-sample interval; ``None`` where it is not defined.
+    """Return Cohen's kappa with its large-sample interval; ``None`` where it is not defined.
 
-    It is not when nothing was counted, or when both raters only ever said the same one thing. Standard error for a
+    It is not defined without counts, or when both raters always gave the same single grade. Standard error for a
     kappa that need not be 0: J. L. Fleiss, J. Cohen, B. S. Everitt, "Large sample standard errors of kappa and
     weighted kappa", Psychological Bulletin 72 (1969). Where a cell is empty, half an answer is added to every cell
-    for the interval alone: perfect agreement on ten answers proves no perfect judge.
+    for the interval only: perfect agreement on ten answers does not prove a perfect judge.
     """
     size = len(counts)
     weights = [[float(i == j) for j in range(size)] for i in range(size)]
@@ -73,12 +73,12 @@ def compute_cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate
 
 
 def compute_weighted_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
-    """Cohen's kappa for ordered categories, with quadratic weights; ``None`` where it is not defined.
+    """Return Cohen's kappa for ordered categories with quadratic weights; ``None`` where it is not defined.
 
     Ratings that are far apart count as more of a disagreement, by the square of their distance: J. Cohen, "Weighted
     kappa", Psychological Bulletin 70 (1968). With these weights it is an intraclass correlation (J. L. Fleiss, J.
-    Cohen, Educational and Psychological Measurement 33, 1973). Interval as for `compute_cohen_kappa`; as there two answers
-    in all are added where a cell is empty, spread over all cells.
+    Cohen, Educational and Psychological Measurement 33, 1973). Interval as for `compute_cohen_kappa`; as there two
+    answers in all are added where a cell is empty, spread over all cells.
     """
     size = len(counts)
     weights = [[1 - ((i - j) / (size - 1)) ** 2 for j in range(size)] for i in range(size)]
@@ -98,7 +98,7 @@ def _estimate_kappa(counts: Counts, weights: Counts, *, added: float, confidence
 
 
 def compute_agreement(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
-    """Cohen's kappa between a judge and people."""
+    """Return Cohen's kappa between a judge and people."""
     table = (
         (confusion.passed_right, confusion.passed_wrong),
         (confusion.failed_right, confusion.failed_wrong),
@@ -107,19 +107,19 @@ def compute_agreement(confusion: Confusion, *, confidence: float = 0.95) -> Esti
 
 
 def compute_false_pass_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
-    """The share of the answers that people find wrong which the judge passes; Wilson's interval."""
+    """Return the share of answers that people find wrong and the judge passes, with Wilson's interval."""
     return _estimate_share(confusion.passed_wrong, confusion.passed_wrong + confusion.failed_wrong, confidence)
 
 
 def compute_false_fail_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
-    """The share of the answers that people find right which the judge fails; Wilson's interval."""
+    """Return the share of answers that people find right and the judge fails, with Wilson's interval."""
     return _estimate_share(confusion.failed_right, confusion.failed_right + confusion.passed_right, confidence)
 
 
 def compute_corrected_pass_rate(
     passed: float, judged: float, confusion: Confusion, *, confidence: float = 0.95
 ) -> Estimate | None:
-    """The share of answers that people would find right, from a judge that erred as in ``confusion``.
+    """Return the share of answers that people would find right, from a judge with the errors of ``confusion``.
 
     ``passed`` of ``judged`` answers were passed by the judge. Estimate: W. J. Rogan, B. Gladen, American Journal of
     Epidemiology 107 (1978), clipped to [0, 1]. Interval: Zs. Lang, J. Reiczigel, "Confidence limits for prevalence
@@ -143,7 +143,7 @@ def compute_corrected_pass_rate(
 def _compute_lang_reiczigel_limits(
     passed: float, judged: float, confusion: Confusion, z: float
 ) -> tuple[float, float]:
-    """Their equations 6, 7, 15 to 17; with the square of ``1 - p`` where the print has ``1 + p``."""
+    """Compute their equations 6, 7, 15 to 17, with the square of ``1 - p`` where the print has ``1 + p``."""
     right = confusion.passed_right + confusion.failed_right + 2
     wrong = confusion.passed_wrong + confusion.failed_wrong + 2
     passes_right, fails_wrong = (confusion.passed_right + 1) / right, (confusion.failed_wrong + 1) / wrong
@@ -172,11 +172,11 @@ def _compute_kappa(counts: Counts, weights: Counts) -> float | None:
 
 
 _CHANCE_TOLERANCE = 1e-12
-"""Agreement by chance this near to 1 is of raters that said one thing only."""
+"""Chance agreement this close to 1 means that both raters gave a single grade only."""
 
 
 def _compute_shares(counts: Counts) -> tuple[Counts, Sequence[float], Sequence[float]]:
-    """The cells, rows and columns as shares of the whole."""
+    """Return the cells, rows and columns as shares of the total."""
     total = sum(map(sum, counts))
     shares = [[cell / total for cell in row] for row in counts]
     return shares, [sum(row) for row in shares], [sum(column) for column in zip(*shares, strict=True)]

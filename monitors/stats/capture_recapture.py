@@ -1,4 +1,4 @@
-"""What the application's guard and Lookout's nightly runs both missed, estimated from what each found. Pure.
+"""Estimate the bad replies that the application's guard and the nightly runs both missed. Pure.
 
 The two examine different things: the guard every reply, of which it holds some back; the nightly run a sample of
 what was served. So the total has two parts that do not overlap, and each has its own estimate:
@@ -60,9 +60,9 @@ from monitors.stats.intervals import compute_binomial_limits, compute_finite_lim
 from monitors.stats.stratified import estimate_rate
 
 MIN_FOUND_BY_BOTH: Final = 7
-"""Replies that both must have found before two detectors give a total: Robson and Regier, as above."""
+"""Replies that both must have found for an estimate of the total: Robson and Regier, as above."""
 _MAX_LOG_FACTOR: Final = 700.0
-"""A factor of e to the 700th is as good as no limit, and about the last that a float can hold."""
+"""A factor of e to the 700th is practically infinite, and about the largest that a float holds."""
 NO_ENTRIES: Final = "the guard held nothing back"
 NO_LABELS: Final = "no person has said of any entry whether it was right"
 ONLY_FALSE: Final = "people pointed out false alarms only, and said of no entry that it was right"
@@ -71,7 +71,7 @@ NO_BETTER: Final = "people's reviews show this judge no better than chance"
 
 
 def reconcile(counts: ReconciliationCounts, confusion: Confusion, *, confidence: float = 0.95) -> Reconciliation:
-    """All figures of a span. ``confusion`` is the judge's record against people, empty where there is none."""
+    """Compute all figures of a period. ``confusion`` counts the judge against people; empty without reviews."""
     half_confidence = 1 - (1 - confidence) / 2
     nightly, held = counts.nightly, estimate_rightly_held_back(counts.guard, confidence=confidence)
     served, corrected = estimate_served_bad(nightly, confusion, confidence=confidence)
@@ -97,9 +97,9 @@ def reconcile(counts: ReconciliationCounts, confusion: Confusion, *, confidence:
 
 
 def compute_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
-    """The share of entries that were rightly held back, from those that people labelled; Wilson's interval.
+    """Return the share of entries rightly held back, from those that people labelled, with Wilson's interval.
 
-    Unknown where nobody called any entry right: false alarms that were pointed out alone give no share.
+    Unknown where no entry was labelled right: labels of false alarms only give no share.
     """
     if not guard.entries:
         return Unknown(why=NO_ENTRIES)
@@ -110,7 +110,7 @@ def compute_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure
 
 
 def estimate_rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
-    """How many entries were rightly held back: those labelled are known, the others are like them."""
+    """Estimate how many entries were rightly held back; unlabelled entries are like the labelled ones."""
     if not guard.entries:
         return Interval(value=0, low=0, high=0)
     share = compute_precision(guard, confidence=confidence)
@@ -123,7 +123,7 @@ def estimate_rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) 
 def estimate_served_bad(
     nightly: TrafficCounts, confusion: Confusion, *, confidence: float = 0.95
 ) -> tuple[Figure, bool]:
-    """How many conversations held a bad reply that was served, and whether the judge's errors are taken out."""
+    """Estimate how many conversations had a bad served reply; also whether judge errors are corrected."""
     if nightly.why_none:
         return Unknown(why=nightly.why_none), False
     rate = estimate_rate(nightly.strata, confusion=confusion, confidence=confidence)
@@ -134,7 +134,7 @@ def estimate_served_bad(
 
 
 def estimate_chapman_total(first: float, second: float, both: float, *, confidence: float = 0.95) -> Interval:
-    """How many there are, of which one detector found ``first``, another ``second``, and both ``both``.
+    """Estimate a total, of which one detector found ``first``, another ``second``, and both ``both``.
 
     Chapman's estimate with Sadinle's limits. Counts may be effective ones. ``ValueError`` when ``both`` is more
     than either found.
@@ -152,7 +152,7 @@ def estimate_chapman_total(first: float, second: float, both: float, *, confiden
 
 
 def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: float = 0.95) -> Figure:
-    """All bad replies, held back or served, where both detectors saw enough of the same ones.
+    """Estimate all bad replies, held back or served, where both detectors found enough of the same ones.
 
     ``held`` is how many the guard found. What the nightly runs found is weighted by how likely it was to be
     sampled, at Kish's effective size. The limits take those of ``held`` too: each at the ``confidence`` that is
@@ -173,7 +173,7 @@ def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: floa
 
 
 def _compute_effective_counts(replies: Sequence[FoundReply]) -> tuple[float, float]:
-    """How many the nightly runs found, and how many of them both did; plain counts where all were as likely."""
+    """Return how many replies the nightly runs found, and how many of them both found, as effective counts."""
     weights = [1 / reply.inclusion_probability for reply in replies]
     scale = fsum(weights) / fsum(weight * weight for weight in weights)
     both = fsum(weight for weight, reply in zip(weights, replies, strict=True) if reply.held_back)
@@ -236,7 +236,7 @@ def _estimate_missed(nightly: TrafficCounts, served: Figure, confusion: Confusio
 
 
 def _compute_flag_precision(nightly: TrafficCounts, served: Interval, confusion: Confusion) -> float:
-    """The share of what the judge flags that is bad, by Bayes' rule from its record and the rate."""
+    """Return the share of flagged replies that are bad, by Bayes' rule from the judge's errors and the rate."""
     rate = served.value / nightly.conversations
     wrong = confusion.passed_wrong + confusion.failed_wrong
     right = confusion.passed_right + confusion.failed_right
@@ -260,5 +260,5 @@ def _explain_uncalibrated(confusion: Confusion) -> Unknown:
 
 
 def _build_interval(value: float, low: float, high: float) -> Interval:
-    """Rounding never puts a limit on the wrong side of the value."""
+    """Build an interval whose limits enclose the value despite rounding."""
     return Interval(value=max(0.0, value), low=max(0.0, min(low, value)), high=max(high, value, 0.0))

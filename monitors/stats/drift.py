@@ -1,4 +1,4 @@
-"""Whether a rate has changed since an earlier nightly run, tested after every run for as long as one likes. Pure.
+"""Test after every nightly run whether a rate has changed, valid for any number of runs. Pure.
 
 Test: a stream in which all nightly runs have one unknown rate, against one whose rate changed at some run. Before
 and after the change each rate has a prior, half Jeffreys' and half one for rare failures, the run of the change has
@@ -31,11 +31,11 @@ ALPHA = 0.05
 DEFAULT_WINDOW_RUNS = 60
 FIRST_NIGHT = "every night since the first is compared"
 BACK = "back"
-"""The start of the reason of a test that started anew because the rate is where it was before the change."""
+"""The first word of the reason of a test that restarted because the rate went back."""
 _CHANGE_PRIOR_RUNS = 30.0
-"""The prior over the run of a change is about even over so many runs and then falls as slowly as it may."""
+"""The prior over the run of a change is about flat over so many runs, and then falls slowly."""
 _MAX_LOG_EVIDENCE = 690.0
-"""Evidence is shown up to e to this, about 1e299: what a float holds."""
+"""Evidence is reported up to e to this power, about 1e299, the limit of a float."""
 _PRIOR = tuple(
     (fails, passes, lgamma(fails) + lgamma(passes) - lgamma(fails + passes))
     for fails, passes in ((0.5, 0.5), (0.5, 8.0))
@@ -49,7 +49,7 @@ class _Sums(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """A nightly run from which the rate may be another: what was before and after it, and the evidence for it."""
+    """A nightly run at which the rate may have changed: the counts before and after, and the evidence."""
 
     at: DriftCount
     before: _Sums
@@ -58,10 +58,10 @@ class _Change(NamedTuple):
 
 
 def start_test(graded_by: str, reason: str = FIRST_NIGHT) -> DriftState:
-    """A test without memory. ``graded_by`` names the judge (and all that makes its verdicts), ``reason`` why anew.
+    """Return the state of a new test. ``graded_by`` names the judge with its settings, ``reason`` why it starts.
 
-    After an alarm the test starts anew when people took the new rate for granted: then the reference is learnt from
-    the nightly runs to come, and the alarm's own runs, chosen because they were odd, are not in it.
+    After an alarm the test restarts when people accept the new rate: the reference is then learnt from future runs,
+    without the alarm's own runs, which were selected for being unusual.
     """
     return DriftState(graded_by=graded_by, reason=reason)
 
@@ -74,10 +74,10 @@ def observe(
     alpha: float = ALPHA,
     window_runs: int = DEFAULT_WINDOW_RUNS,
 ) -> DriftState:
-    """The state after one more nightly run. One that is not later than the last was counted already: no change.
+    """Return the state after one more nightly run. A run not later than the last was counted already: no change.
 
-    Another judge than the state's starts the test anew, since its verdicts are another rate, and the reason says
-    so. A run of which nothing was graded adds nothing. ``alpha`` is how likely one false alarm ever is at most.
+    Another judge than the state's restarts the test, since its verdicts have another rate, and the reason says so.
+    A run of which nothing was graded adds nothing. ``alpha`` is how likely one false alarm ever is at most.
     """
     if state is None:
         state = start_test(graded_by)
@@ -96,7 +96,7 @@ def observe(
 
 
 def restart_if_recovered(state: DriftState, *, alpha: float = ALPHA) -> DriftState:
-    """The state started anew once the runs after its alarm have the rate of before the change again; else as it is.
+    """Return a restarted state once the runs after its alarm have the earlier rate again; else the state itself.
 
     Wald's likelihood ratio of the rate before against the one that raised the alarm, over the runs since, started
     anew whenever it speaks for the changed rate (E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954),
@@ -114,14 +114,15 @@ def restart_if_recovered(state: DriftState, *, alpha: float = ALPHA) -> DriftSta
     )
     now = _Sums(fsum(count.failures for count in recovered), fsum(count.graded for count in recovered))
     reason = (
-        f"{BACK} at {100 * _compute_rate(now):.1f} % since {recovered[0].due_at:%Y-%m-%d}, after {100 * _compute_rate(changed):.1f} % "
+        f"{BACK} at {100 * _compute_rate(now):.1f} % since {recovered[0].due_at:%Y-%m-%d}, "
+        f"after {100 * _compute_rate(changed):.1f} % "
         f"from {state.alarm.since:%Y-%m-%d} on"
     )
     return state.restart((*before, *recovered), reason)
 
 
 def _find_recovered_runs(state: DriftState, threshold: float) -> tuple[DriftCount, ...]:
-    """The runs since the alarm that have the rate of before; none while the evidence is short of ``threshold``."""
+    """Return the runs since the alarm with the earlier rate; none while the evidence is below ``threshold``."""
     alarm = state.alarm
     if alarm is None:
         return ()
@@ -147,12 +148,12 @@ def _add_runs(sums: _Sums, nightly_runs: list[DriftCount]) -> _Sums:
 
 
 def _smooth_rate(sums: _Sums) -> float:
-    """A rate that is neither 0 nor 1: half a failure and half a right answer more than were seen."""
+    """Return a rate that is neither 0 nor 1, with half a failure and half a right answer added."""
     return (sums.failures + 0.5) / (sums.graded + 1)
 
 
 def summarise_drift(state: DriftState) -> DriftReading:
-    """What the state says: drifted or not, how sure, since when, from which rate to which."""
+    """Summarise the state: whether the rate drifted, the evidence, since when, and both rates."""
     before, after, since = _sum_runs(state), _Sums(0.0, 0.0), None
     if change := _find_change(state):
         before, after, since = change.before, change.after, change.at.due_at
@@ -177,7 +178,7 @@ def summarise_drift(state: DriftState) -> DriftReading:
 
 
 def compute_log_evidence(state: DriftState) -> float:
-    """The logarithm of the e-value after the last run, not the largest so far."""
+    """Return the logarithm of the e-value after the last run, not the largest so far."""
     total = _sum_runs(state)
     changes = [change.log_weight for change in _list_changes(state)]
     later = log(_compute_later_probability(max(0, state.older_runs + len(state.nightly_runs) - 1)))
@@ -185,7 +186,7 @@ def compute_log_evidence(state: DriftState) -> float:
 
 
 def _find_change(state: DriftState) -> _Change | None:
-    """The change of the alarm while its run is in the window, else the likeliest."""
+    """Return the change of the alarm while its run is in the window, else the likeliest change."""
     changes = list(_list_changes(state))
     alarm_changes = [change for change in changes if state.alarm and change.at.due_at == state.alarm.since]
     return next(iter(alarm_changes), max(changes, key=lambda change: change.log_weight, default=None))
@@ -196,7 +197,7 @@ def _find_likeliest_change(state: DriftState) -> _Change:
 
 
 def _list_changes(state: DriftState) -> Iterator[_Change]:
-    """Every run in the window except the very first of all: before it there was nothing."""
+    """Yield a possible change at every run in the window except the first of all."""
     total = _sum_runs(state)
     older = _Sums(state.older_failures, state.older_graded)
     befores = accumulate(state.nightly_runs, _add_run, initial=older)
@@ -213,7 +214,7 @@ def _list_changes(state: DriftState) -> Iterator[_Change]:
 
 
 def _compute_later_probability(number: int) -> float:
-    """How likely, before anything was seen, the change comes later than so many runs: slower than any power."""
+    """Return the prior probability that the change comes after more than so many runs."""
     return log(_CHANGE_PRIOR_RUNS) / log(number + _CHANGE_PRIOR_RUNS)
 
 
@@ -227,7 +228,7 @@ def _sum_runs(state: DriftState) -> _Sums:
 
 
 def _compute_log_mixture(sums: _Sums) -> float:
-    """The logarithm of the counts' likelihood averaged over the prior, half of each of its Beta distributions."""
+    """Return the log-likelihood of the counts averaged over the two Beta priors."""
     right = max(0.0, sums.graded - sums.failures)
     parts = [_compute_log_beta(sums.failures + fails, right + passes) - whole for fails, passes, whole in _PRIOR]
     return _sum_logs(parts) - log(len(parts))
@@ -238,7 +239,7 @@ def _compute_log_beta(first: float, second: float) -> float:
 
 
 def _compute_max_log_likelihood(sums: _Sums) -> float:
-    """The logarithm of the likelihood at the rate that fits best."""
+    """Return the log-likelihood at the best-fitting rate."""
     right = max(0.0, sums.graded - sums.failures)
     return fsum(count * log(count / sums.graded) for count in (sums.failures, right) if count)
 

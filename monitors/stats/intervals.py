@@ -1,4 +1,4 @@
-"""Confidence intervals for shares, plain, exact and clustered, and percentiles. Pure.
+"""Compute confidence intervals for shares (plain, exact, clustered) and percentiles. Pure.
 
 The exact limits hold however rare a share is and however few were examined: C. J. Clopper, E. S. Pearson, "The use
 of confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26 (1934): a share stays
@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 
 def compute_wilson_interval(passed: float, total: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval for a share, both ends in [0, 1]; (0, 1) when nothing was counted.
+    """Return Wilson's score interval for a share, both ends in [0, 1]; (0, 1) when nothing was counted.
 
     E. B. Wilson, "Probable inference", JASA 22 (1927). Written out because importing scipy.stats for it takes
     seconds on a busy machine; the tests hold it against scipy and against published examples.
@@ -45,9 +45,9 @@ def compute_wilson_interval(passed: float, total: float, *, confidence: float = 
 
 
 def compute_percentile(values: Sequence[float], share: float) -> float:
-    """The value below which ``share`` (0..1) of ``values`` lies, by linear interpolation (Hyndman-Fan type 7).
+    """Return the value below which ``share`` (0..1) of ``values`` lies (linear interpolation, Hyndman-Fan 7).
 
-    Raises ``ValueError`` on an empty sequence: the percentile of nothing is not a number.
+    Raises ``ValueError`` on an empty sequence.
     """
     if not values:
         raise ValueError("no values to take a percentile of")
@@ -59,7 +59,7 @@ def compute_percentile(values: Sequence[float], share: float) -> float:
 
 
 def compute_median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
-    """The ends of the median's interval: two of the values, by the binomial law of how many lie below it.
+    """Return the median's interval: two of the values, by the binomial law of how many lie below it.
 
     W. J. Conover, Practical Nonparametric Statistics, 3rd edition (1999), section 3.2, with the normal
     approximation of the ranks. `ValueError` for no values.
@@ -74,18 +74,18 @@ def compute_median_interval(values: Sequence[float], *, confidence: float = 0.95
 
 _MAX_ITERATIONS = 200
 _RELATIVE_TOLERANCE = 1e-13
-"""Relative: what the distribution function itself is good for."""
+"""The relative accuracy of the distribution function."""
 _FRACTION_TOLERANCE = 1e-14
 _TINY = 1e-300
 _MAX_STEPS = 10_000
 _TIE_TOLERANCE = 1e-12
-"""A tail this little above half of what the confidence leaves is as large as it, apart from rounding."""
+"""Tails that differ by no more than this are equal, apart from rounding."""
 _CACHE_SIZE = 1 << 16
 
 
 @lru_cache(_CACHE_SIZE)
 def compute_binomial_limits(failures: float, graded: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Clopper and Pearson's limits for a share of an endless supply; (0, 1) when nothing was graded.
+    """Return Clopper and Pearson's limits for a share of an infinite population; (0, 1) when nothing was graded.
 
     Counts may be fractions (an effective sample size): the limits are quantiles of Beta distributions.
     """
@@ -102,10 +102,10 @@ def compute_binomial_limits(failures: float, graded: float, *, confidence: float
 def compute_finite_limits(
     failures: int, graded: int, population: int, *, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """The limits for the share of failures in ``population``, of which ``graded`` were sampled without replacement.
+    """Return the limits for the share of failures in ``population``, of which ``graded`` were sampled.
 
-    A number of failures stays inside as long as both tails exceed half of what ``confidence`` leaves. Nothing
-    graded gives (0, 1), everything graded the share itself, twice.
+    Sampling is without replacement. A number of failures stays inside as long as both tails exceed half of what
+    ``confidence`` leaves. Nothing graded gives (0, 1), everything graded the share itself, twice.
     """
     _check_counts(failures, graded)
     if graded > population:
@@ -128,7 +128,7 @@ def compute_finite_limits(
 
 
 def compute_beta_cdf(x: float, first: float, second: float) -> float:
-    """The probability that a Beta(``first``, ``second``) variable lies below ``x``, to about 1e-12.
+    """Return the probability that a Beta(``first``, ``second``) variable lies below ``x``, to about 1e-12.
 
     By the continued fraction of the incomplete beta function (NIST Digital Library of Mathematical Functions,
     8.17.22), evaluated as W. J. Lentz does, Applied Optics 15 (1976); it converges fast below the mean, so the
@@ -169,12 +169,12 @@ def _avoid_zero(value: float) -> float:
 
 @lru_cache(_CACHE_SIZE)
 def compute_beta_quantile(share: float, first: float, second: float) -> float:
-    """The place below which a Beta(``first``, ``second``) variable lies with probability ``share``.
+    """Return the value below which a Beta(``first``, ``second``) variable lies with probability ``share``.
 
-    By Newton's steps, and by halving where one leads out of what is still possible.
+    By Newton's method, and by bisection where a step leaves the bracket.
     """
     low, high, x = 0.0, 1.0, first / (first + second)
-    if x in {0.0, 1.0}:  # nearly all of it lies there, nearer than a float can tell
+    if x in {0.0, 1.0}:  # nearly all of the probability lies there, closer than a float can tell
         return x
     scale = lgamma(first + second) - lgamma(first) - lgamma(second)
     for _ in range(_MAX_ITERATIONS):
@@ -190,7 +190,7 @@ def compute_beta_quantile(share: float, first: float, second: float) -> float:
 
 
 def _probability_of_at_most(failures: int, graded: int, all_failures: int, population: int) -> float:
-    """How likely ``failures`` or fewer are among ``graded``, when ``all_failures`` of ``population`` are."""
+    """Return the probability of at most ``failures`` among ``graded``, with ``all_failures`` in ``population``."""
     lowest, highest = max(0, graded - (population - all_failures)), min(graded, all_failures)
     if failures >= highest:
         return 1.0
@@ -224,7 +224,7 @@ def _log_combinations(among: int, chosen: int) -> float:
 
 
 def _find_first(low: int, high: int, predicate: Callable[[int], bool]) -> int:
-    """The smallest number from ``low`` to ``high`` for which it holds (as for all above it); ``high`` if none."""
+    """Return the smallest number in ``low`` to ``high`` for which the predicate holds; ``high`` if none."""
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if predicate(middle) else (middle + 1, high)
@@ -237,14 +237,14 @@ def _check_counts(failures: float, graded: float) -> None:
 
 
 class ClusterCount(NamedTuple):
-    """One cluster: ``passed`` of its ``total`` cases."""
+    """A cluster: ``passed`` of its ``total`` cases."""
 
     passed: int
     total: int
 
 
 class ClusteredShare(NamedTuple):
-    """A share with its interval; ``effective`` is how many independent cases would know it as well."""
+    """A share with its interval; ``effective`` is the equivalent number of independent cases."""
 
     passed: int
     total: int
@@ -255,7 +255,7 @@ class ClusteredShare(NamedTuple):
 
 
 def count_by_cluster(cases: Iterable[tuple[Hashable, bool]]) -> tuple[ClusterCount, ...]:
-    """Cases as (cluster, passed) → counts. Every case without a cluster needs a name of its own."""
+    """Count cases, given as (cluster, passed). Every case without a cluster needs a unique name."""
     counts: dict[Hashable, list[int]] = {}
     for cluster, passed in cases:
         cluster_counts = counts.setdefault(cluster, [0, 0])
@@ -265,9 +265,9 @@ def count_by_cluster(cases: Iterable[tuple[Hashable, bool]]) -> tuple[ClusterCou
 
 
 def compute_design_effect(clusters: Iterable[ClusterCount]) -> float | None:
-    """How many times wider the variance is than that of independent cases; ``None`` where it is unknown.
+    """Return the ratio of the variance to that of independent cases; ``None`` where it is unknown.
 
-    That is with fewer than two clusters, or when all cases came out alike.
+    It is unknown with fewer than two clusters, or when all cases have the same result.
     """
     counts = tuple(clusters)
     passed, total = sum(cluster.passed for cluster in counts), sum(cluster.total for cluster in counts)
@@ -280,7 +280,7 @@ def compute_design_effect(clusters: Iterable[ClusterCount]) -> float | None:
 
 
 def compute_clustered_share(clusters: Iterable[ClusterCount], *, confidence: float = 0.95) -> ClusteredShare:
-    """A share with Wilson's interval at the effective number of cases; (0, 1) when nothing was counted."""
+    """Return a share with Wilson's interval at the effective number of cases; (0, 1) without cases."""
     counts = tuple(clusters)
     passed, total = sum(cluster.passed for cluster in counts), sum(cluster.total for cluster in counts)
     effective = _compute_effective_size(counts, passed, total, confidence)
@@ -302,7 +302,7 @@ def _compute_effective_size(counts: tuple[ClusterCount, ...], passed: int, total
 
 @lru_cache(1024)
 def compute_t_quantile(confidence: float, degrees: int) -> float:
-    """Student's t: the bound within which ``confidence`` of its distribution lies on both sides.
+    """Return the two-sided quantile of Student's t distribution.
 
     By the Beta distribution of ``degrees / (degrees + t^2)``.
     """

@@ -1,4 +1,4 @@
-"""Two runs over the same cases: has the application really changed, and could these cases have shown it? Pure.
+"""Compare two runs over the same cases: test for a change, and compute the smallest detectable one. Pure.
 
 Test: Q. McNemar, "Note on the sampling error of the difference between correlated proportions or percentages",
 Psychometrika 12 (1947), in its exact form: of the cases that came out differently, each went either way with
@@ -19,17 +19,17 @@ from typing import NamedTuple
 from monitors.stats.intervals import compute_beta_cdf, compute_beta_quantile, compute_wilson_interval
 
 ALPHA = 0.05
-"""Two-sided: an application that did not change is called worse at most once in forty comparisons."""
+"""Two-sided level: an unchanged application is called worse at most once in forty comparisons."""
 
 POWER = 0.8
-"""A change that is called visible is noticed at least four times in five; Cohen's convention (1988)."""
+"""A detectable change is detected at least four times in five; Cohen's convention (1988)."""
 
 _NEGLIGIBLE_WEIGHT = 1e-18
-"""A coin's outcomes rarer than this change no p-value that anyone reads."""
+"""Rarer outcomes do not change the p-value visibly."""
 
 
 def compute_mcnemar_p_value(broken: int, fixed: int) -> float:
-    """The exact two-sided p-value when ``broken`` cases went from right to wrong and ``fixed`` the other way."""
+    """Return the exact two-sided p-value of ``broken`` cases (right to wrong) against ``fixed`` ones."""
     if broken < 0 or fixed < 0:
         raise ValueError(f"counts cannot be negative, got {broken} broken and {fixed} fixed")
     fewer, more = sorted((broken, fixed))
@@ -39,9 +39,9 @@ def compute_mcnemar_p_value(broken: int, fixed: int) -> float:
 
 
 def compute_clustered_mcnemar_p_value(differences: Iterable[int]) -> float:
-    """The exact two-sided p-value from each cluster's net difference: cases broken less cases fixed.
+    """Return the exact two-sided p-value from each cluster's net difference: cases broken less cases fixed.
 
-    Clusters without a net difference say nothing and may be left out.
+    Clusters without a net difference have no effect and may be omitted.
     """
     nonzero = [difference for difference in differences if difference]
     sizes = Counter(map(abs, nonzero))
@@ -57,7 +57,7 @@ def compute_clustered_mcnemar_p_value(differences: Iterable[int]) -> float:
 
 
 def _add_clusters(sums: dict[int, float], size: int, clusters: int) -> dict[int, float]:
-    """The distribution of a sum after ``clusters`` coins of ``size`` more."""
+    """Return the distribution of a sum after ``clusters`` more coins of ``size``."""
     coins = [
         (size * (2 * heads - clusters), _compute_coin_probability(clusters, heads)) for heads in range(clusters + 1)
     ]
@@ -75,19 +75,19 @@ def _compute_coin_probability(tossed: int, heads: int) -> float:
 
 
 def compute_min_detectable_breaks(*, alpha: float = ALPHA) -> int:
-    """How many cases must break, with none fixed, before McNemar's two-sided test says so: 6 at 5 %."""
+    """Return how many cases must break, with none fixed, for a significant test: 6 at 5 %."""
     return ceil(1 - log2(alpha))
 
 
 @lru_cache(1024)
 def compute_min_detectable_drop(pairs: int, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
-    """The least share of ``pairs`` that must break for McNemar's test to notice it with probability ``power``.
+    """Return the least share of ``pairs`` that must break for a detection with probability ``power``.
 
     At best: every pair was right before, breaks with this probability on its own, and none gets fixed meanwhile.
-    The test then needs `compute_min_detectable_breaks` breaks, and the share at which a binomial count reaches that many is a
-    quantile of a Beta distribution (S. W. Duffy, "Asymptotic and exact power for the McNemar test and its analogue
-    with R controls per case", Biometrics 40, 1984, for the general case). ``None`` when even the loss of all pairs
-    would go unnoticed.
+    The test then needs `compute_min_detectable_breaks` breaks, and the share at which a binomial count reaches that
+    many is a quantile of a Beta distribution (S. W. Duffy, "Asymptotic and exact power for the McNemar test and its
+    analogue with R controls per case", Biometrics 40, 1984, for the general case). ``None`` when even the loss of
+    all pairs would go unnoticed.
     """
     needed = compute_min_detectable_breaks(alpha=alpha)
     if pairs < needed:
@@ -96,7 +96,7 @@ def compute_min_detectable_drop(pairs: int, *, alpha: float = ALPHA, power: floa
 
 
 class PairedCounts(NamedTuple):
-    """How often both, one or none of two answers to the same question were right."""
+    """Counts of how often both, one or none of two answers to the same question were right."""
 
     both: int
     first_only: int
@@ -110,7 +110,7 @@ class PairedCounts(NamedTuple):
 
 
 def compute_paired_difference(table: PairedCounts, *, confidence: float = 0.95) -> tuple[float, float, float]:
-    """First share minus second share, and the ends of its interval; (0, -1, 1) where nothing was counted.
+    """Return first share minus second share with its interval; (0, -1, 1) without pairs.
 
     R. G. Newcombe, "Improved confidence intervals for the difference between binomial proportions based on paired
     data", Statistics in Medicine 17 (1998), method 10: Wilson's interval of either share, put together with the
@@ -134,7 +134,7 @@ def compute_paired_difference(table: PairedCounts, *, confidence: float = 0.95) 
 
 
 def _compute_correlation(table: PairedCounts) -> float:
-    """Newcombe's phi: of a positive cross product half the pairs are taken off, as a correction for continuity."""
+    """Return Newcombe's phi, with a continuity correction of half the pairs for a positive cross product."""
     a, b, c, d = table
     margins = (a + b) * (c + d) * (a + c) * (b + d)
     if margins == 0:

@@ -1,11 +1,11 @@
-"""Averages of ratings from 1 to 5: how sure one is, the smallest drop that it can show, how many ratings would do.
+"""Compute averages of ratings from 1 to 5: the interval, the smallest detectable drop, the needed ratings.
 
-Reports on issues of one repository tend to be good or bad together, so an average over them is as sure as its
-clusters are alike. The standard error is that of the delete-one-cluster jackknife, and its interval has Student's
+Reports on issues of one repository tend to be good or bad together, so the precision of an average depends on its
+clusters. The standard error is that of the delete-one-cluster jackknife, and its interval has Student's
 quantile with one degree of freedom less than there are clusters: CV3 of J. G. MacKinnon, M. O. Nielsen, M. D. Webb,
 "Cluster-robust inference: a guide to empirical practice", Journal of Econometrics 232 (2023). Where every case is a
 cluster of its own, that is the ordinary t interval; clusters of equal size give the t interval of their averages.
-Three rules make it no surer than it can be. It is never less than the error of as many unrelated cases. Where all
+Three rules keep it from being too small. It is never less than the error of as many unrelated cases. Where all
 cases are of one cluster, nothing is known about others: the cases count one by one, and the figure is about that
 cluster. And ratings that are all the same have at least the spread of `MIN_SPREAD`.
 
@@ -25,15 +25,15 @@ from monitors.stats.intervals import compute_t_quantile
 from monitors.stats.paired import ALPHA, POWER
 
 MIN_SPREAD: Final = 0.5
-"""Ratings are whole numbers: a report that is worth something between two of them gets either. A standard deviation
+"""Ratings are whole numbers: a report whose worth lies between two of them gets either. A standard deviation
 of a half is the most that this alone makes, so ratings that happen to be all the same may have hidden as much."""
 
 MAX_CLUSTERS: Final = 1_000_000
-"""Beyond it no suite has as many as would be needed."""
+"""No suite has more clusters."""
 
 
 class Rated(NamedTuple):
-    """A rating, or a difference of two, with what related cases share and how much it weighs (above 0)."""
+    """A rating, or a difference of two, with its cluster and weight (above 0)."""
 
     value: float
     cluster: Hashable
@@ -58,7 +58,7 @@ class RatingMean(NamedTuple):
 def compute_rating_mean(
     rated: Sequence[Rated], *, lowest: float, highest: float, confidence: float = 1 - ALPHA
 ) -> RatingMean:
-    """The weighted average of ``rated``, which all lie from ``lowest`` to ``highest``, as its interval does.
+    """Return the weighted average of ``rated`` with its interval, both within ``lowest`` to ``highest``.
 
     ``ValueError`` on an empty sequence: there is no average of nothing.
     """
@@ -73,7 +73,7 @@ def compute_rating_mean(
 
 
 def _compute_standard_error(rated: Sequence[Rated]) -> float:
-    """The standard error: by clusters, by cases, or of the least spread, whichever is largest."""
+    """Return the standard error: by clusters, by cases, or of the minimum spread, whichever is largest."""
     if len(rated) == 1:
         return inf
     weights = [rating.weight for rating in rated]
@@ -83,7 +83,7 @@ def _compute_standard_error(rated: Sequence[Rated]) -> float:
 
 
 def _sum_by_cluster(rated: Iterable[Rated]) -> Iterable[tuple[float, float]]:
-    """Each cluster's weight and weighted sum."""
+    """Return each cluster's weight and weighted sum."""
     sums: dict[Hashable, list[Rated]] = defaultdict(list)
     for rating in rated:
         sums[rating.cluster].append(rating)
@@ -94,7 +94,7 @@ def _sum_by_cluster(rated: Iterable[Rated]) -> Iterable[tuple[float, float]]:
 
 
 def _compute_jackknife_error(units: Iterable[tuple[float, float]]) -> float:
-    """The error of a weighted average from what it becomes without each unit; 0 for a single unit."""
+    """Return the jackknife error of a weighted average, leaving out one unit at a time; 0 for a single unit."""
     all_units = list(units)
     if len(all_units) == 1:
         return 0.0
@@ -105,14 +105,14 @@ def _compute_jackknife_error(units: Iterable[tuple[float, float]]) -> float:
 
 
 def compute_min_detectable_shift(mean: RatingMean) -> float:
-    """The least change of this average that is found four times in five; infinite for a single rating."""
+    """Return the smallest change that is detected four times in five; infinite for a single rating."""
     return _sum_quantiles(mean.clusters) * mean.error if mean.clusters > 1 else inf
 
 
 def compute_needed_ratings(mean: RatingMean, shift: float) -> int | None:
-    """How many ratings, spread and clustered as these are, show a change of ``shift``.
+    """Return how many ratings, spread and clustered like these, detect a change of ``shift``.
 
-    ``None`` where that cannot be known, of a single rating, or no suite has as many.
+    ``None`` for a single rating, or where no suite has as many.
     """
     if mean.clusters <= 1 or shift <= 0:
         return None
@@ -124,5 +124,5 @@ def compute_needed_ratings(mean: RatingMean, shift: float) -> int | None:
 
 
 def _sum_quantiles(clusters: int) -> float:
-    """Student's for the test's level and for its power, on ``clusters - 1`` degrees of freedom."""
+    """Sum Student's quantiles for the level and for the power, on ``clusters - 1`` degrees of freedom."""
     return compute_t_quantile(1 - ALPHA, clusters - 1) + compute_t_quantile(2 * POWER - 1, clusters - 1)

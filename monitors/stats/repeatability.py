@@ -1,4 +1,4 @@
-"""How often an application answers the same question otherwise: flip rates, and the noise behind them. Pure.
+"""Estimate how often an application answers the same question differently: flip rates and noise. Pure.
 
 A **flip** is a pair of askings of one case against one build, of which one shows something and the other does not.
 Pairs of one case are no independent observations, so the share of flips has Wilson's interval at the effective
@@ -38,7 +38,7 @@ MAX_NOISE: Final = 0.5
 """A case that fails more often than this has a fault."""
 
 MIN_FLIPPED_CASES: Final = 5
-"""Of fewer cases that flipped nobody can tell how pairs of one case go together."""
+"""With fewer flipped cases the correlation of one case's pairs is unknown."""
 
 _CELLS: Final = 48
 _MIN_EDGE: Final = 1e-5
@@ -46,14 +46,14 @@ _EDGES: Final = (0.0, *(_MIN_EDGE * (1 / _MIN_EDGE) ** (each / (_CELLS - 1)) for
 """Of 2p, from 0 to 1: cells that grow by a constant factor, since noise is mostly small."""
 _CELL_CENTRES: Final = tuple(MAX_NOISE * (low + high) / 2 for low, high in pairwise(_EDGES))
 _MEANS: Final = tuple(1e-4 * 4000 ** (each / 59) for each in range(60))
-"""Means of p that are looked at, from 0.01 % to 40 %."""
+"""The grid of means of p, from 0.01 % to 40 %."""
 _CONCENTRATIONS: Final = (0.5, 2.0, 8.0, 32.0)
 """How alike cases are: at 0.5 nearly all noise is of a few cases, at 32 each has about the same."""
 
 _CACHE_SIZE: Final = 1 << 15
 
 Group = tuple[int, int]
-"""Askings of one case against one build: how many failed, and how many there were."""
+"""Repeats of one case against one build: how many failed, and how many there were."""
 
 
 class FlipShare(NamedTuple):
@@ -67,7 +67,7 @@ class FlipShare(NamedTuple):
 
 
 def compute_flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: float = 0.95) -> FlipShare:
-    """The share of pairs that flipped, each given with its case; (0, 1) where there is none."""
+    """Return the share of pairs that flipped, given as (case, flipped), with its interval; (0, 1) without pairs."""
     counts = count_by_cluster(pairs)
     share = compute_clustered_share(counts, confidence=confidence)
     is_sparse = share.passed == share.total or sum(case.passed > 0 for case in counts) < MIN_FLIPPED_CASES
@@ -78,13 +78,13 @@ def compute_flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: fl
 
 
 class NoiseOdds(NamedTuple):
-    """Means and concentrations with their cumulated weights, which end at 1."""
+    """Means and concentrations with their cumulative weights, which end at 1."""
 
     points: Sequence[tuple[float, float]]
     weights: Sequence[float]
 
     def sample(self, rng: Random) -> tuple[float, float]:
-        """One of the points, as likely as its weight."""
+        """Draw one of the points by its weight."""
         return self.points[bisect_left(self.weights, rng.random())]
 
 
@@ -102,15 +102,15 @@ class NoiseFit(NamedTuple):
 
 
 def is_fault(group: Group) -> bool:
-    """Whether a group of askings shows a fault and not noise: most of them failed, and there were two or more."""
+    """Whether a group of repeats shows a fault, not noise: two or more, of which most failed."""
     failed, asked = group
     return asked > 1 and failed > asked * MAX_NOISE
 
 
 def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> NoiseFit | None:
-    """Fit the noise to the groups of each case, without those that show a fault; ``None`` without any group left.
+    """Fit the noise to the groups of each case, without faults; ``None`` when no group is left.
 
-    A group of one asking tells no fault from noise and does not count.
+    A group of one repeat cannot distinguish a fault from noise and is ignored.
     """
     group_counts = Counter(tuple(sorted(filter(_is_informative, groups))) for groups in cases)
     del group_counts[()]
@@ -151,7 +151,7 @@ def _is_informative(group: Group) -> bool:
 
 
 def _compute_likelihoods(counted: Mapping[tuple[Group, ...], int]) -> dict[tuple[float, float], float]:
-    """Of each mean and concentration, as a share of the largest."""
+    """Return the likelihood of each mean and concentration, relative to the largest."""
     logs = {
         (mean, concentration): sum(
             times
@@ -176,7 +176,7 @@ def _sum_product(weights: Sequence[float], values: Sequence[float]) -> float:
 
 @lru_cache(_CACHE_SIZE)
 def _compute_cell_weights(mean: float, concentration: float) -> tuple[float, ...]:
-    """How likely the noise of a case is in each cell."""
+    """Return the probability that the noise of a case lies in each cell."""
     share = mean / MAX_NOISE
     first, second = share * concentration, (1 - share) * concentration
     below = [compute_beta_cdf(edge, first, second) for edge in _EDGES]
@@ -185,7 +185,7 @@ def _compute_cell_weights(mean: float, concentration: float) -> tuple[float, ...
 
 @lru_cache(_CACHE_SIZE)
 def _compute_group_likelihoods(groups: tuple[Group, ...]) -> tuple[float, ...]:
-    """How likely these counts are at the noise of each cell, given that none of them shows a fault."""
+    """Return the likelihood of these counts at the noise of each cell, given that none shows a fault."""
     return tuple(_compute_likelihood_at(groups, noise) for noise in _CELL_CENTRES)
 
 
@@ -213,13 +213,13 @@ def _find_quantile(weights: Mapping[float, float], goal: float) -> float:
 
 
 class CaseNoise(NamedTuple):
-    """How likely each noise is for one case: ``places`` with their cumulated ``weights``, which end at 1."""
+    """The noise distribution of one case: ``places`` with their cumulative ``weights``, which end at 1."""
 
     places: Sequence[float]
     weights: Sequence[float]
 
     def sample(self, rng: Random) -> float:
-        """One of the places, as likely as its weight."""
+        """Draw one of the places by its weight."""
         return self.places[bisect_left(self.weights, rng.random())]
 
 
@@ -227,7 +227,7 @@ NO_NOISE: Final = CaseNoise((0.0,), (1.0,))
 
 
 def compute_case_noise(groups: Iterable[Group], mean: float, concentration: float) -> CaseNoise:
-    """The noise of a case with these askings, when cases have this mean and concentration."""
+    """Return the noise distribution of a case with these repeats, for a mean and concentration over the cases."""
     return _compute_posterior(tuple(sorted(filter(_is_informative, groups))), mean, concentration)
 
 

@@ -1,4 +1,4 @@
-"""A rate over a nightly run's whole traffic from its sample, with an interval that holds its level. Pure.
+"""Estimate a rate over a nightly run's whole traffic from its sample, with an exact interval. Pure.
 
 The estimate is Horvitz and Thompson's (JASA 47, 1952): each graded conversation stands for one over its probability
 of being sampled, which within a stratum is sampled / conversations, so that it is the sum of the strata's shares,
@@ -64,7 +64,7 @@ class _StratumShare(NamedTuple):
 
     @property
     def swap_outcomes(self) -> _StratumShare:
-        """The same with failures and right answers exchanged."""
+        """The stratum with failures and right answers exchanged."""
         return self._replace(failures=self.graded - self.failures)
 
 
@@ -76,7 +76,7 @@ def estimate_rate(
     finite: bool = True,
     confidence: float = 0.95,
 ) -> RateEstimate | RateUnknown:
-    """The share of failures among all conversations of ``strata``, with its interval.
+    """Return the share of failures among all conversations of ``strata``, with its interval.
 
     With ``confusion``, the judge's record against people, its errors are taken out where that record allows it: it
     needs answers of both kinds and a judge better than chance, else the estimate says ``corrected = False`` and
@@ -113,7 +113,7 @@ def estimate_rate(
 
 
 def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> RateEstimate | RateUnknown:
-    """The share of a kind that rules checked in every conversation: a count, and no estimate."""
+    """Return the share of a failure kind that rules checked in every conversation: a count, not an estimate."""
     if not conversations:
         return RateUnknown(conversations=0, sampled=sampled, why=NO_CONVERSATIONS)
     share = failures / conversations
@@ -134,9 +134,9 @@ def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> 
 
 
 def join_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]]) -> RateEstimate:
-    """The share that rules failed, and of the rest what each part adds: its share of all, and its own rate.
+    """Add the rate that rules found and the rates of ``parts``, given as (share of all, rate).
 
-    The shares add up to what rules passed; less than that where a part without a rate never failed.
+    The shares add up to what rules passed, or less where a part without a rate never failed.
     """
     rest = fsum(share for share, _ in parts)
     middle = fsum(share * part_rate.rate for share, part_rate in parts) / rest if rest else 0.0
@@ -183,7 +183,7 @@ def compute_rate_interval(
     judged: bool = False,
     confidence: float = 0.95,
 ) -> Estimate:
-    """The rate and its limits alone, as in `estimate_rate`. ``ValueError`` when nothing was graded."""
+    """Return only the rate and its limits, as `estimate_rate`. ``ValueError`` when nothing was graded."""
     if not any(stratum.graded for stratum in strata):
         raise ValueError("nothing was graded: there is no rate")
     estimate, _ = _estimate_graded(strata, confusion, confidence, finite=not judged and confusion is None)
@@ -191,7 +191,7 @@ def compute_rate_interval(
 
 
 def compute_sequential_counts(strata: Sequence[GradedStratum]) -> tuple[float, float]:
-    """A nightly run as (failures, graded) of equal weight, for a test that holds run after run; (0, 0) ungraded.
+    """Return a nightly run as (failures, graded) of equal weight for the sequential test; (0, 0) if ungraded.
 
     The rate is the run's; graded is one over the largest share of the run that one conversation stands for, at most
     the number graded. With c the share of an item over that largest share, the likelihood ratio of one item, raised
@@ -209,7 +209,7 @@ def compute_sequential_counts(strata: Sequence[GradedStratum]) -> tuple[float, f
 
 
 def _compute_known_share(strata: Sequence[GradedStratum]) -> float:
-    """The share of conversations that lie in strata of which something was graded."""
+    """Return the share of conversations in strata of which something was graded."""
     return sum(stratum.conversations for stratum in strata if stratum.graded) / sum(
         stratum.conversations for stratum in strata
     )
@@ -223,7 +223,7 @@ def _compute_coverage(strata: Sequence[GradedStratum]) -> float:
 
 
 def _widen(estimate: Estimate, share: float) -> Estimate:
-    """The same when only ``share`` is known and the rest may have failed from not at all to wholly."""
+    """Widen an estimate of which only ``share`` is known: the rest may have failed completely or not at all."""
     return Estimate(estimate.value, estimate.low * share, _clip(estimate.high * share + 1 - share))
 
 
@@ -255,7 +255,7 @@ def _build_share(stratum: GradedStratum, conversations: int, *, finite: bool) ->
 
 
 def _estimate_by_design(parts: Sequence[_StratumShare], confidence: float) -> Estimate:
-    """Strata graded whole add what they are; the limits are those of the others."""
+    """Estimate a rate: completely graded strata are exact, the others have limits."""
     rate = _clip(fsum(part.item_weight * part.failures for part in parts))
     open_parts = [part for part in parts if part.ungraded_share]
     certain = fsum(part.item_weight * part.failures for part in parts if not part.ungraded_share)
@@ -279,7 +279,7 @@ def _limit_single(part: _StratumShare, confidence: float) -> tuple[float, float]
 
 
 def _limit_both_ways(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
-    """The limits by the failures and by the right answers, the wider of each; shares of all conversations."""
+    """Return the wider of the limits by failures and by right answers, as shares of all conversations."""
     share = fsum(part.item_weight * part.graded for part in parts)
     scaled = [part._replace(item_weight=part.item_weight / share) for part in parts]
     low, high = _limit_weighted(scaled, confidence)
@@ -288,7 +288,7 @@ def _limit_both_ways(parts: Sequence[_StratumShare], confidence: float) -> tuple
 
 
 def _limit_weighted(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
-    """Limits by the failures. The part that was seen is known: they never leave what it allows."""
+    """Return limits by the failures, within what the graded part allows."""
     tail = (1 - confidence) / 2
     rate = fsum(part.item_weight * part.failures for part in parts)
     spread = fsum(part.item_weight**2 * part.ungraded_share * part.failures for part in parts)
@@ -305,16 +305,16 @@ def _limit_weighted(parts: Sequence[_StratumShare], confidence: float) -> tuple[
 
 
 def _compute_quantile(share: float, rate: float, spread: float) -> float:
-    """A quantile of the Beta distribution of as many failures of equal weight as have this rate and this spread."""
+    """Return a quantile of the Beta distribution of equally weighted failures with this rate and spread."""
     failures, size = rate**2 / spread, rate / spread
     return 1.0 if size <= failures - 1 else compute_beta_quantile(share, failures, size - failures + 1)
 
 
 def _correct_estimate(judged: Estimate, confusion: Confusion, confidence: float) -> Estimate | None:
-    """What people would have found; each limit at the sample size that would have given the design's own.
+    """Correct an estimate for the judge's errors; each limit at the design's effective sample size.
 
-    Fewer failures than the judge's false ones alone would make (or more than it could find were all wrong) are
-    taken as that many for the limit beyond: luck does not narrow the interval to a point.
+    Fewer failures than the judge's false ones (or more than it can find) count as that many for the limit, so that
+    luck does not narrow the interval to a point.
     """
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     middle = _correct_rate(
@@ -332,15 +332,15 @@ def _correct_estimate(judged: Estimate, confusion: Confusion, confidence: float)
 
 
 def _correct_rate(rate: float, size: float, confusion: Confusion, confidence: float) -> Estimate | None:
-    """The failure rate behind a judge's ``rate`` of ``size`` answers."""
+    """Return the true failure rate behind a judge's ``rate`` of ``size`` answers."""
     passed = compute_corrected_pass_rate((1 - rate) * size, size, confusion, confidence=confidence)
     return passed and Estimate(1 - passed.value, 1 - passed.high, 1 - passed.low)
 
 
 def _compute_effective_size(rate: float, limit: float, z: float) -> float:
-    """The sample size at which Wilson's limit for ``rate`` is ``limit``, solved from its equation.
+    """Return the sample size at which Wilson's limit for ``rate`` is ``limit``.
 
-    A rate of 0 or 1 is its own limit on that side at any size: there one conversation is taken, which claims least.
+    A rate of 0 or 1 equals its limit at any size: then the size is 1, which claims least.
     """
     return max(1.0, z * z * limit * (1 - limit) / (limit - rate) ** 2) if limit != rate else 1.0
 

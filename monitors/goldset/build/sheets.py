@@ -175,8 +175,8 @@ def _parse_row(line: str, place: str) -> FactRow:
             or "the row"
         )
         raise GoldSetError(
-            f"{place}: {bad_keys} cannot be used; a row has policy_id, policy_name, field, and where known value, unit, "
-            "quote, clause, confidence, insurer, document"
+            f"{place}: {bad_keys} cannot be used; a row has policy_id, policy_name, field, and where known value, "
+            "unit, quote, clause, confidence, insurer, document"
         ) from error
     except ValueError as error:
         raise GoldSetError(f"{place}: {error}") from error
@@ -211,8 +211,9 @@ class Confidence(StrEnum):
 class GivenFact(Record):
     """One field as a source gives it.
 
-    ``silent`` says that the document was searched and does not state it; an absent field is unknown. ``unit`` and ``bound`` are given where they are not the field's own. ``clause`` is its
-    number in the document, ``quote`` its words. ``place`` is the line of the source.
+    ``silent`` says that the document was searched and does not state it; an absent field is unknown. ``unit`` and
+    ``bound`` are given where they are not the field's own. ``clause`` is its number in the document, ``quote`` its
+    words. ``place`` is the line of the source.
     """
 
     field: Text

@@ -4,9 +4,9 @@ An experiment is not created explicitly: Langfuse groups spans with the same ``l
 experiments, traces, spans and scores are derived from dataset, experiment, example and score key, so that writing
 again replaces. A score without a value is written as the category `NO_VALUE` with its comment.
 
-An item has one trace in an experiment. If a case is asked several times, the first request is the root of that trace
-and the others are spans below it, each with its own scores. Spans use the environment ``lookout``, separate from the
-application's own traffic.
+An item has one trace in an experiment. If a case is asked several times, the first request is the root of that
+trace and the others are spans below it, each with its own scores. Spans use the environment ``lookout``, separate
+from the application's own traffic.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class LangfuseExperiments:
         return Experiment(id=identity, name=name, url=url)
 
     async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
-        """Store each row as a span of its item's trace, then its scores. `start` must have returned the experiment."""
+        """Store each row as a span of its item's trace, then its scores. The experiment comes from `start`."""
         context = self._contexts[experiment.id]
         for batch in _split_into_batches(rows):
             await self._write_spans(experiment, [_build_span(experiment, context, row) for row in batch])

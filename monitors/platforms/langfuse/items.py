@@ -1,7 +1,7 @@
 """Convert examples to items of a Langfuse dataset and back, without loss.
 
-An item has input, expected output, metadata, a source trace and a status. Everything else of an example is stored in
-its metadata under ``_lookout``: its splits, that it has no outputs or no trace (null leaves the old value in
+An item has input, expected output, metadata, a source trace and a status. Everything else of an example is stored
+in its metadata under ``_lookout``: its splits, that it has no outputs or no trace (null leaves the old value in
 Langfuse), and as JSON text the exact parts that Langfuse's databases would change: control characters, and integers
 beyond 2^53. If a person has changed such a part since, the person's version counts.
 """
@@ -64,7 +64,7 @@ def item_from_example(dataset: str, example: Example) -> Json:
 
 
 def example_from_item(item: DatasetItem) -> Example:
-    """Convert an item to an example. A value that is not an object gets the key ``input``, ``output`` or ``metadata``."""
+    """Convert an item to an example. Other values get the key ``input``, ``output`` or ``metadata``."""
     metadata = to_json_object(item.metadata, "metadata")
     own = metadata.pop(OWN_KEY, None)
     own = own if isinstance(own, dict) else {}

@@ -39,8 +39,8 @@ class LangfuseTraces:
     async def read(self, trace_id: str) -> Trace | None:
         """Read a trace; ``None`` where two readings found none.
 
-        It is complete when two readings agree and its root has ended: Langfuse stores the parts of a trace one after
-        the other. `ConfigError` where the server is older than version 4.
+        It is complete when two readings agree and its root has ended: Langfuse stores the parts of a trace one
+        after the other. `ConfigError` where the server is older than version 4.
         """
         await self._client.require_version_4("reading a trace")
         remaining_s, previous = self._patience_s, await self._read_observations(trace_id)

@@ -256,7 +256,9 @@ class LangSmithClient:
                 raise self._build_problem(error, doing) from None
 
         tries = self._settings.attempts
-        return await retry_with_pauses(try_once, tries=tries, first_pause_s=1.0, max_pause_s=MAX_PAUSE_S, sleep=self._sleep)
+        return await retry_with_pauses(
+            try_once, tries=tries, first_pause_s=1.0, max_pause_s=MAX_PAUSE_S, sleep=self._sleep
+        )
 
     def _build_problem(self, error: Exception, doing: str) -> SourceUnavailable | TryAgain:
         """Return the error of a failed request; `TryAgain` where a retry after an acceptable pause may work."""

@@ -1,7 +1,7 @@
 """Write experiments to LangSmith: a project with a reference dataset, a root run per row, feedback per score.
 
-All ids are derived from their content, so that a restarted writer updates existing entries and creates no duplicates.
-Each request is awaited; the SDK's background queue is not used.
+All ids are derived from their content, so that a restarted writer updates existing entries and creates no
+duplicates. Each request is awaited; the SDK's background queue is not used.
 """
 
 from __future__ import annotations

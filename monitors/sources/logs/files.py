@@ -227,7 +227,7 @@ def build_remote_log(address: str, environment: Mapping[str, str]) -> LogPlace:
 
 
 def build_hub_url(address: str, endpoint: str | None = None) -> str:
-    """Return the download address of a Hub file: ``hf://datasets/owner/name/path``, ``@revision`` after the name."""
+    """Return the download address of a Hub file: ``hf://datasets/owner/name[@revision]/path``."""
     match = _HUB_FILE.fullmatch(address)
     if match is None:
         raise ConfigError(

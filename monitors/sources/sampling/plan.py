@@ -1,10 +1,10 @@
 """Plan a nightly run before it costs anything: its cost and its expected interval.
 
-The plan says where the interval will lie on average. The width at the expected number of failures is not the expected
-width: with a rate of 1 % and ten sampled, nine runs of ten see no failure and the tenth sees one. So the limits are
-averaged over what may be seen: for each stratum the failures among those graded, whose rate is itself uncertain
-(beta-binomial). All strata together are evaluated on points of a Kronecker sequence (multiples of square roots of
-primes, H. Weyl, Mathematische Annalen 77, 1916), which fill the cube evenly without any randomness.
+The plan says where the interval will lie on average. The width at the expected number of failures is not the
+expected width: with a rate of 1 % and ten sampled, nine runs of ten see no failure and the tenth sees one. So the
+limits are averaged over what may be seen: for each stratum the failures among those graded, whose rate is itself
+uncertain (beta-binomial). All strata together are evaluated on points of a Kronecker sequence (multiples of square
+roots of primes, H. Weyl, Mathematische Annalen 77, 1916), which fill the cube evenly without any randomness.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def compute_expected_interval(
 ) -> tuple[Estimate, bool]:
     """Return the expected rate with the averages of both limits, and whether judge errors will be corrected.
 
-    ``value`` is the true rate that is expected. Ungraded strata widen the interval by their whole share. ``ValueError`` when nothing will be graded at all.
+    ``value`` is the true rate that is expected. Ungraded strata widen the interval by their whole share.
+    ``ValueError`` when nothing will be graded at all.
     """
     corrects = confusion is not None and _can_correct(confusion)
     distributions = [_compute_count_distribution(stratum, confusion if corrects else None) for stratum in strata]

@@ -280,7 +280,8 @@ def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
     file_format = _FORMATS.get((name.with_suffix("") if packed else name).suffix.lower())
     if file_format is None:
         raise ConfigError(
-            f"traffic.format: the name of {strip_secrets(path)} does not say how it is written; set jsonl or parquet"
+            f"traffic.format: the name of {strip_secrets(path)} does not say how it is written; "
+            "set jsonl or parquet"
         )
     return file_format, packed
 

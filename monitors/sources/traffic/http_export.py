@@ -116,7 +116,8 @@ class ExportClient:
             body += chunk
             if len(body) > max_bytes:
                 raise SourceUnavailable(
-                    f"{strip_url_secrets(url)}: a page of more than {max_bytes / _MEGABYTE:g} MB; ask for fewer items "
+                    f"{strip_url_secrets(url)}: a page of more than {max_bytes / _MEGABYTE:g} MB; ask for fewer "
+                    "items "
                     "(traffic.size_parameter, traffic.size) or raise traffic.page_most_mb"
                 )
         return bytes(body)
@@ -152,7 +153,8 @@ def resolve_link(url: str, link: str, action: str) -> str:
     is_upgraded = target.host == base.host and (base.scheme, target.scheme) == ("http", "https")
     if not is_same_origin and not is_upgraded:
         raise SourceUnavailable(
-            f"{strip_url_secrets(url)}: {action} another host ({target.scheme}://{target.host}), which is not configured"
+            f"{strip_url_secrets(url)}: {action} another host ({target.scheme}://{target.host}), "
+            "which is not configured"
         )
     return str(target)
 
@@ -221,7 +223,9 @@ def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -
     if settings.page_parameter is not None or page.headers.get("link"):
         return None
     says_more = any(value is True for path in _HAS_MORE_PATHS for value in collect_values(document, path))
-    total = next((value for path in _TOTAL_PATHS for value in collect_values(document, path) if _is_count(value)), None)
+    total = next(
+        (value for path in _TOTAL_PATHS for value in collect_values(document, path) if _is_count(value)), None
+    )
     if says_more or (total is not None and total > items):
         return f"it holds {plural(items, 'item')} and says that there are more; {_PAGING_HINT}"
     has_paging_keys = any(
@@ -247,7 +251,8 @@ def find_items(document: Any, settings: HttpTraffic, url: str) -> list[Any]:
     keys = list(cast("dict[str, Any]", document)) if isinstance(document, dict) else []
     shown_keys = ", ".join(key for key in keys[:20] if re.fullmatch(r"[A-Za-z_]{1,30}", key)) or "no names"
     raise SourceUnavailable(
-        f"{strip_url_secrets(url)}: no list of items at traffic.items = {', '.join(settings.items)}; the page has {shown_keys}"
+        f"{strip_url_secrets(url)}: no list of items at traffic.items = {', '.join(settings.items)}; "
+        f"the page has {shown_keys}"
     )
 
 

@@ -21,7 +21,7 @@ from pydantic_core import from_json
 
 from monitors.facts.agent_trace import AgentPath, read_trace, step_of
 from monitors.facts.disclosures.find import find_disclosures
-from monitors.json_path import collect_items, select_leading_paths, collect_sources, collect_values
+from monitors.json_path import collect_items, collect_sources, collect_values, select_leading_paths
 from monitors.plural import plural
 from monitors.records.base import Identifier
 from monitors.records.traffic import Conversation, Feedback, SourceWarning, SourceWarningKind, Thumb, Turn
@@ -125,7 +125,9 @@ def find_name(item: Any, paths: tuple[str, ...]) -> str | None:
 
 def find_sources(item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the sources at the first path that names some."""
-    sources = next((names for path in select_leading_paths(item, paths) if (names := collect_sources(item, path))), ())
+    sources = next(
+        (names for path in select_leading_paths(item, paths) if (names := collect_sources(item, path))), ()
+    )
     return tuple(map(replace_surrogates, sources))
 
 
@@ -496,8 +498,8 @@ def parse_conversations(
 ) -> Iterator[Conversation | SourceWarning]:
     """Yield the conversations and warnings of items completed in the window; others are skipped, not parsed.
 
-    An item without a readable time (broken JSON, no time) gets the time of the item before it, or of the next one at
-    the beginning: logs are written in order.
+    An item without a readable time (broken JSON, no time) gets the time of the item before it, or of the next one
+    at the beginning: logs are written in order.
     """
     last_time: datetime | None = None
     undated: list[SourceWarning] = []

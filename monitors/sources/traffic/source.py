@@ -22,8 +22,8 @@ class TrafficSource(Protocol):
         """Yield every conversation completed in [``since``, ``until``), in any order, in bounded memory.
 
         The same conversation may come twice. A bad item becomes a warning that does not quote it, and reading
-        continues. `SourceUnavailable` means that the source, or a part of it, could not be read: what was yielded is
-        valid, but incomplete, so the watermark must not move. `ConfigError` names a setting that does not fit.
+        continues. `SourceUnavailable` means that the source, or a part of it, could not be read: what was yielded
+        is valid, but incomplete, so the watermark must not move. `ConfigError` names a setting that does not fit.
         """
         ...
 
