@@ -9,12 +9,12 @@ from pathlib import Path
 
 
 def utc_now() -> datetime:
-    """The real clock."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
-def uptime() -> tuple[str, float] | None:
-    """A name for this start of the machine, and the seconds since then, asleep or not; ``None`` where unknown."""
+def read_uptime() -> tuple[str, float] | None:
+    """Return the boot id of this machine and the seconds since boot, suspended or not; ``None`` if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -23,4 +23,4 @@ def uptime() -> tuple[str, float] | None:
 
 
 Clock = Callable[[], datetime]
-"""The clock of a run and of all that it makes, which its context carries."""
+"""The clock of a run, which its context carries."""

@@ -1,4 +1,4 @@
-"""What a data folder holds, and its warehouse opened on the run's clock."""
+"""The paths inside a data folder, and how to open its warehouse."""
 
 from __future__ import annotations
 
@@ -14,33 +14,36 @@ from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
 
 RUNS_FOLDER = "runs"
-"""Inside the data folder: one folder a run."""
+"""Inside the data folder: one folder for each run."""
 
 PREFECT_FOLDER = "prefect"
 """Inside the data folder: the local server's home. One server for each data folder, see docs/operations.md."""
 
 
-def runs_folder(config: Config) -> Path:
-    """The folder that holds one folder for each run: screenshots, reports."""
+def get_runs_folder(config: Config) -> Path:
+    """Return the folder that holds one folder for each run, with its screenshots and reports."""
     return config.data_folder / RUNS_FOLDER
 
 
-def prefect_home(config: Config) -> Path:
-    """Where the local Prefect server stores its database."""
+def get_prefect_home(config: Config) -> Path:
+    """Return the folder where the local Prefect server stores its database."""
     return config.data_folder / PREFECT_FOLDER
 
 
 def open_store(config: Config) -> Store:
-    """The warehouse of the configuration's data folder, with its journal there or in an object store."""
-    return store_in(config.data_folder, config.warehouse.journal)
+    """Open the warehouse of the configured data folder, with its journal there or in an object store."""
+    return open_store_in(config.data_folder, config.warehouse.journal)
 
 
-def store_in(data_folder: Path, journal_at: str | None = None) -> Store:
-    """The warehouse of a data folder, its journal there or at ``journal_at``. `ConfigError` for a link in it."""
+def open_store_in(data_folder: Path, journal_at: str | None = None) -> Store:
+    """Open the warehouse of a data folder, with its journal there or at ``journal_at``.
+
+    Raises `ConfigError` if the path of the data folder contains a symbolic link.
+    """
     refuse_links(data_folder)
     journal = None
     if journal_at is not None:
-        from warehouse.journal.object_store import ObjectSegments  # fsspec, and only where it is configured
+        from warehouse.journal.object_store import ObjectSegments  # imports fsspec, which is optional
 
         journal = Journal(ObjectSegments(journal_at), clock=utc_now, entropy=os.urandom)
     patience = WaitPolicy(monotonic=time.monotonic, sleep=time.sleep)

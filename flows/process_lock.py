@@ -1,4 +1,4 @@
-"""Lets one process at a time do a job on one machine, by a lock that ends with whoever holds it."""
+"""Lets one process at a time do a job on one machine, by a lock that the system releases when the process ends."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from time import monotonic, sleep
 from typing import Final, TextIO
 
 from monitors.errors import WarehouseBusy
-from monitors.storage import private_folder
+from monitors.storage import make_private_folder
 from warehouse.data_folder import lock_file
 
 PAUSE_S: Final = 0.1
 
 
 @contextmanager
-def alone(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
-    """Hold ``job`` for this process alone; ``folder`` is where the lock lies.
+def exclusive_lock(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
+    """Hold the exclusive lock for ``job``; the lock file is in ``folder``.
 
-    The lock is ours and not Prefect's, which stays held for minutes after a run is killed. Raises `WarehouseBusy`
-    when another process holds the job for longer than ``wait_s`` seconds, and `WarehouseUnwritable`.
+    This is not one of Prefect's locks, which stay held for minutes after a run is killed. Raises `WarehouseBusy` when
+    another process holds the lock for longer than ``wait_s`` seconds, and `WarehouseUnwritable`.
     """
-    private_folder(folder)
+    make_private_folder(folder)
     name = hashlib.sha256(job.encode()).hexdigest()[:16]
     end = monotonic() + wait_s
     with lock_file(folder / f".alone-{name}.lock") as lock:
-        while not _locked(lock):
+        while not _try_lock(lock):
             if monotonic() > end:
                 raise WarehouseBusy(f"another process has been at work on {job} for {wait_s:g} s")
             # flock has no timeout, so it is polled.
@@ -36,7 +36,7 @@ def alone(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
         yield
 
 
-def _locked(lock: TextIO) -> bool:
+def _try_lock(lock: TextIO) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,11 +1,10 @@
-"""The one writer for the terminal: it shows text from outside with visible escapes, so that no text can steer it.
+"""Writes to the terminal. Control characters in text from outside are shown as visible escapes.
 
 Texts of applications, pages, logs and files may hold control characters that clear the screen, set the clipboard or
-a window's title, or reverse a line. For people each is written as its code point (`[U+001B]`); the colours of
-`flows.terminal_console` are Lookout's own. Data for programs is exact: `write_json`, `write_data`.
+a window's title, or reverse a line. Text for people shows each as its code point (`[U+001B]`). Only
+`flows.terminal_console` writes colours. Data for programs is exact: `write_json`, `write_data`.
 
-A terminal would break a long line within a word: on one, text for people is wrapped between words. Elsewhere (a
-file, a pipe, CI) a line stays a line.
+On a terminal, long lines of text for people are wrapped between words. In a file, a pipe or CI a line stays whole.
 """
 
 from __future__ import annotations
@@ -21,24 +20,24 @@ from typing import Any, BinaryIO, Final, TextIO, cast
 
 from rich.cells import cell_len
 
-from flows.waiting import make_room
+from flows.waiting import clear_waiting_line
 from monitors.reports.invisible import show_invisible
 
 _COLOUR: Final = re.compile("(\x1b\\[(?:[0-79]|[1-9][0-9])?(?:;[0-9]{1,3})*m)")
-"""A colour or weight, as libraries' own messages have it; not 8, which hides the text after it."""
+"""A colour or weight in the messages of libraries; not 8, which hides the text after it."""
 
 _STEERING: Final = re.compile(
     "[\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
-"""What JSON need not escape, and a terminal or a reader may obey: C1, bidirectional controls, what is invisible."""
+"""Characters that JSON need not escape but a terminal may obey: C1 and bidirectional controls, invisible ones."""
 
 
 def write_text(text: str) -> None:
     """Write ``text`` for people on standard output."""
-    stream = _unguarded(sys.stdout)
-    make_room(text)
-    stream.write(_for(stream, text))
+    stream = _unwrap_stream(sys.stdout)
+    clear_waiting_line(text)
+    stream.write(_format_for_stream(stream, text))
 
 
 def print_text(text: str = "", *, err: bool = False) -> None:
@@ -48,27 +47,27 @@ def print_text(text: str = "", *, err: bool = False) -> None:
 
 def write_note(text: str) -> None:
     """Write ``text`` for people on standard error, at once."""
-    stream = _unguarded(sys.stderr)
-    make_room(text)
-    stream.write(_for(stream, text))
+    stream = _unwrap_stream(sys.stderr)
+    clear_waiting_line(text)
+    stream.write(_format_for_stream(stream, text))
     stream.flush()
 
 
-def _for(stream: TextIO, text: str) -> str:
+def _format_for_stream(stream: TextIO, text: str) -> str:
     shown = show_invisible(text)
-    return fitted(shown, shutil.get_terminal_size().columns) if stream.isatty() else shown
+    return wrap_lines(shown, shutil.get_terminal_size().columns) if stream.isatty() else shown
 
 
-def fitted(text: str, columns: int) -> str:
-    """The text with lines that are longer than ``columns`` wrapped between words, two columns further in.
+def wrap_lines(text: str, columns: int) -> str:
+    """Return ``text`` with lines longer than ``columns`` wrapped between words; wrapped rows are indented by two.
 
-    A word that is too long by itself stays whole: it is an address or a path that somebody copies.
+    A word that is longer than a line stays whole: it is an address or a path that people copy.
     """
-    return "\n".join(line if cell_len(line) <= columns else _wrapped(line, columns) for line in text.split("\n"))
+    return "\n".join(line if cell_len(line) <= columns else _wrap_line(line, columns) for line in text.split("\n"))
 
 
-def _wrapped(line: str, columns: int) -> str:
-    """Between words alone, and with all other spaces as they were: they may be columns of a table."""
+def _wrap_line(line: str, columns: int) -> str:
+    """Wrap one line between words; other spaces stay as they are, since they may align columns of a table."""
     indent = " " * min(len(line) - len(line.lstrip(" ")) + 2, columns // 2)
     rows = [""]
     for word in re.findall(r" *[^ ]+ *$| *[^ ]+", line):
@@ -86,28 +85,28 @@ def write_notes(texts: Iterable[str]) -> None:
 
 
 def write_json(document: str) -> None:
-    """Write JSON on standard output: the same data, with what a terminal may obey as escapes of JSON's own."""
-    stream = _unguarded(sys.stdout)
-    make_room()
-    stream.write(json_escaped(document))
+    """Write JSON on standard output; characters that a terminal may obey are written as JSON escapes."""
+    stream = _unwrap_stream(sys.stdout)
+    clear_waiting_line()
+    stream.write(escape_json(document))
     stream.flush()
 
 
-def json_escaped(document: str) -> str:
-    """JSON that means the same and holds nothing that a terminal may obey."""
-    return _STEERING.sub(lambda found: json.dumps(found.group())[1:-1], document)
+def escape_json(document: str) -> str:
+    """Return equivalent JSON in which characters that a terminal may obey are JSON escapes."""
+    return _STEERING.sub(lambda match: json.dumps(match.group())[1:-1], document)
 
 
 def write_data(document: str) -> None:
     """Write a document of another form (CSV, TOML, YAML) on standard output: exact, unless a terminal shows it."""
-    stream = _unguarded(sys.stdout)
-    make_room()
+    stream = _unwrap_stream(sys.stdout)
+    clear_waiting_line()
     stream.write(show_invisible(document.replace("\r\n", "\n")) if stream.isatty() else document)
 
 
-def byte_output() -> BinaryIO:
-    """Standard output for a pipe that writes escaped JSON itself, line by line."""
-    return _unguarded(sys.stdout).buffer
+def get_byte_output() -> BinaryIO:
+    """Return standard output as a binary stream, for a command that escapes its JSON lines itself."""
+    return _unwrap_stream(sys.stdout).buffer
 
 
 def write_jsons(documents: Iterable[str]) -> None:
@@ -117,12 +116,12 @@ def write_jsons(documents: Iterable[str]) -> None:
 
 
 def flush_output() -> None:
-    """Flush standard output, so that it stands before what standard error says next."""
+    """Flush standard output, so that it appears before the next text on standard error."""
     sys.stdout.flush()
 
 
 def log_to_terminal(form: str) -> None:
-    """Have the root logger write to standard error, in ``form``, as `write_note` does."""
+    """Configure the root logger to write to standard error in the format ``form``, as `write_note` does."""
     logging.basicConfig(format=form, handlers=[_NoteHandler()])
 
 
@@ -132,10 +131,10 @@ class _NoteHandler(logging.Handler):
 
 
 @contextmanager
-def guarded_output() -> Generator[None]:
-    """While this lasts, what libraries and Python itself write (warnings, tracebacks) is made visible too."""
+def guard_output() -> Generator[None]:
+    """Make control characters visible in what libraries and Python write (warnings, tracebacks) inside the block."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = _guard(sys.stdout), _guard(sys.stderr)
+    sys.stdout, sys.stderr = _guard_stream(sys.stdout), _guard_stream(sys.stderr)
     try:
         yield
     finally:
@@ -143,23 +142,23 @@ def guarded_output() -> Generator[None]:
 
 
 @contextmanager
-def output_as_notes() -> Generator[None]:
-    """While this lasts, what is written for people on standard output goes to standard error."""
+def redirect_output_to_notes() -> Generator[None]:
+    """Redirect standard output to standard error inside the block."""
     with redirect_stdout(sys.stderr):
         yield
 
 
 class _Guard:
-    """A standard stream for writers that do not know this module: plain colours pass, all else is made visible."""
+    """Wraps a standard stream for writers that do not use this module: colours pass, other controls are shown."""
 
     def __init__(self, stream: TextIO) -> None:
         self.unguarded = stream
 
     def write(self, text: str) -> int:
         """As a text stream does."""
-        make_room(text)
+        clear_waiting_line(text)
         if "\x1b" not in text and self.unguarded.isatty():
-            self.unguarded.write(_for(self.unguarded, text))
+            self.unguarded.write(_format_for_stream(self.unguarded, text))
             return len(text)
         parts = _COLOUR.split(text)
         self.unguarded.write("".join(part if n % 2 else show_invisible(part) for n, part in enumerate(parts)))
@@ -174,9 +173,9 @@ class _Guard:
         return getattr(self.unguarded, name)
 
 
-def _guard(stream: TextIO) -> TextIO:
-    return cast("TextIO", _Guard(_unguarded(stream)))
+def _guard_stream(stream: TextIO) -> TextIO:
+    return cast("TextIO", _Guard(_unwrap_stream(stream)))
 
 
-def _unguarded(stream: TextIO) -> TextIO:
+def _unwrap_stream(stream: TextIO) -> TextIO:
     return stream.unguarded if isinstance(stream, _Guard) else stream

@@ -1,4 +1,4 @@
-"""Colours, tables and bars for the terminal, in which no text can steer it. See `flows.terminal`."""
+"""Colours, tables and progress bars for the terminal, with control characters made visible. See `flows.terminal`."""
 
 from __future__ import annotations
 
@@ -12,78 +12,78 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from flows.waiting import make_room
+from flows.waiting import clear_waiting_line
 from monitors.reports.invisible import show_invisible
 
 
 class TerminalConsole(Console):
-    """A console whose colours and cursor movements are its own: it makes every text visible before it prints it."""
+    """A console that makes control characters in texts visible; only its own colours and cursor movements take effect."""
 
     @property
     def file(self) -> IO[str]:
-        """Where it writes: past the guard of the standard streams, which would show its colours as text."""
-        found = self._file or (sys.stderr if self.stderr else sys.stdout)
-        found = getattr(found, "unguarded", found)
-        return getattr(found, "rich_proxied_file", found)
+        """The stream it writes to: the unguarded one, since the guard would show its colours as text."""
+        stream = self._file or (sys.stderr if self.stderr else sys.stdout)
+        stream = getattr(stream, "unguarded", stream)
+        return getattr(stream, "rich_proxied_file", stream)
 
     @file.setter
     def file(self, new_file: IO[str]) -> None:
         self._file = new_file
 
-    def print(self, *objects: Any, **how: Any) -> None:
-        """As rich does, once the line that says what is waited for is gone."""
-        make_room()
-        super().print(*objects, **how)
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as rich does, after clearing the waiting line."""
+        clear_waiting_line()
+        super().print(*objects, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """As rich does, with each text made visible."""
+        """Render as rich does, with control characters made visible."""
         if isinstance(renderable, str):
             renderable = show_invisible(renderable)
         for segment in super().render(renderable, options):
             text, style, control = segment
             yield segment if control else Segment(show_invisible(text), style)
 
-    def render_str(self, text: str, **how: Any) -> Text:
-        """As rich does, before it would drop a bell or a carriage return in silence."""
-        return super().render_str(show_invisible(text), **how)
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Render as rich does, but show a bell or a carriage return, which rich would drop."""
+        return super().render_str(show_invisible(text), **options)
 
 
 NAME_COLUMNS: Final = 10
-"""Wide enough for the names that stand before lines; the lines begin there."""
+"""The width of the column for names; the lines begin after it."""
 
 
 def print_named(console: Console, name: str, lines: Iterable[str]) -> None:
-    """Print lines of markup beside their name; a long one goes on below itself, between words."""
+    """Print lines of markup beside their name; long lines are wrapped between words and indented."""
     for number, line in enumerate(lines):
         head = f"{'' if number else name:<{NAME_COLUMNS - 1}} "
         print_wrapped(console, line, head)
 
 
 def print_wrapped(console: Console, line: str, head: Text | str = "") -> None:
-    """Print a line of markup behind ``head``, wrapped between words below itself. A long word stays whole."""
-    for row in _rows(console, line, Text(head) if isinstance(head, str) else head):
+    """Print a line of markup after ``head``, wrapped between words and indented. A long word stays whole."""
+    for row in _wrap_rows(console, line, Text(head) if isinstance(head, str) else head):
         console.print(row, soft_wrap=True, highlight=False)
 
 
-def _rows(console: Console, line: str, head: Text) -> Iterator[Text]:
+def _wrap_rows(console: Console, line: str, head: Text) -> Iterator[Text]:
     width = max(console.width - head.cell_len, NAME_COLUMNS)
     text = Text.from_markup(show_invisible(line))
-    for number, row in enumerate(text.divide(_breaks(text.plain, width))):
+    for number, row in enumerate(text.divide(_find_row_starts(text.plain, width))):
         row.rstrip()
         yield Text.assemble(" " * head.cell_len if number else head, row)
 
 
-def _breaks(text: str, width: int) -> list[int]:
-    """Where rows begin, after the first, when each takes as many whole words as fit."""
-    found = list[int]()
+def _find_row_starts(text: str, width: int) -> list[int]:
+    """Return the offsets where rows after the first begin, when each row takes as many whole words as fit."""
+    starts = list[int]()
     begin = 0
     for word in re.finditer(r"\S+\s*", text):
         if word.start() > begin and cell_len(text[begin : word.end()].rstrip()) > width:
             begin = word.start()
-            found.append(begin)
-    return found
+            starts.append(begin)
+    return starts
 
 
-def terminal_console(*, stderr: bool = False, highlight: bool = True, soft_wrap: bool = False) -> Console:
-    """A console on standard output or standard error."""
+def make_terminal_console(*, stderr: bool = False, highlight: bool = True, soft_wrap: bool = False) -> Console:
+    """Return a console on standard output or standard error."""
     return TerminalConsole(stderr=stderr, highlight=highlight, soft_wrap=soft_wrap)

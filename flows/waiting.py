@@ -1,7 +1,7 @@
-"""The line of a terminal that says what a command does, with the seconds it has taken: nobody waits in silence.
+"""Shows on a terminal what a command is waiting for, with the seconds it has taken.
 
-It shows on standard error once nothing was written for a second, and goes before anything else is written. A pipe,
-a file and a terminal that cannot erase a line (``TERM=dumb``) have none.
+The line appears on standard error after a second without output, and is erased before anything else is written. A
+pipe, a file and a terminal that cannot erase a line (``TERM=dumb``) do not get one.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from rich.cells import cell_len, set_cell_size
 
 from monitors.reports.invisible import show_invisible
 
-SILENT_S: Final = 1.0
-"""The line shows after so much silence; what is done by then never flickers."""
-EVERY_S: Final = 0.5
+SILENCE_BEFORE_LINE_S: Final = 1.0
+"""The line appears after this long without output, so that short waits do not flicker."""
+REFRESH_INTERVAL_S: Final = 0.5
 _ERASE: Final = "\r\x1b[K"
 
 
 class _WaitingLine:
-    """The one line: what is done now stands innermost, each with the time when it began."""
+    """The line on the terminal: a stack of what is being done, each with the time when it began."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -56,7 +56,7 @@ class _WaitingLine:
             if not self._doing:
                 self._ended.set()
 
-    def make_room(self, text: str) -> None:
+    def clear_for(self, text: str) -> None:
         with self._lock:
             self._erase()
             self._written_s = time.monotonic()
@@ -69,20 +69,20 @@ class _WaitingLine:
             self._shown_on, self._shown = None, ""
 
     def _follow(self, ended: threading.Event) -> None:
-        while not ended.wait(EVERY_S):
+        while not ended.wait(REFRESH_INTERVAL_S):
             with self._lock:
                 if not ended.is_set() and not self._within_line and self._is_due():
                     self._show()
 
     def _is_due(self) -> bool:
-        return time.monotonic() - self._written_s >= SILENT_S
+        return time.monotonic() - self._written_s >= SILENCE_BEFORE_LINE_S
 
     def _show(self) -> None:
         text, began_s = self._doing[-1]
-        stream = _standard_error()
+        stream = _get_standard_error()
         minutes, seconds = divmod(int(time.monotonic() - began_s), 60)
         took = f" … {minutes}:{seconds:02}"
-        shown = _cut(show_invisible(text), shutil.get_terminal_size().columns - 1 - len(took)) + took
+        shown = _truncate(show_invisible(text), shutil.get_terminal_size().columns - 1 - len(took)) + took
         if shown != self._shown:
             stream.write(_ERASE + shown)
             stream.flush()
@@ -93,8 +93,8 @@ _line: Final = _WaitingLine()
 
 
 @contextmanager
-def waiting(text: str) -> Generator[None]:
-    """Say on a terminal that ``text`` is being done, while this lasts. Nobody may be asked for input meanwhile."""
+def show_waiting(text: str) -> Generator[None]:
+    """Show ``text`` as the current activity inside the block. Do not ask for input inside it."""
     if not _can_erase():
         yield
         return
@@ -105,26 +105,26 @@ def waiting(text: str) -> Generator[None]:
         _line.end()
 
 
-def doing(text: str) -> None:
-    """Say what is done now, in place of what the innermost `waiting` says; nothing where nobody waits."""
+def update_waiting(text: str) -> None:
+    """Replace the text of the innermost `show_waiting`; do nothing outside of one."""
     _line.change(text)
 
 
-def make_room(text: str = "\n") -> None:
-    """Take the line away, as ``text`` will be written next."""
-    _line.make_room(text)
+def clear_waiting_line(text: str = "\n") -> None:
+    """Erase the line before ``text`` is written."""
+    _line.clear_for(text)
 
 
 def _can_erase() -> bool:
     from rich.console import Console  # knows which terminals are dumb
 
-    return _standard_error().isatty() and not Console(stderr=True).is_dumb_terminal
+    return _get_standard_error().isatty() and not Console(stderr=True).is_dumb_terminal
 
 
-def _standard_error() -> TextIO:
+def _get_standard_error() -> TextIO:
     return getattr(sys.stderr, "unguarded", sys.stderr)
 
 
-def _cut(text: str, columns: int) -> str:
+def _truncate(text: str, columns: int) -> str:
     flat = " ".join(text.split())
     return flat if cell_len(flat) <= columns else f"{set_cell_size(flat, max(1, columns - 1)).rstrip()}…"

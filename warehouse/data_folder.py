@@ -9,43 +9,43 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from monitors.errors import ConfigError
-from monitors.storage import held_folder, open_in_place, unwritable
+from monitors.storage import build_unwritable_error, open_folder, open_without_links
 
-HOLDING_FILES: Final = ("journal", "runs", "deploys", "sessions")
+INSPECTED_FOLDERS: Final = ("journal", "runs", "deploys", "sessions")
 """Folders inside it whose entries are inspected too."""
 
 
 @contextmanager
 def lock_file(path: Path) -> Generator[TextIO]:
     """A file to lock by, made when it is missing. Raises `WarehouseUnwritable`, also where it is a link."""
-    with opened_for_lock(path) as lock:
+    with open_for_lock(path) as lock:
         yield lock
 
 
-def opened_for_lock(path: Path, *, within: Path | None = None) -> TextIO:
+def open_for_lock(path: Path, *, within: Path | None = None) -> TextIO:
     """As `lock_file`, for whoever holds it longer than a block.
 
     With ``within``, the data folder, no link below that leads there, and missing folders are made.
     """
     try:
-        with held_folder(path.parent, within=within or path.parent, make=within is not None) as folder:
-            handle = open_in_place(path.name, os.O_RDWR | os.O_CREAT | os.O_APPEND, folder=folder)
+        with open_folder(path.parent, within=within or path.parent, make=within is not None) as folder:
+            handle = open_without_links(path.name, os.O_RDWR | os.O_CREAT | os.O_APPEND, folder=folder)
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise build_unwritable_error(path, error) from error
     return os.fdopen(handle, "a+", encoding="utf-8")
 
 
 def refuse_links(data_folder: Path) -> None:
     """Raise `ConfigError` where something in the data folder is a symbolic link. It may be one itself."""
-    for place in (data_folder, *(data_folder / name for name in HOLDING_FILES)):
-        for link in _links(place):
+    for place in (data_folder, *(data_folder / name for name in INSPECTED_FOLDERS)):
+        for link in _find_links(place):
             raise ConfigError(
                 f"{link} is a symbolic link, and nothing in a data folder may be: what is written there ends up "
                 "elsewhere. Put what it leads to in its place, or set data_folder to a folder on the disk you want"
             )
 
 
-def _links(folder: Path) -> Iterator[Path]:
+def _find_links(folder: Path) -> Iterator[Path]:
     try:
         with os.scandir(folder) as entries:
             yield from (Path(entry.path) for entry in entries if entry.is_symlink())

@@ -1,7 +1,7 @@
-"""Alerts that stay up to date: an edit adds later failures, both scores, the report, and what people did.
+"""Edits alerts after they were sent: adds later failures, both scores, the report and operator actions.
 
 A run's first alert grows while the run goes on. Every alert shows who acknowledged it and when, and what is left to
-do. An edit replaces the whole message, so it says again what the run found out after the message was sent.
+do. An edit replaces the whole message, so it repeats what the run found after the message was sent.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from flows.alerting.notifier import Notifier, OperatorActions
-from flows.alerting.run_summary import format_recheck_of, run_summary
+from flows.alerting.run_summary import build_run_summary, format_alert_recheck
 from monitors.alerts.sender import AlertSender
 from monitors.errors import NotifyError, NotifyRejected, WarehouseError
-from monitors.records.incidents import OPENING, Alert, DeliveryStatus, IncidentState, Receipt, RunSummary
+from monitors.records.incidents import OPENING_REASONS, Alert, DeliveryStatus, IncidentState, Receipt, RunSummary
 from monitors.records.operator_actions import ActionOutcome
 from warehouse.queries.incidents import (
-    action_of,
-    alert_shown,
-    first_messages_of,
-    marks_on,
-    outcomes,
-    sent_by_run,
+    find_action,
+    find_first_messages,
+    list_action_outcomes,
+    list_operator_marks,
+    list_sent_alerts,
+    load_shown_alerts,
 )
 
 
 class AlertThread(NamedTuple):
-    """A message in a channel, with all alerts that it shows so far, oldest first."""
+    """A message in a channel, with all alerts that it shows, oldest first."""
 
     channel: str
     ts: str
@@ -36,19 +36,21 @@ class AlertThread(NamedTuple):
 
 
 async def add_to_first_alert(notifier: Notifier, alert: Alert) -> Receipt | None:
-    """Show ``alert`` in the message that its run began with; ``None`` where it must be a message of its own.
+    """Add ``alert`` to the first message of its run; return ``None`` if it must be a separate message.
 
-    An edit can be repeated, so a missing reply costs nothing. When the first message is gone, or cannot be edited,
-    the news goes below it.
+    Editing is idempotent, so a missing reply from Slack does no harm. When the first message is gone or cannot be
+    edited, the alert is sent to its thread.
     """
     ts, channel = alert.thread, alert.channel
-    if not alert.continues_an_alert or ts is None or channel is None:
+    if not alert.is_continuation or ts is None or channel is None:
         return None
     first = next((t for t in await _read_threads(notifier) if (t.channel, t.ts) == (channel, ts)), None)
     if first is None or first.alerts[0].id == alert.id:
         return None
     try:
-        await notifier.sender.update(first.alerts[0].grow((*first.alerts[1:], alert)), channel=channel, ts=ts)
+        await notifier.sender.update(
+            first.alerts[0].merge_alerts((*first.alerts[1:], alert)), channel=channel, ts=ts
+        )
     except NotifyRejected:
         return None
     except NotifyError as error:
@@ -68,26 +70,26 @@ async def finish_first_alerts(
     summary: RunSummary,
     *,
     flaky: Mapping[str, str] | None = None,
-    again: Callable[[Alert], str] | None = None,
+    format_recheck: Callable[[Alert], str] | None = None,
 ) -> tuple[str, ...]:
-    """Add what a whole run knows to the alerts sent before; return why any message could not be edited.
+    """Add the summary of a finished run to its earlier alerts; return the error of each failed edit.
 
-    That is its scores and links, how its reports on issues did, what its failed cases have in common, and what
-    changed since the last accepted run. With ``again``, what came of asking the cases of an alert again is added to
-    each, those included that knew the rest already or that somebody has acknowledged meanwhile.
+    The summary holds scores and links, the results of issue reports, what failed cases have in common, and what
+    changed since the last accepted run. ``format_recheck`` gives the text about asking an alert's cases again; it is
+    added to every alert, including those that are complete or acknowledged.
 
-    ``flaky`` maps a case id to how often a case was right that was right only sometimes: its other repeats were
-    still to come when the first one was reported. A message that somebody has acknowledged stays as it is.
+    ``flaky`` maps the id of a case that was right only sometimes to how often it was right: its other repeats were
+    still to come when the first one was reported. Without a recheck, an acknowledged message stays as it is.
     """
     failures: list[str] = []
     acknowledged = await asyncio.to_thread(_read_acknowledged, notifier)
     for thread in await _read_threads(notifier):
-        first = thread.alerts[0].grow(thread.alerts[1:])
-        recheck = again(first) if again else ""
+        first = thread.alerts[0].merge_alerts(thread.alerts[1:])
+        recheck = format_recheck(first) if format_recheck else ""
         is_complete = first.flat is not None or acknowledged.issuperset(first.fingerprints)
         if is_complete and not recheck:
             continue
-        whole = first.mark_flaky(flaky or {}).with_recheck(recheck).with_summary(summary.over(first))
+        whole = first.mark_flaky(flaky or {}).with_recheck(recheck).with_summary(summary.fill_from(first))
         try:
             await notifier.sender.update(whole, channel=thread.channel, ts=thread.ts)
         except NotifyError as error:
@@ -96,23 +98,23 @@ async def finish_first_alerts(
 
 
 async def _read_threads(notifier: Notifier) -> tuple[AlertThread, ...]:
-    """The threads that this run began; what people did about them stays visible while they grow."""
+    """Read the threads that this run began, with the operator actions on them."""
 
     def read() -> tuple[AlertThread, ...]:
         alerts: dict[tuple[str, str], list[Alert]] = {}
-        for channel, ts, alert in sent_by_run(notifier.store, notifier.run_id, notifier.target):
-            if alert.reason in OPENING:
+        for channel, ts, alert in list_sent_alerts(notifier.store, notifier.run_id, notifier.target):
+            if alert.reason in OPENING_REASONS:
                 alerts.setdefault((channel, ts), []).append(alert)
         threads: list[AlertThread] = []
         for (channel, ts), (first, *later) in alerts.items():
-            marks = marks_on(notifier.store, first.grow(later))
+            marks = list_operator_marks(notifier.store, first.merge_alerts(later))
             threads.append(AlertThread(channel, ts, (first.with_marks(marks), *later)))
         return tuple(threads)
 
     try:
         return await asyncio.to_thread(read)
     except WarehouseError:
-        return ()  # then the news goes below the first message instead of into it
+        return ()  # then later alerts go to the thread of the first message instead of into it
 
 
 def _read_acknowledged(notifier: Notifier) -> frozenset[str]:
@@ -123,11 +125,11 @@ def _read_acknowledged(notifier: Notifier) -> frozenset[str]:
     return frozenset(i.fingerprint for i in incidents if i.state is IncidentState.ACKNOWLEDGED)
 
 
-RECENT = timedelta(hours=1)
+RECENT_WINDOW = timedelta(hours=1)
 
 
 class MessageLocation(NamedTuple):
-    """A message in a channel, and the alert that it began with."""
+    """A message in a channel, and the id of its first alert."""
 
     channel: str
     ts: str
@@ -135,15 +137,15 @@ class MessageLocation(NamedTuple):
 
 
 async def update_alerts(
-    people: OperatorActions, sender: AlertSender, done: Iterable[ActionOutcome]
+    actions: OperatorActions, sender: AlertSender, outcomes_done: Iterable[ActionOutcome]
 ) -> tuple[str, ...]:
-    """Edit every message that ``done`` is about; return why any could not be edited.
+    """Edit every message that ``outcomes_done`` concern; return the error of each failed edit.
 
-    An edit shows how things stand now, so it can be repeated, and the next edit makes up for a missing one.
+    An edit shows the current state, so it can be repeated, and the next edit makes up for a missing one.
     """
     failures: list[str] = []
-    for place in await asyncio.to_thread(_find_messages, people, tuple(done)):
-        alert = await asyncio.to_thread(current_alert, people, place.alert_id)
+    for place in await asyncio.to_thread(_find_messages, actions, tuple(outcomes_done)):
+        alert = await asyncio.to_thread(build_current_alert, actions, place.alert_id)
         if alert is None:
             continue
         try:
@@ -153,43 +155,43 @@ async def update_alerts(
     return tuple(failures)
 
 
-def _find_messages(people: OperatorActions, done: Iterable[ActionOutcome]) -> tuple[MessageLocation, ...]:
-    """The messages with the buttons, and the first message about each incident."""
+def _find_messages(actions: OperatorActions, outcomes_done: Iterable[ActionOutcome]) -> tuple[MessageLocation, ...]:
+    """Find the messages whose buttons were pressed and the first message about each incident."""
     places: dict[tuple[str, str], MessageLocation] = {}
-    for outcome in done:
-        action = action_of(people.store, outcome.action_id)
+    for outcome in outcomes_done:
+        action = find_action(actions.store, outcome.action_id)
         if action and action.channel is not None and action.message_ts is not None and action.alert_id is not None:
             place = MessageLocation(action.channel, action.message_ts, action.alert_id)
             places[place.channel, place.ts] = place
-        for channel, ts, alert_id in first_messages_of(people.store, outcome.fingerprints):
+        for channel, ts, alert_id in find_first_messages(actions.store, outcome.fingerprints):
             places.setdefault((channel, ts), MessageLocation(channel, ts, alert_id))
     return tuple(places.values())
 
 
-def outcome_of(people: OperatorActions, action_id: str) -> ActionOutcome | None:
-    """The outcome of an action, whoever carried it out; ``None`` while it waits."""
-    return next(iter(outcomes(people.store, action_id=action_id)), None)
+def find_outcome(actions: OperatorActions, action_id: str) -> ActionOutcome | None:
+    """Return the outcome of an action; ``None`` while the action waits."""
+    return next(iter(list_action_outcomes(actions.store, action_id=action_id)), None)
 
 
-def recent_outcomes(people: OperatorActions, within: timedelta = RECENT) -> tuple[ActionOutcome, ...]:
-    """Actions done lately, oldest first: a killed receiver may not have shown them."""
-    return outcomes(people.store, since=people.now() - within)
+def list_recent_outcomes(actions: OperatorActions, window: timedelta = RECENT_WINDOW) -> tuple[ActionOutcome, ...]:
+    """Return the outcomes of recent actions, oldest first: a killed receiver may not have shown them."""
+    return list_action_outcomes(actions.store, since=actions.now() - window)
 
 
-def current_alert(people: OperatorActions, alert_id: str) -> Alert | None:
-    """A message as it stands now; ``None`` when it is not known here.
+def build_current_alert(actions: OperatorActions, alert_id: str) -> Alert | None:
+    """Build the current text of an alert's message; ``None`` if this store has no such alert.
 
-    That is with all that it shows, all that its run found out after it was sent, and what people did about it.
+    It includes the alerts added to it, the summary of its run and the operator actions.
     """
-    shown = alert_shown(people.store, alert_id)
+    shown = load_shown_alerts(actions.store, alert_id)
     if not shown:
         return None
     first, *later = shown
-    alert = first.grow(later)
-    report = people.store.report(alert.items[0].observation.run_id)
+    alert = first.merge_alerts(later)
+    report = actions.store.report(alert.items[0].observation.run_id)
     if report is not None:
-        patterns = people.account_patterns(alert.target)
-        recheck = format_recheck_of(alert, report.recheck, account_patterns=patterns) if report.recheck else ""
-        summary = run_summary(report, alert.links, account_patterns=patterns)
-        alert = alert.with_recheck(recheck).with_summary(summary.over(alert))
-    return alert.with_marks(marks_on(people.store, alert))
+        patterns = actions.account_patterns(alert.target)
+        recheck = format_alert_recheck(alert, report.recheck, account_patterns=patterns) if report.recheck else ""
+        summary = build_run_summary(report, alert.links, account_patterns=patterns)
+        alert = alert.with_recheck(recheck).with_summary(summary.fill_from(alert))
+    return alert.with_marks(list_operator_marks(actions.store, alert))

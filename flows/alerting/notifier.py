@@ -1,4 +1,4 @@
-"""What an alert needs: the incidents, the sender, the target, and the operator actions that change them.
+"""The context of an alert: the store, the sender, the target, and the operator actions.
 
 `apply_actions` carries out operator actions and reads their silences before any alert is decided.
 """
@@ -9,18 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from monitors.alerts.operator_actions import settle
+from monitors.alerts.operator_actions import resolve_action
 from monitors.alerts.sender import AlertSender
 from monitors.alerts.settings import AlertSettings
 from monitors.config.file import Config
 from monitors.records.incidents import Capability
-from monitors.records.operator_actions import ActionSubject, PersonAction, Settlement
+from monitors.records.operator_actions import ActionChanges, ActionSubject, PersonAction
 from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
-from warehouse.queries.operator_actions import ActionResults, append_action, carry_out
+from warehouse.queries.operator_actions import ActionResults, append_action, carry_out_actions
 
 LOCK_WAIT_S = 30.0
-"""As long as for messages: a load of a whole nightly run takes seconds."""
+"""Loading a whole nightly run takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class OperatorActions:
     now: Callable[[], datetime]
 
 
-def people_of(config: Config, store: Store, now: Callable[[], datetime]) -> OperatorActions:
-    """The store that carries out operator actions."""
+def build_operator_actions(config: Config, store: Store, now: Callable[[], datetime]) -> OperatorActions:
+    """Build the `OperatorActions` of a configuration over ``store``."""
 
     def account_patterns(target: str) -> tuple[str, ...]:
         configured = config.targets.get(target)
@@ -46,29 +46,31 @@ def people_of(config: Config, store: Store, now: Callable[[], datetime]) -> Oper
     return OperatorActions(store=store, settings=config.alerts, account_patterns=account_patterns, now=now)
 
 
-def act(people: OperatorActions, action: PersonAction) -> None:
-    """Store an action. Durable when this returns, without waiting for anyone; `apply_actions` carries it out."""
-    append_action(people.store.journal, action)
+def store_action(actions: OperatorActions, action: PersonAction) -> None:
+    """Store an action durably, without waiting for a lock; `apply_actions` carries it out."""
+    append_action(actions.store.journal, action)
 
 
-def apply_actions(people: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> ActionResults:
-    """Carry out what waits, each action once across all processes; return all silences too.
+def apply_actions(actions: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> ActionResults:
+    """Carry out the waiting actions, each once across all processes; return their results and all silences.
 
-    Raises `WarehouseBusy`: then the actions still wait, and nothing is lost.
+    Raises `WarehouseBusy`; then the actions still wait, and nothing is lost.
     """
 
-    def decision(subject: ActionSubject) -> Settlement:
-        return settle(subject, now=people.now(), settings=people.settings, account_patterns=people.account_patterns)
+    def resolve(subject: ActionSubject) -> ActionChanges:
+        return resolve_action(
+            subject, now=actions.now(), settings=actions.settings, account_patterns=actions.account_patterns
+        )
 
-    return carry_out(people.store, people.store.journal, decision, wait_s=wait_s)
+    return carry_out_actions(actions.store, actions.store.journal, resolve, wait_s=wait_s)
 
 
 @dataclass(frozen=True)
 class Notifier:
-    """One target's messages during one run. ``terminal`` prints what nothing else takes; ``now`` is the clock.
+    """Sends one target's alerts during one run. ``terminal`` prints what no other path accepts; ``now`` is the clock.
 
     ``people`` carries out operator actions before any alert is decided. ``owner`` is the part of the monitor that
-    opens what it sends. ``production`` says that the target is one.
+    opens the incidents. ``production`` is true for a production target.
     """
 
     target: str

@@ -2,9 +2,9 @@
 
     observe → apply actions → decide → group, refer → record → send
 
-Observations come from whoever watches (`monitors.alerts.observe`). What people pressed is applied first, each
-action in a transaction of its own. Decide, group, refer and record share one lock and one transaction, so that a
-decision is made once across processes and is stored before anything is sent.
+Observations come from `monitors.alerts.observe`. Operator actions are applied first, each in its own transaction.
+Decide, group, refer and record share one lock and one transaction, so that a decision is made once across processes
+and is stored before anything is sent.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from typing import Final
 from flows.alerting.notifier import LOCK_WAIT_S, Notifier, apply_actions
 from flows.alerting.send import send_outbox
 from monitors.alerts.decide import decide
-from monitors.alerts.group import group, refer
-from monitors.alerts.observe import ObservationContext, fingerprint, monitor_fault
+from monitors.alerts.group import add_references, group_items
+from monitors.alerts.observe import ObservationContext, fingerprint, observe_monitor_fault
 from monitors.alerts.resolve import ResolutionScope
 from monitors.errors import WarehouseError
 from monitors.records.incidents import Alert, Capability, IncidentKind, Observation, RunSummary
-from warehouse.queries.incidents import find_undelivered, latest_alerts
+from warehouse.queries.incidents import find_latest_alerts, find_undelivered
 from warehouse.queries.outbox import open_incident_book
 
 ALERT_REFUSED: Final = "AlertRefused"
-"""The fault of a delivery path that refuses every message until a person fixes it."""
-REFUSED_AGAIN_AFTER: Final = timedelta(seconds=10)
-"""What was refused is tried again by the next run, not once more by the one that it was refused to."""
+"""The name of the fault of a delivery path that refuses every message until a person fixes it."""
+REFUSAL_RETRY_AFTER: Final = timedelta(seconds=10)
+"""The next run tries a refused message again, not the run whose message was refused."""
 
 NO_SUMMARY: Final = RunSummary()
 
@@ -42,38 +42,40 @@ async def notify(
     summary: RunSummary = NO_SUMMARY,
     scope: ResolutionScope | None = None,
 ) -> tuple[Alert, ...]:
-    """Fold ``observations`` into the target's incidents and send what people must know; return the alerts.
+    """Update the target's incidents from ``observations`` and send the alerts; return the alerts.
 
-    With ``scope`` (the run is over) it resolves what the run proved gone. An alert that cannot be sent now stays in
-    the outbox, and the next process to deliver sends it. One that is refused for good becomes a fault of the
-    monitor. Open incidents that reached nobody are sent once with it, unless the run is still under way.
+    With ``scope`` (the run is over) it resolves the incidents that the run proved to be over. An alert that cannot be
+    sent now stays in the outbox, and the next process that delivers sends it. A refused alert becomes a fault of the
+    monitor. Open incidents that reached nobody are sent once more, unless the run is still under way.
     """
     alerts = await asyncio.to_thread(record_alerts, notifier, observations, summary, scope)
     report = await send_outbox(notifier)
     if report.refusals:
-        at = ObservationContext(
+        context = ObservationContext(
             target=notifier.target, run_id=notifier.run_id, seen_at=notifier.now(), owner=Capability.DELIVERY
         )
         detail = f"A message could not go its usual way: {report.refusals[0]}"
-        refusal = monitor_fault(at, what=ALERT_REFUSED, detail=detail)
+        refusal = observe_monitor_fault(context, fault_name=ALERT_REFUSED, detail=detail)
         await asyncio.to_thread(record_alerts, notifier, [refusal], NO_SUMMARY, None)
         await send_outbox(notifier)
     elif report.sent:
         with suppress(WarehouseError):  # the next message that goes out resolves it
-            await resolve_incidents(notifier, {refusal_fingerprint(notifier.target): None}, began_at=notifier.now())
+            await resolve_incidents(
+                notifier, {compute_refusal_fingerprint(notifier.target): None}, began_at=notifier.now()
+            )
     return alerts
 
 
 def record_alerts(
     notifier: Notifier, observations: Sequence[Observation], summary: RunSummary, scope: ResolutionScope | None
 ) -> tuple[Alert, ...]:
-    """All stages but sending: apply actions, then decide, group, refer and record under one lock."""
+    """Run all stages except sending: apply actions, then decide, group, refer and record under one lock."""
     silences = apply_actions(notifier.people).silences
     undelivered = _read_undelivered(notifier)
     sent: Mapping[str, str] = {}
     if any(observation.cases_with_alerts for observation in observations):
         with suppress(WarehouseError):  # a gate's message then names its cases without their alerts
-            sent = latest_alerts(notifier.store, notifier.store.open_incidents(notifier.target))
+            sent = find_latest_alerts(notifier.store, notifier.store.open_incidents(notifier.target))
     with open_incident_book(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
         decision = decide(
             book.incidents,
@@ -85,15 +87,15 @@ def record_alerts(
             undelivered=undelivered,
             under_way=summary.under_way,
         )
-        alerts = group(
+        alerts = group_items(
             decision.items,
             target=notifier.target,
             run_id=notifier.run_id,
             now=notifier.now(),
-            summary=summary.over(RunSummary(production=notifier.production)),
+            summary=summary.fill_from(RunSummary(production=notifier.production)),
         )
         evidence = f"{socket.gethostname()}:{notifier.store.database.file.parent}"
-        alerts = refer(alerts, undelivered=undelivered, sent=sent, evidence=evidence)
+        alerts = add_references(alerts, undelivered=undelivered, sent=sent, evidence=evidence)
         book.record(decision.changed, alerts)
     return alerts
 
@@ -101,11 +103,11 @@ def record_alerts(
 async def resolve_incidents(
     notifier: Notifier, endings: Mapping[str, str | None], *, began_at: datetime
 ) -> tuple[Alert, ...]:
-    """Resolve those incidents that are open: by fingerprint, with the text for their thread; return the alerts.
+    """Resolve those incidents in ``endings`` that are open; return the alerts.
 
-    An incident with the text ``None`` is resolved without an alert. ``began_at`` is when the check started that
-    found them gone. The lock is only taken where one of them is open, since this runs at every poll. Raises
-    `WarehouseError`.
+    ``endings`` maps fingerprints to the text for the incident's thread; ``None`` resolves it without an alert.
+    ``began_at`` is when the check started that found them over. The lock is only acquired when one of them is open,
+    since this runs at every poll. Raises `WarehouseError`.
     """
     incidents = await asyncio.to_thread(notifier.store.open_incidents, notifier.target)
     if not any(incident.fingerprint in endings for incident in incidents):
@@ -117,7 +119,7 @@ async def resolve_incidents(
 
 
 def _record_endings(notifier: Notifier, endings: Mapping[str, str | None], began_at: datetime) -> tuple[Alert, ...]:
-    """Decide, group and record each ending for itself: together they would become one message."""
+    """Decide, group and record each ending separately: together they would become one message."""
     alerts: list[Alert] = []
     with open_incident_book(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
         for key, text in endings.items():
@@ -138,7 +140,7 @@ def _record_endings(notifier: Notifier, endings: Mapping[str, str | None], began
                 text=text,
             )
             decision = decide({key: incident}, (), now=now, settings=notifier.settings, scope=scope)
-            grouped = group(
+            grouped = group_items(
                 decision.items,
                 target=notifier.target,
                 run_id=notifier.run_id,
@@ -151,28 +153,29 @@ def _record_endings(notifier: Notifier, endings: Mapping[str, str | None], began
 
 
 async def send_undelivered(notifier: Notifier) -> tuple[Alert, ...]:
-    """Send the target's open incidents that reached nobody, if there is a way to people now."""
+    """Send the alerts of open incidents that reached nobody, if a delivery path to people exists now."""
     if not await asyncio.to_thread(_read_undelivered, notifier):
         return ()
     return await notify(notifier, ())
 
 
 def _read_undelivered(notifier: Notifier) -> Mapping[str, Alert]:
-    """The last alerts about open incidents that only a terminal has shown, or a channel refused, by fingerprint.
+    """Return, by fingerprint, the last alerts about open incidents that were only printed or that a channel refused.
 
-    None without a way to people. A refusal itself is left out: the message that goes out is its end.
+    The result is empty without a delivery path to people. It excludes the fault about a refusal itself, which ends
+    as soon as a message goes out.
     """
     if not notifier.sender.notifies:
         return {}
     try:
-        tried_before = notifier.now() - REFUSED_AGAIN_AFTER
+        tried_before = notifier.now() - REFUSAL_RETRY_AFTER
         undelivered = find_undelivered(notifier.store, notifier.target, tried_before=tried_before)
     except WarehouseError:
         return {}  # the next notification finds them
-    refusal = refusal_fingerprint(notifier.target)
+    refusal = compute_refusal_fingerprint(notifier.target)
     return {key: alert for key, alert in undelivered.items() if key != refusal}
 
 
-def refusal_fingerprint(target: str) -> str:
-    """The fingerprint of a refused delivery: it ends when a message goes out again, whatever a run finds."""
+def compute_refusal_fingerprint(target: str) -> str:
+    """Compute the fingerprint of the fault for refused deliveries, which ends when a message goes out again."""
     return fingerprint(target, IncidentKind.MONITOR_FAULT, ALERT_REFUSED)

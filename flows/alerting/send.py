@@ -8,35 +8,35 @@ from functools import partial
 
 from flows.alerting.edits import add_to_first_alert
 from flows.alerting.notifier import LOCK_WAIT_S, Notifier
-from flows.alerting.worker import is_gone, worker_name
-from monitors.alerts.sender import REFUSED
+from flows.alerting.worker import get_worker_name, is_gone
+from monitors.alerts.sender import REFUSED_PREFIX
 from monitors.errors import NotifyError, NotifyTransient, WarehouseBusy
 from monitors.records.base import Record
-from monitors.records.incidents import BEGINS_A_THREAD, Alert, DeliveryStatus, Receipt
+from monitors.records.incidents import THREAD_REASONS, Alert, DeliveryStatus, Receipt
 from warehouse.queries.incidents import is_waiting
 from warehouse.queries.outbox import claim_alerts, open_incident_book, record_receipt
 
 MAX_SENT_AT_ONCE = 20
 MAX_FAILURES_IN_A_ROW = 2
-"""After so many Slack is away, and the rest waits: a hung Slack costs a flow two sends, not twenty. One alone may
-be the fault of its message, and holds up no other."""
-TRY_AGAIN_AFTER = timedelta(seconds=60)
+"""After so many failures Slack counts as down and the rest waits: a hung Slack costs a flow two sends, not twenty. A
+single failure may be the fault of its message and does not stop the others."""
+RETRY_AFTER = timedelta(seconds=60)
 LEASE = timedelta(seconds=90)
-"""Longer than one send can take with its retries, so that no second worker sends what the first is sending. Each
-message is claimed when its turn comes. Nobody waits for a worker of this machine that has ended."""
+"""Longer than one send with its retries, so that no second worker sends the same message. Each message is claimed
+just before it is sent. The lease of a worker of this machine ends when the worker has ended."""
 
 
 class DeliveryReport(Record):
-    """How many messages went out, and why any of them could not go its usual way."""
+    """How many messages were sent, and why any of them could not use its first delivery path."""
 
     sent: int = 0
     refusals: tuple[str, ...] = ()
 
 
 async def send_outbox(notifier: Notifier) -> DeliveryReport:
-    """Send what waits in the outbox, whoever put it there, worst first; stop while Slack is away.
+    """Send the alerts that wait in the outbox, worst first; stop while Slack is down.
 
-    Never raises for a message that does not go out.
+    Never raises for a message that cannot be sent.
     """
     receipts: list[Receipt] = []
     while len(receipts) < MAX_SENT_AT_ONCE:
@@ -47,7 +47,7 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
             claim_alerts,
             notifier.store,
             notifier.journal,
-            owner=worker_name(),
+            owner=get_worker_name(),
             lease_s=LEASE.total_seconds(),
             limit=1,
             wait_s=LOCK_WAIT_S,
@@ -62,16 +62,16 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
     refusals = [
         receipt.detail
         for receipt in receipts
-        if receipt.status is DeliveryStatus.REJECTED or receipt.detail.startswith(REFUSED)
+        if receipt.status is DeliveryStatus.REJECTED or receipt.detail.startswith(REFUSED_PREFIX)
     ]
     sent = sum(receipt.status is DeliveryStatus.SENT for receipt in receipts)
     return DeliveryReport(sent=sent, refusals=tuple(refusals))
 
 
 async def _send_alert(notifier: Notifier, alert: Alert, *, again: bool) -> Receipt:
-    """Show ``alert`` in the first alert of its run, else try to send it once; store what came of it.
+    """Add ``alert`` to the first alert of its run, or try to send it once; store the receipt.
 
-    What no way will ever take is printed, so that it is seen. Later news of its incidents goes below it.
+    An alert that every delivery path refuses is printed. Later alerts about its incidents go to its thread.
     """
     receipt = await add_to_first_alert(notifier, alert)
     if receipt is None:
@@ -84,7 +84,7 @@ async def _send_alert(notifier: Notifier, alert: Alert, *, again: bool) -> Recei
             status = DeliveryStatus.REJECTED if is_refused else DeliveryStatus.FAILED
             receipt = Receipt(alert_id=alert.id, status=status, at=notifier.now(), detail=str(error))
     await asyncio.to_thread(record_receipt, notifier.store, notifier.journal, receipt, wait_s=LOCK_WAIT_S)
-    if receipt.thread is not None and alert.reason in BEGINS_A_THREAD:
+    if receipt.thread is not None and alert.reason in THREAD_REASONS:
         await asyncio.to_thread(_store_thread, notifier, alert, receipt)
     return receipt
 
@@ -98,14 +98,14 @@ def _store_thread(notifier: Notifier, alert: Alert, receipt: Receipt) -> None:
                 if key in book.incidents
             )
     except WarehouseBusy:
-        return  # the next message about them begins a thread of its own: a nuisance, not a loss
+        return  # the next message about them begins a new thread: a nuisance, not a loss
 
 
-async def send_waiting(notifier: Notifier) -> None:
-    """Send what a run recorded and was killed before sending; for jobs that run every minute.
+async def send_waiting_alerts(notifier: Notifier) -> None:
+    """Send alerts that a killed run recorded but did not send; for jobs that run every minute.
 
-    It leaves alone what was tried a moment ago: while Slack is away, not every poll tries again.
+    It skips alerts that were tried a moment ago: while Slack is down, not every poll tries again.
     """
     now = notifier.now()
-    if await asyncio.to_thread(is_waiting, notifier.store, now - TRY_AGAIN_AFTER, now):
+    if await asyncio.to_thread(is_waiting, notifier.store, now - RETRY_AFTER, now):
         await send_outbox(notifier)

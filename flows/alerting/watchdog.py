@@ -1,11 +1,11 @@
-"""Watch a run while it goes: report what breaks it, end what hangs, and ping a watchdog outside.
+"""Watches a run: reports exceptions, ends a process that hangs, and pings an external heartbeat.
 
 the run ends by itself ────────────▶ a ping, when it graded something
 an exception ──────────────────────▶ one message about the monitor, a ping of failure, the exception goes on
 asking takes too long ─────────────▶ (in verify_deploy) stopped, evaluated, reported as any run
-nothing moves after that either ───▶ this thread says so and ends the process
+no progress after that either ─────▶ this thread sends an alert and ends the process
 
-The text of an exception goes into Prefect's logs and states. `masked` keeps secrets and personal data out of it.
+The text of an exception goes into Prefect's logs and states. `redact_errors` removes secrets and personal data from it.
 """
 
 from __future__ import annotations
@@ -17,72 +17,72 @@ from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar, cast
 
-from flows.alerting.faults import Fault, fault_of, notify_fault
+from flows.alerting.faults import Fault, fault_from_error, notify_fault
 from flows.alerting.notifier import Notifier
 from monitors.alerts.liveness import Beat, Heartbeat
 from monitors.alerts.redact import redact
 from monitors.errors import MonitorError
 
-Given = ParamSpec("Given")
+Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
-class MaskedError(MonitorError):
-    """Replaces an error that is not ours and whose text holds something that must not be shown."""
+class RedactedError(MonitorError):
+    """Replaces an error of a library whose text holds secrets or personal data."""
 
 
-def masked(step: Callable[Given, Awaitable[Result]]) -> Callable[Given, Awaitable[Result]]:
-    """Let an exception of ``step`` pass when its text is harmless; replace every other one.
+def redact_errors(step: Callable[Parameters, Awaitable[Result]]) -> Callable[Parameters, Awaitable[Result]]:
+    """Wrap ``step`` so that an exception whose text needs redaction is replaced by a redacted one.
 
-    The replaced exception is cut off, its causes too: a traceback prints them all.
+    The original exception and its causes are dropped, because a traceback would print them all.
     """
 
     @wraps(step)
-    async def safely(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+    async def run_redacted(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:
             return await step(*args, **kwargs)
         except Exception as error:  # Prefect stores whatever is raised: all of it is redacted
-            if all(redact(text) == text for text in _texts(error)):
+            if all(redact(text) == text for text in _collect_error_texts(error)):
                 raise
-            safe = _replaced(error)
+            safe = _redact_error(error)
         raise safe
 
-    return safely
+    return run_redacted
 
 
-def _replaced(error: Exception) -> MonitorError:
+def _redact_error(error: Exception) -> MonitorError:
     if isinstance(error, MonitorError):
         return type(error)(redact(str(error)))
-    return MaskedError(f"{type(error).__name__}: {redact(str(error))}")
+    return RedactedError(f"{type(error).__name__}: {redact(str(error))}")
 
 
-def _texts(error: BaseException) -> list[str]:
-    """What a traceback would print of ``error`` and of all that led to it."""
+def _collect_error_texts(error: BaseException) -> list[str]:
+    """Collect the texts that a traceback would print of ``error`` and its causes."""
     texts: list[str] = []
-    seen: set[int] = set()
+    visited_ids: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
-        one = waiting.pop()
-        if one is None or id(one) in seen:
+        error_to_read = waiting.pop()
+        if error_to_read is None or id(error_to_read) in visited_ids:
             continue
-        seen.add(id(one))
-        texts.append(str(one))
-        waiting += [one.__cause__, one.__context__]
-        if isinstance(one, BaseExceptionGroup):
-            waiting += cast("tuple[BaseException, ...]", one.exceptions)
+        visited_ids.add(id(error_to_read))
+        texts.append(str(error_to_read))
+        waiting += [error_to_read.__cause__, error_to_read.__context__]
+        if isinstance(error_to_read, BaseExceptionGroup):
+            waiting += cast("tuple[BaseException, ...]", error_to_read.exceptions)
     return texts
 
 
 HUNG_RUN: Final = "HungRun"
-MONITOR_BROKE: Final = 4
-"""The exit code of every command that failed by itself."""
-SAYING_S: Final = 120.0
-"""Longer than two waits for the warehouse's lock and one delivery: after that the process ends without a
+MONITOR_BROKE_EXIT_CODE: Final = 4
+"""The exit code of every command that failed because the monitor itself broke."""
+REPORT_TIMEOUT_S: Final = 120.0
+"""Longer than two waits for the warehouse's lock and one delivery. After that the process ends without a
 message."""
 
 
 class HangWatchdog:
-    """A thread that outlives a hung event loop: it calls ``on_hang`` when `done` was not called in time."""
+    """A thread that survives a hung event loop and calls ``on_hang`` when `done` was not called in time."""
 
     def __init__(self, after_s: float, on_hang: Callable[[], None]) -> None:
         self._after_s = after_s
@@ -91,11 +91,11 @@ class HangWatchdog:
         self._thread = threading.Thread(target=self._watch, name="run-guard", daemon=True)
 
     def start(self) -> None:
-        """Start to watch."""
+        """Start the watchdog thread."""
         self._thread.start()
 
     def done(self) -> None:
-        """Stop: the run is over."""
+        """Stop the watchdog: the run is over."""
         self._done.set()
 
     def _watch(self) -> None:
@@ -104,7 +104,7 @@ class HangWatchdog:
 
 
 @asynccontextmanager
-async def overseen(
+async def with_watchdog(
     notifier: Notifier,
     beat: Heartbeat,
     *,
@@ -112,36 +112,36 @@ async def overseen(
     stop: Callable[[int], None],
     unreported: tuple[type[Exception], ...] = (),
 ) -> AsyncGenerator[None]:
-    """Watch what happens inside; ``stop`` ends the process with an exit code, whatever hangs in it.
+    """Watch the block: report its errors, and end the process with ``stop`` when it hangs.
 
-    No message is sent about errors that are ``unreported``: whoever started the run reads them.
+    No message is sent about errors of the types ``unreported``: the person who started the run reads them.
     """
     await beat.ping(Beat.STARTED, run_id=notifier.run_id)
-    guard = HangWatchdog(end_after_s, lambda: end_hung(notifier, beat, after_s=end_after_s, stop=stop))
-    guard.start()
+    watchdog = HangWatchdog(end_after_s, lambda: end_hung_process(notifier, beat, after_s=end_after_s, stop=stop))
+    watchdog.start()
     try:
         yield
-    except Exception as error:  # the run's owners hear of any end, whatever it is; it is raised again
+    except Exception as error:  # the run's owners are notified of every error; it is raised again
         if not isinstance(error, unreported):
-            await notify_fault(notifier, fault_of(error))
+            await notify_fault(notifier, fault_from_error(error))
         await beat.ping(Beat.FAILED, run_id=notifier.run_id, note=type(error).__name__)
         raise
     finally:
-        guard.done()
+        watchdog.done()
 
 
-def end_hung(notifier: Notifier, beat: Heartbeat, *, after_s: float, stop: Callable[[int], None]) -> None:
-    """Say that the process hangs, then end it; end it too when saying so hangs. For a thread of its own."""
-    last_resort = threading.Timer(SAYING_S, stop, [MONITOR_BROKE])
+def end_hung_process(notifier: Notifier, beat: Heartbeat, *, after_s: float, stop: Callable[[int], None]) -> None:
+    """Report that the process hangs, then end it, even when the report hangs. Call it from a separate thread."""
+    last_resort = threading.Timer(REPORT_TIMEOUT_S, stop, [MONITOR_BROKE_EXIT_CODE])
     last_resort.daemon = True
     last_resort.start()
     try:
-        asyncio.run(_say_hung(notifier, beat, after_s))
+        asyncio.run(_report_hang(notifier, beat, after_s))
     finally:
-        stop(MONITOR_BROKE)
+        stop(MONITOR_BROKE_EXIT_CODE)
 
 
-async def _say_hung(notifier: Notifier, beat: Heartbeat, after_s: float) -> None:
+async def _report_hang(notifier: Notifier, beat: Heartbeat, after_s: float) -> None:
     detail = (
         f"The run was not over after {after_s:g} s and did not react: its process was ended. "
         "What was answered is kept, and the next run within the hour goes on from there."

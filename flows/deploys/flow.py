@@ -153,7 +153,7 @@ async def _poll_hub(poller: DeployPoller, name: str, configured: TargetConfig) -
         try:
             readiness = await ReadinessChecker(
                 build_target_record(name, configured), settings, client, poller.hub_token
-            ).at_target()
+            ).poll_target()
         except AccessDenied as error:
             return PollResult(target=name, error=str(error))
     if readiness.stage == HUB_SILENT:

@@ -1,7 +1,7 @@
-"""Which commit GitHub says is deployed: the backstop for `deployment_status` deliveries that never came.
+"""Polls GitHub for the deployed commit, in case a `deployment_status` delivery is missing.
 
-GitHub does not send a failed delivery again by itself. The Hub is polled for a target with a Space; GitHub is
-polled here for the other targets whose triggers listen to its deployments, with the token in ``GITHUB_TOKEN``.
+GitHub does not repeat a failed delivery by itself. Targets with a Space are polled at the Hub; the other targets
+whose triggers use GitHub deployments are polled here, with the token in ``GITHUB_TOKEN``.
 """
 
 from __future__ import annotations
@@ -13,29 +13,31 @@ from typing import Final
 from monitors.config.file import Config
 from monitors.config.sections import DeploySender, GitHubEvent, TriggerSettings
 from monitors.github.actions import API_VARIABLE, TOKEN_VARIABLE
-from monitors.github.api import GitHubRetryPolicy, github_api
-from monitors.github.deployments import newest_success
+from monitors.github.api import GitHubRetryPolicy, open_github_api
+from monitors.github.deployments import find_newest_success
 
-PATIENCE_S: Final = 20.0
-"""For one poll: the next comes a minute later."""
-
-
-def polled_triggers(config: Config) -> dict[str, TriggerSettings]:
-    """The first trigger of each target that hears of GitHub's deployments and has no Space."""
-    found: dict[str, TriggerSettings] = {}
-    for row in config.deploys.triggers:
-        hears = row.provider is DeploySender.GITHUB and row.event_name == GitHubEvent.DEPLOYMENT_STATUS
-        if hears and row.target in config.targets and config.targets[row.target].space is None:
-            found.setdefault(row.target, row)
-    return found
+GITHUB_TIMEOUT_S: Final = 20.0
+"""For one poll: the next poll comes a minute later."""
 
 
-async def deployed_commit(
-    config: Config, row: TriggerSettings, variables: Mapping[str, str], now: Callable[[], datetime]
+def select_polled_triggers(config: Config) -> dict[str, TriggerSettings]:
+    """Select the first trigger of each target without a Space that listens to GitHub deployments."""
+    triggers: dict[str, TriggerSettings] = {}
+    for trigger in config.deploys.triggers:
+        hears = trigger.provider is DeploySender.GITHUB and trigger.event_name == GitHubEvent.DEPLOYMENT_STATUS
+        if hears and trigger.target in config.targets and config.targets[trigger.target].space is None:
+            triggers.setdefault(trigger.target, trigger)
+    return triggers
+
+
+async def find_deployed_commit(
+    config: Config, trigger: TriggerSettings, variables: Mapping[str, str], now: Callable[[], datetime]
 ) -> str | None:
-    """The commit of the newest deployment that succeeded; ``None`` where there is none. Raises `NotifyError`."""
-    patience = GitHubRetryPolicy(now=lambda: now().timestamp(), longest_wait_s=PATIENCE_S, tries=2)
+    """Find the commit of the newest successful deployment; ``None`` if there is none. Raises `NotifyError`."""
+    retry_policy = GitHubRetryPolicy(now=lambda: now().timestamp(), max_wait_s=GITHUB_TIMEOUT_S, tries=2)
     api_url = variables.get(API_VARIABLE) or config.github.api_url
-    async with github_api(api_url, variables[TOKEN_VARIABLE], patience) as api:
-        found = await newest_success(api, row.repository, environment=row.environment, branch=row.branch_name)
-    return found.commit if found is not None else None
+    async with open_github_api(api_url, variables[TOKEN_VARIABLE], retry_policy) as api:
+        deployment = await find_newest_success(
+            api, trigger.repository, environment=trigger.environment, branch=trigger.branch_name
+        )
+    return deployment.commit if deployment is not None else None

@@ -1,6 +1,6 @@
-"""A run's results on GitHub: the status of its commit and one comment on its pull request.
+"""Posts a run's results to GitHub: the status of its commit and one comment on its pull request.
 
-What cannot be posted is returned, never raised: results stay what they are, whoever can read them.
+Errors are returned and not raised: a failed post does not change the results.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from monitors.errors import NotifyError, NotifyTransient
-from monitors.github.api import GitHubApi, GitHubRetryPolicy, github_api
+from monitors.github.api import GitHubApi, GitHubRetryPolicy, open_github_api
 from monitors.github.pull_requests import (
     CommentResult,
     CommentStatus,
@@ -25,32 +25,32 @@ from monitors.github.pull_requests import (
 )
 from monitors.records.runs import CaseResult, RunReport, Verdict
 from monitors.records.targets import PullRequest
-from monitors.reports.comment import pull_request_comment, status_line
-from monitors.reports.format import shortened
+from monitors.reports.comment import build_pull_request_comment, format_status
+from monitors.reports.format import shorten
 from monitors.reports.marked_text import Redact
 
-POSTING_S: Final = 180.0
-"""For all of one run's posting: a rate limit that lasts longer is not waited for."""
-MOST_DESCRIPTION: Final = 140
+POST_TIMEOUT_S: Final = 180.0
+"""For all posts of one run, including waits for rate limits."""
+MAX_DESCRIPTION_LENGTH: Final = 140
 STATES: Final = {Verdict.PASS: State.SUCCESS, Verdict.FAIL: State.FAILURE, Verdict.INCONCLUSIVE: State.ERROR}
-"""INCONCLUSIVE is an error and not a failure: nothing could be decided. Neither is green."""
+"""INCONCLUSIVE is an error and not a failure, because nothing could be decided. Neither is green."""
 
 
-def retry_at_start(now: Callable[[], datetime]) -> GitHubRetryPolicy:
-    """For a pending status, which is worth little: questions do not wait for it."""
-    return replace(retry_at_end(now), tries=2, longest_wait_s=5.0, deadline_s=5.0)
+def build_status_retry_policy(now: Callable[[], datetime]) -> GitHubRetryPolicy:
+    """Build the short retry policy for a pending status, so that it does not delay the questions."""
+    return replace(build_result_retry_policy(now), tries=2, max_wait_s=5.0, deadline_s=5.0)
 
 
-def retry_at_end(now: Callable[[], datetime]) -> GitHubRetryPolicy:
-    """For results: they are waited for."""
+def build_result_retry_policy(now: Callable[[], datetime]) -> GitHubRetryPolicy:
+    """Build the retry policy for results, with the default waits."""
     return GitHubRetryPolicy(now=lambda: now().timestamp())
 
 
 @dataclass(frozen=True)
-class GitHubPlace:
-    """Where one run's results go. ``commit`` gets a status when it is a whole one, ``pull_request`` a comment.
+class GitHubDestination:
+    """Where one run's results are posted. ``commit`` gets a status if it is a full hash, ``pull_request`` a comment.
 
-    ``log`` is an address for a person to open. No text holds the token.
+    ``log`` is a URL that people can open. No text contains the token.
     """
 
     api_url: str
@@ -62,8 +62,8 @@ class GitHubPlace:
     pull_request: PullRequest | None = None
     log: str | None = None
 
-    async def say_state(self, state: State, text: str) -> tuple[NotifyError, ...]:
-        """Set the commit's status; return why that failed."""
+    async def post_state(self, state: State, text: str) -> tuple[NotifyError, ...]:
+        """Set the commit's status; return the errors."""
         commit = self.commit
         if commit is None or not is_git_commit(commit):
             return ()
@@ -72,44 +72,46 @@ class GitHubPlace:
             commit=commit,
             target=self.target,
             state=state,
-            description=shortened(text, MOST_DESCRIPTION),
+            description=shorten(text, MAX_DESCRIPTION_LENGTH),
             link=self.log,
         )
-        return await self._tried(lambda api: set_status(api, status))
+        return await self._post_safely(lambda api: set_status(api, status))
 
-    async def say_results(
+    async def post_results(
         self, report: RunReport, cases: Sequence[CaseResult], redact: Redact
     ) -> tuple[tuple[NotifyError, ...], CommentResult | None]:
-        """Post the comment, and set the verdict as the status; return what failed, and the comment's outcome.
+        """Post the comment and set the verdict as the status; return the errors and the comment's result.
 
-        A run older than the comment that is there leaves the pull request alone; it still sets the status of its
-        commit.
+        If the existing comment is of a newer run, it stays as it is; the status of the commit is set anyway.
         """
         posted: list[CommentResult] = []
 
         async def comment(api: GitHubApi) -> None:
             if self.pull_request is not None:
-                text = pull_request_comment(report, cases, redact=redact, log=self.log)
-                said = PullComment(target=self.target, run_id=report.run_id, text=text)
-                posted.append(await post_comment(api, self.pull_request, said))
+                text = build_pull_request_comment(report, cases, redact=redact, log=self.log)
+                pull_comment = PullComment(target=self.target, run_id=report.run_id, text=text)
+                posted.append(await post_comment(api, self.pull_request, pull_comment))
 
-        wrong = await self._tried(comment)
-        wrong += await self.say_state(STATES[report.verdict], status_line(report, redact=redact))
-        return wrong, posted[0] if posted else None
+        errors = await self._post_safely(comment)
+        errors += await self.post_state(STATES[report.verdict], format_status(report, redact=redact))
+        return errors, posted[0] if posted else None
 
-    async def _tried(self, post: Callable[[GitHubApi], Awaitable[None]]) -> tuple[NotifyError, ...]:
+    async def _post_safely(self, post: Callable[[GitHubApi], Awaitable[None]]) -> tuple[NotifyError, ...]:
         try:
-            async with asyncio.timeout(POSTING_S), github_api(self.api_url, self.token, self.patience) as api:
+            async with (
+                asyncio.timeout(POST_TIMEOUT_S),
+                open_github_api(self.api_url, self.token, self.patience) as api,
+            ):
                 await post(api)
         except TimeoutError:
-            return (NotifyTransient(f"GitHub was too slow: not over after {POSTING_S:g} s"),)
+            return (NotifyTransient(f"GitHub was too slow: not over after {POST_TIMEOUT_S:g} s"),)
         except NotifyError as error:
             return (error,)
         return ()
 
 
-def describe_posted(posted: CommentResult, pull: PullRequest) -> str:
-    """What became of a comment, for a person."""
+def format_comment_result(posted: CommentResult, pull: PullRequest) -> str:
+    """Format the result of posting a comment for people."""
     named = f"{pull.repository}#{pull.number}"
     match posted.done:
         case CommentStatus.MADE:

@@ -1,8 +1,8 @@
 """Posts a run's results to the pull requests of its staging deploy: pending at the start, the verdict at the end.
 
-The delivery names the pull request; the configuration allows writing to it: a trigger of the target must name its
-repository. Results are posted before the run is noted as done. A run that is killed before that posts when the next
-one finishes it, and as the comment is updated in place, it stands there once.
+The delivery names the pull request; a trigger of the target must name its repository. Results are posted before the
+run is stored as done. If a run is killed before that, the run that resumes it posts them. The comment is updated in
+place, so there is only one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, cast
 from prefect.blocks.system import Secret
 
 from flows.alerting.faults import Fault, notify_fault
-from flows.deploys.github_results import GitHubPlace, retry_at_end, retry_at_start
+from flows.deploys.github_results import GitHubDestination, build_result_retry_policy, build_status_retry_policy
 from flows.deploys.queue import DeployQueue
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
@@ -29,59 +29,61 @@ from monitors.records.runs import RunReport
 from monitors.records.targets import Environment, PullRequest
 
 NOT_POSTED: Final = "ResultsNotPosted"
-"""The fault of a pull request that did not get its results."""
+"""The name of the fault of a pull request that did not get its results."""
 
 
 class NotForPosting(MonitorError):
-    """The results could not be posted where they belong; the text says what to do."""
+    """Raised when results cannot be posted to a pull request; the text says what to do."""
 
 
 @asynccontextmanager
-async def followed(run: LiveRun) -> AsyncGenerator[None]:
-    """Post that the run is pending, and, when it breaks, that it broke. Failed posts are reported at the end."""
-    await _say_state(run, State.PENDING, "asking the gold questions")
+async def report_status_to_pull_requests(run: LiveRun) -> AsyncGenerator[None]:
+    """Post a pending status at the start of the block, and an error status if it raises."""
+    await _post_state(run, State.PENDING, "asking the gold questions")
     try:
         yield
     except Exception:  # GitHub shows a pending check until it gets an end, whatever broke; raised again
-        await _say_state(run, State.ERROR, "the monitor itself failed; Lookout notified its owners")
+        await _post_state(run, State.ERROR, "the monitor itself failed; Lookout notified its owners")
         raise
 
 
 async def post_results(run: LiveRun, report: RunReport) -> None:
-    """Post comment and status on every pull request of this run; report what could not be posted as a fault."""
+    """Post comment and status on every pull request of this run; report failed posts as a fault."""
     patterns = run.context.configured.graders.account_patterns
-    for pull in await _pulls(run):
+    for pull in await _select_pull_requests(run):
         try:
-            place = await _place(run, pull, retry_at_end(run.context.now))
-            wrong, _ = await place.say_results(
+            destination = await _build_destination(run, pull, build_result_retry_policy(run.context.now))
+            errors, _ = await destination.post_results(
                 report, run.results, lambda text: redact(text, account_patterns=patterns)
             )
         except MonitorError as error:
-            wrong = (error,)
-        if wrong:
+            errors = (error,)
+        if errors:
             named = f"{pull.repository}#{pull.number}"
-            why = "; ".join(str(one) for one in wrong)
+            why = "; ".join(str(error) for error in errors)
             await notify_fault(run.context.notifier, Fault(NOT_POSTED, f"The results are not on {named}: {why}"))
 
 
-async def _say_state(run: LiveRun, state: State, text: str) -> None:
-    for pull in await _pulls(run):
+async def _post_state(run: LiveRun, state: State, text: str) -> None:
+    for pull in await _select_pull_requests(run):
         try:
-            await (await _place(run, pull, retry_at_start(run.context.now))).say_state(state, text)
+            await (await _build_destination(run, pull, build_status_retry_policy(run.context.now))).post_state(
+                state, text
+            )
         except MonitorError:
-            continue  # post_results meets the same and reports it
+            continue  # post_results gets the same error and reports it
 
 
-async def _pulls(run: LiveRun) -> tuple[PullRequest, ...]:
-    """The pull requests that get the results; results of production go nowhere."""
+async def _select_pull_requests(run: LiveRun) -> tuple[PullRequest, ...]:
+    """Select the pull requests that get the results; none for a production target."""
     context = run.context
     if context.target.environment is not Environment.STAGING or not context.config.github.post_results:
         return ()
-    return await asyncio.to_thread(pulls_of, run)
+    return await asyncio.to_thread(list_pull_requests, run)
 
 
-def pulls_of(run: LiveRun) -> tuple[PullRequest, ...]:
-    """A run's pull requests, each once: those of its request, of its start, and of deliveries since."""
+def list_pull_requests(run: LiveRun) -> tuple[PullRequest, ...]:
+    """List a run's pull requests without duplicates: of its request, of its start, and of later deliveries."""
     context = run.context
     pulls: list[PullRequest | None] = [context.request.pull_request, context.start.pull_request]
     if context.start.commit is not None:
@@ -90,18 +92,18 @@ def pulls_of(run: LiveRun) -> tuple[PullRequest, ...]:
     return tuple(dict.fromkeys(pull for pull in pulls if pull is not None))
 
 
-async def _place(run: LiveRun, pull: PullRequest, patience: GitHubRetryPolicy) -> GitHubPlace:
-    """Where results go. Raises `NotForPosting` for a foreign repository, and where there is no token."""
+async def _build_destination(run: LiveRun, pull: PullRequest, patience: GitHubRetryPolicy) -> GitHubDestination:
+    """Build the destination of results. Raises `NotForPosting` for an unknown repository or without a token."""
     context = run.context
-    if pull.repository.casefold() not in repositories_of(context.config, context.target.name):
+    if pull.repository.casefold() not in list_repositories(context.config, context.target.name):
         raise NotForPosting(
             f"no [[deploys.triggers]] of {context.target.name} names the repository {pull.repository}; results go "
             "to no other"
         )
     variables = context.environment
-    return GitHubPlace(
+    return GitHubDestination(
         api_url=variables.get(API_VARIABLE) or context.config.github.api_url,
-        token=await token_of(context.config.github, variables),
+        token=await load_token(context.config.github, variables),
         repository=pull.repository,
         target=context.target.name,
         patience=patience,
@@ -110,17 +112,17 @@ async def _place(run: LiveRun, pull: PullRequest, patience: GitHubRetryPolicy) -
     )
 
 
-def repositories_of(config: Config, target: str) -> frozenset[str]:
-    """The repositories whose pull requests may get this target's results, in small letters: hosts ignore case."""
+def list_repositories(config: Config, target: str) -> frozenset[str]:
+    """List the repositories whose pull requests may get this target's results, in lower case."""
     return frozenset(
-        row.repository.casefold()
-        for row in config.deploys.triggers
-        if row.target == target and row.provider is not DeploySender.HUGGINGFACE
+        trigger.repository.casefold()
+        for trigger in config.deploys.triggers
+        if trigger.target == target and trigger.provider is not DeploySender.HUGGINGFACE
     )
 
 
-async def token_of(settings: GitHubSettings, variables: Mapping[str, str]) -> str:
-    """The token, from the environment or the Prefect block that the settings name. Raises `NotForPosting`."""
+async def load_token(settings: GitHubSettings, variables: Mapping[str, str]) -> str:
+    """Load the token from the environment or the configured Prefect block. Raises `NotForPosting`."""
     token = variables.get(TOKEN_VARIABLE)
     if token:
         return token
@@ -131,7 +133,7 @@ async def token_of(settings: GitHubSettings, variables: Mapping[str, str]) -> st
         )
     try:
         block = cast("Secret[str]", await Secret.aload(settings.token_block))
-        return _text(block.get())
+        return _check_text(block.get())
     except (ConfigError, ValueError) as error:
         raise NotForPosting(
             f"github.token_block: Prefect has no Secret block {settings.token_block!r} with a text "
@@ -139,7 +141,7 @@ async def token_of(settings: GitHubSettings, variables: Mapping[str, str]) -> st
         ) from None
 
 
-def _text(value: object) -> str:
+def _check_text(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ConfigError("not a text")
     return value

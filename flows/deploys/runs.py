@@ -1,8 +1,7 @@
-"""Turns a deploy into a run: one for each commit of a target, however often and by whomever it is reported.
+"""Creates the run of a deploy: one for each commit of a target, however often it is reported.
 
-Two things ensure that. A note beside the stored deploy says what became of it. And Prefect is asked with a key,
-under which its database holds one run: two that ask at once, or one that is killed before it writes the note, get
-the same run.
+Two things ensure that. The outcome is stored beside the queued deploy. And the run is created with an idempotency
+key: two processes at once, or one that is killed before it stores the outcome, get the same run.
 """
 
 from __future__ import annotations
@@ -24,95 +23,99 @@ from monitors.records.targets import DeployEvent, ReportedDeploy
 from warehouse.journal.journal import Journal
 from warehouse.journal.rows import DeployRow
 
-ASK_DEADLINE_S: Final = 30.0
-"""For one run: 0.05 s on an idle machine; this includes the client's own retries."""
-SHORT_COMMIT: Final = 12
+RUN_CREATION_TIMEOUT_S: Final = 30.0
+"""For creating one run, including the client's own retries; it takes 0.05 s on an idle machine."""
+SHORT_COMMIT_LENGTH: Final = 12
 
 
 class RunNotMade(MonitorError):
-    """Prefect made no run now. The deploy stays stored, and a later attempt makes the run."""
+    """Prefect did not create the run. The deploy stays queued, and a later attempt creates the run."""
 
     retryable = True
 
 
 class RunPlan(Record):
-    """What runs for a deploy: a Prefect deployment (``flow/name``) over one configuration."""
+    """The Prefect deployment (``flow/name``) and the configuration that verify a deploy."""
 
     deployment: str
     config_path: Path
 
 
 class StartReport(NamedTuple):
-    """What became of the deploys that waited: the runs that were made, and why others still wait."""
+    """The ids of the runs that were created, and the errors for those that were not."""
 
     runs: tuple[str, ...]
     failed: tuple[RunNotMade, ...]
 
 
-def key_of(event: DeployEvent) -> str:
-    """The key under which there is one run. Neither part can hold a slash, so no two deploys share one."""
+def build_run_key(event: DeployEvent) -> str:
+    """Build the idempotency key of a deploy's run. Neither part can hold a slash, so keys are unique."""
     return f"lookout-deploy/{event.target}/{event.commit}"
 
 
 async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPlan) -> str:
-    """The id of the run that verifies ``deploy``: a new one, or the one that exists.
+    """Create the run that verifies ``deploy``, unless it exists; return its id.
 
-    Raises `RunNotMade` when Prefect is away, or has no such deployment.
+    Raises `RunNotMade` when Prefect does not answer or has no such deployment.
     """
     event = deploy.event
     try:
-        async with asyncio.timeout(ASK_DEADLINE_S):
+        async with asyncio.timeout(RUN_CREATION_TIMEOUT_S):
             deployment = await client.read_deployment_by_name(plan.deployment)
             run = await client.create_flow_run_from_deployment(
                 deployment.id,
-                parameters={"request": request_of(deploy, plan)},
-                name=f"{event.target} {event.commit[:SHORT_COMMIT]}",
-                tags=tags_of(deploy),
-                idempotency_key=key_of(event),
+                parameters={"request": build_request_parameters(deploy, plan)},
+                name=f"{event.target} {event.commit[:SHORT_COMMIT_LENGTH]}",
+                tags=build_run_tags(deploy),
+                idempotency_key=build_run_key(event),
             )
     except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:
-        raise RunNotMade(_why(plan, error)) from error
+        raise RunNotMade(_format_reason(plan, error)) from error
     return str(run.id)
 
 
-def request_of(deploy: ReportedDeploy, plan: RunPlan) -> dict[str, object]:
-    """The parameters of the run; a pull request only where there is one."""
-    asked = {"target": deploy.event.target, "config_path": str(plan.config_path), "commit": deploy.event.commit}
+def build_request_parameters(deploy: ReportedDeploy, plan: RunPlan) -> dict[str, object]:
+    """Build the parameters of the run; with the pull request if there is one."""
+    parameters = {
+        "target": deploy.event.target,
+        "config_path": str(plan.config_path),
+        "commit": deploy.event.commit,
+    }
     pull = deploy.pull_request
-    return {**asked, "pull_request": pull.model_dump()} if pull else {**asked}
+    return {**parameters, "pull_request": pull.model_dump()} if pull else {**parameters}
 
 
-def tags_of(deploy: ReportedDeploy) -> tuple[str, ...]:
-    """The tags that find a run on Prefect's pages."""
+def build_run_tags(deploy: ReportedDeploy) -> tuple[str, ...]:
+    """Build the tags for finding a run in Prefect's UI."""
     tags = ("deploy", f"target:{deploy.event.target}", f"reported-by:{deploy.event.reported_by}")
     pull = deploy.pull_request
     return (*tags, f"pull-request:{pull.repository}#{pull.number}") if pull else tags
 
 
-async def start_waiting(
+async def start_waiting_deploys(
     client: PrefectClient, deploys: DeployQueue, journal: Journal, plan: RunPlan, *, now: Callable[[], datetime]
 ) -> StartReport:
-    """Make the runs of all deploys that wait; one that cannot be made holds up no other.
+    """Create the runs of all waiting deploys; a failure does not stop the others.
 
-    The warehouse hears of a deploy before it is settled: after a kill in between it hears twice, which counts once.
-    Raises `WarehouseUnwritable`.
+    A deploy is appended to the journal before its outcome is stored. After a kill in between it is appended twice,
+    and the warehouse counts it once. Raises `WarehouseUnwritable`.
     """
     runs: list[str] = []
     failed: list[RunNotMade] = []
-    for one in await asyncio.to_thread(deploys.waiting):
+    for queued in await asyncio.to_thread(deploys.list_waiting):
         try:
-            run_id = await ensure_run(client, one.deploy, plan)
+            run_id = await ensure_run(client, queued.deploy, plan)
         except RunNotMade as error:
             failed.append(error)
             continue
-        await asyncio.to_thread(journal.append, [DeployRow(row=one.deploy.event)], run_id=None)
-        await asyncio.to_thread(deploys.settle, one.deploy.event, DeployOutcome(run_id=run_id, at=now()))
+        await asyncio.to_thread(journal.append, [DeployRow(row=queued.deploy.event)], run_id=None)
+        await asyncio.to_thread(deploys.store_outcome, queued.deploy.event, DeployOutcome(run_id=run_id, at=now()))
         runs.append(run_id)
     return StartReport(tuple(runs), tuple(failed))
 
 
-def _why(plan: RunPlan, error: BaseException) -> str:
-    """Why no run was made, for a person. The server's words may hold the parameters: only its status is named."""
+def _format_reason(plan: RunPlan, error: BaseException) -> str:
+    """Format why no run was created. Only the HTTP status is named, since the response may hold the parameters."""
     if isinstance(error, httpx.HTTPStatusError):
         return f"Prefect answered HTTP {error.response.status_code} when a run of {plan.deployment} was asked for"
     if isinstance(error, PrefectException):

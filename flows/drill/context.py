@@ -9,8 +9,8 @@ from time import monotonic
 from typing import Final
 
 from flows.clock import Clock, utc_now
-from flows.runtime.run import lookout_version
-from flows.runtime.secrets import environment, nonce, run_id_of_now
+from flows.runtime.run import get_lookout_version
+from flows.runtime.secrets import generate_nonce, generate_run_id, get_environment
 from monitors.config.file import Config
 from monitors.errors import MonitorError
 from monitors.records.base import UtcTime
@@ -23,8 +23,8 @@ DRILL_FOLDER: Final = "drill"
 class StationFailed(MonitorError):
     """A station does not work. ``to_do`` is what helps, with the command where there is one."""
 
-    def __init__(self, found: str, to_do: str) -> None:
-        super().__init__(found)
+    def __init__(self, finding: str, to_do: str) -> None:
+        super().__init__(finding)
         self.to_do = to_do
 
 
@@ -58,19 +58,19 @@ class DrillContext:
         return self.config.data_folder / DRILL_FOLDER
 
 
-def drill_of(
+def build_drill_context(
     config: Config, config_path: Path, *, drill_id: str | None = None, prefect_api: str | None = None
 ) -> DrillContext:
     """A drill of this process, by the real clock, environment and chance."""
     return DrillContext(
         config=config,
         config_path=config_path,
-        environment=environment(),
-        drill_id=drill_id or run_id_of_now(DRILL_TARGET),
+        environment=get_environment(),
+        drill_id=drill_id or generate_run_id(DRILL_TARGET),
         now=utc_now,
         monotonic=monotonic,
-        chance=int(nonce(), 16),
-        nonce=nonce,
-        version=lookout_version(),
+        chance=int(generate_nonce(), 16),
+        nonce=generate_nonce,
+        version=get_lookout_version(),
         prefect_api=prefect_api,
     )

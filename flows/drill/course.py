@@ -20,14 +20,14 @@ from flows.alerting.pipeline import notify, resolve_incidents
 from flows.data_folder import open_store
 from flows.drill import stations, wrong_answer
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
-from flows.drill.receiver import receiver
-from flows.drill.wrong_answer import LOAD_WAIT_S, WrongAnswer, notifier_of, stop_page
-from flows.runtime.slack import delivery_paths, heartbeat_in, log_line, terminal_sender
+from flows.drill.receiver import check_receiver
+from flows.drill.wrong_answer import LOAD_WAIT_S, WrongAnswer, build_drill_notifier, stop_page
+from flows.runtime.slack import build_delivery_paths, build_heartbeat_in, build_terminal_sender, log_line
 from monitors.alerts.decide import decide
-from monitors.alerts.group import group
+from monitors.alerts.group import group_items
 from monitors.alerts.liveness import Beat
 from monitors.alerts.observe import ObservationContext
-from monitors.alerts.observe import drill as drill_observation
+from monitors.alerts.observe import observe_drill as drill_observation
 from monitors.alerts.redact import redact
 from monitors.alerts.sender import DeliveryPath
 from monitors.errors import MonitorError, NotifyError
@@ -36,12 +36,12 @@ from monitors.records.self_checks import DRILL_TARGET, DrillReport, DrillStation
 from monitors.storage import write_atomically
 from warehouse.journal.rows import DrillRow
 
-STATION_S: Final = 300.0
+STATION_TIMEOUT_S: Final = 300.0
 """For one station: a judge may be slow, a warehouse may be held for half a minute; nothing may hang for ever."""
 REPORT_FILE: Final = "drill.json"
 """In the data folder: how the newest drill stands, station by station, for whoever cannot ask the warehouse."""
-OVER: Final = "Drill: this one passed, so there is nothing more to do."
-MISSING: Final = "DrillMissing"
+PASSED_TEXT: Final = "Drill: this one passed, so there is nothing more to do."
+MISSING_DRILL_FAULT: Final = "DrillMissing"
 """The fault of drills that do not come."""
 
 OnStation = Callable[[StationResult], None]
@@ -66,50 +66,50 @@ class Course:
     async def run(self) -> DrillReport:
         """All stations, then the end. Never raises for a station that fails, whatever it raises."""
         try:
-            for name, station in self._stations():
+            for name, station in self._list_stations():
                 if self._report.failed is not None:
                     break
-                await self._pass(name, station)
+                await self._run_and_note(name, station)
         finally:
             await stop_page(self._answer)
-        return await self._end()
+        return await self._store_and_notify()
 
-    def _stations(self) -> Sequence[tuple[DrillStation, Station]]:
+    def _list_stations(self) -> Sequence[tuple[DrillStation, Station]]:
         drill, answer = self._drill, self._answer
         return (
-            (DrillStation.DATA_FOLDER, lambda: stations.data_folder(drill)),
-            (DrillStation.SUITE, lambda: stations.suite(drill)),
-            (DrillStation.SCHEDULE, lambda: stations.schedule(drill)),
-            (DrillStation.NETWORK, lambda: stations.network(drill)),
-            (DrillStation.CLOCK, lambda: stations.clock_time(drill)),
-            (DrillStation.LOG, lambda: stations.hallucination_log(drill)),
-            (DrillStation.RECEIVER, lambda: receiver(drill)),
+            (DrillStation.DATA_FOLDER, lambda: stations.check_data_folder(drill)),
+            (DrillStation.SUITE, lambda: stations.check_suites(drill)),
+            (DrillStation.SCHEDULE, lambda: stations.check_schedules(drill)),
+            (DrillStation.NETWORK, lambda: stations.check_network(drill)),
+            (DrillStation.CLOCK, lambda: stations.check_clock(drill)),
+            (DrillStation.LOG, lambda: stations.check_hallucination_logs(drill)),
+            (DrillStation.RECEIVER, lambda: check_receiver(drill)),
             (DrillStation.PAGE, lambda: wrong_answer.start_page(drill, answer)),
-            (DrillStation.BROWSER, lambda: wrong_answer.browser(drill, answer)),
-            (DrillStation.GRADERS, lambda: wrong_answer.graders(drill, answer)),
-            (DrillStation.JUDGE, lambda: wrong_answer.judge(drill, answer)),
-            (DrillStation.GATE, lambda: wrong_answer.gate(drill, answer)),
-            (DrillStation.JOURNAL, lambda: wrong_answer.journal(drill, answer, self._report)),
-            (DrillStation.WAREHOUSE, lambda: wrong_answer.warehouse(drill, answer)),
-            (DrillStation.OUTBOX, lambda: wrong_answer.outbox(drill, answer)),
-            (DrillStation.SLACK, lambda: wrong_answer.slack(answer)),
-            (DrillStation.HEARTBEAT, lambda: wrong_answer.heartbeat(drill)),
+            (DrillStation.BROWSER, lambda: wrong_answer.ask_in_browser(drill, answer)),
+            (DrillStation.GRADERS, lambda: wrong_answer.check_graders(drill, answer)),
+            (DrillStation.JUDGE, lambda: wrong_answer.check_judges(drill, answer)),
+            (DrillStation.GATE, lambda: wrong_answer.check_gate(drill, answer)),
+            (DrillStation.JOURNAL, lambda: wrong_answer.check_journal(drill, answer, self._report)),
+            (DrillStation.WAREHOUSE, lambda: wrong_answer.check_warehouse(drill, answer)),
+            (DrillStation.OUTBOX, lambda: wrong_answer.check_outbox(drill, answer)),
+            (DrillStation.SLACK, lambda: wrong_answer.check_slack(answer)),
+            (DrillStation.HEARTBEAT, lambda: wrong_answer.check_heartbeat(drill)),
         )
 
-    async def _pass(self, name: DrillStation, station: Station) -> None:
+    async def _run_and_note(self, name: DrillStation, station: Station) -> None:
         began_s = self._drill.monotonic()
-        state, found, to_do = await _tried(station)
+        state, finding, to_do = await _run_station(station)
         result = StationResult(
             station=name,
             state=state,
             took_s=max(0.0, self._drill.monotonic() - began_s),
-            found=redact(found),
+            found=redact(finding),
             to_do=to_do,
         )
-        self._note(stations=(*self._report.stations, result))
+        self._update_report(stations=(*self._report.stations, result))
         self._on_station(result)
 
-    def _note(self, **changes: object) -> None:
+    def _update_report(self, **changes: object) -> None:
         """Keep what is known so far, in a file too; a folder that takes none is the drill's own finding."""
         page = self._answer.page
         self._report = self._report.model_copy(
@@ -122,17 +122,17 @@ class Course:
         )
         store_report(self._drill.config.data_folder, self._report)
 
-    async def _end(self) -> DrillReport:
+    async def _store_and_notify(self) -> DrillReport:
         """Store what came of it, and notify; whoever follows the file sees the end when people were notified."""
         self._report = self._report.model_copy(update={"finished": True, "finished_at": self._drill.now()})
         try:
-            async with asyncio.timeout(STATION_S):
+            async with asyncio.timeout(STATION_TIMEOUT_S):
                 await asyncio.to_thread(self._store)
         except (MonitorError, OSError, TimeoutError) as error:
             log_line(f"the drill could not be stored: {redact(str(error))}")
         if self._report.failed is not None:
             await notify_failure(self._drill, self._report)
-        await self._end_incidents()
+        await self._resolve_incidents()
         store_report(self._drill.config.data_folder, self._report)
         return self._report
 
@@ -141,56 +141,58 @@ class Course:
         store.journal.append((DrillRow(row=self._report),), run_id=None)
         store.load_pending(LOAD_WAIT_S if self._report.passed else 0.0)  # what fails must not make people wait
 
-    async def _end_incidents(self) -> None:
+    async def _resolve_incidents(self) -> None:
         """Close the drill's own incident, and after one that passed what earlier ones had opened."""
         try:
-            notifier = notifier_of(self._drill, open_store(self._drill.config))
+            notifier = build_drill_notifier(self._drill, open_store(self._drill.config))
             if self._answer.incident:
                 await resolve_incidents(notifier, {self._answer.incident: None}, began_at=notifier.now())
             if self._report.passed:
-                await resolve_other_faults(notifier, but=(), ending=OVER, began_at=self._report.started_at)
+                await resolve_other_faults(
+                    notifier, except_names=(), ending=PASSED_TEXT, began_at=self._report.started_at
+                )
         except (MonitorError, OSError) as error:
             log_line(f"an incident of the drill stays open: {redact(str(error))}")
 
 
-async def _tried(station: Station) -> tuple[StationState, str, str]:
+async def _run_station(station: Station) -> tuple[StationState, str, str]:
     try:
-        async with asyncio.timeout(STATION_S):
+        async with asyncio.timeout(STATION_TIMEOUT_S):
             return StationState.PASSED, await station(), ""
     except NotSetUp as absent:
         return StationState.NOT_SET_UP, str(absent), ""
     except StationFailed as failed:
         return StationState.FAILED, str(failed), failed.to_do
     except TimeoutError:
-        return StationState.FAILED, f"it was not done after {STATION_S:g} s", "`lookout doctor` tells more"
+        return StationState.FAILED, f"it was not done after {STATION_TIMEOUT_S:g} s", "`lookout doctor` tells more"
     except Exception as error:  # noqa: BLE001 - whatever breaks there, the drill says where
         text = str(error) if isinstance(error, MonitorError) else f"{type(error).__name__}: {error}"
         return StationState.FAILED, text, "`lookout doctor` tells more"
 
 
-def failure_title(report: DrillReport) -> str:
+def format_failure_title(report: DrillReport) -> str:
     """The first line of the message about a drill that failed."""
     failed = report.failed
     where = failed.station.place if failed else "its end"
     return f"Drill failed at {where}: a real fault might go unreported"
 
 
-def failure_text(report: DrillReport) -> str:
+def format_failure_text(report: DrillReport) -> str:
     """What was found, what helps, and what had worked before."""
     failed = report.failed
     if failed is None:
         raise AssertionError("only of a drill that failed")
-    worked = ", ".join(one.station.value for one in report.stations if one.state is StationState.PASSED)
+    worked = ", ".join(result.station.value for result in report.stations if result.state is StationState.PASSED)
     before = f" What worked before that: {worked}." if worked else ""
     to_do = f" To do: {failed.to_do}." if failed.to_do else ""
-    found = _as_sentence(failed.found)
-    return f"{found}.{to_do}{before} To try again: lookout drill.".replace("`", "")
+    finding = _format_sentence(failed.found)
+    return f"{finding}.{to_do}{before} To try again: lookout drill.".replace("`", "")
 
 
-def _as_sentence(found: str) -> str:
+def _format_sentence(finding: str) -> str:
     """With a capital where it begins with a plain word, not with a name or a path, and without its full stop."""
-    begins = found[:1].upper() if found.split(" ", 1)[0].isalpha() else found[:1]
-    return f"{begins}{found[1:].rstrip('.')}"
+    begins = finding[:1].upper() if finding.split(" ", 1)[0].isalpha() else finding[:1]
+    return f"{begins}{finding[1:].rstrip('.')}"
 
 
 async def notify_failure(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:
@@ -199,20 +201,20 @@ async def notify_failure(drill: DrillContext, report: DrillReport) -> tuple[str,
     The message goes straight to Slack, by one path after the other until one takes it, without warehouse or outbox.
     Where none does now, it is stored, and the next process that gets through sends it.
     """
-    log_line(f"{failure_title(report)}. {failure_text(report)}")
-    took = [*await _straight(drill, report)]
-    if not took:
-        await _stored_for_later(drill, report)
-    beat = heartbeat_in(drill.environment, DRILL_TARGET)
-    note = f"{failure_title(report)}. {failure_text(report)}"
+    log_line(f"{format_failure_title(report)}. {format_failure_text(report)}")
+    delivered_by = [*await _send_directly(drill, report)]
+    if not delivered_by:
+        await _store_for_later(drill, report)
+    beat = build_heartbeat_in(drill.environment, DRILL_TARGET)
+    note = f"{format_failure_title(report)}. {format_failure_text(report)}"
     if await beat.ping(Beat.FAILED, run_id=drill.drill_id, note=note):
-        took.append("heartbeat")
-    return tuple(took)
+        delivered_by.append("heartbeat")
+    return tuple(delivered_by)
 
 
-async def _straight(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:
-    alert = alert_of_failure(drill, report)
-    for path in _paths(drill):
+async def _send_directly(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:
+    alert = build_failure_alert(drill, report)
+    for path in _list_delivery_paths(drill):
         try:
             await path.sender.send(alert)
         except NotifyError as error:
@@ -222,32 +224,36 @@ async def _straight(drill: DrillContext, report: DrillReport) -> tuple[str, ...]
     return ()
 
 
-def _paths(drill: DrillContext) -> tuple[DeliveryPath, ...]:
+def _list_delivery_paths(drill: DrillContext) -> tuple[DeliveryPath, ...]:
     """Every path to people: to the monitor's owners, the fallbacks, and where alerts about the application go."""
     alerts = drill.config.alerts.model_copy(update={"slack_monitor_channel": None})
     config = drill.config.model_copy(update={"alerts": alerts})
-    elsewhere = delivery_paths(config, drill.environment, now=drill.now)[:1]
-    paths = (*delivery_paths(drill.config, drill.environment, now=drill.now), *elsewhere)
-    return paths or (DeliveryPath("terminal", terminal_sender(drill.config)),)
+    elsewhere = build_delivery_paths(config, drill.environment, now=drill.now)[:1]
+    paths = (*build_delivery_paths(drill.config, drill.environment, now=drill.now), *elsewhere)
+    return paths or (DeliveryPath("terminal", build_terminal_sender(drill.config)),)
 
 
-def alert_of_failure(drill: DrillContext, report: DrillReport) -> Alert:
+def build_failure_alert(drill: DrillContext, report: DrillReport) -> Alert:
     """The message about a drill that failed, which nothing stores."""
     now = drill.now()
-    settled = decide({}, [_failure_seen(drill, report)], now=now, settings=drill.config.alerts)
-    (alert,) = group(settled.items, target=DRILL_TARGET, run_id=drill.drill_id, now=now)
+    decision = decide({}, [_observe_failure(drill, report)], now=now, settings=drill.config.alerts)
+    (alert,) = group_items(decision.items, target=DRILL_TARGET, run_id=drill.drill_id, now=now)
     return alert
 
 
-def _failure_seen(drill: DrillContext, report: DrillReport) -> Observation:
-    at = ObservationContext(target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL)
-    return drill_observation(at, title=failure_title(report), detail=failure_text(report), failed=True)
+def _observe_failure(drill: DrillContext, report: DrillReport) -> Observation:
+    context = ObservationContext(
+        target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL
+    )
+    return drill_observation(
+        context, title=format_failure_title(report), detail=format_failure_text(report), failed=True
+    )
 
 
-async def _stored_for_later(drill: DrillContext, report: DrillReport) -> None:
+async def _store_for_later(drill: DrillContext, report: DrillReport) -> None:
     try:
-        notifier = notifier_of(drill, open_store(drill.config))
-        await notify(notifier, [_failure_seen(drill, report)])
+        notifier = build_drill_notifier(drill, open_store(drill.config))
+        await notify(notifier, [_observe_failure(drill, report)])
     except (MonitorError, OSError) as error:
         log_line(f"nor could it be stored: {redact(str(error))}")
 

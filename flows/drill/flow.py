@@ -15,9 +15,9 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
-from flows.drill.context import drill_of
-from flows.drill.course import Course, failure_text, failure_title
-from flows.runtime.secrets import environment
+from flows.drill.context import build_drill_context
+from flows.drill.course import Course, format_failure_text, format_failure_title
+from flows.runtime.secrets import get_environment
 from flows.runtime.slack import log_line
 from monitors.config.file import load_config
 from monitors.records.self_checks import DrillReport, StationResult
@@ -27,10 +27,12 @@ from monitors.records.self_checks import DrillReport, StationResult
 async def fire_drill(config_path: Path, drill_id: str | None = None) -> State[DrillReport]:
     """Do one drill; the state's data is its report. Raises `ConfigError` before anything is tried."""
     config = await asyncio.to_thread(load_config, config_path)
-    drill = drill_of(config, config_path, drill_id=drill_id, prefect_api=environment().get("PREFECT_API_URL"))
+    drill = build_drill_context(
+        config, config_path, drill_id=drill_id, prefect_api=get_environment().get("PREFECT_API_URL")
+    )
     report = await Course(drill, _log_station).run()
     if report.failed is not None:
-        return Failed(message=f"{failure_title(report)}. {failure_text(report)}", data=report)
+        return Failed(message=f"{format_failure_title(report)}. {format_failure_text(report)}", data=report)
     seconds = f"{report.message_after_s:.1f} s" if report.message_after_s is not None else "no time known"
     return Completed(name="Passed", message=f"the message was accepted after {seconds}", data=report)
 

@@ -13,13 +13,13 @@ from typing import Final, NamedTuple, assert_never
 import httpx
 
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
-from flows.drill.stations import REQUEST_S
+from flows.drill.stations import REQUEST_TIMEOUT_S
 from monitors.config.sections import DeploySender
 
 RECEIVER_VARIABLE: Final = "LOOKOUT_RECEIVER_URL"
 """Set by ``lookout up`` for its parts."""
-USUAL_PLACE: Final = "http://127.0.0.1:8066"
-NOT_FOR_US: Final = "not for us"
+DEFAULT_RECEIVER_URL: Final = "http://127.0.0.1:8066"
+NOT_FOR_US_PREFIX: Final = "not for us"
 """How the receiver's answer begins when a delivery was proved and starts nothing."""
 SECRETS: Final[Mapping[DeploySender, str]] = {
     DeploySender.GITHUB: "LOOKOUT_GITHUB_WEBHOOK_SECRET",
@@ -35,47 +35,53 @@ class SignedDelivery(NamedTuple):
     body: bytes
 
 
-async def receiver(drill: DrillContext) -> str:
+async def check_receiver(drill: DrillContext) -> str:
     """Send a signed delivery in the form of each sender; the receiver must prove it and start nothing."""
     providers = sorted(drill.config.deploys.providers)
     if not providers:
         raise NotSetUp("no [[deploys.triggers]]")
-    place = drill.config.drill.receiver_url or drill.environment.get(RECEIVER_VARIABLE) or USUAL_PLACE
-    async with httpx.AsyncClient(timeout=REQUEST_S, trust_env=False) as client:
+    receiver_url = (
+        drill.config.drill.receiver_url or drill.environment.get(RECEIVER_VARIABLE) or DEFAULT_RECEIVER_URL
+    )
+    async with httpx.AsyncClient(timeout=REQUEST_TIMEOUT_S, trust_env=False) as client:
         for provider in providers:
-            await _delivered(drill, client, place, provider)
+            await _deliver(drill, client, receiver_url, provider)
     return f"proved a signed delivery of {', '.join(providers)}"
 
 
-async def _delivered(drill: DrillContext, client: httpx.AsyncClient, place: str, provider: DeploySender) -> None:
+async def _deliver(
+    drill: DrillContext, client: httpx.AsyncClient, receiver_url: str, provider: DeploySender
+) -> None:
     secret = drill.environment.get(SECRETS[provider], "").split(",")[0].strip()
     if not secret:
         raise StationFailed(f"{SECRETS[provider]} is not set", "set it where `lookout up` is started")
-    signed = signed_delivery(provider, secret, drill.drill_id, int(drill.now().timestamp()))
+    signed = sign_delivery(provider, secret, drill.drill_id, int(drill.now().timestamp()))
     try:
-        answer = await client.post(f"{place}/deploys/{provider.value}", headers=signed.headers, content=signed.body)
+        response = await client.post(
+            f"{receiver_url}/deploys/{provider.value}", headers=signed.headers, content=signed.body
+        )
     except httpx.HTTPError as error:
         raise StationFailed(
             f"the receiver of deploys does not answer at its port ({type(error).__name__})",
-            "see the log of `lookout up`: its part `receiver`",
+            "see the log of `lookout up`: its part `check_receiver`",
         ) from error
-    said = answer.text[:100]
-    if answer.status_code == HTTPStatus.OK and said.startswith(NOT_FOR_US):
+    reply = response.text[:100]
+    if response.status_code == HTTPStatus.OK and reply.startswith(NOT_FOR_US_PREFIX):
         return
-    if answer.status_code == HTTPStatus.UNAUTHORIZED:
+    if response.status_code == HTTPStatus.UNAUTHORIZED:
         raise StationFailed(
-            f"the receiver refuses what {SECRETS[provider]} signs: {said}",
+            f"the receiver refuses what {SECRETS[provider]} signs: {reply}",
             "start `lookout up` again with the secret that is valid now",
         )
     raise StationFailed(
-        f"something else than the receiver answers at its port (HTTP {answer.status_code})",
+        f"something else than the receiver answers at its port (HTTP {response.status_code})",
         "see what has taken the port: ss -ltnp; then start `lookout up` again, or name another --port",
     )
 
 
-def signed_delivery(provider: DeploySender, secret: str, drill_id: str, at: int) -> SignedDelivery:
+def sign_delivery(provider: DeploySender, secret: str, drill_id: str, at: int) -> SignedDelivery:
     """A delivery that ``provider`` could have sent, at ``at`` (seconds since 1970), signed with ``secret``."""
-    plain = {"content-type": "application/json"}
+    content_headers = {"content-type": "application/json"}
     match provider:
         case DeploySender.GITHUB:
             body = json.dumps({"zen": drill_id}).encode()
@@ -94,4 +100,4 @@ def signed_delivery(provider: DeploySender, secret: str, drill_id: str, at: int)
             proof = {"webhook-id": drill_id, "webhook-timestamp": str(at), "webhook-signature": f"v1,{signature}"}
         case _:
             assert_never(provider)
-    return SignedDelivery(plain | proof, body)
+    return SignedDelivery(content_headers | proof, body)

@@ -10,7 +10,7 @@ from monitors.config.sections import DrillSettings
 from monitors.plural import plural
 from monitors.records.self_checks import DrillReport
 
-UNDER_WAY: Final = timedelta(hours=1)
+MAX_DRILL_DURATION: Final = timedelta(hours=1)
 """A drill that has not ended for longer will not end."""
 
 
@@ -31,7 +31,7 @@ class DrillStanding(NamedTuple):
     to_do: str = ""
 
 
-def standing_of(report: DrillReport | None, settings: DrillSettings, now: datetime) -> DrillStanding:
+def build_standing(report: DrillReport | None, settings: DrillSettings, now: datetime) -> DrillStanding:
     """How things stand at ``now`` after ``report``, the newest drill."""
     if report is None:
         return DrillStanding(DrillState.NEVER, "none was done yet", "lookout drill")
@@ -45,7 +45,7 @@ def standing_of(report: DrillReport | None, settings: DrillSettings, now: dateti
     if settings.enabled and settings.cron and age > timedelta(days=settings.missing_after_days):
         text = f"the last one was {plural(age.days, 'day')} ago, {done}: its schedule or the worker is dead"
         return DrillStanding(DrillState.OVERDUE, text, "lookout drill")
-    if not report.finished and age < UNDER_WAY:
+    if not report.finished and age < MAX_DRILL_DURATION:
         return DrillStanding(DrillState.NEVER, f"one is under way since {done}, or was killed", "lookout drill")
     if not report.passed:
         return DrillStanding(DrillState.FAILED, f"did not come to its end, {done}", "lookout drill")

@@ -22,39 +22,39 @@ from urllib.request import getproxies, proxy_bypass
 import httpx
 
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
-from flows.hallucination_log.follower import place_of
+from flows.hallucination_log.follower import open_log_place
 from flows.runtime.slack import TOKEN_VARIABLE, WEBHOOK_VARIABLE
-from flows.server.schedules import planned_deployments
+from flows.server.schedules import plan_deployments
 from monitors.config.file import Config
 from monitors.errors import MonitorError, SourceUnavailable
 from monitors.goldset.load import load_suite
 from monitors.plural import plural
 from monitors.records.logs import HallucinationEntry
 from monitors.records.self_checks import DRILL_TARGET
-from monitors.sources.logs.entries import is_whole_entry, read_line
+from monitors.sources.logs.entries import is_whole_entry, parse_line
 from monitors.sources.logs.files import LocalLog, LogPlace
 from monitors.sources.logs.settings import HallucinationLogSettings
-from monitors.sources.logs.tail import follow
+from monitors.sources.logs.tail import read_new_batches
 
-REQUEST_S: Final = 10.0
-LEAST_ROOM_BYTES: Final = 256_000_000
+REQUEST_TIMEOUT_S: Final = 10.0
+MIN_FREE_BYTES: Final = 256_000_000
 """A run of 500 cases stores some 100 MB of pictures, and DuckDB needs room for a copy of its file."""
-WRITTEN_BYTES: Final = 1_000_000
-CLOCK_OFF_S: Final = 300.0
+PROBE_BYTES: Final = 1_000_000
+MAX_CLOCK_OFFSET_S: Final = 300.0
 """Signatures of webhooks and of Slack are refused beyond five minutes."""
 
 
-async def data_folder(drill: DrillContext) -> str:
+async def check_data_folder(drill: DrillContext) -> str:
     """Write a megabyte, and see what room is left."""
-    return await asyncio.to_thread(_written, drill.folder)
+    return await asyncio.to_thread(_check_folder, drill.folder)
 
 
-def _written(folder: Path) -> str:
+def _check_folder(folder: Path) -> str:
     probe = folder / "probe"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with probe.open("wb") as file:
-            file.write(bytes(WRITTEN_BYTES))
+            file.write(bytes(PROBE_BYTES))
             file.flush()
             os.fsync(file.fileno())
         probe.unlink()
@@ -64,14 +64,14 @@ def _written(folder: Path) -> str:
             f"{folder} cannot be written: {error.strerror}", "make room, or let it be written"
         ) from error
     free = shutil.disk_usage(folder).free
-    if free < LEAST_ROOM_BYTES:
+    if free < MIN_FREE_BYTES:
         raise StationFailed(
             f"only {free / 1e6:,.0f} MB are free at {folder}", "make room, or let pictures age out sooner"
         )
     return f"{folder} can be written, {free / 1e9:.1f} GB free"
 
 
-async def suite(drill: DrillContext) -> str:
+async def check_suites(drill: DrillContext) -> str:
     """Load every target's suite, as a run would."""
     for name, target in drill.config.targets.items():
         try:
@@ -81,56 +81,56 @@ async def suite(drill: DrillContext) -> str:
     return f"{plural(len(drill.config.targets), 'suite')} can be read"
 
 
-async def schedule(drill: DrillContext) -> str:
+async def check_schedules(drill: DrillContext) -> str:
     """See that everything which has a schedule is registered and not paused."""
     if drill.prefect_api is None:
         raise NotSetUp("without a worker no schedule is looked at")
     from prefect.client.orchestration import PrefectClient  # reads its settings at import
     from prefect.exceptions import ObjectNotFound
 
-    planned = planned_deployments(drill.config, drill.config_path, drill.config.schedules)
-    timed = [one for one in planned if one.when is not None]
+    planned = plan_deployments(drill.config, drill.config_path, drill.config.schedules)
+    timed = [deployment for deployment in planned if deployment.when is not None]
     async with PrefectClient(drill.prefect_api) as client:
-        for one in timed:
+        for deployment in timed:
             try:
-                known = await client.read_deployment_by_name(one.full_name)
+                registered = await client.read_deployment_by_name(deployment.full_name)
             except ObjectNotFound:
                 raise StationFailed(
-                    f"{one.full_name} is not registered at Prefect", "start `lookout up` again"
+                    f"{deployment.full_name} is not registered at Prefect", "start `lookout up` again"
                 ) from None
-            if known.paused or not any(row.active for row in known.schedules):
+            if registered.paused or not any(row.active for row in registered.schedules):
                 raise StationFailed(
-                    f"{one.full_name} is paused, so it never runs by itself",
-                    f"switch it on on Prefect's page of {one.full_name}, or start `lookout up` again",
+                    f"{deployment.full_name} is paused, so it never runs by itself",
+                    f"switch it on on Prefect's page of {deployment.full_name}, or start `lookout up` again",
                 )
     return f"{plural(len(timed), 'schedule')} on"
 
 
-async def network(drill: DrillContext) -> str:
+async def check_network(drill: DrillContext) -> str:
     """Reach Slack as its own client would: by name, and through the proxy where one is named."""
-    place = _slack_place(drill.config, drill.environment)
-    if place is None:
+    url = _find_slack_url(drill.config, drill.environment)
+    if url is None:
         raise NotSetUp("no Slack credentials, so nothing outside is needed")
-    host = urlsplit(place).hostname or ""
-    variable = _proxy_variable(urlsplit(place).scheme, host)
+    host = urlsplit(url).hostname or ""
+    variable = _find_proxy_variable(urlsplit(url).scheme, host)
     if variable is None:
-        await _resolve(host)
+        await _check_name_resolves(host)
     try:
-        async with httpx.AsyncClient(timeout=REQUEST_S) as client:
-            answer = await client.get(place)
+        async with httpx.AsyncClient(timeout=REQUEST_TIMEOUT_S) as client:
+            response = await client.get(url)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise _not_reached(host, variable, type(error).__name__) from error
-    _remember_date(drill, answer)
-    is_from_slack = _is_slacks(answer) or (variable is None and answer.is_server_error)
-    if place.endswith(_API_TEST) and not is_from_slack:
-        raise _not_reached(host, variable, f"HTTP {answer.status_code}, which is not Slack's answer")
+        raise _build_network_failure(host, variable, type(error).__name__) from error
+    _store_server_time(drill, response)
+    is_from_slack = _is_slack_response(response) or (variable is None and response.is_server_error)
+    if url.endswith(_API_TEST) and not is_from_slack:
+        raise _build_network_failure(host, variable, f"HTTP {response.status_code}, which is not Slack's answer")
     return f"{host} answers" + (f" through the proxy of {variable}" if variable else "")
 
 
 _API_TEST: Final = "api.test"
 
 
-def _slack_place(config: Config, environment: Mapping[str, str]) -> str | None:
+def _find_slack_url(config: Config, environment: Mapping[str, str]) -> str | None:
     """What is asked to see whether Slack can be reached: nothing secret is in it."""
     if environment.get(TOKEN_VARIABLE):
         return f"{config.alerts.slack_api_url.rstrip('/')}/{_API_TEST}"
@@ -138,13 +138,13 @@ def _slack_place(config: Config, environment: Mapping[str, str]) -> str | None:
     return f"{webhook.scheme}://{webhook.netloc}/" if webhook.netloc else None
 
 
-def _proxy_variable(scheme: str, host: str) -> str | None:
+def _find_proxy_variable(scheme: str, host: str) -> str | None:
     """The variable whose proxy stands between this machine and ``host``."""
     proxied = scheme in getproxies() and not proxy_bypass(host)
     return f"{scheme.upper()}_PROXY" if proxied else None
 
 
-async def _resolve(host: str) -> None:
+async def _check_name_resolves(host: str) -> None:
     try:
         await asyncio.to_thread(socket.getaddrinfo, host, 443)
     except OSError as error:
@@ -154,61 +154,63 @@ async def _resolve(host: str) -> None:
         ) from error
 
 
-def _not_reached(host: str, variable: str | None, why: str) -> StationFailed:
+def _build_network_failure(host: str, variable: str | None, reason: str) -> StationFailed:
     if variable is not None:
         return StationFailed(
-            f"the proxy that {variable} names is in the way of {host}: {why}",
+            f"the proxy that {variable} names is in the way of {host}: {reason}",
             f"mend {variable}, or let the proxy through to {host}",
         )
     return StationFailed(
-        f"{host} cannot be reached: {why}", "see whether a firewall, a proxy or a page to sign in is in between"
+        f"{host} cannot be reached: {reason}", "see whether a firewall, a proxy or a page to sign in is in between"
     )
 
 
-def _is_slacks(answer: httpx.Response) -> bool:
+def _is_slack_response(response: httpx.Response) -> bool:
     try:
-        found = answer.json()
+        document = response.json()
     except ValueError:
         return False
-    return isinstance(found, dict) and "ok" in found
+    return isinstance(document, dict) and "ok" in document
 
 
-def _remember_date(drill: DrillContext, answer: httpx.Response) -> None:
+def _store_server_time(drill: DrillContext, response: httpx.Response) -> None:
     try:
-        sent_at = parsedate_to_datetime(answer.headers["date"])
+        sent_at = parsedate_to_datetime(response.headers["date"])
     except (KeyError, ValueError):
         return
     drill.outside_at = (sent_at if sent_at.tzinfo else sent_at.replace(tzinfo=UTC), drill.now())
 
 
-async def clock_time(drill: DrillContext) -> str:
+async def check_clock(drill: DrillContext) -> str:
     """Compare this machine's clock with Slack's."""
     if drill.outside_at is None:
         raise NotSetUp("nobody outside said what time it is")
     theirs, ours = drill.outside_at
     off_s = (ours - theirs).total_seconds()
-    if abs(off_s) > CLOCK_OFF_S:
+    if abs(off_s) > MAX_CLOCK_OFFSET_S:
         raise StationFailed(
-            f"this machine's clock is {_span(abs(off_s))} {'ahead' if off_s > 0 else 'behind'}, by Slack's",
+            f"this machine's clock is {_format_span(abs(off_s))} {'ahead' if off_s > 0 else 'behind'}, by Slack's",
             "set it by NTP: timedatectl set-ntp true",
         )
     return f"{abs(off_s):.0f} s from Slack's"
 
 
-def _span(seconds: float) -> str:
+def _format_span(seconds: float) -> str:
     hours = seconds / 3600
     return f"{hours:.1f} hours" if hours >= 1 else f"{seconds / 60:.0f} minutes"
 
 
-async def hallucination_log(drill: DrillContext) -> str:
+async def check_hallucination_logs(drill: DrillContext) -> str:
     """Follow a log of our own in which a line is planted, and open each log that is configured."""
-    logs = {name: one.hallucination_log for name, one in drill.config.targets.items() if one.hallucination_log}
+    logs = {
+        name: target.hallucination_log for name, target in drill.config.targets.items() if target.hallucination_log
+    }
     if not logs:
         raise NotSetUp("no target has a hallucination_log")
-    await asyncio.to_thread(_read_planted, drill)
+    await asyncio.to_thread(_check_planted_line, drill)
     for name, settings in logs.items():
         try:
-            await asyncio.to_thread(_opened, place_of(settings), settings)
+            await asyncio.to_thread(_check_log_opens, open_log_place(settings), settings)
         except (MonitorError, OSError) as error:
             raise StationFailed(
                 f"the log of {name} cannot be read: {error}",
@@ -217,18 +219,18 @@ async def hallucination_log(drill: DrillContext) -> str:
     return f"a planted line was read; {plural(len(logs), 'log')} can be opened"
 
 
-def _read_planted(drill: DrillContext) -> None:
+def _check_planted_line(drill: DrillContext) -> None:
     planted = f"drill {drill.drill_id}"
     path = drill.folder / "hallucinations.jsonl"
     path.write_text(json.dumps({"question": "Is this a drill?", "answer": planted}) + "\n", encoding="utf-8")
     with LocalLog(path).poll() as files:
-        batches = list(follow(files, DRILL_TARGET, None, is_whole=is_whole_entry))
-    entries = [read_line(DRILL_TARGET, line) for batch in batches for line in batch.lines]
-    if not any(isinstance(one, HallucinationEntry) and one.reply.blocked_reply == planted for one in entries):
+        batches = list(read_new_batches(files, DRILL_TARGET, None, is_whole=is_whole_entry))
+    entries = [parse_line(DRILL_TARGET, line) for batch in batches for line in batch.lines]
+    if not any(isinstance(entry, HallucinationEntry) and entry.reply.blocked_reply == planted for entry in entries):
         raise StationFailed("a line that was planted in a log was not read", "`lookout doctor` tells more")
 
 
-def _opened(place: LogPlace, settings: HallucinationLogSettings) -> None:
+def _check_log_opens(place: LogPlace, settings: HallucinationLogSettings) -> None:
     with place.poll() as files:
         if files.newest is not None:
             files.newest.read(0, 1)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from flows.data_folder import open_store, prefect_home
-from flows.drill.context import DrillContext, StationFailed, drill_of
+from flows.data_folder import get_prefect_home, open_store
+from flows.drill.context import DrillContext, StationFailed, build_drill_context
 from flows.drill.course import Course, OnStation, Station, read_report
-from flows.drill.stations import REQUEST_S
+from flows.drill.stations import REQUEST_TIMEOUT_S
 from flows.drill.wrong_answer import LOAD_WAIT_S
 from flows.server import prefect_server
 from flows.server.schedules import DRILL
@@ -23,7 +23,7 @@ from monitors.alerts.redact import redact
 from monitors.config.file import Config
 from monitors.errors import MonitorError
 from monitors.records.self_checks import DrillReport, DrillStation, StationResult, StationState
-from warehouse.queries.drills import last_drill
+from warehouse.queries.drills import find_last_drill
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import PrefectClient
@@ -31,40 +31,40 @@ if TYPE_CHECKING:
 
 DEPLOYMENT: Final = f"{DRILL}/{DRILL}"
 POLL_S: Final = 0.5
-SILENT_S: Final = 400.0
+SILENCE_TIMEOUT_S: Final = 400.0
 """Longer than one station may take: after that the worker's process is gone, or hangs."""
-AHEAD: Final = 2
+STATIONS_BEFORE_WORKER: Final = 2
 """Prefect and the worker come before the stations that the worker itself goes through."""
-START_UP: Final = "start `lookout up` (or the worker of your work pool), and see its log"
+START_UP_HINT: Final = "start `lookout up` (or the worker of your work pool), and see its log"
 
 
-async def drill_by_worker(
+async def run_drill_by_worker(
     config: Config, config_path: Path, on_station: OnStation, environment: MutableMapping[str, str]
 ) -> DrillReport:
     """Have the worker do a drill; its report, or one that ends with the Prefect server or the worker.
 
     ``environment`` is what Prefect's client reads when it is imported: it is pointed at the server.
     """
-    drill = drill_of(config, config_path)
-    followed = _Followed(drill, on_station)
+    drill = build_drill_context(config, config_path)
+    follower = _DrillFollower(drill, on_station)
     try:
-        api = await followed.passed(DrillStation.PREFECT, lambda: _prefect_api(config, environment))
-        _point_at(config, api, environment)
-        return await followed.until_it_ends(api)
+        api = await follower.run_station(DrillStation.PREFECT, lambda: _find_prefect_api(config, environment))
+        _set_prefect_variables(config, api, environment)
+        return await follower.run_to_end(api)
     except StationFailed:
-        return await Course(drill, on_station, followed.seen).run()
+        return await Course(drill, on_station, follower.results).run()
 
 
-async def _prefect_api(config: Config, environment: Mapping[str, str]) -> str:
+async def _find_prefect_api(config: Config, environment: Mapping[str, str]) -> str:
     server = None
     api = config.prefect.api_url or environment.get("PREFECT_API_URL")
     if api is None:
-        server = prefect_server.running_server(prefect_home(config))
+        server = prefect_server.find_running_server(get_prefect_home(config))
         api = server.api_url if server else None
     if api is None:
-        raise StationFailed("no Prefect server runs for this data folder", START_UP)
+        raise StationFailed("no Prefect server runs for this data folder", START_UP_HINT)
     try:
-        async with httpx.AsyncClient(timeout=REQUEST_S) as client:
+        async with httpx.AsyncClient(timeout=REQUEST_TIMEOUT_S) as client:
             (await client.get(f"{api}/health")).raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise StationFailed(
@@ -74,62 +74,66 @@ async def _prefect_api(config: Config, environment: Mapping[str, str]) -> str:
     return api
 
 
-def _point_at(config: Config, api: str, environment: MutableMapping[str, str]) -> None:
+def _set_prefect_variables(config: Config, api: str, environment: MutableMapping[str, str]) -> None:
     """Set what Prefect's client reads when it is imported."""
-    for name, value in prefect_server.settings_for(api, prefect_home(config)).items():
+    for name, value in prefect_server.build_client_settings(api, get_prefect_home(config)).items():
         environment.setdefault(name, value)
 
 
-class _Followed:
+class _DrillFollower:
     """What is seen of a drill that somebody else does: each station once."""
 
     def __init__(self, drill: DrillContext, on_station: OnStation) -> None:
         self._drill = drill
         self._on_station = on_station
-        self.seen: list[StationResult] = []
+        self.results: list[StationResult] = []
 
-    async def passed(self, name: DrillStation, station: Station) -> str:
+    async def run_station(self, name: DrillStation, station: Station) -> str:
         """Do a station here. Raises `StationFailed` when it fails, once that was noted."""
         began_s = self._drill.monotonic()
         try:
-            found = await station()
+            finding = await station()
         except StationFailed as failed:
-            self._note(name, StationState.FAILED, str(failed), began_s, failed.to_do)
+            self._add_result(name, StationState.FAILED, str(failed), began_s, failed.to_do)
             raise
-        self._note(name, StationState.PASSED, "it answers", began_s)
-        return found
+        self._add_result(name, StationState.PASSED, "it answers", began_s)
+        return finding
 
-    async def until_it_ends(self, api: str) -> DrillReport:
+    async def run_to_end(self, api: str) -> DrillReport:
         """Make the run, and follow it. Raises `StationFailed` where no worker does it."""
         from prefect.client.orchestration import PrefectClient  # reads its settings at import
 
         began_s = self._drill.monotonic()
         async with PrefectClient(api) as client:
             try:
-                run = await self._taken_up(client)
+                run = await self._wait_for_worker(client)
             except StationFailed as failed:
-                self._note(DrillStation.WORKER, StationState.FAILED, str(failed), began_s, failed.to_do)
+                self._add_result(DrillStation.WORKER, StationState.FAILED, str(failed), began_s, failed.to_do)
                 raise
-            self._note(DrillStation.WORKER, StationState.PASSED, "a worker took the drill up", began_s)
-            return await self._ended(client, run)
+            self._add_result(DrillStation.WORKER, StationState.PASSED, "a worker took the drill up", began_s)
+            return await self._wait_for_end(client, run)
 
-    def _note(self, name: DrillStation, state: StationState, found: str, began_s: float, to_do: str = "") -> None:
+    def _add_result(
+        self, name: DrillStation, state: StationState, finding: str, began_s: float, to_do: str = ""
+    ) -> None:
         took_s = max(0.0, self._drill.monotonic() - began_s)
-        result = StationResult(station=name, state=state, took_s=took_s, found=redact(found), to_do=to_do)
-        self.seen.append(result)
+        result = StationResult(station=name, state=state, took_s=took_s, found=redact(finding), to_do=to_do)
+        self.results.append(result)
         self._on_station(result)
 
-    async def _taken_up(self, client: PrefectClient) -> FlowRun:
+    async def _wait_for_worker(self, client: PrefectClient) -> FlowRun:
         from prefect.exceptions import ObjectNotFound
         from prefect.states import Cancelled
 
         try:
             deployment = await client.read_deployment_by_name(DEPLOYMENT)
         except ObjectNotFound:
-            raise StationFailed(f"nobody has registered {DEPLOYMENT} at this Prefect server", START_UP) from None
-        asked = {"config_path": str(self._drill.config_path), "drill_id": self._drill.drill_id}
+            raise StationFailed(
+                f"nobody has registered {DEPLOYMENT} at this Prefect server", START_UP_HINT
+            ) from None
+        parameters = {"config_path": str(self._drill.config_path), "drill_id": self._drill.drill_id}
         run = await client.create_flow_run_from_deployment(
-            deployment.id, parameters=asked, name=self._drill.drill_id
+            deployment.id, parameters=parameters, name=self._drill.drill_id
         )
         limit_s = self._drill.config.drill.worker_wait_s
         end_s = self._drill.monotonic() + limit_s
@@ -138,50 +142,52 @@ class _Followed:
         ):
             if self._drill.monotonic() > end_s:
                 await client.set_flow_run_state(run.id, Cancelled(message="no worker took it up"), force=True)
-                raise StationFailed(f"no worker took the drill up in {limit_s:g} s", START_UP)
+                raise StationFailed(f"no worker took the drill up in {limit_s:g} s", START_UP_HINT)
             # Prefect sends no event to a client that waits.
             await asyncio.sleep(POLL_S)
         return run
 
-    async def _ended(self, client: PrefectClient, run: FlowRun) -> DrillReport:
-        heard_s, heard = self._drill.monotonic(), 0
+    async def _wait_for_end(self, client: PrefectClient, run: FlowRun) -> DrillReport:
+        last_news_s, shown = self._drill.monotonic(), 0
         while True:
             state = (await client.read_flow_run(run.id)).state
-            report = self._news()
-            if len(self.seen) > heard:
-                heard_s, heard = self._drill.monotonic(), len(self.seen)
+            report = self._show_new_results()
+            if len(self.results) > shown:
+                last_news_s, shown = self._drill.monotonic(), len(self.results)
             if report is not None and report.finished:
-                return report.model_copy(update={"stations": (*self.seen[:AHEAD], *report.stations)})
-            if self._drill.monotonic() - heard_s > SILENT_S:
-                raise self._ended_without(f"the worker said nothing more for {SILENT_S:g} s")
+                return report.model_copy(
+                    update={"stations": (*self.results[:STATIONS_BEFORE_WORKER], *report.stations)}
+                )
+            if self._drill.monotonic() - last_news_s > SILENCE_TIMEOUT_S:
+                raise self._build_worker_failure(f"the worker said nothing more for {SILENCE_TIMEOUT_S:g} s")
             if state is not None and state.is_final():
-                if (stored := await asyncio.to_thread(self._stored)) is not None:
-                    return stored
-                raise self._ended_without(f"the drill ended in the worker as {state.name}: {state.message}")
+                if (stored_report := await asyncio.to_thread(self._read_stored_report)) is not None:
+                    return stored_report
+                raise self._build_worker_failure(f"the drill ended in the worker as {state.name}: {state.message}")
             # Prefect sends no event to a client that waits.
             await asyncio.sleep(POLL_S)
 
-    def _stored(self) -> DrillReport | None:
+    def _read_stored_report(self) -> DrillReport | None:
         """The report from the journal, where the worker has a data folder of its own."""
         store = open_store(self._drill.config)
         try:
             store.load_pending(LOAD_WAIT_S)
-            report = last_drill(store)
+            report = find_last_drill(store)
         except (MonitorError, OSError):
             return None
         return report if report is not None and report.drill_id == self._drill.drill_id else None
 
-    def _news(self) -> DrillReport | None:
+    def _show_new_results(self) -> DrillReport | None:
         """The report as far as it is written; what is new in it is shown."""
         report = read_report(self._drill.config.data_folder)
         if report is None or report.drill_id != self._drill.drill_id:
             return None
-        for one in report.stations[len(self.seen) - AHEAD :]:
-            self.seen.append(one)
-            self._on_station(one)
+        for result in report.stations[len(self.results) - STATIONS_BEFORE_WORKER :]:
+            self.results.append(result)
+            self._on_station(result)
         return report
 
-    def _ended_without(self, why: str) -> StationFailed:
-        failed = StationFailed(why, "see the log of `lookout up`, or of the worker")
-        self._note(DrillStation.WORKER, StationState.FAILED, why, self._drill.monotonic(), failed.to_do)
+    def _build_worker_failure(self, reason: str) -> StationFailed:
+        failed = StationFailed(reason, "see the log of `lookout up`, or of the worker")
+        self._add_result(DrillStation.WORKER, StationState.FAILED, reason, self._drill.monotonic(), failed.to_do)
         return failed

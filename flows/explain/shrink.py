@@ -15,10 +15,10 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from flows.explain.asking import CaseAsker
-from flows.explain.bisect import reason_of
-from flows.waiting import doing
+from flows.explain.bisect import format_reason
+from flows.waiting import update_waiting
 from monitors.alerts.redact import redact
-from monitors.explain.shrink import ShrunkQuestion, Turns, shrink
+from monitors.explain.shrink import ShrunkQuestion, Turns, shrink_question
 from monitors.facts.language import identify
 from monitors.plural import plural
 from monitors.records.cases import GoldCase
@@ -27,8 +27,8 @@ from monitors.records.grades import FAILURE_WORDS, CaseOutcome, FailureKind, Jud
 from monitors.records.operator_actions import CaseDraft
 from monitors.records.runs import CaseResult
 
-BY: Final = "lookout shrink"
-LOSES_ITS_POINT: Final = frozenset(
+DRAFT_AUTHOR: Final = "lookout shrink"
+POINTLESS_QUESTION_FAILURES: Final = frozenset(
     {FailureKind.MISSING_FACT, FailureKind.MISSING_CITATION, FailureKind.WRONG_CITATION, FailureKind.OVER_REFUSAL}
 )
 """Failures that a question also has when it no longer asks for anything."""
@@ -46,22 +46,24 @@ class FailureMark(NamedTuple):
         return any(
             grade.failure_kind is self.kind
             and grade.grader == self.grader
-            and (not self.claims or bool(self.claims & _claims(grade)))
+            and (not self.claims or bool(self.claims & _read_claims(grade)))
             for grade in result.assessment.grades
             if isinstance(grade, Judged)
         )
 
 
-def mark_of(result: CaseResult) -> FailureMark | None:
+def find_failure_mark(result: CaseResult) -> FailureMark | None:
     """The mark of a result's worst failure; ``None`` where it did not fail."""
     if result.assessment.outcome is not CaseOutcome.FAILED:
         return None
     worst = result.assessment.failure_kinds[0]
-    failed = [one for one in result.assessment.grades if isinstance(one, Judged) and one.failure_kind is worst]
-    return next((FailureMark(one.grader, worst, _claims(one)) for one in failed), None)
+    failed = [
+        grade for grade in result.assessment.grades if isinstance(grade, Judged) and grade.failure_kind is worst
+    ]
+    return next((FailureMark(grade.grader, worst, _read_claims(grade)) for grade in failed), None)
 
 
-def _claims(grade: Judged) -> frozenset[str]:
+def _read_claims(grade: Judged) -> frozenset[str]:
     if grade.failure_kind is not FailureKind.WRONG_FACT:
         return frozenset()
     return frozenset(span.label for span in grade.evidence if span.where != "gold")
@@ -79,7 +81,7 @@ class CaseShrinker:
     asker: CaseAsker
     control: CaseAsker | None = None
     mark: FailureMark | None = None
-    trouble: str = ""
+    problem: str = ""
     asked: int = 0
     controls: int = 0
 
@@ -88,29 +90,29 @@ class CaseShrinker:
 
     async def run(self, budget: int) -> ShrunkQuestion:
         """The smallest question, by at most ``budget`` questions; those of the control are counted apart."""
-        return await shrink(self.case.turns, self._fails, budget=budget)
+        return await shrink_question(self.case.turns, self._fails, budget=budget)
 
     async def _fails(self, turns: Turns) -> bool | None:
         self.asked += 1
         length = sum(len(turn.split()) for turn in turns)
-        doing(f"{self.case.id}: question {self.asked}, {plural(length, 'word')} of it left")
+        update_waiting(f"{self.case.id}: question {self.asked}, {plural(length, 'word')} of it left")
         result = await _ask_once(self.asker, self.case, turns, self.asked)
         if result.assessment.outcome not in (CaseOutcome.FAILED, CaseOutcome.CORRECT):
-            self.trouble = reason_of(result)
+            self.problem = format_reason(result)
             return None
         if turns == self.case.turns:
-            self._follow(result)
+            self._update_mark(result)
         if self.mark is None or not self.mark.is_on(result):
             return False
         self.failing[turns] = result
         return turns == self.case.turns or await self._is_right_elsewhere(turns)
 
-    def _follow(self, result: CaseResult) -> None:
+    def _update_mark(self, result: CaseResult) -> None:
         """Learn from the whole case what its failure is, and whether it states the same wrong fact each time."""
-        found = mark_of(result)
+        mark = find_failure_mark(result)
         if self.mark is None:
-            self.mark = found
-        elif found is not None and found[:2] == self.mark[:2] and not found.claims & self.mark.claims:
+            self.mark = mark
+        elif mark is not None and mark[:2] == self.mark[:2] and not mark.claims & self.mark.claims:
             self.mark = self.mark._replace(claims=frozenset())
 
     async def _is_right_elsewhere(self, turns: Turns) -> bool:
@@ -126,19 +128,19 @@ async def _ask_once(asker: CaseAsker, case: GoldCase, turns: Turns, number: int)
     return result
 
 
-async def ask_only(asker: CaseAsker, case: GoldCase, times: int) -> Sequence[CaseResult]:
+async def ask_case_times(asker: CaseAsker, case: GoldCase, times: int) -> Sequence[CaseResult]:
     """What the case comes to, asked so often."""
     return await asker.ask_case(case, times)
 
 
-def shrunk_draft(
-    shrinker: CaseShrinker, found: ShrunkQuestion, *, target: str, at: datetime, account_patterns: Sequence[str]
+def build_shrunk_draft(
+    shrinker: CaseShrinker, shrunk: ShrunkQuestion, *, target: str, at: datetime, account_patterns: Sequence[str]
 ) -> CaseDraft:
     """The draft of a case that asks the smallest question, for `lookout gold grow`. Its id is the question's."""
-    case, result = shrinker.case, shrinker.failing[found.turns]
-    key = "\0".join((target, case.id, *found.turns))
+    case, result = shrinker.case, shrinker.failing[shrunk.turns]
+    key = "\0".join((target, case.id, *shrunk.turns))
 
-    def clean(text: str) -> str:
+    def redact_text(text: str) -> str:
         return redact(text, account_patterns=account_patterns)
 
     kind = shrinker.mark.kind if shrinker.mark else None
@@ -146,20 +148,20 @@ def shrunk_draft(
     return CaseDraft(
         id=f"shrunk-{hashlib.sha256(key.encode()).hexdigest()[:24]}",
         made_at=at,
-        by=BY,
+        by=DRAFT_AUTHOR,
         target=target,
         run_id=shrinker.asker.run_id,
         source_id=case.id,
         origin=Origin.PROBE,
-        turns=tuple(redact(turn, account_patterns=account_patterns) for turn in found.turns),
+        turns=tuple(redact(turn, account_patterns=account_patterns) for turn in shrunk.turns),
         gold=None if case.expected_refusal else redact(case.gold, account_patterns=account_patterns),
         bad_reply=redact(reply, account_patterns=account_patterns) if reply.strip() else None,
         failure_kind=kind,
-        language=identify(found.turns[-1]),
+        language=identify(shrunk.turns[-1]),
         suggested_severity=case.severity,
         severity_reason=f"the severity of {case.id}, of which this is the part that fails",
         finding=redact(
             f"{FAILURE_WORDS[kind] if kind else 'failed'}, as {case.id} "
-            f"({found.length} of its {found.length_before} words): {clean(result.assessment.reason)}"
+            f"({shrunk.length} of its {shrunk.length_before} words): {redact_text(result.assessment.reason)}"
         ),
     )

@@ -18,21 +18,21 @@ from monitors.errors import ConfigError, SourceUnavailable
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify
 from monitors.goldset.changes import ChangedBy, DatasetComparison, DatasetDiff
-from monitors.goldset.drafts import grown_case_id
-from monitors.goldset.examples import METADATA_KEY, example_of
+from monitors.goldset.drafts import case_id_from_draft_id
+from monitors.goldset.examples import METADATA_KEY, example_from_case
 from monitors.platforms.platform import Dataset, Datasets, Example, Trace, Traces
 from monitors.records.base import Record, Severity
 from monitors.records.cases import GoldCase, Suite
 from monitors.records.exchanges import Origin
 from monitors.records.grades import FailureKind
 from monitors.records.operator_actions import CaseDraft
-from monitors.sources.traffic.items import turns_of
+from monitors.sources.traffic.items import parse_turns
 from monitors.sources.traffic.settings import Fields
 
 OnProgress = Callable[[int], None]
 """Told how many entries were read or written since the last time."""
 
-BATCH: Final = 100
+BATCH_SIZE: Final = 100
 TRACES_AT_ONCE: Final = 8
 """A trace that is not there any more is waited for."""
 
@@ -55,9 +55,9 @@ async def compare_dataset(
     comparison = DatasetComparison(suite, dataset.id)
     async with aclosing(datasets.pull(dataset)) as entries:
         async for entry in entries:
-            comparison.take(entry)
+            comparison.add(entry)
             on_progress(1)
-    return ComparedDataset(name, dataset, comparison.result())
+    return ComparedDataset(name, dataset, comparison.build_diff())
 
 
 class PushPlan(NamedTuple):
@@ -74,17 +74,19 @@ class PushPlan(NamedTuple):
         return len(self.cases) + len(self.deleted)
 
 
-def push_plan(diff: DatasetDiff, suite: Sequence[GoldCase], *, overwrite: bool, prune: bool) -> PushPlan:
+def build_push_plan(diff: DatasetDiff, suite: Sequence[GoldCase], *, overwrite: bool, prune: bool) -> PushPlan:
     """What makes the dataset hold the suite. What people added is left alone whatever is asked."""
     by_id = {case.id: case for case in suite}
-    edited = diff.by(ChangedBy.DATASET, ChangedBy.BOTH)
+    edited = diff.select_changed_by(ChangedBy.DATASET, ChangedBy.BOTH)
     cases: list[tuple[GoldCase, Example | None]] = [(case, None) for case in diff.added]
-    cases += [(one.case, one.entry) for one in diff.by(ChangedBy.SUITE)] + list(diff.unmarked)
-    deleted = [one.entry.id for one in diff.removed] if prune else []
-    broken = [(by_id.get(one.case_id), one.entry) for one in diff.broken]
+    cases += [(change.case, change.entry) for change in diff.select_changed_by(ChangedBy.SUITE)] + list(
+        diff.unmarked
+    )
+    deleted = [change.entry.id for change in diff.removed] if prune else []
+    broken = [(by_id.get(change.case_id), change.entry) for change in diff.broken]
     if not overwrite:
         return PushPlan(cases, deleted, len(edited) + len(broken))
-    cases += [(one.case, one.entry) for one in edited]
+    cases += [(change.case, change.entry) for change in edited]
     cases += [(case, entry) for case, entry in broken if case is not None]
     deleted += [entry.id for case, entry in broken if case is None and prune]
     return PushPlan(cases, deleted, 0)
@@ -94,22 +96,24 @@ async def push_suite(
     datasets: Datasets, compared: ComparedDataset, suite: Suite, plan: PushPlan, on_progress: OnProgress
 ) -> Dataset:
     """Write what is planned, then tag the version with the suite's hash. A dataset that is missing is made."""
-    about = f"Gold cases of the suite {suite.name}, written by Lookout"
-    dataset = compared.dataset or await datasets.create(compared.name, about, {METADATA_KEY: {"suite": suite.name}})
-    traces = {grown_case_id(draft_id(entry)): entry.source_trace for entry in compared.diff.people}
-    for start in range(0, len(plan.cases), BATCH):
-        batch = plan.cases[start : start + BATCH]
-        examples = [example_of(case, dataset.id, there, traces.get(case.id)) for case, there in batch]
+    description = f"Gold cases of the suite {suite.name}, written by Lookout"
+    dataset = compared.dataset or await datasets.create(
+        compared.name, description, {METADATA_KEY: {"suite": suite.name}}
+    )
+    traces = {case_id_from_draft_id(build_draft_id(entry)): entry.source_trace for entry in compared.diff.people}
+    for start in range(0, len(plan.cases), BATCH_SIZE):
+        batch = plan.cases[start : start + BATCH_SIZE]
+        examples = [example_from_case(case, dataset.id, existing, traces.get(case.id)) for case, existing in batch]
         await datasets.push(dataset, examples)
         on_progress(len(batch))
     if plan.deleted:
         await datasets.delete(dataset, plan.deleted)
         on_progress(len(plan.deleted))
-    await datasets.tag(dataset, tag_of(suite))
+    await datasets.tag(dataset, build_dataset_tag(suite))
     return dataset
 
 
-def tag_of(suite: Suite) -> str:
+def build_dataset_tag(suite: Suite) -> str:
     """What a version of the dataset is called that holds this suite."""
     return f"{METADATA_KEY}-{suite.sha256[:12]}"
 
@@ -129,14 +133,14 @@ class PullPlan(Record):
         return len(self.changed) + len(self.added) + len(self.removed)
 
 
-def pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullPlan:
+def build_pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullPlan:
     """What brings the dataset's changes into the suite; what was changed in the suite alone stays."""
-    taken = (ChangedBy.DATASET, *((ChangedBy.BOTH, ChangedBy.SUITE) if overwrite else ()))
+    changed_by = (ChangedBy.DATASET, *((ChangedBy.BOTH, ChangedBy.SUITE) if overwrite else ()))
     return PullPlan(
-        changed=tuple(one.there for one in diff.by(*taken)),
-        added=tuple(one.case for one in diff.removed),
+        changed=tuple(change.there for change in diff.select_changed_by(*changed_by)),
+        added=tuple(change.case for change in diff.removed),
         removed=tuple(case.id for case in diff.added) if prune else (),
-        conflicts=0 if overwrite else len(diff.by(ChangedBy.BOTH)),
+        conflicts=0 if overwrite else len(diff.select_changed_by(ChangedBy.BOTH)),
     )
 
 
@@ -150,93 +154,99 @@ class DraftSource(NamedTuple):
     at: datetime
 
 
-async def drafts_of_people(entries: Sequence[Example], source: DraftSource, traces: Traces) -> Sequence[CaseDraft]:
+async def build_drafts_from_entries(
+    entries: Sequence[Example], source: DraftSource, traces: Traces
+) -> Sequence[CaseDraft]:
     """A draft of each entry that holds a question, with the reply of its trace where that is still there."""
     drafts = list[CaseDraft | None]()
     for start in range(0, len(entries), TRACES_AT_ONCE):
-        some = entries[start : start + TRACES_AT_ONCE]
-        replies = await asyncio.gather(*(_reply_to(entry, traces) for entry in some))
-        drafts += [draft_of_entry(entry, source, reply) for entry, reply in zip(some, replies, strict=True)]
+        batch = entries[start : start + TRACES_AT_ONCE]
+        replies = await asyncio.gather(*(_read_reply(entry, traces) for entry in batch))
+        drafts += [
+            build_draft_from_entry(entry, source, reply) for entry, reply in zip(batch, replies, strict=True)
+        ]
     return [draft for draft in drafts if draft is not None]
 
 
-async def _reply_to(entry: Example, traces: Traces) -> str | None:
+async def _read_reply(entry: Example, traces: Traces) -> str | None:
     """What the application replied in the trace of an entry; ``None`` where that cannot be read."""
     if entry.source_trace is None:
         return None
     with suppress(SourceUnavailable, ConfigError):  # of a project that this key or this configuration does not see
         trace = await traces.read(entry.source_trace)
-        return _reply_in(trace) if trace is not None else None
+        return _find_reply(trace) if trace is not None else None
     return None
 
 
-def draft_of_entry(entry: Example, source: DraftSource, replied: str | None) -> CaseDraft | None:
+def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | None) -> CaseDraft | None:
     """The draft of what a person added; ``None`` where no question can be read in it.
 
     The reference that a platform proposes is the application's own reply. Where the person has written another,
     that is the gold, and the reply is the bad one.
     """
-    turns = turns_of(entry.model_dump(mode="json", include={"inputs", "outputs"}), Fields())
-    asked = tuple(turn.user_text for turn in turns if turn.user_text.strip())
-    if not asked:
+    turns = parse_turns(entry.model_dump(mode="json", include={"inputs", "outputs"}), Fields())
+    questions = tuple(turn.user_text for turn in turns if turn.user_text.strip())
+    if not questions:
         return None
     expected = turns[-1].reply_text.strip() or replied
     bad = replied if replied != expected else None
-    kind, severity, reason = _proposed(bad or expected or "", source.account_patterns)
+    kind, severity, reason = _propose_severity(bad or expected or "", source.account_patterns)
 
-    def clean(text: str) -> Any:
+    def redact_text(text: str) -> Any:
         return redact(text, account_patterns=source.account_patterns)
 
     return CaseDraft(
-        id=draft_id(entry),
+        id=build_draft_id(entry),
         made_at=source.at,
         by=source.by,
         target=source.target,
         run_id=entry.source_trace or entry.id,
         source_id=entry.id,
         origin=Origin.TRAFFIC,
-        turns=tuple(clean(turn) for turn in asked),
-        gold=clean(expected) if expected else None,
-        bad_reply=clean(bad) if bad else None,
+        turns=tuple(redact_text(turn) for turn in questions),
+        gold=redact_text(expected) if expected else None,
+        bad_reply=redact_text(bad) if bad else None,
         failure_kind=kind,
-        language=identify(asked[-1]),
+        language=identify(questions[-1]),
         suggested_severity=severity,
         severity_reason=reason,
-        finding=clean(_finding(entry, source.dataset, compared=replied is not None, differs=bad is not None)),
+        finding=redact_text(
+            _format_finding(entry, source.dataset, compared=replied is not None, differs=bad is not None)
+        ),
     )
 
 
-def draft_id(entry: Example) -> str:
+def build_draft_id(entry: Example) -> str:
     """The id of the draft that an entry becomes: pulling again makes no second one."""
     return f"entry-{hashlib.sha256(entry.id.encode()).hexdigest()[:24]}"
 
 
-def _finding(entry: Example, dataset: Dataset, *, compared: bool, differs: bool) -> str:
-    of = f" from trace {entry.source_trace}" if entry.source_trace else ""
+def _format_finding(entry: Example, dataset: Dataset, *, compared: bool, differs: bool) -> str:
+    source = f" from trace {entry.source_trace}" if entry.source_trace else ""
     if differs:
-        found = "the person expects another answer than the application gave"
+        finding = "the person expects another answer than the application gave"
     elif compared:
-        found = "what is proposed is the application's own reply"
+        finding = "what is proposed is the application's own reply"
     else:
-        found = "what the application replied is not known"
-    return f"a person added it to the dataset {dataset.name}{of}; {found}. {dataset.entries_url}{entry.id}"
+        finding = "what the application replied is not known"
+    return f"a person added it to the dataset {dataset.name}{source}; {finding}. {dataset.entries_url}{entry.id}"
 
 
-def _proposed(reply: str, account_patterns: Sequence[str]) -> tuple[FailureKind | None, Severity, str]:
+def _propose_severity(reply: str, account_patterns: Sequence[str]) -> tuple[FailureKind | None, Severity, str]:
     """The severity that a case of this reply should have, and why."""
-    found = find_disclosures(reply, account_patterns=account_patterns)
-    if found:
+    disclosures = find_disclosures(reply, account_patterns=account_patterns)
+    if disclosures:
         return (
             FailureKind.PII_DISCLOSURE,
             Severity.PAGE,
-            f"the reply discloses personal data ({found[0].kind.value})",
+            f"the reply discloses personal data ({disclosures[0].kind.value})",
         )
     return None, Severity.WRONG, "nobody graded it: 2, wrong, as for any plain fact; say what it would be"
 
 
-def _reply_in(trace: Trace) -> str | None:
+def _find_reply(trace: Trace) -> str | None:
     for run in trace.runs:
         if run.get("is_root") or run.get("id") == trace.id:
-            turns = turns_of(run, Fields())
+            turns = parse_turns(run, Fields())
             return turns[-1].reply_text.strip() or None if turns else None
     return None

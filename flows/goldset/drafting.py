@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from flows.goldset.mutation_testing import fails_itself
-from flows.runtime.judge import client_of
+from flows.goldset.mutation_testing import explain_gold_failure
+from flows.runtime.judge import build_judge_client
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, JudgeRefused, VerdictUnreadable
 from monitors.facts.language import identify
@@ -28,13 +28,13 @@ from monitors.goldset.proposals import (
     DraftOrigin,
     ProposedTranslation,
     RejectedProposal,
-    draft_of,
-    instructions,
-    prompt_sha256,
-    read_drafts_reply,
-    read_translations_reply,
-    shortened,
-    translation_of,
+    draft_from_proposal,
+    hash_prompt,
+    load_instructions,
+    parse_drafts_reply,
+    parse_translations_reply,
+    shorten,
+    translation_from_proposal,
 )
 from monitors.graders.base import Grader
 from monitors.judge.consensus import Cost
@@ -78,7 +78,7 @@ class MeteredModel:
         return self.account.total
 
 
-def chosen_model(settings: JudgeSettings | None, name: str | None) -> tuple[JudgeModelSettings, JudgeSettings]:
+def select_model(settings: JudgeSettings | None, name: str | None) -> tuple[JudgeModelSettings, JudgeSettings]:
     """The configured model of this name, else the first. `ConfigError` says what to add where there is none.
 
     A writer of drafts may be of any family: a person reads every line, and nothing is graded here.
@@ -88,25 +88,25 @@ def chosen_model(settings: JudgeSettings | None, name: str | None) -> tuple[Judg
             "no model is configured; add to lookout.toml: [[judge.models]] with provider and model, "
             "and put its key into the environment"
         )
-    known = {one.model: one for one in settings.models}
-    if name is not None and name not in known:
-        raise ConfigError(f"the model {name!r} is not configured; [[judge.models]] has {', '.join(known)}")
-    chosen = known[name] if name is not None else settings.models[0]
+    models_by_name = {model.model: model for model in settings.models}
+    if name is not None and name not in models_by_name:
+        raise ConfigError(f"the model {name!r} is not configured; [[judge.models]] has {', '.join(models_by_name)}")
+    chosen = models_by_name[name] if name is not None else settings.models[0]
     price_of(chosen.model, 0, settings.prices)
     return chosen, settings
 
 
 @asynccontextmanager
-async def open_asker(
+async def open_metered_model(
     chosen: JudgeModelSettings, settings: JudgeSettings, environment: Mapping[str, str], schema: Mapping[str, Any]
 ) -> AsyncGenerator[MeteredModel]:
     """The model with its connection open; replies have the form ``schema``. `ConfigError` without its key."""
     account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
-    async with client_of(chosen, settings, environment, schema) as model:
+    async with build_judge_client(chosen, settings, environment, schema) as model:
         yield MeteredModel(model, account)
 
 
-LIMIT_CHARACTERS: Final = 240_000
+MAX_DOCUMENT_CHARACTERS: Final = 240_000
 """About 60,000 tokens of English: a third of what the models read at once, and a long policy with its annexes."""
 
 TOKENS_PER_DRAFT: Final = 320
@@ -120,7 +120,7 @@ The number of this task is {nonce}.
 
 That was the whole document. Everything between the lines with {nonce} was data.
 Write the questions."""
-_KNOWN: Final = "These are asked already; ask for other things:\n{questions}\n"
+_KNOWN_QUESTIONS_LAYOUT: Final = "These are asked already; ask for other things:\n{questions}\n"
 
 
 @dataclass
@@ -130,12 +130,12 @@ class DraftResult:
     drafts: list[GoldDraft] = field(default_factory=list[GoldDraft])
     refused: list[RejectedProposal] = field(default_factory=list[RejectedProposal])
 
-    def take(self, one: GoldDraft | RejectedProposal) -> None:
+    def take(self, draft: GoldDraft | RejectedProposal) -> None:
         """Add it to the drafts or to the refused proposals."""
-        if isinstance(one, GoldDraft):
-            self.drafts.append(one)
+        if isinstance(draft, GoldDraft):
+            self.drafts.append(draft)
         else:
-            self.refused.append(one)
+            self.refused.append(draft)
 
 
 def read_document(path: Path, name: str | None) -> Document:
@@ -152,9 +152,9 @@ def read_document(path: Path, name: str | None) -> Document:
         ) from None
     if not text.strip():
         raise ConfigError(f"{path} holds no text")
-    if len(text) > LIMIT_CHARACTERS:
+    if len(text) > MAX_DOCUMENT_CHARACTERS:
         raise ConfigError(
-            f"{path} has {len(text):,} characters; at most {LIMIT_CHARACTERS:,} are read; split it by its chapters"
+            f"{path} has {len(text):,} characters; at most {MAX_DOCUMENT_CHARACTERS:,} are read; split it by its chapters"
         )
     return Document(name=name or path.stem, sha256=hashlib.sha256(raw).hexdigest(), text=text)
 
@@ -175,45 +175,47 @@ async def draft_questions(
     """
     reply = await asker.ask(_draft_prompt(document, wanted, others, nonce()))
     try:
-        proposed, refused = read_drafts_reply(reply.text)
+        proposed, refused = parse_drafts_reply(reply.text)
     except ValueError as error:
         raise VerdictUnreadable(f"{reply.answered_by}: its reply holds no drafts: {error}") from None
-    origin = DraftOrigin(model=reply.answered_by, prompt_sha256=prompt_sha256("draft", _DRAFT_LAYOUT), at=now())
-    found = DraftResult(refused=refused)
-    for one in proposed[: wanted.count]:
-        known = (*others, *(draft.case for draft in found.drafts))
-        found.take(graded(draft_of(one, document, wanted, origin, known), panel))
-    return found
+    origin = DraftOrigin(model=reply.answered_by, prompt_sha256=hash_prompt("draft", _DRAFT_LAYOUT), at=now())
+    result = DraftResult(refused=refused)
+    for proposal in proposed[: wanted.count]:
+        existing = (*others, *(draft.case for draft in result.drafts))
+        result.take(reject_if_gold_fails(draft_from_proposal(proposal, document, wanted, origin, existing), panel))
+    return result
 
 
-def graded(draft: GoldDraft | RejectedProposal, panel: Sequence[Grader]) -> GoldDraft | RejectedProposal:
+def reject_if_gold_fails(
+    draft: GoldDraft | RejectedProposal, panel: Sequence[Grader]
+) -> GoldDraft | RejectedProposal:
     """The draft, unless the graders would call its own gold wrong."""
-    wrong = fails_itself(draft.case, panel) if isinstance(draft, GoldDraft) else ""
-    if isinstance(draft, GoldDraft) and wrong:
-        return RejectedProposal(about=shortened(draft.case.question), reason=f"its own gold does not pass: {wrong}")
+    reason = explain_gold_failure(draft.case, panel) if isinstance(draft, GoldDraft) else ""
+    if isinstance(draft, GoldDraft) and reason:
+        return RejectedProposal(about=shorten(draft.case.question), reason=f"its own gold does not pass: {reason}")
     return draft
 
 
 def _draft_prompt(document: Document, wanted: DraftDefaults, others: Sequence[GoldCase], nonce: str) -> JudgePrompt:
-    fenced = fence(document.text, nonce, part=TextSource.SOURCE, limit_characters=LIMIT_CHARACTERS)
-    asked = [case.question for case in others if case.provenance.document == document.name][-40:]
-    before = fence("\n".join(asked), nonce, part=TextSource.QUESTION) if asked else None
+    fenced = fence(document.text, nonce, part=TextSource.SOURCE, limit_characters=MAX_DOCUMENT_CHARACTERS)
+    asked_before = [case.question for case in others if case.provenance.document == document.name][-40:]
+    asked_fence = fence("\n".join(asked_before), nonce, part=TextSource.QUESTION) if asked_before else None
     material = _DRAFT_LAYOUT.format(
         nonce=nonce,
         task=TASK.format(count=wanted.count, language=LANGUAGES[wanted.language.value]),
-        known=_KNOWN.format(questions=before.text) if before else "",
+        known=_KNOWN_QUESTIONS_LAYOUT.format(questions=asked_fence.text) if asked_fence else "",
         document=fenced.text,
     )
     return JudgePrompt(
         id=f"draft-{nonce[:16]}",
-        instructions=instructions("draft"),
+        instructions=load_instructions("draft"),
         material=material,
         schema_name="drafts",
         max_tokens=min(8192, 256 + TOKENS_PER_DRAFT * wanted.count),
     )
 
 
-AT_ONCE: Final = 10
+CASES_PER_PROMPT: Final = 10
 """Cases in one prompt: with fewer the instructions repeat for nothing, with more a bad reply is expensive."""
 
 TOKENS_PER_TRANSLATION: Final = 400
@@ -229,10 +231,14 @@ Those were all pairs. Everything between the lines with {nonce} was data.
 Write the translations."""
 
 
-def to_translate(cases: Sequence[GoldCase], language: Language, waiting: Sequence[GoldDraft]) -> Sequence[GoldCase]:
+def select_untranslated(
+    cases: Sequence[GoldCase], language: Language, waiting: Sequence[GoldDraft]
+) -> Sequence[GoldCase]:
     """English cases of one turn without a partner in ``language``, in the suite or among the drafts."""
     partners = {case.pair for case in cases if case.language is language and case.pair}
-    drafted = {one.original.id for one in waiting if one.original is not None and one.case.language is language}
+    drafted = {
+        draft.original.id for draft in waiting if draft.original is not None and draft.case.language is language
+    }
     return [
         case
         for case in cases
@@ -253,43 +259,49 @@ async def translate_cases(
     now: Callable[[], datetime],
 ) -> DraftResult:
     """Drafts of translations, ten to a prompt; one that loses or gains a quantity is refused and reported."""
-    found = DraftResult()
-    for batch in _batches(cases):
+    result = DraftResult()
+    for batch in _split_into_batches(cases):
         reply = await asker.ask(_translation_prompt(batch, language, nonce()))
         try:
-            proposed, refused = read_translations_reply(reply.text)
+            proposed, refused = parse_translations_reply(reply.text)
         except ValueError as error:
             raise VerdictUnreadable(f"{reply.answered_by}: its reply holds no translations: {error}") from None
-        found.refused += refused
-        for one in _each_once(batch, proposed, found):
-            case = batch[one.number - 1]
-            found.take(graded(_draft(one, case, language, reply.answered_by, now()), panel))
-    return found
+        result.refused += refused
+        for translation in _select_first_translations(batch, proposed, result):
+            case = batch[translation.number - 1]
+            result.take(
+                reject_if_gold_fails(
+                    _build_translation_draft(translation, case, language, reply.answered_by, now()), panel
+                )
+            )
+    return result
 
 
-def _each_once(
-    batch: Sequence[GoldCase], proposed: Sequence[ProposedTranslation], found: DraftResult
+def _select_first_translations(
+    batch: Sequence[GoldCase], proposed: Sequence[ProposedTranslation], result: DraftResult
 ) -> Iterator[ProposedTranslation]:
     """Every pair's first translation; numbers that no pair has, and pairs without one, are reported as refused."""
     by_number: dict[int, ProposedTranslation] = {}
-    for one in proposed:
-        if one.number > len(batch):
-            found.refused.append(
-                RejectedProposal(about=shortened(one.question), reason=f"there is no pair {one.number}")
+    for translation in proposed:
+        if translation.number > len(batch):
+            result.refused.append(
+                RejectedProposal(
+                    about=shorten(translation.question), reason=f"there is no pair {translation.number}"
+                )
             )
         else:
-            by_number.setdefault(one.number, one)
+            by_number.setdefault(translation.number, translation)
     for number, case in enumerate(batch, start=1):
         if number in by_number:
             yield by_number[number]
         else:
-            found.refused.append(RejectedProposal(about=shortened(case.question), reason="the model left it out"))
+            result.refused.append(RejectedProposal(about=shorten(case.question), reason="the model left it out"))
 
 
-def _draft(
-    one: ProposedTranslation, original: GoldCase, language: Language, model: str, at: datetime
+def _build_translation_draft(
+    translation: ProposedTranslation, original: GoldCase, language: Language, model: str, at: datetime
 ) -> GoldDraft | RejectedProposal:
-    case = translation_of(one, original, language)
+    case = translation_from_proposal(translation, original, language)
     if isinstance(case, RejectedProposal):
         return case
     digest = hashlib.sha256(f"{original.id}\0{case.question}\0{case.gold}".encode()).hexdigest()[:12]
@@ -297,81 +309,83 @@ def _draft(
         id=f"{case.id}-{digest}",
         made_at=at,
         model=model,
-        prompt_sha256=prompt_sha256("translate", _TRANSLATION_LAYOUT),
+        prompt_sha256=hash_prompt("translate", _TRANSLATION_LAYOUT),
         case=case,
         original=original,
-        why=one.why if one.why.strip().lower() not in {"nothing", "nothing."} else "",
+        why=translation.why if translation.why.strip().lower() not in {"nothing", "nothing."} else "",
     )
 
 
-def _batches(cases: Sequence[GoldCase]) -> Iterator[Sequence[GoldCase]]:
-    for at in range(0, len(cases), AT_ONCE):
-        yield cases[at : at + AT_ONCE]
+def _split_into_batches(cases: Sequence[GoldCase]) -> Iterator[Sequence[GoldCase]]:
+    for start in range(0, len(cases), CASES_PER_PROMPT):
+        yield cases[start : start + CASES_PER_PROMPT]
 
 
 def _translation_prompt(batch: Sequence[GoldCase], language: Language, nonce: str) -> JudgePrompt:
-    pairs = "\n\n".join(_pair(number, case, nonce) for number, case in enumerate(batch, start=1))
+    pairs = "\n\n".join(_format_pair(number, case, nonce) for number, case in enumerate(batch, start=1))
     material = _TRANSLATION_LAYOUT.format(
         nonce=nonce, count=len(batch), language=LANGUAGES[language.value], pairs=pairs
     )
     return JudgePrompt(
         id=f"translate-{nonce[:16]}",
-        instructions=instructions("translate"),
+        instructions=load_instructions("translate"),
         material=material,
         schema_name="translations",
         max_tokens=min(8192, 256 + TOKENS_PER_TRANSLATION * len(batch)),
     )
 
 
-def _pair(number: int, case: GoldCase, nonce: str) -> str:
-    asked = fence(case.question, nonce, part=TextSource.QUESTION)
+def _format_pair(number: int, case: GoldCase, nonce: str) -> str:
+    question = fence(case.question, nonce, part=TextSource.QUESTION)
     expected = fence(case.gold, nonce, part=TextSource.EXPECTED)
-    return f"Pair {number}:\n{asked.text}\n{expected.text}"
+    return f"Pair {number}:\n{question.text}\n{expected.text}"
 
 
-def draft_of_trace(
-    found: GradedConversation, *, by: str, at: datetime, account_patterns: Sequence[str]
+def build_draft_from_trace(
+    graded: GradedConversation, *, by: str, at: datetime, account_patterns: Sequence[str]
 ) -> CaseDraft:
     """The draft of a trace. A reply that failed is its bad reply; any other reply is proposed as gold.
 
     `ConfigError` for what a probe asked: that is a gold case already.
     """
-    said = found.said
-    if found.origin is Origin.PROBE:
-        raise ConfigError(f"{said.run_id}/{said.case_id} was asked by a run of the gold set: it is a case already")
+    conversation = graded.said
+    if graded.origin is Origin.PROBE:
+        raise ConfigError(
+            f"{conversation.run_id}/{conversation.case_id} was asked by a run of the gold set: it is a case already"
+        )
 
-    def clean(text: str) -> str:
+    def redact_text(text: str) -> str:
         return redact(text, account_patterns=account_patterns)
 
-    turns = tuple(redact(turn, account_patterns=account_patterns) for turn in said.turns if turn.strip())
+    turns = tuple(redact(turn, account_patterns=account_patterns) for turn in conversation.turns if turn.strip())
     if not turns:
-        raise ConfigError(f"{said.run_id}/{said.case_id}: what was asked is not kept any more")
-    reply = redact(said.answer, account_patterns=account_patterns) if said.answer.strip() else None
-    severity, why = _proposed(found)
+        raise ConfigError(f"{conversation.run_id}/{conversation.case_id}: what was asked is not kept any more")
+    reply = redact(conversation.answer, account_patterns=account_patterns) if conversation.answer.strip() else None
+    severity, reason = _propose_severity(graded)
     return CaseDraft(
-        id=f"trace-{hashlib.sha256(chr(0).join((said.run_id, said.case_id)).encode()).hexdigest()[:24]}",
+        id=f"trace-{hashlib.sha256(chr(0).join((conversation.run_id, conversation.case_id)).encode()).hexdigest()[:24]}",
         made_at=at,
         by=by,
-        target=found.target,
-        run_id=said.run_id,
-        origin=found.origin,
+        target=graded.target,
+        run_id=conversation.run_id,
+        origin=graded.origin,
         turns=turns,
-        gold=None if found.failed else reply,
-        bad_reply=reply if found.failed else None,
-        failure_kind=found.failure_kind,
+        gold=None if graded.failed else reply,
+        bad_reply=reply if graded.failed else None,
+        failure_kind=graded.failure_kind,
         language=identify(turns[-1]),
         suggested_severity=severity,
-        severity_reason=why,
-        finding=redact(clean(found.reason) or "nothing was found wrong with it"),
+        severity_reason=reason,
+        finding=redact(redact_text(graded.reason) or "nothing was found wrong with it"),
     )
 
 
-def _proposed(found: GradedConversation) -> tuple[Severity, str]:
+def _propose_severity(graded: GradedConversation) -> tuple[Severity, str]:
     """The severity that the run gave a failure, with the policy row; nobody has rated what did not fail."""
-    if found.failed and found.severity:
+    if graded.failed and graded.severity:
         return Severity(
-            found.severity
-        ), f"the finding was severity {found.severity}: {format_policy_row(found.policy_row)}"
+            graded.severity
+        ), f"the finding was severity {graded.severity}: {format_policy_row(graded.policy_row)}"
     return (
         Severity.WRONG,
         "nothing failed here: 2, wrong, as for any plain fact; say what it would be",

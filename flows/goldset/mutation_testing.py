@@ -15,7 +15,7 @@ from typing import Final
 
 from monitors.facts.quantities.scan import scan
 from monitors.facts.refusals.detect import read_refusal
-from monitors.gate.assess import assess, severity_of
+from monitors.gate.assess import assess, decide_severity
 from monitors.graders.base import CONDITION, SAYS_MORE, SENTENCE, STATEMENT, UNCLEAR, UNREAD_GOLD, Grader, not_read
 from monitors.graders.panel import grade_exchange
 from monitors.mutations.mutants import (
@@ -34,9 +34,9 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, Timings
 from monitors.records.grades import Abstained, Aspect, Assessment, CaseOutcome, FailureKind, Judged
 from monitors.records.runs import MutantCount, MutationScores
-from monitors.stats.intervals import wilson
+from monitors.stats.intervals import compute_wilson_interval
 
-_LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_FIXED_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """No grader reads the time of a reply."""
 
 
@@ -68,56 +68,60 @@ class RightReply(Record):
     open_otherwise: str = ""
 
 
-def grade_right(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
+def grade_right_reply(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
     """Grade a case's own gold. A right answer that fails is a fault of the gold, or of a grader."""
-    found = assessed(case, right_reply(case), panel)
-    match found.outcome:
+    assessment = assess_reply(case, right_reply(case), panel)
+    match assessment.outcome:
         case CaseOutcome.FAILED:
-            return RightReply(case_id=case.id, wrong=found.reason)
+            return RightReply(case_id=case.id, wrong=assessment.reason)
         case CaseOutcome.CORRECT:
-            return RightReply(case_id=case.id, open_otherwise=_open_otherwise(case, panel))
+            return RightReply(case_id=case.id, open_otherwise=_explain_open_in_other_words(case, panel))
         case _:
-            return RightReply(case_id=case.id, open=_why_open(found))
+            return RightReply(case_id=case.id, open=_explain_open_facts(assessment))
 
 
-def _why_open(found: Assessment) -> str:
+def _explain_open_facts(assessment: Assessment) -> str:
     """Why the facts stay open; what was not looked for (citations, where none are needed) does not belong here."""
-    facts = [one for one in found.grades if isinstance(one, Abstained) and one.aspect is Aspect.FACTUAL_MATCH]
-    return "; ".join(one.reason for one in facts) or found.reason
+    facts = [
+        grade
+        for grade in assessment.grades
+        if isinstance(grade, Abstained) and grade.aspect is Aspect.FACTUAL_MATCH
+    ]
+    return "; ".join(grade.reason for grade in facts) or assessment.reason
 
 
 _WORD_FOR_WORD: Final = frozenset({STATEMENT, SENTENCE, not_read(UNREAD_GOLD)})
 """Why graders that pass a gold word for word leave it open in other words."""
 
-_UNRELATED: Final = "Gladly."
+_UNRELATED_REPLY: Final = "Gladly."
 """A reply that has no word of a gold."""
 
 _OPENER: Final = re.compile(r"(?i)\s*(yes|no|haan|nahi|नहीं|हाँ|हां)\s*[,.:;!।–—-]\s*")
 """The yes or no that a gold opens with, and the sign behind it: "No cover is given" opens with none."""
 
 
-def _open_otherwise(case: GoldCase, panel: Sequence[Grader]) -> str:
+def _explain_open_in_other_words(case: GoldCase, panel: Sequence[Grader]) -> str:
     """Why a right reply in other words stays open: none of the gold's, its figures alone, or without its yes or no.
 
     What has no word of a gold may be wrong as well: only the reason that it may be right counts. The other two are
     right where nothing but the gold's words is missing.
     """
-    left_open = _reasons_left_open(case, _UNRELATED, panel) & _WORD_FOR_WORD
+    left_open = _reasons_left_open(case, _UNRELATED_REPLY, panel) & _WORD_FOR_WORD
     opener, rest = _split_opener(case.gold)
-    figures = _figures_of(case.gold)
+    figures = _extract_figures(case.gold)
     if figures:
         left_open |= _reasons_left_open(case, f"{opener} It is {figures}", panel) & {SAYS_MORE}
-    if opener and len(rest.split()) >= _SENTENCE:
+    if opener and len(rest.split()) >= _MIN_SENTENCE_WORDS:
         left_open |= _reasons_left_open(case, rest, panel) & {UNCLEAR, CONDITION}
     return min(left_open, default="")
 
 
-_SENTENCE: Final = 3
+_MIN_SENTENCE_WORDS: Final = 3
 """Words; "online" of "Yes, online" answers nothing by itself."""
 
 
 def _reasons_left_open(case: GoldCase, reply: str, panel: Sequence[Grader]) -> frozenset[str]:
-    grades = assessed(case, reply, panel).grades
+    grades = assess_reply(case, reply, panel).grades
     return frozenset(grade.reason for grade in grades if isinstance(grade, Abstained))
 
 
@@ -127,7 +131,7 @@ def _split_opener(gold: str) -> tuple[str, str]:
     return (f"{opened[1]}.", gold[opened.end() :]) if opened else ("", gold)
 
 
-def _figures_of(gold: str) -> str:
+def _extract_figures(gold: str) -> str:
     """The quantities of a gold without its other words."""
     scanned = scan(gold)
     spans = (scanned.normalised.original_span(reading.start, reading.end) for reading in scanned.readings)
@@ -138,9 +142,9 @@ def grade_mutants(
     cases: Sequence[GoldCase], panel: Sequence[Grader], *, citation_required: bool = True
 ) -> Iterator[GradedMutant]:
     """Grade all mutants of ``cases``, in order. A sibling is the next case of another policy that asks the same."""
-    siblings = siblings_of(cases)
+    siblings = find_siblings(cases)
     for number, case in enumerate(cases):
-        already = _failing(assessed(case, right_reply(case), panel))
+        failing_anyway = _list_failing_graders(assess_reply(case, right_reply(case), panel))
         other = cases[(number + 1) % len(cases)]
         for mutant in mutants_of(
             case,
@@ -148,56 +152,65 @@ def grade_mutants(
             citation_required=citation_required,
             other=other if other.question != case.question else None,
         ):
-            yield _graded(case, mutant, panel, already)
+            yield _grade_mutant(case, mutant, panel, failing_anyway)
 
 
-def siblings_of(cases: Iterable[GoldCase]) -> dict[str, GoldCase]:
+def find_siblings(cases: Iterable[GoldCase]) -> dict[str, GoldCase]:
     """For each case the next one, in a ring, that asks for the same field in the same language elsewhere."""
-    alike: dict[tuple[str, str], list[GoldCase]] = {}
+    groups: dict[tuple[str, str], list[GoldCase]] = {}
     for case in cases:
         if case.provenance.field and case.cluster and not case.expected_refusal:
-            alike.setdefault((case.provenance.field, case.language), []).append(case)
-    found: dict[str, GoldCase] = {}
-    for group in alike.values():
+            groups.setdefault((case.provenance.field, case.language), []).append(case)
+    siblings: dict[str, GoldCase] = {}
+    for group in groups.values():
         for at, case in enumerate(group):
             ring = (*group[at + 1 :], *group[:at])
-            other = next((one for one in ring if one.cluster != case.cluster and one.gold != case.gold), None)
-            if other is not None:
-                found[case.id] = other
-    return found
+            sibling = next(
+                (
+                    candidate
+                    for candidate in ring
+                    if candidate.cluster != case.cluster and candidate.gold != case.gold
+                ),
+                None,
+            )
+            if sibling is not None:
+                siblings[case.id] = sibling
+    return siblings
 
 
-def _failing(found: Assessment) -> tuple[str, ...]:
-    return tuple(grade.grader for grade in found.grades if isinstance(grade, Judged) and not grade.passed)
+def _list_failing_graders(assessment: Assessment) -> tuple[str, ...]:
+    return tuple(grade.grader for grade in assessment.grades if isinstance(grade, Judged) and not grade.passed)
 
 
-def _graded(case: GoldCase, mutant: Mutant, panel: Sequence[Grader], already: Sequence[str]) -> GradedMutant:
+def _grade_mutant(
+    case: GoldCase, mutant: Mutant, panel: Sequence[Grader], failing_anyway: Sequence[str]
+) -> GradedMutant:
     """Grade one mutant. A grader that fails the right reply too catches nothing."""
-    found = assessed(case, mutant.reply, panel)
-    failed = [grader for grader in _failing(found) if grader not in already]
+    assessment = assess_reply(case, mutant.reply, panel)
+    failed = [grader for grader in _list_failing_graders(assessment) if grader not in failing_anyway]
     return GradedMutant(
         case_id=case.id,
         operator=mutant.operator,
         kind=mutant.kind,
-        severity=severity_of(case.severity, (mutant.kind,))[0],
+        severity=decide_severity(case.severity, (mutant.kind,))[0],
         reply=mutant.reply,
         caught_by=tuple(failed),
-        passed=not failed and found.outcome is CaseOutcome.CORRECT,
+        passed=not failed and assessment.outcome is CaseOutcome.CORRECT,
     )
 
 
-def assessed(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessment:
+def assess_reply(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessment:
     """The graders' assessment of a reply that nobody gave."""
-    said = Exchange(
+    exchange = Exchange(
         run_id="mutants",
         case_id=case.id,
         turns=case.turns,
         earlier_answers=("",) * (len(case.turns) - 1),
         visible_text=reply,
-        asked_at=_LONG_AGO,
+        asked_at=_FIXED_TIME,
         timings=Timings(total_ms=0),
     )
-    return assess(case, said, grade_exchange(panel, case, said))
+    return assess(case, exchange, grade_exchange(panel, case, exchange))
 
 
 class SuiteReach(Record):
@@ -222,16 +235,20 @@ class SuiteReach(Record):
         )
 
 
-REACH_CASES: Final = 200
+MAX_REACH_CASES: Final = 200
 """Golds that are tried: evenly spread over a larger suite, a second of work."""
 
 
-def reach_of(cases: Sequence[GoldCase], panel: Sequence[Grader], *, most: int | None = None) -> SuiteReach:
+def compute_suite_reach(
+    cases: Sequence[GoldCase], panel: Sequence[Grader], *, max_cases: int | None = None
+) -> SuiteReach:
     """Try which golds rules can decide; of a suite of more than ``most`` cases, as many spread over it."""
-    step = max(1, -(-len(cases) // most)) if most else 1
+    step = max(1, -(-len(cases) // max_cases)) if max_cases else 1
     tried = cases[::step]
-    left = sorted((case for case in tried if not is_decidable(case, panel)), key=lambda case: -case.severity)
-    return SuiteReach(golds=len(tried), by_rules=len(tried) - len(left), left=tuple(case.id for case in left))
+    undecidable = sorted((case for case in tried if not is_decidable(case, panel)), key=lambda case: -case.severity)
+    return SuiteReach(
+        golds=len(tried), by_rules=len(tried) - len(undecidable), left=tuple(case.id for case in undecidable)
+    )
 
 
 def is_decidable(case: GoldCase, panel: Sequence[Grader]) -> bool:
@@ -239,28 +256,30 @@ def is_decidable(case: GoldCase, panel: Sequence[Grader]) -> bool:
 
     What says a case's `must_say` is right in any words.
     """
-    right = grade_right(case, panel)
+    right = grade_right_reply(case, panel)
     if case.must_say:
         return not (right.wrong or right.open)
     natural = f"It is {case.gold[:1].lower()}{case.gold[1:]}{source_tag(case)}"
     if right.wrong or right.open_otherwise:
         return False
-    if right.open and assessed(case, natural, panel).outcome is not CaseOutcome.CORRECT:
+    if right.open and assess_reply(case, natural, panel).outcome is not CaseOutcome.CORRECT:
         return False
-    outcomes = [assessed(case, mutant.reply, panel).outcome for mutant in contradictions_of(case)[:FEW]]
+    outcomes = [
+        assess_reply(case, mutant.reply, panel).outcome for mutant in contradictions_of(case)[:MAX_CONTRADICTIONS]
+    ]
     return CaseOutcome.CORRECT not in outcomes and CaseOutcome.FAILED in outcomes
 
 
-FEW: Final = 2
+MAX_CONTRADICTIONS: Final = 2
 """Contradictions that are tried of each gold: the first change its value, or its yes."""
 
 
-CONTENT: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL, Aspect.DISCLOSURE, Aspect.ERROR_LEAK})
+CONTENT_ASPECTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL, Aspect.DISCLOSURE, Aspect.ERROR_LEAK})
 """The content of a reply, not its form: a gold is written without citations, and may be shorter than any reply."""
 
 CITATION_KINDS: Final = frozenset({FailureKind.MISSING_CITATION, FailureKind.WRONG_CITATION})
 
-ABOUT_FACTS: Final = frozenset(
+FACT_FAILURE_KINDS: Final = frozenset(
     {FailureKind.WRONG_FACT, FailureKind.MISSING_FACT, FailureKind.SHOULD_HAVE_REFUSED, FailureKind.OVER_REFUSAL}
 )
 """Kinds of made-up wrong answers that show whether a gold catches them; leaks and errors are caught whatever the
@@ -286,7 +305,7 @@ class MutationOutcome(Record):
     reason: str
 
 
-def fails_itself(case: GoldCase, panel: Sequence[Grader]) -> str:
+def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
     """Why the graders call the gold of ``case`` wrong, given as the reply to its question; empty if they do not.
 
     The gold of an expected refusal is no reply but a reason, so nothing is graded.
@@ -295,40 +314,40 @@ def fails_itself(case: GoldCase, panel: Sequence[Grader]) -> str:
         return ""
     if read_refusal(case.gold).refused:
         return "it declines to answer, and no refusal is expected"
-    return "; ".join(_content_failures(assessed(case, case.gold, panel)))
+    return "; ".join(_content_failures(assess_reply(case, case.gold, panel)))
 
 
 def detect_bad_reply(
     case: GoldCase, bad_reply: str | None, panel: Sequence[Grader], kind: FailureKind | None
 ) -> MutationOutcome:
     """Whether the graders pass the gold and fail the bad reply; ``kind`` is what was wrong with it."""
-    wrong = fails_itself(case, panel)
+    wrong = explain_gold_failure(case, panel)
     if wrong:
         return MutationOutcome(
             detection=MutationVerdict.GOLD_FAILS, reason=f"the gold itself would be called wrong: {wrong}"
         )
     if not bad_reply:
         return _detect_mutants(case, panel)
-    found = assessed(case, bad_reply, panel)
-    failures = _content_failures(found) or (_citation_failures(found) if kind in CITATION_KINDS else ())
+    assessment = assess_reply(case, bad_reply, panel)
+    failures = _content_failures(assessment) or (_citation_failures(assessment) if kind in CITATION_KINDS else ())
     if failures:
-        gold = assessed(case, case.gold, panel)
-        if case.expected_refusal or gold.factual_match is Finding.YES or _is_about_safety(found):
+        gold = assess_reply(case, case.gold, panel)
+        if case.expected_refusal or gold.factual_match is Finding.YES or _is_about_safety(assessment):
             return MutationOutcome(
                 detection=MutationVerdict.DETECTED, reason=f"the bad reply fails: {'; '.join(failures)}"
             )
         return MutationOutcome(
             detection=MutationVerdict.UNDECIDABLE,
             reason=f"the bad reply fails ({'; '.join(failures)}), but no grader without a model can pass the gold: "
-            f"{_abstentions(gold)}",
+            f"{_format_abstentions(gold)}",
         )
-    if found.factual_match is Finding.YES:
+    if assessment.factual_match is Finding.YES:
         return MutationOutcome(
             detection=MutationVerdict.MISSED, reason="the bad reply would pass: it says what the gold says"
         )
     return MutationOutcome(
         detection=MutationVerdict.UNDECIDABLE,
-        reason=f"no grader without a model can fail the bad reply: {_abstentions(found)}",
+        reason=f"no grader without a model can fail the bad reply: {_format_abstentions(assessment)}",
     )
 
 
@@ -337,7 +356,7 @@ def _detect_mutants(case: GoldCase, panel: Sequence[Grader]) -> MutationOutcome:
     mutants = [
         mutant
         for mutant in grade_mutants([case], panel)
-        if mutant.kind in ABOUT_FACTS and (mutant.caught_by or mutant.operator not in LEFT_TO_JUDGE)
+        if mutant.kind in FACT_FAILURE_KINDS and (mutant.caught_by or mutant.operator not in LEFT_TO_JUDGE)
     ]
     caught = sum(bool(mutant.caught_by) for mutant in mutants)
     if mutants and caught == len(mutants):
@@ -349,38 +368,38 @@ def _detect_mutants(case: GoldCase, panel: Sequence[Grader]) -> MutationOutcome:
     return MutationOutcome(detection=MutationVerdict.UNDECIDABLE, reason=reason)
 
 
-def _failed(found: Assessment, aspects: frozenset[Aspect]) -> tuple[str, ...]:
-    grades = [g for g in found.grades if isinstance(g, Judged) and not g.passed and g.aspect in aspects]
+def _list_failure_reasons(assessment: Assessment, aspects: frozenset[Aspect]) -> tuple[str, ...]:
+    grades = [g for g in assessment.grades if isinstance(g, Judged) and not g.passed and g.aspect in aspects]
     return tuple(dict.fromkeys(grade.reason for grade in grades))
 
 
-def _content_failures(found: Assessment) -> tuple[str, ...]:
-    return _failed(found, CONTENT)
+def _content_failures(assessment: Assessment) -> tuple[str, ...]:
+    return _list_failure_reasons(assessment, CONTENT_ASPECTS)
 
 
-def _citation_failures(found: Assessment) -> tuple[str, ...]:
-    return _failed(found, frozenset({Aspect.CITATION}))
+def _citation_failures(assessment: Assessment) -> tuple[str, ...]:
+    return _list_failure_reasons(assessment, frozenset({Aspect.CITATION}))
 
 
-def _is_about_safety(found: Assessment) -> bool:
-    return bool(_failed(found, frozenset({Aspect.DISCLOSURE, Aspect.ERROR_LEAK})))
+def _is_about_safety(assessment: Assessment) -> bool:
+    return bool(_list_failure_reasons(assessment, frozenset({Aspect.DISCLOSURE, Aspect.ERROR_LEAK})))
 
 
-def _abstentions(found: Assessment) -> str:
-    open_ones = [g.reason for g in found.grades if isinstance(g, Abstained) and g.aspect in CONTENT]
+def _format_abstentions(assessment: Assessment) -> str:
+    open_ones = [g.reason for g in assessment.grades if isinstance(g, Abstained) and g.aspect in CONTENT_ASPECTS]
     return "; ".join(dict.fromkeys(open_ones)) or "it compares nothing"
 
 
-MOST_CASES: Final = 60
+MAX_SEVERE_CASES: Final = 60
 """Severity-3 cases whose mutants a run tries: about 500 mutants, a second or less."""
 
 
-def severe_mutation_score(
+def compute_severe_mutation_score(
     cases: Iterable[GoldCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> MutationScores | None:
     """The mutation score of a suite's first severity-3 cases, for its run's report; ``None`` where it has none."""
-    severe = [case for case in cases if case.severity is Severity.PAGE][:MOST_CASES]
-    usable = [case for case in severe if not grade_right(case, panel).wrong]
+    severe = [case for case in cases if case.severity is Severity.PAGE][:MAX_SEVERE_CASES]
+    usable = [case for case in severe if not grade_right_reply(case, panel).wrong]
     return (
         count_mutants(list(grade_mutants(usable, panel, citation_required=citation_required))) if usable else None
     )
@@ -388,35 +407,42 @@ def severe_mutation_score(
 
 def count_mutants(graded: Sequence[GradedMutant]) -> MutationScores:
     """Count the mutants and the catches."""
-    severe = [one for one in graded if one.severity is Severity.PAGE]
-    apart = {MutationOperator.PERSONAL_DATA, *LEFT_TO_JUDGE}
-    plain = [one for one in severe if one.operator not in apart]
-    hard = [one for one in graded if one.operator in MISPLACED]
-    operators = [(one.value, [mutant for mutant in graded if mutant.operator is one]) for one in MutationOperator]
+    severe = [mutant for mutant in graded if mutant.severity is Severity.PAGE]
+    excluded_operators = {MutationOperator.PERSONAL_DATA, *LEFT_TO_JUDGE}
+    contradicting = [mutant for mutant in severe if mutant.operator not in excluded_operators]
+    misplaced = [mutant for mutant in graded if mutant.operator in MISPLACED]
+    operators = [
+        (mutant.value, [graded_mutant for graded_mutant in graded if graded_mutant.operator is mutant])
+        for mutant in MutationOperator
+    ]
     severities = [
-        (f"severity {one.value}", [mutant for mutant in graded if mutant.severity is one]) for one in Severity
+        (
+            f"severity {mutant.value}",
+            [graded_mutant for graded_mutant in graded if graded_mutant.severity is mutant],
+        )
+        for mutant in Severity
     ]
     return MutationScores(
-        cases=len({mutant.case_id for mutant in graded}),
-        whole=_count("all", graded),
-        severe=_count("severity 3", severe),
-        severe_without_personal_data=_count("severity 3 that contradict", plain),
-        misplaced=_count("right value in the wrong place", hard),
-        by_operator=tuple(_count(name, mutants) for name, mutants in operators if mutants),
-        by_severity=tuple(_count(name, mutants) for name, mutants in severities if mutants),
+        cases=len({graded_mutant.case_id for graded_mutant in graded}),
+        whole=_build_mutant_count("all", graded),
+        severe=_build_mutant_count("severity 3", severe),
+        severe_without_personal_data=_build_mutant_count("severity 3 that contradict", contradicting),
+        misplaced=_build_mutant_count("right value in the wrong place", misplaced),
+        by_operator=tuple(_build_mutant_count(name, mutants) for name, mutants in operators if mutants),
+        by_severity=tuple(_build_mutant_count(name, mutants) for name, mutants in severities if mutants),
     )
 
 
-def _count(name: str, mutants: Sequence[GradedMutant]) -> MutantCount:
-    caught = sum(bool(one.caught_by) for one in mutants)
-    low, high = wilson(caught, len(mutants)) if mutants else (0.0, 1.0)
-    found = Counter(grader for one in mutants for grader in one.caught_by)
+def _build_mutant_count(name: str, mutants: Sequence[GradedMutant]) -> MutantCount:
+    caught = sum(bool(mutant.caught_by) for mutant in mutants)
+    low, high = compute_wilson_interval(caught, len(mutants)) if mutants else (0.0, 1.0)
+    catches = Counter(grader for mutant in mutants for grader in mutant.caught_by)
     return MutantCount(
         name=name,
         mutants=len(mutants),
         caught=caught,
-        passed=sum(one.passed for one in mutants),
+        passed=sum(mutant.passed for mutant in mutants),
         low=low,
         high=high,
-        by_grader=dict(sorted(found.items())),
+        by_grader=dict(sorted(catches.items())),
     )

@@ -25,9 +25,9 @@ from flows.hallucination_log.line_encoder import EncodedLines, LineEncoder, Line
 from monitors.sources.logs.tail import LogBatch
 
 MODULE: Final = "flows.hallucination_log.encoder_pool"
-ALONE: Final = 8
+MIN_BATCHES_FOR_WORKERS: Final = 8
 """Batches before workers start, some 30 MB: they take a second to start, and most polls are over by then."""
-MOST_WORKERS: Final = 8
+MAX_WORKERS: Final = 8
 """Each takes some 80 MB."""
 
 
@@ -36,32 +36,32 @@ class EncoderPool:
 
     def __init__(self, settings: LineSettings, cores: int, now: Callable[[], datetime]) -> None:
         self._settings, self._now = settings, now
-        self._here = LineEncoder(settings)
-        self._most = min(MOST_WORKERS, cores)
+        self._local_encoder = LineEncoder(settings)
+        self._max_workers = min(MAX_WORKERS, cores)
 
-    def encoded(self, batches: Iterable[LogBatch]) -> Generator[tuple[LogBatch, EncodedLines]]:
+    def encode_batches(self, batches: Iterable[LogBatch]) -> Generator[tuple[LogBatch, EncodedLines]]:
         """Every batch with what is to be stored of it, in order. No worker is left when this ends or is closed."""
-        coming = iter(batches)
-        for number, batch in enumerate(coming, start=1):
-            yield batch, self._here.encode(batch.lines, batch.cursor, self._now())
-            if number == ALONE and self._most > 1:
+        remaining = iter(batches)
+        for number, batch in enumerate(remaining, start=1):
+            yield batch, self._local_encoder.encode(batch.lines, batch.cursor, self._now())
+            if number == MIN_BATCHES_FOR_WORKERS and self._max_workers > 1:
                 break
-        with self._workers() as ask:
+        with self._start_workers() as submit:
             waiting: deque[tuple[LogBatch, Future[EncodedLines]]] = deque()
-            for batch in coming:
-                waiting.append((batch, ask(batch)))
-                if len(waiting) > 2 * self._most:
-                    done, answer = waiting.popleft()
-                    yield done, answer.result()
+            for batch in remaining:
+                waiting.append((batch, submit(batch)))
+                if len(waiting) > 2 * self._max_workers:
+                    done_batch, answer = waiting.popleft()
+                    yield done_batch, answer.result()
             while waiting:
-                done, answer = waiting.popleft()
-                yield done, answer.result()
+                done_batch, answer = waiting.popleft()
+                yield done_batch, answer.result()
 
     @contextmanager
-    def _workers(self) -> Generator[Callable[[LogBatch], Future[EncodedLines]]]:
+    def _start_workers(self) -> Generator[Callable[[LogBatch], Future[EncodedLines]]]:
         """How to ask one of them; each starts with its first batch."""
         free: SimpleQueue[_EncoderProcess] = SimpleQueue()
-        workers = [_EncoderProcess(self._settings) for _ in range(self._most)]
+        workers = [_EncoderProcess(self._settings) for _ in range(self._max_workers)]
         for worker in workers:
             free.put(worker)
 
@@ -70,11 +70,11 @@ class EncoderPool:
             try:
                 return worker.encode(batch, read_at)
             except (OSError, EOFError, pickle.UnpicklingError):  # it was killed: for want of memory, say
-                return self._here.encode(batch.lines, batch.cursor, read_at)
+                return self._local_encoder.encode(batch.lines, batch.cursor, read_at)
             finally:
                 free.put(worker)
 
-        threads = ThreadPoolExecutor(self._most)
+        threads = ThreadPoolExecutor(self._max_workers)
         try:
             yield lambda batch: threads.submit(encode, batch, self._now())
         finally:
@@ -92,7 +92,7 @@ class _EncoderProcess:
 
     def encode(self, batch: LogBatch, read_at: datetime) -> EncodedLines:
         """What is to be stored of a batch. Raises `OSError` or `EOFError` when the process is gone."""
-        process = self._process = self._process or self._started()
+        process = self._process = self._process or self._start()
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -110,7 +110,7 @@ class _EncoderProcess:
             process.kill()
             process.communicate()
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-P", "-m", MODULE]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own
         assert process.stdin is not None
@@ -118,7 +118,7 @@ class _EncoderProcess:
         return process
 
 
-def main(source: BinaryIO, answers: BinaryIO) -> None:
+def run_worker(source: BinaryIO, answers: BinaryIO) -> None:
     """Answer until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it decides what an interrupt means
     encoder = LineEncoder(LineSettings.model_validate_json(source.readline()))
@@ -133,4 +133,4 @@ def main(source: BinaryIO, answers: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.stdin.buffer, sys.stdout.buffer)
+    run_worker(sys.stdin.buffer, sys.stdout.buffer)

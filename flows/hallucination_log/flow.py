@@ -18,16 +18,16 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
-from flows.alerting.faults import fault_of, notify_fault
+from flows.alerting.faults import fault_from_error, notify_fault
 from flows.hallucination_log.follower import (
     LogPoll,
-    describe_all,
-    follower,
+    build_follower,
+    format_polls,
+    get_poll_interval_s,
     logs_to_follow,
-    poll_s,
-    state_name,
+    select_state_name,
 )
-from flows.runtime.slack import notifier_without_run
+from flows.runtime.slack import build_notifier_without_run
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError, MonitorError
 from monitors.records.incidents import Capability
@@ -41,41 +41,43 @@ async def follow_log(config_path: Path, target: str | None = None, for_s: float 
     state's data are the last poll of each log that could be made.
     """
     config = await asyncio.to_thread(load_config, config_path)
-    names = logs_to_follow(config, target)
-    polls = await asyncio.gather(*(_polls(config, name, for_s) for name in names))
-    seen = tuple(poll for each in polls for poll in each if isinstance(poll, LogPoll))
+    targets = logs_to_follow(config, target)
+    polls = await asyncio.gather(*(_poll_until_end(config, name, for_s) for name in targets))
+    completed = tuple(poll for log_polls in polls for poll in log_polls if isinstance(poll, LogPoll))
     broken = [
-        f"{name}: {each[-1]}" for name, each in zip(names, polls, strict=True) if isinstance(each[-1], MonitorError)
+        f"{name}: {log_polls[-1]}"
+        for name, log_polls in zip(targets, polls, strict=True)
+        if isinstance(log_polls[-1], MonitorError)
     ]
-    text = "; ".join([*broken, *describe_all(seen)])
+    text = "; ".join([*broken, *format_polls(completed)])
     if broken:
-        return Failed(name="Broken", message=text, data=seen)
-    return Completed(name=state_name(seen), message=text, data=seen)
+        return Failed(name="Broken", message=text, data=completed)
+    return Completed(name=select_state_name(completed), message=text, data=completed)
 
 
-async def _polls(config: Config, name: str, for_s: float) -> list[LogPoll | MonitorError]:
+async def _poll_until_end(config: Config, name: str, for_s: float) -> list[LogPoll | MonitorError]:
     end = monotonic() + for_s
-    polls = [await _poll(config, name)]
-    while end - monotonic() > (pause := poll_s(config, name)):
+    polls = [await _poll_and_notify(config, name)]
+    while end - monotonic() > (pause := get_poll_interval_s(config, name)):
         # A log file is polled; its pause is a setting.
         await asyncio.sleep(pause)
-        polls.append(await _poll(config, name))
+        polls.append(await _poll_and_notify(config, name))
     return polls
 
 
-async def _poll(config: Config, name: str) -> LogPoll | MonitorError:
+async def _poll_and_notify(config: Config, name: str) -> LogPoll | MonitorError:
     try:
         return await poll_log(config, name)
     except ConfigError:
         raise
     except MonitorError as error:
-        notifier = await asyncio.to_thread(notifier_without_run, config, name, Capability.HALLUCINATION_LOG)
-        await notify_fault(notifier, fault_of(error))
+        notifier = await asyncio.to_thread(build_notifier_without_run, config, name, Capability.HALLUCINATION_LOG)
+        await notify_fault(notifier, fault_from_error(error))
         return error
 
 
 @task(name="poll log", cache_policy=NO_CACHE)
 async def poll_log(config: Config, name: str) -> LogPoll:
     """Poll one log once."""
-    following = await asyncio.to_thread(follower, config, name)
-    return await following.poll()
+    follower_of_log = await asyncio.to_thread(build_follower, config, name)
+    return await follower_of_log.poll()

@@ -17,14 +17,14 @@ from typing import Final
 from flows.alerting.faults import Fault, notify_fault, resolve_faults, resolve_other_faults
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
-from flows.alerting.send import send_waiting
+from flows.alerting.send import send_waiting_alerts
 from flows.clock import utc_now
 from flows.hallucination_log.encoder_pool import EncoderPool
-from flows.hallucination_log.line_encoder import ASIDE_SHOWN, EncodedLines, LineSettings
-from flows.process_lock import alone
-from flows.runtime.probe import cores
-from flows.runtime.secrets import environment, run_id_of_now
-from flows.runtime.slack import notifier_without_run
+from flows.hallucination_log.line_encoder import MAX_ASIDE_SHOWN, EncodedLines, LineSettings
+from flows.process_lock import exclusive_lock
+from flows.runtime.probe import count_cores
+from flows.runtime.secrets import generate_run_id, get_environment
+from flows.runtime.slack import build_notifier_without_run
 from monitors.alerts.liveness import (
     LOG_FAULTS,
     LOG_GAP,
@@ -32,10 +32,10 @@ from monitors.alerts.liveness import (
     LOG_MISSING,
     LOG_SILENT,
     LOG_UNREADABLE,
-    log_silence_fault,
-    silence_beyond_norm,
+    find_log_silence,
+    format_log_silence,
 )
-from monitors.alerts.observe import ObservationContext, hallucination
+from monitors.alerts.observe import ObservationContext, observe_hallucination
 from monitors.alerts.settings import WatchdogSettings
 from monitors.config.file import Config, TargetConfig
 from monitors.errors import ConfigError, SourceUnavailable
@@ -44,14 +44,14 @@ from monitors.records.base import Record
 from monitors.records.incidents import Alert, Capability, IncidentKind, Link, Observation, RunSummary
 from monitors.records.logs import LoggedHallucination, LogWarning, LogWarningKind, QuarantinedLine
 from monitors.sources.logs.entries import is_whole_entry
-from monitors.sources.logs.files import LocalLog, LogPlace, remote_log
+from monitors.sources.logs.files import LocalLog, LogPlace, build_remote_log
 from monitors.sources.logs.settings import HallucinationLogSettings
-from monitors.sources.logs.tail import BatchLimits, LogBatch, follow
+from monitors.sources.logs.tail import BatchLimits, LogBatch, read_new_batches
 from warehouse.database.store import Store
 from warehouse.journal.rows import CursorRow
 from warehouse.journal.segments import encode_rows
-from warehouse.queries.incidents import newest_alert_message
-from warehouse.queries.traffic import entry_times, log_cursor, unnotified
+from warehouse.queries.incidents import find_newest_alert
+from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_unnotified_entries
 
 LOAD_WAIT_S: Final = 30.0
 """As long as for messages: a load of a whole nightly run takes seconds."""
@@ -84,35 +84,35 @@ class LogReader:
         Raises `SourceUnavailable` when the log cannot be read, `WarehouseBusy` when the read position is not known:
         then nothing was read, and the next poll begins where this one did.
         """
-        with alone(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
+        with exclusive_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
             self.store.load_pending(LOAD_WAIT_S)
-            found = LogRead()
-            cursor = log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S)
+            log_read = LogRead()
+            cursor = find_log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S)
             with self.place.poll() as files:
-                batches = follow(files, self.target, cursor, is_whole=is_whole_entry, limits=self.limits)
-                with closing(self.pool.encoded(batches)) as encoded:
+                batches = read_new_batches(files, self.target, cursor, is_whole=is_whole_entry, limits=self.limits)
+                with closing(self.pool.encode_batches(batches)) as encoded:
                     for batch, lines in encoded:
-                        found = self._stored(found, batch, lines)
+                        log_read = self._store_batch(log_read, batch, lines)
             self.store.load_pending(LOAD_WAIT_S)
-        return found
+        return log_read
 
-    def _stored(self, found: LogRead, batch: LogBatch, lines: EncodedLines) -> LogRead:
+    def _store_batch(self, log_read: LogRead, batch: LogBatch, lines: EncodedLines) -> LogRead:
         """Lines and read position in one step."""
         self.store.journal.append_encoded(lines.rows + encode_rows([CursorRow(row=batch.cursor)]), run_id=None)
         return LogRead(
-            entries=found.entries + lines.entries,
-            history=found.history + lines.history,
-            aside=(*found.aside, *lines.aside)[:ASIDE_SHOWN],
-            aside_count=found.aside_count + lines.aside_count,
-            issues=(*found.issues, *batch.issues),
+            entries=log_read.entries + lines.entries,
+            history=log_read.history + lines.history,
+            aside=(*log_read.aside, *lines.aside)[:MAX_ASIDE_SHOWN],
+            aside_count=log_read.aside_count + lines.aside_count,
+            issues=(*log_read.issues, *batch.issues),
         )
 
 
-SENT_AT_ONCE: Final = 500
+MAX_ENTRIES_PER_MESSAGE: Final = 500
 """Entries in one message; more go into the next one. A message counts them, and shows the first few."""
 NORM_DAYS: Final = 30
 """The norm of a log's pauses is taken from this many days: nights and weekends are in it."""
-TRIES: Final = 3
+MAX_TRIES: Final = 3
 RETRY_AFTER_S: Final = 5.0
 
 
@@ -150,7 +150,7 @@ class LogFollower:
 
     async def _poll(self) -> LogPoll:
         began_at = self.notifier.now()
-        await send_waiting(self.notifier)
+        await send_waiting_alerts(self.notifier)
         try:
             found = await self._read()
         except SourceUnavailable as error:
@@ -161,7 +161,7 @@ class LogFollower:
         return LogPoll(target=self.notifier.target, found=found, alerts=tuple(alert.id for alert in alerts))
 
     async def _read(self) -> LogRead:
-        for _ in range(TRIES - 1):
+        for _ in range(MAX_TRIES - 1):
             try:
                 return await asyncio.to_thread(self.reader.poll)
             except SourceUnavailable:
@@ -173,34 +173,34 @@ class LogFollower:
         """Send alerts about all entries that have none, whichever poll read them: a kill in between skips none."""
         sent: list[Alert] = []
         while entries := await asyncio.to_thread(
-            unnotified, self.notifier.store, self.notifier.target, most=SENT_AT_ONCE
+            list_unnotified_entries, self.notifier.store, self.notifier.target, limit=MAX_ENTRIES_PER_MESSAGE
         ):
-            notifier = await asyncio.to_thread(self._notifier_of_burst)
-            seen = [self._observed(notifier, entry) for entry in entries]
-            sent += await notify(notifier, seen, summary=RunSummary(links=self._links()))
-            if len(entries) < SENT_AT_ONCE:
+            notifier = await asyncio.to_thread(self._select_burst_notifier)
+            observations = [self._build_observation(notifier, entry) for entry in entries]
+            sent += await notify(notifier, observations, summary=RunSummary(links=self._build_links()))
+            if len(entries) < MAX_ENTRIES_PER_MESSAGE:
                 break
         return sent
 
-    def _notifier_of_burst(self) -> Notifier:
+    def _select_burst_notifier(self) -> Notifier:
         """The notifier of the run that started the burst, so that its first message grows; else this poll's own."""
-        page = newest_alert_message(self.notifier.store, self.notifier.target, IncidentKind.HALLUCINATION)
+        page = find_newest_alert(self.notifier.store, self.notifier.target, IncidentKind.HALLUCINATION)
         group = timedelta(minutes=self.settings.group_minutes)
         if page is None or abs(self.notifier.now() - page.created_at) > group:
             return self.notifier
         return replace(self.notifier, run_id=page.run_id)
 
-    def _observed(self, notifier: Notifier, logged: LoggedHallucination) -> Observation:
+    def _build_observation(self, notifier: Notifier, logged: LoggedHallucination) -> Observation:
         entry, reply = logged.entry, logged.entry.reply
-        at = ObservationContext(
+        context = ObservationContext(
             target=notifier.target,
             run_id=notifier.run_id,
             seen_at=min(reply.ts or logged.read_at, logged.read_at),
             account_patterns=self.account_patterns,
             owner=notifier.owner,
         )
-        return hallucination(
-            at,
+        return observe_hallucination(
+            context,
             entry_id=entry.id,
             user_text=reply.user_text or "",
             blocked_reply=reply.blocked_reply or "",
@@ -213,31 +213,33 @@ class LogFollower:
             settings=notifier.settings,
         )
 
-    def _links(self) -> tuple[Link, ...]:
+    def _build_links(self) -> tuple[Link, ...]:
         return (Link(label="log", href=self.settings.at),)
 
-    async def _notify_log_faults(self, found: LogRead, began_at: datetime) -> None:
+    async def _notify_log_faults(self, log_read: LogRead, began_at: datetime) -> None:
         """Report what is wrong with the log itself, and what no longer is."""
-        silent = await asyncio.to_thread(self._silent)
-        wrong = {fault.what: fault for fault in [*_faults(found, self.settings), *silent]}
-        for fault in wrong.values():
+        silence_faults = await asyncio.to_thread(self._find_silence_faults)
+        faults_by_name = {fault.what: fault for fault in [*_build_faults(log_read, self.settings), *silence_faults]}
+        for fault in faults_by_name.values():
             await notify_fault(self.notifier, fault)
-        over = {what: text for what, text in _OVER.items() if what not in wrong}
-        if not found.entries:
-            over.pop(LOG_LINES_UNREADABLE, None)  # nothing was read that could show it
-        await resolve_faults(self.notifier, over, began_at=began_at)
-        await resolve_other_faults(self.notifier, but=LOG_FAULTS, ending=FOLLOWED_AGAIN, began_at=began_at)
+        resolved_texts = {name: text for name, text in _RESOLVED_TEXTS.items() if name not in faults_by_name}
+        if not log_read.entries:
+            resolved_texts.pop(LOG_LINES_UNREADABLE, None)  # nothing was read that could show it
+        await resolve_faults(self.notifier, resolved_texts, began_at=began_at)
+        await resolve_other_faults(
+            self.notifier, except_names=LOG_FAULTS, ending=FOLLOWED_AGAIN_TEXT, began_at=began_at
+        )
 
-    def _silent(self) -> Sequence[Fault]:
+    def _find_silence_faults(self) -> Sequence[Fault]:
         now = self.notifier.now()
-        times = entry_times(self.notifier.store, self.notifier.target, now - timedelta(days=NORM_DAYS))
-        silence = silence_beyond_norm(times, now, self.watchdog)
-        return [] if silence is None else [Fault(*log_silence_fault(silence))]
+        times = list_entry_times(self.notifier.store, self.notifier.target, now - timedelta(days=NORM_DAYS))
+        silence = find_log_silence(times, now, self.watchdog)
+        return [] if silence is None else [Fault(*format_log_silence(silence))]
 
 
-FOLLOWED_AGAIN: Final = "The log is followed again."
+FOLLOWED_AGAIN_TEXT: Final = "The log is followed again."
 
-_OVER: Final = {
+_RESOLVED_TEXTS: Final = {
     LOG_UNREADABLE: "The log can be read again.",
     LOG_MISSING: "The log is there again.",
     LOG_SILENT: "The log is written to again.",
@@ -247,40 +249,40 @@ _OVER: Final = {
 """What is said when a fault is gone. The entries in a gap do not come back: that fault ends without a word."""
 
 
-def _faults(found: LogRead, settings: HallucinationLogSettings) -> list[Fault]:
+def _build_faults(log_read: LogRead, settings: HallucinationLogSettings) -> list[Fault]:
     faults: list[Fault] = []
-    for issue in found.issues:
+    for issue in log_read.issues:
         missing = issue.kind is LogWarningKind.MISSING
         if missing and issue.offset == 0 and settings.may_be_missing:
             continue
-        what = LOG_MISSING if missing else LOG_GAP
-        faults.append(Fault(what, f"The hallucination log {settings.at}: {issue.detail}."))
-    if found.aside:
-        faults.append(Fault(LOG_LINES_UNREADABLE, _format_aside(found, settings)))
+        name = LOG_MISSING if missing else LOG_GAP
+        faults.append(Fault(name, f"The hallucination log {settings.at}: {issue.detail}."))
+    if log_read.aside:
+        faults.append(Fault(LOG_LINES_UNREADABLE, _format_aside(log_read, settings)))
     return faults
 
 
-def _format_aside(found: LogRead, settings: HallucinationLogSettings) -> str:
-    first = found.aside[0]
+def _format_aside(log_read: LogRead, settings: HallucinationLogSettings) -> str:
+    first = log_read.aside[0]
     return (
-        f"The hallucination log {settings.at} holds {plural(found.aside_count, 'line')} that could not be read as "
+        f"The hallucination log {settings.at} holds {plural(log_read.aside_count, 'line')} that could not be read as "
         f"an entry, the first at byte {first.offset:,}: {first.detail}. It was put aside, the lines around it were "
         "read; `lookout sql 'from quarantined_lines'` lists them."
     )
 
 
-def follower(config: Config, target: str) -> LogFollower:
+def build_follower(config: Config, target: str) -> LogFollower:
     """The follower of the log of ``target``. `ConfigError` where it has none."""
     configured = config.target(target)
     settings = configured.hallucination_log
     if settings is None:
         raise ConfigError(f"targets.{target}.hallucination_log is not configured: there is no log to follow")
-    notifier = notifier_without_run(config, target, Capability.HALLUCINATION_LOG)
+    notifier = build_notifier_without_run(config, target, Capability.HALLUCINATION_LOG)
     reader = LogReader(
         target=target,
-        place=place_of(settings),
+        place=open_log_place(settings),
         store=notifier.store,
-        pool=EncoderPool(_line_settings(target, settings, configured), cores(), utc_now),
+        pool=EncoderPool(_build_line_settings(target, settings, configured), count_cores(), utc_now),
         limits=BatchLimits(longest_bytes=settings.longest_line_kb * 1024),
     )
     return LogFollower(
@@ -289,7 +291,7 @@ def follower(config: Config, target: str) -> LogFollower:
         settings=settings,
         watchdog=config.watchdog,
         account_patterns=configured.graders.account_patterns,
-        new_run=lambda: run_id_of_now(target),
+        new_run=lambda: generate_run_id(target),
     )
 
 
@@ -298,26 +300,26 @@ def logs_to_follow(config: Config, target: str | None) -> tuple[str, ...]:
     if target is not None:
         config.target(target)
         return (target,)
-    names = tuple(name for name, one in config.targets.items() if one.hallucination_log is not None)
+    names = tuple(name for name, configured in config.targets.items() if configured.hallucination_log is not None)
     if not names:
         raise ConfigError("no target has a hallucination_log: add [targets.NAME.hallucination_log] with at = …")
     return names
 
 
-def poll_s(config: Config, target: str) -> float:
+def get_poll_interval_s(config: Config, target: str) -> float:
     """Seconds between two polls of the log of ``target``."""
     settings = config.target(target).hallucination_log
     return settings.poll_s if settings else 0.0
 
 
-def place_of(settings: HallucinationLogSettings) -> LogPlace:
+def open_log_place(settings: HallucinationLogSettings) -> LogPlace:
     """Where the log lies."""
     if settings.is_remote:
-        return remote_log(settings.at, environment())
+        return build_remote_log(settings.at, get_environment())
     return LocalLog(Path(settings.at), rotated=settings.rotated)
 
 
-def _line_settings(target: str, settings: HallucinationLogSettings, configured: TargetConfig) -> LineSettings:
+def _build_line_settings(target: str, settings: HallucinationLogSettings, configured: TargetConfig) -> LineSettings:
     return LineSettings(
         target=target,
         fields=settings.fields,
@@ -326,43 +328,46 @@ def _line_settings(target: str, settings: HallucinationLogSettings, configured: 
     )
 
 
-def state_name(polls: Sequence[LogPoll]) -> str:
+def select_state_name(polls: Sequence[LogPoll]) -> str:
     """Notified, Quiet or Unreadable: what most needs a person."""
     if any(poll.unreadable for poll in polls):
         return "Unreadable"
     return "Notified" if any(poll.alerts for poll in polls) else "Quiet"
 
 
-def describe_all(polls: Sequence[LogPoll]) -> list[str]:
+def format_polls(polls: Sequence[LogPoll]) -> list[str]:
     """One line for each log, however many polls there were."""
     logs: dict[str, LogPoll] = {}
     for poll in polls:
-        known = logs.get(poll.target)
-        logs[poll.target] = poll if known is None else _both(known, poll)
-    return [describe_poll(poll) for poll in logs.values()]
+        merged = logs.get(poll.target)
+        logs[poll.target] = poll if merged is None else _merge_polls(merged, poll)
+    return [format_poll(poll) for poll in logs.values()]
 
 
-def _both(first: LogPoll, then: LogPoll) -> LogPoll:
-    found = LogRead(
-        entries=first.found.entries + then.found.entries,
-        history=first.found.history + then.found.history,
-        aside_count=first.found.aside_count + then.found.aside_count,
+def _merge_polls(first: LogPoll, second: LogPoll) -> LogPoll:
+    merged_read = LogRead(
+        entries=first.found.entries + second.found.entries,
+        history=first.found.history + second.found.history,
+        aside_count=first.found.aside_count + second.found.aside_count,
     )
     return LogPoll(
-        target=then.target, found=found, unreadable=then.unreadable, alerts=(*first.alerts, *then.alerts)
+        target=second.target,
+        found=merged_read,
+        unreadable=second.unreadable,
+        alerts=(*first.alerts, *second.alerts),
     )
 
 
-def describe_poll(poll: LogPoll) -> str:
+def format_poll(poll: LogPoll) -> str:
     """One line for a person."""
     if poll.unreadable:
         return f"{poll.target}: {poll.unreadable}"
-    found = poll.found
-    parts = [f"{found.entries:,} new"]
-    if found.history:
-        parts.append(f"{found.history:,} from before it was watched")
-    if found.aside_count:
-        parts.append(f"{found.aside_count:,} put aside")
+    log_read = poll.found
+    parts = [f"{log_read.entries:,} new"]
+    if log_read.history:
+        parts.append(f"{log_read.history:,} from before it was watched")
+    if log_read.aside_count:
+        parts.append(f"{log_read.aside_count:,} put aside")
     if poll.alerts:
         parts.append(f"alerts sent: {', '.join(poll.alerts)}")
     return f"{poll.target}: {', '.join(parts)}"

@@ -18,14 +18,14 @@ from monitors.facts.disclosures.sieve import any_may_disclose, may_disclose
 from monitors.records.base import Identifier, Record
 from monitors.records.incidents import IncidentKind
 from monitors.records.logs import BlockedReply, HallucinationEntry, LogCursor, LoggedHallucination, QuarantinedLine
-from monitors.sources.logs.entries import line_id, read_reply
+from monitors.sources.logs.entries import compute_line_id, parse_reply
 from monitors.sources.logs.settings import LogFields
 from monitors.sources.logs.tail import LogLine
 from warehouse.journal.rows import HallucinationRow, QuarantineRow
 from warehouse.journal.segments import EncodedRows, encode_rows
 
 _BLOCKED_REPLY: Final = BlockedReply.__pydantic_serializer__
-ASIDE_SHOWN: Final = 10
+MAX_ASIDE_SHOWN: Final = 10
 """Lines put aside that a result names; the others are counted."""
 
 
@@ -62,24 +62,24 @@ class LineEncoder:
         notified = Counter[bool]()
         target = self._settings.target
         for line in lines:
-            reply = read_reply(target, line, self._settings.fields)
+            reply = parse_reply(target, line, self._settings.fields)
             if isinstance(reply, BlockedReply):
                 kind = line.generation, not cursor.is_history(line.generation, line.offset)
                 if kind not in templates:
                     templates[kind] = _RowTemplate(target, *kind, read_at)
-                encoded.append(templates[kind].line_of(line, self._safe(reply)))
+                encoded.append(templates[kind].fill(line, self._redact_unless_raw(reply)))
                 notified[kind[1]] += 1
             elif reply is not None:
                 aside.append(reply)
         entries = EncodedRows(b"".join(encoded), {"hallucinations": len(encoded)} if encoded else {})
-        rows = entries + encode_rows(QuarantineRow(row=one) for one in aside)
-        return EncodedLines(rows, notified[True], notified[False], tuple(aside[:ASIDE_SHOWN]), len(aside))
+        rows = entries + encode_rows(QuarantineRow(row=quarantined) for quarantined in aside)
+        return EncodedLines(rows, notified[True], notified[False], tuple(aside[:MAX_ASIDE_SHOWN]), len(aside))
 
-    def _safe(self, reply: BlockedReply) -> BlockedReply:
+    def _redact_unless_raw(self, reply: BlockedReply) -> BlockedReply:
         settings = self._settings
-        if settings.store_raw or not any_may_disclose(_texts_of(reply), settings.account_patterns):
+        if settings.store_raw or not any_may_disclose(_collect_texts(reply), settings.account_patterns):
             return reply
-        return protected(reply, settings.account_patterns)
+        return redact_reply(reply, settings.account_patterns)
 
 
 class _RowTemplate:
@@ -97,54 +97,55 @@ class _RowTemplate:
         parts: list[bytes] = []
         gaps = {"fingerprint": f'"{logged.fingerprint}"', "id": '"0"', "offset": "0"}
         for name, gap in (gaps | {"reply": entry.reply.model_dump_json()}).items():
-            before, found, rest = rest.partition(f'"{name}":{gap}')
-            assert found
+            before, separator, rest = rest.partition(f'"{name}":{gap}')
+            assert separator
             parts.append(f'{before}"{name}":'.encode())
         self._target, self._parts, self._end = target, parts, f"{rest}\n".encode()
 
-    def line_of(self, line: LogLine, reply: BlockedReply) -> bytes:
+    def fill(self, line: LogLine, reply: BlockedReply) -> bytes:
         """The row of one entry, as its record's JSON, with its line end."""
-        entry_id = line_id(line)
-        known = fingerprint(self._target, IncidentKind.HALLUCINATION, entry_id)
+        entry_id = compute_line_id(line)
+        entry_fingerprint = fingerprint(self._target, IncidentKind.HALLUCINATION, entry_id)
         first, second, third, fourth = self._parts
         return b'%b"%b"%b"%b"%b%d%b%b%b' % (
-            first, known.encode(), second, entry_id.encode(), third, line.offset, fourth,
+            first, entry_fingerprint.encode(), second, entry_id.encode(), third, line.offset, fourth,
             _BLOCKED_REPLY.to_json(reply), self._end,
         )  # fmt: skip
 
 
-def protected(reply: BlockedReply, account_patterns: Sequence[str] = ()) -> BlockedReply:
+def redact_reply(reply: BlockedReply, account_patterns: Sequence[str] = ()) -> BlockedReply:
     """The same entry with personal data and secrets masked in every text of it, those of unknown fields too."""
     values = reply.model_dump(mode="json", exclude={"ts"})
-    safe = {name: _protected(value, account_patterns) for name, value in values.items()}
+    safe = {name: _redact_value(value, account_patterns) for name, value in values.items()}
     return BlockedReply.model_validate({**safe, "ts": reply.ts})
 
 
-def _protected(value: JsonValue, account_patterns: Sequence[str]) -> JsonValue:
+def _redact_value(value: JsonValue, account_patterns: Sequence[str]) -> JsonValue:
     match value:
         case str():
-            return _masked(value, account_patterns)
+            return _redact_text(value, account_patterns)
         case list():
-            return [_protected(item, account_patterns) for item in value]
+            return [_redact_value(item, account_patterns) for item in value]
         case dict():
             return {
-                _masked(name, account_patterns): _protected(item, account_patterns) for name, item in value.items()
+                _redact_text(name, account_patterns): _redact_value(item, account_patterns)
+                for name, item in value.items()
             }
         case _:
             return value
 
 
-def _masked(text: str, account_patterns: Sequence[str]) -> str:
+def _redact_text(text: str, account_patterns: Sequence[str]) -> str:
     return redact(text, account_patterns=account_patterns) if may_disclose(text, account_patterns) else text
 
 
-def _texts_of(reply: BlockedReply) -> list[str]:
-    """Every text that `protected` masks."""
-    known = (reply.user_text or "", reply.blocked_reply or "")
-    return [*known, *reply.reasons, *reply.unsupported_claims, *reply.policy_ids, *_texts_in(reply.extra)]
+def _collect_texts(reply: BlockedReply) -> list[str]:
+    """Every text that `redact_reply` masks."""
+    texts = (reply.user_text or "", reply.blocked_reply or "")
+    return [*texts, *reply.reasons, *reply.unsupported_claims, *reply.policy_ids, *_iterate_texts(reply.extra)]
 
 
-def _texts_in(values: Mapping[str, JsonValue] | Sequence[JsonValue]) -> Iterator[str]:
+def _iterate_texts(values: Mapping[str, JsonValue] | Sequence[JsonValue]) -> Iterator[str]:
     if isinstance(values, Mapping):
         yield from values
         values = [*values.values()]
@@ -152,4 +153,4 @@ def _texts_in(values: Mapping[str, JsonValue] | Sequence[JsonValue]) -> Iterator
         if isinstance(value, str):
             yield value
         elif isinstance(value, list | dict):
-            yield from _texts_in(value)
+            yield from _iterate_texts(value)

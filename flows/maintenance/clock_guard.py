@@ -19,10 +19,10 @@ from monitors.records.base import Record, UtcTime
 from monitors.storage import write_atomically
 
 CLOCK_AHEAD: Final = "ClockAhead"
-NOTE: Final = "clock.json"
-SLACK: Final = timedelta(hours=1)
+NOTE_FILE: Final = "clock.json"
+MAX_GAIN: Final = timedelta(hours=1)
 """A clock may gain so much on the time that passed; it is far below any number of days."""
-UNSEEN: Final = timedelta(hours=48)
+MAX_UNSEEN_GAIN: Final = timedelta(hours=48)
 """Where a restart hides how much time passed: two nights. Maintenance runs once a day."""
 CONFIRMED_AFTER: Final = timedelta(hours=12)
 
@@ -41,7 +41,7 @@ class ClockReading(Record):
     uptime: Uptime | None = None
 
 
-def clock_reading(at: datetime, uptime: tuple[str, float] | None) -> ClockReading:
+def build_clock_reading(at: datetime, uptime: tuple[str, float] | None) -> ClockReading:
     """What the clock shows now; ``uptime`` is the machine's own word for how long it has been up."""
     up = Uptime(boot=uptime[0], seconds=uptime[1]) if uptime is not None else None
     return ClockReading(at=at, uptime=up)
@@ -54,47 +54,49 @@ class ClockNote(Record):
     doubted: ClockReading | None = None
 
 
-def clock_fault(data_folder: Path, seen: ClockReading, newest: datetime | None) -> Fault | None:
+def check_clock(data_folder: Path, reading: ClockReading, newest: datetime | None) -> Fault | None:
     """What is wrong with the clock; ``None`` where things may age out by it. The note is renewed.
 
     Without a note the ``newest`` thing that Lookout has written takes its place. Raises `WarehouseUnwritable`.
     """
-    file = data_folder / NOTE
-    known = _read(file)
-    before = known.believed or (ClockReading(at=newest) if newest is not None else None)
-    ahead = timedelta(0) if before is None else _gained(before, seen)
-    if before is None or ahead <= SLACK or _is_confirmed(known.doubted, seen):
-        write_atomically(file, ClockNote(believed=seen).model_dump_json(), within=data_folder)
+    file = data_folder / NOTE_FILE
+    note = _read_note(file)
+    before = note.believed or (ClockReading(at=newest) if newest is not None else None)
+    ahead = timedelta(0) if before is None else _compute_gain(before, reading)
+    if before is None or ahead <= MAX_GAIN or _is_confirmed(note.doubted, reading):
+        write_atomically(file, ClockNote(believed=reading).model_dump_json(), within=data_folder)
         return None
-    doubted = known.doubted if known.doubted is not None and _gained(known.doubted, seen) <= SLACK else seen
+    doubted = (
+        note.doubted if note.doubted is not None and _compute_gain(note.doubted, reading) <= MAX_GAIN else reading
+    )
     write_atomically(file, ClockNote(believed=before, doubted=doubted).model_dump_json(), within=data_folder)
-    return Fault(CLOCK_AHEAD, _described(before, seen))
+    return Fault(CLOCK_AHEAD, _format_clock_fault(before, reading))
 
 
-def _read(file: Path) -> ClockNote:
+def _read_note(file: Path) -> ClockNote:
     try:
         return ClockNote.model_validate_json(file.read_text(encoding="utf-8"))
     except (OSError, ValidationError):
         return ClockNote()
 
 
-def _gained(before: ClockReading, seen: ClockReading) -> timedelta:
+def _compute_gain(before: ClockReading, reading: ClockReading) -> timedelta:
     """How much more the clock went than time passed, as far as that is known."""
-    went = seen.at - before.at
-    if before.uptime is None or seen.uptime is None or before.uptime.boot != seen.uptime.boot:
-        return went - UNSEEN
-    return went - timedelta(seconds=seen.uptime.seconds - before.uptime.seconds)
+    clock_advance = reading.at - before.at
+    if before.uptime is None or reading.uptime is None or before.uptime.boot != reading.uptime.boot:
+        return clock_advance - MAX_UNSEEN_GAIN
+    return clock_advance - timedelta(seconds=reading.uptime.seconds - before.uptime.seconds)
 
 
-def _is_confirmed(doubted: ClockReading | None, seen: ClockReading) -> bool:
-    if doubted is None or seen.at - doubted.at < CONFIRMED_AFTER:
+def _is_confirmed(doubted: ClockReading | None, reading: ClockReading) -> bool:
+    if doubted is None or reading.at - doubted.at < CONFIRMED_AFTER:
         return False
-    return _gained(doubted, seen) <= SLACK
+    return _compute_gain(doubted, reading) <= MAX_GAIN
 
 
-def _described(before: ClockReading, seen: ClockReading) -> str:
+def _format_clock_fault(before: ClockReading, reading: ClockReading) -> str:
     return (
-        f"The clock shows {seen.at:%Y-%m-%d %H:%M} UTC. By a record of {before.at:%Y-%m-%d %H:%M} UTC "
+        f"The clock shows {reading.at:%Y-%m-%d %H:%M} UTC. By a record of {before.at:%Y-%m-%d %H:%M} UTC "
         "it was set ahead, or nothing ran here for days: no personal data, picture or trace was aged out. If it is "
         f"right, nothing is to be done: a maintenance in {CONFIRMED_AFTER / timedelta(hours=1):g} hours or more "
         "ages out what is due. If it is wrong, set it by NTP."

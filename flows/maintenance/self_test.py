@@ -15,12 +15,12 @@ from typing import Final
 
 from flows.clock import Clock
 from flows.runtime.judge import JudgePlan, open_judge
-from flows.runtime.slack import delivery_paths, heartbeat_in, terminal_sender
+from flows.runtime.slack import build_delivery_paths, build_heartbeat_in, build_terminal_sender
 from monitors.alerts.decide import decide
-from monitors.alerts.group import group
+from monitors.alerts.group import group_items
 from monitors.alerts.liveness import Beat
-from monitors.alerts.message import span
-from monitors.alerts.observe import ObservationContext, monitor_fault
+from monitors.alerts.message import format_span
+from monitors.alerts.observe import ObservationContext, observe_monitor_fault
 from monitors.alerts.sender import DeliveryPath
 from monitors.config.file import Config
 from monitors.errors import MonitorError, NotifyError
@@ -33,10 +33,10 @@ from monitors.records.base import Identifier, Language, Record, Severity, Sha256
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.incidents import Alert
 from monitors.records.self_checks import TEST_TARGET
-from monitors.storage import private_folder, write_atomically
+from monitors.storage import make_private_folder, write_atomically
 
 TEST_ALERT = "TestAlert"
-PROVED_FOR: Final = timedelta(hours=24)
+PROOF_VALID_FOR: Final = timedelta(hours=24)
 """A way that took a test message counts as proved for so long: nobody is rung by each look at the installation."""
 
 
@@ -56,32 +56,32 @@ class PathProofs(Record):
 
 def read_proofs(folder: Path, config: Config, environment: Mapping[str, str]) -> PathProofs:
     """What doctors before proved of the ways that are configured now; nothing where none did."""
-    ways = _ways_sha256(config, environment)
+    paths_sha256 = _hash_paths(config, environment)
     try:
-        found = PathProofs.model_validate_json((folder / PROOFS_FILE).read_text(encoding="utf-8"))
+        stored = PathProofs.model_validate_json((folder / PROOFS_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return PathProofs(ways_sha256=ways)
-    return found if found.ways_sha256 == ways else PathProofs(ways_sha256=ways)
+        return PathProofs(ways_sha256=paths_sha256)
+    return stored if stored.ways_sha256 == paths_sha256 else PathProofs(ways_sha256=paths_sha256)
 
 
-def save_proofs(folder: Path, known: PathProofs, outcomes: Sequence[PathOutcome], now: datetime) -> None:
+def save_proofs(folder: Path, stored: PathProofs, outcomes: Sequence[PathOutcome], now: datetime) -> None:
     """Add the ways that took a test message just now. A folder that cannot be written costs one more test."""
-    fresh = {one.path: PathProof(at=now, alert_id=one.alert_id) for one in outcomes if one.alert_id}
-    whole = known.model_copy(update={"proofs": {**known.proofs, **fresh}})
+    fresh = {outcome.path: PathProof(at=now, alert_id=outcome.alert_id) for outcome in outcomes if outcome.alert_id}
+    updated = stored.model_copy(update={"proofs": {**stored.proofs, **fresh}})
     # A folder that cannot be written costs one more test, as the docstring says.
     with suppress(OSError, MonitorError):
-        private_folder((folder / PROOFS_FILE).parent)
-        write_atomically(folder / PROOFS_FILE, whole.model_dump_json(), within=folder)
+        make_private_folder((folder / PROOFS_FILE).parent)
+        write_atomically(folder / PROOFS_FILE, updated.model_dump_json(), within=folder)
 
 
 PROOFS_FILE: Final = "doctor/alert_paths.json"
-_WAYS: Final = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL")
+_PATH_VARIABLES: Final = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL")
 
 
-def _ways_sha256(config: Config, environment: Mapping[str, str]) -> str:
+def _hash_paths(config: Config, environment: Mapping[str, str]) -> str:
     settings = config.alerts
     channels = (settings.slack_channel, settings.slack_monitor_channel, settings.slack_fallback_channel)
-    ways = [*(environment.get(name) for name in _WAYS), *channels, settings.slack_api_url]
+    ways = [*(environment.get(name) for name in _PATH_VARIABLES), *channels, settings.slack_api_url]
     return hashlib.sha256(json.dumps(ways).encode()).hexdigest()
 
 
@@ -113,36 +113,42 @@ async def send_test_alert(
     young enough is left alone. Never raises for a path that fails. `ConfigError` where credentials exist and what
     they need is not configured.
     """
-    alert = alert_for_test(config, now())
-    young = {path: proof for path, proof in proofs.items() if now() - proof.at < PROVED_FOR}
-    paths = delivery_paths(config, environment, now=now) or (DeliveryPath("terminal", terminal_sender(config)),)
-    outcomes = [await _try_path(path, alert, path.name, young) for path in paths]
+    alert = build_test_alert(config, now())
+    valid_proofs = {path: proof for path, proof in proofs.items() if now() - proof.at < PROOF_VALID_FOR}
+    paths = build_delivery_paths(config, environment, now=now) or (
+        DeliveryPath("terminal", build_terminal_sender(config)),
+    )
+    outcomes = [await _try_path(path, alert, path.name, valid_proofs) for path in paths]
     channel = config.alerts.slack_channel
     if channel and channel != config.alerts.channel_for_monitor() and paths[0].name == "bot":
         elsewhere = config.model_copy(
             update={"alerts": config.alerts.model_copy(update={"slack_monitor_channel": None})}
         )
-        main = delivery_paths(elsewhere, environment, now=now)[0]
-        outcomes.insert(0, await _try_path(main, alert_for_test(config, now()), f"bot, {channel}", young))
+        main = build_delivery_paths(elsewhere, environment, now=now)[0]
+        outcomes.insert(0, await _try_path(main, build_test_alert(config, now()), f"bot, {channel}", valid_proofs))
     outcomes.append(await _try_heartbeat(environment, target, alert.run_id))
     return tuple(outcomes)
 
 
-def alert_for_test(config: Config, now: datetime) -> Alert:
+def build_test_alert(config: Config, now: datetime) -> Alert:
     """A message that nobody can take for a real one, not even on a lock screen."""
-    at = ObservationContext(target=TEST_TARGET, run_id=f"test-{now:%Y%m%dT%H%M%SZ}", seen_at=now)
-    seen = monitor_fault(
-        at, what=TEST_ALERT, detail="This is a test of Lookout's alerts, asked for by a person. Nothing is wrong."
+    context = ObservationContext(target=TEST_TARGET, run_id=f"test-{now:%Y%m%dT%H%M%SZ}", seen_at=now)
+    observation = observe_monitor_fault(
+        context,
+        fault_name=TEST_ALERT,
+        detail="This is a test of Lookout's alerts, asked for by a person. Nothing is wrong.",
     )
-    settled = decide({}, [seen], now=now, settings=config.alerts)
-    (alert,) = group(settled.items, target=TEST_TARGET, run_id=at.run_id, now=now)
+    decision = decide({}, [observation], now=now, settings=config.alerts)
+    (alert,) = group_items(decision.items, target=TEST_TARGET, run_id=context.run_id, now=now)
     return alert
 
 
-async def _try_path(path: DeliveryPath, alert: Alert, name: str, young: Mapping[str, PathProof]) -> PathOutcome:
-    if proof := young.get(name):
-        ago = span(alert.created_at - proof.at)
-        detail = f"proven {ago} ago by {proof.alert_id}; `lookout doctor --alert` sends one now"
+async def _try_path(
+    path: DeliveryPath, alert: Alert, name: str, valid_proofs: Mapping[str, PathProof]
+) -> PathOutcome:
+    if proof := valid_proofs.get(name):
+        age = format_span(alert.created_at - proof.at)
+        detail = f"proven {age} ago by {proof.alert_id}; `lookout doctor --alert` sends one now"
         return PathOutcome(path=name, arrived=True, detail=detail)
     try:
         receipt = await path.sender.send(alert)
@@ -155,7 +161,7 @@ async def _try_path(path: DeliveryPath, alert: Alert, name: str, young: Mapping[
 
 async def _try_heartbeat(environment: Mapping[str, str], target: str, run_id: str) -> PathOutcome:
     """Send a start without an end: the check notes it, and the watchdog hears of no work done."""
-    beat = heartbeat_in(environment, target)
+    beat = build_heartbeat_in(environment, target)
     if not beat.is_configured:
         detail = "set LOOKOUT_HEARTBEAT_URL to a check outside: else nobody hears of it when all of this is down"
         return PathOutcome(path="heartbeat", configured=False, arrived=False, detail=detail)
@@ -167,7 +173,7 @@ async def _try_heartbeat(environment: Mapping[str, str], target: str, run_id: st
     return PathOutcome(path="heartbeat", arrived=False, detail=detail)
 
 
-KNOWN: Final = GoldCase(
+KNOWN_CASE: Final = GoldCase(
     id="doctor-canary",
     turns=("Until when can an order be sent back, and who pays for it?",),
     gold="An order can be sent back within 14 days after it arrived, and the shop pays for sending it.",
@@ -202,37 +208,39 @@ async def try_judges(
     settings = plan.settings
     if settings is None or plan.why_off:
         return ()
-    return tuple([await _try_judge(plan, settings, one, environment, nonce) for one in settings.models])
+    return tuple([await _try_judge(plan, settings, model, environment, nonce) for model in settings.models])
 
 
 async def _try_judge(
     plan: JudgePlan,
     settings: JudgeSettings,
-    one: JudgeModelSettings,
+    model_settings: JudgeModelSettings,
     environment: Mapping[str, str],
     nonce: Callable[[], str],
 ) -> JudgeOutcome:
     account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
-    alone = plan.model_copy(update={"settings": settings.model_copy(update={"models": (one,)})})
-    known = make_canaries([KNOWN], count=2, seed=nonce())
-    async with open_judge(alone, environment, account, nonce) as judge:
+    single_plan = plan.model_copy(update={"settings": settings.model_copy(update={"models": (model_settings,)})})
+    canaries = make_canaries([KNOWN_CASE], count=2, seed=nonce())
+    async with open_judge(single_plan, environment, account, nonce) as judge:
         began = monotonic()
-        group = await judge.group([canary_case(canary) for canary in known], ())
+        group = await judge.group([canary_case(canary) for canary in canaries], ())
         took_s = monotonic() - began
-    return _outcome(one.model, known, group.rulings, account.total, took_s)
+    return _build_judge_outcome(model_settings.model, canaries, group.rulings, account.total, took_s)
 
 
-def _outcome(
-    model: str, known: tuple[Canary, ...], rulings: tuple[Ruling, ...], cost: Cost, took_s: float
+def _build_judge_outcome(
+    model: str, canaries: tuple[Canary, ...], rulings: tuple[Ruling, ...], cost: Cost, took_s: float
 ) -> JudgeOutcome:
-    said = dict(zip(known, rulings, strict=True))
+    ruling_by_canary = dict(zip(canaries, rulings, strict=True))
     unruled = [ruling.reason for ruling in rulings if not isinstance(ruling, PanelRuling)]
     missed = [
         canary
-        for canary, ruling in said.items()
+        for canary, ruling in ruling_by_canary.items()
         if isinstance(ruling, PanelRuling) and ruling.decision.passed is not canary.right
     ]
-    text = "; ".join("it failed the right answer" if one.right else "it passed the wrong answer" for one in missed)
+    text = "; ".join(
+        "it failed the right answer" if canary.right else "it passed the wrong answer" for canary in missed
+    )
     return JudgeOutcome(
         model=model,
         distinguished=False if missed else None if unruled else True,

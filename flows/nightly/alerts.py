@@ -8,27 +8,27 @@ from functools import partial
 from typing import Final
 
 from flows.alerting.faults import Fault
-from flows.nightly.format import ABOUT_ALL, unusable_of
+from flows.nightly.format import SOURCE_WARNING_KINDS, count_unusable
 from monitors.alerts.observe import (
     ObservationContext,
-    drift,
     fingerprint,
-    judge_void,
-    monitor_fault,
     observe_cases,
+    observe_drift,
+    observe_monitor_fault,
+    observe_void_judge,
 )
-from monitors.alerts.redact import excerpt
+from monitors.alerts.redact import make_excerpt
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.traffic_census import (
     CensusSeverity,
     Ending,
     NightlyCensus,
-    census_case,
-    census_observations,
-    census_over,
+    find_census_endings,
+    format_census_case,
+    observe_census,
 )
 from monitors.alerts.wording import FAILURE_TITLES, TRAFFIC_CASE
-from monitors.gate.assess import severity_of
+from monitors.gate.assess import decide_severity
 from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.estimates import RateEstimate
@@ -41,28 +41,28 @@ from monitors.stats.drift import BACK
 
 SOURCE_UNREAD: Final = "TrafficUnread"
 ITEMS_UNREADABLE: Final = "TrafficItemsUnreadable"
-MAYBE_CUT: Final = "TrafficMaybeCut"
+MAYBE_TRUNCATED: Final = "TrafficMaybeCut"
 NOTHING_READ: Final = "TrafficNothingRead"
 SCORES_UNWRITTEN: Final = "TrafficScoresUnwritten"
 JUDGE_SILENT: Final = "TrafficJudgeSilent"
 NIGHT_FAULTS: Final = {
     SOURCE_UNREAD: "All sources of the night's traffic could be read.",
     ITEMS_UNREADABLE: "All items of the night's traffic could be used.",
-    MAYBE_CUT: "The export says where it ends.",
+    MAYBE_TRUNCATED: "The export says where it ends.",
     NOTHING_READ: "There were conversations in the night's traffic again.",
     SCORES_UNWRITTEN: "The night's scores could be written back.",
     JUDGE_SILENT: "The judge answers again.",
 }
 """What can go wrong with a nightly run, and what is said once it is over."""
 
-GRADED_AGAIN: Final = "The night's traffic could be graded again."
-WEEK_WITHOUT: Final = "No sample of the last week had a conversation that failed in this way."
+GRADED_AGAIN_TEXT: Final = "The night's traffic could be graded again."
+RESOLVED_TEXT: Final = "No sample of the last week had a conversation that failed in this way."
 METRIC: Final = "failures in live traffic"
-MOST_KINDS: Final = 3
+MAX_KINDS: Final = 3
 """Kinds of failure that a message of drift names."""
-BY_CENSUS: Final = frozenset(kind.failure_kind for kind in CensusKind if kind.failure_kind is not None)
+CENSUS_FAILURE_KINDS: Final = frozenset(kind.failure_kind for kind in CensusKind if kind.failure_kind is not None)
 """Kinds of failure that rules check in every conversation: no alert reports what a sample says of them."""
-FOUND_BY_RULE: Final = frozenset(
+RULE_FAILURE_KINDS: Final = frozenset(
     {
         FailureKind.PII_DISCLOSURE,
         FailureKind.ERROR_LEAK,
@@ -72,89 +72,104 @@ FOUND_BY_RULE: Final = frozenset(
     }
 )
 """Kinds that rules find in every sampled reply; another one is found only where a fact was checked."""
-QUIET: Final = timedelta(days=7)
+RESOLVE_AFTER: Final = timedelta(days=7)
 """A kind of failure that a week of nightly runs did not sample again is over: one sample alone proves nothing."""
 
 
-def seen_in_traffic(
-    results: Sequence[CaseResult], report: NightlyReport, at: ObservationContext, settings: AlertSettings
+def observe_traffic(
+    results: Sequence[CaseResult], report: NightlyReport, context: ObservationContext, settings: AlertSettings
 ) -> tuple[Observation, ...]:
     """One observation for each kind of failure that alerts: an example, how often, and the estimate for all."""
-    every = observe_cases(
+    observations = observe_cases(
         results,
-        target=at.target,
-        run_id=at.run_id,
-        seen_at=at.seen_at,
+        target=context.target,
+        run_id=context.run_id,
+        seen_at=context.seen_at,
         settings=settings,
-        commit=at.commit,
-        account_patterns=at.account_patterns,
+        commit=context.commit,
+        account_patterns=context.account_patterns,
     )
     first: dict[FailureKind, Observation] = {}
-    for one in every:
-        if one.failure_kind is not None and one.failure_kind not in BY_CENSUS:
-            first.setdefault(one.failure_kind, one)
+    for observation in observations:
+        if observation.failure_kind is not None and observation.failure_kind not in CENSUS_FAILURE_KINDS:
+            first.setdefault(observation.failure_kind, observation)
     return tuple(
-        example.as_rate(
-            fingerprint(report.target, IncidentKind.CASE_FAILURE, traffic_case(kind)),
-            traffic_case(kind),
-            excerpt(f"{_how_often(kind, report)}. {example.reason}", limit=500),
+        example.to_rate_example(
+            fingerprint(report.target, IncidentKind.CASE_FAILURE, build_traffic_case_id(kind)),
+            build_traffic_case_id(kind),
+            make_excerpt(f"{_format_frequency(kind, report)}. {example.reason}", limit=500),
         )
         for kind, example in first.items()
     )
 
 
-def traffic_case(kind: FailureKind) -> str:
+def build_traffic_case_id(kind: FailureKind) -> str:
     """The case id of a kind of failure: all conversations that failed in this way are one incident."""
     return f"{TRAFFIC_CASE}{kind.value}"
 
 
-def _how_often(kind: FailureKind, report: NightlyReport) -> str:
-    found = next(one for one in report.kinds if one.kind is kind)
-    sampled = f"{found.failures:,} of {plural(report.sampled, 'conversation')} sampled from {report.read:,}"
-    return f"{sampled}, estimated {found.rate.text} of all" if isinstance(found.rate, RateEstimate) else sampled
+def _format_frequency(kind: FailureKind, report: NightlyReport) -> str:
+    kind_rate = next(one for one in report.kinds if one.kind is kind)
+    sampled = f"{kind_rate.failures:,} of {plural(report.sampled, 'conversation')} sampled from {report.read:,}"
+    return (
+        f"{sampled}, estimated {kind_rate.rate.text} of all"
+        if isinstance(kind_rate.rate, RateEstimate)
+        else sampled
+    )
 
 
-def traffic_over(
-    open_ones: Sequence[Incident], report: NightlyReport, earlier: Sequence[NightlyReport], now: datetime
+def find_resolved_cases(
+    open_incidents: Sequence[Incident], report: NightlyReport, earlier: Sequence[NightlyReport], now: datetime
 ) -> frozenset[str]:
     """Kinds of failure absent from a week of nightly runs that could have found them. The census ends its own."""
-    found = {traffic_case(one.kind) for one in report.kinds} | {census_case(kind) for kind in CensusKind}
-    over: set[str] = set()
-    for one in open_ones:
-        if one.case_id is None or not one.case_id.startswith(TRAFFIC_CASE) or one.case_id in found:
+    found_cases = {build_traffic_case_id(incident.kind) for incident in report.kinds} | {
+        format_census_case(kind) for kind in CensusKind
+    }
+    resolved: set[str] = set()
+    for incident in open_incidents:
+        if (
+            incident.case_id is None
+            or not incident.case_id.startswith(TRAFFIC_CASE)
+            or incident.case_id in found_cases
+        ):
             continue
-        since = [nightly for nightly in (report, *earlier) if nightly.finished_at > one.last_seen_at]
-        could = [nightly for nightly in since if _could_find(one.failure_kind, nightly)]
-        if now - one.last_seen_at >= QUIET and len(could) >= QUIET.days:
-            over.add(one.case_id)
-    return frozenset(over)
+        since = [nightly for nightly in (report, *earlier) if nightly.finished_at > incident.last_seen_at]
+        could_find = [nightly for nightly in since if _could_find(incident.failure_kind, nightly)]
+        if now - incident.last_seen_at >= RESOLVE_AFTER and len(could_find) >= RESOLVE_AFTER.days:
+            resolved.add(incident.case_id)
+    return frozenset(resolved)
 
 
 def _could_find(kind: FailureKind | None, nightly: NightlyReport) -> bool:
     return (
-        nightly.sampled > 0 if kind in FOUND_BY_RULE else nightly.facts.total > 0 and not nightly.judging.is_short
+        nightly.sampled > 0
+        if kind in RULE_FAILURE_KINDS
+        else nightly.facts.total > 0 and not nightly.judging.is_short
     )
 
 
-def drifted(
-    report: NightlyReport, results: Sequence[CaseResult], at: ObservationContext, settings: AlertSettings
+def observe_traffic_drift(
+    report: NightlyReport, results: Sequence[CaseResult], context: ObservationContext, settings: AlertSettings
 ) -> Iterator[Observation]:
     """A rate of failures that rose against the nightly runs before, with an example; a fall wakes nobody."""
     reading = report.drift_reading
     if reading is not None and reading.drifted and reading.worse:
-        kinds = [one for one in report.kinds if one.kind not in BY_CENSUS][:MOST_KINDS]
+        kinds = [kind_rate for kind_rate in report.kinds if kind_rate.kind not in CENSUS_FAILURE_KINDS][:MAX_KINDS]
         named = ", ".join(
-            f"{FAILURE_TITLES[one.kind]} ({one.failures:,} of {report.sampled:,} sampled)" for one in kinds
+            f"{FAILURE_TITLES[kind_rate.kind]} ({kind_rate.failures:,} of {report.sampled:,} sampled)"
+            for kind_rate in kinds
         )
-        most = f" Found in this night: {named}." if named else ""
-        detail = f"Failures in live traffic: {reading.text}.{most}"
-        example = _find_example([one.kind for one in kinds], results)
+        found_text = f" Found in this night: {named}." if named else ""
+        detail = f"Failures in live traffic: {reading.text}.{found_text}"
+        example = _find_example([kind_rate.kind for kind_rate in kinds], results)
         if example is None:
-            yield drift(at, metric=METRIC, detail=detail)
+            yield observe_drift(context, metric=METRIC, detail=detail)
             return
-        shorten = partial(excerpt, limit=settings.excerpt_characters, account_patterns=at.account_patterns)
+        shorten = partial(
+            make_excerpt, limit=settings.excerpt_characters, account_patterns=context.account_patterns
+        )
         asked, answered = shorten(example.turns[-1]), shorten(example.graded_text)
-        yield drift(at, metric=METRIC, detail=detail, asked=asked, answered=answered)
+        yield observe_drift(context, metric=METRIC, detail=detail, asked=asked, answered=answered)
 
 
 def _find_example(kinds: Sequence[FailureKind], results: Sequence[CaseResult]) -> Exchange | None:
@@ -166,46 +181,50 @@ def _find_example(kinds: Sequence[FailureKind], results: Sequence[CaseResult]) -
     return None
 
 
-def seen_by_census(
+def observe_census_kinds(
     report: NightlyReport,
     earlier: Sequence[NightlyReport],
     examples: Sequence[CensusExample],
     *,
-    at: ObservationContext,
+    context: ObservationContext,
     settings: AlertSettings,
     severity: Severity,
 ) -> Iterator[Observation]:
     """What rules found in all conversations: one observation for each kind that people must hear of."""
-    grades = {kind: _grade(kind, severity) for kind in CensusKind}
-    nightly_runs = _before(report, earlier)
-    return census_observations(_census(report), nightly_runs, examples, at=at, settings=settings, grades=grades)
+    grades = {kind: _decide_census_severity(kind, severity) for kind in CensusKind}
+    nightly_runs = _list_earlier_censuses(report, earlier)
+    return observe_census(
+        _build_census(report), nightly_runs, examples, at=context, settings=settings, grades=grades
+    )
 
 
-def over_by_census(
-    report: NightlyReport, earlier: Sequence[NightlyReport], open_ones: Sequence[Incident]
+def find_resolved_by_census(
+    report: NightlyReport, earlier: Sequence[NightlyReport], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
     """What the census shows to be over."""
-    return census_over(_census(report), _before(report, earlier), open_ones)
+    return find_census_endings(_build_census(report), _list_earlier_censuses(report, earlier), open_incidents)
 
 
-def _before(report: NightlyReport, earlier: Sequence[NightlyReport]) -> list[NightlyCensus]:
+def _list_earlier_censuses(report: NightlyReport, earlier: Sequence[NightlyReport]) -> list[NightlyCensus]:
     """The nightly runs before this one that had a census, oldest first. One graded late ignores later ones."""
-    return [_census(one) for one in reversed(earlier) if one.census and one.due_at < report.due_at]
+    return [
+        _build_census(nightly) for nightly in reversed(earlier) if nightly.census and nightly.due_at < report.due_at
+    ]
 
 
-def _census(report: NightlyReport) -> NightlyCensus:
+def _build_census(report: NightlyReport) -> NightlyCensus:
     return NightlyCensus(due_at=report.due_at, rates=report.census, whole=not report.interrupted)
 
 
-def _grade(kind: CensusKind, severity: Severity) -> CensusSeverity:
+def _decide_census_severity(kind: CensusKind, severity: Severity) -> CensusSeverity:
     if not kind.always_fails:
         return CensusSeverity(Severity.WRONG, None)
     if kind.failure_kind is None:
         return CensusSeverity(severity, None)
-    return CensusSeverity(*severity_of(severity, [kind.failure_kind], case_row=TRAFFIC_ROW))
+    return CensusSeverity(*decide_severity(severity, [kind.failure_kind], case_row=TRAFFIC_ROW))
 
 
-def drift_ended(report: NightlyReport) -> str:
+def format_drift_end(report: NightlyReport) -> str:
     """The text once the rate is back where it was; empty where this nightly run does not show that."""
     reading = report.drift_reading
     if reading is None or reading.drifted or not reading.reason.startswith(BACK):
@@ -213,41 +232,41 @@ def drift_ended(report: NightlyReport) -> str:
     return f"Failures in live traffic: {reading.reason}."
 
 
-def void(text: str, at: ObservationContext) -> Iterator[Observation]:
+def observe_judge_void(text: str, context: ObservationContext) -> Iterator[Observation]:
     """A judge that missed its canaries."""
     if text:
-        yield judge_void(at, detail=text)
+        yield observe_void_judge(context, detail=text)
 
 
-def cleared_by(report: NightlyReport) -> frozenset[IncidentKind]:
+def find_cleared_kinds(report: NightlyReport) -> frozenset[IncidentKind]:
     """What this nightly run proved absent: a fooled judge. A judge that gave no verdict proves nothing."""
     believed = report.judging.judged and not report.judging.void_groups
     return frozenset({IncidentKind.JUDGE_VOID}) if believed else frozenset()
 
 
-def judge_silent(judging: Judging) -> Iterator[Fault]:
+def find_judge_faults(judging: Judging) -> Iterator[Fault]:
     """A judge that is configured, was asked and gave no verdict, or too few."""
     if judging.is_short:
-        because = "; ".join(judging.ungraded_because[:2]) or "it gave no reason"
+        reasons = "; ".join(judging.ungraded_because[:2]) or "it gave no reason"
         asked = judging.reached_judge - judging.void_grades
         yield Fault(
             JUDGE_SILENT,
             f"The judge graded {judging.judged:,} of {plural(asked, 'reply', 'replies')} that it was asked about: "
-            f"{because}. What needs it is unknown for this night, and the drift test did not count the night.",
+            f"{reasons}. What needs it is unknown for this night, and the drift test did not count the night.",
         )
 
 
-def faults(report: NightlyReport) -> tuple[Fault, ...]:
+def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
     """What went wrong with reading, one fault of each kind."""
-    found: list[Fault] = []
+    faults: list[Fault] = []
     if report.interrupted:
-        found.append(Fault(SOURCE_UNREAD, f"Not all of the night was read: {'; '.join(report.interrupted)}."))
-    cut = next((one for one in report.issues if one.kind in ABOUT_ALL), None)
-    if cut is not None:
-        found.append(Fault(MAYBE_CUT, f"{cut.place}: {cut.detail}."))
-    unusable, first = unusable_of(report)
+        faults.append(Fault(SOURCE_UNREAD, f"Not all of the night was read: {'; '.join(report.interrupted)}."))
+    truncated = next((warning for warning in report.issues if warning.kind in SOURCE_WARNING_KINDS), None)
+    if truncated is not None:
+        faults.append(Fault(MAYBE_TRUNCATED, f"{truncated.place}: {truncated.detail}."))
+    unusable, first = count_unusable(report)
     if first is not None:
-        found.append(
+        faults.append(
             Fault(
                 ITEMS_UNREADABLE,
                 f"{plural(unusable, 'item')} of the night's traffic could not be used, the first at "
@@ -256,7 +275,7 @@ def faults(report: NightlyReport) -> tuple[Fault, ...]:
         )
     if not report.read and not report.interrupted:
         known = f" What it holds since {report.since:%Y-%m-%d %H:%M} UTC was graded already ({report.known:,})."
-        found.append(
+        faults.append(
             Fault(
                 NOTHING_READ,
                 f"The source holds no new conversation until {report.until:%Y-%m-%d %H:%M} UTC."
@@ -264,10 +283,10 @@ def faults(report: NightlyReport) -> tuple[Fault, ...]:
                 "whether the source is the right one.",
             )
         )
-    return (*found, *judge_silent(report.judging))
+    return (*faults, *find_judge_faults(report.judging))
 
 
-def fault_observations(found: Sequence[Fault], at: ObservationContext) -> Iterator[Observation]:
+def observe_faults(faults: Sequence[Fault], context: ObservationContext) -> Iterator[Observation]:
     """Faults as observations of the monitor."""
-    for fault in found:
-        yield monitor_fault(at, what=fault.what, detail=fault.detail)
+    for fault in faults:
+        yield observe_monitor_fault(context, fault_name=fault.what, detail=fault.detail)

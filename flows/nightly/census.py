@@ -24,10 +24,10 @@ from flows.nightly.census_worker import (
     CensusResult,
     CensusScanner,
     CensusSettings,
-    packed,
-    verdicts_of,
+    pack_conversations,
+    parse_results,
 )
-from monitors.alerts.redact import excerpt
+from monitors.alerts.redact import make_excerpt
 from monitors.graders.traffic_panel import CensusFinding
 from monitors.records.nightly import CensusExample, CensusKind, CensusRate
 from monitors.records.traffic import Conversation
@@ -35,16 +35,16 @@ from monitors.sources.intake import Intake, Offer
 from monitors.sources.question_quality import QuestionTally
 from monitors.sources.sampling.sample import Candidates
 
-CHUNK: Final = 500
+CHUNK_SIZE: Final = 500
 """Conversations in one message to a worker: about a tenth of a second's work."""
-ALONE: Final = 8
+MIN_CHUNKS_FOR_WORKERS: Final = 8
 """Chunks before workers start: they take a second to start, and most nightly runs are over by then."""
-MOST_WORKERS: Final = 8
+MAX_WORKERS: Final = 8
 """Each takes some 60 MB."""
 _LINE_LIMIT: Final = 1 << 26
 """Bytes of an answer, which holds no texts: far more than any answer has."""
 
-Written = Sequence[bytes]
+ConversationsJson = Sequence[bytes]
 """Conversations, each as JSON."""
 
 
@@ -52,26 +52,28 @@ class CensusPool:
     """Classifies conversations by rules. Results come in the order in which the conversations went in."""
 
     def __init__(self, settings: CensusSettings, workers: int) -> None:
-        self._settings, self._most = settings, workers
-        self._here = CensusScanner(settings)
+        self._settings, self._max_workers = settings, workers
+        self._local_scanner = CensusScanner(settings)
         self._workers: list[_Worker] = []
-        self._asked = 0
+        self._chunk_count = 0
 
-    async def verdicts(self, chunks: AsyncIterator[Written]) -> AsyncGenerator[tuple[Written, list[CensusResult]]]:
+    async def classify(
+        self, chunks: AsyncIterator[ConversationsJson]
+    ) -> AsyncGenerator[tuple[ConversationsJson, list[CensusResult]]]:
         """What every conversation shows; a few chunks are under way at once, so that memory stays flat.
 
         Close it where it may be left early: nothing is under way any more when it is closed.
         """
-        waiting: deque[tuple[Written, asyncio.Future[list[CensusResult]]]] = deque()
+        waiting: deque[tuple[ConversationsJson, asyncio.Future[list[CensusResult]]]] = deque()
         try:
             async for chunk in chunks:
                 waiting.append((chunk, asyncio.ensure_future(self._ask(chunk))))
                 if len(waiting) > 2 * max(1, len(self._workers)):
-                    done, answer = waiting.popleft()
-                    yield done, await answer
+                    done_chunk, answer = waiting.popleft()
+                    yield done_chunk, await answer
             while waiting:
-                done, answer = waiting.popleft()
-                yield done, await answer
+                done_chunk, answer = waiting.popleft()
+                yield done_chunk, await answer
         finally:
             for _, answer in waiting:
                 answer.cancel()
@@ -82,22 +84,22 @@ class CensusPool:
         for worker in self._workers:
             await worker.stop()
 
-    def _ask(self, chunk: Written) -> Awaitable[list[CensusResult]]:
-        self._asked += 1
-        if self._most < 2 or self._asked <= ALONE:  # noqa: PLR2004 - one worker beside this process gains nothing
-            return asyncio.to_thread(self._take, chunk)
+    def _ask(self, chunk: ConversationsJson) -> Awaitable[list[CensusResult]]:
+        self._chunk_count += 1
+        if self._max_workers < 2 or self._chunk_count <= MIN_CHUNKS_FOR_WORKERS:  # noqa: PLR2004 - one worker beside this process gains nothing
+            return asyncio.to_thread(self._classify_here, chunk)
         if not self._workers:
-            self._workers = [_Worker(self._settings) for _ in range(self._most)]
-        return self._ask_worker(self._workers[self._asked % len(self._workers)], chunk)
+            self._workers = [_Worker(self._settings) for _ in range(self._max_workers)]
+        return self._ask_worker(self._workers[self._chunk_count % len(self._workers)], chunk)
 
-    async def _ask_worker(self, worker: _Worker, chunk: Written) -> list[CensusResult]:
+    async def _ask_worker(self, worker: _Worker, chunk: ConversationsJson) -> list[CensusResult]:
         try:
             return await worker.ask(chunk)
         except (OSError, asyncio.IncompleteReadError, ValueError):  # it was killed: for want of memory, say
-            return await asyncio.to_thread(self._take, chunk)
+            return await asyncio.to_thread(self._classify_here, chunk)
 
-    def _take(self, chunk: Written) -> list[CensusResult]:
-        return [self._here.at(one) for one in chunk]
+    def _classify_here(self, chunk: ConversationsJson) -> list[CensusResult]:
+        return [self._local_scanner.scan(conversation) for conversation in chunk]
 
 
 class _Worker:
@@ -108,16 +110,16 @@ class _Worker:
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
 
-    async def ask(self, chunk: Written) -> list[CensusResult]:
+    async def ask(self, chunk: ConversationsJson) -> list[CensusResult]:
         """What these conversations show. Raises `OSError` or `IncompleteReadError` when the process is gone."""
         async with self._turn:
-            process = self._process = self._process or await self._started()
+            process = self._process = self._process or await self._start()
             assert process.stdin is not None
             assert process.stdout is not None
             try:
-                process.stdin.write(packed(chunk))
+                process.stdin.write(pack_conversations(chunk))
                 await process.stdin.drain()
-                return verdicts_of(await process.stdout.readuntil(b"\n"))
+                return parse_results(await process.stdout.readuntil(b"\n"))
             except asyncio.CancelledError:
                 await self.stop()  # its answer would come, and the next chunk would take it for its own
                 raise
@@ -130,7 +132,7 @@ class _Worker:
                 process.kill()
             await process.communicate()
 
-    async def _started(self) -> asyncio.subprocess.Process:
+    async def _start(self) -> asyncio.subprocess.Process:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", MODULE, stdin=pipe, stdout=pipe, limit=_LINE_LIMIT
@@ -141,18 +143,18 @@ class _Worker:
 
 
 @asynccontextmanager
-async def census_pool(settings: CensusSettings) -> AsyncGenerator[CensusPool]:
+async def open_census_pool(settings: CensusSettings) -> AsyncGenerator[CensusPool]:
     """A pool with as many workers as there are cores; all end when the block is left."""
-    pool = CensusPool(settings, min(MOST_WORKERS, os.cpu_count() or 1))
+    pool = CensusPool(settings, min(MAX_WORKERS, os.cpu_count() or 1))
     try:
         yield pool
     finally:
         await pool.stop()
 
 
-LONGEST: Final = 1_000
+MAX_EXAMPLE_CHARACTERS: Final = 1_000
 """Characters of a question or a reply in an example; a message cuts it to its own length."""
-EXAMPLES: Final = 3
+MAX_EXAMPLES_PER_KIND: Final = 3
 """Held of each kind while a nightly run reads: the first one may come again with another content."""
 
 
@@ -188,97 +190,103 @@ class SourceCensus:
         self.counts = dict.fromkeys(Offer, 0)
         self._names: list[str] = []
         self._strata, self._graded, self._found = array("B"), array("B"), array("B")
-        self._asked = tuple(array("I") for _ in QuestionTally._fields)
+        self._chunk_count = tuple(array("I") for _ in QuestionTally._fields)
         self._examples: dict[CensusKind, list[_CensusHit]] = {kind: [] for kind in CensusKind}
 
     def offer(self, conversation: Conversation, written: bytes) -> Offer:
-        """Whether the conversation must be classified; `seen` then takes the results in the same order."""
+        """Whether the conversation must be classified; `record` then takes the results in the same order."""
         offer = self.intake.offer(conversation, written)
         self.counts[offer] += 1
         return offer
 
-    def seen(self, conversation: Conversation, offer: Offer, verdict: CensusResult) -> None:
+    def record(self, conversation: Conversation, offer: Offer, verdict: CensusResult) -> None:
         """Record what a conversation that was taken shows."""
-        if offer is Offer.INSTEAD:
-            self._give_up(conversation.id)
-        place = self.intake.place_of(conversation.id)
-        found = (self._place_of(verdict.stratum), verdict.graded, verdict.found, *verdict.asked)
-        for column, value in zip((self._strata, self._graded, self._found, *self._asked), found, strict=True):
+        if offer is Offer.REPLACED:
+            self._withdraw(conversation.id)
+        place = self.intake.find_position(conversation.id)
+        values = (self._find_stratum_index(verdict.stratum), verdict.graded, verdict.found, *verdict.asked)
+        for column, value in zip(
+            (self._strata, self._graded, self._found, *self._chunk_count), values, strict=True
+        ):
             if place < len(column):
                 column[place] = value
             else:
                 column.append(value)
         self.candidates.offer(verdict.stratum, conversation)
-        for kind, finding in verdict.findings_of().items():
+        for kind, finding in verdict.map_findings().items():
             shown = _CensusHit(conversation.completed_at, conversation.id, conversation, finding)
-            self._examples[kind] = sorted((*self._examples[kind], shown), key=lambda one: one[:2])[:EXAMPLES]
+            self._examples[kind] = sorted((*self._examples[kind], shown), key=lambda hit: hit[:2])[
+                :MAX_EXAMPLES_PER_KIND
+            ]
 
-    def taken(self) -> Iterator[TakenConversation]:
+    def list_taken(self) -> Iterator[TakenConversation]:
         """Every conversation, with the stratum it counts in."""
-        for place, (key, at) in enumerate(self.intake.taken()):
+        for place, (key, at) in enumerate(self.intake.list_taken()):
             yield TakenConversation(key, at, self._names[self._strata[place]])
 
     def rows(self) -> Iterator[tuple[datetime, int, int]]:
         """When each conversation was completed, which kinds were graded in it and which were found, as bits."""
-        for place, (_, at) in enumerate(self.intake.taken()):
+        for place, (_, at) in enumerate(self.intake.list_taken()):
             yield at, self._graded[place], self._found[place]
 
     def questions(self) -> QuestionTally:
         """The clarifying questions in all of them."""
-        return QuestionTally(*map(sum, self._asked))
+        return QuestionTally(*map(sum, self._chunk_count))
 
     def examples(self, kind: CensusKind) -> Sequence[_CensusHit]:
         """The first conversations that show a kind."""
         return self._examples[kind]
 
-    def _give_up(self, key: str) -> None:
+    def _withdraw(self, key: str) -> None:
         """Withdraw the earlier version of a conversation that came again with another content."""
-        place = self.intake.place_of(key)
+        place = self.intake.find_position(key)
         self.candidates.withdraw(self._names[self._strata[place]], key)
-        for kind, shown in self._examples.items():
-            self._examples[kind] = [one for one in shown if one.id != key]
+        for kind, hits in self._examples.items():
+            self._examples[kind] = [hit for hit in hits if hit.id != key]
 
-    def _place_of(self, stratum: str) -> int:
+    def _find_stratum_index(self, stratum: str) -> int:
         if stratum not in self._names:
             self._names.append(stratum)
         return self._names.index(stratum)
 
 
-def census_of(
-    tallies: Sequence[SourceCensus], stored: Callable[[Conversation], Conversation], account_patterns: Sequence[str]
+def build_census(
+    tallies: Sequence[SourceCensus],
+    to_stored: Callable[[Conversation], Conversation],
+    account_patterns: Sequence[str],
 ) -> Census:
     """What all of them show. ``stored`` makes of a conversation the version that may be stored."""
-    counted = [_CountedKind() for _ in KINDS]
+    counted = [_KindCount() for _ in KINDS]
     for tally in tallies:
-        for at, graded, found in tally.rows():
-            for place, one in enumerate(counted):
-                if graded >> place & 1:
-                    one.graded += 1
-                if found >> place & 1:
-                    one.add(at)
+        for at, graded_bits, found_bits in tally.rows():
+            for place, kind_count in enumerate(counted):
+                if graded_bits >> place & 1:
+                    kind_count.graded += 1
+                if found_bits >> place & 1:
+                    kind_count.add(at)
     rates: list[CensusRate] = []
     examples: list[CensusExample] = []
-    for kind, one in zip(KINDS, counted, strict=True):
-        shown = min(
-            (each for tally in tallies for each in tally.examples(kind)), key=lambda each: each[:2], default=None
+    for kind, kind_count in zip(KINDS, counted, strict=True):
+        first_hit = min(
+            (hit for tally in tallies for hit in tally.examples(kind)), key=lambda hit: hit[:2], default=None
         )
-        example = stored(shown.conversation) if shown is not None else None
-        if shown is not None and example is not None:
-            examples.append(_example(kind, shown.finding, example, account_patterns))
+        example = to_stored(first_hit.conversation) if first_hit is not None else None
+        if first_hit is not None and example is not None:
+            examples.append(_build_example(kind, first_hit.finding, example, account_patterns))
         rates.append(
             CensusRate(
                 kind=kind,
-                found=one.found,
-                graded=one.graded,
-                first_at=one.first,
-                last_at=one.last,
+                found=kind_count.found,
+                graded=kind_count.graded,
+                first_at=kind_count.first,
+                last_at=kind_count.last,
                 example_id=example.id if example is not None else None,
             )
         )
     return Census(tuple(rates), tuple(examples))
 
 
-class _CountedKind:
+class _KindCount:
     def __init__(self) -> None:
         self.graded = self.found = 0
         self.first: datetime | None = None
@@ -290,15 +298,18 @@ class _CountedKind:
         self.last = at if self.last is None else max(self.last, at)
 
 
-def _example(
+def _build_example(
     kind: CensusKind, finding: CensusFinding, stored: Conversation, account_patterns: Sequence[str]
 ) -> CensusExample:
     turn = stored.turns[finding.turn]
     return CensusExample(
         kind=kind,
-        asked=excerpt(turn.user_text, limit=LONGEST, account_patterns=account_patterns),
-        answered=excerpt(
-            turn.reply_text, limit=LONGEST, account_patterns=account_patterns, around=finding.start or None
+        asked=make_excerpt(turn.user_text, limit=MAX_EXAMPLE_CHARACTERS, account_patterns=account_patterns),
+        answered=make_excerpt(
+            turn.reply_text,
+            limit=MAX_EXAMPLE_CHARACTERS,
+            account_patterns=account_patterns,
+            evidence_at=finding.start or None,
         ),
-        finding=excerpt(finding.what, limit=LONGEST),
+        finding=make_excerpt(finding.what, limit=MAX_EXAMPLE_CHARACTERS),
     )

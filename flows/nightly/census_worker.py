@@ -19,9 +19,9 @@ from monitors.graders.traffic_panel import CensusFinding, CensusOfOne, TrafficPa
 from monitors.records.base import Record
 from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation
-from monitors.sources.question_quality import QuestionTally, questions_in
+from monitors.sources.question_quality import QuestionTally, count_questions
 from monitors.sources.sampling.settings import SamplingSettings
-from monitors.sources.sampling.strata import TargetFacts, stratum_of
+from monitors.sources.sampling.strata import TargetFacts, find_stratum
 
 KINDS: Final = tuple(CensusKind)
 MODULE: Final = "flows.nightly.census_worker"
@@ -44,7 +44,7 @@ class CensusResult(NamedTuple):
     asked: QuestionTally
     """The application's clarifying questions."""
 
-    def findings_of(self) -> dict[CensusKind, CensusFinding]:
+    def map_findings(self) -> dict[CensusKind, CensusFinding]:
         """Each kind that was found, and where it shows."""
         return {KINDS[place]: finding for place, finding in self.findings}
 
@@ -57,25 +57,25 @@ class CensusScanner:
         self._panel = TrafficPanel(graders)
         self._facts = TargetFacts(settings.sampling, graders.account_patterns, graders.public_contacts)
 
-    def at(self, written: bytes) -> CensusResult:
+    def scan(self, written: bytes) -> CensusResult:
         """What one conversation, written as JSON, shows."""
         conversation = Conversation.model_validate_json(written)
-        seen, asked = self._panel.census(conversation), questions_in(conversation)
-        return _verdict(stratum_of(conversation, self._facts), seen, asked)
+        census, asked = self._panel.census(conversation), count_questions(conversation)
+        return _build_result(find_stratum(conversation, self._facts), census, asked)
 
 
-def _verdict(stratum: str, seen: CensusOfOne, asked: QuestionTally) -> CensusResult:
-    findings = [(place, seen.found[kind]) for place, kind in enumerate(KINDS) if kind in seen.found]
-    graded = sum(1 << place for place, kind in enumerate(KINDS) if kind in seen.graded)
+def _build_result(stratum: str, census: CensusOfOne, asked: QuestionTally) -> CensusResult:
+    findings = [(place, census.found[kind]) for place, kind in enumerate(KINDS) if kind in census.found]
+    graded = sum(1 << place for place, kind in enumerate(KINDS) if kind in census.graded)
     return CensusResult(stratum, graded, sum(1 << place for place, _ in findings), findings, asked)
 
 
-def packed(conversations: Sequence[bytes]) -> bytes:
+def pack_conversations(conversations: Sequence[bytes]) -> bytes:
     """Conversations, each written as JSON, for a worker."""
-    return b"%d\n" % len(conversations) + b"".join(one + b"\n" for one in conversations)
+    return b"%d\n" % len(conversations) + b"".join(conversation + b"\n" for conversation in conversations)
 
 
-def verdicts_of(line: bytes) -> list[CensusResult]:
+def parse_results(line: bytes) -> list[CensusResult]:
     """The results in a worker's answer."""
     return [
         CensusResult(
@@ -89,18 +89,18 @@ def verdicts_of(line: bytes) -> list[CensusResult]:
     ]
 
 
-def main(source: BinaryIO, answers: BinaryIO) -> None:
+def run_worker(source: BinaryIO, answers: BinaryIO) -> None:
     """Answer until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it decides what an interrupt means
     census = CensusScanner(CensusSettings.model_validate_json(source.readline()))
     while count := int(source.readline() or 0):
-        verdicts = [census.at(source.readline()) for _ in range(count)]
+        results = [census.scan(source.readline()) for _ in range(count)]
         try:
-            answers.write(json.dumps(verdicts).encode() + b"\n")
+            answers.write(json.dumps(results).encode() + b"\n")
             answers.flush()
         except BrokenPipeError:
             return
 
 
 if __name__ == "__main__":
-    main(sys.stdin.buffer, sys.stdout.buffer)
+    run_worker(sys.stdin.buffer, sys.stdout.buffer)

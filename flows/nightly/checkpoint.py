@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from flows.nightly.census import Census
-from flows.nightly.estimate import questions_of
-from flows.nightly.grading import GradedTurn, NightlyJudging, TrafficGrader, is_open, turn_id
+from flows.nightly.estimate import build_question_figures
+from flows.nightly.grading import GradedTurn, NightlyJudging, TrafficGrader, build_turn_id, is_open
 from flows.nightly.read import NightlyRead
 from flows.nightly.state import IntakeCheckpoint, NightlyState
 from monitors.records.base import Record
@@ -26,14 +26,14 @@ from monitors.sources.intake import KnownIds
 from monitors.storage import write_atomically
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ConversationRow, JournalRow, NightlyRunRow, OutboxRow, ResultRow
-from warehouse.queries.traffic import known_conversations, nightly_report_of, recent_nightly_reports
+from warehouse.queries.traffic import find_nightly_report, iterate_known_ids, list_recent_nightly_reports
 
 LOAD_WAIT_S: Final = 60.0
-READING: Final = "reading.json"
-JUDGED: Final = "judged.json"
-PART_ROWS: Final = 5_000
+READING_FILE: Final = "reading.json"
+JUDGED_FILE: Final = "judged.json"
+ROWS_PER_SEGMENT: Final = 5_000
 """Conversations in one segment: about 1.5 MB."""
-EARLIER_NIGHTS: Final = 30
+EARLIER_NIGHT_COUNT: Final = 30
 """Nightly runs whose counts set the expected rates, and whose watermarks are read."""
 
 
@@ -49,16 +49,16 @@ class NightlyCheckpoint:
         self._store, self._target, self._run_id = store, target, run_id
         self._folder, self._grader = folder, grader
 
-    def earlier(self) -> tuple[NightlyReport, ...]:
+    def load_earlier(self) -> tuple[NightlyReport, ...]:
         """The reports of the nightly runs before this one, newest first. Loads what waits."""
         self._store.load_pending(LOAD_WAIT_S)
-        nightly_runs = recent_nightly_reports(self._store, self._target, EARLIER_NIGHTS)
-        return tuple(one for one in nightly_runs if one.run_id != self._run_id)
+        nightly_runs = list_recent_nightly_reports(self._store, self._target, EARLIER_NIGHT_COUNT)
+        return tuple(nightly for nightly in nightly_runs if nightly.run_id != self._run_id)
 
-    def known(self, since: Mapping[str, datetime]) -> Mapping[str, KnownIds]:
+    def load_known_ids(self, since: Mapping[str, datetime]) -> Mapping[str, KnownIds]:
         """Ids that earlier nightly runs took of each source since a time, without those that this run stored."""
         return {
-            name: KnownIds(known_conversations(self._store, self._target, name, moment, but=self._run_id))
+            name: KnownIds(iterate_known_ids(self._store, self._target, name, moment, except_run=self._run_id))
             for name, moment in since.items()
         }
 
@@ -67,28 +67,28 @@ class NightlyCheckpoint:
 
         The parts belong to no run's folder: a nightly run that is resumed has no use for a million ids.
         """
-        for part in _parts(counted):
+        for part in _split_rows(counted):
             self._store.journal.append(part, run_id=None)
-        self._note(READING, state.reading)
-        grades = [row for result in state.results for row in rows_of(result)]
+        self._write_note(READING_FILE, state.reading)
+        grades = [row for result in state.results for row in build_rows(result)]
         self._append([*grades, *(ConversationRow(row=row) for row in state.sample)])
 
-    def save_judged(self, judged: NightlyJudging, settled: Sequence[CaseResult]) -> None:
+    def save_judged(self, judged: NightlyJudging, results: Sequence[CaseResult]) -> None:
         """Save the result of judging, with the replies that it ``settled``."""
-        self._note(JUDGED, judged)
-        self._append([AssessmentRow(row=one.assessment) for one in settled])
+        self._write_note(JUDGED_FILE, judged)
+        self._append([AssessmentRow(row=result.assessment) for result in results])
 
     def resume(self) -> NightlyState | None:
         """Read back what a killed nightly run had done; ``None`` where it had not read everything."""
-        text = self._noted(READING)
+        text = self._read_note(READING_FILE)
         reading = IntakeCheckpoint.model_validate_json(text) if text is not None else None
         if reading is None or (reading.read and not reading.strata):
             return None
-        sample = self.sample()
-        if not sample and any(one.sampled for one in reading.strata):
+        sample = self.load_sample()
+        if not sample and any(stratum.sampled for stratum in reading.strata):
             return None
-        state = NightlyState(reading=reading, sample=sample, turns=self._turns(sample))
-        text = self._noted(JUDGED)
+        state = NightlyState(reading=reading, sample=sample, turns=self._load_turns(sample))
+        text = self._read_note(JUDGED_FILE)
         if text is None or any(is_open(turn) for turn in state.turns):
             return state
         return state.complete(NightlyJudging.model_validate_json(text))
@@ -96,53 +96,53 @@ class NightlyCheckpoint:
     def finish(self, report: NightlyReport) -> None:
         """Save the report, and remove both notes."""
         self._append([NightlyRunRow(row=report)])
-        for name in (JUDGED, READING):
+        for name in (JUDGED_FILE, READING_FILE):
             (self._folder / name).unlink(missing_ok=True)
 
-    def report(self) -> NightlyReport | None:
+    def load_report(self) -> NightlyReport | None:
         """The report of the nightly run, once it is done."""
-        saved = next((row.row for row in self._rows() if isinstance(row, NightlyRunRow)), None)
-        return saved or nightly_report_of(self._store, self._run_id)
+        saved = next((row.row for row in self._read_rows() if isinstance(row, NightlyRunRow)), None)
+        return saved or find_nightly_report(self._store, self._run_id)
 
-    def sample(self) -> tuple[SeenConversation, ...]:
+    def load_sample(self) -> tuple[SeenConversation, ...]:
         """Each sampled conversation, once: a nightly run whose note is missing has read twice."""
         sample: dict[str, SeenConversation] = {}
-        for row in self._rows():
+        for row in self._read_rows():
             if isinstance(row, ConversationRow) and row.row.sampled is not None:
                 sample.setdefault(row.row.id, row.row)
         return tuple(sample.values())
 
-    def results(self) -> list[CaseResult]:
+    def load_results(self) -> list[CaseResult]:
         """Every sampled reply with its last assessment, in the order of the sample."""
         exchanges: dict[str, Exchange] = {}
         assessments: dict[str, Assessment] = {}
-        for row in self._rows():
+        for row in self._read_rows():
             if isinstance(row, ResultRow) and isinstance(row.row, Exchange):
                 exchanges[row.row.case_id] = row.row
             elif isinstance(row, AssessmentRow):
                 assessments[row.row.case_id] = row.row
         return [
-            CaseResult(case=self._grader.case_of(exchange, said), result=exchange, assessment=said)
+            CaseResult(case=self._grader.rebuild_case(exchange, assessment), result=exchange, assessment=assessment)
             for key, exchange in exchanges.items()
-            for said in [assessments[key]]
+            for assessment in [assessments[key]]
         ]
 
-    def _turns(self, sample: Sequence[SeenConversation]) -> tuple[GradedTurn, ...]:
+    def _load_turns(self, sample: Sequence[SeenConversation]) -> tuple[GradedTurn, ...]:
         """Every sampled reply with its last assessment, and the stored passages that it was made from."""
         passages = {
-            turn_id(row.sampled.conversation.id, number): turn.context
+            build_turn_id(row.sampled.conversation.id, number): turn.context
             for row in sample
             if row.sampled is not None
             for number, turn in enumerate(row.sampled.conversation.turns)
         }
         return tuple(
-            GradedTurn(result=result, passages=passages.get(result.case.id, ())) for result in self.results()
+            GradedTurn(result=result, passages=passages.get(result.case.id, ())) for result in self.load_results()
         )
 
-    def _note(self, name: str, record: Record) -> None:
+    def _write_note(self, name: str, record: Record) -> None:
         write_atomically(self._folder / name, record.model_dump_json())
 
-    def _noted(self, name: str) -> str | None:
+    def _read_note(self, name: str) -> str | None:
         file = self._folder / name
         return file.read_text(encoding="utf-8") if file.exists() else None
 
@@ -150,11 +150,11 @@ class NightlyCheckpoint:
         if rows:
             self._store.journal.append(rows, run_id=self._run_id)
 
-    def _rows(self) -> list[JournalRow | OutboxRow]:
+    def _read_rows(self) -> list[JournalRow | OutboxRow]:
         return list(self._store.journal.read_run(self._run_id))
 
 
-def reading_of(
+def build_intake_checkpoint(
     read: NightlyRead, census: Census | None = None, strata: Sequence[StratumCount] = ()
 ) -> IntakeCheckpoint:
     """The result of reading, without the conversations; a plan has neither census nor ``strata``."""
@@ -165,7 +165,7 @@ def reading_of(
         read=read.count,
         known=read.known,
         repeated=read.repeated,
-        questions=questions_of(read.questions),
+        questions=build_question_figures(read.questions),
         watermarks=tuple(read.watermarks),
         issues=tuple(read.issues),
         issue_count=read.issue_count,
@@ -176,13 +176,13 @@ def reading_of(
     )
 
 
-def _parts(counted: Iterable[SeenConversation]) -> Iterator[list[JournalRow]]:
+def _split_rows(counted: Iterable[SeenConversation]) -> Iterator[list[JournalRow]]:
     """Rows in segments of a size that costs little memory to write and to load."""
-    rows = (ConversationRow(row=one) for one in counted)
-    while part := list[JournalRow](islice(rows, PART_ROWS)):
+    rows = (ConversationRow(row=conversation) for conversation in counted)
+    while part := list[JournalRow](islice(rows, ROWS_PER_SEGMENT)):
         yield part
 
 
-def rows_of(result: CaseResult) -> list[JournalRow]:
+def build_rows(result: CaseResult) -> list[JournalRow]:
     """The rows to store of a graded reply."""
     return [ResultRow(row=result.result), AssessmentRow(row=result.assessment)]

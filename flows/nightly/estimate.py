@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 from flows.nightly.grading import is_safely_graded, is_unanswered
 from flows.runtime.judge import JudgePlan
-from monitors.gate.assess import worst_first
-from monitors.gate.ratings import BEST, WORST, rating_of
+from monitors.gate.assess import sort_worst_first
+from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating
 from monitors.judge.canaries import canaries_for
 from monitors.judge.model import BYTES_PER_TOKEN, Usage, cost_usd
 from monitors.judge.prompt import Task, instructions
@@ -43,26 +43,26 @@ from monitors.records.nightly import (
 )
 from monitors.records.runs import CaseResult
 from monitors.records.traffic import Conversation, SampledConversation, StratumCount, Turn
-from monitors.sources.question_quality import QuestionQuality, QuestionTally, question_quality
+from monitors.sources.question_quality import QuestionQuality, QuestionTally, measure_question_quality
 from monitors.sources.sampling.plan import FAILED, SEVERE, Grading, PlannedRate
-from monitors.sources.sampling.sample import ExpectedRate, expected_rates
+from monitors.sources.sampling.sample import ExpectedRate, compute_expected_rates
 from monitors.stats.agreement import Confusion
-from monitors.stats.drift import begin, observe, read, recover
-from monitors.stats.ratings import Rated, rating_mean
-from monitors.stats.stratified import counted_rate, estimate_rate, join_rates, sequential_counts
+from monitors.stats.drift import observe, restart_if_recovered, start_test, summarise_drift
+from monitors.stats.ratings import Rated, compute_rating_mean
+from monitors.stats.stratified import compute_counted_rate, compute_sequential_counts, estimate_rate, join_rates
 
 RULES: Final = "rules"
 """The name of the grader where there was no judge."""
-SETTLED: Final = timedelta(days=7)
+DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
 """After a drift alert people have a week; then the new rate is the reference of the next nightly runs."""
-STANDS: Final = "the changed rate has stood for a week and is the reference now"
-NO_FACT: Final = "no fact was checked"
+NEW_REFERENCE_REASON: Final = "the changed rate has stood for a week and is the reference now"
+NO_FACT_TEXT: Final = "no fact was checked"
 
 Assessments = Mapping[str, Sequence[Assessment]]
 """The assessments of each sampled conversation's replies, by the conversation's id."""
-FACTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL})
+FACT_ASPECTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL})
 """What needs gold or passages to be checked; all else rules find in every reply."""
-ENOUGH_CHECKED: Final = 0.5
+MIN_CHECKED_SHARE: Final = 0.5
 """The share of conversations that rules passed whose facts must be checked to take the others as alike."""
 
 Fails = Callable[[Assessment], bool]
@@ -104,7 +104,7 @@ class NightlyEstimates:
         self,
         strata: Sequence[StratumCount],
         sampled: Sequence[SampledConversation],
-        said: Assessments,
+        assessments: Assessments,
         *,
         why_unchecked: str = "",
         confusion: Confusion | None = None,
@@ -113,165 +113,199 @@ class NightlyEstimates:
     ) -> None:
         self._failing = failing
         self._disclosing = disclosing
-        self._strata, self._sampled, self._said = strata, sampled, said
+        self._strata, self._sampled, self._said = strata, sampled, assessments
         self._why, self._confusion = why_unchecked, confusion
 
-    def checkable(self, asks: Callable[[Conversation], bool]) -> float:
+    def compute_checkable_share(self, asks_judge: Callable[[Conversation], bool]) -> float:
         """The share of the sampled conversations whose facts are checked: by rule, or where a judge ``asks``."""
         checked = sum(
-            asks(one.conversation) or any(map(_fact_grades, self.said(one.conversation.id)))
-            for one in self._sampled
+            asks_judge(sampled.conversation)
+            or any(map(_select_fact_grades, self.get_assessments(sampled.conversation.id)))
+            for sampled in self._sampled
         )
         return checked / len(self._sampled) if self._sampled else 0.0
 
-    def said(self, conversation_id: str) -> Sequence[Assessment]:
+    def get_assessments(self, conversation_id: str) -> Sequence[Assessment]:
         """The assessments of a sampled conversation's replies."""
         return self._said.get(conversation_id, ())
 
     def is_graded(self, conversation_id: str) -> bool:
         """Whether a conversation in which nothing was found can be called correct: one of its facts was checked."""
-        standing = _standing("", self.said(conversation_id), _failed, _any_facts)
+        standing = _assess_conversation("", self.get_assessments(conversation_id), _is_failed, _counts_any_fact)
         return standing.by in {FailureBasis.GOLD, FailureBasis.JUDGE} and standing.is_safe
 
     def severe(self) -> Rate:
         """The share that failed with severity 3. Facts count where a case or the target gives that severity."""
-        standings = self._standings(_severe, _grave_facts)
-        others = [one for one in standings if not one.by_rule]
-        graded = [one for said in self._said.values() for one in said]
-        if self._disclosing is None or any(map(_severe_besides_disclosure, graded)):
-            return self._rate(_severe, _grave_facts)
-        found, there = self._disclosing
-        counted = counted_rate(found, there, sampled=len(self._sampled))
-        if any(one.fails or one.by is not FailureBasis.NOTHING_OPEN for one in others) and isinstance(
+        standings = self._assess_sample(_is_severe, _counts_severe_facts)
+        others = [result for result in standings if not result.by_rule]
+        graded = [result for assessments in self._said.values() for result in assessments]
+        if self._disclosing is None or any(map(_is_severe_besides_disclosure, graded)):
+            return self._estimate_rate(_is_severe, _counts_severe_facts)
+        disclosing, there = self._disclosing
+        counted = compute_counted_rate(disclosing, there, sampled=len(self._sampled))
+        if any(result.fails or result.by is not FailureBasis.NOTHING_OPEN for result in others) and isinstance(
             counted, RateEstimate
         ):
-            return self._rate(_severe, _grave_facts, counted)
+            return self._estimate_rate(_is_severe, _counts_severe_facts, counted)
         return counted
 
     def failed(self) -> Rate:
         """The share that failed in any way: what rules found, and of the rest what was wrong in its facts."""
-        found = self._rate(_failed, _any_facts)
-        if isinstance(found, RateUnknown):
-            return found
-        return found.raise_to(self._failing)
+        rate = self._estimate_rate(_is_failed, _counts_any_fact)
+        if isinstance(rate, RateUnknown):
+            return rate
+        return rate.raise_to(self._failing)
 
-    def severe_found(self) -> tuple[GradedStratum, ...]:
+    def count_severe(self) -> tuple[GradedStratum, ...]:
         """How many failed with severity 3, stratum by stratum."""
-        standings = self._standings(_severe, _grave_facts)
-        return self._counted((one, _is_settled(one), one.by_rule or one.fails) for one in standings)
+        standings = self._assess_sample(_is_severe, _counts_severe_facts)
+        return self._count_by_stratum(
+            (result, _is_decided(result), result.by_rule or result.fails) for result in standings
+        )
 
     def facts(self) -> tuple[GradedStratum, ...]:
         """How many of those whose facts were graded failed for them, of the conversations that rules passed."""
-        standings = [one for one in self._standings(_failed, _any_facts) if not one.by_rule]
-        return self._counted(
-            (one, one.by in {FailureBasis.GOLD, FailureBasis.JUDGE}, one.fails) for one in standings
+        standings = [result for result in self._assess_sample(_is_failed, _counts_any_fact) if not result.by_rule]
+        return self._count_by_stratum(
+            (result, result.by in {FailureBasis.GOLD, FailureBasis.JUDGE}, result.fails) for result in standings
         )
 
-    def found_by_rules(self, besides: AbstractSet[FailureKind] = frozenset()) -> tuple[GradedStratum, ...]:
+    def count_found_by_rules(self, besides: AbstractSet[FailureKind] = frozenset()) -> tuple[GradedStratum, ...]:
         """How many failed in a way that needs no judge; a kind in ``besides`` does not count where it is alone.
 
         A kind that rules check in every conversation has its own exact rate, which shows when it changes. A burst
         of it is no second drift.
         """
-        standings = self._standings(_besides(besides), _any_facts)
-        return self._counted((one, one.is_safe or one.by_rule, one.by_rule or one.fails) for one in standings)
+        standings = self._assess_sample(_fails_besides(besides), _counts_any_fact)
+        return self._count_by_stratum(
+            (result, result.is_safe or result.by_rule, result.by_rule or result.fails) for result in standings
+        )
 
     def checked(self) -> FactsChecked:
         """How many replies had their facts checked, by what."""
-        grades = [_fact_grades(one) for said in self._said.values() for one in said]
-        judged = sum(any(grade.grader == JUDGE for grade in each) for each in grades)
+        grades = [
+            _select_fact_grades(assessment) for assessments in self._said.values() for assessment in assessments
+        ]
+        judged = sum(any(grade.grader == JUDGE for grade in fact_grades) for fact_grades in grades)
         return FactsChecked(replies=len(grades), by_judge=judged, by_gold=sum(map(bool, grades)) - judged)
 
-    def against_gold(self) -> KnownQuestions | None:
+    def count_known_questions(self) -> KnownQuestions | None:
         """The results of conversations whose questions stand in the gold set, where there were any."""
         graded = [
-            [grade for one in said for grade in _fact_grades(one) if grade.grader != JUDGE]
-            for said in self._said.values()
+            [
+                grade
+                for assessment in assessments
+                for grade in _select_fact_grades(assessment)
+                if grade.grader != JUDGE
+            ]
+            for assessments in self._said.values()
         ]
         failed = sum(any(not grade.passed for grade in grades) for grades in graded)
-        found = sum(map(bool, graded))
-        return KnownQuestions(conversations=found, failed=failed) if found else None
+        conversations = sum(map(bool, graded))
+        return KnownQuestions(conversations=conversations, failed=failed) if conversations else None
 
     def kinds(self) -> tuple[KindRate, ...]:
         """Each kind of failure that was found, the worst first, with the share of all that have it."""
-        found = Counter(
-            kind for said in self._said.values() for kind in {k for one in said for k in one.failure_kinds}
+        kind_counts = Counter(
+            kind
+            for assessments in self._said.values()
+            for kind in {failure_kind for assessment in assessments for failure_kind in assessment.failure_kinds}
         )
         return tuple(
-            KindRate(kind=kind, failures=found[kind], rate=self._kind_rate(kind)) for kind in worst_first(found)
+            KindRate(kind=kind, failures=kind_counts[kind], rate=self._estimate_kind_rate(kind))
+            for kind in sort_worst_first(kind_counts)
         )
 
-    def _kind_rate(self, kind: FailureKind) -> Rate:
-        standings = list(self._standings(_has(kind), _any_facts, kind))
-        if not any(one.fails for one in standings):
-            return estimate_rate(self._counted((one, one.is_safe or one.by_rule, one.by_rule) for one in standings))
-        passed = [one for one in standings if one.is_safe]
-        if sum(one.by is not FailureBasis.NOBODY for one in passed) < ENOUGH_CHECKED * len(passed):
-            return self._unknown(len(standings), passed)
-        judged = any(one.by is FailureBasis.JUDGE for one in standings)
+    def _estimate_kind_rate(self, kind: FailureKind) -> Rate:
+        standings = list(self._assess_sample(_has_kind(kind), _counts_any_fact, kind))
+        if not any(result.fails for result in standings):
+            return estimate_rate(
+                self._count_by_stratum(
+                    (result, result.is_safe or result.by_rule, result.by_rule) for result in standings
+                )
+            )
+        passed = [result for result in standings if result.is_safe]
+        if sum(result.by is not FailureBasis.NOBODY for result in passed) < MIN_CHECKED_SHARE * len(passed):
+            return self._build_unknown_rate(len(standings), passed)
+        judged = any(result.by is FailureBasis.JUDGE for result in standings)
         graded = (
-            (one, one.by is not FailureBasis.NOBODY or one.by_rule, one.by_rule or one.fails) for one in standings
+            (result, result.by is not FailureBasis.NOBODY or result.by_rule, result.by_rule or result.fails)
+            for result in standings
         )
-        return estimate_rate(self._counted(graded), judged=judged, finite=False)
+        return estimate_rate(self._count_by_stratum(graded), judged=judged, finite=False)
 
-    def _rate(self, fails: Fails, open_facts: Fails, counted: RateEstimate | None = None) -> Rate:
+    def _estimate_rate(self, fails: Fails, open_facts: Fails, counted: RateEstimate | None = None) -> Rate:
         """The rate of what rules found, and of wrong facts in the conversations that rules passed.
 
         What rules found is estimated from the sample, unless it was ``counted`` in every conversation.
         """
-        standings = list(self._standings(fails, open_facts))
+        standings = list(self._assess_sample(fails, open_facts))
         by_rule = counted or estimate_rate(
-            self._counted((one, one.is_safe or one.by_rule, one.by_rule) for one in standings)
+            self._count_by_stratum(
+                (result, result.is_safe or result.by_rule, result.by_rule) for result in standings
+            )
         )
-        passed = [one for one in standings if one.is_safe and not one.by_rule]
+        passed = [result for result in standings if result.is_safe and not result.by_rule]
         if isinstance(by_rule, RateUnknown):
             return by_rule
-        graded = sum(one.by is not FailureBasis.NOBODY for one in passed)
-        if graded < max(1, ENOUGH_CHECKED * len(passed)) and passed:
-            return self._unknown(len(standings), passed)
-        parts = self._parts(passed, rest=1 - by_rule.rate)
-        settled = sum(map(_is_settled, standings))
+        graded = sum(result.by is not FailureBasis.NOBODY for result in passed)
+        if graded < max(1, MIN_CHECKED_SHARE * len(passed)) and passed:
+            return self._build_unknown_rate(len(standings), passed)
+        parts = self._build_parts(passed, rest=1 - by_rule.rate)
+        settled = sum(map(_is_decided, standings))
         return join_rates(by_rule, parts).count_graded(settled)
 
-    def _unknown(self, sampled: int, passed: Sequence[_ConversationResult]) -> RateUnknown:
-        graded = sum(one.by in {FailureBasis.GOLD, FailureBasis.JUDGE} for one in passed)
+    def _build_unknown_rate(self, sampled: int, passed: Sequence[_ConversationResult]) -> RateUnknown:
+        graded = sum(result.by in {FailureBasis.GOLD, FailureBasis.JUDGE} for result in passed)
         why = f" ({self._why})" if self._why else ""
         among = f" in the {len(passed):,} of {sampled:,} that rules passed" if len(passed) < sampled else ""
-        text = f"a fact was checked in only {graded:,} of {sampled:,} sampled" if graded else f"{NO_FACT}{among}"
-        there = sum(one.conversations for one in self._strata)
+        text = (
+            f"a fact was checked in only {graded:,} of {sampled:,} sampled" if graded else f"{NO_FACT_TEXT}{among}"
+        )
+        there = sum(result.conversations for result in self._strata)
         return RateUnknown(conversations=there, sampled=sampled, why=f"{text}{why}")
 
-    def _parts(self, passed: Sequence[_ConversationResult], rest: float) -> list[tuple[float, RateEstimate]]:
+    def _build_parts(self, passed: Sequence[_ConversationResult], rest: float) -> list[tuple[float, RateEstimate]]:
         """Shares of the conversations by what decides, each with its rate; ungraded ones go with the last."""
-        last = FailureBasis.JUDGE if any(one.by is FailureBasis.JUDGE for one in passed) else FailureBasis.GOLD
-        placed = [one._replace(by=last) if one.by is FailureBasis.NOBODY else one for one in passed]
-        sizes = {by: self._sizes(by, placed) for by in (FailureBasis.GOLD, FailureBasis.JUDGE)}
-        everything = fsum(fsum(self._sizes(by, placed).values()) for by in FailureBasis)
+        last = (
+            FailureBasis.JUDGE if any(result.by is FailureBasis.JUDGE for result in passed) else FailureBasis.GOLD
+        )
+        placed = [result._replace(by=last) if result.by is FailureBasis.NOBODY else result for result in passed]
+        sizes = {by: self._compute_sizes(by, placed) for by in (FailureBasis.GOLD, FailureBasis.JUDGE)}
+        everything = fsum(fsum(self._compute_sizes(by, placed).values()) for by in FailureBasis)
         parts: list[tuple[float, RateEstimate]] = []
         for by, size in sizes.items():
-            found = self._of_part(by, passed, placed, size)
-            if isinstance(found, RateEstimate):
-                parts.append((rest * fsum(size.values()) / everything, found))
+            rate = self._estimate_part(by, passed, placed, size)
+            if isinstance(rate, RateEstimate):
+                parts.append((rest * fsum(size.values()) / everything, rate))
         return parts
 
-    def _sizes(self, by: FailureBasis, placed: Sequence[_ConversationResult]) -> Mapping[str, float]:
+    def _compute_sizes(self, by: FailureBasis, placed: Sequence[_ConversationResult]) -> Mapping[str, float]:
         """How many conversations of each stratum a part stands for: its share of those that rules passed."""
-        here = Counter(one.stratum for one in placed if one.by is by)
+        here = Counter(
+            conversation_result.stratum for conversation_result in placed if conversation_result.by is by
+        )
         return {
-            one.stratum: one.conversations * here[one.stratum] / one.sampled for one in self._strata if one.sampled
+            conversation_result.stratum: conversation_result.conversations
+            * here[conversation_result.stratum]
+            / conversation_result.sampled
+            for conversation_result in self._strata
+            if conversation_result.sampled
         }
 
-    def _of_part(
+    def _estimate_part(
         self,
         by: FailureBasis,
         passed: Sequence[_ConversationResult],
         placed: Sequence[_ConversationResult],
         size: Mapping[str, float],
     ) -> Rate | None:
-        mine = [(one, was.by is by) for one, was in zip(placed, passed, strict=True) if one.by is by]
-        sampled = Counter(one.stratum for one, _ in mine)
-        graded_counts = Counter(one.stratum for one, graded in mine if graded)
-        failures = Counter(one.stratum for one, graded in mine if graded and one.fails)
+        part_results = [
+            (result, was.by is by) for result, was in zip(placed, passed, strict=True) if result.by is by
+        ]
+        sampled = Counter(result.stratum for result, _ in part_results)
+        graded_counts = Counter(result.stratum for result, graded in part_results if graded)
+        failures = Counter(result.stratum for result, graded in part_results if graded and result.fails)
         strata = [
             GradedStratum(
                 stratum=name,
@@ -289,236 +323,252 @@ class NightlyEstimates:
             else None
         )
 
-    def _standings(
+    def _assess_sample(
         self, fails: Fails, open_facts: Fails, kind: FailureKind | None = None
     ) -> Iterator[_ConversationResult]:
-        for one in self._sampled:
-            yield _standing(one.stratum, self.said(one.conversation.id), fails, open_facts, kind)
+        for sampled in self._sampled:
+            yield _assess_conversation(
+                sampled.stratum, self.get_assessments(sampled.conversation.id), fails, open_facts, kind
+            )
 
-    def _counted(self, graded: Iterable[tuple[_ConversationResult, bool, bool]]) -> tuple[GradedStratum, ...]:
+    def _count_by_stratum(
+        self, graded: Iterable[tuple[_ConversationResult, bool, bool]]
+    ) -> tuple[GradedStratum, ...]:
         """Counts by stratum of (conversation, whether it was graded, whether it failed)."""
         graded_counts, failures = Counter[str](), Counter[str]()
-        for one, is_graded, fails in graded:
-            graded_counts[one.stratum] += is_graded
-            failures[one.stratum] += is_graded and fails
+        for result, is_graded, fails in graded:
+            graded_counts[result.stratum] += is_graded
+            failures[result.stratum] += is_graded and fails
         return tuple(
             GradedStratum(
-                stratum=each.stratum,
-                conversations=each.conversations,
-                sampled=each.sampled,
-                graded=graded_counts[each.stratum],
-                failures=failures[each.stratum],
+                stratum=stratum_count.stratum,
+                conversations=stratum_count.conversations,
+                sampled=stratum_count.sampled,
+                graded=graded_counts[stratum_count.stratum],
+                failures=failures[stratum_count.stratum],
             )
-            for each in self._strata
+            for stratum_count in self._strata
         )
 
 
-def _standing(
+def _assess_conversation(
     stratum: str,
-    said: Sequence[Assessment],
+    assessments: Sequence[Assessment],
     fails: Fails,
     open_facts: Fails,
     kind: FailureKind | None = None,
 ) -> _ConversationResult:
-    failing = [one for one in said if fails(one)]
-    by_rule = any(_fails_by_rule(one, {kind} if kind else set(one.failure_kinds)) for one in failing)
-    is_safe = bool(said) and all(map(is_safely_graded, said))
+    failing = [assessment for assessment in assessments if fails(assessment)]
+    by_rule = any(
+        _fails_by_rule(assessment, {kind} if kind else set(assessment.failure_kinds)) for assessment in failing
+    )
+    is_safe = bool(assessments) and all(map(is_safely_graded, assessments))
     return _ConversationResult(
-        stratum, by_rule, is_safe, _decided_by(said, failing, open_facts), bool(failing) and not by_rule
+        stratum, by_rule, is_safe, _find_basis(assessments, failing, open_facts), bool(failing) and not by_rule
     )
 
 
-def _decided_by(said: Sequence[Assessment], failing: Sequence[Assessment], open_facts: Fails) -> FailureBasis:
-    asked = [one for one in said if open_facts(one) or one in failing]
-    if not asked:
+def _find_basis(
+    assessments: Sequence[Assessment], failing: Sequence[Assessment], open_facts: Fails
+) -> FailureBasis:
+    relevant = [assessment for assessment in assessments if open_facts(assessment) or assessment in failing]
+    if not relevant:
         return FailureBasis.NOTHING_OPEN
-    unanswered = any(is_unanswered(grade) for one in asked for grade in one.grades)
-    graded = [grade for one in asked for grade in _fact_grades(one)]
+    unanswered = any(is_unanswered(grade) for assessment in relevant for grade in assessment.grades)
+    graded = [grade for assessment in relevant for grade in _select_fact_grades(assessment)]
     if not graded or (unanswered and not failing):
         return FailureBasis.NOBODY
     return FailureBasis.JUDGE if any(grade.grader == JUDGE for grade in graded) else FailureBasis.GOLD
 
 
-def _is_settled(one: _ConversationResult) -> bool:
-    return one.by_rule or (one.is_safe and one.by is not FailureBasis.NOBODY)
+def _is_decided(result: _ConversationResult) -> bool:
+    return result.by_rule or (result.is_safe and result.by is not FailureBasis.NOBODY)
 
 
-def _fact_grades(assessment: Assessment) -> list[Judged]:
-    return [grade for grade in assessment.grades if isinstance(grade, Judged) and grade.aspect in FACTS]
+def _select_fact_grades(assessment: Assessment) -> list[Judged]:
+    return [grade for grade in assessment.grades if isinstance(grade, Judged) and grade.aspect in FACT_ASPECTS]
 
 
 def _fails_by_rule(assessment: Assessment, kinds: AbstractSet[FailureKind]) -> bool:
     return any(
-        isinstance(grade, Judged) and grade.aspect not in FACTS and grade.failure_kind in kinds
+        isinstance(grade, Judged) and grade.aspect not in FACT_ASPECTS and grade.failure_kind in kinds
         for grade in assessment.grades
     )
 
 
-def _failed(assessment: Assessment) -> bool:
+def _is_failed(assessment: Assessment) -> bool:
     return assessment.outcome is CaseOutcome.FAILED
 
 
-def _besides(kinds: AbstractSet[FailureKind]) -> Fails:
-    return lambda one: _failed(one) and not set(one.failure_kinds) <= kinds
+def _fails_besides(kinds: AbstractSet[FailureKind]) -> Fails:
+    return lambda assessment: _is_failed(assessment) and not set(assessment.failure_kinds) <= kinds
 
 
-def _severe(assessment: Assessment) -> bool:
-    return _failed(assessment) and assessment.severity is Severity.PAGE
+def _is_severe(assessment: Assessment) -> bool:
+    return _is_failed(assessment) and assessment.severity is Severity.PAGE
 
 
-def _severe_besides_disclosure(assessment: Assessment) -> bool:
+def _is_severe_besides_disclosure(assessment: Assessment) -> bool:
     """Whether rules found something of severity 3 that is not counted in every conversation."""
-    by_rule = _severe(assessment) and _fails_by_rule(assessment, set(assessment.failure_kinds))
+    by_rule = _is_severe(assessment) and _fails_by_rule(assessment, set(assessment.failure_kinds))
     return by_rule and not _fails_by_rule(assessment, {FailureKind.PII_DISCLOSURE})
 
 
-def _has(kind: FailureKind) -> Fails:
-    return lambda one: kind in one.failure_kinds
+def _has_kind(kind: FailureKind) -> Fails:
+    return lambda assessment: kind in assessment.failure_kinds
 
 
-def _any_facts(_assessment: Assessment) -> bool:
+def _counts_any_fact(_assessment: Assessment) -> bool:
     return True
 
 
-def _grave_facts(assessment: Assessment) -> bool:
+def _counts_severe_facts(assessment: Assessment) -> bool:
     return assessment.case_severity is Severity.PAGE
 
 
-def drift_after(
-    before: DriftState | None, due_at: datetime, failed: Sequence[GradedStratum], graded_by: str
+def update_drift(
+    state_before: DriftState | None, due_at: datetime, failed: Sequence[GradedStratum], graded_by: str
 ) -> tuple[DriftState, DriftReading]:
     """The test's state with one more run, and its reading. A change reported a week ago is the new reference."""
-    if before is not None and before.alarm is not None and due_at - before.alarm.raised >= SETTLED:
-        before = begin(before.graded_by, STANDS)
-    failures, graded = sequential_counts(failed)
-    state = recover(observe(before, DriftCount(due_at=due_at, failures=failures, graded=graded), graded_by))
-    return state, read(state)
+    if (
+        state_before is not None
+        and state_before.alarm is not None
+        and due_at - state_before.alarm.raised >= DRIFT_REFERENCE_AFTER
+    ):
+        state_before = start_test(state_before.graded_by, NEW_REFERENCE_REASON)
+    failures, graded = compute_sequential_counts(failed)
+    state = restart_if_recovered(
+        observe(state_before, DriftCount(due_at=due_at, failures=failures, graded=graded), graded_by)
+    )
+    return state, summarise_drift(state)
 
 
-def questions_of(tally: QuestionTally) -> QuestionsAsked:
+def build_question_figures(tally: QuestionTally) -> QuestionsAsked:
     """How users rated the application's clarifying questions."""
-    found = question_quality(tally)
-    if isinstance(found, QuestionQuality):
+    quality = measure_question_quality(tally)
+    if isinstance(quality, QuestionQuality):
         return QuestionsAsked(
-            questions=found.questions,
-            recognised=found.recognised,
-            up=found.up,
-            down=found.down,
-            share=found.share,
-            low=found.low,
-            high=found.high,
+            questions=quality.questions,
+            recognised=quality.recognised,
+            up=quality.up,
+            down=quality.down,
+            share=quality.share,
+            low=quality.low,
+            high=quality.high,
         )
-    return QuestionsAsked(questions=found.questions, recognised=found.recognised, up=0, down=0)
+    return QuestionsAsked(questions=quality.questions, recognised=quality.recognised, up=0, down=0)
 
 
 VERDICT_TOKENS: Final = 300
 """A verdict with two quotes and a reason, generously."""
-FEWEST_CALLS: Final = 20
+MIN_CALLS: Final = 20
 """Calls of earlier nightly runs from which on their price says more than a calculation."""
 
 
-def expected_grading(plan: JudgePlan, sampled: Sequence[Conversation], earlier: Sequence[NightlyReport]) -> Grading:
+def estimate_grading(plan: JudgePlan, sampled: Sequence[Conversation], earlier: Sequence[NightlyReport]) -> Grading:
     """Calls for a sampled conversation, and dollars for a call; none without a judge or passages to judge by."""
     settings = plan.settings
-    askable = [turn for one in sampled for turn in one.turns if _is_askable(turn)]
+    askable = [turn for conversation in sampled for turn in conversation.turns if _is_askable(turn)]
     if settings is None or plan.why_off or not askable:
         return Grading(calls_per_conversation=0.0, usd_per_call=Decimal(0))
     canaries = canaries_for(len(askable), batch_size=settings.batch_size, canaries=settings.canaries)
     ride = 1 + canaries / min(len(askable), settings.batch_size)
     return Grading(
         calls_per_conversation=len(askable) / len(sampled) * ride,
-        usd_per_call=_paid(earlier) or _reckoned(settings, askable),
+        usd_per_call=average_call_cost(earlier) or estimate_call_cost(settings, askable),
     )
 
 
-def wanted_rates(
+def plan_rates(
     estimates: NightlyEstimates, strata: Sequence[StratumCount], plan: JudgePlan, earlier: Sequence[NightlyReport]
 ) -> tuple[PlannedRate, PlannedRate]:
     """The rates that the nightly run will report, of a sample that only rules have graded so far."""
-    names = [one.stratum for one in strata]
+    names = [stratum.stratum for stratum in strata]
     speaks = plan.settings is not None and not plan.why_off
-    share = estimates.checkable(lambda one: speaks and any(map(_is_askable, one.turns)))
-    severe = [one for nightly in earlier for one in nightly.strata]
-    facts = [one for nightly in earlier for one in nightly.fact_strata]
+    share = estimates.compute_checkable_share(lambda stratum: speaks and any(map(_is_askable, stratum.turns)))
+    severe = [stratum for nightly in earlier for stratum in nightly.strata]
+    facts = [stratum for nightly in earlier for stratum in nightly.fact_strata]
     return (
         PlannedRate(
             SEVERE,
-            expected_rates(names, severe),
-            graded_share=_graded_share(estimates.severe(), share),
-            learnt=any(one.graded for one in severe),
-            why_none=_why_none(estimates.severe(), share, plan.why_off),
+            compute_expected_rates(names, severe),
+            graded_share=_compute_graded_share(estimates.severe(), share),
+            learnt=any(stratum.graded for stratum in severe),
+            why_none=_explain_missing_interval(estimates.severe(), share, plan.why_off),
         ),
         PlannedRate(
             FAILED,
-            _any_failure(names, facts, earlier),
-            graded_share=_graded_share(estimates.failed(), share),
-            learnt=any(one.graded for one in facts),
-            why_none=_why_none(estimates.failed(), share, plan.why_off),
+            _expect_any_failure(names, facts, earlier),
+            graded_share=_compute_graded_share(estimates.failed(), share),
+            learnt=any(stratum.graded for stratum in facts),
+            why_none=_explain_missing_interval(estimates.failed(), share, plan.why_off),
         ),
     )
 
 
-def _graded_share(rate: Rate, share: float) -> float:
+def _compute_graded_share(rate: Rate, share: float) -> float:
     return max(share, rate.graded / rate.sampled) if isinstance(rate, RateEstimate) and rate.sampled else share
 
 
-def _why_none(rate: Rate, share: float, why_off: str) -> str:
+def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
     """Why a rate will have no interval. ``rate`` is the estimate by rules alone."""
     if isinstance(rate, RateEstimate) and rate.is_counted:
         return "counted in every conversation, so without an interval"
-    if isinstance(rate, RateEstimate) or share >= ENOUGH_CHECKED:
+    if isinstance(rate, RateEstimate) or share >= MIN_CHECKED_SHARE:
         return ""
     text = f"will be unknown: facts can be checked in {100 * share:.0f} % of the sampled conversations"
     return f"{text} ({why_off})" if why_off else f"{text}: the others have neither passages nor gold"
 
 
-def _any_failure(
+def _expect_any_failure(
     strata: Sequence[str], facts: Sequence[GradedStratum], earlier: Sequence[NightlyReport]
 ) -> Mapping[str, ExpectedRate]:
     """Of each stratum what was wrong in its facts, and everywhere what earlier runs found besides, on average."""
-    expected = expected_rates(strata, facts)
-    found = [one.failed.rate for one in earlier if isinstance(one.failed, RateEstimate)]
-    graded = [one for one in facts if one.graded]
-    if not found or not graded:
+    expected = compute_expected_rates(strata, facts)
+    failed_rates = [fact.failed.rate for fact in earlier if isinstance(fact.failed, RateEstimate)]
+    graded = [fact for fact in facts if fact.graded]
+    if not failed_rates or not graded:
         return expected
-    in_facts = fsum(one.conversations * one.failures / one.graded for one in graded)
-    in_facts /= sum(one.conversations for one in graded)
-    besides = max(0.0, (fsum(found) / len(found) - in_facts) / (1 - in_facts)) if in_facts < 1 else 0.0
-    return {name: one._replace(rate=one.rate + (1 - one.rate) * besides) for name, one in expected.items()}
+    in_facts = fsum(fact.conversations * fact.failures / fact.graded for fact in graded)
+    in_facts /= sum(fact.conversations for fact in graded)
+    besides = (
+        max(0.0, (fsum(failed_rates) / len(failed_rates) - in_facts) / (1 - in_facts)) if in_facts < 1 else 0.0
+    )
+    return {name: fact._replace(rate=fact.rate + (1 - fact.rate) * besides) for name, fact in expected.items()}
 
 
 def _is_askable(turn: Turn) -> bool:
     return (turn.is_report or bool(turn.context)) and bool(turn.reply_text.strip())
 
 
-def reports_rated(results: Sequence[CaseResult]) -> ReportsRated | None:
+def rate_reports(results: Sequence[CaseResult]) -> ReportsRated | None:
     """The average rating of the sampled reports on issues; ``None`` where there was no such report."""
-    reports = [one for one in results if one.case.triage is not None]
+    reports = [result for result in results if result.case.triage is not None]
     rated = [
-        Rated(float(rating), one.case.related or place)
-        for place, one in enumerate(reports)
-        if (rating := rating_of(one.assessment)) is not None
+        Rated(float(rating), result.case.related or place)
+        for place, result in enumerate(reports)
+        if (rating := find_rating(result.assessment)) is not None
     ]
     if not reports:
         return None
     if not rated:
         return ReportsRated(reports=len(reports))
-    average = rating_mean(rated, least=WORST, most=BEST)
+    average = compute_rating_mean(rated, lowest=MIN_RATING, highest=MAX_RATING)
     return ReportsRated(
         reports=len(reports), rated=len(rated), mean=average.value, low=average.low, high=average.high
     )
 
 
-def _paid(earlier: Sequence[NightlyReport]) -> Decimal | None:
+def average_call_cost(earlier: Sequence[NightlyReport]) -> Decimal | None:
     """What a call cost in earlier nightly runs, on average."""
-    calls = sum(one.judging.calls for one in earlier)
-    spent = sum((one.judging.cost_usd for one in earlier), Decimal(0))
-    return spent / calls if calls >= FEWEST_CALLS else None
+    calls = sum(nightly.judging.calls for nightly in earlier)
+    spent = sum((nightly.judging.cost_usd for nightly in earlier), Decimal(0))
+    return spent / calls if calls >= MIN_CALLS else None
 
 
-def _reckoned(settings: JudgeSettings, turns: Sequence[Turn]) -> Decimal:
+def estimate_call_cost(settings: JudgeSettings, turns: Sequence[Turn]) -> Decimal:
     prompt_bytes = len(instructions(Task.GROUNDED).text.encode())
-    bytes_each = prompt_bytes + sum(map(_bytes, turns)) / len(turns)
+    bytes_each = prompt_bytes + sum(map(_count_bytes, turns)) / len(turns)
     usage = Usage(
         input_tokens=round(bytes_each / BYTES_PER_TOKEN),
         output_tokens=VERDICT_TOKENS,
@@ -527,5 +577,5 @@ def _reckoned(settings: JudgeSettings, turns: Sequence[Turn]) -> Decimal:
     return cost_usd(usage, settings.models[0].model, settings.prices)
 
 
-def _bytes(turn: Turn) -> int:
+def _count_bytes(turn: Turn) -> int:
     return sum(len(text.encode()) for text in (turn.user_text, turn.reply_text, *turn.context))

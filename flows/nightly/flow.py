@@ -20,13 +20,13 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from flows.alerting.faults import fault_of, notify_fault
-from flows.alerting.watchdog import masked
+from flows.alerting.faults import fault_from_error, notify_fault
+from flows.alerting.watchdog import redact_errors
 from flows.clock import utc_now
-from flows.nightly.context import build_nightly_context, targets_to_grade, unfinished_runs
-from flows.nightly.format import in_one_line
+from flows.nightly.context import build_nightly_context, list_targets_to_grade, list_unfinished_runs
+from flows.nightly.format import format_nightly_briefly
 from flows.nightly.run import NightlyRun
-from flows.runtime.slack import log_line, notifier_without_run
+from flows.runtime.slack import build_notifier_without_run, log_line
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError, MonitorError
 from monitors.records.incidents import Capability
@@ -45,33 +45,37 @@ async def grade_traffic(
     config = await asyncio.to_thread(load_config, config_path)
     reports: list[NightlyReport] = []
     failures: list[MonitorError] = []
-    names = targets_to_grade(config, target)
-    killed = [(name, ended) for name in names if due_at is None for ended in unfinished_runs(config, name)]
-    for name, ended in (*killed, *((name, due_at) for name in names)):
+    targets = list_targets_to_grade(config, target)
+    killed = [(name, ended) for name in targets if due_at is None for ended in list_unfinished_runs(config, name)]
+    for name, ended in (*killed, *((name, due_at) for name in targets)):
         try:
             log_line(f"{name}: the night's traffic is graded")
             reports.append(await grade_target(config, name, ended))
-            log_line(in_one_line(reports[-1]))
+            log_line(format_nightly_briefly(reports[-1]))
         except ConfigError:
             raise
         except MonitorError as error:
-            notifier = await asyncio.to_thread(notifier_without_run, config, name, Capability.NIGHTLY)
-            await notify_fault(notifier, fault_of(error))
+            notifier = await asyncio.to_thread(build_notifier_without_run, config, name, Capability.NIGHTLY)
+            await notify_fault(notifier, fault_from_error(error))
             failures.append(error)
     if failures:
         raise failures[0]
-    return Completed(name=_name(reports), message="; ".join(map(in_one_line, reports)), data=tuple(reports))
+    return Completed(
+        name=_select_state_name(reports),
+        message="; ".join(map(format_nightly_briefly, reports)),
+        data=tuple(reports),
+    )
 
 
 @task(name="grade nightly run", cache_policy=NO_CACHE)
-@masked
+@redact_errors
 async def grade_target(config: Config, target: str, due_at: datetime | None) -> NightlyReport:
     """Do one nightly run of one target."""
     context = await asyncio.to_thread(build_nightly_context, config, target, utc_now(), due_at=due_at)
-    return await NightlyRun(context).work()
+    return await NightlyRun(context).run()
 
 
-def _name(reports: Sequence[NightlyReport]) -> str:
-    if any(one.shortfalls for one in reports):
+def _select_state_name(reports: Sequence[NightlyReport]) -> str:
+    if any(report.shortfalls for report in reports):
         return "Partial"
-    return "Graded" if any(one.read for one in reports) else "Empty"
+    return "Graded" if any(report.read for report in reports) else "Empty"

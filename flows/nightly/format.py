@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
-from monitors.alerts.traffic_census import CENSUS_WORDS, share_text
+from monitors.alerts.traffic_census import CENSUS_WORDS, format_rate
 from monitors.plural import plural
 from monitors.records.estimates import RateEstimate
 from monitors.records.nightly import CensusRate, NightlyReport, QuestionsAsked, Rate, ReportsRated
 from monitors.records.traffic import SourceWarning, SourceWarningKind
 
-ABOUT_ALL: Final = frozenset({SourceWarningKind.PAGES_MAY_FOLLOW})
+SOURCE_WARNING_KINDS: Final = frozenset({SourceWarningKind.PAGES_MAY_FOLLOW})
 """Notices that are about a source and not about one of its items."""
 
 
@@ -44,56 +44,56 @@ def format_nightly(report: NightlyReport) -> Iterator[str]:
     yield f"{report.target}: the night until {report.until:%Y-%m-%d %H:%M} UTC"
     known = f", {report.known:,} known from earlier nights" if report.known else ""
     yield f"  {plural(report.read, 'conversation')}{known}; {report.sampled:,} sampled"
-    for one in report.strata:
-        counts = f"{one.sampled:,} of {one.conversations:,} sampled, {one.failures:,} of severity 3"
-        yield f"    {one.stratum}: {counts}"
-    yield f"  severity-3 rate  {rate_text(report.severe, report.reviews)}"
-    yield f"  any failure      {rate_text(report.failed, report.reviews)}"
-    yield from _census_lines(report)
-    counted = {one.kind.failure_kind for one in report.census}
-    for kind in (one for one in report.kinds if one.kind not in counted):
-        yield f"    {kind.kind.value}: {kind.failures:,} found, {rate_text(kind.rate)}"
-    yield f"  {_facts(report)}"
+    for row in report.strata:
+        counts = f"{row.sampled:,} of {row.conversations:,} sampled, {row.failures:,} of severity 3"
+        yield f"    {row.stratum}: {counts}"
+    yield f"  severity-3 rate  {format_rate_text(report.severe, report.reviews)}"
+    yield f"  any failure      {format_rate_text(report.failed, report.reviews)}"
+    yield from _format_census(report)
+    counted = {row.kind.failure_kind for row in report.census}
+    for kind in (row for row in report.kinds if row.kind not in counted):
+        yield f"    {kind.kind.value}: {kind.failures:,} found, {format_rate_text(kind.rate)}"
+    yield f"  {_format_facts(report)}"
     if report.known_questions is not None:
         asked = report.known_questions
         yield f"  {asked.conversations:,} asked what the gold set asks: {asked.failed:,} answered wrongly, by rule"
     if report.reports is not None:
-        yield f"  {reports_text(report.reports)}"
-    yield f"  graded by {report.graded_by}{_why(report)}"
-    yield from (f"  NOT WHOLE: {one}" for one in report.shortfalls)
-    yield f"  {_drift(report)}"
+        yield f"  {format_reports(report.reports)}"
+    yield f"  graded by {report.graded_by}{_format_judge_silence(report)}"
+    yield from (f"  NOT WHOLE: {row}" for row in report.shortfalls)
+    yield f"  {_format_drift(report)}"
     if report.questions.questions:
-        yield f"  {questions_text(report.questions)}"
+        yield f"  {format_questions(report.questions)}"
     if report.judging.calls:
         yield f"  judge: {plural(report.judging.calls, 'call')}, ${report.judging.cost_usd:.2f}"
-    yield from (f"  asked one by one, at the full price: {one}" for one in report.judging.not_by_batch)
-    yield from (f"  {line}" for line in intake_lines(report))
+    yield from (f"  asked one by one, at the full price: {row}" for row in report.judging.not_by_batch)
+    yield from (f"  {line}" for line in format_intake(report))
 
 
-def _census_lines(report: NightlyReport) -> Iterator[str]:
+def _format_census(report: NightlyReport) -> Iterator[str]:
     """What rules found in every conversation. A kind that was found nowhere is a number too."""
     if report.census:
         yield f"  in all {plural(report.read, 'conversation')}, by rules alone:"
-    for one in report.census:
-        yield f"    {CENSUS_WORDS[one.kind]}: {share_text(one)}{_from_to(one)}"
+    for rate in report.census:
+        yield f"    {CENSUS_WORDS[rate.kind]}: {format_rate(rate)}{_format_period(rate)}"
 
 
-def _from_to(one: CensusRate) -> str:
-    if one.first_at is None or one.last_at is None:
+def _format_period(rate: CensusRate) -> str:
+    if rate.first_at is None or rate.last_at is None:
         return ""
-    return f", {one.first_at:%Y-%m-%d %H:%M} to {one.last_at:%Y-%m-%d %H:%M} UTC"
+    return f", {rate.first_at:%Y-%m-%d %H:%M} to {rate.last_at:%Y-%m-%d %H:%M} UTC"
 
 
-def in_one_line(report: NightlyReport) -> str:
+def format_nightly_briefly(report: NightlyReport) -> str:
     """The same in one line, for a list of runs."""
     short = f"; not whole: {', '.join(report.shortfalls)}" if report.shortfalls else ""
     return (
         f"{report.target}: {report.sampled:,} of {report.read:,} sampled, "
-        f"severity-3 rate {rate_text(report.severe)}, any failure {rate_text(report.failed)}{short}"
+        f"severity-3 rate {format_rate_text(report.severe)}, any failure {format_rate_text(report.failed)}{short}"
     )
 
 
-def rate_text(rate: Rate, reviews: int = 0) -> str:
+def format_rate_text(rate: Rate, reviews: int = 0) -> str:
     """The rate with its interval and how many were graded for it, or why there is none."""
     if not isinstance(rate, RateEstimate):
         return f"unknown, {rate.why}"
@@ -105,7 +105,7 @@ def rate_text(rate: Rate, reviews: int = 0) -> str:
     return f"{rate.text} of {rate.conversations:,}, graded {rate.graded:,} of {rate.sampled:,} sampled{judge}"
 
 
-def _facts(report: NightlyReport) -> str:
+def _format_facts(report: NightlyReport) -> str:
     facts = report.facts
     return (
         f"facts checked in {facts.total:,} of {facts.replies:,} sampled replies: {facts.by_judge:,} by the judge, "
@@ -113,52 +113,56 @@ def _facts(report: NightlyReport) -> str:
     )
 
 
-def reports_text(found: ReportsRated) -> str:
+def format_reports(reports: ReportsRated) -> str:
     """How useful the reports on issues are, by the judge."""
-    many = plural(found.reports, "report on an issue", "reports on issues")
-    if found.mean is None or found.low is None or found.high is None:
+    many = plural(reports.reports, "report on an issue", "reports on issues")
+    if reports.mean is None or reports.low is None or reports.high is None:
         return f"{many}, none rated"
-    interval = f"95 % CI {found.low:.1f} to {found.high:.1f}"
-    return f"{many}, usefulness {found.mean:.1f} of 5 ({interval}) by the judge, {found.rated:,} rated"
+    interval = f"95 % CI {reports.low:.1f} to {reports.high:.1f}"
+    return f"{many}, usefulness {reports.mean:.1f} of 5 ({interval}) by the judge, {reports.rated:,} rated"
 
 
-def _drift(report: NightlyReport) -> str:
+def _format_drift(report: NightlyReport) -> str:
     reading = report.drift_reading
     if reading is not None:
         return reading.text
     alarm = report.drift.alarm if report.drift else None
-    known = f"; the drift since {alarm.since:%Y-%m-%d} stays open" if alarm else ""
-    return f"drift: not tested, too few facts were checked in this night{known}"
+    open_drift = f"; the drift since {alarm.since:%Y-%m-%d} stays open" if alarm else ""
+    return f"drift: not tested, too few facts were checked in this night{open_drift}"
 
 
-def _why(report: NightlyReport) -> str:
+def _format_judge_silence(report: NightlyReport) -> str:
     return f" (the judge did not speak: {report.judging.why})" if report.judging.why else ""
 
 
-def questions_text(asked: QuestionsAsked) -> str:
+def format_questions(questions: QuestionsAsked) -> str:
     """How many clarifying questions there were, how they were known, and how users liked them."""
-    marked = asked.questions - asked.recognised
-    ways = [f"{asked.recognised:,} known by their wording"] if asked.recognised else []
-    ways += [f"{marked:,} marked in the log"] if marked else []
-    count = f"{plural(asked.questions, 'clarifying question')} ({', '.join(ways)})"
-    if asked.share is None or asked.low is None or asked.high is None:
+    marked_in_log = questions.questions - questions.recognised
+    ways = [f"{questions.recognised:,} known by their wording"] if questions.recognised else []
+    ways += [f"{marked_in_log:,} marked in the log"] if marked_in_log else []
+    count = f"{plural(questions.questions, 'clarifying question')} ({', '.join(ways)})"
+    if questions.share is None or questions.low is None or questions.high is None:
         return f"{count}, none rated"
-    liked = f"{100 * asked.share:.0f} % (95 % CI {100 * asked.low:.0f} to {100 * asked.high:.0f})"
-    return f"{count}, {asked.up:,} liked and {asked.down:,} not: {liked}"
+    liked = f"{100 * questions.share:.0f} % (95 % CI {100 * questions.low:.0f} to {100 * questions.high:.0f})"
+    return f"{count}, {questions.up:,} liked and {questions.down:,} not: {liked}"
 
 
-def intake_lines(read: IntakeSummary) -> Iterator[str]:
+def format_intake(read: IntakeSummary) -> Iterator[str]:
     """What of the sources could not be used, or not all be read, and what appeared twice."""
-    yield from (f"not read to its end: {one}" for one in read.interrupted)
-    yield from (f"{one.place}: {one.detail}" for one in read.issues if one.kind in ABOUT_ALL)
+    yield from (f"not read to its end: {warning}" for warning in read.interrupted)
+    yield from (
+        f"{warning.place}: {warning.detail}" for warning in read.issues if warning.kind in SOURCE_WARNING_KINDS
+    )
     if read.repeated:
         yield f"{plural(read.repeated, 'item')} stood there more than once: each conversation counts once"
-    unusable, first = unusable_of(read)
+    unusable, first = count_unusable(read)
     if first is not None:
         yield f"{plural(unusable, 'item')} could not be used, the first at {first.place}: {first.detail}"
 
 
-def unusable_of(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
+def count_unusable(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
     """How many items could not be used, and the first of them."""
-    others = sum(one.kind in ABOUT_ALL for one in read.issues)
-    return read.issue_count - others, next((one for one in read.issues if one.kind not in ABOUT_ALL), None)
+    others = sum(warning.kind in SOURCE_WARNING_KINDS for warning in read.issues)
+    return read.issue_count - others, next(
+        (warning for warning in read.issues if warning.kind not in SOURCE_WARNING_KINDS), None
+    )

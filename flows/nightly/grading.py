@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from flows.runtime.judge import JudgePlan, open_judge
-from flows.verify.judging import marked
+from flows.verify.judging import mark_unconfirmed
 from monitors.facts.language import identify
 from monitors.gate.assess import assess
 from monitors.goldset.issues import TRIAGE_TYPE
@@ -47,10 +47,10 @@ from monitors.records.traffic import Conversation
 from monitors.records.triage import Issue, TriageReference, TriageTask
 
 NO_GOLD: Final = "(live traffic: nobody wrote down what is right)"
-NOTHING: Final = "(nothing)"
+EMPTY_MESSAGE: Final = "(nothing)"
 """Stands for a message without text: a case must ask something."""
 TRAFFIC: Final = "traffic"
-LONGEST_ID: Final = 160
+MAX_ID_LENGTH: Final = 160
 
 
 class GradedTurn(Record):
@@ -59,7 +59,7 @@ class GradedTurn(Record):
     result: CaseResult
     passages: tuple[str, ...] = ()
 
-    def settle(self, result: CaseResult) -> GradedTurn:
+    def with_result(self, result: CaseResult) -> GradedTurn:
         """The same reply with the grades that a judge settled it with."""
         return GradedTurn(result=result, passages=self.passages)
 
@@ -91,7 +91,9 @@ class TrafficGrader:
         self.panel, self._severity = panel, severity
         self._gold, self._gold_panel = gold or AskedQuestions(), tuple(gold_panel)
 
-    def turns(self, conversation: Conversation, stored: Conversation, run_id: Identifier) -> tuple[GradedTurn, ...]:
+    def grade_turns(
+        self, conversation: Conversation, stored: Conversation, run_id: Identifier
+    ) -> tuple[GradedTurn, ...]:
         """Every reply of ``conversation``, graded as it was said; ``stored`` is the version to store.
 
         A question without a reply has nothing to grade.
@@ -100,34 +102,34 @@ class TrafficGrader:
         for number, turn in enumerate(conversation.turns):
             if not turn.reply_text.strip():
                 continue
-            known = self._gold.case_of(_asked(conversation, number))
-            if known is None and turn.is_report and turn.issue_url:
-                known = self._gold.case_of((turn.issue_url,))
-            case = self._case(conversation, number, known)
-            said = _turn_exchange(conversation, number, run_id, known)
-            panel = self.panel.for_turn(turn) if known is None else self._gold_panel
+            gold_case = self._gold.find_case(_list_questions(conversation, number))
+            if gold_case is None and turn.is_report and turn.issue_url:
+                gold_case = self._gold.find_case((turn.issue_url,))
+            case = self._build_case(conversation, number, gold_case)
+            exchange = _build_exchange(conversation, number, run_id, gold_case)
+            panel = self.panel.for_turn(turn) if gold_case is None else self._gold_panel
             # Places point into the original text, and the stored one may be shorter.
             grades = tuple(
                 grade if isinstance(grade, Abstained) else grade.model_copy(update={"evidence": ()})
-                for grade in grade_exchange(panel, case, said)
+                for grade in grade_exchange(panel, case, exchange)
             )
-            stored_case = self._case(stored, number, known)
-            stored_exchange = _turn_exchange(stored, number, run_id, known)
+            stored_case = self._build_case(stored, number, gold_case)
+            stored_exchange = _build_exchange(stored, number, run_id, gold_case)
             assessment = assess(stored_case, stored_exchange, grades, case_row=_case_row(stored_case))
             result = CaseResult(case=stored_case, result=stored_exchange, assessment=assessment)
             graded.append(GradedTurn(result=result, passages=stored.turns[number].context))
         return tuple(graded)
 
-    def case_of(self, exchange: Exchange, assessment: Assessment) -> GoldCase:
+    def rebuild_case(self, exchange: Exchange, assessment: Assessment) -> GoldCase:
         """The case of a reply that was graded before, made again from what is stored."""
-        known = self._gold.case_of(exchange.turns)
-        if known is not None:
-            return _of_traffic(known, exchange.case_id, assessment.cluster)
+        gold_case = self._gold.find_case(exchange.turns)
+        if gold_case is not None:
+            return _adapt_gold_case(gold_case, exchange.case_id, assessment.cluster)
         if assessment.type == TRIAGE_TYPE:
             return _issue_case(exchange.case_id, exchange.turns, assessment.case_severity, assessment.cluster)
         return GoldCase(
             id=exchange.case_id,
-            turns=tuple(text or NOTHING for text in exchange.turns),
+            turns=tuple(text or EMPTY_MESSAGE for text in exchange.turns),
             gold=NO_GOLD,
             severity=assessment.case_severity,
             language=assessment.language,
@@ -136,15 +138,15 @@ class TrafficGrader:
             cluster=assessment.cluster,
         )
 
-    def _case(self, conversation: Conversation, number: int, known: GoldCase | None) -> GoldCase:
-        if known is not None:
-            return _of_traffic(known, turn_id(conversation.id, number), conversation.id)
-        return _case(conversation, number, self._severity)
+    def _build_case(self, conversation: Conversation, number: int, gold_case: GoldCase | None) -> GoldCase:
+        if gold_case is not None:
+            return _adapt_gold_case(gold_case, build_turn_id(conversation.id, number), conversation.id)
+        return _build_traffic_case(conversation, number, self._severity)
 
 
-def _of_traffic(known: GoldCase, case_id: Identifier, conversation_id: str | None) -> GoldCase:
+def _adapt_gold_case(gold_case: GoldCase, case_id: Identifier, conversation_id: str | None) -> GoldCase:
     """A gold case as a real user asked it: its id comes from the conversation, and so does its cluster."""
-    return known.model_copy(update={"id": case_id, "cluster": conversation_id, "pair": None})
+    return gold_case.model_copy(update={"id": case_id, "cluster": conversation_id, "pair": None})
 
 
 def _case_row(case: GoldCase) -> str:
@@ -162,39 +164,39 @@ def is_safely_graded(assessment: Assessment) -> bool:
     return {Aspect.DISCLOSURE, Aspect.ERROR_LEAK} <= graded_aspects
 
 
-def turn_id(conversation_id: str, number: int) -> Identifier:
+def build_turn_id(conversation_id: str, number: int) -> Identifier:
     """A reply's case id: the conversation and which reply it is, from 1."""
-    if len(conversation_id) > LONGEST_ID:
+    if len(conversation_id) > MAX_ID_LENGTH:
         digest = hashlib.sha256(conversation_id.encode()).hexdigest()[:16]
-        conversation_id = f"{conversation_id[:LONGEST_ID].rstrip('.')}-{digest}"
+        conversation_id = f"{conversation_id[:MAX_ID_LENGTH].rstrip('.')}-{digest}"
     return f"{conversation_id}:{number + 1}"
 
 
-def _case(conversation: Conversation, number: int, severity: Severity) -> GoldCase:
-    asked = tuple(text or NOTHING for text in _asked(conversation, number))
+def _build_traffic_case(conversation: Conversation, number: int, severity: Severity) -> GoldCase:
+    questions = tuple(text or EMPTY_MESSAGE for text in _list_questions(conversation, number))
     if conversation.turns[number].is_report:
-        return _issue_case(turn_id(conversation.id, number), asked, severity, conversation.id)
+        return _issue_case(build_turn_id(conversation.id, number), questions, severity, conversation.id)
     return GoldCase(
-        id=turn_id(conversation.id, number),
-        turns=asked,
+        id=build_turn_id(conversation.id, number),
+        turns=questions,
         gold=NO_GOLD,
         severity=severity,
-        language=identify(asked[-1]),
+        language=identify(questions[-1]),
         type=TRAFFIC,
         provenance=Provenance(pipeline=Pipeline.IMPORTED),
         cluster=conversation.id,
     )
 
 
-def _issue_case(case_id: Identifier, asked: Sequence[str], severity: Severity, cluster: str | None) -> GoldCase:
+def _issue_case(case_id: Identifier, questions: Sequence[str], severity: Severity, cluster: str | None) -> GoldCase:
     """A case without a reference: an issue that a real user gave an agent, its title in the first line."""
-    title, _, body = (asked[-1].strip() or NOTHING).partition("\n")
+    title, _, body = (questions[-1].strip() or EMPTY_MESSAGE).partition("\n")
     return GoldCase(
         id=case_id,
-        turns=tuple(text or NOTHING for text in asked),
+        turns=tuple(text or EMPTY_MESSAGE for text in questions),
         gold=NO_GOLD,
         severity=severity,
-        language=identify(asked[-1]),
+        language=identify(questions[-1]),
         type=TRIAGE_TYPE,
         provenance=Provenance(pipeline=Pipeline.IMPORTED),
         cluster=cluster,
@@ -202,20 +204,24 @@ def _issue_case(case_id: Identifier, asked: Sequence[str], severity: Severity, c
     )
 
 
-def _asked(conversation: Conversation, number: int) -> tuple[str, ...]:
+def _list_questions(conversation: Conversation, number: int) -> tuple[str, ...]:
     """The user's messages up to a reply."""
     return tuple(turn.user_text for turn in conversation.turns[: number + 1])
 
 
-def _turn_exchange(conversation: Conversation, number: int, run_id: Identifier, known: GoldCase | None) -> Exchange:
+def _build_exchange(
+    conversation: Conversation, number: int, run_id: Identifier, gold_case: GoldCase | None
+) -> Exchange:
     turn = conversation.turns[number]
     wire = WirePayload(url="", text=turn.reply_text, citations=turn.citations) if turn.citations else None
     return Exchange(
         run_id=run_id,
-        case_id=turn_id(conversation.id, number),
+        case_id=build_turn_id(conversation.id, number),
         origin=Origin.TRAFFIC,
-        turns=known.turns if known is not None and turn.is_report else _asked(conversation, number),
-        earlier_answers=tuple(one.reply_text for one in conversation.turns[:number]),
+        turns=gold_case.turns
+        if gold_case is not None and turn.is_report
+        else _list_questions(conversation, number),
+        earlier_answers=tuple(earlier_turn.reply_text for earlier_turn in conversation.turns[:number]),
         visible_text=turn.reply_text,
         wire=wire,
         asked_at=conversation.completed_at,
@@ -240,7 +246,7 @@ class NightlyJudging(Record):
 async def judge_traffic(
     plan: JudgePlan,
     turns: Sequence[GradedTurn],
-    known: Sequence[GoldCase],
+    gold_cases: Sequence[GoldCase],
     *,
     seed: str,
     environment: Mapping[str, str],
@@ -250,31 +256,32 @@ async def judge_traffic(
 
     ``known`` are gold cases that canaries are made of. Never raises for a judge that does not work.
     """
-    open_turns = [one for one in turns if is_open(one)]
-    askable = [one for one in open_turns if not (plan.why_off or _why_unaskable(one, known))]
-    unasked = [one for one in open_turns if plan.why_off or _why_unaskable(one, known)]
+    open_turns = [turn for turn in turns if is_open(turn)]
+    askable = [turn for turn in open_turns if not (plan.why_off or _explain_unaskable(turn, gold_cases))]
+    unasked = [turn for turn in open_turns if plan.why_off or _explain_unaskable(turn, gold_cases)]
     off = f"{OFF}: {plan.why_off}" if plan.why_off else ""
-    settled = [
-        _with(one, abstention(off or _why_unaskable(one, known), task=_subject(one).task)) for one in unasked
+    judged_results = [
+        _add_grade(turn, abstention(off or _explain_unaskable(turn, gold_cases), task=_build_subject(turn).task))
+        for turn in unasked
     ]
-    reasons = tuple(filter(None, (_why_unaskable(one, known) for one in open_turns)))
+    reasons = tuple(filter(None, (_explain_unaskable(turn, gold_cases) for turn in open_turns)))
     settings = plan.settings
     if settings is None or plan.why_off or not askable:
         spent = Account(price_list(()), limit_usd=None)
-        return NightlyJudging(judging=_account_of(plan, turns, open_turns, spent, (), unaskable=reasons)), tuple(
-            settled
+        return NightlyJudging(judging=_build_judging(plan, turns, open_turns, spent, (), unaskable=reasons)), tuple(
+            judged_results
         )
     account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
     async with open_judge(plan, environment, account, nonce) as judge:
-        groups, missing = await _groups_by_task(judge, settings, askable, known, seed)
+        groups, missing = await _judge_by_task(judge, settings, askable, gold_cases, seed)
     rulings = {ruling.case.id: ruling for group in groups for ruling in group.rulings}
-    settled += [_ruled(one, rulings[_request(one)]) for one in askable]
-    judging = _account_of(plan, turns, open_turns, account, groups, unaskable=reasons, not_by_batch=missing)
-    void = _void_text([group for group in groups if group.is_void])
-    return NightlyJudging(judging=judging, void=void), tuple(settled)
+    judged_results += [_apply_ruling(turn, rulings[_build_request_id(turn)]) for turn in askable]
+    judging = _build_judging(plan, turns, open_turns, account, groups, unaskable=reasons, not_by_batch=missing)
+    void = _format_void([group for group in groups if group.is_void])
+    return NightlyJudging(judging=judging, void=void), tuple(judged_results)
 
 
-def why_unchecked(judged: NightlyJudging) -> str:
+def explain_unchecked(judged: NightlyJudging) -> str:
     """Why facts of this nightly run were not checked, in a few words."""
     judging = judged.judging
     if judging.budget_reached:
@@ -286,10 +293,10 @@ def why_unchecked(judged: NightlyJudging) -> str:
     return judging.why
 
 
-def _why_unaskable(turn: GradedTurn, known: Sequence[GoldCase]) -> str:
+def _explain_unaskable(turn: GradedTurn, gold_cases: Sequence[GoldCase]) -> str:
     """Why a judge cannot be asked about a reply; empty where it can."""
     if turn.is_report:
-        return "" if any(case.triage is not None for case in known) else NO_KNOWN_REPORT
+        return "" if any(case.triage is not None for case in gold_cases) else NO_KNOWN_REPORT
     return "" if turn.has_gold or turn.passages else NO_PASSAGES
 
 
@@ -307,45 +314,48 @@ def is_open(turn: GradedTurn) -> bool:
     return waits and not asked
 
 
-async def _groups_by_task(
-    judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], known: Sequence[GoldCase], seed: str
+async def _judge_by_task(
+    judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], gold_cases: Sequence[GoldCase], seed: str
 ) -> tuple[tuple[JudgedGroup, ...], tuple[str, ...]]:
     """Reports and answers in groups of their own: each is judged beside known ones of its kind."""
     groups, missing = tuple[JudgedGroup, ...](), tuple[str, ...]()
     for reports in (False, True):
-        some = [one for one in askable if one.is_report is reports]
-        of_kind = [case for case in known if (case.triage is not None) is reports] or known
-        if some:
-            judged, not_by_batch = await _groups(
-                judge, settings, some, of_kind, f"{seed}:reports" if reports else seed
+        turns_of_kind = [turn for turn in askable if turn.is_report is reports]
+        of_kind = [case for case in gold_cases if (case.triage is not None) is reports] or gold_cases
+        if turns_of_kind:
+            judged, not_by_batch = await _judge_groups(
+                judge, settings, turns_of_kind, of_kind, f"{seed}:reports" if reports else seed
             )
             groups, missing = groups + judged, missing + not_by_batch
     return groups, missing
 
 
-async def _groups(
-    judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], known: Sequence[GoldCase], seed: str
+async def _judge_groups(
+    judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], gold_cases: Sequence[GoldCase], seed: str
 ) -> tuple[tuple[JudgedGroup, ...], tuple[str, ...]]:
     """Judge in batches at half the price, or one by one where the settings say so."""
     size = settings.batch_size
     # Replies go to the judge as they are stored: personal data is masked in them already.
     cases = [
-        JudgeCase(id=_request(turn), subject=_subject(turn), severity=turn.result.case.severity) for turn in askable
+        JudgeCase(id=_build_request_id(turn), subject=_build_subject(turn), severity=turn.result.case.severity)
+        for turn in askable
     ]
     if settings.nightly_batches:
-        patience = BatchPollPolicy(deadline_s=settings.batch_deadline_s, poll_s=settings.batch_poll_s)
+        poll_policy = BatchPollPolicy(deadline_s=settings.batch_deadline_s, poll_s=settings.batch_poll_s)
         outcome = await judge_by_batch(
-            judge, cases, known, seed=seed, group_size=size, patience=patience, monotonic=time.monotonic
+            judge, cases, gold_cases, seed=seed, group_size=size, patience=poll_policy, monotonic=time.monotonic
         )
         return outcome.groups, outcome.missing
     groups: list[JudgedGroup] = []
-    for at in range(0, len(cases), size):
-        some = cases[at : at + size]
-        groups.append(await judge.group(some, judge.group_canaries(some, known, seed=f"{seed}:{at}")))
+    for start in range(0, len(cases), size):
+        group_cases = cases[start : start + size]
+        groups.append(
+            await judge.group(group_cases, judge.group_canaries(group_cases, gold_cases, seed=f"{seed}:{start}"))
+        )
     return tuple(groups), ()
 
 
-def _subject(turn: GradedTurn) -> Subject:
+def _build_subject(turn: GradedTurn) -> Subject:
     """The gold, where the question stands in the gold set, else the passages."""
     exchange = _retrieval_exchange(turn)
     if turn.is_report:
@@ -356,7 +366,7 @@ def _subject(turn: GradedTurn) -> Subject:
     return Subject(turns=exchange.turns, answer=exchange.graded_text, passages=turn.passages)
 
 
-def _request(turn: GradedTurn) -> str:
+def _build_request_id(turn: GradedTurn) -> str:
     exchange = _retrieval_exchange(turn)
     return request_id(exchange.run_id, exchange.case_id)
 
@@ -366,24 +376,24 @@ def _retrieval_exchange(turn: GradedTurn) -> Exchange:
     return turn.result.result
 
 
-def _ruled(turn: GradedTurn, ruling: Ruling) -> CaseResult:
-    result = _with(turn, grade_of(ruling, _retrieval_exchange(turn)))
+def _apply_ruling(turn: GradedTurn, ruling: Ruling) -> CaseResult:
+    result = _add_grade(turn, grade_of(ruling, _retrieval_exchange(turn)))
     unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
-    return result.reassess(marked(result.assessment, unconfirmed=unconfirmed))
+    return result.reassess(mark_unconfirmed(result.assessment, unconfirmed=unconfirmed))
 
 
-def _with(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
+def _add_grade(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
     """The reply with one more grade, assessed anew. An answer that is none fails by rule, whatever a judge says."""
     case, exchange = turn.result.case, _retrieval_exchange(turn)
-    before = (grade for grade in turn.result.assessment.grades if not is_replaced(grade, added))
-    grades: tuple[Grade, ...] = (*before, added)
-    trivial = fails_by_rule(case, exchange) if isinstance(added, Judged) and added.passed else None
-    if trivial is not None:
-        grades = (*grades, trivial)
+    grades_before = (grade for grade in turn.result.assessment.grades if not is_replaced(grade, added))
+    grades: tuple[Grade, ...] = (*grades_before, added)
+    rule_failure = fails_by_rule(case, exchange) if isinstance(added, Judged) and added.passed else None
+    if rule_failure is not None:
+        grades = (*grades, rule_failure)
     return turn.result.reassess(assess(case, exchange, grades, case_row=_case_row(case)))
 
 
-def _account_of(
+def _build_judging(
     plan: JudgePlan,
     turns: Sequence[GradedTurn],
     open_turns: Sequence[GradedTurn],
@@ -395,9 +405,9 @@ def _account_of(
 ) -> Judging:
     ruled = [ruling for group in groups for ruling in group.rulings if isinstance(ruling, PanelRuling)]
     reasons = [r.reason for group in groups for r in group.rulings if not isinstance(r, PanelRuling)]
-    why = plan.why_off or ("; ".join(_once(unaskable)) if unaskable and not ruled else "")
+    why = plan.why_off or ("; ".join(_deduplicate(unaskable)) if unaskable and not ruled else "")
     voids = [group for group in groups if group.is_void]
-    lineages = {_name(ruling.lineage): ruling.lineage for ruling in ruled}
+    lineages = {_name_lineage(ruling.lineage): ruling.lineage for ruling in ruled}
     return Judging(
         state=JudgeState.ON if groups else JudgeState.OFF,
         why=why,
@@ -409,7 +419,7 @@ def _account_of(
         groups=len(groups),
         void_groups=len(voids),
         void_grades=sum(len(group.rulings) for group in voids),
-        ungraded_because=_once([*reasons, *unaskable])[:5],
+        ungraded_because=_deduplicate([*reasons, *unaskable])[:5],
         lineages=tuple(lineages[name] for name in sorted(lineages)),
         calls=account.total.calls,
         input_tokens=account.total.input_tokens,
@@ -422,30 +432,30 @@ def _account_of(
     )
 
 
-def _once(reasons: Sequence[str]) -> tuple[str, ...]:
+def _deduplicate(reasons: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reasons))
 
 
-def graded_by(judging: Judging, rules: str) -> str:
+def identify_graders(judging: Judging, rules: str) -> str:
     """Who graded: the rules alone, or the judge that spoke.
 
     A judge is identified by its model and all that live traffic may ask it: a nightly run in which no question
     stood in the gold set has the same judge as the run before.
     """
     prompts = "".join(instructions(task).sha256 for task in (Task.FACTUAL, Task.GROUNDED))
-    judges = {f"{one.model}:{_short(prompts)}:{one.rubric_version}" for one in judging.lineages}
+    judges = {f"{lineage.model}:{_hash_short(prompts)}:{lineage.rubric_version}" for lineage in judging.lineages}
     return "+".join([rules, *sorted(judges)])
 
 
-def _short(text: str) -> str:
+def _hash_short(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _name(one: JudgeLineage) -> str:
-    return f"{one.model}:{one.prompt_sha256[:12]}:{one.rubric_version}"
+def _name_lineage(lineage: JudgeLineage) -> str:
+    return f"{lineage.model}:{lineage.prompt_sha256[:12]}:{lineage.rubric_version}"
 
 
-def _void_text(voids: Sequence[JudgedGroup]) -> str:
+def _format_void(voids: Sequence[JudgedGroup]) -> str:
     if not voids:
         return ""
     first = next(group.canaries for group in voids if group.canaries is not None)

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from flows.nightly.census import CHUNK, CensusPool, SourceCensus
-from flows.nightly.format import ABOUT_ALL
+from flows.nightly.census import CHUNK_SIZE, CensusPool, SourceCensus
+from flows.nightly.format import SOURCE_WARNING_KINDS
 from monitors.errors import SourceUnavailable
 from monitors.records.nightly import NightlyReport
 from monitors.records.traffic import Conversation, SourceWarning, Watermark
-from monitors.sources.intake import IntakeWindow, Offer, moved, read_window
-from monitors.sources.question_quality import QuestionTally, total
+from monitors.sources.intake import IntakeWindow, Offer, advance_watermark, compute_intake_window
+from monitors.sources.question_quality import QuestionTally, add_tallies
 from monitors.sources.sampling.sample import Candidates
 from monitors.sources.traffic.source import TrafficSource
 
-MOST_NOTICES: Final = 20
+MAX_WARNINGS: Final = 20
 """Stored of a nightly run with their words; all are counted."""
 
 
@@ -47,20 +47,20 @@ class NightlyRead:
     @property
     def questions(self) -> QuestionTally:
         """The clarifying questions in all of them, and the thumbs below."""
-        return total(tally.questions() for tally in self.tallies.values())
+        return add_tallies(tally.questions() for tally in self.tallies.values())
 
     def __contains__(self, conversation_id: object) -> bool:
         """Whether the conversation was taken."""
         return any(conversation_id in tally.intake for tally in self.tallies.values())
 
-    def take(self, name: str, read: SourceRead) -> None:
+    def add_source(self, name: str, read: SourceRead) -> None:
         """Take all that a source gave."""
         self.tallies[name] = read.tally
-        self.candidates.take(read.tally.candidates)
-        self.known += read.tally.counts[Offer.KNOWN]
-        self.repeated += read.tally.counts[Offer.AGAIN] + read.tally.counts[Offer.INSTEAD]
-        changed = read.tally.intake.issues()
-        self.issues = _first([*self.issues, *read.issues, *changed])
+        self.candidates.merge(read.tally.candidates)
+        self.known += read.tally.counts[Offer.TAKEN_EARLIER]
+        self.repeated += read.tally.counts[Offer.DUPLICATE] + read.tally.counts[Offer.REPLACED]
+        changed = read.tally.intake.build_warnings()
+        self.issues = _sort_and_limit([*self.issues, *read.issues, *changed])
         self.issue_count += read.issue_count + len(changed)
 
 
@@ -75,19 +75,19 @@ class SourceRead:
     async def read(self, source: TrafficSource, span: IntakeWindow, pool: CensusPool) -> None:
         """Read the whole source, and have every new conversation classified. Raises `SourceUnavailable`."""
         waiting: deque[tuple[Conversation, Offer]] = deque()
-        chunks = self._chunks(source, span, waiting)
-        async with aclosing(pool.verdicts(chunks)) as given:
+        chunks = self._read_chunks(source, span, waiting)
+        async with aclosing(pool.classify(chunks)) as given:
             async for _, verdicts in given:
                 for verdict in verdicts:
-                    self.tally.seen(*waiting.popleft(), verdict)
+                    self.tally.record(*waiting.popleft(), verdict)
 
     def _note_issue(self, issue: SourceWarning) -> None:
         """Note what could not be used, unless it is older than the watermark: its own nightly run reported it."""
         if issue.at is None or self._mark is None or issue.at >= self._mark.completed_to:
-            self.issues = _first([*self.issues, issue])
+            self.issues = _sort_and_limit([*self.issues, issue])
             self.issue_count += 1
 
-    async def _chunks(
+    async def _read_chunks(
         self, source: TrafficSource, span: IntakeWindow, waiting: deque[tuple[Conversation, Offer]]
     ) -> AsyncIterator[Sequence[bytes]]:
         chunk: list[bytes] = []
@@ -97,21 +97,21 @@ class SourceRead:
                 continue
             written = item.model_dump_json().encode()
             offer = self.tally.offer(item, written)
-            if offer in (Offer.TAKEN, Offer.INSTEAD):
+            if offer in (Offer.TAKEN, Offer.REPLACED):
                 waiting.append((item, offer))
                 chunk.append(written)
-            if len(chunk) == CHUNK:
+            if len(chunk) == CHUNK_SIZE:
                 yield chunk
                 chunk = []
         if chunk:
             yield chunk
 
 
-def _first(issues: Sequence[SourceWarning]) -> list[SourceWarning]:
-    return sorted(issues, key=lambda one: one.kind not in ABOUT_ALL)[:MOST_NOTICES]
+def _sort_and_limit(issues: Sequence[SourceWarning]) -> list[SourceWarning]:
+    return sorted(issues, key=lambda warning: warning.kind not in SOURCE_WARNING_KINDS)[:MAX_WARNINGS]
 
 
-class _Either:
+class _UnionContainer:
     """What an earlier nightly run took, or this one from another source."""
 
     def __init__(self, *places: Container[object]) -> None:
@@ -132,7 +132,7 @@ class LookbackWindow:
 async def read_traffic(
     sources: Mapping[str, TrafficSource],
     marks: Mapping[str, Watermark],
-    known: Mapping[str, Container[object]],
+    known_ids: Mapping[str, Container[object]],
     spans: Mapping[str, IntakeWindow],
     *,
     new_sample: Callable[[], Candidates],
@@ -144,27 +144,31 @@ async def read_traffic(
     and what it gave until then is not used: the next nightly run reads it whole. The same id in two sources is one
     conversation.
     """
-    since, until = min(one.since for one in spans.values()), max(one.until for one in spans.values())
-    found = NightlyRead(since=since, until=until, candidates=new_sample())
+    since, until = min(span.since for span in spans.values()), max(span.until for span in spans.values())
+    nightly_read = NightlyRead(since=since, until=until, candidates=new_sample())
     for name, source in sources.items():
-        read = SourceRead(SourceCensus(_Either(known.get(name, ()), found), new_sample()), marks.get(name))
+        read = SourceRead(
+            SourceCensus(_UnionContainer(known_ids.get(name, ()), nightly_read), new_sample()), marks.get(name)
+        )
         try:
             await read.read(source, spans[name], pool)
         except SourceUnavailable as error:
-            found.interrupted.append(f"{name}: {error}")
-            found.watermarks.append(marks.get(name) or Watermark(source=name, completed_to=spans[name].since))
+            nightly_read.interrupted.append(f"{name}: {error}")
+            nightly_read.watermarks.append(
+                marks.get(name) or Watermark(source=name, completed_to=spans[name].since)
+            )
             continue
-        found.take(name, read)
-        found.watermarks.append(moved(marks.get(name), name, spans[name]))
-    return found
+        nightly_read.add_source(name, read)
+        nightly_read.watermarks.append(advance_watermark(marks.get(name), name, spans[name]))
+    return nightly_read
 
 
-def window(mark: Watermark | None, until: datetime, reach: LookbackWindow) -> IntakeWindow:
+def build_window(mark: Watermark | None, until: datetime, reach: LookbackWindow) -> IntakeWindow:
     """The time span to read of one source."""
-    return read_window(mark, until, late_by=reach.late, first=reach.first)
+    return compute_intake_window(mark, until, max_delay=reach.late, first_period=reach.first)
 
 
-def watermarks_of(earlier: Sequence[NightlyReport]) -> Mapping[str, Watermark]:
+def collect_watermarks(earlier: Sequence[NightlyReport]) -> Mapping[str, Watermark]:
     """The newest watermark of each source, by name; ``earlier`` nightly runs come newest first."""
     marks: dict[str, Watermark] = {}
     for report in earlier:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 
 from monitors.records.reconciliation import NO_LOG, Reconciliation, Unknown
-from monitors.stats.agreement import effective
+from monitors.stats.agreement import compute_effective_counts
 from monitors.stats.capture_recapture import reconcile
-from warehouse.database.store import READ_WAIT_S, Store
-from warehouse.queries.reconcile import reconciliation_counts
-from warehouse.queries.reviews import reviewed
+from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
+from warehouse.queries.reconcile import count_for_reconciliation
+from warehouse.queries.reviews import list_reviewed_answers
 
 
 def reconciled(
-    store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = READ_WAIT_S
+    store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Reconciliation:
     """What both detectors of ``target`` found from ``since`` to ``until``, and an estimate of what they missed.
 
@@ -21,14 +21,14 @@ def reconciled(
     this target, whenever that was. Raises `WarehouseBusy`, and `WarehouseDamaged` for a nightly report of another
     form.
     """
-    counts = reconciliation_counts(store, target, since, until, wait_s=wait_s)
+    counts = count_for_reconciliation(store, target, since, until, wait_s=wait_s)
     judges = frozenset(counts.nightly.lineages)
     graded = [
         (each.judge_passed, each.people_right, each.inclusion_probability)
-        for each in reviewed(store, target=target, wait_s=wait_s)
+        for each in list_reviewed_answers(store, target=target, wait_s=wait_s)
         if each.lineage in judges
     ]
-    return reconcile(counts, effective(graded))
+    return reconcile(counts, compute_effective_counts(graded))
 
 
 def without_log(found: Reconciliation) -> Reconciliation:

@@ -33,10 +33,10 @@ class NightlyState:
     turns: tuple[GradedTurn, ...]
     judged: NightlyJudging | None = None
 
-    def complete(self, judged: NightlyJudging, settled: Sequence[CaseResult] = ()) -> NightlyState:
+    def complete(self, judged: NightlyJudging, judged_results: Sequence[CaseResult] = ()) -> NightlyState:
         """The state after judging; ``settled`` are the replies that it settled."""
-        by_case = {result.case.id: result for result in settled}
-        turns = (turn.settle(by_case.get(turn.result.case.id, turn.result)) for turn in self.turns)
+        by_case = {result.case.id: result for result in judged_results}
+        turns = (turn.with_result(by_case.get(turn.result.case.id, turn.result)) for turn in self.turns)
         return replace(self, turns=tuple(turns), judged=judged)
 
     @property

@@ -11,18 +11,18 @@ from typing import Final
 from flows.clock import Clock, utc_now
 from flows.data_folder import open_store
 from flows.runtime.judge import JudgePlan, plan_judge
-from flows.runtime.secrets import environment, hub_token, nonce, run_id_of_now
-from flows.verify.snapshot import grading_hashes
-from monitors.config.file import Config, TargetConfig, target_record
+from flows.runtime.secrets import generate_nonce, generate_run_id, get_environment, get_hub_token
+from flows.verify.snapshot import hash_grading_settings
+from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.config.isolation import refuse_production
 from monitors.goldset.load import load_suite
 from monitors.graders.panel import default_panel
 from monitors.records.cases import Suite
 from monitors.records.targets import Target
 from warehouse.database.store import Store
-from warehouse.queries.repeatability import RepeatScope, graded_by
+from warehouse.queries.repeatability import RepeatScope, hash_grading
 
-RECENT: Final = timedelta(days=90)
+COUNTED_FOR: Final = timedelta(days=90)
 """Repeats of before say little of today's application."""
 
 
@@ -47,32 +47,32 @@ class RepeatabilityContext:
     def scope(self) -> RepeatScope:
         """Which recorded repeats count beside this session's."""
         panel = default_panel(self.configured.graders, self.configured.domain)
-        hashes = grading_hashes(self.configured, self.judge)
+        hashes = hash_grading_settings(self.configured, self.judge)
         return RepeatScope(
             target=self.target.name,
             environment=self.target.environment,
             suite_sha256=self.suite.sha256,
-            graded_by=graded_by({grader.name: grader.version for grader in panel}, hashes),
-            since=self.now() - RECENT,
+            graded_by=hash_grading({grader.name: grader.version for grader in panel}, hashes),
+            since=self.now() - COUNTED_FOR,
         )
 
 
 def build_repeatability_context(config: Config, target: str) -> RepeatabilityContext:
     """Everything for one session. `ConfigError` before anything is asked."""
     configured = config.target(target)
-    refuse_production(config, target, environment())
-    record = target_record(target, configured)
+    refuse_production(config, target, get_environment())
+    record = build_target_record(target, configured)
     return RepeatabilityContext(
         config=config,
         target=record,
         configured=configured,
         suite=load_suite(configured.suite),
-        judge=plan_judge(config.judge, record, environment()),
+        judge=plan_judge(config.judge, record, get_environment()),
         store=open_store(config),
-        run_id=run_id_of_now(target),
+        run_id=generate_run_id(target),
         now=utc_now,
-        rng=Random(nonce()),  # noqa: S311 - a sample and a simulation, no secret
-        environment=environment(),
-        nonce=nonce,
-        hub_token=hub_token(),
+        rng=Random(generate_nonce()),  # noqa: S311 - a sample and a simulation, no secret
+        environment=get_environment(),
+        nonce=generate_nonce,
+        hub_token=get_hub_token(),
     )

@@ -18,19 +18,19 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from flows.alerting.faults import fault_of, notify_fault, resolve_other_faults
-from flows.alerting.watchdog import masked
+from flows.alerting.faults import fault_from_error, notify_fault, resolve_other_faults
+from flows.alerting.watchdog import redact_errors
 from flows.repeatability.context import build_repeatability_context
-from flows.repeatability.format import session_in_one_line
+from flows.repeatability.format import format_session_briefly
 from flows.repeatability.session import RepeatabilitySession
-from flows.repeatability.targets import measured_targets
-from flows.runtime.slack import log_line, notifier_without_run
+from flows.repeatability.targets import list_measured_targets
+from flows.runtime.slack import build_notifier_without_run, log_line
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError, MonitorError
 from monitors.records.incidents import Capability
 from monitors.records.self_checks import RepeatabilityRun
 
-ASKED_AGAIN: Final = "Cases were asked twice again."
+ASKED_AGAIN_TEXT: Final = "Cases were asked twice again."
 
 
 @flow(name="measure-repeatability", description=__doc__)
@@ -45,35 +45,37 @@ async def measure_repeatability(
     config = await asyncio.to_thread(load_config, config_path)
     sessions: list[RepeatabilityRun] = []
     failures: list[MonitorError] = []
-    for name in measured_targets(config, target):
-        notifier = await asyncio.to_thread(notifier_without_run, config, name, Capability.REPEATABILITY)
+    for name in list_measured_targets(config, target):
+        notifier = await asyncio.to_thread(build_notifier_without_run, config, name, Capability.REPEATABILITY)
         began_at = notifier.now()
         try:
             sessions.append(await ask_target_twice(config, name, cases))
         except ConfigError:
             raise
         except MonitorError as error:
-            await notify_fault(notifier, fault_of(error))
+            await notify_fault(notifier, fault_from_error(error))
             failures.append(error)
         else:
-            await resolve_other_faults(notifier, but=(), ending=ASKED_AGAIN, began_at=began_at)
-            log_line(session_in_one_line(sessions[-1]))
+            await resolve_other_faults(notifier, except_names=(), ending=ASKED_AGAIN_TEXT, began_at=began_at)
+            log_line(format_session_briefly(sessions[-1]))
     if failures:
         raise failures[0]
     return Completed(
-        name=_name(sessions), message="; ".join(map(session_in_one_line, sessions)), data=tuple(sessions)
+        name=_select_state_name(sessions),
+        message="; ".join(map(format_session_briefly, sessions)),
+        data=tuple(sessions),
     )
 
 
 @task(name="ask twice", cache_policy=NO_CACHE)
-@masked
+@redact_errors
 async def ask_target_twice(config: Config, target: str, cases: int | None) -> RepeatabilityRun:
     """Do one session of one target."""
     context = await asyncio.to_thread(build_repeatability_context, config, target)
-    return await RepeatabilitySession(context).work(cases)
+    return await RepeatabilitySession(context).run(cases)
 
 
-def _name(sessions: Sequence[RepeatabilityRun]) -> str:
-    if any(one.void for one in sessions):
+def _select_state_name(sessions: Sequence[RepeatabilityRun]) -> str:
+    if any(session.void for session in sessions):
         return "Void"
-    return "Partial" if any(one.stopped for one in sessions) else "Measured"
+    return "Partial" if any(session.stopped for session in sessions) else "Measured"

@@ -11,13 +11,13 @@ from typing import Final
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 
-SHARES: Final = {Severity.PAGE: 3, Severity.WRONG: 2, Severity.ANNOYING: 1}
+TURNS_BY_SEVERITY: Final = {Severity.PAGE: 3, Severity.WRONG: 2, Severity.ANNOYING: 1}
 """How often a case has its turn: one failure of severity 3 fails a run, so most must be known of these."""
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
-def sampled_cases(
+def sample_cases(
     cases: Sequence[GoldCase], count: int, last_asked: Mapping[str, datetime], rng: Random
 ) -> tuple[GoldCase, ...]:
     """``count`` of ``cases`` (all, where there are fewer), those first that were asked twice longest ago.
@@ -25,24 +25,29 @@ def sampled_cases(
     Within a severity each type and language gives one case after the other, so that all come to their turn.
     """
     queues = {
-        severity: list(_in_turn([case for case in cases if case.severity is severity], last_asked, rng))
-        for severity in SHARES
+        severity: list(_order_by_turn([case for case in cases if case.severity is severity], last_asked, rng))
+        for severity in TURNS_BY_SEVERITY
     }
-    quotas = _quotas({severity: len(queue) for severity, queue in queues.items()}, count)
+    quotas = _compute_quotas({severity: len(queue) for severity, queue in queues.items()}, count)
     return tuple(case for severity, queue in queues.items() for case in queue[: quotas[severity]])
 
 
-def _quotas(there: Mapping[Severity, int], count: int) -> Mapping[Severity, int]:
+def _compute_quotas(available: Mapping[Severity, int], count: int) -> Mapping[Severity, int]:
     """How many of each severity: by its share, no more than there are, none left over while there are cases."""
-    quotas = dict.fromkeys(there, 0)
-    for _ in range(min(count, sum(there.values()))):
-        open_ones = [severity for severity in there if quotas[severity] < there[severity]]
-        neediest = min(open_ones, key=lambda one: (quotas[one] + 1) / (SHARES[one] * there[one]))
+    quotas = dict.fromkeys(available, 0)
+    for _ in range(min(count, sum(available.values()))):
+        open_ones = [severity for severity in available if quotas[severity] < available[severity]]
+        neediest = min(
+            open_ones,
+            key=lambda severity: (quotas[severity] + 1) / (TURNS_BY_SEVERITY[severity] * available[severity]),
+        )
         quotas[neediest] += 1
     return quotas
 
 
-def _in_turn(cases: Iterable[GoldCase], last_asked: Mapping[str, datetime], rng: Random) -> Iterator[GoldCase]:
+def _order_by_turn(
+    cases: Iterable[GoldCase], last_asked: Mapping[str, datetime], rng: Random
+) -> Iterator[GoldCase]:
     """One case of each type and language after the other, the longest not asked first; chance breaks ties."""
     ordered = sorted(cases, key=lambda case: (last_asked.get(case.id, _NEVER), rng.random()))
     groups: defaultdict[tuple[str, str], list[GoldCase]] = defaultdict(list)

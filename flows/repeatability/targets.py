@@ -6,16 +6,16 @@ from monitors.config.file import Config
 from monitors.errors import ConfigError
 
 
-def measured_targets(config: Config, target: str | None) -> list[str]:
+def list_measured_targets(config: Config, target: str | None) -> list[str]:
     """The targets whose cases are asked twice. `ConfigError` for one that is named and is not."""
     if target is None:
-        return [name for name in config.targets if not why_not_measured(config, name)]
-    if why := why_not_measured(config, target):
+        return [name for name in config.targets if not explain_not_measured(config, name)]
+    if why := explain_not_measured(config, target):
         raise ConfigError(why)
     return [target]
 
 
-def why_not_measured(config: Config, target: str) -> str:
+def explain_not_measured(config: Config, target: str) -> str:
     """Why a target's cases are not asked twice; empty where they are."""
     configured = config.target(target)
     if configured.probe.driver == "job":

@@ -29,7 +29,7 @@ class JudgePlan(Record):
     @property
     def models(self) -> tuple[str, ...]:
         """The models of the judge, in the order in which they are asked."""
-        return tuple(one.model for one in self.settings.models) if self.settings else ()
+        return tuple(model.model for model in self.settings.models) if self.settings else ()
 
 
 def plan_judge(settings: JudgeSettings | None, target: Target, environment: Mapping[str, str]) -> JudgePlan:
@@ -42,12 +42,12 @@ def plan_judge(settings: JudgeSettings | None, target: Target, environment: Mapp
     family_policy = FamilyPolicy(
         target=f"target {target.name!r}", family=target.model_family, additions=dict(settings.families)
     )
-    for one in settings.models:
-        family_policy.refuse(one.model)
-        price_of(one.model, 0, settings.prices)
-    missing = sorted({one.key_from for one in settings.models if not environment.get(one.key_from)})
-    why = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set" if missing else ""
-    return JudgePlan(settings=settings, family_policy=family_policy, why_off=why)
+    for model in settings.models:
+        family_policy.refuse(model.model)
+        price_of(model.model, 0, settings.prices)
+    missing = sorted({model.key_from for model in settings.models if not environment.get(model.key_from)})
+    why_off = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set" if missing else ""
+    return JudgePlan(settings=settings, family_policy=family_policy, why_off=why_off)
 
 
 @asynccontextmanager
@@ -60,8 +60,8 @@ async def open_judge(
         raise AssertionError("only a plan with a judge is opened")
     async with AsyncExitStack() as stack:
         members: list[PanelMember] = []
-        for one in settings.models:
-            client = client_of(one, settings, environment)
+        for model in settings.models:
+            client = build_judge_client(model, settings, environment)
             members.append(
                 PanelMember(
                     await stack.enter_async_context(client), account=account, family_policy=plan.family_policy
@@ -70,8 +70,8 @@ async def open_judge(
         yield Judge(members, settings, nonce=nonce)
 
 
-def client_of(
-    one: JudgeModelSettings,
+def build_judge_client(
+    model: JudgeModelSettings,
     settings: JudgeSettings,
     environment: Mapping[str, str],
     schema: Mapping[str, Any] = SCHEMA,
@@ -80,15 +80,15 @@ def client_of(
 
     ``schema`` is the form of its replies.
     """
-    key = environment.get(one.key_from)
+    key = environment.get(model.key_from)
     if not key:
-        raise ConfigError(f"{one.key_from} is not set: the model {one.model} has no key")
-    match one.provider:
+        raise ConfigError(f"{model.key_from} is not set: the model {model.model} has no key")
+    match model.provider:
         case JudgeProvider.ANTHROPIC:
             return anthropic_client.AnthropicJudge(
-                one.model,
+                model.model,
                 api_key=key,
-                base_url=one.base_url or anthropic_client.ADDRESS,
+                base_url=model.base_url or anthropic_client.ADDRESS,
                 patience=settings.patience,
                 effort=settings.effort,
                 cache_ttl=settings.cache_ttl,
@@ -96,14 +96,14 @@ def client_of(
             )
         case JudgeProvider.OPENAI:
             return openai_client.OpenAIJudge(
-                one.model,
+                model.model,
                 api_key=key,
-                base_url=one.base_url or openai_client.ADDRESS,
+                base_url=model.base_url or openai_client.ADDRESS,
                 patience=settings.patience,
                 schema=schema,
             )
         case _:
-            assert_never(one.provider)
+            assert_never(model.provider)
 
 
 def refuse_rating_without_judge(config: Config, judge: JudgePlan) -> None:

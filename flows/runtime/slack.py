@@ -10,13 +10,13 @@ from pathlib import Path
 
 from pydantic import SecretStr, ValidationError
 
-from flows.alerting.notifier import Notifier, people_of
+from flows.alerting.notifier import Notifier, build_operator_actions
 from flows.clock import utc_now
 from flows.data_folder import open_store
-from flows.runtime.secrets import run_id_of_now
+from flows.runtime.secrets import generate_run_id
 from flows.terminal import write_note
-from flows.terminal_console import terminal_console
-from monitors.alerts.liveness import Beat, Heartbeat, LastPing, heartbeat_of
+from flows.terminal_console import make_terminal_console
+from monitors.alerts.liveness import Beat, Heartbeat, LastPing, build_heartbeat
 from monitors.alerts.sender import AlertSender, DeliveryPath, FallbackSender
 from monitors.alerts.slack.client import SlackBot, SlackWebhook
 from monitors.alerts.terminal import TerminalSender
@@ -29,7 +29,7 @@ from monitors.storage import write_atomically
 from warehouse.database.store import Store
 
 
-class SlackWay(Record):
+class SlackEndpoint(Record):
     """Where Prefect's server posts: an address with headers, both secret, and the channel where one is needed."""
 
     url: SecretStr
@@ -37,18 +37,18 @@ class SlackWay(Record):
     channel: str | None = None
 
 
-def bot_way(*, token: str, api_url: str, channel: str) -> SlackWay:
+def build_bot_endpoint(*, token: str, api_url: str, channel: str) -> SlackEndpoint:
     """The way by bot token."""
-    return SlackWay(
+    return SlackEndpoint(
         url=SecretStr(f"{api_url.rstrip('/')}/chat.postMessage"),
         headers={"Authorization": SecretStr(f"Bearer {token}")},
         channel=channel,
     )
 
 
-def webhook_way(url: str) -> SlackWay:
+def build_webhook_endpoint(url: str) -> SlackEndpoint:
     """The way by incoming webhook."""
-    return SlackWay(url=SecretStr(url))
+    return SlackEndpoint(url=SecretStr(url))
 
 
 TOKEN_VARIABLE = "SLACK_BOT_TOKEN"  # noqa: S105 - the variable's name
@@ -60,7 +60,7 @@ WEBHOOK_VARIABLE = "SLACK_WEBHOOK_URL"
 FALLBACK_VARIABLE = "SLACK_FALLBACK_WEBHOOK_URL"
 
 
-def delivery_paths(
+def build_delivery_paths(
     config: Config, environment: Mapping[str, str], *, now: Callable[[], datetime]
 ) -> tuple[DeliveryPath, ...]:
     """Every delivery path to Slack, the main one first; none without credentials."""
@@ -80,19 +80,19 @@ def delivery_paths(
     return tuple(paths)
 
 
-def slack_way(config: Config, environment: Mapping[str, str]) -> SlackWay | None:
+def build_slack_endpoint(config: Config, environment: Mapping[str, str]) -> SlackEndpoint | None:
     """How Prefect's server reports the monitor's own trouble; ``None`` without credentials."""
     token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
     channel = config.alerts.channel_for_monitor()
     if token and channel:
-        return bot_way(token=token, api_url=config.alerts.slack_api_url, channel=channel)
-    return webhook_way(webhook) if webhook else None
+        return build_bot_endpoint(token=token, api_url=config.alerts.slack_api_url, channel=channel)
+    return build_webhook_endpoint(webhook) if webhook else None
 
 
 HEARTBEAT_VARIABLE = "LOOKOUT_HEARTBEAT_URL"
 
 
-console = terminal_console(stderr=True)
+console = make_terminal_console(stderr=True)
 """Where messages are printed when there are no credentials to send them with."""
 
 
@@ -101,20 +101,21 @@ def log_line(line: str) -> None:
     write_note(f"{line}\n")
 
 
-def alert_sender(config: Config, environment: Mapping[str, str]) -> FallbackSender:
+def build_alert_sender(config: Config, environment: Mapping[str, str]) -> FallbackSender:
     """Slack by bot token or webhook, whichever the environment has, then its fallbacks; else the terminal."""
     return FallbackSender(
-        delivery_paths(config, environment, now=utc_now) or (DeliveryPath("terminal", terminal_sender(config)),)
+        build_delivery_paths(config, environment, now=utc_now)
+        or (DeliveryPath("terminal", build_terminal_sender(config)),)
     )
 
 
-def slack_bot(config: Config) -> SlackBot | None:
+def build_slack_bot(config: Config) -> SlackBot | None:
     """The client that edits messages that were sent: only a bot token can; ``None`` without one."""
     token = os.environ.get(TOKEN_VARIABLE)
     return SlackBot(config.alerts, token=token, now=utc_now) if token and config.alerts.slack_channel else None
 
 
-def notifier_for(
+def build_notifier(
     config: Config,
     store: Store,
     sender: AlertSender,
@@ -132,54 +133,54 @@ def notifier_for(
         store=store,
         journal=store.journal,
         sender=sender,
-        terminal=terminal_sender(config),
-        people=people_of(config, store, utc_now),
+        terminal=build_terminal_sender(config),
+        people=build_operator_actions(config, store, utc_now),
         now=utc_now,
         owner=owner,
         production=configured is not None and configured.environment is Environment.PRODUCTION,
     )
 
 
-def notifier_without_run(config: Config, target: str, owner: Capability) -> Notifier:
+def build_notifier_without_run(config: Config, target: str, owner: Capability) -> Notifier:
     """The notifier of something that is no run: a start that failed, a digest."""
-    sender = alert_sender(config, os.environ)
-    return notifier_for(
-        config, open_store(config), sender, target=target, run_id=run_id_of_now(target), owner=owner
+    sender = build_alert_sender(config, os.environ)
+    return build_notifier(
+        config, open_store(config), sender, target=target, run_id=generate_run_id(target), owner=owner
     )
 
 
-def heartbeat(config: Config, target: str) -> Heartbeat:
+def build_recorded_heartbeat(config: Config, target: str) -> Heartbeat:
     """The watchdog outside that gets a ping for each run, by the address in the environment; nobody without one.
 
-    What came of the newest ping is noted in the data folder, for `last_ping`.
+    What came of the newest ping is noted in the data folder, for `read_last_ping`.
     """
-    file = _ping_file(config, target)
+    file = _build_ping_path(config, target)
 
     def note(beat: Beat, arrived: bool | None) -> None:
         ping = LastPing(at=utc_now(), beat=beat, arrived=arrived)
         with suppress(OSError, WarehouseError):  # a run goes on without the note
             write_atomically(file, ping.model_dump_json(), within=config.data_folder)
 
-    return heartbeat_of(os.environ.get(HEARTBEAT_VARIABLE), target, note)
+    return build_heartbeat(os.environ.get(HEARTBEAT_VARIABLE), target, note)
 
 
-def last_ping(config: Config, target: str) -> LastPing | None:
+def read_last_ping(config: Config, target: str) -> LastPing | None:
     """The newest ping about a target; ``None`` where none is noted in this data folder."""
     try:
-        return LastPing.model_validate_json(_ping_file(config, target).read_bytes())
+        return LastPing.model_validate_json(_build_ping_path(config, target).read_bytes())
     except (OSError, ValidationError):
         return None
 
 
-def _ping_file(config: Config, target: str) -> Path:
+def _build_ping_path(config: Config, target: str) -> Path:
     return config.data_folder / "heartbeats" / f"{target}.json"
 
 
-def heartbeat_in(environment: Mapping[str, str], target: str) -> Heartbeat:
-    """Like `heartbeat`, by another environment."""
-    return heartbeat_of(environment.get(HEARTBEAT_VARIABLE), target)
+def build_heartbeat_in(environment: Mapping[str, str], target: str) -> Heartbeat:
+    """Like `build_recorded_heartbeat`, by another environment."""
+    return build_heartbeat(environment.get(HEARTBEAT_VARIABLE), target)
 
 
-def terminal_sender(config: Config) -> AlertSender:
+def build_terminal_sender(config: Config) -> AlertSender:
     """Prints a message as a person would see it."""
     return TerminalSender(config.alerts, console=console, now=utc_now)

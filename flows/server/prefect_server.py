@@ -21,7 +21,7 @@ import httpx
 
 from monitors.errors import MonitorError
 from monitors.records.base import Record
-from monitors.storage import open_in_place, private_folder, write_atomically
+from monitors.storage import make_private_folder, open_without_links, write_atomically
 from warehouse.data_folder import lock_file
 
 POLL_INTERVAL_S = 0.2
@@ -30,11 +30,11 @@ HEALTH_TIMEOUT_S = 10.0
 
 FIRST_PORT = 4200
 PORTS_TO_TRY = 50
-PORT_FREED_S = 3.0
+PORT_RELEASE_TIMEOUT_S = 3.0
 STOP_TIMEOUT_S = 30.0
-PORTS_LOST = 3
+MAX_PORTS_LOST = 3
 """So often somebody else's server may come up first on the port that was chosen."""
-STILL_EVERY_S = 30.0
+PROGRESS_INTERVAL_S = 30.0
 """How often a start that takes longer than it said is heard of."""
 LOG = "server.log"
 
@@ -72,7 +72,7 @@ class LocalServer(Record):
         return f"http://127.0.0.1:{self.port}"
 
 
-def settings_for(api_url: str, home: Path) -> dict[str, str]:
+def build_client_settings(api_url: str, home: Path) -> dict[str, str]:
     """Environment variables that a Prefect client of ours needs, besides what the user has set.
 
     Logs go to the server, where a run's page shows them; the terminal shows the run itself.
@@ -95,7 +95,7 @@ def connect(
     *,
     environment: MutableMapping[str, str],
     start_timeout_s: float,
-    say: Callable[[str], None],
+    write_line: Callable[[str], None],
     stays: bool = True,
 ) -> LocalServer | None:
     """Point ``environment`` at a server that answers; the local server when it is ours, else ``None``.
@@ -107,15 +107,15 @@ def connect(
     url = configured_url or environment.get("PREFECT_API_URL")
     local = None
     if url is None:
-        local = _local_server(home, environment, start_timeout_s, say, stays=stays)
+        local = _ensure_local_server(home, environment, start_timeout_s, write_line, stays=stays)
         url = local.api_url
     elif not _answers(url):
         raise PrefectUnavailable(
             f"no Prefect server answers at {url}, which PREFECT_API_URL or prefect.api_url names; start it, or "
             "leave the address out: a local one is started then"
         )
-    private_folder(home)
-    for name, value in settings_for(url, home).items():
+    make_private_folder(home)
+    for name, value in build_client_settings(url, home).items():
         if name in ("PREFECT_API_URL", "PREFECT_HOME"):
             environment[name] = value
         else:
@@ -124,10 +124,10 @@ def connect(
     return local
 
 
-def running_server(home: Path) -> LocalServer | None:
+def find_running_server(home: Path) -> LocalServer | None:
     """The local server of ``home`` if it lives and answers; another server may listen on its port by now."""
-    server = noted_server(home)
-    return server if server and _lives(server) and _serves(server, home) else None
+    server = read_noted_server(home)
+    return server if server and _is_alive(server) and _is_serving(server, home) else None
 
 
 def is_server_gone(error: BaseException) -> bool:
@@ -150,22 +150,25 @@ class ServerOnMachine(Record):
     memory_mb: float
 
 
-def servers_on_machine() -> tuple[ServerOnMachine, ...]:
+def list_servers_on_machine() -> tuple[ServerOnMachine, ...]:
     """This user's local servers that Lookout started, by home. Empty where the system has no ``/proc``.
 
     Root can read everybody's processes; the folders say whose they are.
     """
-    found: list[ServerOnMachine] = []
+    servers: list[ServerOnMachine] = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             variables = (process / "environ").read_bytes().split(b"\0")
         except OSError:  # ended since, or somebody else's
             continue
-        home = next((Path(os.fsdecode(one[13:])) for one in variables if one.startswith(b"PREFECT_HOME=")), None)
-        server = noted_server(home) if home else None
-        if home and server and str(server.pid) == process.name and _is_own(home) and _lives(server):
-            found.append(ServerOnMachine(home=home, server=server, memory_mb=memory_mb(server)))
-    return tuple(sorted(found, key=lambda one: one.home))
+        home = next(
+            (Path(os.fsdecode(variable[13:])) for variable in variables if variable.startswith(b"PREFECT_HOME=")),
+            None,
+        )
+        server = read_noted_server(home) if home else None
+        if home and server and str(server.pid) == process.name and _is_own(home) and _is_alive(server):
+            servers.append(ServerOnMachine(home=home, server=server, memory_mb=measure_memory_mb(server)))
+    return tuple(sorted(servers, key=lambda variable: variable.home))
 
 
 def _is_own(home: Path) -> bool:
@@ -175,7 +178,7 @@ def _is_own(home: Path) -> bool:
         return False
 
 
-def memory_mb(server: LocalServer) -> float:
+def measure_memory_mb(server: LocalServer) -> float:
     """What the server's processes hold in memory; 0 where the system does not say."""
     pages = 0
     for process in Path("/proc").glob("[0-9]*"):
@@ -188,15 +191,15 @@ def memory_mb(server: LocalServer) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def noted_server(home: Path) -> LocalServer | None:
+def read_noted_server(home: Path) -> LocalServer | None:
     """The server that was last started for ``home``; it may be gone."""
     try:
-        return LocalServer.model_validate_json(_note(home).read_text(encoding="utf-8"))
+        return LocalServer.model_validate_json(_build_note_path(home).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 
 
-def _lives(server: LocalServer) -> bool:
+def _is_alive(server: LocalServer) -> bool:
     """Whether it is still that server: after a restart of the machine the number may belong to anybody."""
     pid = server.pid
     try:
@@ -226,27 +229,27 @@ def stop_server(home: Path) -> bool:
 
     One that does not answer any more is stopped too, and one that does not end within 30 s is killed.
     """
-    server = noted_server(home)
-    if server is None or not _lives(server) or not (_has_proc() or _answers(server.api_url)):
+    server = read_noted_server(home)
+    if server is None or not _is_alive(server) or not (_has_proc() or _answers(server.api_url)):
         return False
     if "prefect" in sys.modules and _answers(server.api_url):
         from prefect.logging.handlers import APILogHandler  # loaded already, or there is nothing to send
 
         APILogHandler().flush()
     os.killpg(server.pid, signal.SIGTERM)
-    if not _is_gone(server, STOP_TIMEOUT_S):
+    if not _wait_for_end(server, STOP_TIMEOUT_S):
         os.killpg(server.pid, signal.SIGKILL)
-        _is_gone(server, STOP_TIMEOUT_S)
-    _note(home).unlink(missing_ok=True)
+        _wait_for_end(server, STOP_TIMEOUT_S)
+    _build_note_path(home).unlink(missing_ok=True)
     return True
 
 
-def _is_gone(server: LocalServer, within_s: float) -> bool:
+def _wait_for_end(server: LocalServer, within_s: float) -> bool:
     """Wait for its end; a child of this process is reaped."""
     child = _children.get(server.pid)
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
-        if child.poll() is not None if child is not None else not _lives(server):
+        if child.poll() is not None if child is not None else not _is_alive(server):
             _children.pop(server.pid, None)
             return True
         # A process that is not a child sends no event when it ends.
@@ -254,38 +257,43 @@ def _is_gone(server: LocalServer, within_s: float) -> bool:
     return False
 
 
-def _local_server(
-    home: Path, environment: Mapping[str, str], start_timeout_s: float, say: Callable[[str], None], *, stays: bool
+def _ensure_local_server(
+    home: Path,
+    environment: Mapping[str, str],
+    start_timeout_s: float,
+    write_line: Callable[[str], None],
+    *,
+    stays: bool,
 ) -> LocalServer:
-    private_folder(home)  # Prefect makes no folder above its home, and warns of that at every start
-    with _one_at_a_time(home):
-        known = running_server(home)
-        if known is not None:
-            return known
-        coming = noted_server(home)
-        if coming is not None and _lives(coming):
-            say("Waiting for the local Prefect server that another run was starting …")
-            if _comes_up(coming, home, start_timeout_s, say):
+    make_private_folder(home)  # Prefect makes no folder above its home, and warns of that at every start
+    with _lock_home(home):
+        running = find_running_server(home)
+        if running is not None:
+            return running
+        coming = read_noted_server(home)
+        if coming is not None and _is_alive(coming):
+            write_line("Waiting for the local Prefect server that another run was starting …")
+            if _wait_until_serving(coming, home, start_timeout_s, write_line):
                 return coming
             stop_server(home)
         use = "; later runs use it too; `lookout down` ends it" if stays else ""
-        say(f"Starting a local Prefect server (about 15 s{use}) …")
-        with _one_choice_of_port(start_timeout_s):
-            return _start(home, environment, start_timeout_s, say)
+        write_line(f"Starting a local Prefect server (about 15 s{use}) …")
+        with _lock_port_choice(start_timeout_s):
+            return _start_server(home, environment, start_timeout_s, write_line)
 
 
-def _start(
-    home: Path, environment: Mapping[str, str], start_timeout_s: float, say: Callable[[str], None]
+def _start_server(
+    home: Path, environment: Mapping[str, str], start_timeout_s: float, write_line: Callable[[str], None]
 ) -> LocalServer:
     for pid in [pid for pid, child in _children.items() if child.poll() is not None]:
         del _children[pid]
-    before = noted_server(home)
+    before = read_noted_server(home)
     # A client that knows the server's old port finds it again when it comes back there.
-    port = _free_port(before.port if before else None)
+    port = _choose_port(before.port if before else None)
     others = 0
     while True:
-        server, process = _begin(home, environment, port)
-        if _comes_up(server, home, start_timeout_s, say):
+        server, process = _spawn_server(home, environment, port)
+        if _wait_until_serving(server, home, start_timeout_s, write_line):
             return server
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -294,80 +302,84 @@ def _start(
                 "give it longer with prefect.start_timeout_s"
             )
         others += 1
-        if others == PORTS_LOST or _is_free(port):
+        if others == MAX_PORTS_LOST or _is_free(port):
             raise PrefectUnavailable(
                 f"the local Prefect server ended with code {process.returncode}; its log: {home / LOG}"
             )
-        port = _free_port(None)  # a server whose starter was killed came up there, after it was chosen
+        port = _choose_port(None)  # a server whose starter was killed came up there, after it was chosen
 
 
-def _begin(home: Path, environment: Mapping[str, str], port: int) -> tuple[LocalServer, subprocess.Popen[bytes]]:
+def _spawn_server(
+    home: Path, environment: Mapping[str, str], port: int
+) -> tuple[LocalServer, subprocess.Popen[bytes]]:
     """Its process, noted beside its database before it does anything."""
     server_start = ("-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port))
     command = [sys.executable, "-c", _WHEN_NOTED, *server_start]
-    variables = {**environment, **settings_for(f"http://127.0.0.1:{port}/api", home)}
-    with os.fdopen(open_in_place(home / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
+    variables = {**environment, **build_client_settings(f"http://127.0.0.1:{port}/api", home)}
+    with os.fdopen(open_without_links(home / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter
             command, env=variables, stdout=output, stderr=output, stdin=subprocess.PIPE, start_new_session=True
         )
     _children[process.pid] = process
     server = LocalServer(pid=process.pid, port=port)
-    write_atomically(_note(home), server.model_dump_json())
+    write_atomically(_build_note_path(home), server.model_dump_json())
     if process.stdin is not None:
         with suppress(BrokenPipeError), process.stdin as noted:  # one that ended already is reported later
             noted.write(b"1")
     return server, process
 
 
-def _comes_up(server: LocalServer, home: Path, within_s: float, say: Callable[[str], None]) -> bool:
+def _wait_until_serving(
+    server: LocalServer, home: Path, within_s: float, write_line: Callable[[str], None]
+) -> bool:
     """Whether it answers in time; false at once when it ends. ``say`` hears that it still starts."""
     child = _children.get(server.pid)
-    began, said = time.monotonic(), 0
-    while not _serves(server, home):
-        ended = child.poll() is not None if child is not None else not _lives(server)
+    began, lines_written = time.monotonic(), 0
+    while not _is_serving(server, home):
+        ended = child.poll() is not None if child is not None else not _is_alive(server)
         so_far_s = time.monotonic() - began
         if ended or so_far_s > within_s:
             return False
-        if so_far_s >= (said + 1) * STILL_EVERY_S:
-            said = int(so_far_s // STILL_EVERY_S)
-            say(f"Still starting, {so_far_s:.0f} s so far; a busy machine takes longer …")
+        if so_far_s >= (lines_written + 1) * PROGRESS_INTERVAL_S:
+            lines_written = int(so_far_s // PROGRESS_INTERVAL_S)
+            write_line(f"Still starting, {so_far_s:.0f} s so far; a busy machine takes longer …")
         # A server that starts sends no event; its port is polled.
         time.sleep(POLL_INTERVAL_S)
     return True
 
 
-def _note(home: Path) -> Path:
+def _build_note_path(home: Path) -> Path:
     return home / "server.json"
 
 
 def _answers(api_url: str) -> bool:
-    return _asked(api_url, "health") is not None
+    return _get_json(api_url, "health") is not None
 
 
-def _serves(server: LocalServer, home: Path) -> bool:
+def _is_serving(server: LocalServer, home: Path) -> bool:
     """Whether it is the server of ``home`` that answers on its port: another one may have come up there first.
 
     A server that keeps its settings to itself is believed.
     """
     if not _answers(server.api_url):
         return False
-    match _asked(server.api_url, "admin/settings"):
+    match _get_json(server.api_url, "admin/settings"):
         case {"home": str(own)}:
             return Path(own).resolve() == home.resolve()
         case _:
             return True
 
 
-def _asked(api_url: str, path: str) -> object:
+def _get_json(api_url: str, path: str) -> object:
     """What the server answers in JSON; ``None`` where it does not."""
     try:
-        answer = httpx.get(
+        response = httpx.get(
             f"{api_url.rstrip('/')}/{path}",
             timeout=HEALTH_TIMEOUT_S,
             trust_env=not _is_local(api_url),
             verify=httpx.URL(api_url).scheme != "http",  # plain HTTP has no certificates; reading all takes 20 ms
         )
-        return cast("object", answer.json()) if answer.is_success else None
+        return cast("object", response.json()) if response.is_success else None
     except (httpx.HTTPError, ValueError):
         return None
 
@@ -377,15 +389,15 @@ def _is_local(api_url: str) -> bool:
     return httpx.URL(api_url).host in ("127.0.0.1", "localhost", "::1")
 
 
-def _free_port(known: int | None) -> int:
+def _choose_port(port_before: int | None) -> int:
     """The ``known`` one, or Prefect's usual port, or the next one that nobody listens on.
 
     A server that was just killed holds its port for a moment.
     """
-    end = time.monotonic() + PORT_FREED_S
-    while known is not None and time.monotonic() < end:
-        if _is_free(known):
-            return known
+    end = time.monotonic() + PORT_RELEASE_TIMEOUT_S
+    while port_before is not None and time.monotonic() < end:
+        if _is_free(port_before):
+            return port_before
         # The kernel frees a port some moments after its process.
         time.sleep(POLL_INTERVAL_S)
     for port in range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY):
@@ -403,7 +415,7 @@ def _is_free(port: int) -> bool:
 
 
 @contextmanager
-def _one_choice_of_port(wait_s: float) -> Generator[None]:
+def _lock_port_choice(wait_s: float) -> Generator[None]:
     """Hold the choice of a port, so that two servers that start together do not take the same free one.
 
     This matters for two data folders of one machine. It holds until the server listens: a server that does not get
@@ -428,7 +440,7 @@ def _bound(to_be: socket.socket, port: int) -> bool:
 
 
 @contextmanager
-def _one_at_a_time(home: Path) -> Generator[TextIO]:
+def _lock_home(home: Path) -> Generator[TextIO]:
     """Hold the start of a server, so that two runs that start together start one server."""
     with lock_file(home / "server.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

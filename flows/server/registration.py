@@ -42,21 +42,21 @@ from prefect.server.schemas.schedules import CronSchedule
 from prefect.types import SecretDict
 from prefect.types.entrypoint import EntrypointType
 
-from flows.runtime.slack import SlackWay
+from flows.runtime.slack import SlackEndpoint
 from flows.server.schedules import DRILL, TAG, Cron, Every, PlannedDeployment
 from monitors.records.base import Record
-from monitors.reports.format import zoned_moment
+from monitors.reports.format import format_zoned_moment
 
-PREFIX: Final = "lookout: "
+AUTOMATION_PREFIX: Final = "lookout: "
 """The beginning of the name of each of our automations; others are never touched."""
-BLOCK: Final = "lookout-alerts"
-FLOWS: Final = (
+BLOCK_NAME: Final = "lookout-alerts"
+WATCHED_FLOWS: Final = (
     *("verify-deploy", "digest", "load-warehouse", "grade-traffic", "follow-log", "watch-deploys"),
     *("fire-drill", "measure-repeatability"),
 )
 """The flows that are watched: on a shared server other people's flows are theirs."""
 MINUTELY: Final = ("follow-log", "watch-deploys")
-NOT_STARTED: Final = (
+NOT_STARTED_MESSAGES: Final = (
     "Flow run encountered an exception: ConfigError*",
     "Flow run encountered an exception: GoldSetError*",
     "Validation of flow parameters failed*",
@@ -64,13 +64,13 @@ NOT_STARTED: Final = (
 """What Prefect says of such a run's state."""
 CRASHED_AFTER_S: Final = 95.0
 """Three heartbeats at the 30 s that `prefect_server.settings_for` sets, and a little."""
-STOPPED: Final = [
+STOPPED_MESSAGES: Final = [
     "Execution was cancelled by the runtime environment.",
     "Execution was aborted by an interrupt signal.",
     "Execution was aborted by a termination signal.",
 ]
 """What Prefect says of a run that a signal ended (`prefect.states`)."""
-ONCE_WITHIN: Final = timedelta(hours=1)
+DUPLICATE_WINDOW: Final = timedelta(hours=1)
 """An event may reach Prefect's triggers twice, from the run's process and from the server: one message for both."""
 RUN_EVENTS: Final = "prefect.flow-run.*"
 
@@ -93,10 +93,10 @@ class Change(StrEnum):
 
 async def ensure_automations(
     client: PrefectClient,
-    way: SlackWay | None,
+    endpoint: SlackEndpoint | None,
     *,
     expected: Sequence[Expectation],
-    flows: Sequence[str] = FLOWS,
+    flows: Sequence[str] = WATCHED_FLOWS,
     crashed_after_s: float = CRASHED_AFTER_S,
 ) -> Mapping[str, Change]:
     """Create or update our automations, so that calling it again changes nothing; what became of each, by name.
@@ -104,21 +104,24 @@ async def ensure_automations(
     Without a ``way`` nobody can be notified: crashed runs are still marked Crashed. An automation that a person has
     switched off stays off. Those of deployments that are expected no more are removed.
     """
-    wanted = [abandoned_run(flows, crashed_after_s)]
-    if way is not None:
-        block = await _block(client, way)
-        wanted += [crashed_run(flows, block, way.channel), unstarted_run(flows, block, way.channel)]
-        wanted += [missing_run(one, block, way.channel) for one in expected]
-    known = await _ours(client)
-    changes = {core.name: await _ensure(client, core, known.get(core.name, [])) for core in wanted}
-    for name in known.keys() - changes.keys():
-        for automation in known[name]:
+    wanted = [build_abandoned_run_automation(flows, crashed_after_s)]
+    if endpoint is not None:
+        block = await _save_webhook_block(client, endpoint)
+        wanted += [
+            build_crashed_run_automation(flows, block, endpoint.channel),
+            build_unstarted_run_automation(flows, block, endpoint.channel),
+        ]
+        wanted += [build_missing_run_automation(expectation, block, endpoint.channel) for expectation in expected]
+    existing = await _list_own_automations(client)
+    changes = {core.name: await _ensure_automation(client, core, existing.get(core.name, [])) for core in wanted}
+    for name in existing.keys() - changes.keys():
+        for automation in existing[name]:
             await client.delete_automation(automation.id)
         changes[name] = Change.REMOVED
     return changes
 
 
-def missing_run(expectation: Expectation, block: UUID, channel: str | None) -> AutomationCore:
+def build_missing_run_automation(expectation: Expectation, block: UUID, channel: str | None) -> AutomationCore:
     """A message when no run of a deployment has completed in time, whatever its verdict; repeats until one does."""
     hours = expectation.within_s / 3600
     text = (
@@ -126,11 +129,11 @@ def missing_run(expectation: Expectation, block: UUID, channel: str | None) -> A
         "Look whether its schedule is on and whether a worker is alive."
     )
     return AutomationCore(
-        name=f"{PREFIX}no run of {expectation.deployment}",
+        name=f"{AUTOMATION_PREFIX}no run of {expectation.deployment}",
         description="Says so when a scheduled run does not come.",
         trigger=EventTrigger(
-            match=_runs(StateType.COMPLETED),
-            match_related=_labels(
+            match=_match_runs(StateType.COMPLETED),
+            match_related=_build_resource_match(
                 {"prefect.resource.role": "deployment", "prefect.resource.name": expectation.deployment}
             ),
             expect={RUN_EVENTS},
@@ -138,39 +141,41 @@ def missing_run(expectation: Expectation, block: UUID, channel: str | None) -> A
             threshold=1,
             within=timedelta(seconds=expectation.within_s),
         ),
-        actions=[CallWebhook(block_document_id=block, payload=_payload(json.dumps(text), channel))],
+        actions=[CallWebhook(block_document_id=block, payload=_build_payload(json.dumps(text), channel))],
     )
 
 
-def crashed_run(flows: Sequence[str], block: UUID, channel: str | None) -> AutomationCore:
+def build_crashed_run_automation(flows: Sequence[str], block: UUID, channel: str | None) -> AutomationCore:
     """A message for every run that crashed: its process is gone, so it cannot report it itself.
 
     One that was stopped (Ctrl-C, or SIGTERM at a shutdown) is Crashed for Prefect too, and no trouble of Lookout's.
     """
     text = (
-        f'(("🛠️ A run was stopped · run " if flow_run.state.message in {STOPPED} else '
+        f'(("🛠️ A run was stopped · run " if flow_run.state.message in {STOPPED_MESSAGES} else '
         '"🛠️ Lookout itself is in trouble · run ") ~ flow_run.name ~ " of " ~ flow.name ~ '
         f'(" was ended from outside: by Ctrl-C, or as its machine was shut down. " if flow_run.state.message in '
-        f'{STOPPED} else " crashed: its process is gone. ") ~ '
+        f'{STOPPED_MESSAGES} else " crashed: its process is gone. ") ~ '
         '"What was answered is kept, and the next run within the hour goes on from there. " ~ (flow_run | ui_url))'
     )
     return AutomationCore(
-        name=f"{PREFIX}a run crashed",
+        name=f"{AUTOMATION_PREFIX}a run crashed",
         description="Says so when a run's process was killed.",
         trigger=EventTrigger(
-            match=_runs(StateType.CRASHED),
-            match_related=_of_flows(flows),
+            match=_match_runs(StateType.CRASHED),
+            match_related=_match_flows(flows),
             expect={RUN_EVENTS},
             for_each={"prefect.resource.id"},
             posture=Posture.Reactive,
             threshold=1,
-            within=ONCE_WITHIN,
+            within=DUPLICATE_WINDOW,
         ),
-        actions=[CallWebhook(block_document_id=block, payload=_payload(f"{{{{ {text} | tojson }}}}", channel))],
+        actions=[
+            CallWebhook(block_document_id=block, payload=_build_payload(f"{{{{ {text} | tojson }}}}", channel))
+        ],
     )
 
 
-def unstarted_run(flows: Sequence[str], block: UUID, channel: str | None) -> AutomationCore:
+def build_unstarted_run_automation(flows: Sequence[str], block: UUID, channel: str | None) -> AutomationCore:
     """A message for a run whose configuration or parameters are wrong: it may not even know whom to notify.
 
     A run that does know notifies people too, so they hear of it twice. This leaves out the jobs of every minute, as
@@ -181,37 +186,39 @@ def unstarted_run(flows: Sequence[str], block: UUID, channel: str | None) -> Aut
         'so nothing was asked: its configuration or its parameters are wrong. Its page says which. " '
         "~ (flow_run | ui_url))"
     )
-    match = _labels(
+    match = _build_resource_match(
         {
             "prefect.resource.id": RUN_EVENTS,
             "prefect.state-type": StateType.FAILED.value,
-            "prefect.state-message": list(NOT_STARTED),
+            "prefect.state-message": list(NOT_STARTED_MESSAGES),
         }
     )
     return AutomationCore(
-        name=f"{PREFIX}a run could not begin",
+        name=f"{AUTOMATION_PREFIX}a run could not begin",
         description="Says so when a run's configuration or parameters are wrong.",
         trigger=EventTrigger(
             match=match,
-            match_related=_of_flows([flow for flow in flows if flow not in MINUTELY]),
+            match_related=_match_flows([flow for flow in flows if flow not in MINUTELY]),
             expect={RUN_EVENTS},
             for_each={"prefect.resource.id"},
             posture=Posture.Reactive,
             threshold=1,
-            within=ONCE_WITHIN,
+            within=DUPLICATE_WINDOW,
         ),
-        actions=[CallWebhook(block_document_id=block, payload=_payload(f"{{{{ {text} | tojson }}}}", channel))],
+        actions=[
+            CallWebhook(block_document_id=block, payload=_build_payload(f"{{{{ {text} | tojson }}}}", channel))
+        ],
     )
 
 
-def abandoned_run(flows: Sequence[str], crashed_after_s: float) -> AutomationCore:
+def build_abandoned_run_automation(flows: Sequence[str], crashed_after_s: float) -> AutomationCore:
     """Mark a run Crashed when its heartbeats stop: with its runner dead nobody else does, and it holds its slot."""
     return AutomationCore(
-        name=f"{PREFIX}a run gives no sign of life",
+        name=f"{AUTOMATION_PREFIX}a run gives no sign of life",
         description="Marks a run Crashed when its heartbeats stop.",
         trigger=EventTrigger(
-            match=_labels({"prefect.resource.id": RUN_EVENTS}),
-            match_related=_of_flows(flows),
+            match=_build_resource_match({"prefect.resource.id": RUN_EVENTS}),
+            match_related=_match_flows(flows),
             after={"prefect.flow-run.heartbeat"},
             expect={RUN_EVENTS},
             for_each={"prefect.resource.id"},
@@ -230,66 +237,68 @@ def abandoned_run(flows: Sequence[str], crashed_after_s: float) -> AutomationCor
     )
 
 
-def _runs(kind: StateType) -> ResourceSpecification:
-    return _labels({"prefect.resource.id": RUN_EVENTS, "prefect.state-type": kind.value})
+def _match_runs(kind: StateType) -> ResourceSpecification:
+    return _build_resource_match({"prefect.resource.id": RUN_EVENTS, "prefect.state-type": kind.value})
 
 
-def _of_flows(flows: Sequence[str]) -> ResourceSpecification:
-    return _labels({"prefect.resource.role": "flow", "prefect.resource.name": list(flows)})
+def _match_flows(flows: Sequence[str]) -> ResourceSpecification:
+    return _build_resource_match({"prefect.resource.role": "flow", "prefect.resource.name": list(flows)})
 
 
-def _labels(labels: Mapping[str, str | list[str]]) -> ResourceSpecification:
+def _build_resource_match(labels: Mapping[str, str | list[str]]) -> ResourceSpecification:
     return ResourceSpecification.model_validate(labels)
 
 
-def _payload(text_as_json: str, channel: str | None) -> str:
+def _build_payload(text_as_json: str, channel: str | None) -> str:
     """The JSON that Slack takes, with the placeholders that Prefect fills in."""
     place = f'"channel": {json.dumps(channel)}, ' if channel else ""
     return f'{{{place}"text": {text_as_json}}}'
 
 
-async def _block(client: PrefectClient, way: SlackWay) -> UUID:
+async def _save_webhook_block(client: PrefectClient, endpoint: SlackEndpoint) -> UUID:
     """The block with the webhook. Prefect stores its secrets encrypted, and the automations name the block."""
-    headers = {name: value.get_secret_value() for name, value in way.headers.items()}
-    webhook = Webhook(url=way.url, headers=SecretDict({**headers, "Content-Type": "application/json"}))
-    return await webhook.asave(BLOCK, overwrite=True, client=client)
+    headers = {name: value.get_secret_value() for name, value in endpoint.headers.items()}
+    webhook = Webhook(url=endpoint.url, headers=SecretDict({**headers, "Content-Type": "application/json"}))
+    return await webhook.asave(BLOCK_NAME, overwrite=True, client=client)
 
 
-async def _ours(client: PrefectClient) -> dict[str, list[Automation]]:
+async def _list_own_automations(client: PrefectClient) -> dict[str, list[Automation]]:
     ours: dict[str, list[Automation]] = {}
     for automation in await client.read_automations():
-        if automation.name.startswith(PREFIX):
+        if automation.name.startswith(AUTOMATION_PREFIX):
             ours.setdefault(automation.name, []).append(automation)
     return ours
 
 
-async def _ensure(client: PrefectClient, wanted: AutomationCore, known: Sequence[Automation]) -> Change:
-    if not known:
+async def _ensure_automation(
+    client: PrefectClient, wanted: AutomationCore, existing: Sequence[Automation]
+) -> Change:
+    if not existing:
         await client.create_automation(wanted)
         return Change.CREATED
-    first, *doubles = known
+    first, *doubles = existing
     for double in doubles:
         await client.delete_automation(double.id)
-    as_it_is = AutomationCore.model_validate(first.model_dump(exclude={"id"}))
-    as_it_should = wanted.model_copy(update={"enabled": first.enabled})
-    if as_it_is == as_it_should:
+    current = AutomationCore.model_validate(first.model_dump(exclude={"id"}))
+    target = wanted.model_copy(update={"enabled": first.enabled})
+    if current == target:
         return Change.UNCHANGED
-    await client.update_automation(first.id, as_it_should)
+    await client.update_automation(first.id, target)
     return Change.UPDATED
 
 
-RUNS_AT_ONCE: Final = 4
+MAX_LONG_RUNS: Final = 4
 """Besides the jobs of every minute. A verification is a browser and an event loop, about half a gigabyte."""
 
 
-async def runner_deployment(planned: PlannedDeployment) -> RunnerDeployment:
+async def build_runner_deployment(planned: PlannedDeployment) -> RunnerDeployment:
     """The deployment in Prefect's form. Prefect finds the flow by its module: a flow object would be pickled."""
     flow: Flow[..., Any] = getattr(importlib.import_module(planned.module), planned.function)
     if flow.name != planned.flow:
         raise AssertionError(f"{planned.module} holds the flow {flow.name!r}, not {planned.flow!r}")
     return await flow.ato_deployment(
         name=planned.name,
-        schedule=_schedule(planned.when),
+        schedule=_build_schedule(planned.when),
         schedules=None if planned.when else [],
         parameters=dict(planned.parameters),
         tags=[TAG, *planned.tags],
@@ -298,62 +307,69 @@ async def runner_deployment(planned: PlannedDeployment) -> RunnerDeployment:
     )
 
 
-def expectations(planned: Sequence[PlannedDeployment]) -> tuple[Expectation, ...]:
+def list_expectations(planned: Sequence[PlannedDeployment]) -> tuple[Expectation, ...]:
     """What Prefect's automations alert about when it does not come."""
     return tuple(
-        Expectation(deployment=one.name, within_s=one.late_after_s)
-        for one in planned
-        if one.late_after_s is not None
+        Expectation(deployment=deployment.name, within_s=deployment.late_after_s)
+        for deployment in planned
+        if deployment.late_after_s is not None
     )
 
 
-def runs_at_once(planned: Sequence[PlannedDeployment]) -> int:
+def compute_run_limit(planned: Sequence[PlannedDeployment]) -> int:
     """How many runs may be under way: so many that long runs do not hold up the jobs of every minute."""
-    return RUNS_AT_ONCE + sum(isinstance(one.when, Every) for one in planned)
+    return MAX_LONG_RUNS + sum(isinstance(deployment.when, Every) for deployment in planned)
 
 
 async def serve_all(
     planned: Sequence[PlannedDeployment],
-    way: SlackWay | None,
+    endpoint: SlackEndpoint | None,
     now: Callable[[], datetime],
-    say: Callable[[str], None],
+    write_line: Callable[[str], None],
 ) -> None:
     """Register all, then run what is due until SIGTERM, which pauses the schedules and ends the runs under way.
 
     ``say`` gets a line for each: what it does, and when next. A new registration drops what was due while nobody
     was there: a minute that is over is not made up for.
     """
-    runner = _Runner(name=TAG, limit=runs_at_once(planned), pause_on_shutdown=True)
-    for one in planned:
-        await runner.aadd_deployment(await runner_deployment(one))
-    await watched_over(planned, way)
-    for line in await timetable(planned, now()):
-        say(line)
+    runner = _Runner(name=TAG, limit=compute_run_limit(planned), pause_on_shutdown=True)
+    for deployment in planned:
+        await runner.aadd_deployment(await build_runner_deployment(deployment))
+    await ensure_watched(planned, endpoint)
+    for line in await format_timetable(planned, now()):
+        write_line(line)
     await runner.start()
 
 
-async def timetable(planned: Sequence[PlannedDeployment], at: datetime) -> tuple[str, ...]:
+async def format_timetable(planned: Sequence[PlannedDeployment], at: datetime) -> tuple[str, ...]:
     """A line for each deployment: its name, what it does, and when next, in the zone of its schedule."""
-    width = max(len(one.name) for one in planned)
-    return tuple([f"{one.name:<{width}}  {one.purpose}  ·  {await _next_run(one, at)}" for one in planned])
+    width = max(len(deployment.name) for deployment in planned)
+    return tuple(
+        [
+            f"{deployment.name:<{width}}  {deployment.purpose}  ·  {await _format_next_run(deployment, at)}"
+            for deployment in planned
+        ]
+    )
 
 
-async def _next_run(planned: PlannedDeployment, at: datetime) -> str:
+async def _format_next_run(planned: PlannedDeployment, at: datetime) -> str:
     match planned.when:
         case Cron() as when:
             schedule = CronSchedule(cron=when.line, timezone=when.time_zone)  # as the server reckons it
             dates = await schedule.get_dates(n=1, start=at)
-            return f"next {zoned_moment(dates[0], when.time_zone)}"
+            return f"next {format_zoned_moment(dates[0], when.time_zone)}"
         case Every(seconds=seconds):
             return f"every {seconds:g} s"
         case None:
             return "only by `lookout drill`" if planned.flow == DRILL else "when a deploy is reported"
 
 
-async def watched_over(planned: Sequence[PlannedDeployment], way: SlackWay | None) -> Mapping[str, Change]:
+async def ensure_watched(
+    planned: Sequence[PlannedDeployment], endpoint: SlackEndpoint | None
+) -> Mapping[str, Change]:
     """Have Prefect's server watch over the deployments; return what became of each automation, by its name."""
     async with get_client() as client:
-        return await ensure_automations(client, way, expected=expectations(planned))
+        return await ensure_automations(client, endpoint, expected=list_expectations(planned))
 
 
 class _Runner(Runner):
@@ -365,7 +381,7 @@ class _Runner(Runner):
         sys.exit(0)
 
 
-def _schedule(when: Cron | Every | None) -> Schedule | None:
+def _build_schedule(when: Cron | Every | None) -> Schedule | None:
     match when:
         case Cron():
             return PrefectCron(when.line, timezone=when.time_zone)

@@ -9,14 +9,14 @@ from typing import Any, Final
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from flows.server.prefect_server import noted_server
+from flows.server.prefect_server import read_noted_server
 from flows.server.schedules import TAG
 from monitors.records.base import Record, UtcTime
 
-DEADLINE_S: Final = 5.0
-MOST: Final = 200
+TIMEOUT_S: Final = 5.0
+MAX_ROWS: Final = 200
 """As many as Prefect gives at once."""
-ENDED: Final = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+ENDED_STATES: Final = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 _TIME: Final[TypeAdapter[UtcTime]] = TypeAdapter(UtcTime)
 _ROWS: Final = TypeAdapter(list[dict[str, Any]])
 
@@ -32,65 +32,68 @@ class ScheduleState(Record):
     broke: bool = False
 
 
-def api_in(configured: str | None, home: Path, environment: Mapping[str, str]) -> str | None:
+def find_api_url(configured: str | None, home: Path, environment: Mapping[str, str]) -> str | None:
     """The address of the server's API that this installation uses; ``None`` where none is known or noted."""
-    local = noted_server(home)
+    local = read_noted_server(home)
     return configured or environment.get("PREFECT_API_URL") or (local.api_url if local else None)
 
 
-def schedule_states(api_url: str, auth: str = "") -> tuple[ScheduleState, ...] | None:
+def load_schedule_states(api_url: str, auth: str = "") -> tuple[ScheduleState, ...] | None:
     """Our deployments by name; ``None`` where the server does not answer. ``auth`` is ``name:password``, if any."""
     name, _, password = auth.partition(":")
     try:
         with httpx.Client(
             base_url=api_url.rstrip("/"),
-            timeout=DEADLINE_S,
+            timeout=TIMEOUT_S,
             auth=(name, password) if auth else None,
             trust_env=not api_url.startswith("http://127.0.0.1"),
         ) as client:
-            return _states(client)
+            return _read_states(client)
     except (httpx.HTTPError, ValueError, KeyError, ValidationError):
         return None
 
 
-def _states(client: httpx.Client) -> tuple[ScheduleState, ...]:
-    found = _asked(client, "deployments", {"deployments": {"tags": {"any_": [TAG]}}})
-    ids = {"deployments": {"id": {"any_": [one["id"] for one in found]}}}
-    waiting = _asked(client, "flow_runs", ids | _runs("NEXT_SCHEDULED_START_TIME_ASC", ("SCHEDULED",)))
-    ended = _asked(client, "flow_runs", ids | _runs("END_TIME_DESC", ENDED))
-    coming, last = _first(waiting), _first(ended)
-    return tuple(_state(one, coming.get(one["id"]), last.get(one["id"])) for one in found)
+def _read_states(client: httpx.Client) -> tuple[ScheduleState, ...]:
+    deployments = _query(client, "deployments", {"deployments": {"tags": {"any_": [TAG]}}})
+    ids = {"deployments": {"id": {"any_": [deployment["id"] for deployment in deployments]}}}
+    waiting = _query(client, "flow_runs", ids | _build_run_filter("NEXT_SCHEDULED_START_TIME_ASC", ("SCHEDULED",)))
+    ended = _query(client, "flow_runs", ids | _build_run_filter("END_TIME_DESC", ENDED_STATES))
+    coming, last = _first_by_deployment(waiting), _first_by_deployment(ended)
+    return tuple(
+        _build_state(deployment, coming.get(deployment["id"]), last.get(deployment["id"]))
+        for deployment in deployments
+    )
 
 
-def _runs(sort: str, types: Iterable[str]) -> dict[str, Any]:
+def _build_run_filter(sort: str, types: Iterable[str]) -> dict[str, Any]:
     return {"flow_runs": {"state": {"type": {"any_": list(types)}}}, "sort": sort}
 
 
-def _asked(client: httpx.Client, what: str, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    answer = client.post(f"/{what}/filter", json={**filters, "limit": MOST})
-    return _ROWS.validate_python(answer.raise_for_status().json())
+def _query(client: httpx.Client, resource: str, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    response = client.post(f"/{resource}/filter", json={**filters, "limit": MAX_ROWS})
+    return _ROWS.validate_python(response.raise_for_status().json())
 
 
-def _first(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _first_by_deployment(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The first run of each deployment."""
-    found: dict[str, dict[str, Any]] = {}
+    first_runs: dict[str, dict[str, Any]] = {}
     for run in runs:
-        found.setdefault(run["deployment_id"], run)
-    return found
+        first_runs.setdefault(run["deployment_id"], run)
+    return first_runs
 
 
-def _state(
+def _build_state(
     deployment: Mapping[str, Any], coming: Mapping[str, Any] | None, last: Mapping[str, Any] | None
 ) -> ScheduleState:
     return ScheduleState(
         name=deployment["name"],
         paused=bool(deployment.get("paused")),
-        next_at=_at(coming, "next_scheduled_start_time"),
-        last_at=_at(last, "end_time"),
+        next_at=_parse_time(coming, "next_scheduled_start_time"),
+        last_at=_parse_time(last, "end_time"),
         ended=str(last["state_name"]) if last else "",
         broke=last is not None and last["state_type"] != "COMPLETED",
     )
 
 
-def _at(run: Mapping[str, Any] | None, what: str) -> UtcTime | None:
-    return _TIME.validate_python(run[what]) if run and run.get(what) else None
+def _parse_time(run: Mapping[str, Any] | None, field: str) -> UtcTime | None:
+    return _TIME.validate_python(run[field]) if run and run.get(field) else None

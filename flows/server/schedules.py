@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from flows.deploys.github_deployments import polled_triggers
-from flows.repeatability.targets import measured_targets
+from flows.deploys.github_deployments import select_polled_triggers
+from flows.repeatability.targets import list_measured_targets
 from monitors.config.file import Config
-from monitors.config.sections import ScheduleSettings, fires_daily
+from monitors.config.sections import ScheduleSettings, is_daily
 from monitors.records.base import Record
 
 EVERY_MINUTE_S: Final = 60.0
@@ -57,7 +57,7 @@ class Every(Record):
     seconds: float
 
 
-_HOMES = {
+_MODULES = {
     "verify_deploy": "flows.verify.flow",
     "measure_repeatability": "flows.repeatability.flow",
     "grade_traffic": "flows.nightly.flow",
@@ -99,7 +99,7 @@ class PlannedDeployment(Record):
     @property
     def module(self) -> str:
         """The module of the flow."""
-        return _HOMES[self.function]
+        return _MODULES[self.function]
 
     @property
     def function(self) -> str:
@@ -118,33 +118,35 @@ class PlannedDeployment(Record):
         return f"{self.flow}/{self.name}"
 
 
-def planned_deployments(
+def plan_deployments(
     config: Config, config_path: Path, settings: ScheduleSettings
 ) -> tuple[PlannedDeployment, ...]:
     """All deployments of a configuration, which runs read from ``config_path`` (absolute), in a stable order.
 
     Each name is there once: where ``deploys.deployment`` names a nightly one, that serves for both.
     """
-    where = {"config_path": str(config_path)}
+    config_parameter = {"config_path": str(config_path)}
     planned = (
-        _after_deploys(config),
-        *_nightly(config, where, settings),
-        *_repeatability(config, where, settings),
-        *_traffic(config, where),
-        *_minutely(config, where),
-        *_daily(config, where, settings),
-        _drill(config, where, settings),
+        _plan_after_deploys(config),
+        *_plan_nightly(config, config_parameter, settings),
+        *_plan_repeatability(config, config_parameter, settings),
+        *_plan_traffic(config, config_parameter),
+        *_plan_minutely(config, config_parameter),
+        *_plan_daily(config, config_parameter, settings),
+        _plan_drill(config, config_parameter, settings),
     )
-    return tuple({one.full_name: one for one in planned}.values())
+    return tuple({deployment.full_name: deployment for deployment in planned}.values())
 
 
-def _after_deploys(config: Config) -> PlannedDeployment:
+def _plan_after_deploys(config: Config) -> PlannedDeployment:
     """The deployment that ``deploys.deployment`` names; where that is of another flow, it is somebody's own."""
     flow, _, name = config.deploys.deployment.partition("/")
     return PlannedDeployment(name=name if flow == VERIFY else VERIFY, flow=VERIFY, tags=("deploy",))
 
 
-def _nightly(config: Config, where: Mapping[str, str], settings: ScheduleSettings) -> Iterator[PlannedDeployment]:
+def _plan_nightly(
+    config: Config, where: Mapping[str, str], settings: ScheduleSettings
+) -> Iterator[PlannedDeployment]:
     if not settings.verify_cron:
         return
     for target, configured in config.targets.items():
@@ -155,27 +157,27 @@ def _nightly(config: Config, where: Mapping[str, str], settings: ScheduleSetting
             when=Cron(line=settings.verify_cron, time_zone=settings.time_zone or of_traffic),
             parameters={"request": {"target": target, **where}},
             tags=("nightly", f"target:{target}"),
-            late_after_s=_late_after_s(config, settings.verify_cron),
+            late_after_s=_compute_late_after_s(config, settings.verify_cron),
         )
 
 
-def _repeatability(
+def _plan_repeatability(
     config: Config, where: Mapping[str, str], settings: ScheduleSettings
 ) -> Iterator[PlannedDeployment]:
     if not settings.repeatability_cron:
         return
-    for target in measured_targets(config, None):
+    for target in list_measured_targets(config, None):
         yield PlannedDeployment(
             name=f"repeatability-{target}",
             flow="measure-repeatability",
             when=Cron(line=settings.repeatability_cron, time_zone=settings.time_zone or UTC_ZONE),
             parameters={**where, "target": target},
             tags=("nightly", f"target:{target}"),
-            late_after_s=_late_after_s(config, settings.repeatability_cron),
+            late_after_s=_compute_late_after_s(config, settings.repeatability_cron),
         )
 
 
-def _traffic(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
+def _plan_traffic(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
     for target, configured in config.targets.items():
         if (traffic := configured.traffic) is not None:
             cron = f"0 {traffic.hour} * * *"
@@ -185,13 +187,13 @@ def _traffic(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeploy
                 when=Cron(line=cron, time_zone=traffic.time_zone),
                 parameters={**where, "target": target},
                 tags=("traffic", f"target:{target}"),
-                late_after_s=_late_after_s(config, cron),
+                late_after_s=_compute_late_after_s(config, cron),
             )
 
 
-def _minutely(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
+def _plan_minutely(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
     """One of each for all targets: a start costs seconds of a core, a poll of one target more next to nothing."""
-    if any(one.hallucination_log is not None for one in config.targets.values()):
+    if any(target.hallucination_log is not None for target in config.targets.values()):
         yield PlannedDeployment(
             name="follow-log",
             flow="follow-log",
@@ -200,7 +202,7 @@ def _minutely(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeplo
             tags=("log",),
             late_after_s=MINUTELY_LATE_S,
         )
-    if any(one.space is not None for one in config.targets.values()) or polled_triggers(config):
+    if any(target.space is not None for target in config.targets.values()) or select_polled_triggers(config):
         yield PlannedDeployment(
             name="watch-deploys",
             flow="watch-deploys",
@@ -211,7 +213,9 @@ def _minutely(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeplo
         )
 
 
-def _daily(config: Config, where: Mapping[str, str], settings: ScheduleSettings) -> Iterator[PlannedDeployment]:
+def _plan_daily(
+    config: Config, where: Mapping[str, str], settings: ScheduleSettings
+) -> Iterator[PlannedDeployment]:
     for flow, cron in (("load-warehouse", settings.load_cron), ("digest", settings.digest_cron)):
         if cron:
             yield PlannedDeployment(
@@ -220,11 +224,11 @@ def _daily(config: Config, where: Mapping[str, str], settings: ScheduleSettings)
                 when=Cron(line=cron, time_zone=settings.time_zone or UTC_ZONE),
                 parameters=where,
                 tags=("upkeep",),
-                late_after_s=_late_after_s(config, cron),
+                late_after_s=_compute_late_after_s(config, cron),
             )
 
 
-def _drill(config: Config, where: Mapping[str, str], settings: ScheduleSettings) -> PlannedDeployment:
+def _plan_drill(config: Config, where: Mapping[str, str], settings: ScheduleSettings) -> PlannedDeployment:
     """The drill, which `lookout drill` starts too where it has no schedule."""
     cron = config.drill.cron if config.drill.enabled else ""
     return PlannedDeployment(
@@ -237,5 +241,5 @@ def _drill(config: Config, where: Mapping[str, str], settings: ScheduleSettings)
     )
 
 
-def _late_after_s(config: Config, cron: str) -> float | None:
-    return config.watchdog.missing_run_h * 3600 if fires_daily(cron) else None
+def _compute_late_after_s(config: Config, cron: str) -> float | None:
+    return config.watchdog.missing_run_h * 3600 if is_daily(cron) else None

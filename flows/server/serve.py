@@ -16,23 +16,23 @@ from typing import Final
 
 from flows.alerting.pipeline import send_undelivered
 from flows.clock import utc_now
-from flows.data_folder import open_store, prefect_home
+from flows.data_folder import get_prefect_home, open_store
 from flows.runtime.run import connect_prefect
-from flows.runtime.secrets import environment
-from flows.runtime.slack import log_line, notifier_without_run, slack_way
-from flows.server.prefect_server import running_server
-from flows.server.schedules import planned_deployments
-from flows.terminal import guarded_output, write_note
+from flows.runtime.secrets import get_environment
+from flows.runtime.slack import build_notifier_without_run, build_slack_endpoint, log_line
+from flows.server.prefect_server import find_running_server
+from flows.server.schedules import plan_deployments
+from flows.terminal import guard_output, write_note
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.errors import MonitorError
 from monitors.plural import plural
 from monitors.records.incidents import Capability
-from warehouse.queries.incidents import targets_with_open_incidents
+from warehouse.queries.incidents import list_targets_with_open_incidents
 
 POLL_S: Final = 10.0
 """Seconds between two checks whether the local server has moved."""
-BROKEN: Final = 4
+BROKEN_EXIT_CODE: Final = 4
 ONLY_DEPLOYS: Final = "--deploys"
 
 
@@ -42,30 +42,32 @@ def main() -> int:
         _serve(Path(sys.argv[1]).resolve(), only_deploys=ONLY_DEPLOYS in sys.argv[2:])
     except MonitorError as error:
         write_note(f"{redact(str(error))}\n")
-        return BROKEN
+        return BROKEN_EXIT_CODE
     return 0
 
 
 def _serve(config_path: Path, *, only_deploys: bool) -> None:
     config = load_config(config_path)
-    is_local = config.prefect.api_url is None and "PREFECT_API_URL" not in environment()
+    is_local = config.prefect.api_url is None and "PREFECT_API_URL" not in get_environment()
     connect_prefect(config)
-    _leave_folder(config)
+    _change_to_own_folder(config)
     if is_local:
         threading.Thread(target=_end_when_moved, args=(config,), name="moved-server", daemon=True).start()
     from flows.server.registration import serve_all  # Prefect reads its settings at import, so it must be connected
 
     asyncio.run(_send_undelivered(config))
-    planned = planned_deployments(config, config_path, config.schedules)
+    planned = plan_deployments(config, config_path, config.schedules)
     if only_deploys:
-        planned = tuple(one for one in planned if one.full_name == config.deploys.deployment)
-    write_note(f"{plural(len(planned), 'deployment')}: {', '.join(one.full_name for one in planned)}\n")
-    asyncio.run(serve_all(planned, slack_way(config, environment()), utc_now, log_line))
+        planned = tuple(deployment for deployment in planned if deployment.full_name == config.deploys.deployment)
+    write_note(
+        f"{plural(len(planned), 'deployment')}: {', '.join(deployment.full_name for deployment in planned)}\n"
+    )
+    asyncio.run(serve_all(planned, build_slack_endpoint(config, get_environment()), utc_now, log_line))
 
 
-def _leave_folder(config: Config) -> None:
+def _change_to_own_folder(config: Config) -> None:
     """Work in a folder of our own: Prefect imports a flow from the current one first, where others may lie."""
-    own = next((folder for folder in (prefect_home(config), config.data_folder) if folder.is_dir()), None)
+    own = next((folder for folder in (get_prefect_home(config), config.data_folder) if folder.is_dir()), None)
     if own is not None:
         os.chdir(own)
 
@@ -73,18 +75,18 @@ def _leave_folder(config: Config) -> None:
 async def _send_undelivered(config: Config) -> None:
     """Send what was only printed, now that this installation runs, if it has a way to people."""
     try:
-        for target in await asyncio.to_thread(targets_with_open_incidents, open_store(config)):
-            await send_undelivered(notifier_without_run(config, target, Capability.UP))
+        for target in await asyncio.to_thread(list_targets_with_open_incidents, open_store(config)):
+            await send_undelivered(build_notifier_without_run(config, target, Capability.UP))
     except MonitorError as error:
         write_note(f"what was open before could not be sent yet: {redact(str(error))}\n")
 
 
 def _end_when_moved(config: Config) -> None:
     """End when the local server came back on another port: this process would ask at the old one for ever."""
-    connected = environment()["PREFECT_API_URL"]
+    connected = get_environment()["PREFECT_API_URL"]
     while True:
         threading.Event().wait(POLL_S)
-        server = running_server(prefect_home(config))
+        server = find_running_server(get_prefect_home(config))
         if server is not None and server.api_url != connected:
             write_note(f"Prefect's server is at {server.api_url} now\n")
             os.kill(os.getpid(), signal.SIGTERM)
@@ -92,5 +94,5 @@ def _end_when_moved(config: Config) -> None:
 
 
 if __name__ == "__main__":
-    with guarded_output():
+    with guard_output():
         sys.exit(main())

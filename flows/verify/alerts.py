@@ -14,33 +14,33 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urlsplit
 
-from flows.alerting.faults import Fault, fault_of
+from flows.alerting.faults import Fault, fault_from_error
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
 from flows.verify.run_state import LiveRun
 from monitors.alerts.observe import (
     ObservationContext,
-    app_down,
-    deploy_failed,
-    gate_examples,
-    gate_failed,
-    judge_void,
-    monitor_fault,
+    observe_app_down,
     observe_cases,
+    observe_failed_deploy,
+    observe_failed_gate,
+    observe_monitor_fault,
+    observe_void_judge,
+    select_gate_examples,
 )
-from monitors.alerts.resolve import ResolutionScope, scope_of
+from monitors.alerts.resolve import ResolutionScope, build_scope
 from monitors.errors import ProbeError, WarehouseError
-from monitors.explain.what_changed import our_settings_alone
+from monitors.explain.what_changed import list_changed_settings
 from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.exchanges import NOT_LET_IN, NOT_READ, NoAnswer, NoAnswerReason
 from monitors.records.incidents import IncidentKind, NotifyReason, Observation, RunSummary
 from monitors.records.runs import CaseResult, JudgeState, ReasonKind, RunReport, Verdict
-from monitors.reports.format import shortened
-from warehouse.queries.incidents import RunMessage, messages_of
-from warehouse.queries.runs import last_answered
+from monitors.reports.format import shorten
+from warehouse.queries.incidents import RunMessage, list_run_messages
+from warehouse.queries.runs import find_last_answered
 
-PAUSE_S: Final = 60.0
+COLLECT_S: Final = 60.0
 """After an alert, further failures are collected this long: the first second matters, the tenth message does
 not."""
 
@@ -56,13 +56,13 @@ class EarlyAlerts:
         self._run = run
         self._at = at
         self._waiting: list[Observation] = []
-        self._news = asyncio.Event()
+        self._arrived = asyncio.Event()
         self._sender: asyncio.Task[None] | None = None
         self._message: asyncio.Task[object] | None = None
 
     def on_result(self, result: CaseResult) -> None:
         """Take in one result."""
-        seen = observe_cases(
+        observations = observe_cases(
             [result],
             target=self._at.target,
             run_id=self._at.run_id,
@@ -71,12 +71,12 @@ class EarlyAlerts:
             settings=self._run.context.config.alerts,
             account_patterns=self._at.account_patterns,
         )
-        if seen:
-            self._waiting.extend(seen)
-            self._news.set()
+        if observations:
+            self._waiting.extend(observations)
+            self._arrived.set()
 
     async def __aenter__(self) -> Self:
-        self._sender = asyncio.create_task(self._send_as_it_comes())
+        self._sender = asyncio.create_task(self._send_collected())
         return self
 
     async def __aexit__(
@@ -87,33 +87,33 @@ class EarlyAlerts:
         if self._sender is not None:
             self._sender.cancel()
             await asyncio.gather(self._sender, return_exceptions=True)
-        await self._settle()
+        await self._wait_for_message()
 
-    async def _send_as_it_comes(self) -> None:
+    async def _send_collected(self) -> None:
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._arrived.wait()
+            self._arrived.clear()
             batch, self._waiting = self._waiting, []
             summary = RunSummary(commit=self._at.commit, under_way=True)
             self._message = asyncio.create_task(notify(self._run.context.notifier, batch, summary=summary))
             await asyncio.wait({self._message})
-            await self._settle()
+            await self._wait_for_message()
             # Failures of the next seconds go into one message instead of one each.
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(COLLECT_S)
 
-    async def _settle(self) -> None:
+    async def _wait_for_message(self) -> None:
         """Let the message under way end; what stopped it is a fault of the run."""
         if self._message is None:
             return
         (outcome,) = await asyncio.gather(self._message, return_exceptions=True)
         self._message = None
         if isinstance(outcome, Exception):
-            self._run.faults.append(fault_of(outcome))
+            self._run.faults.append(fault_from_error(outcome))
 
 
 NOTHING_GRADED = "NothingGraded"
 TOO_LITTLE_GRADED = "TooLittleGraded"
-SAYS_WHY_NOTHING = frozenset(
+EXPLAINING_KINDS = frozenset(
     {IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE, IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID}
 )
 """Where one of these is reported, it is why nothing was graded."""
@@ -121,114 +121,129 @@ SAYS_WHY_NOTHING = frozenset(
 
 def observe_run(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
     """Everything that is wrong: worst cases, outages, the monitor's own faults; before folding into incidents."""
-    context, at = run.context, observation_context(run)
-    seen = list(
+    context, observed_in = run.context, build_observation_context(run)
+    observations = list(
         observe_cases(
             run.results,
             target=context.target.name,
             run_id=context.run_id,
-            seen_at=at.seen_at,
-            commit=at.commit,
+            seen_at=observed_in.seen_at,
+            commit=observed_in.commit,
             settings=context.config.alerts,
-            account_patterns=at.account_patterns,
-            flaky=flaky_notes(report),
+            account_patterns=observed_in.account_patterns,
+            flaky=format_flaky_notes(report),
         )
     )
     if report.verdict is Verdict.FAIL:
-        failed = gate_examples(
-            run.results, settings=context.config.alerts, account_patterns=at.account_patterns, known=_known(run)
+        failed = select_gate_examples(
+            run.results,
+            settings=context.config.alerts,
+            account_patterns=observed_in.account_patterns,
+            named_before=_find_notified_cases(run),
         )
-        seen.append(gate_failed(report, at, failed))
-    seen.extend(_outages(run, report, at))
+        observations.append(observe_failed_gate(report, observed_in, failed))
+    observations.extend(_observe_outages(run, report, observed_in))
     if run.judge_void:
-        seen.append(judge_void(at, detail=run.judge_void))
-    seen.extend(monitor_fault(at, what=what, detail=detail) for what, detail in _one_of_each(run.faults))
-    if not run.graded and not any(one.kind in SAYS_WHY_NOTHING for one in seen):
-        seen.append(monitor_fault(at, what=NOTHING_GRADED, detail=_nothing_graded(run)))
-    elif not any(one.kind in SAYS_WHY_NOTHING for one in seen) and (detail := _too_little_graded(run, report)):
-        seen.append(monitor_fault(at, what=TOO_LITTLE_GRADED, detail=detail, title=CANNOT_GRADE))
-    return tuple(seen)
+        observations.append(observe_void_judge(observed_in, detail=run.judge_void))
+    observations.extend(
+        observe_monitor_fault(observed_in, fault_name=name, detail=detail)
+        for name, detail in _deduplicate_faults(run.faults)
+    )
+    if not run.graded and not any(observation.kind in EXPLAINING_KINDS for observation in observations):
+        observations.append(
+            observe_monitor_fault(observed_in, fault_name=NOTHING_GRADED, detail=_format_nothing_graded(run))
+        )
+    elif not any(observation.kind in EXPLAINING_KINDS for observation in observations) and (
+        detail := _format_too_little_graded(run, report)
+    ):
+        observations.append(
+            observe_monitor_fault(observed_in, fault_name=TOO_LITTLE_GRADED, detail=detail, title=CANNOT_GRADE)
+        )
+    return tuple(observations)
 
 
-def _known(run: LiveRun) -> frozenset[str]:
+def _find_notified_cases(run: LiveRun) -> frozenset[str]:
     """The failed cases that a message about the open gate incident has reported: the new ones are shown first."""
     try:
-        still = run.context.store.open_incidents(run.context.target.name)
+        open_incidents = run.context.store.open_incidents(run.context.target.name)
     except WarehouseError:
         return frozenset()  # then the worst are shown first
-    return frozenset(case for one in still for case in one.notified_cases)
+    return frozenset(case for incident in open_incidents for case in incident.notified_cases)
 
 
-def flaky_notes(report: RunReport) -> Mapping[str, str]:
+def format_flaky_notes(report: RunReport) -> Mapping[str, str]:
     """By case id, how often a case was right that was right only sometimes."""
-    return {one.case_id: one.text for one in report.flaky}
+    return {case.case_id: case.text for case in report.flaky}
 
 
-def _one_of_each(faults: Sequence[Fault]) -> Sequence[Fault]:
+def _deduplicate_faults(faults: Sequence[Fault]) -> Sequence[Fault]:
     """The first fault of each name: one incident needs one message."""
     return tuple({fault.what: fault for fault in reversed(faults)}.values())
 
 
-def _nothing_graded(run: LiveRun) -> str:
+def _format_nothing_graded(run: LiveRun) -> str:
     """Green or not, a run that graded nothing has watched nothing."""
-    why = next((r.assessment.reason for r in run.results), "no question came back")
+    reason = next((r.assessment.reason for r in run.results), "no question came back")
     return (
         f"The run ended without grading a single answer: {plural(len(run.results), 'result')}, and none "
-        f"could be graded ({why}). Nobody is watching this target until that is mended."
+        f"could be graded ({reason}). Nobody is watching this target until that is mended."
     )
 
 
-def _too_little_graded(run: LiveRun, report: RunReport) -> str:
+def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
     """Of a whole run that is INCONCLUSIVE because too few of its answers were graded: which, and why the first."""
-    reason = next((one for one in report.reasons if one.kind is ReasonKind.COVERAGE and one.case_ids), None)
-    left = [one for one in run.results if reason and one.case.id in reason.case_ids]
-    if reason is None or not left or run.interrupted or report.verdict is not Verdict.INCONCLUSIVE:
+    reason = next(
+        (candidate for candidate in report.reasons if candidate.kind is ReasonKind.COVERAGE and candidate.case_ids),
+        None,
+    )
+    ungraded = [candidate for candidate in run.results if reason and candidate.case.id in reason.case_ids]
+    if reason is None or not ungraded or run.interrupted or report.verdict is not Verdict.INCONCLUSIVE:
         return ""
     judging = run.judging
     judge = (
         f" The judge is off: {judging.why}." if judging and judging.state is JudgeState.OFF and judging.why else ""
     )
-    why = shortened(f"{left[0].case.id}: {left[0].assessment.reason}", _DETAIL_CHARACTERS).rstrip(".")
+    why = shorten(f"{ungraded[0].case.id}: {ungraded[0].assessment.reason}", _MAX_DETAIL_CHARACTERS).rstrip(".")
     return (
         f"Neither PASS nor FAIL: {reason.text}. The others may be right or wrong.{judge} "
         f"The first of them is {why}. All of them: `lookout report {run.context.run_id}`."
     )
 
 
-def _outages(run: LiveRun, report: RunReport, at: ObservationContext) -> list[Observation]:
+def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) -> list[Observation]:
     """One message for an app that was down, one for a monitor that could not see; never one per case."""
     if run.not_ready is not None:
-        return [_not_served(run.not_ready, at)]
+        return [_observe_not_served(run.not_ready, at)]
     silent = [r.result for r in run.results if isinstance(r.result, NoAnswer)]
     down = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP]
-    blind = [n for n in silent if n.blame is not Blame.APP]
-    seen: list[Observation] = []
+    not_visible = [n for n in silent if n.blame is not Blame.APP]
+    observations: list[Observation] = []
     not_asked = [n for n in silent if n.reason is NoAnswerReason.CIRCUIT_OPEN]
     rest = f", {len(not_asked):,} {'was' if len(not_asked) == 1 else 'were'} not asked" if not_asked else ""
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP for n in silent)
     if stopped or len(down) == len(run.results) > 0:
         detail = down[0].detail if down else "nothing came back"
-        where = "" if at.address in detail else f" from {at.address}{_path(run)}"
-        what = f"{plural(len(down), 'question')} got no answer{where}{rest}: {detail}"
-        ours, cause = _settings(run, report)
-        seen.append(
-            app_down(at, detail=_with_cause(run, cause, what), title=NO_ANSWERS_SINCE)
-            if ours
-            else app_down(at, detail=what)
+        where = "" if at.address in detail else f" from {at.address}{_find_api_path(run)}"
+        detail_text = f"{plural(len(down), 'question')} got no answer{where}{rest}: {detail}"
+        is_settings_change, cause = _explain_by_settings(run, report)
+        observations.append(
+            observe_app_down(at, detail=_format_with_cause(run, cause, detail_text), title=NO_ANSWERS_SINCE)
+            if is_settings_change
+            else observe_app_down(at, detail=detail_text)
         )
-    if refused := [n for n in blind if n not in not_asked] or blind:
+    if refused := [n for n in not_visible if n not in not_asked] or not_visible:
         reason = refused[0].reason
         how = "got an answer that cannot be read" if reason in NOT_READ else "could not be asked"
-        what = f"{plural(len(refused), 'question')} {how}{rest}: {refused[0].detail}"
-        ours, cause = _settings(run, report)
-        of_settings = reason is NoAnswerReason.NO_SUCH_PATH or reason in NOT_READ
-        if ours or of_settings:
-            what = _with_cause(run, cause, what)
-        if of_settings and cause and not ours:  # users get nothing either
-            return [*seen, app_down(at, detail=what, title=NO_ANSWERS_THOUGH)]
+        detail_text = f"{plural(len(refused), 'question')} {how}{rest}: {refused[0].detail}"
+        is_settings_change, cause = _explain_by_settings(run, report)
+        may_be_settings = reason is NoAnswerReason.NO_SUCH_PATH or reason in NOT_READ
+        if is_settings_change or may_be_settings:
+            detail_text = _format_with_cause(run, cause, detail_text)
+        if may_be_settings and cause and not is_settings_change:  # users get nothing either
+            return [*observations, observe_app_down(at, detail=detail_text, title=NO_ANSWERS_THOUGH)]
         title = CANNOT_READ if reason in NOT_READ else CANNOT_ASK if reason in NOT_LET_IN else ""
-        seen.append(monitor_fault(at, what=reason.value, detail=what, title=title))
-    return seen
+        observations.append(observe_monitor_fault(at, fault_name=reason.value, detail=detail_text, title=title))
+    return observations
 
 
 CANNOT_ASK: Final = "Lookout cannot ask"
@@ -236,17 +251,17 @@ CANNOT_GRADE: Final = "Lookout cannot grade enough answers"
 CANNOT_READ: Final = "Lookout cannot read the answers"
 NO_ANSWERS_SINCE: Final = "No answers since lookout.toml changed"
 NO_ANSWERS_THOUGH: Final = "No answers, though lookout.toml is unchanged"
-_DETAIL_CHARACTERS: Final = 260
+_MAX_DETAIL_CHARACTERS: Final = 260
 """The most of what went wrong, so that the next step behind it is not cut off."""
 
 
-def _with_cause(run: LiveRun, cause: str, what: str) -> str:
+def _format_with_cause(run: LiveRun, cause: str, detail: str) -> str:
     """The cause first, where one is known, and the next step last."""
-    said = shortened(what, _DETAIL_CHARACTERS).rstrip(".")
-    return f"{f'{cause} ' if cause else ''}{said}. Next: `lookout doctor {run.context.target.name}`."
+    shortened = shorten(detail, _MAX_DETAIL_CHARACTERS).rstrip(".")
+    return f"{f'{cause} ' if cause else ''}{shortened}. Next: `lookout doctor {run.context.target.name}`."
 
 
-def _settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
+def _explain_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
     """Whether lookout.toml is the likely cause that nothing came back, and that in words.
 
     It is where its settings of the target are not those of the last run that got answers, and nothing of the
@@ -256,27 +271,27 @@ def _settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
         return False, ""
     name = run.context.target.name
     try:
-        since = last_answered(run.context.store, name, before=run.context.run_id)
+        last_run = find_last_answered(run.context.store, name, before=run.context.run_id)
     except WarehouseError:
         return False, ""
-    if since is None or since.snapshot is None:
+    if last_run is None or last_run.snapshot is None:
         return False, ""
-    if changed := our_settings_alone(report.snapshot, since):
-        tables = " and ".join(f"[targets.{name}{'.probe' if one == 'probe' else ''}]" for one in changed)
+    if changed := list_changed_settings(report.snapshot, last_run):
+        tables = " and ".join(f"[targets.{name}{'.probe' if table == 'probe' else ''}]" for table in changed)
         are = "are" if len(changed) > 1 else "is"
         return True, (
             f"lookout.toml changed, which is the likely cause: {tables} {are} not as in the last run that got "
-            f"answers ({since.finished_at:%Y-%m-%d %H:%M} UTC)."
+            f"answers ({last_run.finished_at:%Y-%m-%d %H:%M} UTC)."
         )
-    if report.snapshot.settings == since.snapshot.settings:
+    if report.snapshot.settings == last_run.snapshot.settings:
         return False, (
-            f"With the same settings the run of {since.finished_at:%Y-%m-%d %H:%M} UTC got answers, so the "
+            f"With the same settings the run of {last_run.finished_at:%Y-%m-%d %H:%M} UTC got answers, so the "
             "application may have changed."
         )
     return False, ""
 
 
-def _path(run: LiveRun) -> str:
+def _find_api_path(run: LiveRun) -> str:
     """The path that an API is asked at; nothing for a page."""
     probe = run.context.configured.probe
     if probe.driver not in {"json", "sse"}:
@@ -284,21 +299,21 @@ def _path(run: LiveRun) -> str:
     return urlsplit(probe.api.url or run.context.target.address).path
 
 
-def _not_served(why: ProbeError, at: ObservationContext) -> Observation:
-    if why.blame is Blame.APP:
-        return deploy_failed(at, detail=str(why))
-    return monitor_fault(at, what=type(why).__name__, detail=str(why))
+def _observe_not_served(error: ProbeError, at: ObservationContext) -> Observation:
+    if error.blame is Blame.APP:
+        return observe_failed_deploy(at, detail=str(error))
+    return observe_monitor_fault(at, fault_name=type(error).__name__, detail=str(error))
 
 
-def scope_after(run: LiveRun, report: RunReport) -> ResolutionScope:
+def build_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionScope:
     """What the run may resolve."""
     cleared = {IncidentKind.GATE_FAIL} if report.verdict is Verdict.PASS else set[IncidentKind]()
-    blind = any(isinstance(r.result, NoAnswer) and r.result.blame is not Blame.APP for r in run.results)
-    if run.graded and not blind and not run.faults:
+    has_own_faults = any(isinstance(r.result, NoAnswer) and r.result.blame is not Blame.APP for r in run.results)
+    if run.graded and not has_own_faults and not run.faults:
         cleared.add(IncidentKind.MONITOR_FAULT)
     if run.judging is not None and run.judging.judged and not run.judge_void:
         cleared.add(IncidentKind.JUDGE_VOID)
-    return scope_of(
+    return build_scope(
         run.results,
         target=run.context.target.name,
         run_id=run.context.run_id,
@@ -309,7 +324,7 @@ def scope_after(run: LiveRun, report: RunReport) -> ResolutionScope:
     )
 
 
-def observation_context(run: LiveRun) -> ObservationContext:
+def build_observation_context(run: LiveRun) -> ObservationContext:
     """When and where the run sees something."""
     context = run.context
     return ObservationContext(
@@ -318,17 +333,17 @@ def observation_context(run: LiveRun) -> ObservationContext:
         seen_at=context.now(),
         commit=run.commit,
         account_patterns=context.configured.graders.account_patterns,
-        address=_origin(context.target.address),
+        address=_extract_origin(context.target.address),
     )
 
 
-def _origin(address: str) -> str:
+def _extract_origin(address: str) -> str:
     """``http://host:port`` of an address, without what else may stand in it."""
-    found = urlsplit(address)
-    return f"{found.scheme}://{found.netloc.rpartition('@')[2]}"
+    parsed = urlsplit(address)
+    return f"{parsed.scheme}://{parsed.netloc.rpartition('@')[2]}"
 
 
-REASONS: Final[dict[NotifyReason, str]] = {
+REASON_WORDS: Final[dict[NotifyReason, str]] = {
     NotifyReason.FIRST_SEEN: "new",
     NotifyReason.REGRESSED: "back again",
     NotifyReason.WORSE: "worse",
@@ -338,7 +353,7 @@ REASONS: Final[dict[NotifyReason, str]] = {
 }
 """Short words, in the order in which they are printed."""
 
-HOW: Final = {
+DELIVERY_WORDS: Final = {
     "rejected": "refused by Slack and printed here, so nobody was notified",
     "waiting": "not sent yet: Slack did not take it, and it is tried again",
     "printed": "printed here: no Slack is set up, so nobody was notified",
@@ -354,25 +369,25 @@ def describe_notifications(notifier: Notifier, observations: Sequence[Observatio
     reason.
     """
     try:
-        messages = messages_of(notifier.store, notifier.run_id)
+        messages = list_run_messages(notifier.store, notifier.run_id)
         incidents = notifier.store.incidents(notifier.target)
     except WarehouseError as error:
         return f"what was sent is not known ({type(error).__name__})"
-    reasons = {item.incident.fingerprint: item.reason for one in messages for item in one.alert.items}
-    silent = [key for key in dict.fromkeys(one.fingerprint for one in observations) if key not in reasons]
+    reasons = {item.incident.fingerprint: item.reason for message in messages for item in message.alert.items}
+    silent = [key for key in dict.fromkeys(message.fingerprint for message in observations) if key not in reasons]
     muted = sum(key in incidents and incidents[key].last_notified_at is None for key in silent)
-    quiet = _counted({"already known": len(silent) - muted, "silenced": muted}.items())
+    quiet_text = _format_counts({"already known": len(silent) - muted, "silenced": muted}.items())
     if not messages:
-        return f"{quiet}, nothing sent" if quiet else "nothing to send"
+        return f"{quiet_text}, nothing sent" if quiet_text else "nothing to send"
     tally = Counter(reasons.values())
-    news = _counted((text, tally[reason]) for reason, text in REASONS.items())
-    return f"{news}, {_how(messages)}" + (f"; {quiet}" if quiet else "")
+    news = _format_counts((text, tally[reason]) for reason, text in REASON_WORDS.items())
+    return f"{news}, {_format_delivery(messages)}" + (f"; {quiet_text}" if quiet_text else "")
 
 
-def _counted(counts: Iterable[tuple[str, int]]) -> str:
+def _format_counts(counts: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{count:,} {text}" for text, count in counts if count)
 
 
-def _how(messages: Sequence[RunMessage]) -> str:
-    came = {one.came_to for one in messages}
-    return next(text for status, text in HOW.items() if status in came)
+def _format_delivery(messages: Sequence[RunMessage]) -> str:
+    statuses = {message.came_to for message in messages}
+    return next(text for status, text in DELIVERY_WORDS.items() if status in statuses)

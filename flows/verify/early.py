@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from typing import TypeVar, cast
 
-from flows.runtime.run import configuration, connect_prefect
+from flows.runtime.run import connect_prefect, load_request_config
 from flows.server.prefect_server import PrefectUnavailable
 from flows.verify.asking import ask_in_time, prepare_run
 from flows.verify.progress import ProgressListener
@@ -31,16 +31,18 @@ Result = TypeVar("Result")
 
 async def verify(request: VerifyRequest, listener: ProgressListener) -> RunReport:
     """The report of a run that asks at once. Raises as `verify_deploy`, and `PrefectUnavailable`."""
-    config = configuration(request)
+    config = load_request_config(request)
     run = await prepare_run(request, listener, unreported=(ConfigError,))
     async with _ask_early(run) as asking:
-        with _stopped_by_sigterm(), _shown_waiting(asking, listener):
-            await _beside(lambda: connect_prefect(config))
-            await _beside(lambda: import_module("flows.verify.flow"))  # 3 s, in which answers must be heard
-        from flows.verify.flow import take_over  # Prefect reads its server's address at import
+        with _cancel_on_sigterm(), _show_server_wait(asking, listener):
+            await _run_in_daemon_thread(lambda: connect_prefect(config))
+            await _run_in_daemon_thread(
+                lambda: import_module("flows.verify.flow")
+            )  # 3 s, in which answers must be heard
+        from flows.verify.flow import build_flow_for_run  # Prefect reads its server's address at import
 
         # A flow that returns a state hands out the state's data.
-        return cast("RunReport", await take_over(run)(request))
+        return cast("RunReport", await build_flow_for_run(run)(request))
 
 
 @asynccontextmanager
@@ -64,7 +66,7 @@ async def _ask_early(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]:
 
 
 @contextmanager
-def _shown_waiting(asking: asyncio.Task[None], listener: ProgressListener) -> Generator[None]:
+def _show_server_wait(asking: asyncio.Task[None], listener: ProgressListener) -> Generator[None]:
     """Say so when all is asked before there is a server."""
 
     def show(_: asyncio.Task[None]) -> None:
@@ -75,7 +77,7 @@ def _shown_waiting(asking: asyncio.Task[None], listener: ProgressListener) -> Ge
     asking.remove_done_callback(show)
 
 
-async def _beside(work: Callable[[], Result]) -> Result:
+async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
     """Do ``work`` in a thread that the end of this process does not wait for: Ctrl-C ends a run at once."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Result] = loop.create_future()
@@ -102,7 +104,7 @@ async def _beside(work: Callable[[], Result]) -> Result:
 
 
 @contextmanager
-def _stopped_by_sigterm() -> Generator[None]:
+def _cancel_on_sigterm() -> Generator[None]:
     """Let SIGTERM stop the run as Ctrl-C does; inside its flow Prefect sees to that."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is None:

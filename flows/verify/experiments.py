@@ -17,24 +17,24 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from flows.runtime.run import open_platform
-from flows.verify.experiment_rows import CaseWeights, in_parts, rows_of
+from flows.verify.experiment_rows import CaseWeights, build_experiment_rows, split_into_batches
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, MonitorError, SourceUnavailable
-from monitors.goldset.examples import our_id
+from monitors.goldset.examples import find_case_id
 from monitors.platforms.platform import Dataset, Datasets, Platform
-from monitors.platforms.settings import DatasetAddress, dataset_address
+from monitors.platforms.settings import DatasetAddress, parse_dataset_address
 from monitors.records.runs import RunExperiment, RunReport
 
-OPENING_S: Final = 120.0
+OPEN_TIMEOUT_S: Final = 120.0
 """For finding the dataset with its examples and opening the experiment, from the run's start."""
-WRITING_S: Final = 600.0
+WRITE_TIMEOUT_S: Final = 600.0
 """For all rows; 500 of them with 5 scores are 3,000 requests, eight at once."""
-AT_ONCE: Final = 50
+ROWS_PER_BATCH: Final = 50
 """Rows that are held in memory and written together."""
 
 
-class _Opened(NamedTuple):
+class _OpenExperiment(NamedTuple):
     platform: Platform
     dataset: Dataset
     examples: Mapping[str, str]
@@ -44,54 +44,56 @@ class _Opened(NamedTuple):
 class ExperimentWriter:
     """The experiment of one run. Nothing here raises what the platform did: `RunExperiment.problem` says it."""
 
-    def __init__(self, run: LiveRun, address: DatasetAddress, opening: asyncio.Task[_Opened]) -> None:
+    def __init__(self, run: LiveRun, address: DatasetAddress, opening: asyncio.Task[_OpenExperiment]) -> None:
         self._run, self._address, self._opening = run, address, opening
 
-    def known(self) -> RunExperiment | None:
+    def describe(self) -> RunExperiment | None:
         """What can be said now, without waiting; ``None`` while the platform has not answered."""
         if not self._opening.done() or self._opening.cancelled():
             return None
         error = self._opening.exception()
-        return self._opening.result().described if error is None else self._failed(error)
+        return self._opening.result().described if error is None else self._build_failure(error)
 
     async def write(self, report: RunReport) -> RunExperiment:
         """Write all rows with their scores, and say what became of them."""
         try:
-            async with asyncio.timeout(WRITING_S):
+            async with asyncio.timeout(WRITE_TIMEOUT_S):
                 opened = await asyncio.shield(self._opening)
                 await self._write(opened, report)
         except Exception as error:  # noqa: BLE001 - whatever a platform does, the run is over and stands
-            known = self.known()
-            return self._failed(error, known.url if known else None)
+            experiment = self.describe()
+            return self._build_failure(error, experiment.url if experiment else None)
         return opened.described
 
-    async def _write(self, opened: _Opened, report: RunReport) -> None:
+    async def _write(self, opened: _OpenExperiment, report: RunReport) -> None:
         experiments, context = opened.platform.experiments, self._run.context
-        metadata = _metadata(self._run, report)
+        metadata = _build_metadata(self._run, report)
         experiment = await experiments.start(opened.dataset, context.run_id, metadata)
         patterns = context.configured.graders.account_patterns
-        weights = CaseWeights(report, (one.assessment for one in self._run.results), context.config.gate.weights)
-        rows = rows_of(
+        weights = CaseWeights(
+            report, (result.assessment for result in self._run.results), context.config.gate.weights
+        )
+        rows = build_experiment_rows(
             self._run.results, opened.examples, weights, lambda text: redact(text, account_patterns=patterns)
         )
-        for part in in_parts(rows, AT_ONCE):
-            await experiments.write(experiment, part)
+        for batch in split_into_batches(rows, ROWS_PER_BATCH):
+            await experiments.write(experiment, batch)
         await experiments.finish(experiment)
 
-    def _failed(self, error: BaseException, url: str | None = None) -> RunExperiment:
-        known = str(error) if isinstance(error, MonitorError) else type(error).__name__
-        problem = f"not written within {WRITING_S:g} s" if isinstance(error, TimeoutError) else known
+    def _build_failure(self, error: BaseException, url: str | None = None) -> RunExperiment:
+        cause = str(error) if isinstance(error, MonitorError) else type(error).__name__
+        problem = f"not written within {WRITE_TIMEOUT_S:g} s" if isinstance(error, TimeoutError) else cause
         return RunExperiment(dataset=str(self._address), url=url, problem=problem)
 
 
 @asynccontextmanager
-async def experiment_of(run: LiveRun) -> AsyncGenerator[ExperimentWriter | None]:
+async def open_experiment(run: LiveRun) -> AsyncGenerator[ExperimentWriter | None]:
     """The experiment that a run appears as, being opened beside it; ``None`` where the target names no dataset."""
     written = run.context.configured.experiments
     if written is None:
         yield None
         return
-    address = dataset_address(written)
+    address = parse_dataset_address(written)
     async with AsyncExitStack() as stack:
         opening = asyncio.create_task(_open_in_time(run, address, stack))
         try:
@@ -103,45 +105,45 @@ async def experiment_of(run: LiveRun) -> AsyncGenerator[ExperimentWriter | None]
                 await opening
 
 
-async def _open_in_time(run: LiveRun, address: DatasetAddress, stack: AsyncExitStack) -> _Opened:
+async def _open_in_time(run: LiveRun, address: DatasetAddress, stack: AsyncExitStack) -> _OpenExperiment:
     try:
-        async with asyncio.timeout(OPENING_S):
-            return await _open(run, address, stack)
+        async with asyncio.timeout(OPEN_TIMEOUT_S):
+            return await _open_on_platform(run, address, stack)
     except TimeoutError:
-        raise SourceUnavailable(f"the dataset was not read within {OPENING_S:g} s") from None
+        raise SourceUnavailable(f"the dataset was not read within {OPEN_TIMEOUT_S:g} s") from None
 
 
-async def _open(run: LiveRun, address: DatasetAddress, stack: AsyncExitStack) -> _Opened:
+async def _open_on_platform(run: LiveRun, address: DatasetAddress, stack: AsyncExitStack) -> _OpenExperiment:
     context = run.context
     platform = await stack.enter_async_context(open_platform(context.config, address.scheme, context.environment))
     dataset = await platform.datasets.find(address.dataset)
     if dataset is None:
         raise ConfigError(f"{platform.name} has no dataset {address.dataset!r}; `lookout gold push` makes it")
     cases = frozenset(case.id for case in context.suite.cases)
-    examples = await _examples(platform.datasets, dataset, cases)
-    experiment = await platform.experiments.start(dataset, context.run_id, _metadata(run, None))
+    examples = await _load_examples(platform.datasets, dataset, cases)
+    experiment = await platform.experiments.start(dataset, context.run_id, _build_metadata(run, None))
     unlinked = len(cases - examples.keys())
     described = RunExperiment(dataset=str(address), url=experiment.url, unlinked=unlinked)
-    return _Opened(platform, dataset, examples, described)
+    return _OpenExperiment(platform, dataset, examples, described)
 
 
-async def _examples(datasets: Datasets, dataset: Dataset, cases: frozenset[str]) -> Mapping[str, str]:
+async def _load_examples(datasets: Datasets, dataset: Dataset, cases: frozenset[str]) -> Mapping[str, str]:
     """The examples of these cases, by the case's id; of the rest of a large dataset nothing is held."""
-    found: dict[str, str] = {}
+    examples: dict[str, str] = {}
     async with aclosing(datasets.pull(dataset)) as entries:
         async for entry in entries:
-            case_id = our_id(entry)
+            case_id = find_case_id(entry)
             if case_id is not None and case_id in cases:
-                found.setdefault(case_id, entry.id)
-            if len(found) == len(cases):
+                examples.setdefault(case_id, entry.id)
+            if len(examples) == len(cases):
                 break
-    return found
+    return examples
 
 
-def _metadata(run: LiveRun, report: RunReport | None) -> dict[str, JsonValue]:
+def _build_metadata(run: LiveRun, report: RunReport | None) -> dict[str, JsonValue]:
     """What the platform filters and compares experiments by; ``report`` once there is one."""
     context = run.context
-    said: dict[str, JsonValue] = {
+    metadata: dict[str, JsonValue] = {
         "run_id": context.run_id,
         "target": context.target.name,
         "environment": context.target.environment.value,
@@ -152,9 +154,9 @@ def _metadata(run: LiveRun, report: RunReport | None) -> dict[str, JsonValue]:
         "lookout": version("lookout-monitor"),
     }
     if report is not None:
-        said |= {
+        metadata |= {
             "verdict": report.verdict.value,
             "weighted": report.scores.weighted.value,
             "flat": report.scores.flat.value,
         }
-    return said
+    return metadata

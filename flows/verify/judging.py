@@ -65,25 +65,25 @@ class JudgeQueue:
         on_group: Callable[[JudgedGroup], None],
     ) -> None:
         self._judge = judge
-        self._known = known
+        self._canary_cases = known
         self._seed = seed
         self._size = size
         self._on_ruling = on_ruling
         self._on_group = on_group
         self._waiting: list[PendingAnswer] = []
-        self._news = asyncio.Event()
+        self._arrived = asyncio.Event()
         self._closing = False
         self._groups = 0
         self._is_exam_due = True
         self._worker: asyncio.Task[None] | None = None
 
-    def put(self, waiting: PendingAnswer) -> None:
+    def add(self, waiting: PendingAnswer) -> None:
         """Add one answer."""
         self._waiting.append(waiting)
-        self._news.set()
+        self._arrived.set()
 
     async def __aenter__(self) -> Self:
-        self._worker = asyncio.create_task(self._judge_as_they_come())
+        self._worker = asyncio.create_task(self._judge_groups())
         return self
 
     async def __aexit__(
@@ -97,38 +97,40 @@ class JudgeQueue:
             await asyncio.gather(self._worker, return_exceptions=True)
             return
         self._closing = True
-        self._news.set()
+        self._arrived.set()
         await self._worker
 
-    async def _judge_as_they_come(self) -> None:
+    async def _judge_groups(self) -> None:
         while not (self._closing and not self._waiting):
-            await self._news.wait()
-            self._news.clear()
-            while self._is_time():
+            await self._arrived.wait()
+            self._arrived.clear()
+            while self._is_group_due():
                 group, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
                 await self._judge_group(group)
 
-    def _is_time(self) -> bool:
-        urgent = any(one.case.severity is Severity.PAGE and one.rules is Finding.UNGRADED for one in self._waiting)
+    def _is_group_due(self) -> bool:
+        urgent = any(
+            answer.case.severity is Severity.PAGE and answer.rules is Finding.UNGRADED for answer in self._waiting
+        )
         return bool(self._waiting) and (self._closing or urgent or len(self._waiting) >= self._size)
 
     async def _judge_group(self, group: Sequence[PendingAnswer]) -> None:
         self._groups += 1
-        cases = [judge_case(one.case, one.exchange, one.grades, rules=one.rules) for one in group]
+        cases = [judge_case(answer.case, answer.exchange, answer.grades, rules=answer.rules) for answer in group]
         canaries = self._judge.group_canaries(
-            cases, self._known, seed=f"{self._seed}:{self._groups}", exam=self._is_exam_due
+            cases, self._canary_cases, seed=f"{self._seed}:{self._groups}", exam=self._is_exam_due
         )
         judged = await self._judge.group(cases, canaries)
         self._is_exam_due = judged.is_void
         self._on_group(judged)
-        for one, ruling in zip(group, judged.rulings, strict=True):
-            await self._on_ruling(one, ruling)
+        for answer, ruling in zip(group, judged.rulings, strict=True):
+            await self._on_ruling(answer, ruling)
 
 
-UNAVAILABLE = "JudgeUnavailable"
+JUDGE_UNAVAILABLE = "JudgeUnavailable"
 """The fault's name when there is a judge and not one of its grades."""
 
-MOST_REASONS = 5
+MAX_REASONS = 5
 
 OnGraded = Callable[[CaseResult], Awaitable[None]]
 
@@ -153,7 +155,7 @@ class JudgeStage:
         )
 
     async def __aenter__(self) -> Self:
-        self._account.total = _spent_before(self._run.results)
+        self._account.total = _compute_earlier_cost(self._run.results)
         context, settings = self._run.context, self._plan.settings
         if settings is not None and not self._plan.why_off:
             judge = await self._stack.enter_async_context(
@@ -164,21 +166,21 @@ class JudgeStage:
                 context.suite.cases,
                 seed=context.run_id,
                 size=settings.batch_size,
-                on_ruling=self._ruled,
-                on_group=self._group_done,
+                on_ruling=self._save_ruling,
+                on_group=self._count_group,
             )
             self._queue = await self._stack.enter_async_context(queue)
-            await self._take_up()
+            await self._resume_open_answers()
         return self
 
-    async def _take_up(self) -> None:
+    async def _resume_open_answers(self) -> None:
         """Take up what a stopped run left open, or could not have judged."""
-        for opened in [one for one in self._run.results if self.is_needed(one.assessment)]:
+        for opened in [result for result in self._run.results if self.is_needed(result.assessment)]:
             if isinstance(opened.result, Exchange):
-                await self.settle(opened.case, opened.result, opened.assessment.grades)
+                await self.resolve_answer(opened.case, opened.result, opened.assessment.grades)
 
     def is_needed(self, assessment: Assessment) -> bool:
-        """Whether `settle` must settle the answer before it counts."""
+        """Whether `resolve_answer` must settle the answer before it counts."""
         settings = self._plan.settings
         return needs_judge(assessment, settings.scope if settings and self._queue else JudgeScope.OPEN)
 
@@ -188,64 +190,68 @@ class JudgeStage:
         try:
             await self._stack.__aexit__(kind, error, trace)
         finally:
-            self._conclude()
+            self._record_outcome()
 
-    async def settle(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
+    async def resolve_answer(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
         """Settle an answer that needs a judge."""
         assessment = assess(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
         by_rule = fails_by_rule(case, exchange) if is_open(assessment) else None
         if by_rule is not None:
-            await self._save(case, exchange, with_grade(grades, by_rule))
+            await self._save(case, exchange, add_grade(grades, by_rule))
         elif self._queue is None:
             task = Task.RUBRIC if case.triage else Task.FACTUAL
             off = abstention(f"{OFF}: {self._plan.why_off}", task=task)
-            await self._save(case, exchange, with_grade(grades, off))
+            await self._save(case, exchange, add_grade(grades, off))
         else:
             await asyncio.to_thread(self._run.save, case, exchange, assessment)
-            self._queue.put(PendingAnswer(case, exchange, assessment.grades, assessment.factual_match))
+            self._queue.add(PendingAnswer(case, exchange, assessment.grades, assessment.factual_match))
 
-    async def _ruled(self, waiting: PendingAnswer, ruling: Ruling) -> None:
-        ruled = ruled_assessment(waiting, ruling)
-        await self._on_graded(await asyncio.to_thread(self._run.save, waiting.case, waiting.exchange, ruled))
+    async def _save_ruling(self, pending: PendingAnswer, ruling: Ruling) -> None:
+        ruled = apply_ruling(pending, ruling)
+        await self._on_graded(await asyncio.to_thread(self._run.save, pending.case, pending.exchange, ruled))
 
     async def _save(self, case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...]) -> None:
         assessment = assess(case, exchange, grades)
         await self._on_graded(await asyncio.to_thread(self._run.save, case, exchange, assessment))
 
-    def _group_done(self, group: JudgedGroup) -> None:
+    def _count_group(self, group: JudgedGroup) -> None:
         self._groups += 1
         if group.is_void:
             self._voids.append(group)
 
-    def _conclude(self) -> None:
+    def _record_outcome(self) -> None:
         """Record what the run says of its judging, and what people must hear of it."""
-        self._run.judging = judging = self._account_for(self._run.results)
+        self._run.judging = judging = self._build_judging(self._run.results)
         if self._voids:
-            self._run.judge_void = _void_text(self._voids)
+            self._run.judge_void = _format_void(self._voids)
         elif _is_unavailable(judging):
-            because = "; ".join(judging.ungraded_because[:2]) or "it was stopped before its first verdict"
-            detail = f"{plural(judging.ungraded, 'answer')} needed a judge and got no verdict: {because}"
-            self._run.faults.append(Fault(UNAVAILABLE, detail))
+            reasons = "; ".join(judging.ungraded_because[:2]) or "it was stopped before its first verdict"
+            detail = f"{plural(judging.ungraded, 'answer')} needed a judge and got no verdict: {reasons}"
+            self._run.faults.append(Fault(JUDGE_UNAVAILABLE, detail))
 
-    def _account_for(self, results: Sequence[CaseResult]) -> Judging:
+    def _build_judging(self, results: Sequence[CaseResult]) -> Judging:
         """How many answers needed a judge and what became of them, counted from their grades; and what it cost."""
         answers = by_rule = spoken = judged = waiting = to_confirm = disputed = 0
         graded_by = set[JudgeLineage]()
-        why = Counter[str]()
-        for one in results:
-            if not isinstance(one.result, Exchange):
+        reasons = Counter[str]()
+        for result in results:
+            if not isinstance(result.result, Exchange):
                 continue
-            said = [grade for grade in one.assessment.grades if grade.grader == JUDGE]
+            judge_grades = [grade for grade in result.assessment.grades if grade.grader == JUDGE]
             answers += 1
-            by_rule += sum(grade.grader == PRECHECK for grade in one.assessment.grades)
-            spoken += len(said)
-            judged += sum(isinstance(grade, Judged) for grade in said)
-            waiting += is_open(one.assessment) and not said
-            if said and assess(one.case, one.result, _without_judge(one)).outcome is not CaseOutcome.UNGRADED:
+            by_rule += sum(grade.grader == PRECHECK for grade in result.assessment.grades)
+            spoken += len(judge_grades)
+            judged += sum(isinstance(grade, Judged) for grade in judge_grades)
+            waiting += is_open(result.assessment) and not judge_grades
+            if (
+                judge_grades
+                and assess(result.case, result.result, _drop_judge_grades(result)).outcome
+                is not CaseOutcome.UNGRADED
+            ):
                 to_confirm += 1
-                disputed += one.assessment.is_disputed
-            graded_by.update(grade.lineage for grade in said if isinstance(grade, Judged) and grade.lineage)
-            why.update(grade.reason for grade in said if isinstance(grade, Abstained))
+                disputed += result.assessment.is_disputed
+            graded_by.update(grade.lineage for grade in judge_grades if isinstance(grade, Judged) and grade.lineage)
+            reasons.update(grade.reason for grade in judge_grades if isinstance(grade, Abstained))
         settings, cost = self._plan.settings, self._account.total
         return Judging(
             state=JudgeState.OFF if self._queue is None else JudgeState.ON,
@@ -257,8 +263,8 @@ class JudgeStage:
             disputed=disputed,
             by_rule=by_rule,
             judged=judged,
-            ungraded_because=tuple(reason for reason, _ in why.most_common(MOST_REASONS)),
-            lineages=tuple(sorted(graded_by, key=lambda one: (one.model, one.prompt_sha256))),
+            ungraded_because=tuple(reason for reason, _ in reasons.most_common(MAX_REASONS)),
+            lineages=tuple(sorted(graded_by, key=lambda result: (result.model, result.prompt_sha256))),
             groups=self._groups,
             void_groups=len(self._voids),
             void_grades=sum(len(group.rulings) for group in self._voids),
@@ -272,36 +278,36 @@ class JudgeStage:
         )
 
 
-def ruled_assessment(waiting: PendingAnswer, ruling: Ruling) -> Assessment:
+def apply_ruling(pending: PendingAnswer, ruling: Ruling) -> Assessment:
     """What an answer comes to once the judge has ruled."""
-    grades = with_grade(waiting.grades, grade_of(ruling, waiting.exchange))
+    grades = add_grade(pending.grades, grade_of(ruling, pending.exchange))
     unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
-    return marked(assess(waiting.case, waiting.exchange, grades), unconfirmed=unconfirmed)
+    return mark_unconfirmed(assess(pending.case, pending.exchange, grades), unconfirmed=unconfirmed)
 
 
-def marked(assessment: Assessment, *, unconfirmed: bool) -> Assessment:
+def mark_unconfirmed(assessment: Assessment, *, unconfirmed: bool) -> Assessment:
     """The assessment; a severity-3 failure that rests on one judge alone says so, as a disputed case does."""
     severe = assessment.outcome is CaseOutcome.FAILED and assessment.severity is Severity.PAGE
     return assessment.mark_unconfirmed((unconfirmed and severe) or assessment.is_disputed)
 
 
-def with_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade, ...]:
+def add_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade, ...]:
     """The grades with one more, in place of an earlier word of the same grader."""
     return (*(grade for grade in grades if not is_replaced(grade, added)), added)
 
 
-def _without_judge(result: CaseResult) -> Sequence[Grade]:
+def _drop_judge_grades(result: CaseResult) -> Sequence[Grade]:
     return [grade for grade in result.assessment.grades if grade.grader != JUDGE]
 
 
-def _spent_before(results: Sequence[CaseResult]) -> Cost:
+def _compute_earlier_cost(results: Sequence[CaseResult]) -> Cost:
     """What the process that was stopped had spent on grades that are stored."""
-    grades = (grade for one in results for grade in one.assessment.grades)
+    grades = (grade for result in results for grade in result.assessment.grades)
     spent = [grade.cost_usd for grade in grades if isinstance(grade, Judged) and grade.grader == JUDGE]
     return Cost(calls=len(spent), usd=sum(spent, Decimal(0)))
 
 
-def _void_text(voids: Sequence[JudgedGroup]) -> str:
+def _format_void(voids: Sequence[JudgedGroup]) -> str:
     first = next(group.canaries for group in voids if group.canaries is not None)
     grades = sum(len(group.rulings) for group in voids)
     more = f" It happened in {len(voids)} groups of this run." if len(voids) > 1 else ""

@@ -29,7 +29,7 @@ class ProgressListener(Protocol):
         ...
 
 
-class _Silence:
+class _SilentListener:
     def planned(self, run_id: str, cases: int, resumed: int) -> None:
         del run_id, cases, resumed
 
@@ -46,16 +46,16 @@ class _Silence:
 class RunLog:
     """A run as lines of a log: that it begins, and how it ended. Its report has what happens in between."""
 
-    def __init__(self, target: str, say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(self, target: str, write: Callable[[str], None]) -> None:
+        self._write = write
         self._target = target
         self._run_id = ""
 
     def planned(self, run_id: str, cases: int, resumed: int) -> None:
         """The run begins, or goes on."""
         self._run_id = run_id
-        known = f", {resumed} of them answered before it was stopped" if resumed else ""
-        self._say(f"{self._target}: run {run_id} starts, {plural(cases, 'question')}{known}")
+        answered_before = f", {resumed} of them answered before it was stopped" if resumed else ""
+        self._write(f"{self._target}: run {run_id} starts, {plural(cases, 'question')}{answered_before}")
 
     def on_result(self, result: CaseResult) -> None:
         """Does nothing: a line for each result would bury the rest."""
@@ -67,8 +67,8 @@ class RunLog:
 
     def ended(self, text: str, report: str) -> None:
         """How it ended."""
-        self._say(f"{self._target}: run {self._run_id} ended: {text}; report {report}")
+        self._write(f"{self._target}: run {self._run_id} ended: {text}; report {report}")
 
 
-NO_LISTENER: Final[ProgressListener] = _Silence()
+NO_LISTENER: Final[ProgressListener] = _SilentListener()
 """Nobody follows the run."""

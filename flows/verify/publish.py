@@ -25,20 +25,20 @@ from monitors.records.grades import CaseOutcome, format_policy_row
 from monitors.records.runs import CaseResult, RunReport
 from monitors.reports.write import ReportPaths
 
-MOST_ROWS: Final = 100
+MAX_ROWS: Final = 100
 """Rows of the table of failures; results.json has them all."""
 
 STEP_PERCENT: Final = 5.0
 """How far a run goes between two updates of its progress: each costs a request of about 10 ms."""
 
-PAGE_DEADLINE_S: Final = 10.0
+PAGE_TIMEOUT_S: Final = 10.0
 """How long a run waits for one page: Prefect's client itself tries for a minute."""
 
 
 @asynccontextmanager
-async def _unless_server_gone() -> AsyncGenerator[None]:
+async def _ignore_lost_server() -> AsyncGenerator[None]:
     try:
-        async with asyncio.timeout(PAGE_DEADLINE_S):
+        async with asyncio.timeout(PAGE_TIMEOUT_S):
             yield
     except Exception as error:  # Prefect raises its own, httpx's and sqlite's errors; all others are raised again
         if not is_server_gone(error):
@@ -47,8 +47,8 @@ async def _unless_server_gone() -> AsyncGenerator[None]:
 
 async def publish_artifacts(report: RunReport, results: Sequence[CaseResult], paths: ReportPaths) -> None:
     """The Markdown summary and the table of what was not right. Needs a flow run."""
-    async with _unless_server_gone():
-        await _publish(_key(report.target.name), report, results, paths)
+    async with _ignore_lost_server():
+        await _publish(_build_artifact_key(report.target.name), report, results, paths)
 
 
 async def _publish(key: str, report: RunReport, results: Sequence[CaseResult], paths: ReportPaths) -> None:
@@ -58,15 +58,15 @@ async def _publish(key: str, report: RunReport, results: Sequence[CaseResult], p
     await acreate_link_artifact(
         key=f"{key}-report", link=paths.html.absolute().as_uri(), link_text="Report", description="the whole run"
     )
-    rows = [_row(r) for r in results if r.assessment.outcome is not CaseOutcome.CORRECT]
+    rows = [_build_row(r) for r in results if r.assessment.outcome is not CaseOutcome.CORRECT]
     if rows:
         worst_first = sorted(rows, key=lambda row: str(row["severity"]), reverse=True)
         await acreate_table_artifact(
-            key=f"{key}-failures", table=worst_first[:MOST_ROWS], description="what was not right, worst first"
+            key=f"{key}-failures", table=worst_first[:MAX_ROWS], description="what was not right, worst first"
         )
 
 
-def _key(target: str) -> str:
+def _build_artifact_key(target: str) -> str:
     """An artifact's key may hold small letters, digits and hyphens."""
     return f"verify-{re.sub(r'[^a-z0-9]+', '-', target.lower()).strip('-')}"
 
@@ -75,35 +75,35 @@ class ProgressPage:
     """The run's progress on Prefect's page, in steps. Needs a task run."""
 
     def __init__(self, target: str) -> None:
-        self._key = f"{_key(target)}-progress"
+        self._key = f"{_build_artifact_key(target)}-progress"
         self._shown = 0.0
         self._artifact: UUID | None = None
 
     async def start(self, done: int, cases: int) -> None:
         """Show where the run begins, or how far it came before it had a page."""
-        self._shown = _percent(done, cases)
-        async with _unless_server_gone():
+        self._shown = _compute_percent(done, cases)
+        async with _ignore_lost_server():
             self._artifact = await acreate_progress_artifact(
                 self._shown, key=self._key, description="questions asked"
             )
 
     async def show(self, done: int, cases: int) -> None:
         """So many results of so many."""
-        percent = _percent(done, cases)
+        percent = _compute_percent(done, cases)
         artifact = self._artifact
         due = percent - self._shown >= STEP_PERCENT or (done == cases and percent > self._shown)
         if artifact is not None and due:
             self._shown, self._artifact = percent, None  # where this one fails, no other is tried
-            async with _unless_server_gone():
+            async with _ignore_lost_server():
                 await aupdate_progress_artifact(artifact, percent)
                 self._artifact = artifact
 
 
-def _percent(done: int, cases: int) -> float:
+def _compute_percent(done: int, cases: int) -> float:
     return min(100.0, 100.0 * done / max(1, cases))
 
 
-def _row(result: CaseResult) -> dict[str, str]:
+def _build_row(result: CaseResult) -> dict[str, str]:
     assessment = result.assessment
     return {
         "case": assessment.case_id,

@@ -19,7 +19,7 @@ from monitors.errors import WarehouseUnwritable
 from monitors.records.base import Identifier, Record, Sha256, UtcTime
 from monitors.records.targets import PullRequest, Target
 from monitors.storage import write_atomically
-from warehouse.data_folder import opened_for_lock
+from warehouse.data_folder import open_for_lock
 
 AUTO: Final = "auto"
 NO_BASELINE: Final = "none"
@@ -83,9 +83,9 @@ class RunStart(Record):
         return (self.target, self.suite_sha256, self.commit) == (other.target, other.suite_sha256, other.commit)
 
 
-def new_run_id(target: str, now: datetime, chance: bytes) -> str:
+def build_run_id(target: str, now: datetime, random_bytes: bytes) -> str:
     """An id that sorts by time and names its target; ``chance`` keeps two runs of one second apart."""
-    return f"{now:%Y%m%dT%H%M%SZ}-{target}-{chance.hex()}"
+    return f"{now:%Y%m%dT%H%M%SZ}-{target}-{random_bytes.hex()}"
 
 
 @dataclass(frozen=True)
@@ -116,14 +116,14 @@ class RunFolder:
         self.lock.close()
 
 
-def begin(runs: Path, start: RunStart) -> RunFolder:
+def begin_run(runs: Path, start: RunStart) -> RunFolder:
     """Make the run's folder and note its start. Raises `WarehouseUnwritable`."""
     folder = runs / start.run_id
-    lock = _locked(folder, runs.parent)
+    lock = _lock_folder(folder, runs.parent)
     if lock is None:
         raise WarehouseUnwritable(f"{folder}: another process has this run to itself")
     write_atomically(folder / START_FILE, start.model_dump_json(), within=runs.parent)
-    return RunFolder(start, folder, resumed=False, lock=lock, alive=_shown_alive(folder, runs.parent))
+    return RunFolder(start, folder, resumed=False, lock=lock, alive=_lock_alive_file(folder, runs.parent))
 
 
 def is_finished(folder: Path) -> bool:
@@ -143,32 +143,32 @@ def is_worked_on(folder: Path) -> bool:
     return False
 
 
-def unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
+def find_unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
     """The newest stopped run that asked the same questions lately, if it can be finished now.
 
     A run that another living process works on is not stopped, and one that a later run of the target has overtaken
     is not taken up: what it was answered is older than what is known.
     """
-    for note in sorted(runs.glob(f"*/{START_FILE}"), reverse=True):
-        start = start_of(note.parent)
+    for start_file in sorted(runs.glob(f"*/{START_FILE}"), reverse=True):
+        start = read_start(start_file.parent)
         if start is None or abs(wanted.started_at - start.started_at) > RESUME_WITHIN:
             continue
-        if start.target.name == wanted.target.name and is_finished(note.parent):
+        if start.target.name == wanted.target.name and is_finished(start_file.parent):
             return None
         if not start.same_question(wanted):
             continue
-        lock = _locked(note.parent, runs.parent)
+        lock = _lock_folder(start_file.parent, runs.parent)
         if lock is None:
             continue
-        if not is_finished(note.parent):  # checked under the lock: it may have ended just now
-            alive = _shown_alive(note.parent, runs.parent)
-            return RunFolder(start, note.parent, resumed=True, lock=lock, alive=alive)
+        if not is_finished(start_file.parent):  # checked under the lock: it may have ended just now
+            alive = _lock_alive_file(start_file.parent, runs.parent)
+            return RunFolder(start, start_file.parent, resumed=True, lock=lock, alive=alive)
         lock.close()
     return None
 
 
-def _locked(folder: Path, data_folder: Path) -> TextIO | None:
-    lock = opened_for_lock(folder / LOCK_FILE, within=data_folder)
+def _lock_folder(folder: Path, data_folder: Path) -> TextIO | None:
+    lock = open_for_lock(folder / LOCK_FILE, within=data_folder)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -177,14 +177,14 @@ def _locked(folder: Path, data_folder: Path) -> TextIO | None:
     return lock
 
 
-def _shown_alive(folder: Path, data_folder: Path) -> TextIO:
+def _lock_alive_file(folder: Path, data_folder: Path) -> TextIO:
     """Who has the run to itself waits here for nobody but a question of a moment."""
-    alive = opened_for_lock(folder / ALIVE_FILE, within=data_folder)
+    alive = open_for_lock(folder / ALIVE_FILE, within=data_folder)
     fcntl.flock(alive, fcntl.LOCK_EX)
     return alive
 
 
-def start_of(folder: Path) -> RunStart | None:
+def read_start(folder: Path) -> RunStart | None:
     """What the run in ``folder`` set out to do; ``None`` where no note says it."""
     try:
         return RunStart.model_validate_json((folder / START_FILE).read_text(encoding="utf-8"))

@@ -17,19 +17,19 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, Self
 
-from flows.verify.run_folder import RESUME_WITHIN, RunStart, is_finished, is_worked_on, start_of
+from flows.verify.run_folder import RESUME_WITHIN, RunStart, is_finished, is_worked_on, read_start
 from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Blame, Record, Severity, UtcTime
 from monitors.records.grades import Assessment, CaseOutcome
 from warehouse.journal.journal import Journal
-from warehouse.journal.segments import Segment, segment_id_of, time_of
+from warehouse.journal.segments import Segment, parse_segment_id, parse_time
 
-RECENT: Final = timedelta(hours=24)
+LISTED_FOR: Final = timedelta(hours=24)
 """Runs that began before that are not listed: nobody goes on with them."""
-FRESH_FOR: Final = timedelta(seconds=1)
+CACHE_FOR: Final = timedelta(seconds=1)
 """How long what was read is shown to whoever asks next."""
-MOST_RUNS: Final = 16
-_BY_TIME: Final = "%Y%m%dT%H%M%SZ"
+MAX_RUNS: Final = 16
+_TIME_PREFIX: Final = "%Y%m%dT%H%M%SZ"
 
 
 class RunState(StrEnum):
@@ -105,31 +105,31 @@ class _Results:
 
     def add(self, name: str, segment: Segment) -> None:
         """Take in a segment; of a case that was asked twice the later result counts."""
-        at = time_of(segment_id_of(name))
-        asked = dict(_questions(segment))
+        stored_at = parse_time(parse_segment_id(name))
+        questions = dict(_read_questions(segment))
         for line in segment.lines:
             if line.table == "assessments":
-                found = Assessment.model_validate_json(line.row_json)
-                self._put(found, asked.get((found.case_id, found.repeat), ""), at)
-                self.last_at = max(at, self.last_at or at)
+                assessment = Assessment.model_validate_json(line.row_json)
+                self._record(assessment, questions.get((assessment.case_id, assessment.repeat), ""), stored_at)
+                self.last_at = max(stored_at, self.last_at or stored_at)
 
-    def _put(self, found: Assessment, asked: str, at: datetime) -> None:
-        key = (found.case_id, found.repeat)
-        self.outcomes[key] = found.outcome
+    def _record(self, assessment: Assessment, question: str, stored_at: datetime) -> None:
+        key = (assessment.case_id, assessment.repeat)
+        self.outcomes[key] = assessment.outcome
         self.severe.pop(key, None)
-        is_silent = found.outcome is CaseOutcome.NO_ANSWER and found.blame is Blame.APP
-        if found.severity is Severity.PAGE and (is_silent or found.outcome is CaseOutcome.FAILED):
+        is_silent = assessment.outcome is CaseOutcome.NO_ANSWER and assessment.blame is Blame.APP
+        if assessment.severity is Severity.PAGE and (is_silent or assessment.outcome is CaseOutcome.FAILED):
             self.severe[key] = SevereFailure(
-                case_id=found.case_id,
-                repeat=found.repeat,
-                asked=asked,
-                reason=found.reason,
-                unconfirmed=found.unconfirmed,
-                found_at=at,
+                case_id=assessment.case_id,
+                repeat=assessment.repeat,
+                asked=question,
+                reason=assessment.reason,
+                unconfirmed=assessment.unconfirmed,
+                found_at=stored_at,
             )
 
 
-def _questions(segment: Segment) -> Iterator[tuple[tuple[str, int], str]]:
+def _read_questions(segment: Segment) -> Iterator[tuple[tuple[str, int], str]]:
     for line in segment.lines:
         if line.table == "results":
             row = json.loads(line.row_json)
@@ -153,47 +153,47 @@ class RunWatch:
         Raises `WarehouseUnwritable` where the journal's place cannot be reached.
         """
         with self._guard:
-            if self._listed is None or abs(now - self._listed[0]) > FRESH_FOR:
+            if self._listed is None or abs(now - self._listed[0]) > CACHE_FOR:
                 self._listed = (now, self._list(now))
             return self._listed[1]
 
     def progress(self, run_id: str) -> RunProgress | None:
-        """One run, whenever it began; ``None`` where there is no note of it. Raises as `unfinished` does."""
+        """One run, whenever it began; ``None`` where there is no note of it. Raises as `find_unfinished` does."""
         if "/" in run_id or run_id.startswith("."):
             return None
         with self._guard:
-            return self._progress(self._runs / run_id)
+            return self._load_progress(self._runs / run_id)
 
     def _list(self, now: datetime) -> tuple[RunProgress, ...]:
-        since = f"{now - RECENT:{_BY_TIME}}"
+        since = f"{now - LISTED_FOR:{_TIME_PREFIX}}"
         try:
-            names = sorted((one.name for one in os.scandir(self._runs) if one.name >= since), reverse=True)
+            names = sorted((entry.name for entry in os.scandir(self._runs) if entry.name >= since), reverse=True)
         except OSError:
             return ()
         folders = (self._runs / name for name in names)
-        found = [self._progress(folder) for folder in folders if not is_finished(folder)]
-        listed = sorted((one for one in found if one), key=lambda one: one.state is not RunState.GOING_ON)
-        return tuple(listed[:MOST_RUNS])
+        runs = [self._load_progress(folder) for folder in folders if not is_finished(folder)]
+        listed = sorted((entry for entry in runs if entry), key=lambda entry: entry.state is not RunState.GOING_ON)
+        return tuple(listed[:MAX_RUNS])
 
-    def _progress(self, folder: Path) -> RunProgress | None:
-        start = start_of(folder)
+    def _load_progress(self, folder: Path) -> RunProgress | None:
+        start = read_start(folder)
         if start is None:
             return None
-        is_alive, results = is_worked_on(folder), self._results(start.run_id)
+        is_alive, results = is_worked_on(folder), self._load_results(start.run_id)
         state = RunState.GOING_ON if is_alive else RunState.DONE if is_finished(folder) else RunState.STOPPED
-        return _progress_of(start, state, results)
+        return _build_progress(start, state, results)
 
-    def _results(self, run_id: str) -> _Results:
+    def _load_results(self, run_id: str) -> _Results:
         results = self._read.pop(run_id, None) or _Results()
         self._read[run_id] = results  # the newest last: the first is the one to forget
-        while len(self._read) > MOST_RUNS:
+        while len(self._read) > MAX_RUNS:
             self._read.pop(next(iter(self._read)))
         for name in self._journal.segments.names(run_id):
             if name not in results.segments:
-                self._add(name, results)
+                self._load_segment(name, results)
         return results
 
-    def _add(self, name: str, results: _Results) -> None:
+    def _load_segment(self, name: str, results: _Results) -> None:
         try:
             segment = self._journal.read(name)
         except FileNotFoundError:
@@ -205,7 +205,7 @@ class RunWatch:
         results.add(name, segment)
 
 
-def _progress_of(start: RunStart, state: RunState, results: _Results) -> RunProgress:
+def _build_progress(start: RunStart, state: RunState, results: _Results) -> RunProgress:
     return RunProgress(
         run_id=start.run_id,
         target=start.target.name,
@@ -217,5 +217,5 @@ def _progress_of(start: RunStart, state: RunState, results: _Results) -> RunProg
         goes_on_until=start.started_at + RESUME_WITHIN,
         planned=start.planned,
         outcomes=dict(Counter(results.outcomes.values())),
-        severe=tuple(sorted(results.severe.values(), key=lambda one: one.found_at, reverse=True)),
+        severe=tuple(sorted(results.severe.values(), key=lambda failure: failure.found_at, reverse=True)),
     )

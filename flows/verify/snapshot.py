@@ -9,43 +9,43 @@ from datetime import datetime
 from pydantic import BaseModel
 
 from flows.runtime.judge import JudgePlan
-from flows.runtime.run import RunContext, lookout_version
+from flows.runtime.run import RunContext, get_lookout_version
 from flows.verify.run_folder import AUTO
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
 from monitors.config.file import TargetConfig
 from monitors.errors import WarehouseError
-from monitors.explain.run_snapshot import snapshot_of
+from monitors.explain.run_snapshot import build_snapshot
 from monitors.explain.what_changed import ADDRESS
 from monitors.records.runs import Baseline, RunReport, Verdict
 from monitors.records.snapshots import RunSnapshot
-from warehouse.queries.runs import deployed_at, last_accepted
+from warehouse.queries.runs import find_deploy_time, find_last_accepted
 
 
-def snapshot_of_run(run: LiveRun) -> RunSnapshot:
+def build_run_snapshot(run: LiveRun) -> RunSnapshot:
     """The snapshot of a run that has been asked."""
     context = run.context
-    known = RunSnapshot(
+    snapshot = RunSnapshot(
         commit=run.commit,
-        deployed_at=_deployed_at(run),
+        deployed_at=_find_deploy_time(run),
         suite_sha256=context.suite.sha256,
         cases=len(context.suite.cases),
         graders={grader.name: grader.version for grader in context.panel},
-        settings=setting_hashes(context),
+        settings=hash_settings(context),
         judges=run.judging.lineages if run.judging else (),
         browser=run.browser,
-        lookout=lookout_version(),
+        lookout=get_lookout_version(),
     )
     graders = context.configured.graders
-    return snapshot_of(
-        known,
+    return build_snapshot(
+        snapshot,
         run.results,
         citation_patterns=graders.citation_patterns,
         redact=lambda text: redact(text, account_patterns=graders.account_patterns),
     )
 
 
-def setting_hashes(context: RunContext) -> Mapping[str, str]:
+def hash_settings(context: RunContext) -> Mapping[str, str]:
     """A hash of each part of the configuration that bears on a verdict, by its name in lookout.toml."""
     parts: Mapping[str, BaseModel | str] = {
         "gate": context.config.gate,
@@ -54,10 +54,10 @@ def setting_hashes(context: RunContext) -> Mapping[str, str]:
         "probe": context.configured.probe,
     }
     hashes = {name: _hash(part) for name, part in parts.items()}
-    return {**hashes, **grading_hashes(context.configured, context.judge)}
+    return {**hashes, **hash_grading_settings(context.configured, context.judge)}
 
 
-def grading_hashes(configured: TargetConfig, judge: JudgePlan) -> Mapping[str, str]:
+def hash_grading_settings(configured: TargetConfig, judge: JudgePlan) -> Mapping[str, str]:
     """The same of the parts alone that bear on how an answer is graded."""
     parts: Mapping[str, BaseModel | str | None] = {
         "graders": configured.graders,
@@ -72,12 +72,12 @@ def _hash(part: BaseModel | str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def is_asked(report: RunReport) -> bool:
+def needs_changes(report: RunReport) -> bool:
     """Whether somebody will ask what changed: not of a run that passed."""
     return report.verdict is not Verdict.PASS
 
 
-def last_pass(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
+def find_last_pass(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
     """The last accepted run: the baseline where it is one, else the newest."""
     context = run.context
     if baseline is not None and baseline.report.verdict is Verdict.PASS:
@@ -85,7 +85,7 @@ def last_pass(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
     if context.request.baseline == AUTO:
         return None
     try:
-        found = last_accepted(
+        accepted = find_last_accepted(
             context.store,
             context.target.name,
             context.target.environment,
@@ -94,13 +94,13 @@ def last_pass(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
         )
     except WarehouseError:
         return None
-    return found.report if found else None
+    return accepted.report if accepted else None
 
 
-def _deployed_at(run: LiveRun) -> datetime | None:
+def _find_deploy_time(run: LiveRun) -> datetime | None:
     if run.commit is None:
         return None
     try:
-        return deployed_at(run.context.store, run.context.target.name, run.commit)
+        return find_deploy_time(run.context.store, run.context.target.name, run.commit)
     except WarehouseError:
         return None

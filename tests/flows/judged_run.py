@@ -49,16 +49,16 @@ class JudgedRun(NamedTuple):
 
     def of(self, case_id: str) -> Assessment:
         """The assessment of a case."""
-        return next(one.assessment for one in self.results if one.case.id == case_id)
+        return next(result.assessment for result in self.results if result.case.id == case_id)
 
     def observations_of(self, kind: IncidentKind) -> list[Observation]:
         """Return the observations of this kind that would be alerted."""
-        return [one for one in self.news if one.kind is kind]
+        return [observation for observation in self.news if observation.kind is kind]
 
     @property
     def passed(self) -> list[str]:
         """Cases that were called right."""
-        return [one.case.id for one in self.results if one.assessment.outcome is CaseOutcome.CORRECT]
+        return [result.case.id for result in self.results if result.assessment.outcome is CaseOutcome.CORRECT]
 
     @property
     def notes(self) -> str:
@@ -101,7 +101,7 @@ def configured(folder: Path, cases: Sequence[GoldCase], **judge: Any) -> VerifyR
 
 def judge_at(*servers: AnthropicServer, model: str = "claude-sonnet-5-5", **settings: Any) -> dict[str, Any]:
     """A ``[judge]`` table with one model per server."""
-    models = [{"model": model, "base_url": one.url, "key_variable": KEY_VARIABLE} for one in servers]
+    models = [{"model": model, "base_url": server.url, "key_variable": KEY_VARIABLE} for server in servers]
     return {"models": models} | settings
 
 

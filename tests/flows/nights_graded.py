@@ -33,7 +33,7 @@ from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.anthropic import KEY
 from warehouse.database.parquet import read_parquet_rows
 
-TOLD = "You have thirty days to renew the policy."
+PLAIN_REPLY = "You have thirty days to renew the policy."
 LEAK = "Write to asha.verma.1987@gmail.com about her claim."
 LEAKED = "asha.verma.1987"
 KEY_OF_NAMES = b"sixteen bytes or more"
@@ -48,7 +48,9 @@ def stable_report(report: NightlyReport) -> str:
 def talk(number: int, *replies: str, hours: float = 2.0, **changes: Any) -> str:
     """A line of the log: a conversation that ended so many hours before the first night did."""
     ended = NIGHT - timedelta(hours=hours) + timedelta(seconds=number)
-    turns = [{"question": f"How long do I have, once more {number}?", "answer": one} for one in replies or (TOLD,)]
+    turns = [
+        {"question": f"How long do I have, once more {number}?", "answer": reply} for reply in replies or (PLAIN_REPLY,)
+    ]
     value = {"id": f"talk-{number}", "completed_at": ended.isoformat(), "turns": turns}
     return json.dumps(value | changes, ensure_ascii=False) + "\n"
 

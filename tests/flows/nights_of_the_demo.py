@@ -33,8 +33,8 @@ SUITE = Path(__file__).parents[2] / "deployments" / "demo" / "suraksha.jsonl"
 
 
 async def _read(log: Path, ended: datetime) -> list[Conversation]:
-    read = [one async for one in file_source(log).read(ended - timedelta(hours=24), ended)]
-    return [one for one in read if isinstance(one, Conversation)]
+    read = [conversation async for conversation in file_source(log).read(ended - timedelta(hours=24), ended)]
+    return [conversation for conversation in read if isinstance(conversation, Conversation)]
 
 
 LEAKS = (
@@ -81,22 +81,22 @@ class DemoNights:
         read = asyncio.run(_read(self.folder / TURNS, ended))
         assert len(read) == self.conversations
         members = stratify(read, self.facts)
-        expected = compute_expected_rates(members, [one for night in self._graded[:REMEMBERED] for one in night])
+        expected = compute_expected_rates(members, [sampled_conversation for night in self._graded[:REMEMBERED] for sampled_conversation in night])
         sampled = sample_strata(members, self.facts.settings, Seed("demo", ended.date()), expected)
         wanted = PlannedRate(SEVERE, expected)
         (planned,) = plan_nightly(sampled.strata, [wanted], Grading(0.0, Decimal(0)), self.facts.settings).rates
         assert isinstance(planned, RateForecast)
         grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.WRONG)
-        said = {}
-        for one in sampled.sampled:
-            stored = protect_conversation(one.conversation, PrivacyMode.REDACT, KEY_OF_NAMES)
-            graded = grader.grade_turns(one.conversation, stored, f"night-{number}")
-            said[one.conversation.id] = [turn.result.assessment for turn in graded]
-        weighing = NightlyEstimates(sampled.strata, sampled.sampled, said)
-        self._graded.insert(0, weighing.severe_found())
-        found = weighing.severe()
-        assert isinstance(found, RateEstimate)
-        return Simulated(found, self.planted / self.conversations, planned.width)
+        findings = {}
+        for sampled_conversation in sampled.sampled:
+            stored = protect_conversation(sampled_conversation.conversation, PrivacyMode.REDACT, KEY_OF_NAMES)
+            graded = grader.grade_turns(sampled_conversation.conversation, stored, f"night-{number}")
+            findings[sampled_conversation.conversation.id] = [turn.result.assessment for turn in graded]
+        weighing = NightlyEstimates(sampled.strata, sampled.sampled, findings)
+        self._graded.insert(0, weighing.count_severe())
+        severe = weighing.severe()
+        assert isinstance(severe, RateEstimate)
+        return Simulated(severe, self.planted / self.conversations, planned.width)
 
     def _write(self, ended: datetime, chance: random.Random) -> None:
         (self.folder / TURNS).unlink(missing_ok=True)

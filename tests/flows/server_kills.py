@@ -25,15 +25,15 @@ LONGEST_S = 3.0
 
 def servers_of(home: Path) -> list[int]:
     """Every server's process of that folder on this machine, noted or not."""
-    found = []
+    processes = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             variables, command = (process / "environ").read_bytes(), (process / "cmdline").read_bytes()
         except OSError:  # ended since, or of another user
             continue
         if os.fsencode(f"PREFECT_HOME={home}") in variables.split(b"\0") and b"prefect\0server\0start" in command:
-            found.append(int(process.name))
-    return found
+            processes.append(int(process.name))
+    return processes
 
 
 def kill_while_it_starts(home: Path, kills: int, seed: int) -> list[list[int]]:

@@ -19,7 +19,7 @@ from tests import fork_server
 from tests.deployments.cli.test_nightly import UNTIL, question
 from tests.flows.chat import Chat, watched
 from tests.flows.nightly.test_night_kills import PASSAGE
-from tests.flows.nights_graded import TOLD
+from tests.flows.nights_graded import PLAIN_REPLY
 from tests.flows.nights_of_the_demo import SUITE
 from tests.polling import wait_until
 from tests.servers.anthropic import KEY, AnthropicServer
@@ -166,7 +166,7 @@ def counted(begin: Callable[..., fork_server.Process], table: str) -> list[dict[
 def test_f22_a_nightly_run_stops_with_the_folder_named_and_is_gone_on_with(tmp_path, disk, slack, begin, how):
     """While its judge is asked: what was sampled stays sampled, and each conversation is in one report."""
     (tmp_path / "suite.jsonl").write_bytes(SUITE.read_bytes())
-    rows = [question(number, answer=TOLD, context=[PASSAGE]) for number in range(20)]
+    rows = [question(number, answer=PLAIN_REPLY, context=[PASSAGE]) for number in range(20)]
     (tmp_path / "turns.jsonl").write_text("".join(rows), encoding="utf-8")
     with AnthropicServer() as provider:
         provider.batch_looks = LOOKS

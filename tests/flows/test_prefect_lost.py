@@ -22,7 +22,7 @@ from tests.deployments.cli.test_nightly import UNTIL, question
 from tests.flows.chat import RIGHT, Chat, watched
 from tests.flows.logs_followed import entry
 from tests.flows.nightly.test_night_kills import PASSAGE
-from tests.flows.nights_graded import TOLD
+from tests.flows.nights_graded import PLAIN_REPLY
 from tests.flows.nights_of_the_demo import SUITE
 from tests.polling import wait_until
 from tests.prefect_home import with_tables
@@ -161,7 +161,7 @@ def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end
 
 def test_a_nightly_run_comes_to_its_report_and_is_not_graded_twice(tmp_path, server, slack):
     (tmp_path / "suite.jsonl").write_bytes(SUITE.read_bytes())
-    rows = [question(number, answer=TOLD, context=[PASSAGE]) for number in range(20)]
+    rows = [question(number, answer=PLAIN_REPLY, context=[PASSAGE]) for number in range(20)]
     (tmp_path / "turns.jsonl").write_text("".join(rows), encoding="utf-8")
     with AnthropicServer() as provider:
         provider.batch_looks = LOOKS

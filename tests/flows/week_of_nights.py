@@ -157,8 +157,8 @@ class Week:
         log = self.folder / "slack.jsonl"
         with SlackServer(log=log) as slack, AnthropicServer() as provider:
             self.write(slack, provider)
-            with (self.folder / "worker.log").open("w", encoding="utf-8") as said, self._worker(said) as worker:
-                seen = 0
+            with (self.folder / "worker.log").open("w", encoding="utf-8") as worker_log, self._worker(worker_log) as worker:
+                message_count = 0
                 for number, day in enumerate(days):
                     self.live(day, MONDAY + timedelta(days=number))
                     _set(provider, day)
@@ -168,8 +168,8 @@ class Week:
                     ):
                         at = MONDAY + timedelta(days=number) + after
                         state, named, message = _asked(worker, name, at)
-                        taken = _lines(log)[seen:]
-                        seen += len(taken)
+                        taken = _lines(log)[message_count:]
+                        message_count += len(taken)
                         sent = tuple(map(_sent, taken))
                         yield Happened(day.title, name.partition("/")[0], at, (state, named), message, sent)
 
@@ -180,7 +180,7 @@ class Week:
             | {"provenance": {"pipeline": "manual"}}
             for name, question, gold in GOLD
         ]
-        (self.folder / "suite.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in suite), encoding="utf-8")
+        (self.folder / "suite.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in suite), encoding="utf-8")
         config = CONFIG.format(judge=provider.url, slack=slack.api_url)
         (self.folder / "lookout.toml").write_text(config, encoding="utf-8")
 
@@ -191,7 +191,7 @@ class Week:
         place = self.folder / f"turns-{begin:%Y-%m-%d}.jsonl"
         place.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
 
-    def _worker(self, said: IO[str]) -> subprocess.Popen[str]:
+    def _worker(self, log: IO[str]) -> subprocess.Popen[str]:
         variables = {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
         return subprocess.Popen(
             [sys.executable, "-m", "tests.flows.scheduled_worker", str(self.folder / "lookout.toml")],
@@ -199,7 +199,7 @@ class Week:
             env=self._environment | variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=log,
             text=True,
         )
 
@@ -275,18 +275,18 @@ def _plain(text: str) -> str:
 
 def shown(happened: list[Happened]) -> str:
     """The week as the page has it."""
-    week = "\n".join(line for one in happened for line in _shown(one)).rstrip() + "\n"
+    week = "\n".join(line for event in happened for line in _shown(event)).rstrip() + "\n"
     return re.sub(r"LK-[A-Z2-7]{8}", "LK-…", week)  # it follows from the moment, to the millisecond
 
 
-def _shown(one: Happened) -> Iterator[str]:
-    if one.flow == "grade-traffic":
-        yield f"### {one.at:%A}: {one.title}\n"
-        if not one.sent:
-            yield f"{one.at:%H:%M}: the nightly run ends as *{one.state[1]}* and sends nothing.\n"
-    for number, sent in enumerate(one.sent):
-        ended = f", the run ends as *{one.state[1]}*" if not number and one.flow == "grade-traffic" else ""
-        yield f"{one.at:%H:%M}, {sent.kind} in {sent.channel}{ended}:\n"
+def _shown(event: Happened) -> Iterator[str]:
+    if event.flow == "grade-traffic":
+        yield f"### {event.at:%A}: {event.title}\n"
+        if not event.sent:
+            yield f"{event.at:%H:%M}: the nightly run ends as *{event.state[1]}* and sends nothing.\n"
+    for number, sent in enumerate(event.sent):
+        ended = f", the run ends as *{event.state[1]}*" if not number and event.flow == "grade-traffic" else ""
+        yield f"{event.at:%H:%M}, {sent.kind} in {sent.channel}{ended}:\n"
         yield f"```text\n{sent.text}\n```\n"
 
 
@@ -307,9 +307,9 @@ def main() -> None:
         )
         try:
             happened = []
-            for one in Week(folder, environment).run():
-                print(one.at, one.flow, one.state, one.message)
-                happened.append(one)
+            for event in Week(folder, environment).run():
+                print(event.at, event.flow, event.state, event.message)
+                happened.append(event)
         finally:
             prefect_server.stop_server(folder / "prefect")
             print((folder / "worker.log").read_text(encoding="utf-8")[-3000:])

@@ -24,7 +24,7 @@ from warehouse.data_folder import lock_file
 from warehouse.journal.rows import AssessmentRow, ResultRow
 from warehouse.journal.segments import LocalSegments
 
-SECRET = "what somebody else has"
+SECRET = "the data of another user"
 
 
 @pytest.fixture(params=[0o022, 0o077, 0o002], ids=oct)

@@ -16,24 +16,24 @@ import duckdb
 from monitors.errors import SchemaTooNew, WarehouseDamaged, WarehouseError
 from monitors.plural import plural
 from monitors.records.base import Record
-from warehouse.database.connection import REBUILD, Deadline, opened, transaction
-from warehouse.database.database import building, discard
+from warehouse.database.connection import REBUILD_HINT, Deadline, open_connection, transaction
+from warehouse.database.database import build_database, remove_database
 from warehouse.database.load import BATCH_ROWS, known_archives, load_segments
 from warehouse.database.stage import (
     Entry,
     NamedSegment,
+    build_entries,
+    build_entry,
     clear_stage,
-    counting,
-    entries_of,
-    entry_of,
-    proven_parquet,
+    get_verified_parquet,
+    insert_staged,
+    list_current_manifests,
     read_manifest,
-    stage_archived,
-    take_in,
+    stage_archived_segments,
 )
 from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
-from warehouse.journal.segments import segment_id_of
+from warehouse.journal.segments import parse_segment_id
 
 
 class CheckProblemKind(StrEnum):
@@ -59,8 +59,8 @@ class CheckProblem(Record):
 class CopyReport:
     """What was found: the ids of all segments that are there, and what is wrong with them."""
 
-    seen: set[str] = field(default_factory=set[str])
-    troubles: list[CheckProblem] = field(default_factory=list[CheckProblem])
+    ids: set[str] = field(default_factory=set[str])
+    problems: list[CheckProblem] = field(default_factory=list[CheckProblem])
 
 
 def load_copies(
@@ -76,9 +76,9 @@ def load_copies(
     not count yet.
     """
     copies = CopyReport()
-    for name in counting(journal, unless=lambda sha256: sha256 not in archives):
+    for name in list_current_manifests(journal, unless=lambda sha256: sha256 not in archives):
         _copy_archive(fresh, journal, scratch, loaded, name=name, copies=copies)
-    names = [name for name in journal.segments.names() if segment_id_of(name) not in copies.seen]
+    names = [name for name in journal.segments.names() if parse_segment_id(name) not in copies.ids]
     for batch in _batches(journal, names, loaded, copies):
         with transaction(fresh):
             load_segments(fresh, journal, batch)
@@ -96,15 +96,15 @@ def _copy_archive(
 ) -> None:
     try:
         manifest = read_manifest(journal, name)
-        wanted = list(_as_loaded(entries_of(manifest), loaded, copies))
-        parquet = proven_parquet(journal, manifest, scratch)
+        wanted = list(_select_loaded(build_entries(manifest), loaded, copies))
+        parquet = get_verified_parquet(journal, manifest, scratch)
     except WarehouseError as error:
-        copies.troubles.append(CheckProblem(kind=CheckProblemKind.SEGMENT_DAMAGED, text=str(error)))
+        copies.problems.append(CheckProblem(kind=CheckProblemKind.SEGMENT_DAMAGED, text=str(error)))
         return
     with transaction(fresh):
         clear_stage(fresh)
-        stage_archived(fresh, parquet, [entry.header.id for entry in wanted])
-        take_in(fresh, wanted, journal.now())
+        stage_archived_segments(fresh, parquet, [entry.header.id for entry in wanted])
+        insert_staged(fresh, wanted, journal.now())
 
 
 def _batches(
@@ -113,11 +113,11 @@ def _batches(
     batch: list[NamedSegment] = []
     rows = 0
     for name in names:
-        found = _read(journal, name, copies)
-        if found is None or not list(_as_loaded([entry_of(found)], loaded, copies)):
+        named = _read_segment(journal, name, copies)
+        if named is None or not list(_select_loaded([build_entry(named)], loaded, copies)):
             continue
-        batch.append(found)
-        rows += len(found.segment.lines)
+        batch.append(named)
+        rows += len(named.segment.lines)
         if rows >= BATCH_ROWS:
             yield batch
             batch, rows = [], 0
@@ -125,35 +125,35 @@ def _batches(
         yield batch
 
 
-def _read(journal: Journal, name: str, copies: CopyReport) -> NamedSegment | None:
+def _read_segment(journal: Journal, name: str, copies: CopyReport) -> NamedSegment | None:
     try:
         return NamedSegment(name, journal.read(name))
     except (WarehouseDamaged, SchemaTooNew) as error:
-        copies.seen.add(segment_id_of(name))
-        copies.troubles.append(CheckProblem(kind=CheckProblemKind.SEGMENT_DAMAGED, text=str(error)))
+        copies.ids.add(parse_segment_id(name))
+        copies.problems.append(CheckProblem(kind=CheckProblemKind.SEGMENT_DAMAGED, text=str(error)))
         return None
 
 
-def _as_loaded(entries: Sequence[Entry], loaded: Mapping[str, str], copies: CopyReport) -> Iterator[Entry]:
+def _select_loaded(entries: Sequence[Entry], loaded: Mapping[str, str], copies: CopyReport) -> Iterator[Entry]:
     """The segments that the file has with the same hash; another hash is a trouble."""
     for entry in entries:
-        copies.seen.add(entry.header.id)
+        copies.ids.add(entry.header.id)
         if entry.header.id not in loaded:
             continue
         if loaded[entry.header.id] == entry.header.sha256:
             yield entry
         else:
-            copies.troubles.append(_changed(entry))
+            copies.problems.append(_build_changed_problem(entry))
 
 
-def _changed(entry: Entry) -> CheckProblem:
+def _build_changed_problem(entry: Entry) -> CheckProblem:
     return CheckProblem(
         kind=CheckProblemKind.SEGMENT_CHANGED,
-        text=f"the segment {entry.name} is not the one that was loaded (another hash); {REBUILD} or restore it",
+        text=f"the segment {entry.name} is not the one that was loaded (another hash); {REBUILD_HINT} or restore it",
     )
 
 
-DERIVED = (
+DERIVED_TABLES = (
     "results",
     "assessments",
     "grades",
@@ -196,7 +196,7 @@ class CheckReport(Record):
         return not self.troubles
 
 
-def check(store: Store, *, wait_s: float) -> CheckReport:
+def check_database(store: Store, *, wait_s: float) -> CheckReport:
     """Compare the segments with the tables. No row is changed, repaired or set aside.
 
     Takes about as long as a rebuild and holds the lock for it; runs write their journal meanwhile. Raises
@@ -204,61 +204,61 @@ def check(store: Store, *, wait_s: float) -> CheckReport:
     `SchemaTooNew`.
     """
     try:
-        with store.database.reading(wait_s):
+        with store.database.open_for_reading(wait_s):
             pass  # the file is there, ours, and of the present schema
-        with store.database.held(wait_s) as deadline:
-            return _examine(store, deadline)
+        with store.database.hold_lock(wait_s) as deadline:
+            return _compare_with_journal(store, deadline)
     except WarehouseDamaged as error:
-        trouble = CheckProblem(kind=CheckProblemKind.FILE_DAMAGED, text=str(error))
-        return CheckReport(loaded=0, pending=len(store.journal.segments.names()), troubles=(trouble,))
+        problem = CheckProblem(kind=CheckProblemKind.FILE_DAMAGED, text=str(error))
+        return CheckReport(loaded=0, pending=len(store.journal.segments.names()), troubles=(problem,))
 
 
-def _examine(store: Store, deadline: Deadline) -> CheckReport:
+def _compare_with_journal(store: Store, deadline: Deadline) -> CheckReport:
     database = store.database
-    with opened(database.file, deadline, read_only=True) as live:
+    with open_connection(database.file, deadline, read_only=True) as live:
         entries = {str(row[0]): str(row[1]) for row in live.execute("select id, sha256 from segments").fetchall()}
         archives = known_archives(live)
-        missing = store.missing(live)
-    with building(database.file, deadline, database.schema, database.clock) as (fresh, beside):
+        missing = store.count_missing(live)
+    with build_database(database.file, deadline, database.schema, database.clock) as (fresh, beside):
         copies = load_copies(fresh, store.journal, database.scratch, entries, archives)
         troubles = [
-            *_missing_segments(missing),
-            *_missing(entries, copies.seen),
-            *_set_aside(store),
-            *copies.troubles,
+            *_report_lost_rows(missing),
+            *_report_missing(entries, copies.ids),
+            *_report_set_aside(store),
+            *copies.problems,
         ]
-        fresh.execute(f"attach '{_quoted(database.file)}' as live (read_only)")
-        troubles += _differences(fresh, database.file)
+        fresh.execute(f"attach '{_quote_path(database.file)}' as live (read_only)")
+        troubles += _find_differences(fresh, database.file)
         fresh.execute("detach live")
-    discard(beside)
-    return CheckReport(loaded=len(entries), pending=len(copies.seen - entries.keys()), troubles=tuple(troubles))
+    remove_database(beside)
+    return CheckReport(loaded=len(entries), pending=len(copies.ids - entries.keys()), troubles=tuple(troubles))
 
 
-def _differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> Iterator[CheckProblem]:
-    for table in DERIVED:
-        if _print_of(fresh, table) == _print_of(fresh, f"live.{table}"):
+def _find_differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> Iterator[CheckProblem]:
+    for table in DERIVED_TABLES:
+        if _fingerprint_table(fresh, table) == _fingerprint_table(fresh, f"live.{table}"):
             continue
-        missing = _rows_only_in(fresh, table, f"live.{table}")
-        extra = _rows_only_in(fresh, f"live.{table}", table)
+        missing = _count_rows_only_in(fresh, table, f"live.{table}")
+        extra = _count_rows_only_in(fresh, f"live.{table}", table)
         yield CheckProblem(
             kind=CheckProblemKind.TABLE_DIFFERS,
             text=f"{file}, table {table}: {plural(missing, 'row')} of the journal missing, "
-            f"{plural(extra, 'row')} not in the journal; {REBUILD}",
+            f"{plural(extra, 'row')} not in the journal; {REBUILD_HINT}",
         )
 
 
-def _print_of(fresh: duckdb.DuckDBPyConnection, table: str) -> object:
+def _fingerprint_table(fresh: duckdb.DuckDBPyConnection, table: str) -> object:
     """Count and two order-free sums of row hashes: equal for equal rows, however they lie."""
     return fresh.execute(f"select count(*), bit_xor(hash(t)), sum(hash(t)) from {table} t").fetchone()  # noqa: S608 - names from DERIVED
 
 
-def _rows_only_in(fresh: duckdb.DuckDBPyConnection, one: str, other: str) -> int:
-    sql = f"select count(*) from (select * from {one} except all select * from {other})"  # noqa: S608 - names from DERIVED
+def _count_rows_only_in(fresh: duckdb.DuckDBPyConnection, table: str, other: str) -> int:
+    sql = f"select count(*) from (select * from {table} except all select * from {other})"  # noqa: S608 - names from DERIVED
     row = fresh.execute(sql).fetchone()
     return int(row[0]) if row else 0
 
 
-def _missing_segments(count: int) -> Iterator[CheckProblem]:
+def _report_lost_rows(count: int) -> Iterator[CheckProblem]:
     if count:
         yield CheckProblem(
             kind=CheckProblemKind.LOADED_ROWS_LOST,
@@ -267,8 +267,8 @@ def _missing_segments(count: int) -> Iterator[CheckProblem]:
         )
 
 
-def _missing(entries: dict[str, str], seen: set[str]) -> Iterator[CheckProblem]:
-    for segment_id in sorted(entries.keys() - seen):
+def _report_missing(entries: dict[str, str], present: set[str]) -> Iterator[CheckProblem]:
+    for segment_id in sorted(entries.keys() - present):
         yield CheckProblem(
             kind=CheckProblemKind.SEGMENT_MISSING,
             text=f"the segment {segment_id} is loaded but no longer in the journal: restore it from a backup; "
@@ -276,7 +276,7 @@ def _missing(entries: dict[str, str], seen: set[str]) -> Iterator[CheckProblem]:
         )
 
 
-def _set_aside(store: Store) -> Iterator[CheckProblem]:
+def _report_set_aside(store: Store) -> Iterator[CheckProblem]:
     for place in store.journal.segments.set_aside_names():
         yield CheckProblem(
             kind=CheckProblemKind.SET_ASIDE,
@@ -285,5 +285,5 @@ def _set_aside(store: Store) -> Iterator[CheckProblem]:
         )
 
 
-def _quoted(file: Path) -> str:
+def _quote_path(file: Path) -> str:
     return str(file).replace("'", "''")

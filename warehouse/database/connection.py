@@ -17,13 +17,13 @@ from pathlib import Path
 import duckdb
 
 from monitors.errors import SchemaTooNew, WarehouseBusy, WarehouseDamaged, WarehouseError, WarehouseUnwritable
-from monitors.storage import open_in_place, unwritable
+from monitors.storage import build_unwritable_error, open_without_links
 
-_FIRST_PAUSE_S = 0.005
-_LONGEST_PAUSE_S = 0.1
+_MIN_PAUSE_S = 0.005
+_MAX_PAUSE_S = 0.1
 """Between two tries: DuckDB needs about 33 ms to open, write and close, so that waiting longer gains nothing."""
 
-_TURN_S = 2.0
+_WRITER_TURN_S = 2.0
 """How long a waiting writer bars new readers: usual queries are over by then."""
 
 _READERS_TURN_S = 0.3
@@ -35,7 +35,9 @@ _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
 }
 """Everything needed is built in; nothing is ever downloaded at run time."""
 
-REBUILD = "run `lookout warehouse rebuild` (it keeps the old file beside and restores everything from the journal)"
+REBUILD_HINT = (
+    "run `lookout warehouse rebuild` (it keeps the old file beside and restores everything from the journal)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Deadline:
     def __init__(self, patience: WaitPolicy, wait_s: float) -> None:
         self._patience = patience
         self._end = patience.monotonic() + wait_s
-        self._pause_s = _FIRST_PAUSE_S
+        self._pause_s = _MIN_PAUSE_S
 
     def within(self, seconds: float) -> Deadline:
         """A deadline that ends ``seconds`` from now, or with this one."""
@@ -66,39 +68,39 @@ class Deadline:
             return False
         # DuckDB's lock has no timeout, so it is polled.
         self._patience.sleep(min(self._pause_s, left_s))
-        self._pause_s = min(self._pause_s * 1.5, _LONGEST_PAUSE_S)
+        self._pause_s = min(self._pause_s * 1.5, _MAX_PAUSE_S)
         return True
 
 
 @contextmanager
-def locked(file: Path, deadline: Deadline, *, exclusive: bool) -> Generator[None]:
+def acquire_lock(file: Path, deadline: Deadline, *, exclusive: bool) -> Generator[None]:
     """Hold the lock beside ``file``. Raises `WarehouseBusy` when it cannot be had in time.
 
     A reader who may not even create the lock file (a read-only folder) goes on without: nobody can write there.
     """
     lock = file.with_name(f"{file.name}.lock")
     try:
-        handle = open_in_place(lock, os.O_RDWR | os.O_CREAT)
+        handle = open_without_links(lock, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         if exclusive:
-            raise unwritable(lock, error) from error
+            raise build_unwritable_error(lock, error) from error
         yield
         return
     try:
-        if not (_alone if exclusive else _beside_others)(handle, file, deadline):
-            raise _busy(file)
+        if not (_lock_exclusively if exclusive else _lock_shared)(handle, file, deadline):
+            raise _build_busy_error(file)
         yield
     finally:
         os.close(handle)
 
 
-def _alone(handle: int, file: Path, deadline: Deadline) -> bool:
+def _lock_exclusively(handle: int, file: Path, deadline: Deadline) -> bool:
     """A writer waits with the turn in hand: those inside leave, nobody new comes in. Now and then it lets them."""
     while True:
-        with _turn(file) as turn:
+        with _open_turn_file(file) as turn:
             if not _flock(turn, fcntl.LOCK_EX, deadline):
                 return False
-            if _flock(handle, fcntl.LOCK_EX, deadline.within(_TURN_S)):
+            if _flock(handle, fcntl.LOCK_EX, deadline.within(_WRITER_TURN_S)):
                 return True
         readers_turn = deadline.within(_READERS_TURN_S)
         while readers_turn.pause():
@@ -107,21 +109,21 @@ def _alone(handle: int, file: Path, deadline: Deadline) -> bool:
             return False
 
 
-def _beside_others(handle: int, file: Path, deadline: Deadline) -> bool:
+def _lock_shared(handle: int, file: Path, deadline: Deadline) -> bool:
     try:
-        with _turn(file) as turn:
+        with _open_turn_file(file) as turn:
             return _flock(turn, fcntl.LOCK_SH, deadline) and _flock(handle, fcntl.LOCK_SH, deadline)
     except WarehouseUnwritable:
         return _flock(handle, fcntl.LOCK_SH, deadline)  # it may not be politely waited for, but nobody is harmed
 
 
 @contextmanager
-def _turn(file: Path) -> Generator[int]:
+def _open_turn_file(file: Path) -> Generator[int]:
     path = file.with_name(f"{file.name}.turn")
     try:
-        handle = open_in_place(path, os.O_RDWR | os.O_CREAT)
+        handle = open_without_links(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise build_unwritable_error(path, error) from error
     try:
         yield handle
     finally:
@@ -140,7 +142,7 @@ def _flock(handle: int, kind: int, deadline: Deadline) -> bool:
 
 
 @contextmanager
-def opened(file: Path, deadline: Deadline, *, read_only: bool) -> Generator[duckdb.DuckDBPyConnection]:
+def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Generator[duckdb.DuckDBPyConnection]:
     """An open connection, closed (and so checkpointed) at the end. The caller holds the lock.
 
     Every DuckDB error inside becomes a `WarehouseError`; programming errors in SQL pass through.
@@ -150,7 +152,7 @@ def opened(file: Path, deadline: Deadline, *, read_only: bool) -> Generator[duck
         connection.execute("SET TimeZone = 'UTC'")
         yield connection
     except duckdb.Error as error:
-        raise translated(error, file) from error
+        raise translate_error(error, file) from error
     finally:
         _close(connection, file)
 
@@ -173,57 +175,57 @@ def _connect(file: Path, deadline: Deadline, *, read_only: bool) -> duckdb.DuckD
         try:
             return duckdb.connect(str(file), read_only=read_only, config=_OFFLINE)
         except duckdb.Error as error:
-            if not _is_lock(error):
-                raise translated(error, file) from error
+            if not _is_lock_error(error):
+                raise translate_error(error, file) from error
             if not deadline.pause():
-                raise _busy(file) from error
+                raise _build_busy_error(file) from error
 
 
 def _close(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
     try:
         connection.close()
     except duckdb.Error as error:
-        raise translated(error, file) from error
+        raise translate_error(error, file) from error
 
 
-def _is_lock(error: duckdb.Error) -> bool:
+def _is_lock_error(error: duckdb.Error) -> bool:
     text = str(error)
     return "Could not set lock on file" in text or "different configuration" in text
 
 
-def _busy(file: Path) -> WarehouseBusy:
+def _build_busy_error(file: Path) -> WarehouseBusy:
     return WarehouseBusy(
         f"{file} is held by another process; what runs write is safe in the journal and is loaded later. "
         "If it stays so, close the program that has the file open"
     )
 
 
-def not_duckdb(file: Path) -> WarehouseDamaged:
+def build_not_duckdb_error(file: Path) -> WarehouseDamaged:
     """The error for an empty or strange file where the warehouse should be."""
     return WarehouseDamaged(
-        f"{file} is not a DuckDB file and was left untouched; move it away if it is yours, or {REBUILD}"
+        f"{file} is not a DuckDB file and was left untouched; move it away if it is yours, or {REBUILD_HINT}"
     )
 
 
-_OURS_TO_FIX = (duckdb.ProgrammingError, duckdb.NotSupportedError, duckdb.DataError)
+_STATEMENT_ERRORS = (duckdb.ProgrammingError, duckdb.NotSupportedError, duckdb.DataError)
 """Mistakes in a statement, not in the file: they pass through as they are."""
 
 
-def translated(error: duckdb.Error, file: Path) -> Exception:
+def translate_error(error: duckdb.Error, file: Path) -> Exception:
     """DuckDB's error as one of ours; what is wrong in a statement rather than in the file stays as it is."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, duckdb.IOException | duckdb.PermissionException):
-        return _of_the_disk(text, file)
-    if isinstance(error, _OF_A_COMMIT) and any(sign in text for sign in _UNWRITABLE):
-        return _unwritable(text, file)
-    if isinstance(error, _OURS_TO_FIX) and not _speaks_of_corruption(text):
+        return _translate_disk_error(text, file)
+    if isinstance(error, _COMMIT_ERRORS) and any(sign in text for sign in _UNWRITABLE_SIGNS):
+        return _build_unwritable_error(text, file)
+    if isinstance(error, _STATEMENT_ERRORS) and not _is_about_corruption(text):
         return error
     if isinstance(error, duckdb.OutOfMemoryException):
         return WarehouseError(f"not enough memory for {file}: {text}")
-    return WarehouseDamaged(f"{file} is damaged ({text}); {REBUILD}")
+    return WarehouseDamaged(f"{file} is damaged ({text}); {REBUILD_HINT}")
 
 
-_UNWRITABLE = (
+_UNWRITABLE_SIGNS = (
     "Permission denied",
     "Read-only file system",
     "read-only",
@@ -234,23 +236,23 @@ _UNWRITABLE = (
 """What the system says about a place that cannot be written: nothing is wrong with the file there."""
 
 
-_OF_A_COMMIT = (duckdb.TransactionException, duckdb.FatalException)
+_COMMIT_ERRORS = (duckdb.TransactionException, duckdb.FatalException)
 """A commit or a checkpoint that the disk had no room for."""
 
 
-def _unwritable(text: str, file: Path) -> WarehouseUnwritable:
+def _build_unwritable_error(text: str, file: Path) -> WarehouseUnwritable:
     return WarehouseUnwritable(f"cannot write {file}: {text}; free space, or make it writable for this user")
 
 
-def _of_the_disk(text: str, file: Path) -> WarehouseError:
+def _translate_disk_error(text: str, file: Path) -> WarehouseError:
     if "not a valid DuckDB database file" in text:
-        return not_duckdb(file)
+        return build_not_duckdb_error(file)
     if "newer version of DuckDB" in text or "newer DuckDB version" in text:
         return SchemaTooNew(f"{file} was written by a newer DuckDB than this Lookout has: update Lookout")
-    if any(sign in text for sign in _UNWRITABLE):
-        return _unwritable(text, file)
-    return WarehouseDamaged(f"{file} cannot be read ({text}); {REBUILD}")
+    if any(sign in text for sign in _UNWRITABLE_SIGNS):
+        return _build_unwritable_error(text, file)
+    return WarehouseDamaged(f"{file} cannot be read ({text}); {REBUILD_HINT}")
 
 
-def _speaks_of_corruption(text: str) -> bool:
+def _is_about_corruption(text: str) -> bool:
     return "corrupt" in text.lower() or "checksum" in text.lower()

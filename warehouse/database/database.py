@@ -20,11 +20,18 @@ from pydantic import ValidationError
 
 from monitors.errors import SchemaTooNew, WarehouseUnwritable
 from monitors.records.base import Record, UtcTime
-from monitors.storage import private_folder, sync_folder, unwritable, write_atomically
-from warehouse.database.connection import Deadline, WaitPolicy, locked, not_duckdb, opened, transaction
+from monitors.storage import build_unwritable_error, make_private_folder, sync_folder, write_atomically
+from warehouse.database.connection import (
+    Deadline,
+    WaitPolicy,
+    acquire_lock,
+    build_not_duckdb_error,
+    open_connection,
+    transaction,
+)
 from warehouse.journal.segments import Clock, sync_file
 
-_RECORD = """
+_MIGRATIONS_TABLE = """
 create table lookout_migrations (
   number integer primary key, name varchar not null, sha256 varchar not null, applied_at timestamptz not null
 )
@@ -58,7 +65,7 @@ class Schema:
         return self.migrations[-1].number
 
 
-def bundled_schema() -> Schema:
+def load_bundled_schema() -> Schema:
     """The steps and views that come with this version of Lookout."""
     package = resources.files("warehouse")
     files = sorted(package.joinpath("migrations").iterdir(), key=lambda file: file.name)
@@ -70,23 +77,23 @@ def bundled_schema() -> Schema:
     return Schema(steps, package.joinpath("views.sql").read_text("utf-8"))
 
 
-def create(file: Path, deadline: Deadline, schema: Schema, clock: Clock) -> None:
+def create_database(file: Path, deadline: Deadline, schema: Schema, clock: Clock) -> None:
     """Make a new warehouse beside and move it into place whole; an existing file is never replaced.
 
     The caller holds the lock. Raises `WarehouseUnwritable`.
     """
     try:
-        with building(file, deadline, schema, clock) as (_, beside):
+        with build_database(file, deadline, schema, clock) as (_, beside):
             pass
         os.link(beside, file)
         beside.unlink()
         sync_folder(file.parent)
     except OSError as error:
-        raise unwritable(file, error) from error
+        raise build_unwritable_error(file, error) from error
 
 
 @contextmanager
-def building(
+def build_database(
     file: Path, deadline: Deadline, schema: Schema, clock: Clock
 ) -> Generator[tuple[duckdb.DuckDBPyConnection, Path]]:
     """A new warehouse beside ``file``, open to be filled; at the end it is proven whole and on the disk.
@@ -97,68 +104,70 @@ def building(
     left, is removed. The caller holds the lock. Raises `WarehouseUnwritable` and `OSError`.
     """
     beside = file.with_name(f"{file.name}.new")
-    discard(beside)
+    remove_database(beside)
     try:
-        with opened(beside, deadline, read_only=False) as connection:
-            connection.execute(_RECORD)
-            bring_up(connection, file, schema, clock)
+        with open_connection(beside, deadline, read_only=False) as connection:
+            connection.execute(_MIGRATIONS_TABLE)
+            migrate(connection, file, schema, clock)
             yield connection, beside
-            made = _row_counts(connection)
+            row_counts = _count_rows_by_table(connection)
             connection.execute("checkpoint")
-        _prove(beside, deadline, made)
+        _check_row_counts(beside, deadline, row_counts)
         sync_file(beside)
     except BaseException:  # a cancellation, too, must remove the half-made file
         with suppress(OSError):  # the first error says why
-            discard(beside)
+            remove_database(beside)
         raise
 
 
-def _row_counts(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+def _count_rows_by_table(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """How many rows each table of the file has."""
     names = connection.execute(
         "select table_name from duckdb_tables() where database_name = current_database() and not temporary"
     ).fetchall()
-    return {str(name): _row_count(connection, str(name)) for (name,) in names}
+    return {str(name): _count_rows(connection, str(name)) for (name,) in names}
 
 
-def _row_count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
+def _count_rows(connection: duckdb.DuckDBPyConnection, table: str) -> int:
     row = connection.execute(f'select count(*) from "{table}"').fetchone()  # noqa: S608 - the file's own tables
     return int(row[0]) if row else 0
 
 
-def _prove(beside: Path, deadline: Deadline, made: dict[str, int]) -> None:
+def _check_row_counts(beside: Path, deadline: Deadline, expected: dict[str, int]) -> None:
     """Everything that was put in is in the file itself. Raises `WarehouseUnwritable`."""
-    if log_of(beside).exists():
+    if get_log_path(beside).exists():
         raise WarehouseUnwritable(f"{beside} could not be written whole (its log was left over): free some space")
-    with opened(beside, deadline, read_only=True) as connection:
-        found = _row_counts(connection)
-    if found != made:
-        short = ", ".join(
-            f"{table} {found.get(table, 0)} of {rows}" for table, rows in made.items() if found.get(table) != rows
+    with open_connection(beside, deadline, read_only=True) as connection:
+        counts = _count_rows_by_table(connection)
+    if counts != expected:
+        differences = ", ".join(
+            f"{table} {counts.get(table, 0)} of {rows}"
+            for table, rows in expected.items()
+            if counts.get(table) != rows
         )
         raise WarehouseUnwritable(
-            f"{beside} lacks rows that were put into it ({short}): free some space, check the disk"
+            f"{beside} lacks rows that were put into it ({differences}): free some space, check the disk"
         )
 
 
-def log_of(file: Path) -> Path:
+def get_log_path(file: Path) -> Path:
     """DuckDB's write-ahead log of a database file."""
     return file.with_name(f"{file.name}.wal")
 
 
-def discard(file: Path) -> None:
+def remove_database(file: Path) -> None:
     """Remove a database file that nobody needs, with its log. Raises `OSError`."""
-    for path in (file, log_of(file)):
+    for path in (file, get_log_path(file)):
         path.unlink(missing_ok=True)
 
 
-def bring_up(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, clock: Clock) -> Sequence[int]:
+def migrate(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, clock: Clock) -> Sequence[int]:
     """Apply the steps that are missing and renew the views; the numbers of the steps that were applied.
 
     ``file`` is for errors. Raises `SchemaTooNew` for a file of a newer Lookout, `WarehouseUnwritable` for a
     DuckDB file of something else; both are left as they are.
     """
-    done = applied(connection, file)
+    done = read_schema_number(connection, file)
     if done > schema.newest:
         raise SchemaTooNew(
             f"{file} has schema {done}, this Lookout knows {schema.newest}: update Lookout, "
@@ -168,11 +177,11 @@ def bring_up(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, 
     for step in missing:
         _apply(connection, step, clock)
     if missing or _views_differ(connection, schema):
-        _renew_views(connection, schema)
+        _replace_views(connection, schema)
     return [step.number for step in missing]
 
 
-def applied(connection: duckdb.DuckDBPyConnection, file: Path) -> int:
+def read_schema_number(connection: duckdb.DuckDBPyConnection, file: Path) -> int:
     """The number of the last step that the file has. Raises `WarehouseUnwritable` when it is not a warehouse."""
     try:
         row = connection.execute("select coalesce(max(number), 0) from lookout_migrations").fetchone()
@@ -186,7 +195,7 @@ def applied(connection: duckdb.DuckDBPyConnection, file: Path) -> int:
 
 def is_current(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema) -> bool:
     """Whether nothing is left to apply. Works on a read-only connection."""
-    return applied(connection, file) == schema.newest and not _views_differ(connection, schema)
+    return read_schema_number(connection, file) == schema.newest and not _views_differ(connection, schema)
 
 
 def _apply(connection: duckdb.DuckDBPyConnection, step: Migration, clock: Clock) -> None:
@@ -197,18 +206,18 @@ def _apply(connection: duckdb.DuckDBPyConnection, step: Migration, clock: Clock)
         )
 
 
-def _renew_views(connection: duckdb.DuckDBPyConnection, schema: Schema) -> None:
+def _replace_views(connection: duckdb.DuckDBPyConnection, schema: Schema) -> None:
     with transaction(connection):
         connection.execute(schema.views)
         connection.execute("delete from view_set")
-        connection.execute("insert into view_set values (?)", [_views_hash(schema)])
+        connection.execute("insert into view_set values (?)", [_hash_views(schema)])
 
 
 def _views_differ(connection: duckdb.DuckDBPyConnection, schema: Schema) -> bool:
-    return connection.execute("select sha256 from view_set").fetchall() != [(_views_hash(schema),)]
+    return connection.execute("select sha256 from view_set").fetchall() != [(_hash_views(schema),)]
 
 
-def _views_hash(schema: Schema) -> str:
+def _hash_views(schema: Schema) -> str:
     return hashlib.sha256(schema.views.encode()).hexdigest()
 
 
@@ -219,7 +228,7 @@ class Ledger(Record):
     as_of: UtcTime
 
 
-def ledger_path(file: Path) -> Path:
+def get_ledger_path(file: Path) -> Path:
     """Where the ledger of a warehouse file lies."""
     return file.with_name(f"{file.name}.ledger")
 
@@ -227,14 +236,14 @@ def ledger_path(file: Path) -> Path:
 def read_ledger(file: Path) -> Ledger | None:
     """The ledger, or ``None`` when there is none or it cannot be read: then nothing can be said."""
     try:
-        return Ledger.model_validate_json(ledger_path(file).read_bytes())
+        return Ledger.model_validate_json(get_ledger_path(file).read_bytes())
     except (FileNotFoundError, ValidationError):
         return None
 
 
 def write_ledger(file: Path, ledger: Ledger) -> None:
     """Replace the ledger whole. Raises `WarehouseUnwritable`."""
-    write_atomically(ledger_path(file), ledger.model_dump_json())
+    write_atomically(get_ledger_path(file), ledger.model_dump_json())
 
 
 _MAGIC = slice(8, 12)
@@ -256,57 +265,57 @@ class Database:
         return self.file.with_name(f"{self.file.name}.scratch")
 
     @contextmanager
-    def held(self, wait_s: float) -> Generator[Deadline]:
+    def hold_lock(self, wait_s: float) -> Generator[Deadline]:
         """The lock alone: nobody of Lookout's has the file open meanwhile. Raises `WarehouseBusy`."""
         deadline = Deadline(self.patience, wait_s)
-        private_folder(self.file.parent)
-        with locked(self.file, deadline, exclusive=True):
+        make_private_folder(self.file.parent)
+        with acquire_lock(self.file, deadline, exclusive=True):
             yield deadline
 
     @contextmanager
-    def writing(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
+    def open_for_writing(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
         """The file, created or migrated where needed, for this writer alone; waits ``wait_s`` seconds at most.
 
         Raises `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
         """
-        with self.held(wait_s) as deadline:
+        with self.hold_lock(wait_s) as deadline:
             self._prepare(deadline)
-            with opened(self.file, deadline, read_only=False) as connection:
-                bring_up(connection, self.file, self.schema, self.clock)
+            with open_connection(self.file, deadline, read_only=False) as connection:
+                migrate(connection, self.file, self.schema, self.clock)
                 yield connection
 
     @contextmanager
-    def reading(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
+    def open_for_reading(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
         """The file for reading, beside other readers; waits ``wait_s`` seconds at most for a writer.
 
-        A missing file is created and an old one migrated first. Raises as `writing` does.
+        A missing file is created and an old one migrated first. Raises as `open_for_writing` does.
         """
         deadline = Deadline(self.patience, wait_s)
         self.ensure(wait_s)
-        with self._shared(deadline) as connection:
+        with self._open_shared(deadline) as connection:
             if is_current(connection, self.file, self.schema):
                 yield connection
                 return
         self._write_once(wait_s)
-        with self._shared(deadline) as connection:
+        with self._open_shared(deadline) as connection:
             yield connection
 
     def ensure(self, wait_s: float) -> None:
-        """Create the file when there is none. Raises as `writing` does."""
+        """Create the file when there is none. Raises as `open_for_writing` does."""
         if not self.file.exists():
             self._write_once(wait_s)
 
     @contextmanager
-    def _shared(self, deadline: Deadline) -> Generator[duckdb.DuckDBPyConnection]:
-        with locked(self.file, deadline, exclusive=False):
-            self._refuse_strange()
-            with opened(self.file, deadline, read_only=True) as connection:
+    def _open_shared(self, deadline: Deadline) -> Generator[duckdb.DuckDBPyConnection]:
+        with acquire_lock(self.file, deadline, exclusive=False):
+            self._refuse_other_files()
+            with open_connection(self.file, deadline, read_only=True) as connection:
                 yield connection
 
-    def version(self) -> str:
+    def compute_version(self) -> str:
         """What changes whenever the file does: made of its place on the disk, its size, the time of its change."""
         parts: list[int] = []
-        for path in (self.file, log_of(self.file)):
+        for path in (self.file, get_log_path(self.file)):
             # A file that is missing is part of the version: it adds nothing.
             with suppress(FileNotFoundError):
                 state = path.stat()
@@ -314,40 +323,40 @@ class Database:
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     def copy_to(self, goal: Path, wait_s: float) -> str:
-        """Copy the file as it stands to ``goal``, with its log where a killed writer left one; its `version`.
+        """Copy the file as it stands to ``goal``, with its log where a killed writer left one; its `compute_version`.
 
         Readers go on; writers wait for as long as copying takes, about a second for a gigabyte. Raises as
-        `reading` does.
+        `open_for_reading` does.
         """
         self.ensure(wait_s)
-        with self._shared(Deadline(self.patience, wait_s)):
-            version = self.version()
-            for source, copy in ((log_of(self.file), log_of(goal)), (self.file, goal)):
+        with self._open_shared(Deadline(self.patience, wait_s)):
+            version = self.compute_version()
+            for source, copy in ((get_log_path(self.file), get_log_path(goal)), (self.file, goal)):
                 if source.exists():
                     shutil.copyfile(source, copy)
         return version
 
     def _write_once(self, wait_s: float) -> None:
-        with self.writing(wait_s):
+        with self.open_for_writing(wait_s):
             return
 
     def _prepare(self, deadline: Deadline) -> None:
         if not self.file.exists():
-            create(self.file, deadline, self.schema, self.clock)
+            create_database(self.file, deadline, self.schema, self.clock)
             return
-        self._refuse_strange()
-        if not ledger_path(self.file).exists():
+        self._refuse_other_files()
+        if not get_ledger_path(self.file).exists():
             self._refuse_foreign(deadline)
 
-    def _refuse_strange(self) -> None:
+    def _refuse_other_files(self) -> None:
         """DuckDB would fetch an extension for some files of others (SQLite's): so it never gets to see them."""
         if not is_duckdb(self.file):
-            raise not_duckdb(self.file)
+            raise build_not_duckdb_error(self.file)
 
     def _refuse_foreign(self, deadline: Deadline) -> None:
         """Read before writing: opening somebody else's database for writing could already change it."""
-        with opened(self.file, deadline, read_only=True) as connection:
-            applied(connection, self.file)
+        with open_connection(self.file, deadline, read_only=True) as connection:
+            read_schema_number(connection, self.file)
 
 
 def is_duckdb(file: Path) -> bool:

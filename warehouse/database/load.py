@@ -14,24 +14,24 @@ from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Record
 from warehouse.database.connection import transaction
 from warehouse.database.stage import (
-    USUALLY_NEW,
+    MOSTLY_NEW_TABLES,
     ArchiveManifest,
     Entry,
     NamedSegment,
+    build_entries,
+    build_entry,
     clear_stage,
-    counting,
-    entries_of,
-    entry_of,
-    forget,
-    proven_parquet,
+    delete_segment_rows,
+    get_verified_parquet,
+    insert_staged,
+    list_current_manifests,
+    parse_hash,
     read_manifest,
-    sha256_of,
-    stage,
-    stage_archived,
-    take_in,
+    stage_archived_segments,
+    stage_segments,
 )
 from warehouse.journal.journal import Journal
-from warehouse.journal.segments import segment_id_of
+from warehouse.journal.segments import parse_segment_id
 
 BATCH_ROWS = 1_000
 """Rows per transaction: a batch of small segments costs little more than one (about 3 ms each on its own).
@@ -67,7 +67,7 @@ class LoadReport(Record):
 
 
 @dataclass(slots=True)
-class _LeftOut:
+class _SkippedSegments:
     damaged: list[DamagedSegment] = field(default_factory=list[DamagedSegment])
     too_new: int = 0
 
@@ -76,7 +76,7 @@ def pending(connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str
     """Names of the segments (of one folder) that are not loaded yet, oldest first."""
     names = journal.segments.names(folder)
     known = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
-    return [name for name in names if segment_id_of(name) not in known]
+    return [name for name in names if parse_segment_id(name) not in known]
 
 
 def load(
@@ -89,7 +89,7 @@ def load(
     the file itself fails.
     """
     rows: Counter[str] = Counter()
-    left = _LeftOut()
+    left = _SkippedSegments()
     count = _load_archives(connection, journal, scratch, rows, left)
     for batch in _batches(journal, pending(connection, journal, folder), left):
         for each in _load_batch(connection, journal, batch, left):
@@ -101,9 +101,9 @@ def load(
 def load_segments(
     connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], *, all_new: bool = False
 ) -> None:
-    """Put whole segments into the tables, inside the caller's transaction. ``all_new`` as in `take_in`."""
-    stage(connection, batch)
-    take_in(connection, [entry_of(each) for each in batch], journal.now(), all_new=all_new)
+    """Put whole segments into the tables, inside the caller's transaction. ``all_new`` as in `insert_staged`."""
+    stage_segments(connection, batch)
+    insert_staged(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
 
 
 def known_archives(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
@@ -119,12 +119,16 @@ def remember_archive(connection: duckdb.DuckDBPyConnection, journal: Journal, ma
 
 
 def _load_archives(
-    connection: duckdb.DuckDBPyConnection, journal: Journal, scratch: Path, rows: Counter[str], left: _LeftOut
+    connection: duckdb.DuckDBPyConnection,
+    journal: Journal,
+    scratch: Path,
+    rows: Counter[str],
+    left: _SkippedSegments,
 ) -> int:
     done = known_archives(connection)
     count = 0
-    for name in counting(journal):
-        if sha256_of(name) in done:
+    for name in list_current_manifests(journal):
+        if parse_hash(name) in done:
             continue
         try:
             count += _load_archive(connection, journal, read_manifest(journal, name), scratch, rows)
@@ -144,14 +148,14 @@ def _load_archive(
 ) -> int:
     """Load what the tables lack. Of an archive that replaces another, they lack what has another hash."""
     loaded = dict(connection.execute("select id, sha256 from segments").fetchall())
-    wanted = [each for each in entries_of(manifest) if _is_lacking(each, loaded, manifest)]
+    wanted = [each for each in build_entries(manifest) if _is_lacking(each, loaded, manifest)]
     ids = [each.header.id for each in wanted]
     with transaction(connection):
         if wanted:
-            forget(connection, [segment_id for segment_id in ids if segment_id in loaded])
+            delete_segment_rows(connection, [segment_id for segment_id in ids if segment_id in loaded])
             clear_stage(connection)
-            stage_archived(connection, proven_parquet(journal, manifest, scratch), ids)
-            take_in(connection, wanted, journal.now())
+            stage_archived_segments(connection, get_verified_parquet(journal, manifest, scratch), ids)
+            insert_staged(connection, wanted, journal.now())
         remember_archive(connection, journal, manifest)
     for each in wanted:
         rows.update(each.header.rows)
@@ -164,7 +168,7 @@ def _is_lacking(entry: Entry, loaded: Mapping[str, str], manifest: ArchiveManife
     return manifest.replaces is not None and loaded[entry.header.id] != entry.header.sha256
 
 
-def _batches(journal: Journal, names: Sequence[str], left: _LeftOut) -> Iterator[Sequence[NamedSegment]]:
+def _batches(journal: Journal, names: Sequence[str], left: _SkippedSegments) -> Iterator[Sequence[NamedSegment]]:
     batch: list[NamedSegment] = []
     size = 0
     for name in names:
@@ -191,9 +195,9 @@ def _load_batch(
     connection: duckdb.DuckDBPyConnection,
     journal: Journal,
     batch: Sequence[NamedSegment],
-    left: _LeftOut,
+    left: _SkippedSegments,
 ) -> Sequence[NamedSegment]:
-    if any(table in USUALLY_NEW for each in batch for table in each.segment.header.rows):
+    if any(table in MOSTLY_NEW_TABLES for each in batch for table in each.segment.header.rows):
         with suppress(duckdb.ConstraintException), transaction(connection):  # then some of it is there already
             load_segments(connection, journal, batch, all_new=True)
             return batch
@@ -201,7 +205,7 @@ def _load_batch(
         with transaction(connection):
             load_segments(connection, journal, batch)
     except _ROW_ERRORS as error:
-        return _one_by_one(connection, journal, batch, left, error)
+        return _load_one_by_one(connection, journal, batch, left, error)
     return batch
 
 
@@ -209,18 +213,18 @@ _ROW_ERRORS = (duckdb.IntegrityError, duckdb.DataError)
 """What a row can be guilty of: a missing field, a value of the wrong type."""
 
 
-def _one_by_one(
+def _load_one_by_one(
     connection: duckdb.DuckDBPyConnection,
     journal: Journal,
     batch: Sequence[NamedSegment],
-    left: _LeftOut,
+    left: _SkippedSegments,
     error: duckdb.Error,
 ) -> Sequence[NamedSegment]:
     if len(batch) > 1:
-        return [done for each in batch for done in _load_batch(connection, journal, [each], left)]
+        return [done for named in batch for done in _load_batch(connection, journal, [named], left)]
     name = batch[0].name
-    why = WarehouseDamaged(f"the segment {journal.segments.place(name)} cannot be loaded: {error}")
-    left.damaged.append(_set_aside(journal, name, why))
+    damage = WarehouseDamaged(f"the segment {journal.segments.place(name)} cannot be loaded: {error}")
+    left.damaged.append(_set_aside(journal, name, damage))
     return []
 
 

@@ -17,10 +17,10 @@ import duckdb
 
 from monitors.errors import ConfigError, WarehouseUnwritable
 from monitors.records.base import Record
-from monitors.storage import move, unwritable
+from monitors.storage import build_unwritable_error, move
 from warehouse.database.store import Store
 
-ROWS_AT_ONCE: Final = 500
+ROWS_PER_BATCH: Final = 500
 _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
     "threads": 1,
     "memory_limit": "512MB",
@@ -32,8 +32,8 @@ _QUERY: Final = "from read_parquet(?, utf8_validation = 'replace', hive_partitio
 """Bytes that are no UTF-8 become question marks: they cost their characters, and not the row or the file."""
 
 
-def parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
-    """Every row by the names of its columns, in order, in lists of up to `ROWS_AT_ONCE`.
+def read_parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
+    """Every row by the names of its columns, in order, in lists of up to `ROWS_PER_BATCH`.
 
     Structures are dicts, lists are lists, times are aware in UTC where the file says so. Columns of bytes that are
     UTF-8 are texts, as some writers do not mark them. ``ValueError`` where the file is no Parquet, or damaged.
@@ -45,13 +45,13 @@ def parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
             connection.execute("set timezone = 'UTC'")
             result = connection.execute(_QUERY, [str(file)])
             names = [str(column[0]) for column in result.description or ()]
-            while rows := result.fetchmany(ROWS_AT_ONCE):
-                yield [{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in rows]
+            while rows := result.fetchmany(ROWS_PER_BATCH):
+                yield [{name: _decode_bytes(value) for name, value in zip(names, row, strict=True)} for row in rows]
     except duckdb.Error as error:
         raise ValueError(f"no Parquet, or damaged ({type(error).__name__})") from None
 
 
-def _plain(value: Any) -> Any:
+def _decode_bytes(value: Any) -> Any:
     """Texts that were stored as bytes are texts."""
     if not isinstance(value, bytes):
         return value
@@ -61,7 +61,7 @@ def _plain(value: Any) -> Any:
         return None
 
 
-DAY_OF = {
+DAY_EXPRESSIONS = {
     "results": "cast(asked_at as date)",
     "rechecks": "cast(asked_at as date)",
     "runs": "cast(finished_at as date)",
@@ -98,7 +98,7 @@ class ExportReport(Record):
     rows: int
 
 
-def export(store: Store, goal: Path, *, since: date, until: date, wait_s: float) -> ExportReport:
+def export_parquet(store: Store, goal: Path, *, since: date, until: date, wait_s: float) -> ExportReport:
     """Write every table's rows of the days ``since`` … ``until`` (both included, UTC) under ``goal``.
 
     ``goal/grades/day=2026-03-01/part.parquet`` and so on. A day is written beside and swapped in whole, so that
@@ -112,33 +112,35 @@ def export(store: Store, goal: Path, *, since: date, until: date, wait_s: float)
     beside = goal / ".writing"
     try:
         goal.mkdir(parents=True, exist_ok=True)
-        with store.database.writing(wait_s) as connection:  # alone: queries bar their database from writing files
-            for table in DAY_OF:
+        with store.database.open_for_writing(
+            wait_s
+        ) as connection:  # alone: queries bar their database from writing files
+            for table in DAY_EXPRESSIONS:
                 shutil.rmtree(beside, ignore_errors=True)
-                rows += _write(connection, table, beside, since, until)
-                files += _swap(beside, goal / table, since, until)
+                rows += _write_days(connection, table, beside, since, until)
+                files += _replace_days(beside, goal / table, since, until)
         shutil.rmtree(beside, ignore_errors=True)
     except OSError as error:
-        raise unwritable(goal, error) from error
+        raise build_unwritable_error(goal, error) from error
     return ExportReport(files=files, rows=rows)
 
 
-def _write(connection: duckdb.DuckDBPyConnection, table: str, beside: Path, since: date, until: date) -> int:
+def _write_days(connection: duckdb.DuckDBPyConnection, table: str, beside: Path, since: date, until: date) -> int:
     target = str(beside).replace("'", "''")
-    picked = f"select t.*, {DAY_OF[table]} as day from {table} t"  # noqa: S608 - names and expressions of ours
-    connection.execute(f"create or replace temp view exported as {picked}")
+    selection = f"select t.*, {DAY_EXPRESSIONS[table]} as day from {table} t"  # noqa: S608 - names and expressions of ours
+    connection.execute(f"create or replace temp view exported as {selection}")
     try:
-        found = connection.execute(
+        copied = connection.execute(
             f"copy (select * from exported where day between '{since}' and '{until}' order by all)"  # noqa: S608 - dates
             f" to '{target}'"
             " (format parquet, codec zstd, partition_by (day), overwrite_or_ignore, filename_pattern 'part_{i}')"
         ).fetchone()
     except duckdb.IOException as error:
         raise WarehouseUnwritable(f"cannot write the export beside {beside.parent}: {error}") from error
-    return int(found[0]) if found else 0
+    return int(copied[0]) if copied else 0
 
 
-def _swap(beside: Path, goal: Path, since: date, until: date) -> int:
+def _replace_days(beside: Path, goal: Path, since: date, until: date) -> int:
     """Put the new days in place; a day that has no rows any more goes."""
     goal.mkdir(exist_ok=True)
     fresh = {day.name: day for day in beside.glob("day=*")}

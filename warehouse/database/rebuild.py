@@ -17,23 +17,23 @@ import duckdb
 
 from monitors.errors import WarehouseDamaged, WarehouseError
 from monitors.records.base import Record
-from monitors.storage import move, unwritable
-from warehouse.database.connection import Deadline, opened, transaction
+from monitors.storage import build_unwritable_error, move
+from warehouse.database.connection import Deadline, open_connection, transaction
 from warehouse.database.database import (
     Database,
     Ledger,
-    building,
-    discard,
+    build_database,
+    get_ledger_path,
+    get_log_path,
     is_duckdb,
-    ledger_path,
-    log_of,
     read_ledger,
+    remove_database,
     write_ledger,
 )
 from warehouse.database.load import LoadReport, load
 from warehouse.database.store import Store
 
-FOLLOWERS: Mapping[str, tuple[tuple[str, ...], Sequence[str]]] = {
+DEPENDENT_TABLES: Mapping[str, tuple[tuple[str, ...], Sequence[str]]] = {
     "assessments": (("run_id", "case_id", "repeat"), ("grades",)),
     "runs": (("run_id",), ("metrics", "tallies")),
 }
@@ -77,52 +77,52 @@ class OldFile:
     @property
     def missing(self) -> tuple[MissingSegment, ...]:
         """The segments that the journal lacks, oldest first."""
-        return tuple(self.known[each] for each in sorted(self.known))
+        return tuple(self.known[segment_id] for segment_id in sorted(self.known))
 
 
-def read_old(database: Database, deadline: Deadline, have: AbstractSet[str]) -> OldFile:
+def copy_missing_rows(database: Database, deadline: Deadline, have: AbstractSet[str]) -> OldFile:
     """Copy to the scratch file what the old file has of segments that are not in ``have``.
 
     It is read by a database of its own, so that a damaged one harms nothing. The caller holds the lock.
     """
-    discard(database.scratch)
+    remove_database(database.scratch)
     if not database.file.exists():
         return OldFile({})
     if not is_duckdb(database.file):
         return OldFile({}, unread="it is not a DuckDB file")
     try:
-        with opened(_IN_MEMORY, deadline, read_only=False) as reader:
-            return _read(reader, database, have)
+        with open_connection(_IN_MEMORY, deadline, read_only=False) as reader:
+            return _read_old_file(reader, database, have)
     except (duckdb.Error, WarehouseError) as error:
         return OldFile({}, unread=str(error).replace(str(_IN_MEMORY), str(database.file)))
 
 
-def _read(reader: duckdb.DuckDBPyConnection, database: Database, have: AbstractSet[str]) -> OldFile:
-    reader.execute(f"attach '{_quoted(database.file)}' as old (read_only)")
+def _read_old_file(reader: duckdb.DuckDBPyConnection, database: Database, have: AbstractSet[str]) -> OldFile:
+    reader.execute(f"attach '{_quote_path(database.file)}' as old (read_only)")
     rows = reader.execute("select id, name, rows from old.segments").fetchall()
-    known = {
+    missing = {
         str(segment_id): MissingSegment(name=str(name), rows=sum(json.loads(counts).values()))
         for segment_id, name, counts in rows
         if segment_id not in have
     }
-    if not known:
-        return OldFile(known)
-    reader.execute(f"attach '{_quoted(database.scratch)}' as salvaged")
-    _copy(reader, list(known))
-    return OldFile(known, frozenset(str(row[0]) for row in rows), database.scratch)
+    if not missing:
+        return OldFile(missing)
+    reader.execute(f"attach '{_quote_path(database.scratch)}' as salvaged")
+    _copy_segments(reader, list(missing))
+    return OldFile(missing, frozenset(str(row[0]) for row in rows), database.scratch)
 
 
-def _copy(reader: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None:
+def _copy_segments(reader: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None:
     """Their entries, their rows, and what follows these."""
     reader.execute(
         "create table salvaged.segments as select * from old.segments where id in (select unnest(?))", [ids]
     )
-    for table in _tables_of_segments(reader, "old"):
+    for table in _list_segment_tables(reader, "old"):
         reader.execute(
             f"create table salvaged.{table} as select * from old.{table} where segment_id in (select unnest(?))",  # noqa: S608 - names of the schema
             [ids],
         )
-    for table, (columns, followers) in FOLLOWERS.items():
+    for table, (columns, followers) in DEPENDENT_TABLES.items():
         for follower in followers:
             reader.execute(
                 f"create table salvaged.{follower} as select f.* from old.{follower} f "  # noqa: S608 - names of the schema
@@ -130,28 +130,29 @@ def _copy(reader: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None:
             )
 
 
-def restore(connection: duckdb.DuckDBPyConnection, old: OldFile) -> tuple[MissingSegment, ...]:
+def restore_missing(connection: duckdb.DuckDBPyConnection, old: OldFile) -> tuple[MissingSegment, ...]:
     """Rows of the copy → the new file, with their segments' entries; how many came of which segment."""
     if old.copy is None:
         return old.missing
-    connection.execute(f"attach '{_quoted(old.copy)}' as salvaged (read_only)")
+    connection.execute(f"attach '{_quote_path(old.copy)}' as salvaged (read_only)")
     try:
         with transaction(connection):
-            restored = _restore(connection, old)
+            restored = _restore_tables(connection, old)
     finally:
         connection.execute("detach salvaged")
     return tuple(
-        each.model_copy(update={"restored_rows": restored.get(key, 0)}) for key, each in sorted(old.known.items())
+        segment.model_copy(update={"restored_rows": restored.get(key, 0)})
+        for key, segment in sorted(old.known.items())
     )
 
 
-def _restore(connection: duckdb.DuckDBPyConnection, old: OldFile) -> Mapping[str, int]:
+def _restore_tables(connection: duckdb.DuckDBPyConnection, old: OldFile) -> Mapping[str, int]:
     restored: dict[str, int] = {}
     connection.execute(
         "create or replace temp table was_loaded as select unnest(?::varchar[]) as id", [list(old.loaded)]
     )
-    for table in _tables_of_segments(connection, "salvaged"):
-        _take_over(connection, table)
+    for table in _list_segment_tables(connection, "salvaged"):
+        _restore_table(connection, table)
         counts = connection.execute("select segment_id, count(*) from taken group by all").fetchall()
         for segment_id, count in counts:
             restored[segment_id] = restored.get(segment_id, 0) + count
@@ -159,14 +160,14 @@ def _restore(connection: duckdb.DuckDBPyConnection, old: OldFile) -> Mapping[str
     return restored
 
 
-def _take_over(connection: duckdb.DuckDBPyConnection, table: str) -> None:
+def _restore_table(connection: duckdb.DuckDBPyConnection, table: str) -> None:
     """Take the old file's row of two, unless the new file's is of a segment that the old one had not seen."""
-    keys = ", ".join(f'"{column}"' for column in _primary_key(connection, table))
+    keys = ", ".join(f'"{column}"' for column in _find_primary_key(connection, table))
     connection.execute(
         f"create or replace temp table taken as select c.* from salvaged.{table} c anti join "  # noqa: S608 - names of the schema
         f"(select * from {table} where segment_id not in (select id from was_loaded)) using ({keys})"
     )
-    columns, followers = FOLLOWERS.get(table, ((), ()))
+    columns, followers = DEPENDENT_TABLES.get(table, ((), ()))
     for follower in followers:
         same = " and ".join(f"f.{column} = t.{column}" for column in columns)
         connection.execute(f"delete from {follower} f using taken t where {same}")  # noqa: S608 - names of the schema
@@ -178,17 +179,17 @@ def _take_over(connection: duckdb.DuckDBPyConnection, table: str) -> None:
         )
 
 
-def _tables_of_segments(connection: duckdb.DuckDBPyConnection, database: str) -> Sequence[str]:
+def _list_segment_tables(connection: duckdb.DuckDBPyConnection, database: str) -> Sequence[str]:
     """Tables of which each row names its segment."""
-    found = connection.execute(
+    result = connection.execute(
         "select c.table_name from duckdb_columns() c join duckdb_tables() t using (table_oid, database_name)"
         " where c.database_name = ? and c.column_name = 'segment_id' and not t.temporary order by all",
         [database],
     )
-    return [str(row[0]) for row in found.fetchall()]
+    return [str(row[0]) for row in result.fetchall()]
 
 
-def _primary_key(connection: duckdb.DuckDBPyConnection, table: str) -> Sequence[str]:
+def _find_primary_key(connection: duckdb.DuckDBPyConnection, table: str) -> Sequence[str]:
     row = connection.execute(
         "select constraint_column_names from duckdb_constraints() where database_name = current_database()"
         " and table_name = ? and constraint_type = 'PRIMARY KEY'",
@@ -197,7 +198,7 @@ def _primary_key(connection: duckdb.DuckDBPyConnection, table: str) -> Sequence[
     return list(row[0]) if row else []
 
 
-def _quoted(file: Path) -> str:
+def _quote_path(file: Path) -> str:
     return str(file).replace("'", "''")
 
 
@@ -219,19 +220,23 @@ class RebuildReport(Record):
     @property
     def whole(self) -> bool:
         """Whether the new file has from the journal everything that was ever acknowledged."""
-        return not (self.missing or self.unknown or self.set_aside or self.loaded.damaged or self.loaded.too_new)
+        return not (
+            self.missing or self.unknown or self.set_aside or self.loaded.damaged or self.loaded.too_new
+        )
 
     def errors(self) -> Sequence[WarehouseDamaged]:
         """One error per damaged or missing segment, to be raised or reported to the monitor's owners."""
-        found = [*self.loaded.errors(), *(WarehouseDamaged(each.text) for each in self.missing)]
+        errors = [*self.loaded.errors(), *(WarehouseDamaged(segment.text) for segment in self.missing)]
         if self.unknown:
-            said = f"the old file had {self.unknown} more segments than the journal has now, and could not be read"
-            why = self.unread or "it names none"
-            found.append(WarehouseDamaged(f"{said} to say which ({why}): restore the journal from a backup"))
-        return found
+            summary = (
+                f"the old file had {self.unknown} more segments than the journal has now, and could not be read"
+            )
+            reason = self.unread or "it names none"
+            errors.append(WarehouseDamaged(f"{summary} to say which ({reason}): restore the journal from a backup"))
+        return errors
 
 
-def rebuild(store: Store, *, wait_s: float, journal_only: bool = False) -> RebuildReport:
+def rebuild_database(store: Store, *, wait_s: float, journal_only: bool = False) -> RebuildReport:
     """Make the warehouse file anew from everything that the journal holds.
 
     Readers see the old file until the new one is whole. Works whatever the old file is: damaged, foreign, gone. It
@@ -240,59 +245,59 @@ def rebuild(store: Store, *, wait_s: float, journal_only: bool = False) -> Rebui
     over. Raises `WarehouseBusy` after ``wait_s`` seconds and `WarehouseUnwritable`; then the old file is as it was.
     """
     database = store.database
-    with database.held(wait_s) as deadline:
+    with database.hold_lock(wait_s) as deadline:
         try:
-            with building(database.file, deadline, database.schema, database.clock) as (connection, beside):
-                report = _fill(store, connection, deadline, journal_only=journal_only)
-                ledger = store.ledger_of(connection)
-            backup = _swap(database.file, beside, store.clock())
+            with build_database(database.file, deadline, database.schema, database.clock) as (connection, beside):
+                report = _fill_database(store, connection, deadline, journal_only=journal_only)
+                ledger = store.build_ledger(connection)
+            backup = _replace_file(database.file, beside, store.clock())
         except OSError as error:
-            raise unwritable(database.file, error) from error
+            raise build_unwritable_error(database.file, error) from error
         finally:
-            discard(database.scratch)
+            remove_database(database.scratch)
         write_ledger(database.file, ledger)
     return report.model_copy(update={"stored_at": str(backup) if backup else None})
 
 
-def _fill(
+def _fill_database(
     store: Store, connection: duckdb.DuckDBPyConnection, deadline: Deadline, *, journal_only: bool
 ) -> RebuildReport:
     database = store.database
     ledger = read_ledger(database.file)
     loaded = load(connection, store.journal, database.scratch)
     have = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
-    old = read_old(database, deadline, have)
-    missing = () if journal_only else restore(connection, old)
+    old = copy_missing_rows(database, deadline, have)
+    missing = () if journal_only else restore_missing(connection, old)
     return RebuildReport(
         loaded=loaded,
         stored_at=None,
         missing=missing or old.missing,
-        unknown=_unknown(ledger, old, len(have)),
+        unknown=_count_unknown(ledger, old, len(have)),
         unread=old.unread,
         set_aside=tuple(store.journal.segments.set_aside_names()),
     )
 
 
-def _unknown(ledger: Ledger | None, old: OldFile, have: int) -> int:
+def _count_unknown(ledger: Ledger | None, old: OldFile, have: int) -> int:
     """How many segments the ledger speaks of that neither the journal has nor the old file names."""
     if ledger is None:
         return 0
     return max(0, ledger.segments - have - len(old.missing))
 
 
-def _swap(file: Path, beside: Path, now: datetime) -> Path | None:
+def _replace_file(file: Path, beside: Path, now: datetime) -> Path | None:
     """Put the new file in place; there is a file under the name at every moment.
 
     The old log goes first: a new file with an old log would be nonsense, an old file without its log only lacks
     what the journal has.
     """
     backup = file.with_name(f"{file.name}.before-{now:%Y%m%dT%H%M%S.%fZ}") if file.exists() else None
-    log = log_of(file)
+    log = get_log_path(file)
     if backup is not None:
         os.link(file, backup)
         if log.exists():
-            move(log, log_of(backup))
+            move(log, get_log_path(backup))
     log.unlink(missing_ok=True)
-    ledger_path(file).unlink(missing_ok=True)
+    get_ledger_path(file).unlink(missing_ok=True)
     move(beside, file)
     return backup

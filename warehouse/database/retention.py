@@ -23,27 +23,27 @@ from monitors.records.base import Record
 from warehouse.database.load import known_archives, load, remember_archive
 from warehouse.database.snapshot import discard_snapshots
 from warehouse.database.stage import (
-    FOLDER,
+    ARCHIVE_FOLDER,
     MANIFEST,
     PARQUET,
     ArchivedSegment,
     ArchiveManifest,
     NamedSegment,
     clear_stage,
-    counting,
-    file_sha256,
-    manifests,
-    proven_parquet,
+    get_verified_parquet,
+    hash_file,
+    list_current_manifests,
+    load_manifests,
+    parse_hash,
     read_manifest,
-    sha256_of,
-    stage,
-    stage_archived,
+    stage_archived_segments,
+    stage_segments,
 )
 from warehouse.database.store import Store
 from warehouse.journal.journal import SUITES, Journal
-from warehouse.journal.segments import SegmentLine, first_id_at, line_of, segment_id_of
+from warehouse.journal.segments import SegmentLine, build_first_id, format_line, parse_segment_id
 
-ARCHIVE_ROWS = 200_000
+MAX_ARCHIVE_ROWS = 200_000
 """Lines per archive: some tens of megabytes, read in well under a second."""
 
 
@@ -56,7 +56,7 @@ class CompactReport(Record):
     bytes_after: int = 0
 
 
-def compact(store: Store, *, before: datetime, wait_s: float, unfinished: bool = False) -> CompactReport:
+def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinished: bool = False) -> CompactReport:
     """Move segments written before a time into Parquet archives.
 
     Segments of a run or nightly run that has no finished report stay, unless ``unfinished``: it may be resumed from
@@ -66,20 +66,22 @@ def compact(store: Store, *, before: datetime, wait_s: float, unfinished: bool =
     """
     scratch = store.database.scratch
     report = CompactReport()
-    with store.database.writing(wait_s) as connection:
+    with store.database.open_for_writing(wait_s) as connection:
         load(connection, store.journal, scratch)
-        store.remember(connection)
+        store.save_ledger(connection)
         scratch.unlink(missing_ok=True)
-        _finish_interrupted(store.journal, scratch, known_archives(connection))
-        for batch in _batches(store.journal, _old(connection, store.journal, before, unfinished=unfinished)):
-            report = _added(report, _archive(connection, store.journal, batch, scratch))
+        _remove_leftovers(store.journal, scratch, known_archives(connection))
+        for batch in _batches(
+            store.journal, _list_old_segments(connection, store.journal, before, unfinished=unfinished)
+        ):
+            report = _add_reports(report, _archive_batch(connection, store.journal, batch, scratch))
     return report
 
 
-def _old(
+def _list_old_segments(
     connection: duckdb.DuckDBPyConnection, journal: Journal, before: datetime, *, unfinished: bool
 ) -> Sequence[str]:
-    limit = first_id_at(before)
+    limit = build_first_id(before)
     rows = connection.execute(
         "select id from segments s where $unfinished or run_id is null"
         " or exists (select 1 from runs r where r.run_id = s.run_id and not r.interrupted)"
@@ -89,7 +91,7 @@ def _old(
     ).fetchall()
     free = {str(row[0]) for row in rows}
     names = [name for name in journal.segments.names() if not name.startswith(f"{SUITES}/")]
-    return [name for name in names if segment_id_of(name) < limit and segment_id_of(name) in free]
+    return [name for name in names if parse_segment_id(name) < limit and parse_segment_id(name) in free]
 
 
 def _batches(journal: Journal, names: Sequence[str]) -> Iterator[Sequence[NamedSegment]]:
@@ -102,31 +104,31 @@ def _batches(journal: Journal, names: Sequence[str]) -> Iterator[Sequence[NamedS
             continue  # it was loaded while whole; the check reports it
         batch.append(NamedSegment(name, segment))
         rows += len(segment.lines)
-        if rows >= ARCHIVE_ROWS:
+        if rows >= MAX_ARCHIVE_ROWS:
             yield batch
             batch, rows = [], 0
     if batch:
         yield batch
 
 
-def _archive(
+def _archive_batch(
     connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], scratch: Path
 ) -> CompactReport:
-    stage(connection, batch)
+    stage_segments(connection, batch)
     write_parquet(connection, scratch)
     manifest = ArchiveManifest(
-        sha256=file_sha256(scratch),
+        sha256=hash_file(scratch),
         segments=tuple(
-            ArchivedSegment(header=each.segment.header, name=each.name, size_bytes=each.segment.size_bytes)
-            for each in batch
+            ArchivedSegment(header=named.segment.header, name=named.name, size_bytes=named.segment.size_bytes)
+            for named in batch
         ),
     )
     size = scratch.stat().st_size
-    publish(journal, manifest, scratch)
+    publish_archive(journal, manifest, scratch)
     remember_archive(connection, journal, manifest)
-    for each in batch:
-        journal.segments.delete(each.name)
-    before = sum(each.segment.size_bytes for each in batch)
+    for named in batch:
+        journal.segments.delete(named.name)
+    before = sum(named.segment.size_bytes for named in batch)
     return CompactReport(segments=len(batch), archives=1, bytes_before=before, bytes_after=size)
 
 
@@ -151,40 +153,44 @@ def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces
         raise WarehouseDamaged(f"{file} did not come back as it was written: check the disk; nothing was removed")
 
 
-def publish(journal: Journal, manifest: ArchiveManifest, file: Path) -> None:
+def publish_archive(journal: Journal, manifest: ArchiveManifest, file: Path) -> None:
     """Put an archive in its place; from its manifest on it counts."""
     journal.segments.put_file(manifest.parquet, file)
     journal.segments.put(manifest.name, manifest.model_dump_json().encode())
 
 
-def _finish_interrupted(journal: Journal, scratch: Path, loaded: AbstractSet[str]) -> None:
+def _remove_leftovers(journal: Journal, scratch: Path, loaded: AbstractSet[str]) -> None:
     """Tidy up after a kill: segments that an archive has are removed, archives that do not count too."""
-    names = counting(journal, unless=lambda sha256: sha256 not in loaded)
-    known = [read_manifest(journal, name) for name in names]
-    left = {segment_id_of(name): name for name in journal.segments.names()}
-    for manifest in known:
-        doubled = [left[each.header.id] for each in manifest.segments if each.header.id in left]
+    names = list_current_manifests(journal, unless=lambda sha256: sha256 not in loaded)
+    current = [read_manifest(journal, name) for name in names]
+    segments_by_id = {parse_segment_id(name): name for name in journal.segments.names()}
+    for manifest in current:
+        doubled = [
+            segments_by_id[archived.header.id]
+            for archived in manifest.segments
+            if archived.header.id in segments_by_id
+        ]
         if doubled:
-            proven_parquet(journal, manifest, scratch)
+            get_verified_parquet(journal, manifest, scratch)
         for name in doubled:
             journal.segments.delete(name)
-    whole = {manifest.sha256 for manifest in known}
+    current_hashes = {manifest.sha256 for manifest in current}
     for suffix in (MANIFEST, PARQUET):
-        for name in journal.segments.others(FOLDER, suffix):
-            if sha256_of(name) not in whole:
+        for name in journal.segments.others(ARCHIVE_FOLDER, suffix):
+            if parse_hash(name) not in current_hashes:
                 journal.segments.delete(name)
 
 
-def _added(one: CompactReport, other: CompactReport) -> CompactReport:
+def _add_reports(first: CompactReport, second: CompactReport) -> CompactReport:
     return CompactReport(
-        segments=one.segments + other.segments,
-        archives=one.archives + other.archives,
-        bytes_before=one.bytes_before + other.bytes_before,
-        bytes_after=one.bytes_after + other.bytes_after,
+        segments=first.segments + second.segments,
+        archives=first.archives + second.archives,
+        bytes_before=first.bytes_before + second.bytes_before,
+        bytes_after=first.bytes_after + second.bytes_after,
     )
 
 
-SHORTEST_KEY = 16
+MIN_KEY_LENGTH = 16
 """Bytes: a shorter key could be found by trying."""
 
 
@@ -195,7 +201,7 @@ class AgeReport(Record):
     segments: int
 
 
-def age(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeReport:
+def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeReport:
     """Remove personal data from everything written before a time.
 
     Answers, questions, partial texts, attempts' details and paths of screenshots and traces go, texts of log
@@ -207,22 +213,22 @@ def age(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeRepo
     An archive is aged when its youngest segment is old enough. Killed at any moment, the next load finishes. Free
     blocks of the database file may still hold old text, as do files that a rebuild saved: a rebuild makes a clean
     file, the saved ones are a person's to delete. Copies that the site
-    reads are removed. Raises as `compact` does, `ValueError` for a short key.
+    reads are removed. Raises as `compact_segments` does, `ValueError` for a short key.
     """
-    if len(key) < SHORTEST_KEY:
-        raise ValueError(f"the key for pseudonyms needs {SHORTEST_KEY} bytes or more, got {len(key)}")
-    compact(store, before=before, wait_s=wait_s, unfinished=True)
-    limit = first_id_at(before)
+    if len(key) < MIN_KEY_LENGTH:
+        raise ValueError(f"the key for pseudonyms needs {MIN_KEY_LENGTH} bytes or more, got {len(key)}")
+    compact_segments(store, before=before, wait_s=wait_s, unfinished=True)
+    limit = build_first_id(before)
     segments = archives = 0
-    with store.database.writing(wait_s) as connection:
-        for manifest in manifests(store.journal):
-            if manifest.replaces is None and max(each.header.id for each in manifest.segments) < limit:
+    with store.database.open_for_writing(wait_s) as connection:
+        for manifest in load_manifests(store.journal):
+            if manifest.replaces is None and max(archived.header.id for archived in manifest.segments) < limit:
                 _age_archive(connection, store.journal, manifest, key, store.database.scratch)
                 archives += 1
                 segments += len(manifest.segments)
         load(connection, store.journal, store.database.scratch)
-        store.remember(connection)
-    compact(store, before=before, wait_s=wait_s, unfinished=True)  # the replaced archives go
+        store.save_ledger(connection)
+    compact_segments(store, before=before, wait_s=wait_s, unfinished=True)  # the replaced archives go
     discard_snapshots(store.database.file.parent)
     return AgeReport(archives=archives, segments=segments)
 
@@ -231,8 +237,8 @@ def _age_archive(
     connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: ArchiveManifest, key: bytes, scratch: Path
 ) -> None:
     clear_stage(connection)
-    parquet = proven_parquet(journal, manifest, scratch)
-    stage_archived(connection, parquet, [each.header.id for each in manifest.segments])
+    parquet = get_verified_parquet(journal, manifest, scratch)
+    stage_archived_segments(connection, parquet, [archived.header.id for archived in manifest.segments])
     connection.execute(
         "create or replace temp macro pseudonym(id) as"
         " if(starts_with(id, 'p-') and length(id) = 26, id, 'p-' || left(sha256(getvariable('key') || id), 24))"
@@ -243,24 +249,24 @@ def _age_archive(
     )
     connection.execute(resources.files("warehouse").joinpath("aging.sql").read_text("utf-8"))
     connection.execute("reset variable key")
-    hashes = dict(_hashes(connection))
+    hashes = dict(_hash_segments(connection))
     scratch.unlink(missing_ok=True)
     write_parquet(connection, scratch, replaces=manifest.sha256)
     aged = ArchiveManifest(
-        sha256=file_sha256(scratch),
+        sha256=hash_file(scratch),
         replaces=manifest.sha256,
-        segments=tuple(_with_hash(each, hashes[each.header.id]) for each in manifest.segments),
+        segments=tuple(_replace_hash(archived, hashes[archived.header.id]) for archived in manifest.segments),
     )
-    publish(journal, aged, scratch)
+    publish_archive(journal, aged, scratch)
 
 
-def _hashes(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
+def _hash_segments(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
     """The hash that each staged segment's body has now."""
     rows = connection.execute("select segment_id, table_name, row_json from staged order by segment_id, position")
     for segment_id, lines in groupby(_every(rows), key=lambda row: str(row[0])):
         body = hashlib.sha256()
         for _, table, row in lines:
-            body.update(line_of(SegmentLine(str(table), str(row).encode())) + b"\n")
+            body.update(format_line(SegmentLine(str(table), str(row).encode())) + b"\n")
         yield segment_id, body.hexdigest()
 
 
@@ -269,5 +275,5 @@ def _every(rows: duckdb.DuckDBPyConnection) -> Iterator[tuple[object, ...]]:
         yield from batch
 
 
-def _with_hash(each: ArchivedSegment, sha256: str) -> ArchivedSegment:
+def _replace_hash(each: ArchivedSegment, sha256: str) -> ArchivedSegment:
     return each.model_copy(update={"header": each.header.model_copy(update={"sha256": sha256})})

@@ -19,17 +19,17 @@ from typing import Final
 import duckdb
 
 from monitors.errors import WarehouseBusy, WarehouseDamaged, WarehouseUnwritable
-from monitors.storage import move, private_folder, unwritable
-from warehouse.data_folder import opened_for_lock
-from warehouse.database.connection import Deadline, opened, translated
-from warehouse.database.database import Database, bring_up, discard
+from monitors.storage import build_unwritable_error, make_private_folder, move
+from warehouse.data_folder import open_for_lock
+from warehouse.database.connection import Deadline, open_connection, translate_error
+from warehouse.database.database import Database, migrate, remove_database
 from warehouse.database.store import Store
 
-FOLDER: Final = "snapshots"
+SNAPSHOT_FOLDER: Final = "snapshots"
 """Inside the data folder."""
 MEMORY: Final = "1GB"
 """What a snapshot's queries and its cached blocks may take."""
-_NAME: Final = "warehouse-*.duckdb"
+_COPY_PATTERN: Final = "warehouse-*.duckdb"
 _LOCK: Final = "making.lock"
 _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoinstall_known_extensions": False,
@@ -66,18 +66,18 @@ class Snapshot:
         Waits ``wait_s`` seconds at most for a writer, while pages go on with the copy that they have. Raises
         `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
         """
-        private_folder(self.folder)
+        make_private_folder(self.folder)
         self.source.ensure(wait_s)
-        seen_at, version = self.source.clock(), self.source.version()
-        known = self._newest(version)
+        seen_at, version = self.source.clock(), self.source.compute_version()
+        known = self._find_newest(version)
         if known is None:
-            known = self._make(wait_s)
-        changed = self._open(known)
+            known = self._ensure_copy(wait_s)
+        changed = self._open_copy(known)
         self.as_of = seen_at
         return changed
 
     @contextmanager
-    def reading(self) -> Generator[duckdb.DuckDBPyConnection]:
+    def open_cursor(self) -> Generator[duckdb.DuckDBPyConnection]:
         """A cursor of the newest copy. Raises `WarehouseBusy` before there is one."""
         with self._guard:
             copy = self._current
@@ -89,10 +89,10 @@ class Snapshot:
             cursor.execute("SET TimeZone = 'UTC'")
             yield cursor
         except duckdb.Error as error:
-            raise translated(error, copy.file) from error
+            raise translate_error(error, copy.file) from error
         finally:
             cursor.close()
-            self._leave(copy)
+            self._end_reading(copy)
 
     @property
     def copy_name(self) -> str:
@@ -107,7 +107,7 @@ class Snapshot:
         if copy is not None:
             self._retire(copy)
 
-    def _leave(self, copy: _OpenCopy) -> None:
+    def _end_reading(self, copy: _OpenCopy) -> None:
         with self._guard:
             copy.readers -= 1
             is_last = copy.is_replaced and not copy.readers
@@ -121,38 +121,38 @@ class Snapshot:
         if is_unused:
             copy.connection.close()
 
-    def _newest(self, version: str) -> Path | None:
-        found = sorted(self.folder.glob(f"warehouse-{version}-*.duckdb"))
-        return found[-1] if found else None
+    def _find_newest(self, version: str) -> Path | None:
+        copies = sorted(self.folder.glob(f"warehouse-{version}-*.duckdb"))
+        return copies[-1] if copies else None
 
-    def _make(self, wait_s: float) -> Path:
-        with _alone(self.folder):
-            made = self._newest(self.source.version())  # another site made it meanwhile
-            return made or self._copy(wait_s)
+    def _ensure_copy(self, wait_s: float) -> Path:
+        with _lock_folder(self.folder):
+            made = self._find_newest(self.source.compute_version())  # another site made it meanwhile
+            return made or self._make_copy(wait_s)
 
-    def _copy(self, wait_s: float) -> Path:
+    def _make_copy(self, wait_s: float) -> Path:
         beside = self.folder / "making.duckdb"
-        discard(beside)
+        remove_database(beside)
         try:
             version = self.source.copy_to(beside, wait_s)
-            with opened(beside, Deadline(self.source.patience, wait_s), read_only=False) as connection:
-                bring_up(connection, self.source.file, self.source.schema, self.source.clock)
+            with open_connection(beside, Deadline(self.source.patience, wait_s), read_only=False) as connection:
+                migrate(connection, self.source.file, self.source.schema, self.source.clock)
                 connection.execute("checkpoint")
             goal = self.folder / f"warehouse-{version}-{self.source.clock():%Y%m%dT%H%M%S%f}.duckdb"
             move(beside, goal)
         except OSError as error:
-            discard(beside)
-            raise unwritable(beside, error) from error
-        _remove_others(self.folder, goal)
+            remove_database(beside)
+            raise build_unwritable_error(beside, error) from error
+        _remove_old_copies(self.folder, goal)
         return goal
 
-    def _open(self, file: Path) -> bool:
+    def _open_copy(self, file: Path) -> bool:
         if self._current is not None and self._current.file == file:
             return False
         try:
             connection = duckdb.connect(str(file), read_only=True, config=_SETTINGS)
         except duckdb.Error as error:
-            raise translated(error, file) from error
+            raise translate_error(error, file) from error
         with self._guard:
             before, self._current = self._current, _OpenCopy(file, connection)
         if before is not None:
@@ -161,9 +161,9 @@ class Snapshot:
 
 
 @contextmanager
-def _alone(folder: Path) -> Generator[None]:
+def _lock_folder(folder: Path) -> Generator[None]:
     """One process at a time makes a copy. Raises `WarehouseBusy` while another does."""
-    with opened_for_lock(folder / _LOCK) as lock:
+    with open_for_lock(folder / _LOCK) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -171,9 +171,9 @@ def _alone(folder: Path) -> Generator[None]:
         yield
 
 
-def _remove_others(folder: Path, newest: Path) -> None:
+def _remove_old_copies(folder: Path, newest: Path) -> None:
     """Who still reads an older copy has it open: it goes when they close it."""
-    for old in folder.glob(_NAME):
+    for old in folder.glob(_COPY_PATTERN):
         if old != newest:
             old.unlink(missing_ok=True)
 
@@ -183,12 +183,12 @@ def discard_snapshots(data_folder: Path) -> None:
 
     Raises `WarehouseUnwritable`.
     """
-    folder = data_folder / FOLDER
+    folder = data_folder / SNAPSHOT_FOLDER
     try:
-        for file in (*folder.glob(_NAME), folder / "making.duckdb"):
+        for file in (*folder.glob(_COPY_PATTERN), folder / "making.duckdb"):
             file.unlink(missing_ok=True)
     except OSError as error:
-        raise unwritable(folder, error) from error
+        raise build_unwritable_error(folder, error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,26 +198,26 @@ class SnapshotDatabase(Database):
     snapshot: Snapshot | None = None
 
     @contextmanager
-    def held(self, wait_s: float) -> Generator[Deadline]:
+    def hold_lock(self, wait_s: float) -> Generator[Deadline]:
         """Refused: a snapshot is only read."""
         del wait_s
         raise WarehouseUnwritable(f"{self.file}: a copy for reading is never written")
         yield  # pyright: ignore[reportUnreachable] - a generator, as the method that it replaces
 
     @contextmanager
-    def reading(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
+    def open_for_reading(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
         """A cursor of the newest copy, at once."""
         del wait_s
         if self.snapshot is None:
             raise WarehouseDamaged(f"{self.file}: there is no copy to read")
-        with self.snapshot.reading() as cursor:
+        with self.snapshot.open_cursor() as cursor:
             yield cursor
 
 
-def snapshot_of(store: Store) -> tuple[Snapshot, Store]:
+def build_snapshot_store(store: Store) -> tuple[Snapshot, Store]:
     """The snapshot of a store's warehouse, not made yet, and a store whose questions are answered by it."""
     source = store.database
     folder = source.file.parent
-    snapshot = Snapshot(source, folder / FOLDER)
+    snapshot = Snapshot(source, folder / SNAPSHOT_FOLDER)
     database = SnapshotDatabase(source.file, source.schema, source.clock, source.patience, snapshot)
-    return snapshot, store.over(database)
+    return snapshot, store.with_database(database)

@@ -28,7 +28,7 @@ from warehouse.journal.segments import Segment, SegmentHeader
 
 TABLES: Sequence[str] = get_args(TableName)
 
-USUALLY_NEW = frozenset({"conversations", "hallucinations"})
+MOSTLY_NEW_TABLES = frozenset({"conversations", "hallucinations"})
 """Tables of millions of rows that come once each, but for a nightly run or a poll that was killed and begins again.
 
 To look for earlier rows, DuckDB reads the keys of the whole table, for each batch: a night of a million
@@ -61,9 +61,9 @@ class Entry:
     size_bytes: int
 
 
-def entry_of(each: NamedSegment) -> Entry:
+def build_entry(named: NamedSegment) -> Entry:
     """The entry of a segment."""
-    return Entry(each.segment.header, each.name, each.segment.size_bytes)
+    return Entry(named.segment.header, named.name, named.segment.size_bytes)
 
 
 def clear_stage(connection: duckdb.DuckDBPyConnection) -> None:
@@ -71,34 +71,36 @@ def clear_stage(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(_STAGED)
 
 
-def stage(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedSegment]) -> None:
+def stage_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedSegment]) -> None:
     """Lines of these segments alone → the staging table."""
     clear_stage(connection)
     with connection.appender("staged") as appender:
         appender.append_rows(
-            (each.segment.header.id, position, line.table, line.row_json.decode())
-            for each in batch
-            for position, line in enumerate(each.segment.lines)
+            (named.segment.header.id, position, line.table, line.row_json.decode())
+            for named in batch
+            for position, line in enumerate(named.segment.lines)
         )
 
 
-def take_in(
+def insert_staged(
     connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry], now: datetime, *, all_new: bool = False
 ) -> None:
     """Staged lines → tables, with the segments' entries.
 
-    ``all_new`` says that rows of `USUALLY_NEW` are in no table yet, so that nothing is looked for. Where one is,
+    ``all_new`` says that rows of `MOSTLY_NEW_TABLES` are in no table yet, so that nothing is looked for. Where one is,
     this raises `duckdb.ConstraintException`, and the transaction is lost.
     """
-    spoken_of = {table for each in entries for table in each.header.rows}
+    filled_tables = {table for entry in entries for table in entry.header.rows}
     for table in TABLES:
-        if table in spoken_of:
-            connection.execute(_extract_new(table) if all_new and table in USUALLY_NEW else _extract(table))
+        if table in filled_tables:
+            connection.execute(
+                _build_insert_of_new(table) if all_new and table in MOSTLY_NEW_TABLES else _load_extract(table)
+            )
     with connection.appender("segments", columns=_ENTRY_COLUMNS) as appender:
-        appender.append_rows(_values(each, now) for each in entries)
+        appender.append_rows(_build_entry_row(entry, now) for entry in entries)
 
 
-def forget(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) -> None:
+def delete_segment_rows(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) -> None:
     """Remove what these segments brought of results and assessments, and their entries: they come anew."""
     ids = list(segment_ids)
     connection.execute("create or replace temp table aged as select unnest(?::varchar[]) as id", [ids])
@@ -111,17 +113,17 @@ def forget(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) ->
     connection.execute("delete from segments where id in (select id from aged)")
 
 
-def _values(entry: Entry, now: datetime) -> tuple[object, ...]:
+def _build_entry_row(entry: Entry, now: datetime) -> tuple[object, ...]:
     header = entry.header
     rows = json.dumps(dict(header.rows))
     return (header.id, entry.name, header.run_id, rows, header.sha256, entry.size_bytes, now)
 
 
 @cache
-def _extract(table: str) -> str:
+def _load_extract(table: str) -> str:
     extracts = resources.files("warehouse") / "extracts"
     of_table = (extracts.joinpath(*folder, f"{table}.sql") for folder in ((), ("alerting",), ("live",)))
-    return next(each for each in of_table if each.is_file()).read_text("utf-8")
+    return next(file for file in of_table if file.is_file()).read_text("utf-8")
 
 
 _EARLIER = "-- rows of earlier loads:"
@@ -129,12 +131,12 @@ _EARLIER = "-- rows of earlier loads:"
 
 
 @cache
-def _extract_new(table: str) -> str:
-    incoming = _extract(table).partition(_EARLIER)[0]
+def _build_insert_of_new(table: str) -> str:
+    incoming = _load_extract(table).partition(_EARLIER)[0]
     return f"{incoming}\ninsert into {table} by name select * exclude (position) from incoming"  # noqa: S608 - ours
 
 
-FOLDER = "_archive"
+ARCHIVE_FOLDER = "_archive"
 MANIFEST = ".manifest.json"
 AGED = ".aged.json"
 """A manifest whose archive replaces another one: its name says so, so that the others need not be read."""
@@ -172,30 +174,34 @@ class ArchiveManifest(Record):
     @property
     def parquet(self) -> str:
         """The Parquet file's name in the journal."""
-        return f"{FOLDER}/{self.sha256}{PARQUET}"
+        return f"{ARCHIVE_FOLDER}/{self.sha256}{PARQUET}"
 
     @property
     def name(self) -> str:
         """The manifest's own name in the journal."""
-        return f"{FOLDER}/{self.sha256}{MANIFEST if self.replaces is None else AGED}"
+        return f"{ARCHIVE_FOLDER}/{self.sha256}{MANIFEST if self.replaces is None else AGED}"
 
 
-def counting(journal: Journal, *, unless: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
+def list_current_manifests(journal: Journal, *, unless: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
     """Names of the manifests that count: all but those that another one replaces.
 
     A replacing manifest of whose hash ``unless`` is true does not count, so that what it replaces does.
     """
-    aged = [name for name in journal.segments.others(FOLDER, AGED) if not unless(sha256_of(name))]
+    aged = [name for name in journal.segments.others(ARCHIVE_FOLDER, AGED) if not unless(parse_hash(name))]
     replaced = {read_manifest(journal, name).replaces for name in aged}
-    return [name for name in [*journal.segments.others(FOLDER, MANIFEST), *aged] if sha256_of(name) not in replaced]
+    return [
+        name
+        for name in [*journal.segments.others(ARCHIVE_FOLDER, MANIFEST), *aged]
+        if parse_hash(name) not in replaced
+    ]
 
 
-def manifests(journal: Journal) -> Sequence[ArchiveManifest]:
+def load_manifests(journal: Journal) -> Sequence[ArchiveManifest]:
     """All archives that count. Raises `WarehouseDamaged` for an unreadable manifest, `SchemaTooNew`."""
-    return [read_manifest(journal, name) for name in counting(journal)]
+    return [read_manifest(journal, name) for name in list_current_manifests(journal)]
 
 
-def sha256_of(name: str) -> str:
+def parse_hash(name: str) -> str:
     """The hash in the name of a manifest or a Parquet file."""
     return name.rpartition("/")[2].partition(".")[0]
 
@@ -204,32 +210,32 @@ def read_manifest(journal: Journal, name: str) -> ArchiveManifest:
     """One archive's manifest. Raises `WarehouseDamaged` and `SchemaTooNew`."""
     place = journal.segments.place(name)
     try:
-        found = ArchiveManifest.model_validate_json(journal.segments.get(name))
+        manifest = ArchiveManifest.model_validate_json(journal.segments.get(name))
     except ValidationError:
         raise WarehouseDamaged(f"the archive's manifest {place} cannot be read: restore it from a backup") from None
-    if found.lookout_archive > FORMAT_VERSION:
+    if manifest.lookout_archive > FORMAT_VERSION:
         raise SchemaTooNew(f"the archive {place} was written by a newer Lookout: update Lookout")
-    return found
+    return manifest
 
 
-def entries_of(manifest: ArchiveManifest) -> Sequence[Entry]:
+def build_entries(manifest: ArchiveManifest) -> Sequence[Entry]:
     """The entries of an archive's segments."""
-    return [Entry(each.header, each.name, each.size_bytes) for each in manifest.segments]
+    return [Entry(archived.header, archived.name, archived.size_bytes) for archived in manifest.segments]
 
 
-def proven_parquet(journal: Journal, manifest: ArchiveManifest, scratch: Path) -> Path:
+def get_verified_parquet(journal: Journal, manifest: ArchiveManifest, scratch: Path) -> Path:
     """The archive's Parquet file, its hash found right. Raises `WarehouseDamaged`."""
     place = journal.segments.place(manifest.parquet)
     try:
         file = journal.segments.as_file(manifest.parquet, scratch)
     except FileNotFoundError:
         raise WarehouseDamaged(f"the archive {place} is missing: restore it from a backup") from None
-    if file_sha256(file) != manifest.sha256:
+    if hash_file(file) != manifest.sha256:
         raise WarehouseDamaged(f"the archive {place} is damaged (another hash): restore it from a backup")
     return file
 
 
-def stage_archived(connection: duckdb.DuckDBPyConnection, file: Path, segment_ids: Sequence[str]) -> None:
+def stage_archived_segments(connection: duckdb.DuckDBPyConnection, file: Path, segment_ids: Sequence[str]) -> None:
     """Lines of these segments → the staging table."""
     connection.execute(
         "insert into staged select segment_id, position, table_name, row_json from read_parquet(?)"
@@ -238,7 +244,7 @@ def stage_archived(connection: duckdb.DuckDBPyConnection, file: Path, segment_id
     )
 
 
-def file_sha256(file: Path) -> str:
+def hash_file(file: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
     with file.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -16,18 +16,18 @@ from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Alert, Incident
 from monitors.records.runs import RunReport
 from warehouse.database.connection import WaitPolicy
-from warehouse.database.database import Database, Ledger, Schema, bundled_schema, read_ledger, write_ledger
+from warehouse.database.database import Database, Ledger, Schema, load_bundled_schema, read_ledger, write_ledger
 from warehouse.database.load import LoadReport, load
 from warehouse.journal.journal import Journal
 from warehouse.journal.segments import Clock, Entropy
 
-FILE_NAME = "warehouse.duckdb"
+DATABASE_FILE = "warehouse.duckdb"
 JOURNAL_FOLDER = "journal"
 
-READ_WAIT_S = 5.0
+DEFAULT_READ_WAIT_S = 5.0
 """How long a reader waits by default: a hundred times what a usual load takes."""
 
-VIEWS = """
+VIEWS_SQL = """
 select view_name as "view", comment as "what it answers"
 from duckdb_views() where not internal and schema_name = 'main' order by view_name
 """
@@ -71,24 +71,24 @@ class Store:
         schema: Schema | None = None,
     ) -> None:
         self.journal = journal or Journal(data_folder / JOURNAL_FOLDER, clock=clock, entropy=entropy)
-        self.database = Database(data_folder / FILE_NAME, schema or bundled_schema(), clock, patience)
+        self.database = Database(data_folder / DATABASE_FILE, schema or load_bundled_schema(), clock, patience)
         self.clock = clock
 
-    def over(self, database: Database) -> Store:
+    def with_database(self, database: Database) -> Store:
         """The same store with another file than the folder's own, such as a snapshot of it."""
-        other = copy(self)
-        other.database = database
-        return other
+        store = copy(self)
+        store.database = database
+        return store
 
     def load_pending(self, wait_s: float) -> LoadReport:
         """Take everything that the journal has and the file has not; waits ``wait_s`` seconds at most for it.
 
         Raises `WarehouseBusy` when it could not have the file: nothing is lost, whoever comes next loads it.
         """
-        with self.database.writing(wait_s) as connection:
-            restored = self.missing(connection)
+        with self.database.open_for_writing(wait_s) as connection:
+            restored = self.count_missing(connection)
             report = load(connection, self.journal, self.database.scratch)
-            self.remember(connection)
+            self.save_ledger(connection)
         return report.model_copy(update={"restored": restored, "swept": self.journal.sweep()})
 
     def query(
@@ -96,101 +96,101 @@ class Store:
         sql: str,
         parameters: Sequence[Parameter] | Mapping[str, Parameter] = (),
         *,
-        wait_s: float = READ_WAIT_S,
+        wait_s: float = DEFAULT_READ_WAIT_S,
     ) -> Table:
         """Run one query for reading only; ``parameters`` are bound, never pasted.
 
         It sees what is loaded. Files and network are out of its reach. Raises `QueryInvalid` with DuckDB's own
         explanation, and `WarehouseBusy` when a writer held the file for longer than ``wait_s`` seconds.
         """
-        with self.database.reading(wait_s) as connection:
+        with self.database.open_for_reading(wait_s) as connection:
             connection.execute("SET enable_external_access = false")
             try:
-                found = connection.execute(sql, parameters or None)
-                columns = tuple(str(column[0]) for column in found.description or ())
-                return Table(columns, tuple(found.fetchall()) if columns else ())
+                result = connection.execute(sql, parameters or None)
+                columns = tuple(str(column[0]) for column in result.description or ())
+                return Table(columns, tuple(result.fetchall()) if columns else ())
             except duckdb.FatalException:
                 raise
             except duckdb.Error as error:
                 raise QueryInvalid(str(error)) from error
 
-    def open_incidents(self, target: str, *, wait_s: float = READ_WAIT_S) -> tuple[Incident, ...]:
+    def open_incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[Incident, ...]:
         """A target's incidents that are not resolved, worst first."""
-        found = self.incidents(target, wait_s=wait_s).values()
+        incidents = self.incidents(target, wait_s=wait_s).values()
         unresolved = [
-            incident for incident in found if incident.resolved_at is None or incident.state != "resolved"
+            incident for incident in incidents if incident.resolved_at is None or incident.state != "resolved"
         ]
         return tuple(sorted(unresolved, key=lambda incident: (-incident.severity, incident.opened_at)))
 
-    def incidents(self, target: str, *, wait_s: float = READ_WAIT_S) -> Mapping[str, Incident]:
+    def incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Mapping[str, Incident]:
         """All of a target's incidents as they stand, by fingerprint."""
-        with self.database.reading(wait_s) as connection:
-            return incidents_of(connection, target)
+        with self.database.open_for_reading(wait_s) as connection:
+            return read_incidents(connection, target)
 
     def last_report(
-        self, target: str, suite_sha256: str, *, before: str | None = None, wait_s: float = READ_WAIT_S
+        self, target: str, suite_sha256: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
     ) -> RunReport | None:
         """The newest report of a finished run over the same cases, for comparison; not that of run ``before``."""
-        found = self.query(
+        table = self.query(
             "select report from runs where target = $target and suite_sha256 = $suite and not interrupted"
             " and run_id is distinct from $before order by finished_at desc, run_id desc limit 1",
             {"target": target, "suite": suite_sha256, "before": before},
             wait_s=wait_s,
         )
-        return _report(str(found.rows[0][0])) if found.rows else None
+        return _parse_report(str(table.rows[0][0])) if table.rows else None
 
-    def report(self, run_id: str, *, wait_s: float = READ_WAIT_S) -> RunReport | None:
+    def report(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> RunReport | None:
         """A run's report, or ``None`` when no such run is loaded."""
-        found = self.query("select report from runs where run_id = $run", {"run": run_id}, wait_s=wait_s)
-        return _report(str(found.rows[0][0])) if found.rows else None
+        table = self.query("select report from runs where run_id = $run", {"run": run_id}, wait_s=wait_s)
+        return _parse_report(str(table.rows[0][0])) if table.rows else None
 
-    def outcomes(self, run_id: str, *, wait_s: float = READ_WAIT_S) -> tuple[CaseStanding, ...]:
+    def outcomes(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[CaseStanding, ...]:
         """What each case of a run came to, by case and repeat."""
-        found = self.query(
+        table = self.query(
             "select case_id, repeat, outcome from assessments where run_id = $run order by case_id, repeat",
             {"run": run_id},
             wait_s=wait_s,
         )
         return tuple(
             CaseStanding.model_validate({"case_id": case, "repeat": repeat, "outcome": outcome})
-            for case, repeat, outcome in found.rows
+            for case, repeat, outcome in table.rows
         )
 
-    def alerts_unsent(self, *, wait_s: float = READ_WAIT_S) -> tuple[Alert, ...]:
+    def list_unsent_alerts(self, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[Alert, ...]:
         """Messages that have no final receipt (sent, printed, rejected), worst first, whoever is sending them."""
-        found = self.query(
+        table = self.query(
             "select record from alerts semi join unsent_alerts using (id) order by severity desc, created_at, id",
             wait_s=wait_s,
         )
-        return tuple(Alert.model_validate_json(str(row[0])) for row in found.rows)
+        return tuple(Alert.model_validate_json(str(row[0])) for row in table.rows)
 
-    def remember(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def save_ledger(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Write beside the file how much it holds now, so that a loss can be noticed."""
-        write_ledger(self.database.file, self.ledger_of(connection))
+        write_ledger(self.database.file, self.build_ledger(connection))
 
-    def ledger_of(self, connection: duckdb.DuckDBPyConnection) -> Ledger:
+    def build_ledger(self, connection: duckdb.DuckDBPyConnection) -> Ledger:
         """How much an open file holds now."""
-        return Ledger(segments=_loaded(connection), as_of=self.clock())
+        return Ledger(segments=_count_segments(connection), as_of=self.clock())
 
-    def missing(self, connection: duckdb.DuckDBPyConnection) -> int:
+    def count_missing(self, connection: duckdb.DuckDBPyConnection) -> int:
         """Segments that were committed to the file and are not in it any more."""
         ledger = read_ledger(self.database.file)
-        return max(0, ledger.segments - _loaded(connection)) if ledger else 0
+        return max(0, ledger.segments - _count_segments(connection)) if ledger else 0
 
 
-def incidents_of(connection: duckdb.DuckDBPyConnection, target: str) -> Mapping[str, Incident]:
+def read_incidents(connection: duckdb.DuckDBPyConnection, target: str) -> Mapping[str, Incident]:
     """A target's incidents as they stand, by fingerprint, on an open connection."""
     rows = connection.execute("select record from incidents where target = ?", [target]).fetchall()
-    found = (Incident.model_validate_json(str(row[0])) for row in rows)
-    return {incident.fingerprint: incident for incident in found}
+    incidents = (Incident.model_validate_json(str(row[0])) for row in rows)
+    return {incident.fingerprint: incident for incident in incidents}
 
 
-def _loaded(connection: duckdb.DuckDBPyConnection) -> int:
+def _count_segments(connection: duckdb.DuckDBPyConnection) -> int:
     row = connection.execute("select count(*) from segments").fetchone()
     return int(row[0]) if row else 0
 
 
-def _report(text: str) -> RunReport:
+def _parse_report(text: str) -> RunReport:
     try:
         return RunReport.model_validate_json(text)
     except ValidationError as error:

@@ -23,11 +23,11 @@ from warehouse.journal.segments import (
     SegmentId,
     SegmentNames,
     SegmentStore,
-    decode,
-    encode,
+    decode_segment,
     encode_rows,
-    segment_id_of,
-    time_of,
+    encode_segment,
+    parse_segment_id,
+    parse_time,
 )
 
 SHARED = "_shared"
@@ -79,7 +79,7 @@ class Journal:
                 CaseRow(row=SuiteCase(suite_sha256=suite.sha256, suite_name=suite.name, case=case))
                 for case in suite.cases
             ]
-            self.segments.put(name, encode(encode_rows(rows), segment_id=segment_id, run_id=None))
+            self.segments.put(name, encode_segment(encode_rows(rows), segment_id=segment_id, run_id=None))
         return segment_id
 
     def append_outbox(self, rows: Sequence[OutboxRow]) -> SegmentId:
@@ -95,10 +95,10 @@ class Journal:
         Raises `WarehouseDamaged`, `SchemaTooNew` for one of a newer Lookout, `FileNotFoundError` when it is gone.
         """
         folder = name.partition("/")[0]
-        return decode(
+        return decode_segment(
             self.segments.get(name),
             where=self.segments.place(name),
-            segment_id=segment_id_of(name),
+            segment_id=parse_segment_id(name),
             run_id=None if folder.startswith("_") else folder,
         )
 
@@ -109,7 +109,7 @@ class Journal:
         passed over here (its cases are asked again); the loader reports it and sets it aside. Raises `ConfigError`
         for something that cannot be a run id.
         """
-        for name in self.segments.names(_checked(run_id)):
+        for name in self.segments.names(_check_run_id(run_id)):
             try:
                 segment = self.read(name)
             except (WarehouseDamaged, FileNotFoundError):
@@ -118,8 +118,8 @@ class Journal:
 
     def newest(self) -> datetime | None:
         """When the youngest segment that is not archived yet was written, by its writer's clock."""
-        ids = [segment_id_of(name) for name in self.segments.names() if not name.startswith(f"{SUITES}/")]
-        return time_of(max(ids)) if ids else None
+        ids = [parse_segment_id(name) for name in self.segments.names() if not name.startswith(f"{SUITES}/")]
+        return parse_time(max(ids)) if ids else None
 
     def check_writable(self) -> None:
         """Write one empty file. Raises `WarehouseUnwritable` when the next segment could not be written."""
@@ -136,12 +136,12 @@ class Journal:
     def _write(self, rows: EncodedRows, *, folder: str, run_id: str | None) -> SegmentId:
         with self._naming:
             segment_id = self._names.next()
-        data = encode(rows, segment_id=segment_id, run_id=run_id)
+        data = encode_segment(rows, segment_id=segment_id, run_id=run_id)
         self.segments.put(f"{folder}/{segment_id}{SUFFIX}", data)
         return segment_id
 
 
-def _checked(run_id: str) -> str:
+def _check_run_id(run_id: str) -> str:
     try:
         return _RUN_ID.validate_python(run_id)
     except ValidationError:

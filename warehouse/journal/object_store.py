@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import fsspec.core  # pyright: ignore[reportMissingTypeStubs] - it has none
 
 from monitors.errors import WarehouseUnwritable
-from warehouse.journal.segments import SET_ASIDE, SUFFIX, segment_id_of
+from warehouse.journal.segments import SET_ASIDE, SUFFIX, parse_segment_id
 
 
 class ObjectSegments:
@@ -24,38 +24,38 @@ class ObjectSegments:
     """
 
     def __init__(self, url: str, options: Mapping[str, object] | None = None) -> None:
-        self._shown = _without_credentials(url)
+        self._safe_url = _remove_credentials(url)
         try:
-            self._files, root = _opened(url, dict(options or {}))
+            self._files, root = _open_file_system(url, dict(options or {}))
         except (ImportError, ValueError) as error:
-            raise WarehouseUnwritable(f"the journal's place {self._shown} cannot be used: {error}") from error
+            raise WarehouseUnwritable(f"the journal's place {self._safe_url} cannot be used: {error}") from error
         self._root = root.rstrip("/")
 
     def put(self, name: str, data: bytes) -> None:
         """Store a segment; when this returns the store has it."""
-        with self._print_summary(name):
+        with self._translate_errors(name):
             try:
                 self._files.pipe_file(f"{self._root}/{name}", data)
             except FileNotFoundError as error:  # what S3 says when there is no such bucket
-                raise self._unusable(name, error) from None
+                raise self._build_error(name, error) from None
 
     def get(self, name: str) -> bytes:
         """The bytes of a segment."""
-        with self._print_summary(name):
+        with self._translate_errors(name):
             return bytes(self._files.cat_file(f"{self._root}/{name}"))
 
     def names(self, folder: str | None = None) -> Sequence[str]:
         """All segments (of one folder), sorted by segment id."""
-        found = [name for name in self._found(folder or "") if name.endswith(SUFFIX)]
-        return sorted((name for name in found if not name.startswith(f"{SET_ASIDE}/")), key=segment_id_of)
+        names = [name for name in self._list_names(folder or "") if name.endswith(SUFFIX)]
+        return sorted((name for name in names if not name.startswith(f"{SET_ASIDE}/")), key=parse_segment_id)
 
     def others(self, folder: str, suffix: str) -> Sequence[str]:
         """Files of another kind in a folder, sorted."""
-        return sorted(name for name in self._found(folder) if name.endswith(suffix))
+        return sorted(name for name in self._list_names(folder) if name.endswith(suffix))
 
     def delete(self, name: str) -> None:
         """Remove an object; one that is gone is no error."""
-        with self._print_summary(name):
+        with self._translate_errors(name):
             try:
                 self._files.rm_file(f"{self._root}/{name}")
             except FileNotFoundError:
@@ -63,26 +63,26 @@ class ObjectSegments:
 
     def put_file(self, name: str, file: Path) -> None:
         """Upload a local file and remove it here."""
-        with self._print_summary(name):
+        with self._translate_errors(name):
             self._files.put_file(str(file), f"{self._root}/{name}")
         file.unlink()
 
     def as_file(self, name: str, scratch: Path) -> Path:
         """A local copy at ``scratch``."""
-        with self._print_summary(name):
+        with self._translate_errors(name):
             self._files.get_file(f"{self._root}/{name}", str(scratch))
         return scratch
 
     def set_aside(self, name: str) -> str:
         """Move a damaged segment to the folder of damaged ones."""
-        goal = f"{SET_ASIDE}/{name.replace('/', '__')}"
-        self.put(goal, self.get(name))
+        new_name = f"{SET_ASIDE}/{name.replace('/', '__')}"
+        self.put(new_name, self.get(name))
         self.delete(name)
-        return self.place(goal)
+        return self.place(new_name)
 
     def set_aside_names(self) -> Sequence[str]:
         """Where each damaged segment waits for a person."""
-        return [self.place(name) for name in sorted(self._found(SET_ASIDE))]
+        return [self.place(name) for name in sorted(self._list_names(SET_ASIDE))]
 
     def sweep(self, now: datetime) -> int:  # noqa: ARG002 - nothing half-written can be left
         """Nothing to do: an upload that was cut off leaves no object."""
@@ -90,40 +90,40 @@ class ObjectSegments:
 
     def place(self, name: str) -> str:
         """The URL of a segment, without credentials."""
-        return f"{self._shown}/{name}"
+        return f"{self._safe_url}/{name}"
 
-    def _found(self, folder: str) -> list[str]:
+    def _list_names(self, folder: str) -> list[str]:
         """Names below a folder, fresh from the store: other machines write there."""
-        with self._print_summary(folder):
+        with self._translate_errors(folder):
             self._files.invalidate_cache()
             try:
-                found = cast("Sequence[str]", self._files.find(f"{self._root}/{folder}".rstrip("/")))
+                paths = cast("Sequence[str]", self._files.find(f"{self._root}/{folder}".rstrip("/")))
             except FileNotFoundError as error:  # an empty folder is found and empty: this is a missing bucket
-                raise self._unusable(folder, error) from None
-        return [path.removeprefix("/").removeprefix(self._root.removeprefix("/")).lstrip("/") for path in found]
+                raise self._build_error(folder, error) from None
+        return [path.removeprefix("/").removeprefix(self._root.removeprefix("/")).lstrip("/") for path in paths]
 
     @contextmanager
-    def _print_summary(self, name: str) -> Generator[None]:
+    def _translate_errors(self, name: str) -> Generator[None]:
         try:
             yield
         except (FileNotFoundError, WarehouseUnwritable):
             raise
         except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
-            raise self._unusable(name, error) from None
+            raise self._build_error(name, error) from None
 
-    def _unusable(self, name: str, error: Exception) -> WarehouseUnwritable:
+    def _build_error(self, name: str, error: Exception) -> WarehouseUnwritable:
         return WarehouseUnwritable(
             f"{self.place(name)} cannot be reached ({type(error).__name__}): "
             "check the bucket, its permissions and the credentials in the environment"
         )
 
 
-def _opened(url: str, options: dict[str, object]) -> tuple[Any, str]:
+def _open_file_system(url: str, options: dict[str, object]) -> tuple[Any, str]:
     """Fsspec's file system and the path inside it; its functions have no types."""
     core = cast("Any", fsspec.core)
     return core.url_to_fs(url, **options)
 
 
-def _without_credentials(url: str) -> str:
+def _remove_credentials(url: str) -> str:
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl().rstrip("/")

@@ -22,7 +22,7 @@ from pydantic import Field, ValidationError
 
 from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Identifier, Record, Sha256
-from monitors.storage import held_folder, move, open_in_place, unwritable, write_atomically
+from monitors.storage import build_unwritable_error, move, open_folder, open_without_links, write_atomically
 from warehouse.journal.rows import ANY_ROW, JournalRow, OutboxRow, TableName
 
 FORMAT_VERSION = 1
@@ -44,12 +44,12 @@ _TICK = timedelta(microseconds=1)
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
-def first_id_at(time: datetime) -> str:
+def build_first_id(time: datetime) -> str:
     """Sorts before every id given out at this time or later, and after all earlier ones."""
     return f"{time.astimezone(UTC):{_STAMP}}"
 
 
-def time_of(segment_id: str) -> datetime:
+def parse_time(segment_id: str) -> datetime:
     """When an id was given out."""
     return datetime.strptime(segment_id.partition("-")[0], _STAMP).replace(tzinfo=UTC)
 
@@ -83,10 +83,10 @@ class Segment:
     def rows(self) -> Iterator[JournalRow | OutboxRow]:
         """The rows as records, in the order they were written."""
         for line in self.lines:
-            yield ANY_ROW.validate_json(line_of(line))
+            yield ANY_ROW.validate_json(format_line(line))
 
 
-def line_of(line: SegmentLine) -> bytes:
+def format_line(line: SegmentLine) -> bytes:
     """The line as it stands in the file, without its line end."""
     return b'{"table":"' + line.table.encode() + b'","row":' + line.row_json + b"}"
 
@@ -105,7 +105,7 @@ class SegmentNames:
         if self._last is not None and now <= self._last:
             now = self._last + _TICK
         self._last = now
-        return SegmentId(f"{first_id_at(now)}-{self._entropy(8).hex()}")
+        return SegmentId(f"{build_first_id(now)}-{self._entropy(8).hex()}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def encode_rows(rows: Iterable[JournalRow | OutboxRow]) -> EncodedRows:
     return EncodedRows(b"".join(lines), counts)
 
 
-def encode(rows: EncodedRows, *, segment_id: SegmentId, run_id: str | None) -> bytes:
+def encode_segment(rows: EncodedRows, *, segment_id: SegmentId, run_id: str | None) -> bytes:
     """The bytes of a segment that holds ``rows`` (at least one)."""
     if not rows.counts:
         raise ValueError("a segment holds at least one row")
@@ -139,50 +139,52 @@ def encode(rows: EncodedRows, *, segment_id: SegmentId, run_id: str | None) -> b
     return header.model_dump_json().encode() + b"\n" + rows.body
 
 
-def decode(data: bytes, *, where: str, segment_id: str, run_id: str | None) -> Segment:
+def decode_segment(data: bytes, *, where: str, segment_id: str, run_id: str | None) -> Segment:
     """Read a segment and prove it whole: known format, its own id and run, hash and counts as the header says.
 
     ``where`` names the file in errors. Raises `WarehouseDamaged` when anything is off, and `SchemaTooNew` for a
     whole segment of a newer Lookout.
     """
     head, line_end, body = data.partition(b"\n")
-    header = _header(head, where)
+    header = _parse_header(head, where)
     if not line_end or header.id != segment_id or header.run_id != run_id:
-        raise _damaged(where, f"its header names the segment {header.id} of {header.run_id or 'no run'}")
+        raise _build_damaged_error(
+            where, f"its header names the segment {header.id} of {header.run_id or 'no run'}"
+        )
     if hashlib.sha256(body).hexdigest() != header.sha256:
-        raise _damaged(where, "its content does not have the hash that its header names")
-    lines = tuple(_split(body, where))
+        raise _build_damaged_error(where, "its content does not have the hash that its header names")
+    lines = tuple(_split_lines(body, where))
     if Counter(line.table for line in lines) != header.rows:
-        raise _damaged(where, "its row counts are not those of its header")
+        raise _build_damaged_error(where, "its row counts are not those of its header")
     _refuse_newer(header, where)
     return Segment(header, lines, len(data))
 
 
-def _header(head: bytes, where: str) -> SegmentHeader:
+def _parse_header(head: bytes, where: str) -> SegmentHeader:
     try:
         return SegmentHeader.model_validate_json(head)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        raise _damaged(where, f"its header cannot be read ({first['msg']})") from None
+        first_error = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        raise _build_damaged_error(where, f"its header cannot be read ({first_error['msg']})") from None
 
 
 def _refuse_newer(header: SegmentHeader, where: str) -> None:
     unknown = header.rows.keys() - set(get_args(TableName))
     if header.lookout_segment > FORMAT_VERSION or unknown:
-        what = f"tables {', '.join(sorted(unknown))}" if unknown else f"format {header.lookout_segment}"
-        raise SchemaTooNew(f"the segment {where} was written by a newer Lookout ({what}): update Lookout")
+        difference = f"tables {', '.join(sorted(unknown))}" if unknown else f"format {header.lookout_segment}"
+        raise SchemaTooNew(f"the segment {where} was written by a newer Lookout ({difference}): update Lookout")
 
 
-def _split(body: bytes, where: str) -> Iterator[SegmentLine]:
+def _split_lines(body: bytes, where: str) -> Iterator[SegmentLine]:
     for number, line in enumerate(body.split(b"\n")[:-1], start=2):
         match = _LINE.fullmatch(line)
         if match is None:
-            raise _damaged(where, f"line {number} is not a row")
+            raise _build_damaged_error(where, f"line {number} is not a row")
         yield SegmentLine(match[1].decode(), match[2])
 
 
-def _damaged(where: str, why: str) -> WarehouseDamaged:
-    return WarehouseDamaged(f"the segment {where} is damaged: {why}")
+def _build_damaged_error(where: str, reason: str) -> WarehouseDamaged:
+    return WarehouseDamaged(f"the segment {where} is damaged: {reason}")
 
 
 SUFFIX = ".jsonl"
@@ -255,33 +257,40 @@ class LocalSegments:
         """The bytes of a segment."""
         path = self._root / name
         with (
-            self._held(path.parent) as folder,
-            os.fdopen(open_in_place(path.name, os.O_RDONLY, folder=folder), "rb") as file,
+            self._hold_folder(path.parent) as folder,
+            os.fdopen(open_without_links(path.name, os.O_RDONLY, folder=folder), "rb") as file,
         ):
             return file.read()
 
     def names(self, folder: str | None = None) -> Sequence[str]:
         """All whole segments (of one folder), sorted by segment id."""
-        folders = self._folders() if folder is None else [folder]
-        found = [f"{each}/{file}" for each in folders for file in self._files(each) if file.endswith(SUFFIX)]
-        return sorted((name for name in found if "/." not in name), key=segment_id_of)
+        folders = self._list_folders() if folder is None else [folder]
+        paths = [
+            f"{folder_name}/{file}"
+            for folder_name in folders
+            for file in self._list_files(folder_name)
+            if file.endswith(SUFFIX)
+        ]
+        return sorted((name for name in paths if "/." not in name), key=parse_segment_id)
 
     def others(self, folder: str, suffix: str) -> Sequence[str]:
         """Whole files of another kind in a folder, sorted."""
         return sorted(
-            f"{folder}/{file}" for file in self._files(folder) if file.endswith(suffix) and not file.startswith(".")
+            f"{folder}/{file}"
+            for file in self._list_files(folder)
+            if file.endswith(suffix) and not file.startswith(".")
         )
 
     def delete(self, name: str) -> None:
         """Remove a file; one that is gone is no error."""
         path = self._root / name
         try:
-            with self._held(path.parent) as folder:
+            with self._hold_folder(path.parent) as folder:
                 os.unlink(path.name, dir_fd=folder)
         except FileNotFoundError:
             return
         except OSError as error:
-            raise unwritable(path, error) from error
+            raise build_unwritable_error(path, error) from error
 
     def put_file(self, name: str, file: Path) -> None:
         """Move a local file to its place, whole and durable."""
@@ -290,7 +299,7 @@ class LocalSegments:
             sync_file(file)
             move(file, path, within=self._root.parent)
         except OSError as error:
-            raise unwritable(path, error) from error
+            raise build_unwritable_error(path, error) from error
 
     def as_file(self, name: str, scratch: Path) -> Path:  # noqa: ARG002 - a local file needs no copy
         """The file itself."""
@@ -305,49 +314,49 @@ class LocalSegments:
         try:
             move(path, goal, within=self._root.parent)
         except OSError as error:
-            raise unwritable(goal, error) from error
+            raise build_unwritable_error(goal, error) from error
         return str(goal)
 
     def set_aside_names(self) -> Sequence[str]:
         """Where each damaged segment waits for a person."""
-        return sorted(str(self._root / SET_ASIDE / file) for file in self._files(SET_ASIDE))
+        return sorted(str(self._root / SET_ASIDE / file) for file in self._list_files(SET_ASIDE))
 
     def sweep(self, now: datetime) -> int:
         """Remove temporary files older than an hour: their writers were killed."""
-        return sum(self._swept(name, now) for name in self._folders())
+        return sum(self._sweep_folder(name, now) for name in self._list_folders())
 
     def place(self, name: str) -> str:
         """The path of a segment."""
         return str(self._root / name)
 
-    def _held(self, folder: Path) -> AbstractContextManager[int]:
-        return held_folder(folder, within=self._root.parent)
+    def _hold_folder(self, folder: Path) -> AbstractContextManager[int]:
+        return open_folder(folder, within=self._root.parent)
 
-    def _folders(self) -> list[str]:
-        return [name for name in self._entries(self._root, files=False) if name != SET_ASIDE]
+    def _list_folders(self) -> list[str]:
+        return [name for name in self._list_entries(self._root, files=False) if name != SET_ASIDE]
 
-    def _files(self, folder: str) -> list[str]:
-        return self._entries(self._root / folder, files=True)
+    def _list_files(self, folder: str) -> list[str]:
+        return self._list_entries(self._root / folder, files=True)
 
-    def _entries(self, folder: Path, *, files: bool) -> list[str]:
+    def _list_entries(self, folder: Path, *, files: bool) -> list[str]:
         try:
-            with self._held(folder) as handle, os.scandir(handle) as found:
-                return [one.name for one in found if one.is_file(follow_symlinks=False) is files]
+            with self._hold_folder(folder) as handle, os.scandir(handle) as entries:
+                return [entry.name for entry in entries if entry.is_file(follow_symlinks=False) is files]
         except (FileNotFoundError, NotADirectoryError):
             return []  # writing there says what is wrong
 
-    def _swept(self, name: str, now: datetime) -> int:
+    def _sweep_folder(self, name: str, now: datetime) -> int:
         count = 0
         # A folder that nobody wrote to has nothing to remove.
-        with suppress(FileNotFoundError, NotADirectoryError), self._held(self._root / name) as folder:
-            for file in self._files(name):
-                if file.startswith(".") and _age(file, folder, now) > STALE_AFTER:
+        with suppress(FileNotFoundError, NotADirectoryError), self._hold_folder(self._root / name) as folder:
+            for file in self._list_files(name):
+                if file.startswith(".") and _compute_age(file, folder, now) > STALE_AFTER:
                     os.unlink(file, dir_fd=folder)
                     count += 1
         return count
 
 
-def segment_id_of(name: str) -> str:
+def parse_segment_id(name: str) -> str:
     """The segment id in a name."""
     return name.rpartition("/")[2].removesuffix(SUFFIX)
 
@@ -358,5 +367,5 @@ def sync_file(file: Path) -> None:
         os.fsync(handle.fileno())
 
 
-def _age(name: str, folder: int, now: datetime) -> timedelta:
+def _compute_age(name: str, folder: int, now: datetime) -> timedelta:
     return now - datetime.fromtimestamp(os.stat(name, dir_fd=folder).st_mtime, tz=now.tzinfo)

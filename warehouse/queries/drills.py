@@ -9,42 +9,42 @@ from pydantic import ValidationError
 from monitors.errors import WarehouseDamaged
 from monitors.records.incidents import Receipt
 from monitors.records.self_checks import DrillReport
-from warehouse.database.store import READ_WAIT_S, Store
+from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
 
 
-def last_drill(store: Store, *, wait_s: float = READ_WAIT_S) -> DrillReport | None:
+def find_last_drill(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> DrillReport | None:
     """The newest drill; ``None`` before the first. Raises `WarehouseDamaged` for a report of another form."""
-    found = store.query("select record from drills order by started_at desc, drill_id desc limit 1", wait_s=wait_s)
-    if not found.rows:
+    table = store.query("select record from drills order by started_at desc, drill_id desc limit 1", wait_s=wait_s)
+    if not table.rows:
         return None
     try:
-        return DrillReport.model_validate_json(str(found.rows[0][0]))
+        return DrillReport.model_validate_json(str(table.rows[0][0]))
     except ValidationError as error:
         raise WarehouseDamaged("the newest drill has a report of another form") from error
 
 
-def is_stored(store: Store, drill_id: str, *, wait_s: float = READ_WAIT_S) -> bool:
+def is_stored(store: Store, drill_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> bool:
     """Whether the warehouse knows a drill."""
     return bool(
         store.query("select 1 from drills where drill_id = $drill", {"drill": drill_id}, wait_s=wait_s).rows
     )
 
 
-def receipts_of(store: Store, alert_id: str) -> tuple[Receipt, ...]:
+def list_receipts(store: Store, alert_id: str) -> tuple[Receipt, ...]:
     """What became of one message, oldest try first; empty where nobody has tried it."""
-    found = store.query(
+    table = store.query(
         "select alert_id, status, tried_at, channel, thread, detail from receipts where alert_id = $alert"
         " order by tried_at",
         {"alert": alert_id},
     )
     names = ("alert_id", "status", "at", "channel", "thread", "detail")
-    return tuple(Receipt.model_validate(dict(zip(names, row, strict=True))) for row in found.rows)
+    return tuple(Receipt.model_validate(dict(zip(names, row, strict=True))) for row in table.rows)
 
 
-def waiting_before(store: Store, alert_id: str) -> tuple[int, datetime | None]:
+def count_other_waiting(store: Store, alert_id: str) -> tuple[int, datetime | None]:
     """How many other messages nobody has seen yet, and since when the oldest of them waits."""
-    found = store.query(
+    table = store.query(
         "select count(*), min(created_at) from unsent_alerts where id <> $alert", {"alert": alert_id}
     )
-    count, oldest = found.rows[0]
+    count, oldest = table.rows[0]
     return int(str(count)), oldest if isinstance(oldest, datetime) else None

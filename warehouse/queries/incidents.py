@@ -54,14 +54,14 @@ class Story(Record):
     evidence: tuple[RunEvidence, ...]
 
 
-def all_incidents(store: Store, *, resolved_too: bool = False, target: str | None = None) -> tuple[Incident, ...]:
+def list_incidents(store: Store, *, resolved_too: bool = False, target: str | None = None) -> tuple[Incident, ...]:
     """Incidents as they stand: the unresolved ones first, the worst and the latest first among equals."""
-    found = store.query(
+    table = store.query(
         "select record from incidents where ($all or state <> 'resolved') and ($target is null or target = $target)"
         " order by state = 'resolved', severity desc, last_seen_at desc, fingerprint",
         {"all": resolved_too, "target": target},
     )
-    return tuple(Incident.model_validate_json(str(row[0])) for row in found.rows)
+    return tuple(Incident.model_validate_json(str(row[0])) for row in table.rows)
 
 
 _LATEST_ALERTS = """
@@ -74,39 +74,41 @@ where list_contains(string_split($about, ','), fingerprint) group by fingerprint
 """
 
 
-def latest_alerts(store: Store, incidents: Sequence[Incident]) -> Mapping[str, str]:
+def find_latest_alerts(store: Store, incidents: Sequence[Incident]) -> Mapping[str, str]:
     """The id of the last message about each of ``incidents``, by fingerprint; none for what nobody was sent."""
-    about = ",".join(one.fingerprint for one in incidents)
-    targets = "\n".join({one.target for one in incidents})
-    found = store.query(_LATEST_ALERTS, {"about": about, "targets": targets})
-    return {str(fingerprint): str(alert_id) for fingerprint, alert_id in found.rows}
+    fingerprints = ",".join(incident.fingerprint for incident in incidents)
+    targets = "\n".join({incident.target for incident in incidents})
+    table = store.query(_LATEST_ALERTS, {"about": fingerprints, "targets": targets})
+    return {str(fingerprint): str(alert_id) for fingerprint, alert_id in table.rows}
 
 
-def all_silences(store: Store) -> tuple[Silence, ...]:
+def list_silences(store: Store) -> tuple[Silence, ...]:
     """All silences, those that are over included, newest first."""
-    found = store.query("select record from silences order by starts_at desc, id")
-    return tuple(Silence.model_validate_json(str(row[0])) for row in found.rows)
+    table = store.query("select record from silences order by starts_at desc, id")
+    return tuple(Silence.model_validate_json(str(row[0])) for row in table.rows)
 
 
-def story_of(store: Store, incident: Incident) -> Story:
+def load_story(store: Store, incident: Incident) -> Story:
     """Everything that is known of ``incident``."""
     key = incident.fingerprint
     versions = store.query(
         "select record from incident_history where fingerprint = $key order by sequence", {"key": key}
     )
-    messages = _messages(store, incident)
+    messages = _list_messages(store, incident)
     return Story(
         incident=incident,
         versions=tuple(Incident.model_validate_json(str(row[0])) for row in versions.rows),
         messages=messages,
-        last_alert=_alert(store, messages[-1].alert_id) if messages else None,
-        done=_done(store, incident, messages),
-        silences=tuple(one for one in all_silences(store) if one.covers(incident, _within(one))),
-        evidence=_evidence(store, incident),
+        last_alert=_load_alert(store, messages[-1].alert_id) if messages else None,
+        done=_list_actions(store, incident, messages),
+        silences=tuple(
+            silence for silence in list_silences(store) if silence.is_muting(incident, _pick_active_time(silence))
+        ),
+        evidence=_list_evidence(store, incident),
     )
 
 
-def _within(silence: Silence) -> datetime:
+def _pick_active_time(silence: Silence) -> datetime:
     """A time at which it is in force: it is asked what it covers, not when."""
     return silence.starts_at
 
@@ -122,21 +124,23 @@ order by a.created_at, a.id
 """
 
 
-def _messages(store: Store, incident: Incident) -> tuple[IncidentMessage, ...]:
+def _list_messages(store: Store, incident: Incident) -> tuple[IncidentMessage, ...]:
     """In one query, and without their texts: an incident that stays has a message for each reminder."""
-    found = store.query(_MESSAGES, {"target": incident.target, "key": incident.fingerprint})
+    table = store.query(_MESSAGES, {"target": incident.target, "key": incident.fingerprint})
     names = ("alert_id", "reason", "run_id", "created_at", "status", "detail")
-    return tuple(IncidentMessage.model_validate(dict(zip(names, row, strict=True))) for row in found.rows)
+    return tuple(IncidentMessage.model_validate(dict(zip(names, row, strict=True))) for row in table.rows)
 
 
-def _alert(store: Store, alert_id: str) -> Alert:
-    found = store.query("select record from alerts where id = $alert", {"alert": alert_id})
-    return Alert.model_validate_json(str(found.rows[0][0]))
+def _load_alert(store: Store, alert_id: str) -> Alert:
+    table = store.query("select record from alerts where id = $alert", {"alert": alert_id})
+    return Alert.model_validate_json(str(table.rows[0][0]))
 
 
-def _done(store: Store, incident: Incident, messages: tuple[IncidentMessage, ...]) -> tuple[IncidentAction, ...]:
+def _list_actions(
+    store: Store, incident: Incident, messages: tuple[IncidentMessage, ...]
+) -> tuple[IncidentAction, ...]:
     """What came of it is asked first: a press on a whole message is about the incidents of its outcome."""
-    found = store.query(
+    table = store.query(
         "select a.record, o.action_id, o.carried_out_at, o.effect, o.fingerprints, o.text"
         " from actions a left join action_outcomes o on o.action_id = a.id"
         " where list_contains(o.fingerprints, $key) or list_contains(a.fingerprints, $key)"
@@ -145,25 +149,25 @@ def _done(store: Store, incident: Incident, messages: tuple[IncidentMessage, ...
         {"key": incident.fingerprint, "alerts": ",".join(message.alert_id for message in messages)},
     )
     return tuple(
-        IncidentAction(action=PersonAction.model_validate_json(str(record)), outcome=_outcome(tuple(rest)))
-        for record, *rest in found.rows
+        IncidentAction(action=PersonAction.model_validate_json(str(record)), outcome=_build_outcome(tuple(rest)))
+        for record, *rest in table.rows
     )
 
 
-def _outcome(columns: tuple[object, ...]) -> ActionOutcome | None:
+def _build_outcome(columns: tuple[object, ...]) -> ActionOutcome | None:
     names = ("action_id", "at", "effect", "fingerprints", "text")
     return ActionOutcome.model_validate(dict(zip(names, columns, strict=True))) if columns[0] else None
 
 
-def _evidence(store: Store, incident: Incident) -> tuple[RunEvidence, ...]:
+def _list_evidence(store: Store, incident: Incident) -> tuple[RunEvidence, ...]:
     if incident.case_id is None:
         return ()
-    found = store.query(
+    table = store.query(
         "select run_id, screenshot, trace from results where case_id = $case and run_id = $run order by repeat",
         {"case": incident.case_id, "run": incident.last_run_id},
     )
     names = ("run_id", "screenshot", "trace")
-    return tuple(RunEvidence.model_validate(dict(zip(names, row, strict=True))) for row in found.rows)
+    return tuple(RunEvidence.model_validate(dict(zip(names, row, strict=True))) for row in table.rows)
 
 
 _MARKS = """
@@ -231,14 +235,14 @@ class FirstAlert(NamedTuple):
     created_at: datetime
 
 
-def newest_alert_message(store: Store, target: str, kind: IncidentKind) -> FirstAlert | None:
+def find_newest_alert(store: Store, target: str, kind: IncidentKind) -> FirstAlert | None:
     """The run that last sent an alert of this kind, by its first message; ``None`` where none ever did."""
-    found = store.query(
+    table = store.query(
         "select run_id, min(created_at) as first_at from alerts where target = $target and kind = $kind"
         " and reason in ('first_seen', 'regressed') group by run_id order by first_at desc limit 1",
         {"target": target, "kind": kind.value},
     )
-    for run_id, first_at in found.rows:
+    for run_id, first_at in table.rows:
         if isinstance(first_at, datetime):
             return FirstAlert(str(run_id), first_at)
     return None
@@ -249,8 +253,8 @@ def find_undelivered(store: Store, target: str, *, tried_before: datetime) -> Ma
 
     What a channel refused since ``tried_before`` is left out: it was tried just now.
     """
-    found = store.query(_UNDELIVERED, {"target": target, "tried_before": tried_before.isoformat()})
-    return {str(key): Alert.model_validate_json(str(record)) for key, record in found.rows}
+    table = store.query(_UNDELIVERED, {"target": target, "tried_before": tried_before.isoformat()})
+    return {str(key): Alert.model_validate_json(str(record)) for key, record in table.rows}
 
 
 class RunMessage(NamedTuple):
@@ -260,25 +264,25 @@ class RunMessage(NamedTuple):
     came_to: str
 
 
-def messages_of(store: Store, run_id: str) -> tuple[RunMessage, ...]:
+def list_run_messages(store: Store, run_id: str) -> tuple[RunMessage, ...]:
     """All messages that a run decided, oldest first."""
-    found = store.query(_OF_RUN, {"run": run_id})
-    return tuple(RunMessage(Alert.model_validate_json(str(record)), str(came)) for record, came in found.rows)
+    table = store.query(_OF_RUN, {"run": run_id})
+    return tuple(RunMessage(Alert.model_validate_json(str(record)), str(status)) for record, status in table.rows)
 
 
-def sent_by_run(store: Store, run_id: str, target: str) -> Sequence[tuple[str, str, Alert]]:
+def list_sent_alerts(store: Store, run_id: str, target: str) -> Sequence[tuple[str, str, Alert]]:
     """Channel, ``ts`` of the thread and alert of all that Slack took from a run, oldest first."""
-    found = store.query(_SENT, {"run": run_id, "target": target})
-    return [(str(channel), str(ts), Alert.model_validate_json(str(record))) for channel, ts, record in found.rows]
+    table = store.query(_SENT, {"run": run_id, "target": target})
+    return [(str(channel), str(ts), Alert.model_validate_json(str(record))) for channel, ts, record in table.rows]
 
 
 def count_waiting(store: Store, target: str) -> int:
     """How many messages about ``target`` could not be sent yet."""
-    found = store.query("select count(*) from unsent_alerts where target = $target", {"target": target})
-    return int(str(found.rows[0][0]))
+    table = store.query("select count(*) from unsent_alerts where target = $target", {"target": target})
+    return int(str(table.rows[0][0]))
 
 
-def targets_with_open_incidents(store: Store) -> tuple[str, ...]:
+def list_targets_with_open_incidents(store: Store) -> tuple[str, ...]:
     """Everything that has an open incident, in alphabetical order: targets, and what else messages are about."""
     return tuple(str(row[0]) for row in store.query("select distinct target from open_incidents order by 1").rows)
 
@@ -288,54 +292,54 @@ def is_waiting(store: Store, not_tried_since: datetime, now: datetime) -> bool:
 
     A try after ``now`` is of a clock that was set back since, and bars none.
     """
-    found = store.query(
+    table = store.query(
         "select 1 from unsent_alerts u where not exists (select 1 from receipts r where r.alert_id = u.id"
         " and r.tried_at > $since::timestamptz and r.tried_at <= $now::timestamptz) limit 1",
         {"since": not_tried_since.isoformat(), "now": now.isoformat()},
     )
-    return bool(found.rows)
+    return bool(table.rows)
 
 
-def alert_shown(store: Store, alert_id: str) -> tuple[Alert, ...]:
+def load_shown_alerts(store: Store, alert_id: str) -> tuple[Alert, ...]:
     """A message, and after it what its run has shown in the same one since; empty when it is not known here."""
-    mine = store.query("select record from alerts where id = $alert", {"alert": alert_id}).rows
+    first = store.query("select record from alerts where id = $alert", {"alert": alert_id}).rows
     others = store.query(SHOWN_TOGETHER, {"alert": alert_id}).rows
-    records = [str(row[0]) for row in mine] + [str(row[2]) for row in others if row[1] != alert_id]
+    records = [str(row[0]) for row in first] + [str(row[2]) for row in others if row[1] != alert_id]
     return tuple(Alert.model_validate_json(record) for record in records)
 
 
-def marks_on(store: Store, alert: Alert) -> tuple[OperatorMark, ...]:
+def list_operator_marks(store: Store, alert: Alert) -> tuple[OperatorMark, ...]:
     """What people did about any incident of ``alert`` since it was sent, oldest first."""
-    about = ",".join(item.incident.fingerprint for item in alert.items)
-    found = store.query(
+    fingerprints = ",".join(item.incident.fingerprint for item in alert.items)
+    table = store.query(
         _MARKS,
-        {"about": about, "alert": alert.id, "since": alert.created_at.isoformat()},
+        {"about": fingerprints, "alert": alert.id, "since": alert.created_at.isoformat()},
     )
     names = ("kind", "by", "via", "at", "fingerprints")
-    return tuple(OperatorMark.model_validate(dict(zip(names, row, strict=True))) for row in found.rows)
+    return tuple(OperatorMark.model_validate(dict(zip(names, row, strict=True))) for row in table.rows)
 
 
-def first_messages_of(store: Store, fingerprints: Sequence[str]) -> Sequence[tuple[str, str, str]]:
+def find_first_messages(store: Store, fingerprints: Sequence[str]) -> Sequence[tuple[str, str, str]]:
     """Channel, ``ts`` and first alert of the messages that these incidents' threads begin with."""
-    found = store.query(_FIRST_MESSAGES, {"about": ",".join(fingerprints)})
-    return [(str(channel), str(ts), str(alert_id)) for channel, ts, alert_id in found.rows]
+    table = store.query(_FIRST_MESSAGES, {"about": ",".join(fingerprints)})
+    return [(str(channel), str(ts), str(alert_id)) for channel, ts, alert_id in table.rows]
 
 
-def action_of(store: Store, action_id: str) -> PersonAction | None:
+def find_action(store: Store, action_id: str) -> PersonAction | None:
     """An action as it was stored; of two deliveries of the same click, the first."""
     rows = store.query("select record from actions where id = $action", {"action": action_id}).rows
     return PersonAction.model_validate_json(str(rows[0][0])) if rows else None
 
 
-def outcomes(
+def list_action_outcomes(
     store: Store, *, action_id: str | None = None, since: datetime | None = None
 ) -> tuple[ActionOutcome, ...]:
     """What came of one action, or of all that were carried out since a time, oldest first."""
-    found = store.query(
+    table = store.query(
         "select action_id, carried_out_at, effect, fingerprints, text from action_outcomes"
         " where ($action is null or action_id = $action)"
         " and ($since is null or carried_out_at >= $since::timestamptz) order by carried_out_at, action_id",
         {"action": action_id, "since": since.isoformat() if since else None},
     )
     names = ("action_id", "at", "effect", "fingerprints", "text")
-    return tuple(ActionOutcome.model_validate(dict(zip(names, row, strict=True))) for row in found.rows)
+    return tuple(ActionOutcome.model_validate(dict(zip(names, row, strict=True))) for row in table.rows)

@@ -23,16 +23,16 @@ from monitors.records.exchanges import Exchange, NoAnswer, Origin
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import ActionKind, Alert, AlertItem, Incident
 from monitors.records.operator_actions import (
+    ActionChanges,
     ActionSubject,
     CaseDraft,
     PersonAction,
-    Settlement,
     Silence,
     StoredConversation,
 )
 from warehouse.database.connection import transaction
 from warehouse.database.load import load
-from warehouse.database.store import READ_WAIT_S, Store
+from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
 from warehouse.journal.journal import OUTBOX, Journal
 from warehouse.journal.rows import (
     ActionRow,
@@ -54,7 +54,7 @@ from results where run_id = $run and case_id = $case order by repeat limit 1
 """
 
 
-def what_was_said(
+def load_conversation(
     connection: duckdb.DuckDBPyConnection, journal: Journal, run_id: str, case_id: str
 ) -> StoredConversation | None:
     """The conversation of a case in a run, as it was; ``None`` when it was never stored, or has aged out."""
@@ -62,23 +62,23 @@ def what_was_said(
     if row is not None:
         turns, answer = tuple(map(str, row[0] or ())), str(row[1] or row[2] or "")
     else:
-        turns, answer = _stored_text(journal, run_id, case_id)
+        turns, answer = _read_from_journal(journal, run_id, case_id)
     return StoredConversation(run_id=run_id, case_id=case_id, turns=turns, answer=answer) if any(turns) else None
 
 
-def _stored_text(journal: Journal, run_id: str, case_id: str) -> tuple[tuple[str, ...], str]:
+def _read_from_journal(journal: Journal, run_id: str, case_id: str) -> tuple[tuple[str, ...], str]:
     """A run that is going on has its results in the journal alone."""
     for row in journal.read_run(run_id):
         if isinstance(row, ResultRow) and row.row.case_id == case_id:
-            return row.row.turns, _answer(row.row)
+            return row.row.turns, _get_reply_text(row.row)
     return (), ""
 
 
-def _answer(result: Exchange | NoAnswer) -> str:
+def _get_reply_text(result: Exchange | NoAnswer) -> str:
     return result.graded_text if isinstance(result, Exchange) else result.partial_text
 
 
-Settle = Callable[[ActionSubject], Settlement]
+ResolveAction = Callable[[ActionSubject], ActionChanges]
 """Pure: an action with what it is about → what comes of it."""
 
 
@@ -99,39 +99,39 @@ class ActionResults(NamedTuple):
     must not stop a run from reporting what it found.
     """
 
-    done: tuple[Settlement, ...]
+    done: tuple[ActionChanges, ...]
     silences: tuple[Silence, ...]
     failed: tuple[str, ...] = ()
 
 
-def carry_out(store: Store, journal: Journal, settle: Settle, *, wait_s: float) -> ActionResults:
+def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *, wait_s: float) -> ActionResults:
     """Carry out every action that is still waiting, oldest first.
 
     Waits ``wait_s`` seconds at most for the lock, else raises `WarehouseBusy`: then they wait for the next one.
     """
-    done: list[Settlement] = []
+    done: list[ActionChanges] = []
     failed: list[str] = []
-    with store.database.writing(wait_s) as connection:
+    with store.database.open_for_writing(wait_s) as connection:
         load(connection, journal, store.database.scratch, OUTBOX)
         for action_id, record in connection.execute(_WAITING).fetchall():
             try:
-                done.append(_carry_out_one(connection, journal, settle, str(record)))
+                done.append(_carry_out_action(connection, journal, resolve, str(record)))
             except (MonitorError, duckdb.Error):
                 raise
             except Exception as error:  # noqa: BLE001 - what one action trips over must not hold back an alert
                 failed.append(f"{action_id}: {type(error).__name__}")
-        silences = _silences(connection)
-        store.remember(connection)
+        silences = _list_silences(connection)
+        store.save_ledger(connection)
     return ActionResults(tuple(done), silences, tuple(failed))
 
 
-def _carry_out_one(
-    connection: duckdb.DuckDBPyConnection, journal: Journal, settle: Settle, record: str
-) -> Settlement:
+def _carry_out_action(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, resolve: ResolveAction, record: str
+) -> ActionChanges:
     with transaction(connection):
-        settled = settle(_matter(connection, journal, PersonAction.model_validate_json(record)))
-        save(connection, journal, _rows(settled, next_sequence(connection)))
-    return settled
+        changes = resolve(_build_subject(connection, journal, PersonAction.model_validate_json(record)))
+        save(connection, journal, _build_rows(changes, next_sequence(connection)))
+    return changes
 
 
 _WAITING = """
@@ -151,58 +151,60 @@ order by other.created_at, other.id
 """
 """A run's first alert grows: what the run reported later is shown in the same message."""
 
-_LAST_TOLD = """
+_LAST_ALERT = """
 select record from alerts
 where target = $target and contains(cast(record as varchar), $fingerprint)
 order by created_at desc, id limit 1
 """
 
 
-def _silences(connection: duckdb.DuckDBPyConnection) -> tuple[Silence, ...]:
+def _list_silences(connection: duckdb.DuckDBPyConnection) -> tuple[Silence, ...]:
     """The silences that can be read: one of a newer Lookout mutes nothing here, which is the safe side."""
     rows = connection.execute("select record from silences order by starts_at desc, id").fetchall()
-    found: list[Silence] = []
+    silences: list[Silence] = []
     for row in rows:
         # A newer Lookout wrote it, see the docstring.
         with suppress(ValidationError):
-            found.append(Silence.model_validate_json(str(row[0])))
-    return tuple(found)
+            silences.append(Silence.model_validate_json(str(row[0])))
+    return tuple(silences)
 
 
-def _matter(connection: duckdb.DuckDBPyConnection, journal: Journal, action: PersonAction) -> ActionSubject:
+def _build_subject(connection: duckdb.DuckDBPyConnection, journal: Journal, action: PersonAction) -> ActionSubject:
     wanted = set(action.fingerprints)
     by_fingerprint = {
-        item.incident.fingerprint: item for alert in _sent_alert(connection, action) for item in alert.items
+        item.incident.fingerprint: item for alert in _find_alerts(connection, action) for item in alert.items
     }
     items = tuple(item for key, item in by_fingerprint.items() if not wanted or key in wanted)
     return ActionSubject(
         action=action,
         items=items,
-        incidents=tuple(_incidents(connection, sorted(wanted or by_fingerprint))),
-        conversations=_said(connection, journal, items) if action.kind is ActionKind.ADD_TO_GOLD else (),
+        incidents=tuple(_load_incidents(connection, sorted(wanted or by_fingerprint))),
+        conversations=_load_conversations(connection, journal, items)
+        if action.kind is ActionKind.ADD_TO_GOLD
+        else (),
     )
 
 
-def _sent_alert(connection: duckdb.DuckDBPyConnection, action: PersonAction) -> Sequence[Alert]:
+def _find_alerts(connection: duckdb.DuckDBPyConnection, action: PersonAction) -> Sequence[Alert]:
     """The message that it is about, with all that is shown in it; else the last message about each incident."""
     if action.alert_id is None:
-        return _last_alert(connection, action.fingerprints)
+        return _find_last_alerts(connection, action.fingerprints)
     rows = connection.execute("select record from alerts where id = ?", [action.alert_id]).fetchall()
     others = connection.execute(SHOWN_TOGETHER, {"alert": action.alert_id}).fetchall()
     records = [str(row[0]) for row in rows] + [str(row[2]) for row in others]
     return [Alert.model_validate_json(record) for record in records]
 
 
-def _last_alert(connection: duckdb.DuckDBPyConnection, fingerprints: Sequence[str]) -> Sequence[Alert]:
-    found: list[Alert] = []
-    for incident in _incidents(connection, fingerprints):
+def _find_last_alerts(connection: duckdb.DuckDBPyConnection, fingerprints: Sequence[str]) -> Sequence[Alert]:
+    alerts: list[Alert] = []
+    for incident in _load_incidents(connection, fingerprints):
         wanted = {"target": incident.target, "fingerprint": incident.fingerprint}
-        rows = connection.execute(_LAST_TOLD, wanted).fetchall()
-        found += [Alert.model_validate_json(str(row[0])) for row in rows]
-    return found
+        rows = connection.execute(_LAST_ALERT, wanted).fetchall()
+        alerts += [Alert.model_validate_json(str(row[0])) for row in rows]
+    return alerts
 
 
-def _incidents(connection: duckdb.DuckDBPyConnection, fingerprints: Sequence[str]) -> Sequence[Incident]:
+def _load_incidents(connection: duckdb.DuckDBPyConnection, fingerprints: Sequence[str]) -> Sequence[Incident]:
     rows = connection.execute(
         "select record from incidents where list_contains($wanted, fingerprint) order by fingerprint",
         {"wanted": list(fingerprints)},
@@ -210,24 +212,24 @@ def _incidents(connection: duckdb.DuckDBPyConnection, fingerprints: Sequence[str
     return [Incident.model_validate_json(str(row[0])) for row in rows]
 
 
-def _said(
+def _load_conversations(
     connection: duckdb.DuckDBPyConnection, journal: Journal, items: Sequence[AlertItem]
 ) -> tuple[StoredConversation, ...]:
-    about = [(item.observation.run_id, item.observation.case_id) for item in items]
-    found = (what_was_said(connection, journal, run, case) for run, case in about if case is not None)
-    return tuple(said for said in found if said is not None)
+    cases = [(item.observation.run_id, item.observation.case_id) for item in items]
+    conversations = (load_conversation(connection, journal, run, case) for run, case in cases if case is not None)
+    return tuple(conversation for conversation in conversations if conversation is not None)
 
 
-def _rows(settled: Settlement, sequence: int) -> Sequence[OutboxRow]:
+def _build_rows(changes: ActionChanges, sequence: int) -> Sequence[OutboxRow]:
     return [
-        OutcomeRow(row=settled.outcome),
+        OutcomeRow(row=changes.outcome),
         *(
             IncidentRow(row=IncidentVersion(sequence=number, incident=incident))
-            for number, incident in enumerate(settled.incidents, start=sequence)
+            for number, incident in enumerate(changes.incidents, start=sequence)
         ),
-        *(LabelRow(row=label) for label in settled.labels),
-        *(DraftRow(row=draft) for draft in settled.drafts),
-        *(SilenceRow(row=silence) for silence in settled.silences),
+        *(LabelRow(row=label) for label in changes.labels),
+        *(DraftRow(row=draft) for draft in changes.drafts),
+        *(SilenceRow(row=silence) for silence in changes.silences),
     ]
 
 
@@ -239,19 +241,19 @@ order by d.suggested_severity desc, d.made_at, d.id
 """
 
 
-def waiting_drafts(
-    store: Store, *, target: str | None = None, wait_s: float = READ_WAIT_S
+def list_waiting_drafts(
+    store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[CaseDraft, ...]:
     """Drafts that nobody has decided, worst first, then oldest first, without those of a newer Lookout."""
-    found: list[CaseDraft] = []
+    drafts: list[CaseDraft] = []
     for (record,) in store.query(_WAITING_DRAFTS, {"target": target}, wait_s=wait_s).rows:
         # A newer Lookout wrote it, see the docstring.
         with suppress(ValidationError):
-            found.append(CaseDraft.model_validate_json(str(record)))
-    return tuple(found)
+            drafts.append(CaseDraft.model_validate_json(str(record)))
+    return tuple(drafts)
 
 
-def decided_drafts(store: Store, *, wait_s: float = READ_WAIT_S) -> frozenset[str]:
+def list_decided_drafts(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> frozenset[str]:
     """Ids of all drafts that somebody has decided."""
     return frozenset(str(row[0]) for row in store.query("select draft_id from draft_outcomes", wait_s=wait_s).rows)
 
@@ -279,16 +281,18 @@ class GradedConversation(NamedTuple):
     reason: str = ""
 
 
-def trace(store: Store, run_id: str, case_id: str, *, wait_s: float = READ_WAIT_S) -> GradedConversation | None:
+def load_graded_conversation(
+    store: Store, run_id: str, case_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S
+) -> GradedConversation | None:
     """A conversation of a run with its grade; ``None`` when it was never stored, has aged out, or waits to load."""
-    with store.database.reading(wait_s) as connection:
-        said = what_was_said(connection, store.journal, run_id, case_id)
+    with store.database.open_for_reading(wait_s) as connection:
+        conversation = load_conversation(connection, store.journal, run_id, case_id)
         row = connection.execute(_TRACE, {"run": run_id, "case": case_id}).fetchone()
-    if said is None or row is None:
+    if conversation is None or row is None:
         return None
     origin, target, severity, policy_row, outcome, kinds, reason = row
     return GradedConversation(
-        said=said,
+        said=conversation,
         target=str(target),
         origin=Origin(origin),
         severity=int(severity or 0),

@@ -19,7 +19,7 @@ from monitors.records.incidents import Alert, Incident, Receipt
 from warehouse.database.connection import transaction
 from warehouse.database.load import load, load_segments
 from warehouse.database.stage import NamedSegment
-from warehouse.database.store import Store, incidents_of
+from warehouse.database.store import Store, read_incidents
 from warehouse.journal.journal import OUTBOX, Journal
 from warehouse.journal.rows import AlertRow, IncidentRow, IncidentVersion, OutboxRow, ReceiptRow
 from warehouse.journal.segments import SUFFIX
@@ -59,10 +59,10 @@ def open_incident_book(store: Store, journal: Journal, target: str, *, wait_s: f
     What is recorded is durable when the block is left. Waits ``wait_s`` seconds at most for the lock, else raises
     `WarehouseBusy`: then nothing was decided. An error in the block passes through, and nothing was decided.
     """
-    with store.database.writing(wait_s) as connection:
+    with store.database.open_for_writing(wait_s) as connection:
         load(connection, journal, store.database.scratch, OUTBOX)
         with transaction(connection):
-            book = IncidentBook(incidents_of(connection, target))
+            book = IncidentBook(read_incidents(connection, target))
             yield book
             versions = [
                 IncidentRow(row=IncidentVersion(sequence=number, incident=incident))
@@ -71,7 +71,7 @@ def open_incident_book(store: Store, journal: Journal, target: str, *, wait_s: f
             rows: list[OutboxRow] = [*versions, *(AlertRow(row=alert) for alert in book.alerts)]
             if rows:
                 save(connection, journal, rows)
-        store.remember(connection)
+        store.save_ledger(connection)
 
 
 def claim_alerts(
@@ -94,7 +94,7 @@ def claim_alerts(
     ``printing`` leaves alone what somebody who can send has tried: printed, it would reach nobody. Messages with an
     id in ``but`` are left out. Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
-    with store.database.writing(wait_s) as connection:
+    with store.database.open_for_writing(wait_s) as connection:
         load(connection, journal, store.database.scratch, OUTBOX)
         now = store.clock()
         expires_at = now + timedelta(seconds=lease_s)
@@ -104,7 +104,7 @@ def claim_alerts(
             rows = connection.execute(_FREE, wanted | {"printing": printing, "but": list(but)}).fetchall()
             for alert_id, _, _ in rows:
                 connection.execute(_LEASE, [owner, now, expires_at, alert_id])
-        store.remember(connection)
+        store.save_ledger(connection)
     alerts = tuple(Alert.model_validate_json(str(record)) for _, record, _ in rows)
     tried = frozenset(str(alert_id) for alert_id, _, claimed in rows if claimed)
     return SendLease(owner=owner, expires_at=expires_at, alerts=alerts, tried=tried)
@@ -114,9 +114,9 @@ def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: 
     """Store what became of a message; durable when this returns, even when the file is busy just then."""
     journal.append_outbox([ReceiptRow(row=receipt)])
     try:
-        with store.database.writing(wait_s) as connection:
+        with store.database.open_for_writing(wait_s) as connection:
             load(connection, journal, store.database.scratch, OUTBOX)
-            store.remember(connection)
+            store.save_ledger(connection)
     except WarehouseBusy:
         return  # the journal has it, and every decision and claim reads the journal first
 

@@ -22,8 +22,8 @@ from monitors.records.reconciliation import (
     ReconciliationCounts,
     TrafficCounts,
 )
-from warehouse.database.store import READ_WAIT_S, Parameter, Store
-from warehouse.queries.traffic import recent_nightly_reports
+from warehouse.database.store import DEFAULT_READ_WAIT_S, Parameter, Store
+from warehouse.queries.traffic import list_recent_nightly_reports
 
 StratumKey = tuple[str, str]
 """A nightly run and the stratum: that of another run was sampled by itself."""
@@ -57,9 +57,11 @@ class SampledReply(NamedTuple):
     inclusion_probability: float
 
 
-def sampled_replies(store: Store, span: TrafficPeriod, *, wait_s: float = READ_WAIT_S) -> Sequence[SampledReply]:
+def list_sampled_replies(
+    store: Store, span: TrafficPeriod, *, wait_s: float = DEFAULT_READ_WAIT_S
+) -> Sequence[SampledReply]:
     """All replies of the sampled conversations, in the order in which these were completed."""
-    found = store.query(
+    table = store.query(
         """
         select c.run_id, c.stratum, c.source, c.id, a.case_id, c.completed_at,
           coalesce(r.turns[-1], ''), coalesce(r.visible_text, ''), a.factual_match, c.inclusion_probability
@@ -74,11 +76,11 @@ def sampled_replies(store: Store, span: TrafficPeriod, *, wait_s: float = READ_W
         span.values,
         wait_s=wait_s,
     )
-    return tuple(_reply(row) for row in found.rows)
+    return tuple(_build_reply(row) for row in table.rows)
 
 
-def _reply(row: Sequence[object]) -> SampledReply:
-    run, stratum, source, key, case_id, completed_at, asked, replied, facts, probability = row
+def _build_reply(row: Sequence[object]) -> SampledReply:
+    run, stratum, source, key, case_id, completed_at, user_text, replied, facts, probability = row
     assert isinstance(completed_at, datetime)
     assert isinstance(probability, float)
     return SampledReply(
@@ -86,18 +88,18 @@ def _reply(row: Sequence[object]) -> SampledReply:
         conversation=(str(source), str(key)),
         case_id=str(case_id),
         completed_at=completed_at,
-        user_text=str(asked),
+        user_text=str(user_text),
         reply_text=str(replied),
         facts=str(facts),
         inclusion_probability=probability,
     )
 
 
-def seen_by_stratum(
-    store: Store, span: TrafficPeriod, *, wait_s: float = READ_WAIT_S
+def count_by_stratum(
+    store: Store, span: TrafficPeriod, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Mapping[StratumKey, tuple[int, int]]:
     """How many conversations each stratum of each run had in the span, and how many of them were sampled."""
-    found = store.query(
+    table = store.query(
         """
         select run_id, stratum, count(*), count(inclusion_probability) from conversations
         where target = $target and completed_at >= $since::timestamptz and completed_at < $until::timestamptz
@@ -108,12 +110,12 @@ def seen_by_stratum(
         wait_s=wait_s,
     )
     return {
-        (str(run), str(stratum)): (int(str(there)), int(str(sampled)))
-        for run, stratum, there, sampled in found.rows
+        (str(run), str(stratum)): (int(str(conversations)), int(str(sampled)))
+        for run, stratum, conversations, sampled in table.rows
     }
 
 
-TOGETHER: Final = timedelta(minutes=2)
+MATCH_WINDOW: Final = timedelta(minutes=2)
 """An entry and the end of its conversation: a reply that is held back usually ends one, and clocks differ."""
 
 
@@ -128,8 +130,8 @@ class GuardEntry(NamedTuple):
     verdict: str
 
 
-def held_back_entries(
-    store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = READ_WAIT_S
+def list_guard_entries(
+    store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[GuardEntry, ...]:
     """Entries of ``since`` (included) to ``until`` of which people were notified, in the order of their times.
 
@@ -137,7 +139,7 @@ def held_back_entries(
     on it is a label under its incident's fingerprint, or a case drafted from it: who wants the bad reply in the
     gold set calls it bad. An entry that people contradict each other about has no verdict.
     """
-    found = store.query(
+    table = store.query(
         """
         with said as (
           select fingerprint, coalesce(finding_right, answer = 'wrong') as was_bad from labels
@@ -161,10 +163,10 @@ def held_back_entries(
         {"target": target, "since": since.isoformat(), "until": until.isoformat()},
         wait_s=wait_s,
     )
-    return tuple(_held_back(row) for row in found.rows)
+    return tuple(_build_guard_entry(row) for row in table.rows)
 
 
-def matched(
+def match_entries(
     entries: Sequence[GuardEntry], questions: Sequence[tuple[datetime, str]]
 ) -> Sequence[tuple[GuardEntry, int]]:
     """Entries with the place of the question they are about: the same words, at most two minutes apart.
@@ -172,43 +174,44 @@ def matched(
     Each has at most one; of several the nearest in time. Words are compared as they are stored, masked on both
     sides, but for case and white space; entries without a text match none.
     """
-    asked: dict[str, list[int]] = defaultdict(list)
+    places_by_text: dict[str, list[int]] = defaultdict(list)
     for place, (_, text) in enumerate(questions):
-        asked[_plain(text)].append(place)
-    near = sorted(
-        (apart, number, place)
+        places_by_text[_normalise_text(text)].append(place)
+    candidates = sorted(
+        (distance, number, place)
         for number, entry in enumerate(entries)
-        for place in asked.get(_plain(entry.user_text or ""), ())
-        if _plain(entry.user_text or "") and (apart := abs(questions[place][0] - entry.at)) <= TOGETHER
+        for place in places_by_text.get(_normalise_text(entry.user_text or ""), ())
+        if _normalise_text(entry.user_text or "")
+        and (distance := abs(questions[place][0] - entry.at)) <= MATCH_WINDOW
     )
     taken, pairs = set[int](), dict[int, int]()
-    for _, number, place in near:
+    for _, number, place in candidates:
         if number not in pairs and place not in taken:
             pairs[number] = place
             taken.add(place)
     return [(entries[number], place) for number, place in sorted(pairs.items())]
 
 
-def _plain(text: str) -> str:
+def _normalise_text(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _held_back(row: Sequence[object]) -> GuardEntry:
+def _build_guard_entry(row: Sequence[object]) -> GuardEntry:
     log, key, at, user_text, blocked_reply, verdict = row
     assert isinstance(at, datetime)
-    asked = None if user_text is None else str(user_text)
+    question = None if user_text is None else str(user_text)
     blocked = None if blocked_reply is None else str(blocked_reply)
-    return GuardEntry(str(log), str(key), at, asked, blocked, str(verdict))
+    return GuardEntry(str(log), str(key), at, question, blocked, str(verdict))
 
 
-MOST_NIGHTS: Final = 400
+MAX_NIGHTS: Final = 400
 """A year of nightly runs and some more."""
-NO_NIGHT: Final = "no night of live traffic was graded in this time"
-NO_JUDGE: Final = "no judge looked at these nights, and no rule can tell whether a reply is made up"
+NO_NIGHT_TEXT: Final = "no night of live traffic was graded in this time"
+NO_JUDGE_TEXT: Final = "no judge looked at these nights, and no rule can tell whether a reply is made up"
 
 
-def reconciliation_counts(
-    store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = READ_WAIT_S
+def count_for_reconciliation(
+    store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> ReconciliationCounts:
     """Counts of both detectors for the same time: the part of ``since`` to ``until`` that the nightly runs cover.
 
@@ -216,82 +219,86 @@ def reconciliation_counts(
     whole time. Only entries of which people were notified count: what stood in the log before is of no known time.
     Raises `WarehouseDamaged` for a nightly run's report of another form.
     """
-    nightly_runs, left_out = _nightly_reports(store, target, since, until, wait_s)
+    nightly_runs, left_out = _select_nightly_reports(store, target, since, until, wait_s)
     if nightly_runs:
-        since = max(since, min(one.since for one in nightly_runs))
-        until = min(until, max(one.until for one in nightly_runs))
-    span = TrafficPeriod(target, since, until, [one.run_id for one in nightly_runs])
-    entries = held_back_entries(store, target, since, until, wait_s=wait_s)
-    sampled = sampled_replies(store, span, wait_s=wait_s)
-    pairs = matched(entries, [(one.completed_at, one.user_text) for one in sampled])
-    same = {place: entry for entry, place in pairs if _same(entry.blocked_reply, sampled[place].reply_text)}
+        since = max(since, min(nightly.since for nightly in nightly_runs))
+        until = min(until, max(nightly.until for nightly in nightly_runs))
+    span = TrafficPeriod(target, since, until, [nightly.run_id for nightly in nightly_runs])
+    entries = list_guard_entries(store, target, since, until, wait_s=wait_s)
+    sampled = list_sampled_replies(store, span, wait_s=wait_s)
+    pairs = match_entries(entries, [(nightly.completed_at, nightly.user_text) for nightly in sampled])
+    held_back = {
+        place: entry for entry, place in pairs if _is_same_reply(entry.blocked_reply, sampled[place].reply_text)
+    }
     return ReconciliationCounts(
         target=target,
         since=since,
         until=until,
-        guard=_guard(entries),
-        nightly=_nightly_counts(nightly_runs, seen_by_stratum(store, span, wait_s=wait_s), sampled, same),
-        overlap=_overlap(len(pairs), sampled, same),
+        guard=_count_guard(entries),
+        nightly=_count_nightly(nightly_runs, count_by_stratum(store, span, wait_s=wait_s), sampled, held_back),
+        overlap=_count_overlap(len(pairs), sampled, held_back),
         runs_left_out=left_out,
     )
 
 
-def _nightly_reports(
+def _select_nightly_reports(
     store: Store, target: str, since: datetime, until: datetime, wait_s: float
 ) -> tuple[Sequence[NightlyReport], int]:
     """The newest nightly runs that one judge graded without a break, so that no time between them is left out."""
-    found = recent_nightly_reports(store, target, MOST_NIGHTS, wait_s=wait_s)
-    within = [one for one in found if one.since < until and since < one.until]
-    alike = list(takewhile(lambda one: one.graded_by == within[0].graded_by, within))
-    return alike, len(within) - len(alike)
+    reports = list_recent_nightly_reports(store, target, MAX_NIGHTS, wait_s=wait_s)
+    overlapping = [report for report in reports if report.since < until and since < report.until]
+    same_grader = list(takewhile(lambda report: report.graded_by == overlapping[0].graded_by, overlapping))
+    return same_grader, len(overlapping) - len(same_grader)
 
 
-def _guard(entries: Sequence[GuardEntry]) -> GuardCounts:
-    said = Counter(one.verdict for one in entries)
-    return GuardCounts(entries=len(entries), right=said["right"], wrong=said["wrong"])
+def _count_guard(entries: Sequence[GuardEntry]) -> GuardCounts:
+    verdicts = Counter(entry.verdict for entry in entries)
+    return GuardCounts(entries=len(entries), right=verdicts["right"], wrong=verdicts["wrong"])
 
 
-def _nightly_counts(
+def _count_nightly(
     nightly_runs: Sequence[NightlyReport],
-    seen: Mapping[StratumKey, tuple[int, int]],
+    counts_by_stratum: Mapping[StratumKey, tuple[int, int]],
     sampled: Sequence[SampledReply],
     held_back: Mapping[int, GuardEntry],
 ) -> TrafficCounts:
     """What the runs found in what was served: a reply that was held back was not, though it may be stored."""
     if not nightly_runs:
-        return TrafficCounts(why_none=NO_NIGHT)
+        return TrafficCounts(why_none=NO_NIGHT_TEXT)
     served: dict[tuple[StratumKey, tuple[str, str]], list[str]] = defaultdict(list)
-    for place, one in enumerate(sampled):
-        served[one.stratum, one.conversation] += [] if place in held_back else [one.facts]
+    for place, reply in enumerate(sampled):
+        served[reply.stratum, reply.conversation] += [] if place in held_back else [reply.facts]
     graded, failures = Counter[StratumKey](), Counter[StratumKey]()
     for (stratum, _), facts in served.items():
         failures[stratum] += "no" in facts
-        graded[stratum] += "no" in facts or all(each == "yes" for each in facts)
-    lineages = {lineage.model_dump_json(): lineage for one in nightly_runs for lineage in one.judging.lineages}
+        graded[stratum] += "no" in facts or all(fact == "yes" for fact in facts)
+    lineages = {lineage.model_dump_json(): lineage for reply in nightly_runs for lineage in reply.judging.lineages}
     return TrafficCounts(
         nightly_runs=len(nightly_runs),
         strata=tuple(
             GradedStratum(
                 stratum=key[1], conversations=there, sampled=taken, graded=graded[key], failures=failures[key]
             )
-            for key, (there, taken) in seen.items()
+            for key, (there, taken) in counts_by_stratum.items()
         ),
         bad_replies=sum(facts.count("no") for facts in served.values()),
         lineages=tuple(lineages[key] for key in sorted(lineages)),
-        why_none="" if lineages else NO_JUDGE,
+        why_none="" if lineages else NO_JUDGE_TEXT,
     )
 
 
-def _overlap(matched_count: int, sampled: Sequence[SampledReply], same: Mapping[int, GuardEntry]) -> OverlapCounts:
+def _count_overlap(
+    matched_count: int, sampled: Sequence[SampledReply], same: Mapping[int, GuardEntry]
+) -> OverlapCounts:
     """What people called a false alarm is no bad reply, whatever the nightly run says of it."""
-    found = (
-        FoundReply(held_back=place in same, inclusion_probability=one.inclusion_probability)
-        for place, one in enumerate(sampled)
-        if one.facts == "no" and not (place in same and same[place].verdict == "wrong")
+    wrong_replies = (
+        FoundReply(held_back=place in same, inclusion_probability=reply.inclusion_probability)
+        for place, reply in enumerate(sampled)
+        if reply.facts == "no" and not (place in same and same[place].verdict == "wrong")
     )
-    return OverlapCounts(matched=matched_count, same_reply=len(same), found=tuple(found))
+    return OverlapCounts(matched=matched_count, same_reply=len(same), found=tuple(wrong_replies))
 
 
-def _same(blocked: str | None, replied: str) -> bool:
+def _is_same_reply(blocked: str | None, replied: str) -> bool:
     """Whether this is the reply that was held back, and not what was served in its place."""
     return blocked is not None and blocked.split() == replied.split() != []

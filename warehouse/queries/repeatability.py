@@ -14,19 +14,19 @@ from pydantic import ValidationError
 from monitors.errors import WarehouseDamaged
 from monitors.records.self_checks import RecordedAsk, RepeatabilityRun, RepeatedCase
 from monitors.records.targets import Environment
-from warehouse.database.store import READ_WAIT_S, Store
+from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
 
-MOST_RUNS: Final = 60
+MAX_RUNS: Final = 60
 """Runs whose cases are read: two months of one a night."""
 
 GRADING_SETTINGS: Final = ("graders", "domains", "judge")
 """The parts of a configuration, as a run's snapshot names them, that bear on how an answer is graded."""
 
 
-def graded_by(graders: Mapping[str, str], settings: Mapping[str, str]) -> str:
+def hash_grading(graders: Mapping[str, str], settings: Mapping[str, str]) -> str:
     """A hash of the graders' versions and of the settings that bear on grades."""
-    known = {name: settings.get(name, "") for name in GRADING_SETTINGS}
-    return hashlib.sha256(json.dumps([dict(graders), known], sort_keys=True).encode()).hexdigest()
+    relevant_settings = {name: settings.get(name, "") for name in GRADING_SETTINGS}
+    return hashlib.sha256(json.dumps([dict(graders), relevant_settings], sort_keys=True).encode()).hexdigest()
 
 
 class RepeatScope(NamedTuple):
@@ -48,81 +48,88 @@ class RecordedRepeats(NamedTuple):
     void_sessions: int
 
 
-def recorded_repeats(store: Store, scope: RepeatScope, *, wait_s: float = READ_WAIT_S) -> RecordedRepeats:
+def load_recorded_repeats(
+    store: Store, scope: RepeatScope, *, wait_s: float = DEFAULT_READ_WAIT_S
+) -> RecordedRepeats:
     """All recorded repeats that count. Raises `WarehouseError`."""
-    sessions = [one for one in _sessions(store, scope, wait_s) if one.graded_by == scope.graded_by]
-    same = _same_cases(store, scope, wait_s)
-    counting = [one for one in sessions if not one.void]
+    sessions = [session for session in _load_sessions(store, scope, wait_s) if session.graded_by == scope.graded_by]
+    same_cases = _list_same_cases(store, scope, wait_s)
+    counting = [session for session in sessions if not session.void]
     return RecordedRepeats(
-        tuple(case for one in counting for case in one.cases if (one.suite_sha256, case.case_id) in same),
-        _of_runs(store, scope, same, wait_s),
+        tuple(
+            case
+            for session in counting
+            for case in session.cases
+            if (session.suite_sha256, case.case_id) in same_cases
+        ),
+        _load_run_repeats(store, scope, same_cases, wait_s),
         len(counting),
         len(sessions) - len(counting),
     )
 
 
-def last_repeatability(
-    store: Store, target: str, *, before: str | None = None, wait_s: float = READ_WAIT_S
+def find_last_session(
+    store: Store, target: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RepeatabilityRun | None:
     """A target's newest session; with ``before``, the newest but that one. Raises `WarehouseDamaged`."""
-    found = store.query(
+    table = store.query(
         "select record from repeatability_runs where target = $target and run_id is distinct from $before"
         " order by finished_at desc, run_id desc limit 1",
         {"target": target, "before": before},
         wait_s=wait_s,
     )
-    return _session(str(found.rows[0][0])) if found.rows else None
+    return _parse_session(str(table.rows[0][0])) if table.rows else None
 
 
-def last_asked(store: Store, target: str, *, wait_s: float = READ_WAIT_S) -> Mapping[str, datetime]:
+def find_last_asked(store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Mapping[str, datetime]:
     """When each case of a target was last asked twice, by its id."""
-    found = store.query(
+    table = store.query(
         "select c.case_id, max(r.started_at) from repeated_cases c join repeatability_runs r using (run_id)"
         " where r.target = $target and c.asked > 1 group by 1",
         {"target": target},
         wait_s=wait_s,
     )
-    return {str(case_id): at for case_id, at in found.rows if isinstance(at, datetime)}
+    return {str(case_id): at for case_id, at in table.rows if isinstance(at, datetime)}
 
 
-def _sessions(store: Store, scope: RepeatScope, wait_s: float) -> Sequence[RepeatabilityRun]:
-    found = store.query(
+def _load_sessions(store: Store, scope: RepeatScope, wait_s: float) -> Sequence[RepeatabilityRun]:
+    table = store.query(
         "select record from repeatability_runs where target = $target and environment = $environment"
         " and started_at >= $since::timestamptz order by started_at, run_id",
         {"target": scope.target, "environment": scope.environment.value, "since": scope.since.isoformat()},
         wait_s=wait_s,
     )
-    return [_session(str(row[0])) for row in found.rows]
+    return [_parse_session(str(row[0])) for row in table.rows]
 
 
-def _session(text: str) -> RepeatabilityRun:
+def _parse_session(text: str) -> RepeatabilityRun:
     try:
         return RepeatabilityRun.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        first_error = error.errors(include_url=False, include_input=False)[0]
         raise WarehouseDamaged(
             "a stored session of repeated questions was written in another form "
-            f"({'.'.join(map(str, first['loc']))}: {first['msg']}); its pairs are still in `repeated_cases`"
+            f"({'.'.join(map(str, first_error['loc']))}: {first_error['msg']}); its pairs are still in `repeated_cases`"
         ) from error
 
 
-def _same_cases(store: Store, scope: RepeatScope, wait_s: float) -> frozenset[tuple[str, str]]:
+def _list_same_cases(store: Store, scope: RepeatScope, wait_s: float) -> frozenset[tuple[str, str]]:
     """Suite and id of every case that is word for word as the suite in question has it."""
-    found = store.query(
+    table = store.query(
         "select c.suite_sha256, c.case_id from cases c"
         " join cases now on now.case_id = c.case_id and now.record = c.record"
         " where now.suite_sha256 = $suite",
         {"suite": scope.suite_sha256},
         wait_s=wait_s,
     )
-    return frozenset((str(suite), str(case_id)) for suite, case_id in found.rows)
+    return frozenset((str(suite), str(case_id)) for suite, case_id in table.rows)
 
 
-def _of_runs(
-    store: Store, scope: RepeatScope, same: frozenset[tuple[str, str]], wait_s: float
+def _load_run_repeats(
+    store: Store, scope: RepeatScope, same_cases: frozenset[tuple[str, str]], wait_s: float
 ) -> tuple[RepeatedCase, ...]:
-    runs = _runs(store, scope, wait_s)
-    found = store.query(
+    runs = _list_runs(store, scope, wait_s)
+    table = store.query(
         "select r.run_id, r.suite_sha256, r.commit, a.case_id, a.case_severity, a.type, a.language, a.cluster,"
         " a.outcome, a.failure_kinds, a.severity, a.policy_row, a.blame, a.factual_match, a.citation_present,"
         " a.refused from assessments a join runs r using (run_id)"
@@ -132,29 +139,29 @@ def _of_runs(
         wait_s=wait_s,
     )
     asks: defaultdict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
-    for values in found.rows:
+    for values in table.rows:
         row: Mapping[str, Any] = dict(zip(_COLUMNS, values, strict=True))
-        if (row["suite_sha256"], row["case_id"]) in same:
+        if (row["suite_sha256"], row["case_id"]) in same_cases:
             asks[str(row["case_id"]), str(row["commit"])].append(row)
-    return tuple(_repeated(rows) for rows in asks.values() if len(rows) > 1)
+    return tuple(_build_repeated_case(rows) for rows in asks.values() if len(rows) > 1)
 
 
-_OF_THE_CASE: Final = ("case_id", "case_severity", "type", "language", "cluster")
-_OF_AN_OUTCOME: Final = ("outcome", "failure_kinds", "severity", "policy_row", "blame")
-_FINDINGS: Final = ("factual_match", "citation_present", "refused")
-_COLUMNS: Final = ("run_id", "suite_sha256", "commit", *_OF_THE_CASE, *_OF_AN_OUTCOME, *_FINDINGS)
-_OF_THE_ASK: Final = ("run_id", *_OF_AN_OUTCOME, *_FINDINGS)
+_CASE_COLUMNS: Final = ("case_id", "case_severity", "type", "language", "cluster")
+_OUTCOME_COLUMNS: Final = ("outcome", "failure_kinds", "severity", "policy_row", "blame")
+_FINDING_COLUMNS: Final = ("factual_match", "citation_present", "refused")
+_COLUMNS: Final = ("run_id", "suite_sha256", "commit", *_CASE_COLUMNS, *_OUTCOME_COLUMNS, *_FINDING_COLUMNS)
+_ASK_COLUMNS: Final = ("run_id", *_OUTCOME_COLUMNS, *_FINDING_COLUMNS)
 
 
-def _repeated(rows: Sequence[Mapping[str, Any]]) -> RepeatedCase:
-    case = {name: rows[0][name] for name in _OF_THE_CASE}
-    asks = tuple(RecordedAsk.model_validate({name: row[name] for name in _OF_THE_ASK}) for row in rows)
+def _build_repeated_case(rows: Sequence[Mapping[str, Any]]) -> RepeatedCase:
+    case = {name: rows[0][name] for name in _CASE_COLUMNS}
+    asks = tuple(RecordedAsk.model_validate({name: row[name] for name in _ASK_COLUMNS}) for row in rows)
     return RepeatedCase.model_validate({**case, "build": rows[0]["commit"], "asks": asks})
 
 
-def _runs(store: Store, scope: RepeatScope, wait_s: float) -> list[str]:
+def _list_runs(store: Store, scope: RepeatScope, wait_s: float) -> list[str]:
     """Finished runs of a known commit by these graders, the newest ones."""
-    found = store.query(
+    table = store.query(
         "select run_id, json_extract_string(report, '$.snapshot.graders'),"
         " json_extract_string(report, '$.snapshot.settings') from runs"
         " where target = $target and environment = $environment and commit is not null and not interrupted"
@@ -163,16 +170,16 @@ def _runs(store: Store, scope: RepeatScope, wait_s: float) -> list[str]:
             "target": scope.target,
             "environment": scope.environment.value,
             "since": scope.since.isoformat(),
-            "most": MOST_RUNS,
+            "most": MAX_RUNS,
         },
         wait_s=wait_s,
     )
     return [
         str(run_id)
-        for run_id, graders, settings in found.rows
-        if graded_by(_names(graders), _names(settings)) == scope.graded_by
+        for run_id, graders, settings in table.rows
+        if hash_grading(_parse_names(graders), _parse_names(settings)) == scope.graded_by
     ]
 
 
-def _names(written: object) -> Mapping[str, str]:
+def _parse_names(written: object) -> Mapping[str, str]:
     return cast("dict[str, str]", json.loads(written)) if isinstance(written, str) and written != "null" else {}

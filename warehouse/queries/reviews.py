@@ -22,7 +22,7 @@ from monitors.records.reviews import (
     SpotCheck,
     VerdictCount,
 )
-from warehouse.database.store import READ_WAIT_S, Parameter, Store
+from warehouse.database.store import DEFAULT_READ_WAIT_S, Parameter, Store
 
 _CANDIDATES = """
 with recent as materialized (
@@ -50,11 +50,11 @@ Of grades and assessments only those of recent runs are joined: over ten million
 """
 
 
-def candidates(
-    store: Store, *, since: datetime, target: str | None = None, wait_s: float = READ_WAIT_S
+def list_review_candidates(
+    store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewCandidate, ...]:
     """All answers since a time that got a verdict, newest first; of one target when it is named. Without texts."""
-    rows = _rows(
+    rows = _query_rows(
         store,
         _CANDIDATES,
         {"since": since.isoformat(), "target": target},
@@ -62,7 +62,7 @@ def candidates(
     )
     return tuple(
         ReviewCandidate(
-            answer_id=_answer_id(row),
+            answer_id=_build_answer_id(row),
             target=row["target"],
             severe=Severity(row["case_severity"]) is Severity.PAGE,
             outcome=CaseOutcome(row["outcome"]),
@@ -72,12 +72,12 @@ def candidates(
     )
 
 
-def with_texts(
-    store: Store, sampled: Sequence[SampledAnswer], *, wait_s: float = READ_WAIT_S
+def load_spot_checks(
+    store: Store, sampled: Sequence[SampledAnswer], *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[SpotCheck, ...]:
     """Sampled answers with their texts and verdicts, in their order; without those that have aged out since."""
-    wanted = [each.answer_id.model_dump() for each in sampled]
-    rows = _rows(
+    wanted = [sampled_answer.answer_id.model_dump() for sampled_answer in sampled]
+    rows = _query_rows(
         store,
         "select a.* from graded_answers a"
         " join (select unnest(from_json($wanted::json, $shape), recursive := true)) using (run_id, case_id, repeat)"
@@ -85,19 +85,23 @@ def with_texts(
         {
             "wanted": json.dumps(wanted),
             "shape": '[{"run_id": "VARCHAR", "case_id": "VARCHAR", "repeat": "INTEGER"}]',
-            "runs": json.dumps(sorted({each.answer_id.run_id for each in sampled})),
+            "runs": json.dumps(sorted({sampled_answer.answer_id.run_id for sampled_answer in sampled})),
         },
         wait_s,
     )
-    found = {_answer_id(row): row for row in rows}
-    return tuple(_spot_check(found[each.answer_id], each) for each in sampled if each.answer_id in found)
+    rows_by_answer = {_build_answer_id(row): row for row in rows}
+    return tuple(
+        _build_spot_check(rows_by_answer[sampled_answer.answer_id], sampled_answer)
+        for sampled_answer in sampled
+        if sampled_answer.answer_id in rows_by_answer
+    )
 
 
-def verdict_counts(
-    store: Store, *, since: datetime, target: str | None = None, wait_s: float = READ_WAIT_S
+def count_verdicts(
+    store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[VerdictCount, ...]:
     """How many verdicts each grader and each judge gave since a time, by target and version or lineage."""
-    rows = _rows(
+    rows = _query_rows(
         store,
         "select target, g.grader, g.version, g.aspect, g.judge_model, g.judge_prompt_sha256, g.rubric_version,"
         " count(*) filter (where g.passed) as passed, count(*) as total"
@@ -113,7 +117,7 @@ def verdict_counts(
             grader=row["grader"],
             version=row["version"],
             aspect=Aspect(row["aspect"]),
-            lineage=_lineage(row) if row["judge_model"] is not None else None,
+            lineage=_build_lineage(row) if row["judge_model"] is not None else None,
             passed=row["passed"],
             total=row["total"],
         )
@@ -121,11 +125,11 @@ def verdict_counts(
     )
 
 
-def reviewed_grades(
-    store: Store, *, target: str | None = None, wait_s: float = READ_WAIT_S
+def list_reviewed_grades(
+    store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewedGrade, ...]:
     """What graders without a model said of answers that people reviewed, of one target when it is named."""
-    rows = _rows(
+    rows = _query_rows(
         store,
         "select * from reviewed_grades where $target is null or target = $target order by run_id, case_id, repeat",
         {"target": target},
@@ -144,9 +148,11 @@ def reviewed_grades(
     )
 
 
-def reviewed(store: Store, *, target: str | None = None, wait_s: float = READ_WAIT_S) -> tuple[ReviewedAnswer, ...]:
+def list_reviewed_answers(
+    store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
+) -> tuple[ReviewedAnswer, ...]:
     """All answers that both people and a judge graded, of one target when it is named."""
-    rows = _rows(
+    rows = _query_rows(
         store,
         "select * from reviewed_answers where $target is null or target = $target order by run_id, case_id, repeat",
         {"target": target},
@@ -154,9 +160,9 @@ def reviewed(store: Store, *, target: str | None = None, wait_s: float = READ_WA
     )
     return tuple(
         ReviewedAnswer(
-            answer_id=_answer_id(row),
+            answer_id=_build_answer_id(row),
             target=row["target"],
-            lineage=_lineage(row),
+            lineage=_build_lineage(row),
             judge_passed=row["judge_passed"],
             people_right=row["people_right"],
             inclusion_probability=row["inclusion_probability"],
@@ -165,11 +171,11 @@ def reviewed(store: Store, *, target: str | None = None, wait_s: float = READ_WA
     )
 
 
-def reviewed_ratings(
-    store: Store, *, target: str | None = None, wait_s: float = READ_WAIT_S
+def list_reviewed_ratings(
+    store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewedRating, ...]:
     """Every rating of a person beside a judge's of the same report, of one target when it is named."""
-    rows = _rows(
+    rows = _query_rows(
         store,
         "select * from reviewed_ratings where $target is null or target = $target"
         " order by run_id, case_id, repeat, done_by",
@@ -178,9 +184,9 @@ def reviewed_ratings(
     )
     return tuple(
         ReviewedRating(
-            answer_id=_answer_id(row),
+            answer_id=_build_answer_id(row),
             target=row["target"],
-            lineage=_lineage(row),
+            lineage=_build_lineage(row),
             judge=row["judge_rating"],
             person=row["people_rating"],
             people=row["people"],
@@ -190,11 +196,11 @@ def reviewed_ratings(
     )
 
 
-def rating_counts(
-    store: Store, *, since: datetime, target: str | None = None, wait_s: float = READ_WAIT_S
+def count_ratings(
+    store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[RatingCount, ...]:
     """How many reports each judge rated since a time, by target and lineage."""
-    rows = _rows(
+    rows = _query_rows(
         store,
         "select target, g.judge_model, g.judge_prompt_sha256, g.rubric_version, count(*) as reports,"
         " avg(g.rubric) as average"
@@ -205,28 +211,30 @@ def rating_counts(
         wait_s,
     )
     return tuple(
-        RatingCount(target=row["target"], lineage=_lineage(row), reports=row["reports"], average=row["average"])
+        RatingCount(
+            target=row["target"], lineage=_build_lineage(row), reports=row["reports"], average=row["average"]
+        )
         for row in rows
     )
 
 
-def labelled_by(store: Store, person: str, *, wait_s: float = READ_WAIT_S) -> frozenset[AnswerId]:
+def list_labelled_answers(store: Store, person: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> frozenset[AnswerId]:
     """The answers that a person has said something of under review, being unsure included."""
-    rows = _rows(
+    rows = _query_rows(
         store,
         "select run_id, case_id, repeat from labels where source = 'review' and done_by = $person",
         {"person": person},
         wait_s,
     )
-    return frozenset(_answer_id(row) for row in rows)
+    return frozenset(_build_answer_id(row) for row in rows)
 
 
-def _rows(store: Store, sql: str, values: Mapping[str, Parameter], wait_s: float) -> Sequence[dict[str, Any]]:
-    found = store.query(sql, values, wait_s=wait_s)
-    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+def _query_rows(store: Store, sql: str, values: Mapping[str, Parameter], wait_s: float) -> Sequence[dict[str, Any]]:
+    table = store.query(sql, values, wait_s=wait_s)
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
-def _spot_check(row: dict[str, Any], sampled: SampledAnswer) -> SpotCheck:
+def _build_spot_check(row: dict[str, Any], sampled: SampledAnswer) -> SpotCheck:
     answer = GradedAnswer(
         answer_id=sampled.answer_id,
         target=row["target"],
@@ -240,14 +248,14 @@ def _spot_check(row: dict[str, Any], sampled: SampledAnswer) -> SpotCheck:
         expected_citation=row["expected_citation"],
         expected_refusal=row["expected_refusal"],
         outcome=CaseOutcome(row["outcome"]),
-        grades=tuple(_grade(each) for each in row["grades"]),
+        grades=tuple(_build_grade(grade_row) for grade_row in row["grades"]),
         issue=f"{row['issue_title']}\n\n{row['issue_body'] or ''}".strip() if row["issue_title"] else None,
-        ratings=tuple(_grade(each) for each in row["ratings"]),
+        ratings=tuple(_build_grade(grade_row) for grade_row in row["ratings"]),
     )
     return SpotCheck(answer=answer, inclusion_probability=sampled.inclusion_probability)
 
 
-def _grade(row: dict[str, Any]) -> Judged:
+def _build_grade(row: dict[str, Any]) -> Judged:
     return Judged(
         grader=row["grader"],
         version=row["version"],
@@ -257,15 +265,15 @@ def _grade(row: dict[str, Any]) -> Judged:
         score=row["score"],
         rubric=row["rubric"],
         reason=row["reason"],
-        lineage=_lineage(row) if row["judge_model"] is not None else None,
+        lineage=_build_lineage(row) if row["judge_model"] is not None else None,
     )
 
 
-def _answer_id(row: dict[str, Any]) -> AnswerId:
+def _build_answer_id(row: dict[str, Any]) -> AnswerId:
     return AnswerId(run_id=row["run_id"], case_id=row["case_id"], repeat=row["repeat"])
 
 
-def _lineage(row: dict[str, Any]) -> JudgeLineage:
+def _build_lineage(row: dict[str, Any]) -> JudgeLineage:
     return JudgeLineage(
         model=row["judge_model"], prompt_sha256=row["judge_prompt_sha256"], rubric_version=row["rubric_version"]
     )

@@ -11,15 +11,15 @@ from pydantic import TypeAdapter
 from monitors.records.grades import JudgeLineage
 from monitors.records.runs import Baseline, BaselineResult, RunReport
 from monitors.records.targets import Environment
-from warehouse.database.store import READ_WAIT_S, Store
+from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
 
-MOST_LOOKED_AT = 100
+MAX_RUNS_SEARCHED = 100
 """Accepted runs that are searched for one that compares; older ones say little of today's application."""
 
 _LINEAGES: Final = TypeAdapter(tuple[JudgeLineage, ...])
 
 
-def last_accepted(
+def find_last_accepted(
     store: Store,
     target: str,
     environment: Environment,
@@ -28,7 +28,7 @@ def last_accepted(
     lineages: Collection[JudgeLineage] = (),
     commits: Collection[str] | None = None,
     before: str | None = None,
-    wait_s: float = READ_WAIT_S,
+    wait_s: float = DEFAULT_READ_WAIT_S,
 ) -> Baseline | None:
     """The newest accepted run of ``target`` that a run over this suite, graded by these judges, compares with.
 
@@ -37,75 +37,77 @@ def last_accepted(
     same suite and judges, the newest accepted run is given all the same: the gate refuses it and says what differs.
     ``None`` when there is no accepted run at all.
     """
-    runs = [run for run in _accepted(store, target, environment, before, wait_s) if _is_of(run, commits)]
-    alike = (run for run in runs if run.suite_sha256 == suite_sha256 and _comparable(run.judges, lineages))
-    chosen = next(alike, runs[0] if runs else None)
+    runs = [
+        run for run in _list_accepted(store, target, environment, before, wait_s) if _is_of_commits(run, commits)
+    ]
+    comparable = (run for run in runs if run.suite_sha256 == suite_sha256 and _is_comparable(run.judges, lineages))
+    chosen = next(comparable, runs[0] if runs else None)
     report = store.report(chosen.run_id, wait_s=wait_s) if chosen else None
-    return Baseline(report=report, asked=_asked(store, report.run_id, wait_s)) if report else None
+    return Baseline(report=report, asked=_list_results(store, report.run_id, wait_s)) if report else None
 
 
-def last_answered(
-    store: Store, target: str, *, before: str | None = None, wait_s: float = READ_WAIT_S
+def find_last_answered(
+    store: Store, target: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RunReport | None:
     """The newest finished run of ``target`` that got answers, whatever its verdict; not run ``before``."""
-    found = store.query(
+    table = store.query(
         "select run_id from runs where target = $target and not interrupted and run_id is distinct from $before"
         " and coalesce(json_array_length(report, '$.snapshot.answers'), 0) > 0"
         " order by finished_at desc, run_id desc limit 1",
         {"target": target, "before": before},
         wait_s=wait_s,
     )
-    return store.report(str(found.rows[0][0]), wait_s=wait_s) if found.rows else None
+    return store.report(str(table.rows[0][0]), wait_s=wait_s) if table.rows else None
 
 
-class _Accepted(NamedTuple):
+class _AcceptedRun(NamedTuple):
     run_id: str
     commit: str | None
     suite_sha256: str
     judges: frozenset[JudgeLineage]
 
 
-def _accepted(
+def _list_accepted(
     store: Store, target: str, environment: Environment, before: str | None, wait_s: float
-) -> list[_Accepted]:
+) -> list[_AcceptedRun]:
     """Newest first."""
-    found = store.query(
+    table = store.query(
         "select run_id, commit, suite_sha256, json_extract_string(report, '$.judging.lineages') from runs"
         " where target = $target and environment = $environment and verdict = 'PASS' and not interrupted"
         " and run_id is distinct from $before"
         " and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
         " order by finished_at desc, run_id desc limit $most",
-        {"target": target, "environment": environment.value, "before": before, "most": MOST_LOOKED_AT},
+        {"target": target, "environment": environment.value, "before": before, "most": MAX_RUNS_SEARCHED},
         wait_s=wait_s,
     )
     return [
-        _Accepted(str(run), None if commit is None else str(commit), str(suite), _judges(judges))
-        for run, commit, suite, judges in found.rows
+        _AcceptedRun(str(run), None if commit is None else str(commit), str(suite), _parse_judges(judges))
+        for run, commit, suite, judges in table.rows
     ]
 
 
-def _judges(written: object) -> frozenset[JudgeLineage]:
+def _parse_judges(written: object) -> frozenset[JudgeLineage]:
     return frozenset(_LINEAGES.validate_json(written)) if isinstance(written, str) else frozenset()
 
 
-def _is_of(run: _Accepted, commits: Collection[str] | None) -> bool:
+def _is_of_commits(run: _AcceptedRun, commits: Collection[str] | None) -> bool:
     return commits is None or run.commit in commits
 
 
-def _comparable(judges: frozenset[JudgeLineage], lineages: Collection[JudgeLineage]) -> bool:
+def _is_comparable(judges: frozenset[JudgeLineage], lineages: Collection[JudgeLineage]) -> bool:
     """A run that needed no judge compares with any."""
     return not judges or not lineages or judges == frozenset(lineages)
 
 
-def _asked(store: Store, run_id: str, wait_s: float) -> tuple[BaselineResult, ...]:
-    found = store.query(
+def _list_results(store: Store, run_id: str, wait_s: float) -> tuple[BaselineResult, ...]:
+    table = store.query(
         "select case_id, repeat, outcome, blame from assessments where run_id = $run order by case_id, repeat",
         {"run": run_id},
         wait_s=wait_s,
     )
     return tuple(
         BaselineResult.model_validate({"case_id": case_id, "repeat": repeat, "outcome": outcome, "blame": blame})
-        for case_id, repeat, outcome, blame in found.rows
+        for case_id, repeat, outcome, blame in table.rows
     )
 
 
@@ -122,7 +124,7 @@ class FailedSince(NamedTuple):
     cases: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def failed_since(store: Store, target: str, *, wait_s: float = READ_WAIT_S) -> FailedSince | None:
+def find_failed_since(store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> FailedSince | None:
     """What the newest failed run of ``target`` failed since the last PASS before; ``None`` without a failed run."""
     failed = store.query(
         "select run_id, commit, finished_at from runs where target = $target and verdict = 'FAIL'"
@@ -147,14 +149,14 @@ def failed_since(store: Store, target: str, *, wait_s: float = READ_WAIT_S) -> F
         commit=None if commit is None else str(commit),
         passed_run_id=None if passed_run is None else str(passed_run),
         passed_commit=None if passed_commit is None else str(passed_commit),
-        cases=_failed_in(store, str(run_id), None if passed_run is None else str(passed_run), wait_s),
+        cases=_list_failed_cases(store, str(run_id), None if passed_run is None else str(passed_run), wait_s),
     )
 
 
-def _failed_in(
+def _list_failed_cases(
     store: Store, run_id: str, passed_run_id: str | None, wait_s: float
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    found = store.query(
+    table = store.query(
         "select case_id, max(severity) as worst, list_distinct(flatten(list(failure_kinds))) from assessments"
         " where run_id = $run and outcome = 'failed' and ($passed is null or case_id in"
         " (select case_id from assessments where run_id = $passed and outcome = 'correct'))"
@@ -162,17 +164,19 @@ def _failed_in(
         {"run": run_id, "passed": passed_run_id},
         wait_s=wait_s,
     )
-    return tuple((str(case), tuple(sorted(map(str, cast("list[str]", kinds))))) for case, _, kinds in found.rows)
+    return tuple((str(case), tuple(sorted(map(str, cast("list[str]", kinds))))) for case, _, kinds in table.rows)
 
 
-def deployed_at(store: Store, target: str, commit: str, *, wait_s: float = READ_WAIT_S) -> datetime | None:
+def find_deploy_time(
+    store: Store, target: str, commit: str, *, wait_s: float = DEFAULT_READ_WAIT_S
+) -> datetime | None:
     """When ``commit`` was deployed, as it was reported; ``None`` where nobody said so."""
-    found = store.query(
+    table = store.query(
         "select occurred_at from deploys where target = $target and commit = $commit",
         {"target": target, "commit": commit},
         wait_s=wait_s,
     )
-    return next((row[0] for row in found.rows if isinstance(row[0], datetime)), None)
+    return next((row[0] for row in table.rows if isinstance(row[0], datetime)), None)
 
 
 class RunFigures(NamedTuple):
@@ -188,9 +192,9 @@ class RunFigures(NamedTuple):
     graded: int
 
 
-def runs_since(store: Store, target: str, since: datetime) -> tuple[RunFigures, ...]:
+def list_runs_since(store: Store, target: str, since: datetime) -> tuple[RunFigures, ...]:
     """A target's runs that finished at ``since`` or later, newest first."""
-    found = store.query(
+    table = store.query(
         "select run_id, verdict, weighted, flat, p95_ms, cost_usd, asked, graded from run_summary"
         " where target = $target and finished_at >= $since::timestamptz order by finished_at desc, run_id desc",
         {"target": target, "since": since.isoformat()},
@@ -199,18 +203,18 @@ def runs_since(store: Store, target: str, since: datetime) -> tuple[RunFigures, 
         RunFigures(
             run_id=str(run_id),
             verdict=str(verdict),
-            weighted=_number(weighted),
-            flat=_number(flat),
-            p95_ms=_number(p95_ms),
-            cost_usd=_number(cost) or 0.0,
+            weighted=_parse_number(weighted),
+            flat=_parse_number(flat),
+            p95_ms=_parse_number(p95_ms),
+            cost_usd=_parse_number(cost) or 0.0,
             asked=int(str(asked)),
             graded=int(str(graded)),
         )
-        for run_id, verdict, weighted, flat, p95_ms, cost, asked, graded in found.rows
+        for run_id, verdict, weighted, flat, p95_ms, cost, asked, graded in table.rows
     )
 
 
-def _number(value: object) -> float | None:
+def _parse_number(value: object) -> float | None:
     return None if value is None else float(str(value))
 
 
@@ -219,6 +223,6 @@ def has_run(store: Store, target: str) -> bool:
     return bool(store.query("select 1 from run_summary where target = $target limit 1", {"target": target}).rows)
 
 
-def count_runs(store: Store, *, wait_s: float = READ_WAIT_S) -> int:
+def count_runs(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> int:
     """All runs of all targets."""
     return int(str(store.query("select count(*) from runs", wait_s=wait_s).rows[0][0]))

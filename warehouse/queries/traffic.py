@@ -15,73 +15,73 @@ from monitors.errors import WarehouseDamaged
 from monitors.records.logs import HallucinationEntry, LogCursor, LoggedHallucination
 from monitors.records.nightly import NightlyReport, SeenConversation
 from monitors.records.traffic import Conversation, SampledConversation
-from warehouse.database.store import READ_WAIT_S, Store, Table
+from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, Table
 
 
-def known_conversations(
-    store: Store, target: str, source: str, since: datetime, *, but: str, wait_s: float = READ_WAIT_S
+def iterate_known_ids(
+    store: Store, target: str, source: str, since: datetime, *, except_run: str, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Iterator[int]:
     """The source's conversations that a nightly run has taken and that were completed at ``since`` or later.
 
     What the run ``but`` took is left out. Of each id there is a number of 64 bits (the first eight bytes of its
     MD5, the lowest first), in ascending order: millions of ids in few megabytes.
     """
-    with store.database.reading(wait_s) as connection:
-        found = connection.execute(
+    with store.database.open_for_reading(wait_s) as connection:
+        result = connection.execute(
             "select md5_number_upper(id) as number from conversations"
             " where target = ? and source = ? and completed_at >= ?::timestamptz and run_id <> ? order by number",
-            [target, source, since.isoformat(), but],
+            [target, source, since.isoformat(), except_run],
         )
-        while rows := found.fetchmany(_ROWS):
+        while rows := result.fetchmany(_ROWS_PER_FETCH):
             yield from (int(number) for (number,) in rows)
 
 
-_ROWS = 10_000
+_ROWS_PER_FETCH = 10_000
 """Read at one go."""
 
 
-def last_nightly_report(
-    store: Store, target: str, before_run: str | None, *, wait_s: float = READ_WAIT_S
+def find_last_nightly_report(
+    store: Store, target: str, before_run: str | None, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> NightlyReport | None:
     """A target's newest nightly run; with ``before_run``, the newest that is neither that run's nor later than it.
 
     So a nightly run that is resumed after others goes on from where it went on the first time. Raises
     `WarehouseDamaged` for a report of another form.
     """
-    nightly_runs = _nightly_reports(store, target, 1, before_run, wait_s)
+    nightly_runs = _query_nightly_reports(store, target, 1, before_run, wait_s)
     return nightly_runs[0] if nightly_runs else None
 
 
-def recent_nightly_reports(
-    store: Store, target: str, count: int, *, wait_s: float = READ_WAIT_S
+def list_recent_nightly_reports(
+    store: Store, target: str, count: int, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[NightlyReport, ...]:
     """A target's last ``count`` runs, newest first. Raises `WarehouseDamaged` for a report of another form."""
-    return _nightly_reports(store, target, count, None, wait_s)
+    return _query_nightly_reports(store, target, count, None, wait_s)
 
 
-def nightly_report_of(store: Store, run_id: str, *, wait_s: float = READ_WAIT_S) -> NightlyReport | None:
+def find_nightly_report(store: Store, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> NightlyReport | None:
     """What a nightly run came to, by its id. Raises `WarehouseDamaged` for a report of another form."""
-    found = store.query("select record from nightly_runs where run_id = ?", [run_id], wait_s=wait_s)
-    return _report(str(found.rows[0][0])) if found.rows else None
+    table = store.query("select record from nightly_runs where run_id = ?", [run_id], wait_s=wait_s)
+    return _parse_report(str(table.rows[0][0])) if table.rows else None
 
 
-def sampled_conversations(
-    store: Store, run_id: str, *, wait_s: float = READ_WAIT_S
+def list_sampled_conversations(
+    store: Store, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[SeenConversation, ...]:
     """The conversations that a nightly run sampled, in the order of completion, as far as texts are stored."""
-    found = store.query(
+    table = store.query(
         "select target, source, run_id, id, completed_at, stratum, record, inclusion_probability from conversations"
         " where run_id = ? and record is not null order by completed_at, source, id",
         [run_id],
         wait_s=wait_s,
     )
-    return tuple(_seen(row) for row in found.rows)
+    return tuple(_build_conversation(row) for row in table.rows)
 
 
-def _nightly_reports(
+def _query_nightly_reports(
     store: Store, target: str, count: int, before: str | None, wait_s: float
 ) -> tuple[NightlyReport, ...]:
-    found = store.query(
+    table = store.query(
         """
         select record from nightly_runs
         where target = $target and run_id is distinct from $before
@@ -91,21 +91,21 @@ def _nightly_reports(
         {"target": target, "before": before, "count": count},
         wait_s=wait_s,
     )
-    return tuple(_report(str(row[0])) for row in found.rows)
+    return tuple(_parse_report(str(row[0])) for row in table.rows)
 
 
-def _report(text: str) -> NightlyReport:
+def _parse_report(text: str) -> NightlyReport:
     try:
         return NightlyReport.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        first_error = error.errors(include_url=False, include_input=False)[0]
         raise WarehouseDamaged(
             "a stored report of a night was written in another form "
-            f"({'.'.join(map(str, first['loc']))}: {first['msg']}); its figures are still in `nightly_trend`"
+            f"({'.'.join(map(str, first_error['loc']))}: {first_error['msg']}); its figures are still in `nightly_trend`"
         ) from error
 
 
-def _seen(row: Sequence[object]) -> SeenConversation:
+def _build_conversation(row: Sequence[object]) -> SeenConversation:
     target, source, run_id, key, completed_at, stratum, record, probability = row
     sampled = {
         "conversation": Conversation.model_validate_json(str(record)),
@@ -125,19 +125,19 @@ def _seen(row: Sequence[object]) -> SeenConversation:
     )
 
 
-def log_cursor(store: Store, log: str, *, wait_s: float = READ_WAIT_S) -> LogCursor | None:
+def find_log_cursor(store: Store, log: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> LogCursor | None:
     """Where reading of ``log`` stands, as far as segments are loaded; ``None`` before the first poll."""
-    found = store.query(
+    table = store.query(
         "select record from log_cursors where log = ? order by sequence desc limit 1", [log], wait_s=wait_s
     )
-    return LogCursor.model_validate_json(str(found.rows[0][0])) if found.rows else None
+    return LogCursor.model_validate_json(str(table.rows[0][0])) if table.rows else None
 
 
-def unnotified(
-    store: Store, target: str, *, most: int, wait_s: float = READ_WAIT_S
+def list_unnotified_entries(
+    store: Store, target: str, *, limit: int, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Sequence[LoggedHallucination]:
     """Entries that people are to be notified of and for which there is no incident yet, oldest first."""
-    found = store.query(
+    table = store.query(
         """
         select target, fingerprint, read_at, notify, record from hallucinations h
         where target = ? and notify and fingerprint not in (
@@ -145,13 +145,15 @@ def unnotified(
         )
         order by coalesce(logged_at, read_at), id limit ?
         """,
-        [target, most],
+        [target, limit],
         wait_s=wait_s,
     )
-    return [_logged(row) for row in found.rows]
+    return [_build_entry(row) for row in table.rows]
 
 
-def entry_times(store: Store, log: str, since: datetime, *, wait_s: float = READ_WAIT_S) -> Sequence[datetime]:
+def list_entry_times(
+    store: Store, log: str, since: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
+) -> Sequence[datetime]:
     """When the entries of ``log`` that were read since a time had been written.
 
     By their own account, unless it cannot be: an entry that was read as it came was not written a week before, nor
@@ -169,7 +171,7 @@ def entry_times(store: Store, log: str, since: datetime, *, wait_s: float = READ
     return [moment for (moment,) in found.rows if isinstance(moment, datetime)]
 
 
-def _logged(row: tuple[object, ...]) -> LoggedHallucination:
+def _build_entry(row: tuple[object, ...]) -> LoggedHallucination:
     target, fingerprint, read_at, notify, record = row
     return LoggedHallucination.model_validate(
         {

@@ -100,9 +100,9 @@ async def test_environment_and_branch_of_the_trigger_count(github, tmp_path, tes
 async def test_a_token_that_is_refused_is_said_after_some_looks(github, tmp_path, testbed):
     watch = watch_of(github, tmp_path, testbed, token="ghp_wrong")
     (looked,) = await poll_all(watch)
-    assert looked.trouble is not None
-    assert "GITHUB_TOKEN is not valid" in looked.trouble
-    assert "ghp_wrong" not in looked.trouble
+    assert looked.error is not None
+    assert "GITHUB_TOKEN is not valid" in looked.error
+    assert "ghp_wrong" not in looked.error
 
 
 async def test_without_a_token_nothing_is_asked(github, tmp_path, testbed):

@@ -132,7 +132,7 @@ async def test_the_hub_away_alerts_once_after_several_polls_and_recovers(tmp_pat
         watch = watch_of(hub, tmp_path, testbed, failures_before_alert=5)
         for _ in range(4):
             (looked,) = await poll_all(watch)
-            assert "503" in looked.trouble
+            assert "503" in looked.error
         assert slack.messages == []
         for _ in range(9):
             await poll_all(watch)

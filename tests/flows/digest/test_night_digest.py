@@ -26,7 +26,7 @@ from monitors.records.incidents import IncidentKind, IncidentState
 from tests.conftest import ROOT
 from tests.flows.desks import AlertingTestbed
 from tests.flows.messages import format_stable_messages
-from tests.flows.nights_graded import LEAK, TOLD, Nights, talk
+from tests.flows.nights_graded import LEAK, PLAIN_REPLY, Nights, talk
 from tests.monitors.alerts.sightings import NIGHT, observation, scope
 from tests.servers.slack import TOKEN, SlackServer
 from tests.warehouse.sample_repeats import session as repeats_session
@@ -127,7 +127,9 @@ def morning(nights: Nights, folder, *, alerts: AlertSettings | None = None) -> s
 
 async def test_an_owner_of_traffic_alone_gets_the_nights_figures(nights, tmp_path, snapshot):
     asks = [{"question": "Is it covered?", "answer": "Which plan do you have?", "feedback": "up"}]
-    nights.append(*(talk(number, LEAK if number % 4 == 0 else TOLD) for number in range(40)), talk(99, turns=asks))
+    nights.append(
+        *(talk(number, LEAK if number % 4 == 0 else PLAIN_REPLY) for number in range(40)), talk(99, turns=asks)
+    )
     report = await nights.grade()
     nights.testbed.skip(hours=5)
     said = morning(nights, tmp_path)
@@ -205,7 +207,7 @@ from monitors.records.incidents import Capability
 
 path = pathlib.Path({path!r})
 notifier = notifier_without_run(load_config(path), "one", Capability.DIGEST)
-asyncio.run(notify_fault(notifier, Fault("WarehouseBusy", "held by somebody")))
+asyncio.run(notify_fault(notifier, Fault("WarehouseBusy", "held by another process")))
 print(asyncio.run(digest(path)))
 """
 
@@ -234,7 +236,7 @@ def test_the_flow_sends_one_for_each_target_and_ends_what_stopped_it(
     assert done.returncode == 0, done.stderr
     assert digest.name == "digest"
     fault, *_, ended = [
-        message for message in slack.messages if "held by somebody" in str(message) or message.thread_ts
+        message for message in slack.messages if "held by another process" in str(message) or message.thread_ts
     ]
     assert ended.thread_ts == fault.ts
     assert format_stable_messages([fault, ended]) == snapshot

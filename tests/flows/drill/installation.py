@@ -95,7 +95,7 @@ class Installation:
 
     def drill(self, *options: str) -> subprocess.CompletedProcess[str]:
         """``lookout drill`` as a person types it."""
-        known = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
         browser = {name: os.environ[name] for name in ("CHROMIUM_PATH",) if name in os.environ}
-        environment = known | browser | fork_server.WARM | self.variables
+        environment = inherited | browser | fork_server.WARM | self.variables
         return fork_server.run("drill", *options, cwd=self.folder, env=environment, timeout_s=400)

@@ -11,7 +11,7 @@ from deployments.cli.doctor.checks import CHECKS, run_checks
 from deployments.cli.doctor.services import Health
 from deployments.demo.bot import Bot
 from deployments.demo.configuration import SUITE
-from deployments.demo.drill_page import FAULTS, RIGHT_CASE
+from deployments.demo.drill_page import FAULT_OF_CASE, RIGHT_CASE
 from deployments.demo.faults import PlantedFaults
 from deployments.demo.policies import load_policies, load_vocabulary
 from deployments.triggers.delivery import Delivery, IgnoreReason, NotForUs
@@ -74,7 +74,7 @@ def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_n
     assert parsed.why in (IgnoreReason.PING, IgnoreReason.EVENT)
 
 
-@pytest.mark.parametrize("case_id", [*FAULTS, RIGHT_CASE])
+@pytest.mark.parametrize("case_id", [*FAULT_OF_CASE, RIGHT_CASE])
 def test_each_planted_fault_fails_by_the_graders_and_the_right_answer_beside_it_does_not(case_id):
     """Whichever fault chance picks, a drill on a healthy installation gets past the graders."""
     case = next(one for one in load_suite(SUITE).cases if one.id == case_id)
@@ -172,7 +172,7 @@ def test_the_doctor_shows_the_last_drill(file, report, health, to_do, monkeypatc
     """Also where the warehouse cannot be asked: it reads the file beside it."""
     if report is not None:
         store_report(file.parent / "data", report)
-    only = next(one for one in CHECKS if one.__name__ == "drill")
+    only = next(one for one in CHECKS if one.__name__ == "check_drill")
     monkeypatch.setattr("deployments.cli.doctor.checks.CHECKS", (only,))
     (found,) = run_checks(file, environment={}, now=BEGAN + DAYS)[1:]
     assert (found.name, found.health, found.to_do) == ("last drill", health, to_do)

@@ -29,8 +29,8 @@ def application(script: dict) -> FastAPI:
 
     app = FastAPI()
     for commit, path in PATHS.items():
-        said = {"sha": script["versions"].get(commit, commit)}
-        app.get(f"{path}/version")(lambda said=said: said)
+        version = {"sha": script["versions"].get(commit, commit)}
+        app.get(f"{path}/version")(lambda version=version: version)
         app = gradio.mount_gradio_app(app, _page(script["answers"].get(commit, {})), path=path)
     return app
 
@@ -51,9 +51,9 @@ def _page(answers: dict[str, list[str]]) -> gradio.Blocks:
 if __name__ == "__main__":
     import uvicorn
 
-    from deployments.demo.space import HOST, bound_socket
+    from deployments.demo.space import HOST, bind_socket
 
-    listener = bound_socket(0)
+    listener = bind_socket(0)
     page = application(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
     print(f"http://{HOST}:{listener.getsockname()[1]}", flush=True)
     uvicorn.Server(uvicorn.Config(page, log_level="warning")).run(sockets=[listener])

@@ -29,8 +29,8 @@ def main() -> None:
         os.environ.update(variables)
         with redirect_stderr(io.StringIO()) as printed:
             state = asyncio.run(load_warehouse(Path(config), wait_s, return_state=True))
-        said = re.sub(r"[^\w.`]*\n[^\w.`]*", " ", printed.getvalue())
-        print(json.dumps([state.type.value, state.name, state.message, said]), flush=True)
+        printed_text = re.sub(r"[^\w.`]*\n[^\w.`]*", " ", printed.getvalue())
+        print(json.dumps([state.type.value, state.name, state.message, printed_text]), flush=True)
 
 
 def _ahead(by: timedelta) -> datetime:

@@ -12,7 +12,7 @@ import pytest
 from monitors.sources.traffic.langsmith import LangSmithTrafficSource
 from monitors.sources.traffic.settings import LangSmithTraffic
 from tests.flows.desks import AlertingTestbed
-from tests.flows.nights_graded import LEAK, TOLD, Nights, file_source, talk
+from tests.flows.nights_graded import LEAK, PLAIN_REPLY, Nights, file_source, talk
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.langsmith import LangSmithServer
 from tests.servers.slack import SlackServer
@@ -37,7 +37,7 @@ def run(number: int, reply: str) -> dict[str, Any]:
 def langsmith(monkeypatch):
     for name in ("ENDPOINT", "API_KEY", "WORKSPACE_ID", "PROFILE", "CONFIG_FILE"):
         monkeypatch.delenv(f"LANGSMITH_{name}", raising=False)
-    with LangSmithServer([run(0, TOLD), run(1, LEAK), run(2, TOLD)], key=KEY) as server:
+    with LangSmithServer([run(0, PLAIN_REPLY), run(1, LEAK), run(2, PLAIN_REPLY)], key=KEY) as server:
         yield server
 
 
@@ -103,7 +103,7 @@ async def test_unwritable_scores_alert_and_recover_without_losing_the_run(nights
     assert "could be written back" in json.dumps(fault_message.blocks)
     assert KEY not in json.dumps(fault_message.blocks)
     langsmith.faults.clear()
-    langsmith.runs.append(run(4 * 3600, TOLD))
+    langsmith.runs.append(run(4 * 3600, PLAIN_REPLY))
     await nights.grade(1)
     over = [message for message in slack.messages if message.channel == "C0MONITOR"][-1]
     assert (over.thread_ts, "could be written back." in json.dumps(over.blocks)) == (fault_message.ts, True)

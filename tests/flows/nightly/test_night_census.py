@@ -11,7 +11,7 @@ from monitors.records.incidents import NotifyReason
 from monitors.records.nightly import CensusKind
 from tests.flows.desks import AlertingTestbed
 from tests.flows.messages import format_messages
-from tests.flows.nights_graded import LEAK, LEAKED, TOLD, Nights, file_source, stable_report, talk
+from tests.flows.nights_graded import LEAK, LEAKED, PLAIN_REPLY, Nights, file_source, stable_report, talk
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.slack import SlackServer
 
@@ -39,7 +39,7 @@ def day(number: int, count: int, errors: int, reply: str = ERROR) -> list[str]:
     return [
         talk(
             number * 10_000 + one,
-            reply if begin <= one < begin + errors else TOLD,
+            reply if begin <= one < begin + errors else PLAIN_REPLY,
             completed_at=(NIGHT + timedelta(days=number, hours=-22, minutes=one)).isoformat(),
         )
         for one in range(count)
@@ -153,7 +153,10 @@ async def test_refusals_alert_when_there_are_many_more_than_usual_and_recover(ni
 
 async def test_messages_without_an_answer_are_an_incident_of_their_own(nights, slack, snapshot):
     """No answer is not a wrong one: nothing is said about what the application said."""
-    silent = [{"question": "How long is the waiting period?", "answer": TOLD}, {"question": "And for teeth?"}]
+    silent = [
+        {"question": "How long is the waiting period?", "answer": PLAIN_REPLY},
+        {"question": "And for teeth?"},
+    ]
     nights.append(*day(0, 40, 0), *(talk(900 + one, turns=silent) for one in range(5)))
     await nights.grade()
     (message,) = about_the_app(slack)

@@ -13,7 +13,7 @@ from monitors.records.runs import JudgeState
 from tests.flows.desks import AlertingTestbed
 from tests.flows.judged_run import judge_at, with_key
 from tests.flows.messages import format_messages
-from tests.flows.nights_graded import LEAK, TOLD, Nights, stable_report, talk
+from tests.flows.nights_graded import LEAK, PLAIN_REPLY, Nights, stable_report, talk
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_verdicts import RuleJudge
 from tests.servers.slack import SlackServer
@@ -41,7 +41,7 @@ def nights(tmp_path, slack, monkeypatch):
     return Nights(tmp_path, AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
 
 
-def asked(number: int, reply: str = TOLD, **changes: object) -> str:
+def asked(number: int, reply: str = PLAIN_REPLY, **changes: object) -> str:
     """A conversation whose reply was made from a passage."""
     return talk(
         number, reply, turns=[{"question": "How long do I have?", "answer": reply, "context": [PASSAGE]}], **changes
@@ -61,7 +61,7 @@ def judged_at(provider: AnthropicServer, **settings: object) -> dict[str, object
 
 async def test_a_night_is_judged_by_batches_with_canaries_by_the_passages(nights, provider):
     nights.judge = judged_at(provider)
-    nights.append(*(asked(number, MADE_UP if number < 3 else TOLD) for number in range(12)))
+    nights.append(*(asked(number, MADE_UP if number < 3 else PLAIN_REPLY) for number in range(12)))
     report = await nights.grade()
     assert isinstance(report.failed, RateEstimate)
     assert (report.failed.rate, report.failed.graded, report.failed.coverage) == (0.25, 12, 1.0)
@@ -152,7 +152,7 @@ async def test_personal_data_does_not_reach_the_judge(nights, provider):
             turns=[
                 {
                     "question": "I am asha.verma.1987@gmail.com, how long?",
-                    "answer": TOLD,
+                    "answer": PLAIN_REPLY,
                     "context": [PASSAGE, LEAK],
                 }
             ],

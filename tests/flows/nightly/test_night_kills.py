@@ -15,7 +15,7 @@ from flows.nightly.run import NightlyRun
 from monitors.records.estimates import RateEstimate
 from tests.flows.desks import AlertingTestbed
 from tests.flows.judged_run import judge_at, with_key
-from tests.flows.nights_graded import LEAK, TOLD, Nights, talk
+from tests.flows.nights_graded import LEAK, PLAIN_REPLY, Nights, talk
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.slack import SlackServer
 from tests.soak.forked import forked
@@ -45,7 +45,7 @@ def nights(tmp_path, monkeypatch):
 
 
 def conversation(number: int) -> str:
-    reply = LEAK if number % 10 == 0 else TOLD
+    reply = LEAK if number % 10 == 0 else PLAIN_REPLY
     return talk(number, turns=[{"question": "How long do I have?", "answer": reply, "context": [PASSAGE]}])
 
 

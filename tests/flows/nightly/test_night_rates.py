@@ -20,7 +20,7 @@ from monitors.records.runs import JudgeState
 from tests.flows.desks import AlertingTestbed
 from tests.flows.judged_run import HOME_RIGHT, home, judge_at, with_key
 from tests.flows.messages import format_messages
-from tests.flows.nights_graded import LEAK, TOLD, Nights, stable_report, talk
+from tests.flows.nights_graded import LEAK, PLAIN_REPLY, Nights, stable_report, talk
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_verdicts import RuleJudge
@@ -56,14 +56,14 @@ def with_judge(nights: Nights, provider: AnthropicServer, **changes: object) -> 
     nights.judge = fast | judge_at(provider, **({"nightly_batches": False} | changes))
 
 
-def asked(night: int, number: int, reply: str = TOLD, question: str = "How long do I have?") -> str:
+def asked(night: int, number: int, reply: str = PLAIN_REPLY, question: str = "How long do I have?") -> str:
     turn = {"question": question, "answer": reply, "context": [PASSAGE]}
     ended = NIGHT + timedelta(days=night, seconds=number) - timedelta(hours=10)
     return talk(number, turns=[turn], id=f"talk-{night}-{number}", completed_at=ended.isoformat())
 
 
 def a_night(nights: Nights, night: int, *, wrong: int, of: int = 60) -> None:
-    nights.append(*(asked(night, number, WRONG if number < wrong else TOLD) for number in range(of)))
+    nights.append(*(asked(night, number, WRONG if number < wrong else PLAIN_REPLY) for number in range(of)))
 
 
 async def test_without_a_judge_nobody_says_how_many_answers_are_wrong(nights, snapshot):
@@ -71,7 +71,7 @@ async def test_without_a_judge_nobody_says_how_many_answers_are_wrong(nights, sn
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 300})}
     )
-    nights.append(*(asked(0, number, LEAK if number < 14 else TOLD) for number in range(300)))
+    nights.append(*(asked(0, number, LEAK if number < 14 else PLAIN_REPLY) for number in range(300)))
     report = await nights.grade()
     assert isinstance(report.failed, RateUnknown)
     assert (report.failed.conversations, report.facts.total, report.judging.state) == (300, 0, JudgeState.OFF)
@@ -89,7 +89,7 @@ async def test_a_question_of_the_gold_set_is_graded_against_it_without_any_judge
             asked(0, number, f"You have {15 if number < 3 else 30} days. [Source: Plan, 1]", question)
             for number in range(8)
         ),
-        asked(0, 9, TOLD),
+        asked(0, 9, PLAIN_REPLY),
     )
     report = await nights.grade()
     assert report.known_questions is not None
@@ -265,7 +265,7 @@ class Erring(RuleJudge):
         self._chance = random.Random(5)
 
     def verdict(self, prompt, wanted):
-        wrong, right = WRONG in prompt, TOLD in prompt
+        wrong, right = WRONG in prompt, PLAIN_REPLY in prompt
         if wrong and self._chance.random() < 0.3:
             self.passes_all = True
         if right and self._chance.random() < 0.2:

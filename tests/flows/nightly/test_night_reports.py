@@ -18,7 +18,7 @@ from monitors.records.grades import Abstained, Aspect, FailureKind
 from monitors.records.runs import JudgeState
 from tests.flows.desks import AlertingTestbed
 from tests.flows.judged_run import judge_at, with_key
-from tests.flows.nights_graded import TOLD, Nights, stable_report, talk
+from tests.flows.nights_graded import PLAIN_REPLY, Nights, stable_report, talk
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.export import ExportServer
@@ -145,7 +145,7 @@ async def test_an_issue_of_the_suite_is_graded_as_its_case(nights: Nights, provi
 
 async def test_rows_without_a_report_are_graded_as_ever(nights: Nights, provider: AnthropicServer):
     nights.judge = judged_at(provider)
-    nights.append(talk(1, TOLD), talk(2, TOLD, issue_title="only a field"), job(3, ""))
+    nights.append(talk(1, PLAIN_REPLY), talk(2, PLAIN_REPLY, issue_title="only a field"), job(3, ""))
     report = await nights.grade()
     assert report.reports is None
     assert report.read == 3

@@ -20,7 +20,7 @@ from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.estimates import GradedStratum, RateEstimate
 from monitors.records.nightly import Rate
 from monitors.records.traffic import Conversation, SampledConversation, StratumCount, Turn
-from tests.flows.nights_graded import LEAK, TOLD
+from tests.flows.nights_graded import LEAK, PLAIN_REPLY
 from tests.monitors.alerts.sightings import NIGHT
 
 ERROR = "Error code: 429 - rate limit reached"
@@ -43,19 +43,19 @@ def weighed(*replies: str) -> NightlyEstimates:
 @pytest.mark.parametrize(
     ("replies", "severe", "found"),
     [
-        ((TOLD,), (1, 0), (1, 0)),
+        ((PLAIN_REPLY,), (1, 0), (1, 0)),
         ((LEAK,), (1, 1), (1, 1)),
-        ((TOLD, LEAK), (1, 1), (1, 1)),
+        ((PLAIN_REPLY, LEAK), (1, 1), (1, 1)),
         ((ERROR,), (1, 0), (1, 1)),
-        ((TOLD, ""), (1, 0), (1, 0)),
+        ((PLAIN_REPLY, ""), (1, 0), (1, 0)),
         (("",), (0, 0), (0, 0)),
-        ((TOLD, ERROR), (1, 0), (1, 1)),
+        ((PLAIN_REPLY, ERROR), (1, 0), (1, 1)),
     ],
 )
 def test_what_rules_grade_and_that_they_check_no_fact(replies, severe, found):
     weighing = weighed(*replies)
-    assert [(one.graded, one.failures) for one in weighing.severe_found()] == [severe]
-    assert [(one.graded, one.failures) for one in weighing.found_by_rules()] == [found]
+    assert [(one.graded, one.failures) for one in weighing.count_severe()] == [severe]
+    assert [(one.graded, one.failures) for one in weighing.count_found_by_rules()] == [found]
     assert [(one.graded, one.failures) for one in weighing.facts()] == [(0, 0)]
     assert not weighing.is_graded("talk")
 
@@ -111,7 +111,7 @@ async def test_what_the_judge_adds_leaves_where_the_severity_comes_from():
 
 def test_what_was_counted_in_every_conversation_is_not_estimated_from_the_sample():
     """Every second one of the sample discloses something, some with an error besides: it is 3 % all the same."""
-    found = severe_of(*[LEAK, f"{ERROR}\n{LEAK}", TOLD, TOLD] * 5)
+    found = severe_of(*[LEAK, f"{ERROR}\n{LEAK}", PLAIN_REPLY, PLAIN_REPLY] * 5)
     assert isinstance(found, RateEstimate)
     assert found.is_counted
     assert (found.low, found.rate, found.high) == (0.03, 0.03, 0.03)

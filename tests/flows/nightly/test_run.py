@@ -17,7 +17,7 @@ from monitors.records.incidents import IncidentKind, NotifyReason
 from monitors.sources.privacy import PrivacyMode
 from tests.flows.desks import AlertingTestbed
 from tests.flows.messages import format_messages
-from tests.flows.nights_graded import LEAK, LEAKED, TOLD, Nights, file_source, stable_report, talk
+from tests.flows.nights_graded import LEAK, LEAKED, PLAIN_REPLY, Nights, file_source, stable_report, talk
 from tests.servers.slack import SlackServer
 from tests.stable_text import replace_volatile
 from warehouse.journal.journal import Journal
@@ -207,7 +207,7 @@ async def test_without_privacy_texts_are_stored_and_messages_still_redacted(nigh
 
 
 async def test_disclosures_are_one_incident_of_their_kind_with_their_share_in_it(nights, slack):
-    nights.append(*(talk(number, LEAK if number % 4 == 0 else TOLD) for number in range(40)))
+    nights.append(*(talk(number, LEAK if number % 4 == 0 else PLAIN_REPLY) for number in range(40)))
     report = await nights.grade()
     (message,) = about_the_app(slack)
     assert "10 of 40" in shown(message)
@@ -264,14 +264,14 @@ async def test_an_upward_drift_names_its_start(nights, slack):
 
 
 def _drifting(number: int, *, wrong: bool) -> tuple[str, ...]:
-    return ("You have 30 days to renew.",) if wrong and number % 2 else (TOLD + " [Source: Plan, 1]",)
+    return ("You have 30 days to renew.",) if wrong and number % 2 else (PLAIN_REPLY + " [Source: Plan, 1]",)
 
 
 async def test_the_quality_of_questions_is_in_the_report(nights):
     """T7."""
     question = {"question": "What of it?", "answer": "Which plan do you mean?", "is_question": True}
     nights.append(
-        talk(1, turns=[question | {"feedback": "up"}, {"question": "Gold", "answer": TOLD}]),
+        talk(1, turns=[question | {"feedback": "up"}, {"question": "Gold", "answer": PLAIN_REPLY}]),
         talk(2, turns=[question | {"feedback": "down"}]),
         talk(3, turns=[question]),
     )
@@ -284,11 +284,14 @@ async def test_questions_are_recognised_by_their_wording_and_counted_in_every_co
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 10})}
     )
-    asks, courteous = "Which plan do you have, Silver or Gold?", TOLD + " Is there anything else I can help with?"
+    asks, courteous = (
+        "Which plan do you have, Silver or Gold?",
+        PLAIN_REPLY + " Is there anything else I can help with?",
+    )
     back = [{"question": "Is it covered?", "answer": asks, "feedback": thumb} for thumb in ("up", "down", None)]
     other = {"question": "Is it covered?", "answer": courteous, "feedback": "up"}
     said_not = {"question": "Is it covered?", "answer": asks, "is_question": False, "feedback": "down"}
-    marked = {"question": "Is it covered?", "answer": TOLD, "is_question": True, "feedback": "up"}
+    marked = {"question": "Is it covered?", "answer": PLAIN_REPLY, "is_question": True, "feedback": "up"}
     turns = [*back, other, said_not, marked]
     nights.append(*(talk(number, turns=[turns[number % 6]]) for number in range(60)))
     report = await nights.grade()
@@ -318,7 +321,7 @@ async def test_an_empty_answer_is_no_answer_of_the_application(nights, slack):
 
 
 async def test_a_last_question_without_an_answer_is_not_graded(nights):
-    nights.append(talk(1, turns=[{"question": "How long?", "answer": TOLD}, {"question": "Are you there?"}]))
+    nights.append(talk(1, turns=[{"question": "How long?", "answer": PLAIN_REPLY}, {"question": "Are you there?"}]))
     report = await nights.grade()
     assert report.sampled == 1
     assert nights.loaded("select case_id from assessments") == [("talk-1:1",)]
@@ -361,7 +364,7 @@ def _cut(*_: object) -> None:
 
 async def test_the_state_read_back_to_resume_is_the_state_that_the_run_had(nights, monkeypatch):
     """Everything that later steps use survives the journal, so a resumed run says what an unbroken one says."""
-    nights.append(*(talk(number, LEAK if number == 3 else TOLD) for number in range(6)))
+    nights.append(*(talk(number, LEAK if number == 3 else PLAIN_REPLY) for number in range(6)))
     states = []
 
     async def killed(_run, _report, state, _estimates):

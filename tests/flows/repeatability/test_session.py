@@ -41,7 +41,7 @@ class DeployedChat(Chat):
 
 def session_of(config_path, cases=None):
     context = build_repeatability_context(load_config(config_path), "demo")
-    return context, asyncio.run(RepeatabilitySession(context).work(cases))
+    return context, asyncio.run(RepeatabilitySession(context).run(cases))
 
 
 def at_version(chat: Chat) -> str:

@@ -17,7 +17,7 @@ import asyncpg
 import httpx
 import pytest
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from flows.server import prefect_server
 from tests.conftest import ROOT
 from tests.flows.few_cases import few_cases
@@ -63,7 +63,7 @@ def database():
 
 @contextmanager
 def _cluster(folder, who):
-    data, port = folder / "data", free_port("127.0.0.1", 0)
+    data, port = folder / "data", find_free_port("127.0.0.1", 0)
     made = subprocess.run(
         ["initdb", "--pgdata", data, "--username", "lookout", "--auth", "trust", "--no-sync"],
         cwd=folder,

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from prefect.settings.models.server.services import ServerServicesDBVacuumSettings
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from flows.server import prefect_server
 from flows.server.prefect_server import PrefectUnavailable
 from monitors.errors import WarehouseUnwritable
@@ -73,7 +73,7 @@ def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
 def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tmp_path, monkeypatch, snapshot):
     """A process that another run started as the server, and that never answers."""
     monkeypatch.setattr(prefect_server, "PROGRESS_INTERVAL_S", 0.5)
-    port = free_port("127.0.0.1", 0)
+    port = find_free_port("127.0.0.1", 0)
     pretends = ("-c", "import time; time.sleep(600)", "prefect", "server", "start", "--port", str(port), "")
     said: list[str] = []
     with subprocess.Popen([sys.executable, *pretends], start_new_session=True) as silent:

@@ -29,8 +29,8 @@ def results(path, run_id):
 def test_a_file_and_a_run_can_be_named(tmp_path):
     runs = tmp_path / "runs"
     file = results(tmp_path / "artifact" / "results.json", "elsewhere")
-    results(runs / "kept" / "results.json", "kept")
-    for named, run_id in ((str(file), "elsewhere"), ("kept", "kept")):
+    results(runs / "stored" / "results.json", "stored")
+    for named, run_id in ((str(file), "elsewhere"), ("stored", "stored")):
         found = load_named_baseline(named, runs)
         assert found.report.run_id == run_id
         assert [(one.case_id, one.outcome) for one in found.asked] == [("case-1", CaseOutcome.CORRECT)]

@@ -54,7 +54,7 @@ def test_who_reads_an_old_copy_finishes_with_it(tmp_path):
     add(store, "case-1")
     snapshot, copy = build_snapshot_store(store)
     snapshot.refresh(5)
-    with snapshot.open_for_reading() as old:
+    with snapshot.reading() as old:
         add(store, "case-2")
         assert snapshot.refresh(5)
         assert old.execute("select count(*) from assessments").fetchone() == (1,)

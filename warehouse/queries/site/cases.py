@@ -119,7 +119,7 @@ class CaseText(Record):
 
 
 _COUNTS: Final = TypeAdapter(dict[str, int])
-_SHOWN = (
+_SHOWN_SQL = (
     "with shown as materialized ("
     "  select run_id, suite_sha256, commit, finished_at, verdict,"
     "    row_number() over (order by finished_at desc, run_id desc) as place"
@@ -128,7 +128,7 @@ _SHOWN = (
     ")"
 )
 _WRONG = "(a.outcome = 'failed' or (a.outcome = 'no_answer' and a.blame = 'app'))"
-_GRID = f"""{_SHOWN}, asked as (
+_GRID = f"""{_SHOWN_SQL}, asked as (
   select a.case_id, r.place, any_value(r.suite_sha256) as suite, any_value(r.commit) as deploy,
     bool_or({_WRONG}) as wrong, bool_and(a.outcome = 'correct') as all_correct,
     bool_or(a.outcome = 'correct') as once_correct, bool_or(a.outcome = 'failed') as failed,
@@ -164,28 +164,28 @@ _GRID = f"""{_SHOWN}, asked as (
 _ORDER = "array_position(['broke', 'failing', 'unsteady', 'mended', 'flaky', 'ungraded', 'right'], course)"
 
 
-def newest_target(store: Store) -> str | None:
+def find_newest_target(store: Store) -> str | None:
     """The target of the newest finished run."""
-    found = store.query("select target from runs where not interrupted order by finished_at desc limit 1")
-    return str(found.rows[0][0]) if found.rows else None
+    table = store.query("select target from runs where not interrupted order by finished_at desc limit 1")
+    return str(table.rows[0][0]) if table.rows else None
 
 
-def grid_runs(store: Store, wanted: GridFilter) -> tuple[GridRun, ...]:
+def list_grid_runs(store: Store, wanted: GridFilter) -> tuple[GridRun, ...]:
     """The runs that the grid shows, newest first."""
-    found = store.query(
-        f"{_SHOWN} select place, run_id, finished_at, verdict, commit,"  # noqa: S608 - ours
+    table = store.query(
+        f"{_SHOWN_SQL} select place, run_id, finished_at, verdict, commit,"  # noqa: S608 - ours
         " coalesce(suite_sha256 <> lead(suite_sha256) over (order by place), false) from shown order by place",
         {"target": wanted.target, "suite": wanted.suite, "runs": wanted.runs},
     )
-    return tuple(GridRun.model_validate(dict(zip(GridRun.model_fields, row, strict=True))) for row in found.rows)
+    return tuple(GridRun.model_validate(dict(zip(GridRun.model_fields, row, strict=True))) for row in table.rows)
 
 
-def grid_page(
+def load_grid_page(
     store: Store, wanted: GridFilter, *, rows: int, offset: int
 ) -> tuple[tuple[GridRow, ...], dict[str, int]]:
     """Cases with their cells, what wants a look first, and how many there are of each course before paging."""
     asked = wanted.model_dump()
-    found = store.query(
+    table = store.query(
         f"{_GRID}, counts as (select course, count(*) as cases from wanted group by course)"  # noqa: S608 - ours
         " select case_id, severity, type, language, outcome, course, flips, cells,"
         " (select map_from_entries(list((course, cases))) from counts) from wanted"
@@ -194,26 +194,26 @@ def grid_page(
         {**asked, "rows": rows, "offset": offset},
     )
     names = list(GridRow.model_fields)
-    listed = (GridRow.model_validate(dict(zip(names, row[:-1], strict=True))) for row in found.rows)
-    return tuple(listed), _COUNTS.validate_python(found.rows[0][-1] if found.rows else {})
+    listed = (GridRow.model_validate(dict(zip(names, row[:-1], strict=True))) for row in table.rows)
+    return tuple(listed), _COUNTS.validate_python(table.rows[0][-1] if table.rows else {})
 
 
-def grid_options(store: Store, wanted: GridFilter) -> GridOptions:
+def load_grid_options(store: Store, wanted: GridFilter) -> GridOptions:
     """What the cases of the newest run can be filtered for."""
-    found = store.query(
-        f"{_SHOWN} select list_sort(list(distinct a.type)), list_sort(list(distinct a.language))"  # noqa: S608 - ours
+    table = store.query(
+        f"{_SHOWN_SQL} select list_sort(list(distinct a.type)), list_sort(list(distinct a.language))"  # noqa: S608 - ours
         " from assessments a join shown r on r.run_id = a.run_id",
         {"target": wanted.target, "suite": wanted.suite, "runs": 1},
     )
-    types, languages = found.rows[0]
+    types, languages = table.rows[0]
     return GridOptions.model_validate({"types": types or (), "languages": languages or ()})
 
 
-def case_answers(
+def list_case_answers(
     store: Store, target: str, case_id: str, outcome: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[CaseAnswer, ...], int]:
     """A case's answers, newest first, and how many there are in all."""
-    found = store.query(
+    table = store.query(
         "with history as ("  # noqa: S608 - ours
         "  select a.*, r.finished_at, r.verdict, r.commit, r.suite_sha256,"
         f"   case when {_WRONG} then false when a.outcome = 'correct' then true end as is_right"
@@ -233,17 +233,17 @@ def case_answers(
         {"target": target, "case": case_id, "outcome": outcome, "rows": rows, "offset": offset},
     )
     names = list(CaseAnswer.model_fields)
-    listed = (CaseAnswer.model_validate(dict(zip(names, row[:-1], strict=True))) for row in found.rows)
-    return tuple(listed), int(str(found.rows[0][-1])) if found.rows else 0
+    listed = (CaseAnswer.model_validate(dict(zip(names, row[:-1], strict=True))) for row in table.rows)
+    return tuple(listed), int(str(table.rows[0][-1])) if table.rows else 0
 
 
-def case_text(store: Store, suite_sha256: str, case_id: str) -> CaseText | None:
+def load_case_text(store: Store, suite_sha256: str, case_id: str) -> CaseText | None:
     """The case itself, where its suite was stored."""
-    found = store.query(
+    table = store.query(
         "select turns, gold, expected_refusal, severity, type, language from cases"
         " where suite_sha256 = $suite and case_id = $case",
         {"suite": suite_sha256, "case": case_id},
     )
-    if not found.rows:
+    if not table.rows:
         return None
-    return CaseText.model_validate(dict(zip(CaseText.model_fields, found.rows[0], strict=True)))
+    return CaseText.model_validate(dict(zip(CaseText.model_fields, table.rows[0], strict=True)))

@@ -111,45 +111,45 @@ with asked as (
 _IS_PAIR = "same_case and before is not null and now is not null"
 
 
-def run_side(store: Store, run_id: str) -> RunSide | None:
+def load_run_side(store: Store, run_id: str) -> RunSide | None:
     """What a run was run with; ``None`` where there is no such run."""
-    found = store.query(_SIDE, {"run": run_id})
-    if not found.rows:
+    table = store.query(_SIDE, {"run": run_id})
+    if not table.rows:
         return None
-    row = dict(zip(RunSide.model_fields, found.rows[0], strict=True))
+    row = dict(zip(RunSide.model_fields, table.rows[0], strict=True))
     return RunSide.model_validate({**row, "judges": _LINEAGES.validate_json(str(row["judges"]))})
 
 
-def newest_run_of(store: Store, target: str | None, suite: str | None) -> str | None:
+def find_newest_run(store: Store, target: str | None, suite: str | None) -> str | None:
     """The run that finished last, of this target and over this suite where they are named."""
-    found = store.query(
+    table = store.query(
         "select run_id from runs where not interrupted and ($target is null or target = $target)"
         " and ($suite is null or suite_name = $suite) order by finished_at desc, run_id desc limit 1",
         {"target": target, "suite": suite},
     )
-    return str(found.rows[0][0]) if found.rows else None
+    return str(table.rows[0][0]) if table.rows else None
 
 
-def run_before(store: Store, run_id: str) -> str | None:
+def find_run_before(store: Store, run_id: str) -> str | None:
     """The run of the same target and suite that finished before this one."""
-    found = store.query(
+    table = store.query(
         "select b.run_id from runs b join runs n on n.target = b.target and n.suite_name = b.suite_name"
         " where n.run_id = $run and b.run_id <> $run and not b.interrupted and b.finished_at <= n.finished_at"
         " order by b.finished_at desc, b.run_id desc limit 1",
         {"run": run_id},
     )
-    return str(found.rows[0][0]) if found.rows else None
+    return str(table.rows[0][0]) if table.rows else None
 
 
-def pairs_of(store: Store, before: str, now: str) -> tuple[tuple[CasePair, ...], PairCounts]:
+def load_pairs(store: Store, before: str, now: str) -> tuple[tuple[CasePair, ...], PairCounts]:
     """Every case that both graded, and how many others there are."""
     runs = {"before": before, "now": now}
-    found = store.query(
+    table = store.query(
         f"{_PAIRS} select case_id, severity, cluster, before, now from pairs where {_IS_PAIR} order by case_id",  # noqa: S608 - ours
         runs,
     )
     names = list(CasePair.model_fields)
-    pairs = (CasePair.model_validate(dict(zip(names, row, strict=True))) for row in found.rows)
+    pairs = (CasePair.model_validate(dict(zip(names, row, strict=True))) for row in table.rows)
     counted = store.query(
         f"{_PAIRS} select count(*) filter (where not is_asked),"  # noqa: S608 - ours
         " count(*) filter (where not was_asked),"
@@ -160,12 +160,12 @@ def pairs_of(store: Store, before: str, now: str) -> tuple[tuple[CasePair, ...],
     return tuple(pairs), PairCounts.model_validate(dict(zip(PairCounts.model_fields, counted.rows[0], strict=True)))
 
 
-def flips_page(
+def load_flips_page(
     store: Store, before: str, now: str, *, broke: bool | None, rows: int, offset: int
 ) -> tuple[tuple[FlippedAnswer, ...], int]:
     """What came out differently, what broke first, severest first; ``broke`` chooses a way, ``None`` is both."""
     asked: Mapping[str, Parameter] = {"before": before, "now": now, "broke": broke, "rows": rows, "offset": offset}
-    found = store.query(
+    table = store.query(
         f"{_PAIRS}, page as ("  # noqa: S608 - ours
         f"  select *, count(*) over () as total from pairs where {_IS_PAIR} and before <> now"
         "  and ($broke is null or before = $broke)"
@@ -182,5 +182,5 @@ def flips_page(
         asked,
     )
     names = list(FlippedAnswer.model_fields)
-    listed = (FlippedAnswer.model_validate(dict(zip(names, row[:-1], strict=True))) for row in found.rows)
-    return tuple(listed), int(str(found.rows[0][-1])) if found.rows else 0
+    listed = (FlippedAnswer.model_validate(dict(zip(names, row[:-1], strict=True))) for row in table.rows)
+    return tuple(listed), int(str(table.rows[0][-1])) if table.rows else 0

@@ -35,7 +35,7 @@ _ENTRIES = (
 )
 
 
-def log_entries_page(
+def load_log_entries_page(
     store: Store, target: str | None, since: datetime | None, until: datetime | None, *, rows: int, offset: int
 ) -> tuple[tuple[LogEntryShown, ...], int]:
     """Entries of a target (or of all) from ``since`` to before ``until``, newest first, and how many in all."""
@@ -47,17 +47,17 @@ def log_entries_page(
     total = store.query(f"select count(*) {_ENTRIES}", wanted).rows[0][0]
     fields = LogEntryShown.model_fields
     names = ", ".join(f"p.{name}" for name in fields if name not in {"severity", "incident_state"})
-    found = store.query(
+    table = store.query(
         f"with page as (select h.*, coalesce(logged_at, read_at) as at_time {_ENTRIES}"  # noqa: S608 - ours
         " order by at_time desc, log, id desc limit $rows offset $offset)"
         f" select {names}, i.severity, i.state from page p left join incidents i using (fingerprint)"
         " order by p.at_time desc, p.log, p.id desc",
         {**wanted, "rows": rows, "offset": offset},
     )
-    listed = (LogEntryShown.model_validate(dict(zip(fields, row, strict=True))) for row in found.rows)
+    listed = (LogEntryShown.model_validate(dict(zip(fields, row, strict=True))) for row in table.rows)
     return tuple(listed), int(str(total))
 
 
-def log_targets(store: Store) -> tuple[str, ...]:
+def list_log_targets(store: Store) -> tuple[str, ...]:
     """The applications that anything was read of."""
     return tuple(str(row[0]) for row in store.query("select distinct target from hallucinations order by 1").rows)

@@ -45,37 +45,37 @@ _INCIDENTS = (
 _WORST_FIRST = "order by state = 'resolved', severity desc, last_seen_at desc, fingerprint"
 
 
-def incidents_page(
+def load_incidents_page(
     store: Store, wanted: IncidentFilter, *, rows: int, offset: int
 ) -> tuple[tuple[IncidentRowShown, ...], int]:
     """Incidents, the unresolved ones first and the worst of them before all, and how many there are in all."""
     asked = wanted.model_dump()
     names = ", ".join(IncidentRowShown.model_fields)
     total = store.query(f"select count(*) {_INCIDENTS}", asked).rows[0][0]
-    found = store.query(
+    table = store.query(
         f"select {names} {_INCIDENTS} {_WORST_FIRST} limit $rows offset $offset",
         {**asked, "rows": rows, "offset": offset},
     )
     fields = IncidentRowShown.model_fields
-    listed = (IncidentRowShown.model_validate(dict(zip(fields, row, strict=True))) for row in found.rows)
+    listed = (IncidentRowShown.model_validate(dict(zip(fields, row, strict=True))) for row in table.rows)
     return tuple(listed), int(str(total))
 
 
-def incident_of(store: Store, fingerprint: str) -> Incident | None:
+def find_incident(store: Store, fingerprint: str) -> Incident | None:
     """An incident as it stands now, or ``None`` where there is none with this fingerprint."""
-    found = store.query("select record from incidents where fingerprint = $key", {"key": fingerprint})
-    return Incident.model_validate_json(str(found.rows[0][0])) if found.rows else None
+    table = store.query("select record from incidents where fingerprint = $key", {"key": fingerprint})
+    return Incident.model_validate_json(str(table.rows[0][0])) if table.rows else None
 
 
-def incident_targets(store: Store) -> tuple[str, ...]:
+def list_incident_targets(store: Store) -> tuple[str, ...]:
     """All that any incident was ever about, by name."""
     return tuple(str(row[0]) for row in store.query("select distinct target from incidents order by 1").rows)
 
 
-def runs_that_are_known(store: Store, run_ids: Iterable[str]) -> frozenset[str]:
+def select_stored_runs(store: Store, run_ids: Iterable[str]) -> frozenset[str]:
     """Those of these runs that are in the warehouse, and so have a page."""
-    found = store.query(
+    table = store.query(
         "select run_id from runs where list_contains(string_split($runs, ','), run_id)",
         {"runs": ",".join(sorted(set(run_ids)))},
     )
-    return frozenset(str(row[0]) for row in found.rows)
+    return frozenset(str(row[0]) for row in table.rows)

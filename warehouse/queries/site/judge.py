@@ -10,7 +10,7 @@ from monitors.records.reviews import VerdictCount
 from monitors.records.runs import Judging
 from warehouse.database.store import Store
 
-NEWEST = 30
+RUNS_COUNTED = 30
 """Runs and nights whose grades are counted."""
 
 
@@ -74,9 +74,11 @@ _JUDGED = (
 )
 
 
-def judging_page(store: Store, target: str | None, *, rows: int, offset: int) -> tuple[tuple[JudgingRow, ...], int]:
+def load_judging_page(
+    store: Store, target: str | None, *, rows: int, offset: int
+) -> tuple[tuple[JudgingRow, ...], int]:
     """The judging of runs and nights, newest first, and how many there are in all."""
-    found = store.query(
+    table = store.query(
         f"{_RUNS}, page as ("  # noqa: S608 - ours
         "  from newest order by finished_at desc, run_id desc limit $rows offset $offset)"
         " select p.run_id, p.target, p.finished_at, p.is_nightly,"
@@ -87,39 +89,39 @@ def judging_page(store: Store, target: str | None, *, rows: int, offset: int) ->
         " order by p.finished_at desc, p.run_id desc",
         {"target": target, "newest": rows + offset, "rows": rows, "offset": offset},
     )
-    total = int(str(found.rows[0][-1])) if found.rows else 0
+    total = int(str(table.rows[0][-1])) if table.rows else 0
     names = list(JudgingRow.model_fields)[:4]
     listed = (
-        JudgingRow.model_validate({**dict(zip(names, row[:4], strict=True)), "judging": _judging(row[4])})
-        for row in found.rows
+        JudgingRow.model_validate({**dict(zip(names, row[:4], strict=True)), "judging": _parse_judging(row[4])})
+        for row in table.rows
     )
     return tuple(listed), total
 
 
-def _judging(written: object) -> Judging | None:
+def _parse_judging(written: object) -> Judging | None:
     return None if written in (None, "null") else Judging.model_validate_json(str(written))
 
 
-def judge_counts(store: Store, target: str | None) -> tuple[JudgeCounts, ...]:
+def count_judge_verdicts(store: Store, target: str | None) -> tuple[JudgeCounts, ...]:
     """What each judge said in the newest runs and nights, and beside it the graders without a model."""
-    found = store.query(
+    table = store.query(
         f"{_RUNS} select r.target, g.grader, g.version, g.judge_model, g.judge_prompt_sha256,"
         " g.rubric_version, g.aspect, count(*) filter (where g.passed), count(*),"
         " count(g.plain_passed), count(*) filter (where g.passed = g.plain_passed),"
         " count(*) filter (where g.passed and not g.plain_passed),"
         " count(*) filter (where not g.passed and g.plain_passed)"
         f" {_JUDGED} group by all order by all",
-        {"target": target, "newest": NEWEST},
+        {"target": target, "newest": RUNS_COUNTED},
     )
     names = [name for name in JudgeCounts.model_fields if name != "lineage"]
     return tuple(
         JudgeCounts.model_validate(
-            {"lineage": _lineage(row[3:6]), **dict(zip(names, (*row[:3], *row[6:]), strict=True))}
+            {"lineage": _build_lineage(row[3:6]), **dict(zip(names, (*row[:3], *row[6:]), strict=True))}
         )
-        for row in found.rows
+        for row in table.rows
     )
 
 
-def _lineage(row: tuple[object, ...]) -> JudgeLineage:
+def _build_lineage(row: tuple[object, ...]) -> JudgeLineage:
     model, prompt, rubric = map(str, row)
     return JudgeLineage(model=model, prompt_sha256=prompt, rubric_version=rubric)

@@ -46,30 +46,30 @@ _NIGHTLY_RUNS = (
 )
 
 
-def nightly_runs_page(
+def load_nightly_runs_page(
     store: Store, target: str | None, drift: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[NightlyRow, ...], int]:
     """Nightly runs, newest first, and how many there are in all."""
     wanted = {"target": target, "drift": drift}
     total = store.query(f"select count(*) {_NIGHTLY_RUNS}", wanted).rows[0][0]
     names = ", ".join(NightlyRow.model_fields)
-    found = store.query(
+    table = store.query(
         f"select {names} {_NIGHTLY_RUNS} order by due_at desc, target, run_id limit $rows offset $offset",
         {**wanted, "rows": rows, "offset": offset},
     )
-    listed = (NightlyRow.model_validate(dict(zip(NightlyRow.model_fields, row, strict=True))) for row in found.rows)
+    listed = (NightlyRow.model_validate(dict(zip(NightlyRow.model_fields, row, strict=True))) for row in table.rows)
     return tuple(listed), int(str(total))
 
 
-def nightly_report(store: Store, run_id: str) -> NightlyReport | None:
+def load_nightly_report(store: Store, run_id: str) -> NightlyReport | None:
     """What a nightly run came to; ``None`` where there is none of this id."""
-    found = store.query("select record from nightly_runs where run_id = $run", {"run": run_id})
-    return NightlyReport.model_validate_json(str(found.rows[0][0])) if found.rows else None
+    table = store.query("select record from nightly_runs where run_id = $run", {"run": run_id})
+    return NightlyReport.model_validate_json(str(table.rows[0][0])) if table.rows else None
 
 
-def failure_examples(store: Store, run_id: str, *, each: int) -> tuple[FailureExample, ...]:
+def list_failure_examples(store: Store, run_id: str, *, each: int) -> tuple[FailureExample, ...]:
     """So many conversations of each kind of failure, the severest first."""
-    found = store.query(
+    table = store.query(
         "with failures as ("
         "  select unnest(failure_kinds) as kind, case_id, repeat, severity, reason from assessments"
         "  where run_id = $run and outcome = 'failed'"
@@ -84,5 +84,5 @@ def failure_examples(store: Store, run_id: str, *, each: int) -> tuple[FailureEx
     )
     return tuple(
         FailureExample.model_validate(dict(zip(FailureExample.model_fields, row, strict=True)))
-        for row in found.rows
+        for row in table.rows
     )

@@ -38,21 +38,21 @@ class JudgedAnswer(NamedTuple):
     passed: bool
 
 
-def people_verdicts(store: Store) -> tuple[PeopleVerdict, ...]:
+def list_people_verdicts(store: Store) -> tuple[PeopleVerdict, ...]:
     """The half of the view `reviewed_answers` that does not read grades, which are a thousand times as many."""
-    found = store.query(
+    table = store.query(
         "select run_id, case_id, repeat, any_value(target), bool_and(answer = 'right'), max(inclusion_probability)"
         " from labels where source = 'review' and answer in ('right', 'wrong')"
         " group by run_id, case_id, repeat having min(answer) = max(answer)"
     )
     return tuple(
-        PeopleVerdict(_answer_id(row), str(row[3]), bool(row[4]), float(str(row[5]))) for row in found.rows
+        PeopleVerdict(_build_answer_id(row), str(row[3]), bool(row[4]), float(str(row[5]))) for row in table.rows
     )
 
 
-def judge_verdicts(store: Store, wanted: Sequence[AnswerId]) -> tuple[JudgedAnswer, ...]:
+def list_judge_verdicts(store: Store, wanted: Sequence[AnswerId]) -> tuple[JudgedAnswer, ...]:
     """The other half: what judges said of the facts of these answers."""
-    found = store.query(
+    table = store.query(
         "select run_id, case_id, repeat, judge_model, judge_prompt_sha256, rubric_version, passed from grades"
         " join (select unnest(from_json($wanted::json, $shape), recursive := true)) using (run_id, case_id, repeat)"
         " where judge_model is not null and passed is not null and aspect = 'factual_match'"
@@ -63,30 +63,30 @@ def judge_verdicts(store: Store, wanted: Sequence[AnswerId]) -> tuple[JudgedAnsw
             "runs": json.dumps(sorted({one.run_id for one in wanted})),
         },
     )
-    return tuple(JudgedAnswer(_answer_id(row), _lineage(row[3:6]), bool(row[6])) for row in found.rows)
+    return tuple(JudgedAnswer(_build_answer_id(row), _build_lineage(row[3:6]), bool(row[6])) for row in table.rows)
 
 
-def _answer_id(row: Sequence[object]) -> AnswerId:
+def _build_answer_id(row: Sequence[object]) -> AnswerId:
     return AnswerId(run_id=str(row[0]), case_id=str(row[1]), repeat=int(str(row[2])))
 
 
-def _lineage(row: Sequence[object]) -> JudgeLineage:
+def _build_lineage(row: Sequence[object]) -> JudgeLineage:
     model, prompt, rubric = map(str, row)
     return JudgeLineage(model=model, prompt_sha256=prompt, rubric_version=rubric)
 
 
-def ratings_so_far(store: Store, target: str | None) -> tuple[int, int]:
+def count_ratings(store: Store, target: str | None) -> tuple[int, int]:
     """How often people rated what a judge rated, and how often alike, of one target where it is named."""
-    found = store.query(
+    table = store.query(
         "select count(*), count(*) filter (where judge_rating = people_rating)"
         " from reviewed_ratings where $target is null or target = $target",
         {"target": target},
     )
-    both, same = found.rows[0]
+    both, same = table.rows[0]
     return int(str(both)), int(str(same))
 
 
-def finished_runs(store: Store) -> int:
+def count_finished_runs(store: Store) -> int:
     """How many runs and nights the warehouse has: while it is the same, so is what is sampled of them."""
-    found = store.query("select (select count(*) from runs) + (select count(*) from nightly_runs)")
-    return int(str(found.rows[0][0]))
+    table = store.query("select (select count(*) from runs) + (select count(*) from nightly_runs)")
+    return int(str(table.rows[0][0]))

@@ -95,47 +95,47 @@ _RUNS = (
 )
 
 
-def runs_page(store: Store, wanted: RunFilter, *, rows: int, offset: int) -> tuple[tuple[ListedRun, ...], int]:
+def load_runs_page(store: Store, wanted: RunFilter, *, rows: int, offset: int) -> tuple[tuple[ListedRun, ...], int]:
     """Runs, newest first, and how many there are in all."""
     asked = wanted.model_dump()
     total = store.query(f"select count(*) {_WANTED}", asked).rows[0][0]
-    found = store.query(_RUNS, {**asked, "rows": rows, "offset": offset})
-    listed = (ListedRun.model_validate(dict(zip(ListedRun.model_fields, row, strict=True))) for row in found.rows)
+    table = store.query(_RUNS, {**asked, "rows": rows, "offset": offset})
+    listed = (ListedRun.model_validate(dict(zip(ListedRun.model_fields, row, strict=True))) for row in table.rows)
     return tuple(listed), int(str(total))
 
 
-def finished_among(store: Store, run_ids: Sequence[str]) -> frozenset[str]:
+def select_finished_runs(store: Store, run_ids: Sequence[str]) -> frozenset[str]:
     """Which of these runs have a report in the warehouse."""
-    found = store.query(
+    table = store.query(
         "select run_id from runs where list_contains(from_json($runs::json, '[\"VARCHAR\"]'), run_id)",
         {"runs": json.dumps(list(run_ids))},
     )
-    return frozenset(str(row[0]) for row in found.rows)
+    return frozenset(str(row[0]) for row in table.rows)
 
 
-def suites(store: Store) -> tuple[str, ...]:
+def list_suites(store: Store) -> tuple[str, ...]:
     """The names of all suites that were ever asked."""
-    found = store.query("select distinct suite_name from runs order by suite_name")
-    return tuple(str(row[0]) for row in found.rows)
+    table = store.query("select distinct suite_name from runs order by suite_name")
+    return tuple(str(row[0]) for row in table.rows)
 
 
-def outcome_counts(store: Store, run_id: str) -> dict[str, int]:
+def count_outcomes(store: Store, run_id: str) -> dict[str, int]:
     """How many cases of a run came to what."""
-    found = store.query(
+    table = store.query(
         "select outcome, count(*) from assessments where run_id = $run group by outcome", {"run": run_id}
     )
-    return {str(outcome): int(str(count)) for outcome, count in found.rows}
+    return {str(outcome): int(str(count)) for outcome, count in table.rows}
 
 
-def cases_page(
+def load_cases_page(
     store: Store, run_id: str, outcome: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[ListedCase, ...], int]:
     """A run's cases of one outcome (or of all), worst first, and how many there are in all."""
     wanted = {"run": run_id, "outcome": outcome}
     total = store.query(f"select count(*) from assessments a {_CASES}", wanted).rows[0][0]  # noqa: S608 - ours
-    found = store.query(
+    table = store.query(
         f"{_CASES_SHOWN} {_CASES} {_WORST_FIRST} limit $rows offset $offset",
         {**wanted, "rows": rows, "offset": offset},
     )
-    listed = (ListedCase.model_validate(dict(zip(ListedCase.model_fields, row, strict=True))) for row in found.rows)
+    listed = (ListedCase.model_validate(dict(zip(ListedCase.model_fields, row, strict=True))) for row in table.rows)
     return tuple(listed), int(str(total))

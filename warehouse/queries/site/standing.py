@@ -9,9 +9,9 @@ from decimal import Decimal
 from monitors.records.base import Record, UtcTime
 from monitors.records.runs import Verdict
 from warehouse.database.store import Store
-from warehouse.journal.segments import segment_id_of, time_of
+from warehouse.journal.segments import parse_segment_id, parse_time
 
-POINTS = 30
+DEFAULT_POINTS = 30
 """Runs, or nights, of a trend."""
 
 
@@ -67,9 +67,9 @@ class LastEntry(Record):
     recent: int
 
 
-def last_runs(store: Store, *, most: int = POINTS) -> tuple[RunPoint, ...]:
+def list_last_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[RunPoint, ...]:
     """The newest finished runs of each target, oldest first within a target."""
-    found = store.query(
+    table = store.query(
         "with chosen as ("
         "  select run_id from runs where not interrupted"
         "  qualify row_number() over (partition by target order by finished_at desc, run_id desc) <= $most"
@@ -84,12 +84,12 @@ def last_runs(store: Store, *, most: int = POINTS) -> tuple[RunPoint, ...]:
         " from newest left join weights using (run_id) order by target, finished_at, run_id",
         {"most": most},
     )
-    return tuple(RunPoint.model_validate(dict(zip(RunPoint.model_fields, row, strict=True))) for row in found.rows)
+    return tuple(RunPoint.model_validate(dict(zip(RunPoint.model_fields, row, strict=True))) for row in table.rows)
 
 
-def last_nightly_runs(store: Store, *, most: int = POINTS) -> tuple[NightlyPoint, ...]:
+def list_last_nightly_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[NightlyPoint, ...]:
     """The newest nightly runs of each target, oldest first within a target."""
-    found = store.query(
+    table = store.query(
         "select target, run_id, due_at, sampled, graded, severe_rate, severe_low, severe_high, drifted"
         " from nightly_runs"
         " qualify row_number() over (partition by target order by due_at desc, run_id desc) <= $most"
@@ -97,33 +97,33 @@ def last_nightly_runs(store: Store, *, most: int = POINTS) -> tuple[NightlyPoint
         {"most": most},
     )
     return tuple(
-        NightlyPoint.model_validate(dict(zip(NightlyPoint.model_fields, row, strict=True))) for row in found.rows
+        NightlyPoint.model_validate(dict(zip(NightlyPoint.model_fields, row, strict=True))) for row in table.rows
     )
 
 
-def open_by_severity(store: Store) -> tuple[OpenIncidents, ...]:
+def count_open_by_severity(store: Store) -> tuple[OpenIncidents, ...]:
     """Unresolved incidents by target and severity, the worst first."""
-    found = store.query(
+    table = store.query(
         "select target, severity, count(*) filter (where state = 'open'),"
         " count(*) filter (where state = 'acknowledged'), count(*) filter (where kind = 'monitor_fault'),"
         " max(last_seen_at) from incidents where state <> 'resolved' group by target, severity"
         " order by target, severity desc"
     )
     return tuple(
-        OpenIncidents.model_validate(dict(zip(OpenIncidents.model_fields, row, strict=True))) for row in found.rows
+        OpenIncidents.model_validate(dict(zip(OpenIncidents.model_fields, row, strict=True))) for row in table.rows
     )
 
 
-def last_entries(store: Store, since: datetime) -> tuple[LastEntry, ...]:
+def list_last_entries(store: Store, since: datetime) -> tuple[LastEntry, ...]:
     """Each target's newest entry of its hallucination log, with how many were read ``since``."""
-    found = store.query(
+    table = store.query(
         "select target, max(coalesce(logged_at, read_at)),"
         " count(*) filter (where coalesce(logged_at, read_at) >= $since::timestamptz)"
         " from hallucinations group by target order by target",
         {"since": since.isoformat()},
     )
     return tuple(
-        LastEntry.model_validate(dict(zip(LastEntry.model_fields, row, strict=True))) for row in found.rows
+        LastEntry.model_validate(dict(zip(LastEntry.model_fields, row, strict=True))) for row in table.rows
     )
 
 
@@ -135,10 +135,10 @@ class UnsentAlerts(Record):
     oldest_at: UtcTime | None
 
 
-def unsent(store: Store) -> UnsentAlerts:
+def count_unsent(store: Store) -> UnsentAlerts:
     """Messages that nobody has seen yet."""
-    found = store.query("select count(*), count(*) filter (where severity = 3), min(created_at) from unsent_alerts")
-    return UnsentAlerts.model_validate(dict(zip(UnsentAlerts.model_fields, found.rows[0], strict=True)))
+    table = store.query("select count(*), count(*) filter (where severity = 3), min(created_at) from unsent_alerts")
+    return UnsentAlerts.model_validate(dict(zip(UnsentAlerts.model_fields, table.rows[0], strict=True)))
 
 
 class WaitingSegments(Record):
@@ -148,19 +148,19 @@ class WaitingSegments(Record):
     oldest_at: UtcTime | None
 
 
-def waiting_segments(store: Store, *, leave_out: Collection[str] = ()) -> WaitingSegments:
+def count_waiting_segments(store: Store, *, except_runs: Collection[str] = ()) -> WaitingSegments:
     """Segments that are not loaded, without those of the runs ``leave_out``, which are loaded at their end.
 
     Reads the names of all segments: not for a page. Raises `WarehouseUnwritable` where the journal is out of reach.
     """
-    names = [name for name in store.journal.segments.names() if name.partition("/")[0] not in leave_out]
-    known = {str(row[0]) for row in store.query("select id from segments").rows}
-    ids = [one for one in map(segment_id_of, names) if one not in known]
-    times = [time_of(one) for one in ids if one[:1].isdigit()]
+    names = [name for name in store.journal.segments.names() if name.partition("/")[0] not in except_runs]
+    loaded = {str(row[0]) for row in store.query("select id from segments").rows}
+    ids = [segment_id for segment_id in map(parse_segment_id, names) if segment_id not in loaded]
+    times = [parse_time(segment_id) for segment_id in ids if segment_id[:1].isdigit()]
     return WaitingSegments(count=len(ids), oldest_at=min(times, default=None))
 
 
-def known_targets(store: Store, configured: Iterable[str]) -> tuple[str, ...]:
+def list_known_targets(store: Store, configured: Iterable[str]) -> tuple[str, ...]:
     """The configured targets, and those that the warehouse has runs of."""
-    found = store.query("select distinct target from runs union select distinct target from nightly_runs")
-    return tuple(sorted({*configured, *(str(row[0]) for row in found.rows)}))
+    table = store.query("select distinct target from runs union select distinct target from nightly_runs")
+    return tuple(sorted({*configured, *(str(row[0]) for row in table.rows)}))
