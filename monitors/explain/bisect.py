@@ -83,7 +83,7 @@ KINDS: Final = _build_kinds(RANDOM)
 
 Cases always fail from the first bad build on, or pass there now and then, or fail now and then before it too; or
 they fail at random, and no build is bad. What is learnt matters more than these weights, which were set so that
-suites whose cases all pass now and then are told right as often as the posterior says.
+suites whose cases all pass now and then are identified as often as the posterior says.
 """
 SINGLE_CASE_KINDS: Final = _build_kinds(0.0)
 """The kinds for a single case."""

@@ -291,7 +291,7 @@ def check_quotes(cases: Sequence[NumberedCase], documents: Mapping[str, str]) ->
         source = numbered.case.provenance
         if not source.document or not source.clause or len(source.clause.split()) < QUOTE_MIN_WORDS:
             continue
-        text = documents.get(_document_stem(source.document))
+        text = documents.get(_get_document_key(source.document))
         if text is None:
             missing.append(numbered)
         elif find_quote(source.clause, text) is None:
@@ -314,7 +314,7 @@ def check_quotes(cases: Sequence[NumberedCase], documents: Mapping[str, str]) ->
         )
 
 
-def _document_stem(document: str) -> str:
+def _get_document_key(document: str) -> str:
     """Return a document's name without folder and suffix: ``rag/corpus/acko/health.pdf`` is ``health``."""
     name = PurePosixPath(document).name
     ending = PurePosixPath(name).suffix
@@ -387,16 +387,18 @@ def _build_same_finding(first: NumberedCase, second: NumberedCase) -> GoldFindin
 
 def _check_near_duplicates(group: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Yield findings about nearly equal questions. Other quantities or own words make two questions different."""
-    for first, second, share in alike_pairs([grams(" ".join(one.case.turns)) for one in group], MIN_NEAR_OVERLAP):
-        one, other = group[first], group[second]
-        alike = _collect_quantities(one.case) == _collect_quantities(other.case) and _make_gold_key(
-            one.case
-        ) == _make_gold_key(other.case)
-        if alike and not _have_own_words(one.case, other.case):
+    for first, second, share in alike_pairs(
+        [grams(" ".join(first_case.case.turns)) for first_case in group], MIN_NEAR_OVERLAP
+    ):
+        first_case, second_case = group[first], group[second]
+        alike = _collect_quantities(first_case.case) == _collect_quantities(second_case.case) and _make_gold_key(
+            first_case.case
+        ) == _make_gold_key(second_case.case)
+        if alike and not _have_own_words(first_case.case, second_case.case):
             yield GoldFinding(
                 check=SuiteCheck.DUPLICATE,
                 weight=Weight.SHOULD,
-                places=(one.place, other.place),
+                places=(first_case.place, second_case.place),
                 what=f"nearly the same question ({share:.0%} of its letters in a row) with the same gold",
                 do="keep one, or make them ask two things",
             )
@@ -464,13 +466,13 @@ def _check_field_values(
     cluster: str, field: str, group: Sequence[NumberedCase], reported: set[frozenset[int]]
 ) -> Iterator[GoldFinding]:
     """Yield findings about different values of one field, or a refusal against a value."""
-    pairs = (pair for pair in combinations(group, 2) if frozenset(one.line for one in pair) not in reported)
-    differences = [(one, other, _describe_value_difference(one.case, other.case)) for one, other in pairs]
-    for one, other, difference in [compared for compared in differences if compared[2]][:MAX_PAIRS_REPORTED]:
+    pairs = (pair for pair in combinations(group, 2) if frozenset(first.line for first in pair) not in reported)
+    differences = [(first, second, _describe_value_difference(first.case, second.case)) for first, second in pairs]
+    for first, second, difference in [compared for compared in differences if compared[2]][:MAX_PAIRS_REPORTED]:
         yield GoldFinding(
             check=SuiteCheck.CONTRADICTION,
             weight=Weight.MUST,
-            places=(one.place, other.place),
+            places=(first.place, second.place),
             what=f"two values for {field} of {cluster}: {difference}",
             do="decide which is right by the clause, and fix the other",
         )

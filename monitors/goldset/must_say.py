@@ -112,7 +112,7 @@ def write_drafts(path: Path, drafts: Iterable[MustSayDraft]) -> None:
 
 
 def read_must_say_drafts(path: Path) -> tuple[MustSayDraft, ...]:
-    """Read the drafts that a person has kept. Raises `GoldSetError` that names a bad line."""
+    """Read the drafts that a person has not deleted. Raises `GoldSetError` that names a bad line."""
     drafts: list[MustSayDraft] = []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():

@@ -155,7 +155,7 @@ def shorten(text: str, max_characters: int = 90) -> str:
     return line if len(line) <= max_characters else f"{line[: max_characters - 1]}…"
 
 
-def severity_of(proposed: ProposedDraft) -> Severity:
+def severity_from_proposal(proposed: ProposedDraft) -> Severity:
     """Return the severity that the model proposes; a person confirms it in the review."""
     return Severity(proposed.severity)
 
@@ -277,7 +277,7 @@ def _build_case(proposed: ProposedDraft, document: Document, defaults: DraftDefa
         id=f"draft-{digest}",
         turns=(question,),
         gold=" ".join(proposed.gold.split()),
-        severity=severity_of(proposed),
+        severity=severity_from_proposal(proposed),
         language=defaults.language,
         type=proposed.type,
         expected_citation=defaults.citation,

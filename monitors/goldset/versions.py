@@ -269,7 +269,7 @@ class CaseChange(Record):
     @property
     def severity(self) -> KeyChange | None:
         """The change of its severity, if that changed."""
-        return next((one for one in self.changes if one.key == "severity"), None)
+        return next((change for change in self.changes if change.key == "severity"), None)
 
 
 class SuiteDiff(Record):

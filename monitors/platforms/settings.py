@@ -38,8 +38,8 @@ class DatasetAddress(NamedTuple):
 def parse_dataset_address(written: str) -> DatasetAddress:
     """Parse ``langsmith:DATASET``. `ConfigError` says what is accepted; names of datasets may hold colons."""
     scheme, colon, dataset = written.partition(":")
-    schemes = [str(one) for one in PlatformScheme]
-    accepted = ", ".join(f"{one}:DATASET" for one in schemes)
+    schemes = [str(name) for name in PlatformScheme]
+    accepted = ", ".join(f"{name}:DATASET" for name in schemes)
     if not colon or scheme not in schemes:
         raise ConfigError(f"{written!r} names no dataset{suggest_nearest(scheme, schemes)}; accepted: {accepted}")
     if not dataset.strip():
@@ -79,7 +79,7 @@ class LangSmithSettings(BaseModel):
 
     @field_validator("api_url", "production_api_url")
     @classmethod
-    def _holds_no_password(cls, url: str | None) -> str | None:
+    def _refuse_password(cls, url: str | None) -> str | None:
         return None if url is None else check_no_password(url)
 
     def build_access(self, project: str | None) -> LangSmithAccess:
@@ -145,7 +145,7 @@ class TargetLangSmith(BaseModel):
 
     @field_validator("api_url", "production_api_url", "production_url")
     @classmethod
-    def _holds_no_password(cls, url: str | None) -> str | None:
+    def _refuse_password(cls, url: str | None) -> str | None:
         return None if url is None else check_no_password(url)
 
     def merge_defaults(self, defaults: LangSmithSettings | None) -> TracingSettings:

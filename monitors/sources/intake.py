@@ -121,7 +121,7 @@ class Intake:
         """Decide whether to take a conversation. ``written`` is its JSON, where it exists already."""
         if conversation.id in self._taken_earlier:
             return Offer.TAKEN_EARLIER
-        fingerprint = _fingerprint(
+        fingerprint = _compute_fingerprint(
             conversation, written if written is not None else conversation.model_dump_json().encode()
         )
         earlier = self._fingerprints.get(conversation.id)
@@ -148,7 +148,7 @@ class Intake:
         )
 
 
-def _fingerprint(conversation: Conversation, written: bytes) -> bytes:
+def _compute_fingerprint(conversation: Conversation, written: bytes) -> bytes:
     """Return the completion time, a digest of the whole and a digest of the first question, as bytes.
 
     The first two order conversations with the same id. A conversation that was continued or rated later still

@@ -138,9 +138,9 @@ def protect_conversation(
         case PrivacyMode.NONE:
             return pseudonymous
         case PrivacyMode.REDACT:
-            return _without_disclosures(pseudonymous, _Masking(label_of, None, account_patterns))
+            return _redact_disclosures(pseudonymous, _Masking(label_of, None, account_patterns))
         case PrivacyMode.PSEUDONYMISE:
-            return _without_disclosures(
+            return _redact_disclosures(
                 pseudonymous, _Masking(pseudonyms.make_pseudonym, pseudonyms, account_patterns)
             )
         case _:
@@ -218,7 +218,7 @@ def _list_disclosed_values(text: str, masked: MaskedText) -> Iterator[tuple[str,
             yield value, disclosure.kind
 
 
-def _without_disclosures(conversation: Conversation, masking: _Masking) -> Conversation:
+def _redact_disclosures(conversation: Conversation, masking: _Masking) -> Conversation:
     texts = masking.mask_all([text for turn in conversation.turns for text in _list_texts(turn)])
     turns: list[Turn] = []
     for turn in conversation.turns:
@@ -265,7 +265,7 @@ def _replace_texts(turn: Turn, texts: Sequence[str], masking: _Masking) -> Turn:
 
 
 def _redact_name(name: str | None, masking: _Masking) -> str | None:
-    """Redact a version or path. A weak match such as 10.0.0.12 is kept: here it is a version."""
+    """Redact a version or path. A weak match such as 10.0.0.12 stays: here it is a version."""
     if name is None or all(disclosure.strength is Strength.WEAK for disclosure in find_disclosures(name)):
         return name
     return masking.mask_all([name])[0]

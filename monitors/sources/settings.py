@@ -53,10 +53,10 @@ class NightlySettings(BaseModel):
             raise ValueError("a zone of the tz database, such as UTC or Asia/Kolkata") from error
         return name
 
-    def resolved(self, folder: Path) -> Self:
+    def resolve_paths(self, folder: Path) -> Self:
         """Return the settings with local paths made absolute from ``folder``."""
         sources = {
-            name: source.resolved(folder) if isinstance(source, FileTraffic) else source
+            name: source.resolve_paths(folder) if isinstance(source, FileTraffic) else source
             for name, source in self.sources.items()
         }
         return self.model_copy(update={"sources": sources})

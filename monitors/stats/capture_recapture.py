@@ -67,7 +67,7 @@ NO_ENTRIES: Final = "the guard held nothing back"
 NO_LABELS: Final = "no person has said of any entry whether it was right"
 ONLY_FALSE: Final = "people pointed out false alarms only, and said of no entry that it was right"
 NO_REVIEW: Final = "the judge was not calibrated: people have not reviewed right and wrong answers of it"
-NO_BETTER: Final = "people's reviews show this judge no better than chance"
+NOT_BETTER_THAN_CHANCE: Final = "people's reviews show this judge no better than chance"
 
 
 def reconcile(counts: ReconciliationCounts, confusion: Confusion, *, confidence: float = 0.95) -> Reconciliation:
@@ -145,10 +145,12 @@ def estimate_chapman_total(first: float, second: float, both: float, *, confiden
     alone, other, shared = first - both + 0.5, second - both + 0.5, both + 0.5
     error = sqrt(1 / shared + 1 / alone + 1 / other + shared / (alone * other))
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    found, unseen = first + second - both - 0.5, alone * other / shared
+    known_total, unseen = first + second - both - 0.5, alone * other / shared
     min_shared, _ = compute_binomial_limits(both, second, confidence=confidence)
     max_total = first / min_shared if min_shared else inf
-    return _build_interval(value, found + unseen * exp(-reach), min(max_total, found + unseen * exp(reach)))
+    return _build_interval(
+        value, known_total + unseen * exp(-reach), min(max_total, known_total + unseen * exp(reach))
+    )
 
 
 def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: float = 0.95) -> Figure:
@@ -256,7 +258,7 @@ def _estimate_judge_blind(served: Figure, confusion: Confusion, *, corrected: bo
 def _explain_uncalibrated(confusion: Confusion) -> Unknown:
     wrong = confusion.passed_wrong + confusion.failed_wrong
     right = confusion.passed_right + confusion.failed_right
-    return Unknown(why=NO_BETTER if wrong and right else NO_REVIEW)
+    return Unknown(why=NOT_BETTER_THAN_CHANCE if wrong and right else NO_REVIEW)
 
 
 def _build_interval(value: float, low: float, high: float) -> Interval:

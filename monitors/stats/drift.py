@@ -99,7 +99,7 @@ def restart_if_recovered(state: DriftState, *, alpha: float = ALPHA) -> DriftSta
     """Return a restarted state once the runs after its alarm have the earlier rate again; else the state itself.
 
     Wald's likelihood ratio of the rate before against the one that raised the alarm, over the runs since, started
-    anew whenever it speaks for the changed rate (E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954),
+    again whenever it favours the changed rate (E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954),
     ends at one over ``alpha``. The runs of the change are left out of what later runs are compared with.
     """
     if state.alarm is None:

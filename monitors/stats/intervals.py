@@ -117,12 +117,12 @@ def compute_finite_limits(
     low = _find_first(
         lowest,
         highest,
-        lambda all_failures: _probability_of_at_least(failures, graded, all_failures, population) > tail,
+        lambda all_failures: _compute_probability_of_at_least(failures, graded, all_failures, population) > tail,
     )
     beyond = _find_first(
         low,
         highest + 1,
-        lambda all_failures: _probability_of_at_most(failures, graded, all_failures, population) <= tail,
+        lambda all_failures: _compute_probability_of_at_most(failures, graded, all_failures, population) <= tail,
     )
     return low / population, max(low, beyond - 1) / population
 
@@ -189,37 +189,37 @@ def compute_beta_quantile(share: float, first: float, second: float) -> float:
     return x
 
 
-def _probability_of_at_most(failures: int, graded: int, all_failures: int, population: int) -> float:
+def _compute_probability_of_at_most(failures: int, graded: int, all_failures: int, population: int) -> float:
     """Return the probability of at most ``failures`` among ``graded``, with ``all_failures`` in ``population``."""
     lowest, highest = max(0, graded - (population - all_failures)), min(graded, all_failures)
     if failures >= highest:
         return 1.0
     if failures - lowest <= highest - failures:
         return fsum(
-            _probability_of_exactly(count, graded, all_failures, population)
+            _compute_probability_of_exactly(count, graded, all_failures, population)
             for count in range(lowest, failures + 1)
         )
     return 1 - fsum(
-        _probability_of_exactly(count, graded, all_failures, population)
+        _compute_probability_of_exactly(count, graded, all_failures, population)
         for count in range(failures + 1, highest + 1)
     )
 
 
-def _probability_of_at_least(failures: int, graded: int, all_failures: int, population: int) -> float:
-    return 1 - _probability_of_at_most(failures - 1, graded, all_failures, population) if failures else 1.0
+def _compute_probability_of_at_least(failures: int, graded: int, all_failures: int, population: int) -> float:
+    return 1 - _compute_probability_of_at_most(failures - 1, graded, all_failures, population) if failures else 1.0
 
 
-def _probability_of_exactly(failures: int, graded: int, all_failures: int, population: int) -> float:
+def _compute_probability_of_exactly(failures: int, graded: int, all_failures: int, population: int) -> float:
     right = population - all_failures
     ways = (
-        _log_combinations(all_failures, failures)
-        + _log_combinations(right, graded - failures)
-        - _log_combinations(population, graded)
+        _compute_log_combinations(all_failures, failures)
+        + _compute_log_combinations(right, graded - failures)
+        - _compute_log_combinations(population, graded)
     )
     return exp(ways)
 
 
-def _log_combinations(among: int, chosen: int) -> float:
+def _compute_log_combinations(among: int, chosen: int) -> float:
     return lgamma(among + 1) - lgamma(chosen + 1) - lgamma(among - chosen + 1)
 
 

@@ -83,7 +83,7 @@ def estimate_rate(
     why. A stratum of which nothing was graded may have failed anywhere from not at all to wholly, and the interval
     says so. `RateUnknown` when nothing at all was graded. The finite population is the nightly run's: with every
     conversation graded by rule, low, rate and high are the same. ``judged`` says that a judge decided (as a
-    ``confusion`` does too); whoever decided can err where ``finite`` is false or a judge did, and then no interval
+    ``confusion`` does too); graders can err where ``finite`` is false or a judge did, and then no interval
     is a point because everything was sampled.
     """
     conversations, sampled, graded = (sum(getattr(stratum, field) for stratum in strata) for field in _COUNT_FIELDS)

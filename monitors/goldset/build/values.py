@@ -102,8 +102,8 @@ def _parse_by_kind(fact: GivenFact, field: FactField) -> Single | Several | Unus
         return _parse_single(fact.value, fact, field)
     if not field.many:
         return UnusableFact("a list stands where one value is accepted")
-    values = [_parse_single(one, fact, field) for one in fact.value]
-    usable = tuple(one for one in values if isinstance(one, Amount | TextValue | ChoiceValue))
+    values = [_parse_single(raw_value, fact, field) for raw_value in fact.value]
+    usable = tuple(raw_value for raw_value in values if isinstance(raw_value, Amount | TextValue | ChoiceValue))
     if len(usable) != len(values) or not usable:
         return UnusableFact(f"{format_value(fact.value)} is no list of {field.kind} values")
     return usable[0] if len(usable) == 1 else Several(usable)
@@ -172,9 +172,13 @@ def _check_proof(value: Single | Several, fact: GivenFact) -> Single | Several |
     """Return the value if its quote states its amounts; other values need a quote for a person to compare."""
     if not fact.quote:
         return UnusableFact("it has no quote, so nobody can trace it")
-    amounts = [one for one in (value.values if isinstance(value, Several) else (value,)) if isinstance(one, Amount)]
+    amounts = [
+        amount
+        for amount in (value.values if isinstance(value, Several) else (value,))
+        if isinstance(amount, Amount)
+    ]
     quantities = stated(fact.quote, Locale(currency=amounts[0].currency if amounts else None))
-    if all(_is_stated(one, quantities) for one in amounts):
+    if all(_is_stated(amount, quantities) for amount in amounts):
         return value
     return UnusableFact("its quote does not state the value")
 
@@ -244,7 +248,7 @@ def phrase_value(value: Single | Several, field: FactField, language: Language) 
         case TextValue(text):
             return text
         case Several(values):
-            words = [phrase_value(one, field, language) for one in values]
+            words = [phrase_value(part, field, language) for part in values]
             return f"{', '.join(words[:-1])} {_AND[language]} {words[-1]}"
         case _:
             return ""

@@ -1,4 +1,4 @@
-"""`[langfuse]`: the Langfuse project where suites and runs are kept, and which one is production's."""
+"""`[langfuse]`: the Langfuse project where suites and runs are stored, and production's project."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LangfuseSettings(BaseModel):
 
     @field_validator("host")
     @classmethod
-    def _holds_no_password(cls, url: str) -> str:
+    def _refuse_password(cls, url: str) -> str:
         return check_no_password(url)
 
     @model_validator(mode="after")

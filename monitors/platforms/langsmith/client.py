@@ -130,7 +130,7 @@ class LangSmithClient:
         project = await self.find_project_id()
         parameters = {"filter": window.filter, "cursor": cursor}
 
-        async def ask() -> Any:
+        async def query() -> Any:
             await self._client.info()  # else a task of the SDK asks for it, and nobody waits for that
             return await self._client.runs.query(
                 project_ids=[project],
@@ -142,7 +142,7 @@ class LangSmithClient:
                 **{name: value for name, value in parameters.items() if value is not None},
             )
 
-        page: Any = await self.call_with_retries(ask, "asking for runs")
+        page: Any = await self.call_with_retries(query, "asking for runs")
         runs = cast("list[Any]", page.items or [])
         return [run.model_dump(mode="json", warnings=False) for run in runs], page.next_cursor or None
 

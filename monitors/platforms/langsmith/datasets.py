@@ -95,7 +95,7 @@ class LangSmithDatasets:
     async def _find_version(self, dataset: Dataset) -> datetime | None:
         """Return the latest version; ``None`` for a dataset that never had an example."""
 
-        async def latest() -> datetime | None:
+        async def read_latest() -> datetime | None:
             def read(sdk: Any) -> datetime:
                 return sdk.read_dataset_version(dataset_id=dataset.id, tag="latest").as_of
 
@@ -107,7 +107,7 @@ class LangSmithDatasets:
                 raise
 
         return await self._client.call_with_retries(
-            latest, f"asking for the version of the dataset {dataset.name!r}"
+            read_latest, f"asking for the version of the dataset {dataset.name!r}"
         )
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:

@@ -116,10 +116,10 @@ class LangSmithExperiments:
         """See `Experiments.finish`. The experiment ends with its last row."""
         ended_at, metadata = self._ended_at.get(experiment.id), self._metadata.get(experiment.id, {})
 
-        async def end() -> None:
+        async def end_project() -> None:
             await self._client.call_plain_client(
                 lambda sdk: sdk.update_project(experiment.id, end_time=ended_at, metadata=metadata)
             )
 
         if ended_at is not None:
-            await self._client.call_with_retries(end, "ending an experiment")
+            await self._client.call_with_retries(end_project, "ending an experiment")

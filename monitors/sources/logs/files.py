@@ -182,7 +182,7 @@ class _RemoteFile:
     archive = False
 
     def __init__(self, client: httpx.Client, url: str, *, size: int, modified_ns: int) -> None:
-        self.name, self.size, self.modified_ns = _host_of(url), size, modified_ns
+        self.name, self.size, self.modified_ns = _get_host(url), size, modified_ns
         self._client, self._url = client, url
         self._head = b""
         self._last: tuple[int, bytes] = (0, b"")
@@ -251,7 +251,7 @@ def _open_remote(client: httpx.Client, url: str) -> _RemoteFile | None:
             return _RemoteFile(client, url, size=0, modified_ns=modified)
         if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
             return None
-        raise SourceUnavailable(f"{_host_of(url)}: {_describe_refusal(status)}")
+        raise SourceUnavailable(f"{_get_host(url)}: {_describe_refusal(status)}")
 
 
 def _is_empty(response: httpx.Response) -> bool:
@@ -273,7 +273,7 @@ def _stream_range(client: httpx.Client, url: str, start: int, end: int) -> Gener
         with client.stream("GET", url, headers={"Range": f"bytes={start}-{end - 1}"}) as response:
             yield response
     except httpx.HTTPError as error:
-        raise SourceUnavailable(f"{_host_of(url)}: the log cannot be read: {type(error).__name__}") from None
+        raise SourceUnavailable(f"{_get_host(url)}: the log cannot be read: {type(error).__name__}") from None
 
 
 def _parse_total_size(response: httpx.Response) -> int:
@@ -291,5 +291,5 @@ def _parse_modified_ns(response: httpx.Response) -> int:
         return 0
 
 
-def _host_of(url: str) -> str:
+def _get_host(url: str) -> str:
     return httpx.URL(url).host

@@ -255,9 +255,9 @@ MAX_WATCHED_GENERATIONS = 16
 class BatchLimits(NamedTuple):
     """Memory limits: the longest line stored completely, and the size of one batch."""
 
-    longest_bytes: int = 1 << 20
-    batch_bytes: int = 4 << 20
-    batch_lines: int = 5_000
+    max_line_bytes: int = 1 << 20
+    max_batch_bytes: int = 4 << 20
+    max_batch_lines: int = 5_000
 
 
 DEFAULT_LIMITS = BatchLimits()
@@ -345,11 +345,11 @@ class _Reading:
         """Yield the stretch in batches; a batch ends at a line end."""
         lines: list[LogLine] = []
         held, offset = 0, stretch.start
-        max_bytes = self._limits.longest_bytes
+        max_bytes = self._limits.max_line_bytes
         for line in read_complete_lines(stretch.file, stretch.start, stretch.generation, max_bytes=max_bytes):
             lines.append(line)
             held, offset = held + len(line.raw), line.offset + line.length + 1
-            if held >= self._limits.batch_bytes or len(lines) >= self._limits.batch_lines:
+            if held >= self._limits.max_batch_bytes or len(lines) >= self._limits.max_batch_lines:
                 self._store_mark(mark_file(stretch.file, offset, stretch.generation))
                 yield self.build_batch(tuple(lines))
                 lines, held = [], 0

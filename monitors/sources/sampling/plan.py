@@ -161,8 +161,8 @@ class PlannedRate(NamedTuple):
     why_none: str = ""
 
 
-SEVERE: Final = "severity-3 rate"
-FAILED: Final = "any failure"
+SEVERE_RATE_NAME: Final = "severity-3 rate"
+ANY_FAILURE_NAME: Final = "any failure"
 
 
 def plan_nightly(

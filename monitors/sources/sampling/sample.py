@@ -203,7 +203,7 @@ def stratify(conversations: Iterable[Conversation], facts: TargetFacts) -> Strat
     latest: dict[str, Conversation] = {}
     for conversation in conversations:
         earlier = latest.get(conversation.id)
-        if earlier is None or _recency_key(conversation) > _recency_key(earlier):
+        if earlier is None or _make_recency_key(conversation) > _make_recency_key(earlier):
             latest[conversation.id] = conversation
     members_by_stratum: dict[str, list[Conversation]] = {
         stratum.name: [] for stratum in list_strata(facts.settings)
@@ -365,7 +365,7 @@ def _rank_members(members: Sequence[Conversation], seed: Seed) -> Sequence[_Rank
     return sorted(ranked, key=lambda candidate: candidate[:2])
 
 
-def _recency_key(conversation: Conversation) -> tuple[str, str]:
+def _make_recency_key(conversation: Conversation) -> tuple[str, str]:
     return conversation.completed_at.isoformat(), conversation.model_dump_json()
 
 
@@ -379,7 +379,7 @@ def compute_place(conversation_id: str, seed: Seed) -> float:
 def _build_demand(
     stratum: Stratum, size: int, settings: SamplingSettings, expected: Mapping[str, ExpectedRate]
 ) -> StratumDemand:
-    weight = settings.weight(stratum.sign)
+    weight = settings.get_weight(stratum.sign)
     if settings.allocation is Allocation.NEYMAN:
         rate = expected[stratum.name].rate if stratum.name in expected else 0.5
         weight = sqrt(rate * (1 - rate))
@@ -390,7 +390,7 @@ def _compute_rate(name: str, settings: SamplingSettings) -> float:
     sign = next(stratum.sign for stratum in list_strata(settings) if stratum.name == name)
     if sign in settings.certainty:
         return 1.0
-    return min(1.0, (settings.rate or 0.0) * settings.weight(sign))
+    return min(1.0, (settings.rate or 0.0) * settings.get_weight(sign))
 
 
 def _count_by_rate(

@@ -50,7 +50,7 @@ class Allocation(StrEnum):
 Weight = Annotated[float, Field(gt=0, le=1_000)]
 
 
-def _default_weights() -> dict[RiskSign, float]:
+def _build_default_weights() -> dict[RiskSign, float]:
     return {
         RiskSign.DISCLOSURE: 20,
         RiskSign.ERROR_LEAK: 10,
@@ -96,7 +96,7 @@ class SamplingSettings(BaseModel):
         "with neyman by the rates of earlier nights (with number only)",
     )
     risk_weights: dict[RiskSign, Weight] = Field(
-        default_factory=_default_weights,
+        default_factory=_build_default_weights,
         description="how much likelier a conversation with this sign is sampled with a rate than one without a "
         "sign; with a number, how loudly it asks for a quarter of that",
     )
@@ -114,7 +114,7 @@ class SamplingSettings(BaseModel):
     )
 
     @model_validator(mode="after")
-    def _one_way_to_say_how_many(self) -> Self:
+    def _check_number_or_rate(self) -> Self:
         if self.number is not None and self.rate is not None:
             raise ValueError("either number or rate, not both")
         if self.rate is not None and self.allocation is Allocation.NEYMAN:
@@ -128,6 +128,6 @@ class SamplingSettings(BaseModel):
         """How many conversations, ``None`` when a rate says it."""
         return None if self.rate is not None else self.number or DEFAULT_NUMBER
 
-    def weight(self, sign: RiskSign | None) -> float:
+    def get_weight(self, sign: RiskSign | None) -> float:
         """How much likelier a conversation with this sign is sampled; 1 without one."""
         return self.risk_weights.get(sign, 1.0) if sign else 1.0

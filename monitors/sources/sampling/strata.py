@@ -72,11 +72,15 @@ def _has_disclosure(conversation: Conversation, target: TargetFacts) -> bool:
     """Whether a reply holds personal data or a secret that the user had not written before."""
     for number, turn in enumerate(conversation.turns):
         disclosures = find_disclosures(turn.reply_text, account_patterns=target.account_patterns)
-        values = [turn.reply_text[one.start : one.end] for one in disclosures if one.strength >= Strength.LIKELY]
+        values = [
+            turn.reply_text[disclosure.start : disclosure.end]
+            for disclosure in disclosures
+            if disclosure.strength >= Strength.LIKELY
+        ]
         if values:
-            user_texts = (one.user_text for one in conversation.turns[: number + 1])
+            user_texts = (earlier.user_text for earlier in conversation.turns[: number + 1])
             public_text = " ".join(map(_strip_to_alphanumerics, ("".join(target.public_contacts), *user_texts)))
-            if any(_strip_to_alphanumerics(one) not in public_text for one in values):
+            if any(_strip_to_alphanumerics(value) not in public_text for value in values):
                 return True
     return False
 

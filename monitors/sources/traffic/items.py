@@ -481,7 +481,7 @@ class Window(NamedTuple):
     since: datetime
     until: datetime
 
-    def holds(self, time: datetime) -> bool:
+    def contains(self, time: datetime) -> bool:
         """Whether the time lies in the window."""
         return self.since <= time < self.until
 
@@ -506,13 +506,15 @@ def parse_conversations(
     for located in placed:
         time = None if isinstance(located, SourceWarning) else _read_completed_at(located.item, fields)
         if time is None:
-            undated.append(located if isinstance(located, SourceWarning) else _warn_without_time(located, fields))
+            undated.append(
+                located if isinstance(located, SourceWarning) else _build_no_time_warning(located, fields)
+            )
             if last_time is None and len(undated) < _MAX_WAITING:
                 continue
         yield from _date_warnings(undated, last_time or time, window)
         undated.clear()
         last_time = time or last_time
-        if not isinstance(located, SourceWarning) and time is not None and window.holds(time):
+        if not isinstance(located, SourceWarning) and time is not None and window.contains(time):
             yield _parse_item(located, fields, time)
     yield from undated
 
@@ -521,7 +523,7 @@ def _date_warnings(
     warnings: Iterable[SourceWarning], at: datetime | None, window: Window
 ) -> Iterator[SourceWarning]:
     """Yield the warnings with their time if it lies in the window; all of them if the time is unknown."""
-    if at is None or window.holds(at):
+    if at is None or window.contains(at):
         yield from (warning.model_copy(update={"at": at}) for warning in warnings)
 
 
@@ -529,7 +531,7 @@ def _read_completed_at(item: Any, fields: Fields) -> datetime | None:
     return find_time(item, fields.completed_at) if isinstance(item, dict) else None
 
 
-def _warn_without_time(located: LocatedItem, fields: Fields) -> SourceWarning:
+def _build_no_time_warning(located: LocatedItem, fields: Fields) -> SourceWarning:
     reason = f"no time when it was completed at {_format_paths(fields.completed_at)}"
     return _build_unreadable_warning(
         located.place, reason if isinstance(located.item, dict) else "expected an object"

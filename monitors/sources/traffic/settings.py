@@ -227,10 +227,10 @@ class FileTraffic(_StrictModel):
 
     @field_validator("at")
     @classmethod
-    def _holds_no_password(cls, places: tuple[str, ...]) -> tuple[str, ...]:
+    def _refuse_password(cls, places: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(check_no_password(place) for place in places)
 
-    def resolved(self, folder: Path) -> Self:
+    def resolve_paths(self, folder: Path) -> Self:
         """Return the settings with local paths made absolute from ``folder``."""
         places = tuple(place if _REMOTE.match(place) else str(folder / place) for place in self.at)
         return self.model_copy(update={"at": places})
@@ -297,7 +297,7 @@ class HttpTraffic(_StrictModel):
 
     @field_validator("url")
     @classmethod
-    def _holds_no_password(cls, url: str) -> str:
+    def _refuse_password(cls, url: str) -> str:
         return check_no_password(url)
 
 
@@ -331,7 +331,7 @@ class LangSmithTraffic(_StrictModel):
 
     @field_validator("api_url")
     @classmethod
-    def _holds_no_password(cls, url: str) -> str:
+    def _refuse_password(cls, url: str) -> str:
         return check_no_password(url)
 
 
@@ -370,7 +370,7 @@ class PageTraffic(_StrictModel):
 
     @field_validator("url")
     @classmethod
-    def _holds_no_password(cls, url: str) -> str:
+    def _refuse_password(cls, url: str) -> str:
         return check_no_password(url)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from monitors.records.estimates import GradedStratum, RateEstimate, RateForecast
 from monitors.records.traffic import Conversation
-from monitors.sources.sampling.plan import SEVERE, Grading, PlannedRate, plan_nightly
+from monitors.sources.sampling.plan import SEVERE_RATE_NAME, Grading, PlannedRate, plan_nightly
 from monitors.sources.sampling.sample import ExpectedRate, Sample, Seed, Strata, sample_strata, stratify
 from monitors.sources.sampling.settings import RiskSign, SamplingSettings
 from monitors.sources.sampling.strata import TargetFacts
@@ -118,7 +118,7 @@ def planned_width(design: Design, rates: Mapping[str, ExpectedRate], number: int
     sampling = _sample_night(design, number)
     confusion = _calibration(random.Random(f"plan {number}")) if design.judged else None
     grading = Grading(1.2, Decimal("0.004"), confusion)
-    wanted = PlannedRate(SEVERE, rates, design.graded_share)
+    wanted = PlannedRate(SEVERE_RATE_NAME, rates, design.graded_share)
     (forecast,) = plan_nightly(sampling.strata, [wanted], grading, design.facts.settings).rates
     assert isinstance(forecast, RateForecast)
     return forecast.width

@@ -25,7 +25,7 @@ from monitors.records.reconciliation import (
 from monitors.stats.agreement import Confusion
 from monitors.stats.capture_recapture import (
     MIN_FOUND_BY_BOTH,
-    NO_BETTER,
+    NOT_BETTER_THAN_CHANCE,
     NO_LABELS,
     NO_REVIEW,
     ONLY_FALSE,
@@ -198,7 +198,7 @@ def test_bad_served_is_the_estimators_rate_of_all_conversations():
         (NOBODY, NO_REVIEW),
         (Confusion(50, 0, 1, 0), NO_REVIEW),
         (Confusion(0, 20, 0, 0), NO_REVIEW),
-        (Confusion(10, 10, 10, 10), NO_BETTER),
+        (Confusion(10, 10, 10, 10), NOT_BETTER_THAN_CHANCE),
     ],
 )
 def test_without_a_calibrated_judge_what_both_missed_is_unknown_and_says_why(confusion, why):

@@ -25,7 +25,7 @@ class LogStory(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
         self.log = WrittenLog(self.folder)
-        self.reader = Reader(self.log.path, limits=BatchLimits(batch_bytes=400))
+        self.reader = Reader(self.log.path, limits=BatchLimits(max_batch_bytes=400))
         self.written = 0
         self.torn: tuple[Path, bytes] | None = None
         self.life = 0  # of the newest file: from one rotation, rewriting or deletion to the next

@@ -241,7 +241,7 @@ def test_a_missing_log_is_reported_at_every_poll(log, reader):
 
 def test_what_stood_in_the_log_before_it_was_watched_is_history_also_after_a_kill(log):
     log.append(b"".join(entry(number) for number in range(100)))
-    reader = Reader(log.path, limits=BatchLimits(batch_bytes=3_000))
+    reader = Reader(log.path, limits=BatchLimits(max_batch_bytes=3_000))
     reader.keep(next(reader.batches()))  # killed after the first batch
     log.append(entry(100))
     reader.look()
@@ -252,7 +252,7 @@ def test_what_stood_in_the_log_before_it_was_watched_is_history_also_after_a_kil
 
 def test_batches_are_bounded_and_each_can_be_resumed(log):
     log.append(b"".join(entry(number) for number in range(1_000)))
-    reader = Reader(log.path, limits=BatchLimits(batch_bytes=3_000))
+    reader = Reader(log.path, limits=BatchLimits(max_batch_bytes=3_000))
     for _ in range(1_000):
         first = next(reader.batches(), None)  # killed after each batch
         if first is None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from monitors.errors import ConfigError
-from monitors.sources.sampling.plan import FAILED, SEVERE, Grading, PlannedRate, plan_nightly
+from monitors.sources.sampling.plan import ANY_FAILURE_NAME, SEVERE_RATE_NAME, Grading, PlannedRate, plan_nightly
 from monitors.sources.sampling.sample import ExpectedRate, sample_conversations
 from monitors.sources.sampling.settings import RiskSign
 from monitors.stats.agreement import Confusion
@@ -16,7 +16,7 @@ from tests.monitors.sources.night_traffic import NIGHT, night, simple, stratifie
 GRADING = Grading(calls_per_conversation=1.5, usd_per_call=Decimal("0.004"))
 COUNTS = {RiskSign.DISCLOSURE: 6, RiskSign.FALLBACK: 94, None: 900}
 RATES = {"disclosure": ExpectedRate(0.3), "fallback": ExpectedRate(0.03), "rest": ExpectedRate(0.005)}
-WANTED = PlannedRate(SEVERE, RATES)
+WANTED = PlannedRate(SEVERE_RATE_NAME, RATES)
 
 
 def planned(facts, grading=GRADING, *wanted):
@@ -44,7 +44,7 @@ def test_a_plan_is_printed_in_words(snapshot):
 
 def test_each_rate_has_the_interval_that_the_sample_buys_for_it(snapshot):
     """A rate that fewer are graded for has a wider one; one that has none says why."""
-    failed = PlannedRate(FAILED, {name: ExpectedRate(0.08) for name in RATES}, learnt=True)
+    failed = PlannedRate(ANY_FAILURE_NAME, {name: ExpectedRate(0.08) for name in RATES}, learnt=True)
     fewer = failed._replace(name="facts", graded_share=0.5)
     unknown = failed._replace(name="other", why_none="will be unknown")
     plan = planned(stratified(number=60), GRADING, WANTED, failed, fewer, unknown)

@@ -369,7 +369,7 @@ def test_an_address_with_a_password_is_refused() -> None:
 
 def test_local_paths_are_resolved_and_addresses_are_not(tmp_path: Path) -> None:
     settings = FileTraffic(kind="file", at=("logs/*.jsonl", "/var/x.jsonl", "s3://b/x.jsonl"))
-    assert settings.resolved(tmp_path).at == (f"{tmp_path}/logs/*.jsonl", "/var/x.jsonl", "s3://b/x.jsonl")
+    assert settings.resolve_paths(tmp_path).at == (f"{tmp_path}/logs/*.jsonl", "/var/x.jsonl", "s3://b/x.jsonl")
 
 
 def test_a_name_shows_no_secret() -> None:
