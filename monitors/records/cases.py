@@ -1,4 +1,4 @@
-"""Gold questions and the suites they come in."""
+"""Gold cases, drafts of cases, and suites."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Pipeline(StrEnum):
-    """How a case came to be; `PIPELINE_MEANINGS` has each in words."""
+    """How a case was made; `PIPELINE_MEANINGS` explains each."""
 
     MANUAL = "manual"
     TEMPLATE = "template"
@@ -45,7 +45,7 @@ PIPELINE_MEANINGS: Final[Mapping[Pipeline, str]] = {
 }
 
 NEEDS_REVIEW = frozenset({Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH})
-"""Pipelines whose cases are proposals until a person has said yes: no suite with one unreviewed loads."""
+"""Pipelines whose cases need a review: a suite with an unreviewed one does not load."""
 
 
 class Provenance(Record):
@@ -164,7 +164,7 @@ class GoldCase(Record):
 
     @property
     def right_answer_sha256(self) -> str:
-        """What is asked and what is right, in one hash: another one holds an answer against something else."""
+        """The hash of the question and the gold: with another hash, answers are compared with something else."""
         parts: tuple[object, ...] = (
             self.turns,
             self.gold,
@@ -178,7 +178,7 @@ class GoldCase(Record):
 
     @property
     def related(self) -> str | None:
-        """What it shares with cases whose reports are good or bad together: its cluster, or its repository."""
+        """The key that it shares with related cases: its cluster, or its repository."""
         return self.cluster or (self.triage.issue.repository if self.triage else None)
 
     @property
@@ -187,7 +187,7 @@ class GoldCase(Record):
         return self.turns[-1]
 
     def find_scripted_answer(self, question: str) -> str | None:
-        """What the suite answers an agent that asks ``question``; ``None`` where it has nothing for it."""
+        """Find the suite's answer to an agent that asks ``question``; ``None`` if it has none."""
         folded = question.casefold()
         fitting = (
             entry.answer for entry in self.when_asked if entry.asks is None or entry.asks.casefold() in folded
@@ -204,7 +204,7 @@ class Suite(Record):
 
 
 class DraftState(StrEnum):
-    """How far a draft has come. Only an accepted one has a case in a suite."""
+    """The state of a draft. Only an accepted draft has a case in a suite."""
 
     DRAFTED = "drafted"
     ACCEPTED = "accepted"
@@ -214,9 +214,9 @@ class DraftState(StrEnum):
 class Quote(Record):
     """Words of a document, as they stand there.
 
-    ``start`` and ``end`` count Unicode code points of the document's text, end exclusive; ``document_sha256`` is
-    over its bytes, so that a place is not sought in a newer edition. ``before`` and ``after`` are what stands
-    around the quote, for whoever reviews.
+    ``start`` and ``end`` count Unicode code points of the document's text, end exclusive. ``document_sha256`` is
+    over its bytes, so that the place is not looked up in another edition. ``before`` and ``after`` are the text
+    around the quote, for the reviewer.
     """
 
     document: Text
@@ -229,11 +229,11 @@ class Quote(Record):
 
 
 class GoldDraft(Record):
-    """A case that a model proposes. Nothing of it is gold before a person has said yes.
+    """A case that a model proposes. It becomes gold only when a person accepts it.
 
-    ``model`` is the one that answered, ``prompt_sha256`` names what it was asked. ``quote`` is the clause behind
-    the gold; a translation has ``original``, the case that it is a translation of, instead. ``why`` is the model's
-    reason for the severity. The case in a suite has the id of ``case``.
+    ``model`` made the proposal, ``prompt_sha256`` identifies the prompt. ``quote`` is the clause behind the gold; a
+    translation has ``original``, the translated case, instead. ``why`` is the model's reason for the severity. The
+    case in a suite has the id of ``case``.
     """
 
     id: Identifier
@@ -250,21 +250,21 @@ class GoldDraft(Record):
     note: Annotated[str, Field(max_length=2_000)] = ""
 
     def reword(self, case: GoldCase) -> Self:
-        """The draft with the case as a person has worded it."""
+        """Return the draft with the case as a person has worded it."""
         return self.model_copy(update={"case": case})
 
     def set_severity(self, severity: Severity, why: str) -> Self:
-        """The draft with a severity that a person has chosen."""
+        """Return the draft with a severity that a person has chosen."""
         return self.model_copy(update={"case": self.case.model_copy(update={"severity": severity}), "why": why})
 
     def accept(self, case: GoldCase, *, by: str, at: datetime) -> Self:
-        """The draft as accepted: ``case`` joined the suite."""
+        """Return the accepted draft: ``case`` joined the suite."""
         return self.model_copy(
             update={"state": DraftState.ACCEPTED, "reviewed_by": by, "reviewed_at": at, "case": case}
         )
 
     def reject(self, note: str, *, by: str, at: datetime) -> Self:
-        """The draft as rejected, with the reason in ``note``."""
+        """Return the rejected draft, with the reason in ``note``."""
         return self.model_copy(
             update={"state": DraftState.REJECTED, "reviewed_by": by, "reviewed_at": at, "note": note}
         )
@@ -280,7 +280,7 @@ class GoldDraft(Record):
 
 
 class DraftOutcome(Record):
-    """What a person made of a `CaseDraft`. ``case_id`` and ``suite`` are set when it joined one."""
+    """A person's decision on a `CaseDraft`. ``case_id`` and ``suite`` are set if it joined a suite."""
 
     draft_id: Identifier
     at: UtcTime

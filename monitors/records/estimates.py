@@ -1,6 +1,6 @@
 """Estimates from live traffic: counts by stratum, rates with intervals, the plan of a nightly run, and drift.
 
-Drift follows a rate from one nightly run to the next: the state that is stored of it, and what the test says.
+Drift follows a rate from one nightly run to the next: the stored state of the test, and its result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Share = Annotated[float, Field(ge=0, le=1e12)]
 
 
 class DriftCount(Record):
-    """One nightly run: ``failures`` of ``graded`` conversations. Fractions are counts scaled to equal weight.
+    """One nightly run: ``failures`` of ``graded`` conversations. Counts may be fractions, scaled to equal weight.
 
     ``due_at`` is when it was due; it identifies and orders the runs.
     """
@@ -36,19 +36,19 @@ class DriftCount(Record):
 
 
 class DriftAlarm(Record):
-    """When a change was reported, and since which nightly run it held: the first with the new rate."""
+    """When a change was reported, and the first nightly run with the new rate."""
 
     raised: UtcTime
     since: UtcTime
 
 
 class DriftState(Record):
-    """All that the test remembers. Stored after each nightly run and given back to the next.
+    """The state of the drift test, stored after each nightly run and used by the next.
 
-    ``graded_by`` is the judge whose verdicts were counted: what another says is another rate. ``nightly_runs`` are
-    the last ones, the oldest first; those before them are summed in ``older_failures`` and ``older_graded`` and
-    numbered in ``older_runs``. ``log_evidence`` is the largest logarithm of the e-value since the test started
-    anew, for ``reason``.
+    ``graded_by`` is the judge whose verdicts were counted: rates of different judges are not comparable.
+    ``nightly_runs`` are the last ones, oldest first; ``older_runs`` earlier ones are summed in ``older_failures``
+    and ``older_graded``. ``log_evidence`` is the largest logarithm of the e-value since the test restarted for
+    ``reason``.
     """
 
     graded_by: str
@@ -61,7 +61,7 @@ class DriftState(Record):
     alarm: DriftAlarm | None = None
 
     def add_run(self, count: DriftCount, *, window_runs: int) -> Self:
-        """Add a nightly run, and sum up what is older than the last ``window_runs``."""
+        """Add a nightly run, and sum up the runs before the last ``window_runs``."""
         runs = (*self.nightly_runs, count)
         older = runs[: max(0, len(runs) - window_runs)]
         return self.model_copy(
@@ -74,25 +74,24 @@ class DriftState(Record):
         )
 
     def add_evidence(self, log_evidence: float, alarm: DriftAlarm | None) -> Self:
-        """Set what the runs so far say, and the alarm that this raised."""
+        """Set the evidence of all runs so far, and the alarm that it raised."""
         return self.model_copy(update={"log_evidence": log_evidence, "alarm": alarm})
 
     def restart(self, nightly_runs: tuple[DriftCount, ...], reason: str) -> Self:
-        """Start anew with these runs, for this reason, without an alarm; what was summed up stays."""
+        """Restart the test with these runs, for this reason, without an alarm; the sums of older runs stay."""
         return self.model_copy(
             update={"nightly_runs": nightly_runs, "reason": reason, "log_evidence": 0.0, "alarm": None}
         )
 
 
 class DriftReading(Record):
-    """What the test says after a nightly run.
+    """The result of the drift test after a nightly run.
 
-    ``drifted`` stays true from the alarm until the test starts anew. ``e_value`` is the evidence against one rate
-    for all runs, the largest so far: under one rate it reaches 20 or more with probability at most 1/20, however
-    long it is followed. ``since`` is the first run of the new rate as far as can be known, without an alarm the
-    likeliest. ``before`` and ``after`` are the rates on both sides with exact 95 % limits; they hold for that run
-    given, so that with ``since`` itself estimated they say a little too much. ``graded_before`` and
-    ``graded_after`` are how many conversations stand behind each.
+    ``drifted`` stays true from the alarm until the test restarts. ``e_value`` is the largest evidence so far
+    against a constant rate: with a constant rate it ever reaches 20 with probability at most 1/20. ``since`` is the
+    estimated first run of the new rate, without an alarm the most likely one. ``before`` and ``after`` are the
+    rates on both sides with exact 95 % limits for a known ``since``; because it is estimated, they are slightly too
+    narrow. ``graded_before`` and ``graded_after`` are the numbers of conversations behind them.
     """
 
     drifted: bool
@@ -110,12 +109,12 @@ class DriftReading(Record):
 
     @property
     def worse(self) -> bool:
-        """Whether the newer rate of failures is the higher one."""
+        """Whether the newer failure rate is higher."""
         return self.after > self.before
 
     @property
     def text(self) -> str:
-        """One line as people read it."""
+        """The result in one line."""
         if not self.drifted or self.since is None:
             return f"no change found; {self.reason}"
         return (
@@ -129,9 +128,9 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class GradedStratum(Record):
-    """A stratum, graded: ``graded`` of the ``sampled`` conversations got a verdict, ``failures`` of them failed.
+    """A graded stratum: ``graded`` of the ``sampled`` conversations got a verdict, ``failures`` of them failed.
 
-    What was sampled and is ungraded counts neither as right nor as wrong.
+    Sampled conversations that are ungraded count neither as right nor as wrong.
     """
 
     stratum: Identifier
@@ -152,12 +151,11 @@ class GradedStratum(Record):
 class RateEstimate(Record):
     """The share of a nightly run's conversations that failed, estimated from those that were sampled and graded.
 
-    ``low`` and ``high`` are the interval at the ``confidence`` that was asked for. They take those graded as a
-    random part of those sampled; ``low_if_ungraded_right`` and ``high_if_ungraded_failed`` assume nothing about the
-    others and are the interval when nobody knows why some are ungraded. ``coverage`` is the share of the
-    conversations that those graded speak for. ``judged`` says that a judge decided some of it, ``corrected`` that
-    its errors were taken out: a judged rate that is not corrected is what the judge said, no more. ``method`` names
-    in words how the interval was made.
+    ``low`` and ``high`` are the interval at ``confidence``, if the graded conversations are a random part of the
+    sampled ones. ``low_if_ungraded_right`` and ``high_if_ungraded_failed`` assume nothing about the ungraded ones.
+    ``coverage`` is the share of the conversations that the graded ones represent. ``judged`` says that a judge
+    decided some of them, ``corrected`` that its errors were corrected: without a correction the rate is only the
+    judge's opinion. ``method`` names the method of the interval.
     """
 
     rate: Probability
@@ -175,7 +173,7 @@ class RateEstimate(Record):
     method: str
 
     def raise_to(self, floor: float) -> Self:
-        """The same with nothing below ``floor``, the share that is known to have failed."""
+        """Return the estimate with no value below ``floor``, the share that is known to have failed."""
         return self.model_copy(
             update={
                 "rate": max(self.rate, floor),
@@ -192,33 +190,33 @@ class RateEstimate(Record):
 
     @property
     def is_counted(self) -> bool:
-        """Whether more were graded than sampled: rules graded every conversation, and it is no estimate."""
+        """Whether rules graded every conversation, so that the rate is a count and not an estimate."""
         return self.graded > self.sampled or (self.low == self.high and self.graded == self.conversations)
 
     @property
     def is_uncorrected(self) -> bool:
-        """Whether a judge decided, and its errors are still in the rate."""
+        """Whether a judge decided and its errors were not corrected."""
         return self.judged and not self.corrected
 
     @property
     def width(self) -> float:
-        """How wide the interval is, from 0 to 1."""
+        """The width of the interval, from 0 to 1."""
         return self.high - self.low
 
     @property
     def text(self) -> str:
-        """The rate as people read it: ``0.3 % (95 % CI 0.1 to 0.8)``."""
+        """The rate with its interval: ``0.3 % (95 % CI 0.1 to 0.8)``."""
         interval = f"{100 * self.confidence:.0f} % CI {_format_percent(self.low)} to {_format_percent(self.high)}"
         return f"{self.without_interval} ({interval})"
 
     @property
     def without_interval(self) -> str:
-        """The rate alone: ``0.3 %``."""
+        """The rate without its interval: ``0.3 %``."""
         return f"{_format_percent(self.rate)} %"
 
 
 class RateUnknown(Record):
-    """There is no rate, because too little of the nightly run was graded for it. ``why`` says how that came."""
+    """There is no rate, because too little of the nightly run was graded for it. ``why`` gives the reason."""
 
     conversations: Count
     sampled: Count
@@ -226,9 +224,9 @@ class RateUnknown(Record):
 
 
 class RateForecast(Record):
-    """Where the limits of a rate's interval will lie on average over all that may be sampled, *if* it is so.
+    """The expected interval of a rate, on average over all samples, if the rate is ``expected_rate``.
 
-    ``expected_rate`` is what earlier nightly runs found where it is ``learnt``, else no more than an assumption.
+    ``expected_rate`` comes from earlier nightly runs if ``learnt``, else it is an assumption.
     """
 
     name: str
@@ -241,7 +239,7 @@ class RateForecast(Record):
 
     @property
     def width(self) -> float:
-        """How wide the interval will be on average, from 0 to 1."""
+        """The average width of the interval, from 0 to 1."""
         return self.high - self.low
 
     @property
@@ -256,7 +254,7 @@ class RateForecast(Record):
 
 
 class NoForecast(Record):
-    """A rate that will have no interval: it is counted in every conversation, or it will be unknown."""
+    """A rate without an expected interval: it is counted in every conversation, or it will be unknown."""
 
     name: str
     why: str
@@ -268,17 +266,16 @@ class NoForecast(Record):
 
 
 class StratumPlan(StratumCount):
-    """What a nightly run will do with one stratum, and the rate of severity 3 that is expected in it."""
+    """The plan for one stratum, with its expected rate of severity-3 failures."""
 
     expected_rate: Probability
 
 
 class NightlyPlan(Record):
-    """What a nightly run will cost and what it will buy, before any of it is spent.
+    """The expected cost and precision of a nightly run, before it starts.
 
-    ``rates`` are those that the run will report, with the interval that the sample buys for each. ``judge_calls``
-    and ``cost_usd`` are expected values. ``notes`` say what a reader would wonder about: a budget that minimums
-    raised, strata sampled whole.
+    ``rates`` are those that the run will report, with their expected intervals. ``judge_calls`` and ``cost_usd``
+    are expected values. ``notes`` explain special cases: a budget raised by minimums, strata sampled completely.
     """
 
     strata: tuple[StratumPlan, ...]
@@ -289,17 +286,17 @@ class NightlyPlan(Record):
 
     @property
     def conversations(self) -> int:
-        """How many there are."""
+        """The number of all conversations."""
         return sum(stratum.conversations for stratum in self.strata)
 
     @property
     def sampled(self) -> int:
-        """How many will be sampled."""
+        """The number of conversations that will be sampled."""
         return sum(stratum.sampled for stratum in self.strata)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The plan in words, one a line, as ``lookout nightly --plan`` prints it."""
+        """The plan's lines as ``lookout nightly --plan`` prints them."""
         strata = (
             f"  {part.stratum}: {part.sampled:,} of {part.conversations:,}, "
             f"severity 3 expected in {_format_percent(part.expected_rate)} %"
@@ -315,7 +312,7 @@ class NightlyPlan(Record):
 
 
 def _format_percent(share: float) -> str:
-    """A share in percent: two decimals where one would read 0.0."""
+    """Format a share in percent, with two decimals if one would read 0.0."""
     value = 100 * share
     return f"{value:.2f}" if 0 < value < _MIN_ONE_DECIMAL else f"{value:.1f}"
 

@@ -27,7 +27,7 @@ class Channel(StrEnum):
 
 
 class BuildInfo(Record):
-    """What an app says about its build with an answer: the model and its fingerprint, and other versions by name."""
+    """What an app says about its build: the model and its fingerprint, and other versions by name."""
 
     model: str | None = None
     fingerprint: str | None = None

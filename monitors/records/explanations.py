@@ -1,4 +1,4 @@
-"""What a run finds out after its verdict: what its failures share, and whether they are still so."""
+"""What a run finds out after its verdict: what its failures have in common, and whether they still fail."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from monitors.records.base import Identifier, Record, Severity, UtcTime
 from monitors.records.grades import CaseOutcome, FailureKind
 
 Value = str | int | float | bool | None
-"""What a case has of an attribute. ``None`` stands where it has none: that is a value like others."""
+"""The value of a case's attribute. ``None``, a missing attribute, is a value like any other."""
 
 Count = Annotated[int, Field(ge=0)]
 
 
 class Cause(Record):
-    """Failed cases share ``conditions``: of its ``cases`` ``failed`` did. The rest of them are the exceptions.
+    """A common cause: ``failed`` of the ``cases`` with these ``conditions`` failed.
 
-    ``elsewhere_failed`` of ``elsewhere`` cases failed outside of it.
+    ``elsewhere_failed`` of the ``elsewhere`` cases without the conditions failed.
     """
 
     conditions: dict[str, Value]
@@ -30,14 +30,14 @@ class Cause(Record):
     elsewhere_failed: Count
 
     def reword(self, conditions: dict[str, Value]) -> Self:
-        """The same cause with its conditions in other words, such as masked ones."""
+        """Return the cause with other words for its conditions, such as masked ones."""
         return self.model_copy(update={"conditions": conditions})
 
 
 class FirstLook(Record):
-    """What failed cases have in common. No ``causes``: nothing that chance would not show as well.
+    """What failed cases have in common. No ``causes``: nothing beyond chance.
 
-    ``covered`` of the ``failed`` cases lie in a cause. ``groups`` is how many were compared.
+    ``covered`` of the ``failed`` cases belong to a cause. ``groups`` is how many groups were compared.
     """
 
     cases: Count
@@ -47,7 +47,7 @@ class FirstLook(Record):
     groups: Count = 0
 
     def replace_causes(self, causes: tuple[Cause, ...]) -> Self:
-        """The same with these causes, such as masked ones."""
+        """Return the first look with other causes, such as masked ones."""
         return self.model_copy(update={"causes": causes})
 
 
@@ -56,14 +56,14 @@ class RecheckPlace(StrEnum):
 
     TARGET = "target"
     PREVIOUS = "previous"
-    """The address of the build before, as the configuration names it."""
+    """The configured address of the previous build."""
 
 
 class RecheckAnswer(Record):
-    """One asking of a failed case after the verdict: what it came to, never its text.
+    """One asking of a failed case after the verdict: its outcome, never its text.
 
-    ``repeat`` counts from 0 at each place. ``builds`` are what the application said of its build, in any form.
-    ``cost_usd`` is what judging it took.
+    ``repeat`` counts from 0 at each place. ``builds`` are all values that the application gave for its build.
+    ``cost_usd`` is the cost of judging it.
     """
 
     run_id: Identifier
@@ -81,7 +81,7 @@ class RecheckAnswer(Record):
 
 
 class RecheckCount(Record):
-    """What a case came to at one place. Of those that ``failed``, ``in_another_way`` did not fail as in the run."""
+    """The outcomes of a case at one place; ``in_another_way`` of the failures differ from the run's failure."""
 
     asked: Count = 0
     failed: Count = 0
@@ -92,7 +92,7 @@ class RecheckCount(Record):
 
 
 class CaseRecheck(Record):
-    """A failed case, asked again; ``previous`` is ``None`` where it was not asked on the previous build."""
+    """A failed case, asked again; ``previous`` is ``None`` if it was not asked on the previous build."""
 
     case_id: Identifier
     severity: Severity
@@ -101,7 +101,7 @@ class CaseRecheck(Record):
 
 
 class BuildProof(StrEnum):
-    """Whether what answered at the address of the previous build is that build."""
+    """Whether the previous build answered at its address."""
 
     PROVED = "proved"
     UNPROVED = "unproved"
@@ -111,10 +111,10 @@ class BuildProof(StrEnum):
 
 
 class PreviousBuild(Record):
-    """The build that the failed cases were asked on too.
+    """The previous build, on which failed cases were asked too.
 
-    ``commit`` is that of the last accepted run, where it is known; ``names`` is the build that answered by its own
-    word, where that is another. ``problem`` says why nothing was asked there, or not all.
+    ``commit`` is that of the last accepted run, if known; ``names`` is the build that answered, if it is another.
+    ``problem`` says why nothing was asked there, or not all.
     """
 
     commit: Identifier | None = None
@@ -123,15 +123,15 @@ class PreviousBuild(Record):
     problem: str = ""
 
     def add_problem(self, problem: str) -> Self:
-        """Say why nothing was asked there, or not all; empty where all was."""
+        """Set why nothing was asked there, or not all; empty if all was asked."""
         return self.model_copy(update={"problem": problem})
 
 
 class Recheck(Record):
-    """What asking again came to. It changes nothing in the verdict and its figures.
+    """The results of asking failed cases again. It does not change the verdict or its figures.
 
-    ``cases`` come worst first. ``left_out`` severe failed cases were beyond the budget. ``problem`` says why
-    nothing was asked, or not all. ``previous`` is ``None`` where the target names no previous build.
+    ``cases`` come worst first. ``left_out`` severe failed cases exceeded the budget. ``problem`` says why nothing
+    was asked, or not all. ``previous`` is ``None`` if the target has no previous build.
     """
 
     cases: tuple[CaseRecheck, ...] = ()

@@ -20,17 +20,17 @@ class ActionKind(StrEnum):
     """What a person can do about an incident."""
 
     ACKNOWLEDGE = "acknowledge"
-    """Seen: no reminder until it is worse."""
+    """No reminder until it is worse."""
     FALSE_ALARM = "false_alarm"
-    """The answer was right after all: a human label, and quiet about this finding for a while."""
+    """The answer was right: a human label, and no alert about this finding for a while."""
     ADD_TO_GOLD = "add_to_gold"
-    """Draft a gold case of it."""
+    """Draft a gold case from it."""
     RESOLVE = "resolve"
     """It is over."""
 
 
 class ActionVia(StrEnum):
-    """How a person reached us."""
+    """Where a person took the action."""
 
     SLACK = "slack"
     COMMAND = "command"
@@ -48,7 +48,7 @@ class OperatorMark(Record):
 
 
 Redacted = NewType("Redacted", str)
-"""Text that is safe to send: made only by ``monitors.alerts.redact``, so that the type checker refuses raw text."""
+"""Text that is safe to send. Only ``monitors.alerts.redact`` makes it, so that type checks refuse raw text."""
 
 
 class IncidentKind(StrEnum):
@@ -63,11 +63,11 @@ class IncidentKind(StrEnum):
     JUDGE_VOID = "judge_void"
     MONITOR_FAULT = "monitor_fault"
     DRILL = "drill"
-    """A planted wrong answer on its way to people: nothing about any application."""
+    """A drill with a planted wrong answer: it says nothing about an application."""
 
 
 class Capability(StrEnum):
-    """The part of the monitor that opened an incident: only it can show that a fault of the monitor is over."""
+    """The part of the monitor that opened an incident: only this part can resolve a fault of the monitor."""
 
     VERIFY = "verify"
     NIGHTLY = "nightly"
@@ -90,7 +90,7 @@ class IncidentState(StrEnum):
 
 
 class NotifyReason(StrEnum):
-    """Why a message was sent: printed in it and stored with it."""
+    """Why a message was sent: shown in it and stored with it."""
 
     FIRST_SEEN = "first_seen"
     WORSE = "worse"
@@ -98,11 +98,11 @@ class NotifyReason(StrEnum):
     REMINDER = "reminder"
     RECOVERED = "recovered"
     OPEN_BEFORE = "open_before"
-    """It was open, and had only ever been printed, when a channel to people was set up."""
+    """It was open and had only been printed when a channel to people was set up."""
 
 
 class FailedCase(Record):
-    """A failed case as the summary of its run names it. Texts are redacted. ``is_report`` as in `Observation`."""
+    """A failed case in the summary of its run. Texts are redacted. For ``is_report`` see `Observation`."""
 
     case_id: Identifier
     severity: Severity
@@ -114,11 +114,11 @@ class FailedCase(Record):
 
 
 class FaultIdentity(Record):
-    """What a fault is, for as long as it lasts: what an observation and its incident have in common.
+    """The identity of a fault: the common fields of an observation and its incident.
 
     ``fingerprint`` is stable across runs: the same fault of the same target has the same one, whatever the run, the
-    wording of the answer or the commit. ``owner`` is the part of the monitor that saw it first. Of a gate that
-    fails, ``failed_cases`` are its failed cases by id, ``verdict_reasons`` the kinds of what decided its verdict.
+    wording of the answer or the commit. ``owner`` is the part of the monitor that saw it first. For a gate that
+    fails, ``failed_cases`` are the ids of its failed cases, ``verdict_reasons`` the kinds of its decisive reasons.
     """
 
     fingerprint: Sha256
@@ -132,19 +132,17 @@ class FaultIdentity(Record):
     failed_cases: tuple[Identifier, ...] = ()
     verdict_reasons: tuple[str, ...] = ()
     right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
-    """What each failed case was held against when it last failed (`GoldCase.right_answer_sha256`)."""
+    """The hash of each failed case's gold when it last failed (`GoldCase.right_answer_sha256`)."""
 
 
 class Observation(FaultIdentity):
-    """One failure as a run saw it, before it is folded into an incident.
+    """One failure that a run saw, before it is folded into an incident.
 
-    Texts are already redacted. ``flaky`` says how often a case that was asked several times was right, where it was
-    right at all. ``origin`` is who asked: what a probe asked is a gold case already, what a real user asked is not.
-    ``multiplied`` says that the fault is a rate, and is several times what it was at the last alert. ``examples``
-    are the worst cases of a gate that failed, of those that have no message of their own, and ``others`` says in
-    words which are not among them; ``cases_with_alerts`` are those that have an alert of their own. ``is_report``
-    is true of an agent's report on an issue: ``asked`` is the issue then, ``expected`` what is known about it,
-    ``answered`` the report.
+    Texts are already redacted. ``flaky`` says how often a flaky case was right. ``origin`` is who asked: a probe's
+    question is a gold case already, a real user's is not. ``multiplied`` says that the fault is a rate that has
+    multiplied since the last alert. ``examples`` are the worst cases of a failed gate without their own alert,
+    and ``others`` names the other ones; ``cases_with_alerts`` have an alert of their own. ``is_report`` is true for
+    an agent's report on an issue: then ``asked`` is the issue, ``expected`` the reference, ``answered`` the report.
     """
 
     run_id: Identifier
@@ -165,16 +163,16 @@ class Observation(FaultIdentity):
     cases_with_alerts: tuple[Identifier, ...] = ()
     is_report: bool = False
     address: str = ""
-    """The target's configured address, which stays readable in ``reason``: it is not the application's text."""
+    """The target's configured address, which is not redacted in ``reason``: it is not the application's text."""
 
     def to_rate_example(self, fingerprint: Sha256, case_id: str, reason: Redacted) -> Self:
-        """The observation as an example of all that failed in its way, which are one fault with ``case_id``."""
+        """Return the observation as an example of all failures of its kind, one fault with ``case_id``."""
         return self.model_copy(
             update={"fingerprint": fingerprint, "case_id": case_id, "expected": None, "reason": reason}
         )
 
     def remove_cases(self, right: Collection[str], reason: Redacted) -> Self:
-        """The observation without the cases that were ``right`` since; ``reason`` says which are left."""
+        """Return the observation without the cases that are ``right`` now; ``reason`` names those that are left."""
         return self.model_copy(
             update={
                 "failed_cases": tuple(case for case in self.failed_cases if case not in right),
@@ -189,11 +187,10 @@ class Observation(FaultIdentity):
 class Incident(FaultIdentity):
     """A fault over time. ``occurrences`` counts runs that saw it since it was last opened.
 
-    ``first_commit`` is the deploy that it appeared with. ``thread`` is Slack's ``ts`` of its first message, where
-    one was sent. ``last_notified_at`` is when anything was last said about it, ``None`` while an alert is withheld.
-    ``notified_cases`` are all cases that failed when a message about it was sent since it was opened. Its state
-    changes by its methods only. Who changed it and why stays in the action: an older version refuses an incident
-    with a field that it does not know.
+    ``first_commit`` is the deploy with which it appeared. ``thread`` is Slack's ``ts`` of its first message, if one
+    was sent. ``last_notified_at`` is the time of the last alert about it, ``None`` while an alert is withheld.
+    ``notified_cases`` are all cases that failed at an alert since it was opened. Its state changes only through its
+    methods. Who changed it and why is stored in the action, because an older version refuses unknown fields.
     """
 
     state: IncidentState
@@ -201,7 +198,7 @@ class Incident(FaultIdentity):
     last_seen_at: UtcTime
     last_notified_at: UtcTime | None = None
     resolved_at: UtcTime | None = None
-    """Stays when the incident is opened again by the same fault: ask ``is_resolved`` whether it is over."""
+    """Not cleared when the same fault opens the incident again: use ``is_resolved`` to check whether it is over."""
     occurrences: Annotated[int, Field(ge=1)] = 1
     first_commit: Identifier | None = None
     last_run_id: Identifier
@@ -211,7 +208,7 @@ class Incident(FaultIdentity):
 
     @classmethod
     def open(cls, observation: Observation) -> Self:
-        """The incident that ``observation`` begins."""
+        """Open an incident with its first ``observation``."""
         return cls(
             fingerprint=observation.fingerprint,
             kind=observation.kind,
@@ -232,10 +229,10 @@ class Incident(FaultIdentity):
         )
 
     def reopen(self, observation: Observation) -> Self:
-        """Open a resolved incident again; ``resolved_at`` stays where it is the same fault as before.
+        """Open a resolved incident again; ``resolved_at`` stays if it is the same fault as before.
 
-        A gate that fails again may do so for another reason; other faults are always the same. Its cases say so
-        where there are any: a score below its limit is what every failed case leads to.
+        A gate may fail again for another reason; other faults are always the same. Failed cases are compared if
+        there are any, because every failed case lowers the same score.
         """
         if self.failed_cases and observation.failed_cases:
             earlier = {*self.failed_cases, *self.notified_cases}
@@ -251,9 +248,9 @@ class Incident(FaultIdentity):
         return opened.model_copy(update={"resolved_at": self.resolved_at}) if is_same else opened
 
     def continue_with(self, observation: Observation) -> Self:
-        """The open incident after ``observation``, which opens an acknowledged one again when it is worse.
+        """Update the open incident by ``observation``; an acknowledged one is opened again if it is worse.
 
-        Severity never falls while it is open, so that a flapping fault is not "worse" every other nightly run.
+        The severity never falls while it is open, so that a flapping fault is not "worse" every other night.
         """
         return self.model_copy(
             update={
@@ -270,15 +267,15 @@ class Incident(FaultIdentity):
         )
 
     def is_worse_in(self, observation: Observation) -> bool:
-        """Whether it got worse: more severe, a rate that multiplied, a failed case that nobody was notified of.
+        """Whether it got worse: more severe, a rate that multiplied, or a failed case without an alert so far.
 
-        A run reports it once, and a case that failed in an earlier message is no news until it was resolved.
+        A run reports it once. A case from an earlier message is not new until the incident was resolved.
         """
         multiplied = observation.multiplied and observation.run_id != self.last_run_id
         return observation.severity > self.severity or multiplied or bool(self.new_cases(observation))
 
     def new_cases(self, observation: Observation) -> tuple[str, ...]:
-        """The failed cases that no message about it has reported, and that have no alert of their own."""
+        """Return the failed cases that no message about it has reported and that have no alert of their own."""
         reported = {*self.notified_cases, *observation.cases_with_alerts}
         return tuple(case for case in observation.failed_cases if case not in reported)
 
@@ -288,39 +285,39 @@ class Incident(FaultIdentity):
         return self.state is IncidentState.RESOLVED
 
     def notify(self, at: datetime, cases: Iterable[str] = ()) -> Self:
-        """Somebody is notified at ``at``, of the failed ``cases`` too."""
+        """Record an alert at ``at``, about the failed ``cases`` too."""
         reported = tuple(dict.fromkeys((*self.notified_cases, *cases)))
         return self.model_copy(update={"last_notified_at": at, "notified_cases": reported})
 
     def withhold(self) -> Self:
-        """Its alert is held back by a silence or an outage: the next observation that may send one sends it."""
+        """Withhold its alert because of a silence or an outage; the next observation may send it."""
         return self.model_copy(update={"last_notified_at": None})
 
     def acknowledge(self) -> Self:
-        """No reminder until it is worse."""
+        """Acknowledge it: no reminder until it is worse."""
         return self.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
 
     def resolve(self, at: datetime) -> Self:
-        """It is over. ``resolved_at`` is never before the fault was last seen."""
+        """Resolve it. ``resolved_at`` is never before the fault was last seen."""
         return self.model_copy(update={"state": IncidentState.RESOLVED, "resolved_at": max(at, self.last_seen_at)})
 
     def place_in_thread(self, thread: str | None, channel: str | None) -> Self:
-        """Later news goes below the message ``thread`` of ``channel``; ``None`` where there are no threads."""
+        """Put later alerts below the message ``thread`` of ``channel``; ``None`` without threads."""
         return self.model_copy(update={"thread": thread, "channel": channel})
 
 
 class Link(Record):
-    """A place where more stands: a local path or an address, with its label."""
+    """A link to details: a local path or an address, with its label."""
 
     label: str
     href: str
 
 
 class AlertItem(Record):
-    """One incident inside an alert, with what a person needs to judge it.
+    """One incident in an alert, with its observation.
 
-    ``new_cases`` are the failed cases that no earlier message about the open incident has reported, and
-    ``severity_before`` what it had before it got more severe.
+    ``new_cases`` are the failed cases that no earlier message about the open incident has reported;
+    ``severity_before`` is its severity before it got more severe.
     """
 
     incident: Incident
@@ -331,20 +328,20 @@ class AlertItem(Record):
 
     @property
     def urgency(self) -> tuple[int, bool, str, str]:
-        """How items are sorted within a message: the worst first, then what is new, then by case."""
+        """The sort key of items within a message: the worst first, then new ones, then by case."""
         is_old = self.reason is not NotifyReason.FIRST_SEEN
         return -self.incident.severity, is_old, self.incident.case_id or "", self.incident.fingerprint
 
     def place_in_thread(self, thread: str | None, channel: str | None) -> Self:
-        """The item in another thread, or in none."""
+        """Return the item in another thread, or in none."""
         return self.model_copy(update={"incident": self.incident.place_in_thread(thread, channel)})
 
     def notify(self, at: datetime) -> Self:
-        """The item once somebody is notified of it at ``at``."""
+        """Return the item with an alert recorded at ``at``."""
         return self.model_copy(update={"incident": self.incident.notify(at)})
 
     def mark_flaky(self, text: str) -> Self:
-        """The item once all repeats of its case are in: ``text`` says how often it was right."""
+        """Return the item after all repeats of its case; ``text`` says how often it was right."""
         return self.model_copy(update={"observation": self.observation.model_copy(update={"flaky": text})})
 
 
@@ -356,13 +353,13 @@ class CaseAlert(Record):
 
 
 class RunSummary(Record):
-    """What a run says of itself in every message: the same for alert, report, comment and site.
+    """The summary of a run in every message: the same for alert, report, comment and site.
 
-    ``flat`` and ``weighted`` are its scores as shown (``0.952``), or ``None`` before the run is complete.
-    ``dimensions`` says how a run's reports on issues did and what moved against the baseline; ``None`` for a run
-    without issues. ``in_common`` is what its failed cases share, a line a cause; ``changed`` what differs from the
-    last accepted run. ``under_way`` is true of what was sent before its run was over. ``production`` says that the
-    configuration calls the target so.
+    ``flat`` and ``weighted`` are its formatted scores (``0.952``), or ``None`` before the run is complete.
+    ``dimensions`` says how a run's reports on issues did and what changed since the baseline; ``None`` for a run
+    without issues. ``in_common`` has a line for each common cause of its failures; ``changed`` is what differs from
+    the last accepted run. ``under_way`` is true if the message was sent before the end of the run. ``production``
+    says that the target is configured as production.
     """
 
     commit: Identifier | None = None
@@ -376,9 +373,9 @@ class RunSummary(Record):
     production: bool = False
 
     def fill_from(self, base: RunSummary) -> RunSummary:
-        """The newer of two summaries of a run, with what it leaves empty as ``base`` has it.
+        """Return this newer summary of a run with its empty fields filled from ``base``.
 
-        A run is under way only as long as the newest summary says so.
+        ``under_way`` is always that of the newer summary.
         """
         fields = {name: getattr(self, name) or getattr(base, name) for name in RunSummary.model_fields}
         return RunSummary.model_validate(fields | {"under_way": self.under_way})
@@ -388,14 +385,14 @@ OPENING_REASONS: Final = frozenset({NotifyReason.FIRST_SEEN, NotifyReason.REGRES
 """Reasons that share a message. The message starts a thread unless this run has already started one."""
 
 THREAD_REASONS: Final = OPENING_REASONS | {NotifyReason.OPEN_BEFORE}
-"""Reasons whose message stands by itself: later alerts of its incidents go below it."""
+"""Reasons whose message starts a thread: later alerts of its incidents go below it."""
 
 
 class Alert(RunSummary):
-    """One message: stored before it is sent. ``id`` is shown in it, so that a duplicate is recognisable.
+    """One message: stored before it is sent. It shows its ``id``, so that a duplicate can be recognised.
 
-    It groups the incidents of one kind that one run brought, with the summary of the run. ``own_alerts`` are where
-    a gate that failed refers to.
+    It groups the incidents of one kind from one run, with the run's summary. ``own_alerts`` are the alerts of a
+    failed gate's cases.
     """
 
     id: Identifier
@@ -408,18 +405,18 @@ class Alert(RunSummary):
     items: Annotated[tuple[AlertItem, ...], Field(min_length=1)]
     own_alerts: tuple[CaseAlert, ...] = ()
     marks: tuple[OperatorMark, ...] = ()
-    """What people did about it since: added where it is shown again, never stored with it."""
+    """Operators' actions about it: added when it is shown again, never stored with it."""
     again: str = ""
-    """What its cases came to when they were asked again: added where it is shown again, never stored with it."""
+    """The results of asking its cases again: added when it is shown again, never stored with it."""
 
     @property
     def thread(self) -> str | None:
-        """The thread that it belongs to: ``None`` for one that starts its own, or whose first message has none."""
+        """The thread that it belongs to: ``None`` if it starts its own, or without threads."""
         return self.items[0].incident.thread
 
     @property
     def channel(self) -> str | None:
-        """The channel that ``thread`` is in; ``None`` where the sender's default holds."""
+        """The channel of ``thread``; ``None`` for the sender's default."""
         return self.items[0].incident.channel
 
     @property
@@ -429,27 +426,27 @@ class Alert(RunSummary):
 
     @property
     def is_continuation(self) -> bool:
-        """Whether it is news of a run that already alerted of this kind: it belongs in that first message."""
+        """Whether its run has already sent an alert of this kind, so that it belongs in that first message."""
         return self.reason in OPENING_REASONS and self.thread is not None
 
     def find_item(self, fingerprint: str) -> AlertItem:
-        """Its item about the incident ``fingerprint``. Raises `StopIteration` where there is none."""
+        """Return the item about the incident ``fingerprint``. Raises `StopIteration` if there is none."""
         return next(item for item in self.items if item.incident.fingerprint == fingerprint)
 
     def with_summary(self, summary: RunSummary) -> Self:
-        """The same message with another summary of its run."""
+        """Return the message with another summary of its run."""
         return self.model_copy(update={name: getattr(summary, name) for name in RunSummary.model_fields})
 
     def with_items(self, items: Iterable[AlertItem]) -> Self:
-        """The same message about other ``items``, in their order of urgency."""
+        """Return the message about other ``items``, in their order of urgency."""
         ordered = tuple(sorted(items, key=lambda item: item.urgency))
         severity = max(item.incident.severity for item in ordered)
         return self.model_copy(update={"items": ordered, "severity": severity, "reason": choose_reason(ordered)})
 
     def merge_alerts(self, later: Sequence[Alert]) -> Self:
-        """The message with everything that ``later`` ones brought; id and time stay.
+        """Return the message with the items of ``later`` ones; its id and time do not change.
 
-        Its summary is the newest. A fault that came twice is shown as it was reported last.
+        Its summary is the newest. A fault in several of them is shown as in the last one.
         """
         newest = {item.incident.fingerprint: item for alert in (self, *later) for item in alert.items}
         summary: RunSummary = self
@@ -458,19 +455,19 @@ class Alert(RunSummary):
         return self.with_items(newest.values()).with_summary(summary)
 
     def refer_to(self, own_alerts: Iterable[CaseAlert]) -> Self:
-        """The message with the alerts that its cases have of their own."""
+        """Return the message with references to its cases' own alerts."""
         return self.model_copy(update={"own_alerts": tuple(own_alerts)})
 
     def with_marks(self, marks: Sequence[OperatorMark]) -> Self:
-        """The message with what people did about it."""
+        """Return the message with operators' actions about it."""
         return self.model_copy(update={"marks": tuple(marks)})
 
     def with_recheck(self, text: str) -> Self:
-        """The message with what its cases came to when they were asked again."""
+        """Return the message with the results of asking its cases again."""
         return self.model_copy(update={"again": text})
 
     def mark_flaky(self, texts: Mapping[str, str]) -> Self:
-        """The message once all repeats are in: ``texts`` says by case how often it was right."""
+        """Return the message after all repeats; ``texts`` says by case id how often it was right."""
         items = (
             item.mark_flaky(texts[case]) if (case := item.observation.case_id) and case in texts else item
             for item in self.items
@@ -478,12 +475,12 @@ class Alert(RunSummary):
         return self.model_copy(update={"items": tuple(items)})
 
     def remove_threads(self) -> Self:
-        """The same message for a place where its threads do not exist."""
+        """Return the message without threads, for a channel where its threads do not exist."""
         return self.model_copy(update={"items": tuple(item.place_in_thread(None, None) for item in self.items)})
 
 
 def choose_reason(items: Sequence[AlertItem]) -> NotifyReason:
-    """The reason of a message about ``items``; one that opens is ``regressed`` only when nothing in it is new."""
+    """Choose the reason of a message about ``items``; it is ``regressed`` only if no item is new."""
     reasons = {item.reason for item in items}
     return NotifyReason.FIRST_SEEN if NotifyReason.FIRST_SEEN in reasons else items[0].reason
 
@@ -493,15 +490,15 @@ class DeliveryStatus(StrEnum):
 
     SENT = "sent"
     PRINTED = "printed"
-    """No credentials: shown in the terminal instead."""
+    """No credentials: printed in the terminal instead."""
     FAILED = "failed"
-    """Stored for the next try."""
+    """Stored for the next attempt."""
     REJECTED = "rejected"
-    """The service will not take it however often it is tried."""
+    """The service refuses it permanently."""
 
 
 class Receipt(Record):
-    """What became of an alert. ``thread`` is Slack's ``ts`` of the message, for replies in its thread."""
+    """The result of a delivery. ``thread`` is Slack's ``ts`` of the message, for replies in its thread."""
 
     alert_id: Identifier
     status: DeliveryStatus
@@ -511,5 +508,5 @@ class Receipt(Record):
     detail: str = ""
 
     def explain(self, detail: str) -> Self:
-        """The receipt with another ``detail``."""
+        """Return the receipt with another ``detail``."""
         return self.model_copy(update={"detail": detail})

@@ -1,4 +1,4 @@
-"""The application's own hallucination log: where reading stands, what was read, what could not be."""
+"""The application's own hallucination log: the reading position, entries, and unreadable lines."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Offset = Annotated[int, Field(ge=0)]
 
 
 class FileMark(Record):
-    """How a file is known again, wherever rotation has moved it, and how far it was read.
+    """Identifies a file after rotation has moved it, and says how far it was read.
 
-    By content alone: inodes are reused, and copies get new ones. ``starts_sha256`` are digests of the first 64,
-    256, 1,024, … bytes, as far as it was read, so that a shorter copy is known too. The tail is the ``tail_bytes``
-    bytes just before ``offset``. All lie in what was read, which an append never changes.
+    By content only: inodes are reused, and copies get new ones. ``starts_sha256`` are digests of the first 64, 256,
+    1,024, … bytes that were read, so that a shorter copy is recognised too. The tail is the ``tail_bytes`` bytes
+    just before ``offset``. All are within what was read, which an append never changes.
     """
 
     generation: Annotated[int, Field(ge=0)]
-    """How many times the log had started anew when this file was its newest."""
+    """How many times the log had been rotated when this file was its newest."""
     offset: Offset
     """Read up to here: the byte after the last complete line."""
     starts_sha256: tuple[Sha256, ...] = ()
@@ -31,18 +31,18 @@ class FileMark(Record):
 
 
 class LogCursor(Record):
-    """Where reading stands. It is stored in one step with what was read: a restart neither skips nor repeats."""
+    """The reading position. It is stored in one transaction with the entries: a restart skips nothing."""
 
     log: Identifier
     sequence: Annotated[int, Field(ge=1)] = 1
-    """Counts the steps of reading: of two cursors the larger one is further on."""
+    """Counts the steps of reading: a larger one is further on."""
     current: FileMark
     earlier: tuple[FileMark, ...] = ()
     """Files of earlier generations, newest first: their writers may still add a line."""
     modified_ns: Offset = 0
-    """When the newest file had last been written to, by its file system's clock: what is older is known."""
+    """When the newest file was last written to, by its file system's clock: older files are known."""
     history_to: Offset = 0
-    """Bytes that the log held when watching began: what stands there is history, and wakes nobody."""
+    """The size of the log when watching began: earlier entries are history and send no alert."""
 
     @property
     def nothing_read(self) -> bool:
@@ -64,7 +64,7 @@ class QuarantineReason(StrEnum):
 
 
 class QuarantinedLine(Record):
-    """A line that is no entry. It is stored aside and counted; the lines around it are read as ever."""
+    """A line that is not an entry. It is stored separately and counted; the other lines are read."""
 
     id: Identifier
     log: Identifier
@@ -80,27 +80,26 @@ class LogWarningKind(StrEnum):
     """An event of the log itself."""
 
     MISSING = "missing"
-    """There is no file, and none of its earlier ones either."""
+    """Neither the file nor any of its earlier ones exists."""
     REPLACED = "replaced"
-    """The file that was being read is gone: what had been written to it since is missing."""
+    """The file that was being read is gone: lines that were written to it since are missing."""
 
 
 class LogWarning(Record):
-    """Something that the owner of the log must know: lines are missing, or the log is."""
+    """A problem for the owner of the log: lines are missing, or the log is."""
 
     log: Identifier
     kind: LogWarningKind
     generation: int
     offset: Offset
-    """Up to here the missing file had been read."""
+    """The missing file was read up to here."""
     detail: str
 
 
 class BlockedReply(Record):
-    """A reply that the application held back, in the fields of its log. Whatever it left out is absent here.
+    """A reply that the application blocked, with the fields of its log. Missing fields are absent.
 
-    ``extra`` holds the fields that the format does not know, and known ones whose value is of another type than it
-    says: an odd entry is still an entry.
+    ``extra`` holds unknown fields, and known ones whose value has another type: an unusual entry is still an entry.
     """
 
     ts: UtcTime | None = None
@@ -115,7 +114,7 @@ class BlockedReply(Record):
 
 
 class HallucinationEntry(Record):
-    """One entry of a hallucination log and where it stands. The same text elsewhere is another entry."""
+    """One entry of a hallucination log with its place. The same text at another place is another entry."""
 
     id: Identifier
     log: Identifier
@@ -125,9 +124,9 @@ class HallucinationEntry(Record):
 
 
 class LoggedHallucination(Record):
-    """An entry as it is stored: its texts redacted, with the incident that reports it.
+    """A stored entry: its texts redacted, with the incident that reports it.
 
-    ``notify`` is false for what stood in the log before it was watched: that is history and wakes nobody.
+    ``notify`` is false for entries from before the log was watched: history sends no alert.
     """
 
     target: Identifier

@@ -60,7 +60,7 @@ class Silence(Record):
         return {name: wanted for name, wanted in named.items() if wanted is not None}
 
     def is_in_force(self, now: datetime) -> bool:
-        """Whether the silence applies at ``now``; a clock that was set back before its start does not suspend it."""
+        """Whether the silence applies at ``now``; a clock that was set back before its start does not matter."""
         return self.ended_by is None and now < self.ends_at
 
     def is_muting(self, incident: Incident, now: datetime) -> bool:

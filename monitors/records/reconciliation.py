@@ -1,4 +1,4 @@
-"""Two detectors of the same fault over one span of time: what each of them found, and what both have missed."""
+"""Compare two detectors of the same fault over a span of time: what each found, and what both missed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.records.grades import JudgeLineage
 
 Count = Annotated[int, Field(ge=0)]
 NO_LOG = "no hallucination_log is configured"
-"""Why no figures exist for a guard whose log nobody reads."""
+"""Why there are no figures for a guard without a configured log."""
 
 
 class Interval(Record):
@@ -39,10 +39,9 @@ Figure = Interval | Unknown
 
 
 class GuardCounts(Record):
-    """The guard's ``entries``: replies that it held back, and what people said of them.
+    """The guard's ``entries``: replies that it blocked, and people's labels on them.
 
-    ``right`` were rightly held back, ``wrong`` were false alarms. An entry with both labels, or with none, is in
-    neither.
+    ``right`` were rightly blocked, ``wrong`` were false alarms. An entry with both labels or none does not count.
     """
 
     entries: Count
@@ -62,10 +61,10 @@ class GuardCounts(Record):
 
 
 class TrafficCounts(Record):
-    """What the nightly runs of the span found in what was served, a stratum of a run an entry of ``strata``.
+    """What the nightly runs of the span found in served replies; ``strata`` has an entry per run and stratum.
 
-    A failure is a conversation with a reply whose facts were found wrong or unsupported; graded is one whose every
-    reply was graded, or that failed. ``bad_replies`` are all such replies of the sampled conversations.
+    A failure is a conversation with a wrong or unsupported reply. A conversation is graded if all of its replies
+    were graded, or if it failed. ``bad_replies`` counts all wrong or unsupported replies in the sample.
     """
 
     nightly_runs: Count = 0
@@ -73,26 +72,26 @@ class TrafficCounts(Record):
     bad_replies: Count = 0
     lineages: tuple[JudgeLineage, ...] = ()
     why_none: str = ""
-    """Why there is nothing to reckon with, where there is not."""
+    """Why there are no counts; empty if there are."""
 
     @property
     def conversations(self) -> int:
-        """How many there were, sampled or not."""
+        """The number of conversations, sampled or not."""
         return sum(stratum.conversations for stratum in self.strata)
 
     @property
     def graded(self) -> int:
-        """How many were sampled and graded."""
+        """The number of sampled conversations that were graded."""
         return sum(stratum.graded for stratum in self.strata)
 
     @property
     def found(self) -> int:
-        """How many of those sampled were found bad."""
+        """The number of sampled conversations that failed."""
         return sum(stratum.failures for stratum in self.strata)
 
 
 class FoundReply(Record):
-    """A bad reply of a nightly run: whether the guard held back the same one, and how likely it was sampled."""
+    """A bad reply of a nightly run: whether the guard blocked the same one, and its inclusion probability."""
 
     held_back: bool
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
@@ -101,8 +100,8 @@ class FoundReply(Record):
 class OverlapCounts(Record):
     """What both detectors examined.
 
-    ``matched`` entries have their question in a sampled conversation of the same time; of these ``same_reply`` have
-    there the very reply that was held back. In the others the nightly run saw what was served in its place.
+    ``matched`` entries have their question in a sampled conversation of the same time. In ``same_reply`` of them
+    the conversation has the same reply that was blocked; in the others it has the reply that was served instead.
     """
 
     matched: Count = 0
@@ -116,9 +115,9 @@ class OverlapCounts(Record):
 
 
 class ReconciliationCounts(Record):
-    """All that is counted for one target from ``since`` (included) to ``until``: the time that the runs cover.
+    """All counts for one target from ``since`` (inclusive) to ``until``: the time that the runs cover.
 
-    ``runs_left_out`` were graded by others than the newest nightly run: their rates are other rates.
+    ``runs_left_out`` had other graders than the newest nightly run, so their rates are not comparable.
     """
 
     target: Identifier
@@ -131,13 +130,14 @@ class ReconciliationCounts(Record):
 
 
 class Reconciliation(Record):
-    """What the guard held back, what it let through, and what neither detector saw.
+    """What the guard blocked, what it let through, and what neither detector saw.
 
-    ``precision``: the share of the guard's entries that were rightly held back; ``held_back_rightly``: how many.
-    ``flagged``: the share of all conversations that the judge would call bad. ``served_bad``: how many people
-    would; with ``corrected`` false it is the judge's word. ``recall``: of all that was bad, the share that the
-    guard held back. ``missed``: bad conversations served that nobody knows of. ``judge_blind``: bad ones that the
-    judge would pass, even if it saw all. ``total_bad``: all bad replies, held back or not, by two detectors.
+    ``precision``: the share of the guard's entries that were rightly blocked; ``held_back_rightly``: their number.
+    ``flagged``: the share of all conversations that the judge would call bad. ``served_bad``: the number that
+    people would call bad; only the judge's opinion if ``corrected`` is false. ``recall``: the share of all bad
+    replies that the guard blocked. ``missed``: served bad conversations that neither detector found.
+    ``judge_blind``: bad conversations that the judge would pass even if it saw all. ``total_bad``: all bad replies,
+    blocked or not, estimated from two detectors.
     """
 
     counts: ReconciliationCounts

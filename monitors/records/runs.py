@@ -1,7 +1,7 @@
 """A run's report with its calculation.
 
 `Judging` says for how many answers a judge was needed, what it did, and what it cost. The mutation score says how
-many mutants of a suite's golds the graders caught. A baseline is the accepted run that another run is compared with.
+many mutants of a suite's golds the graders caught. A baseline is the accepted run for another run.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Judging(Record):
 
     @property
     def is_short(self) -> bool:
-        """Whether the judge gave too few verdicts, although its grades were valid and the budget was not reached."""
+        """Whether the judge gave too few verdicts, although its grades were valid and the budget not reached."""
         asked = self.reached_judge - self.void_grades
         return (
             self.state is JudgeState.ON
@@ -135,9 +135,9 @@ class MutantCount(Record):
 class MutationScores(Record):
     """All counts of the mutants of ``cases`` cases. ``severe`` are the mutants of severity 3.
 
-    Personal data is severity 3 in any reply and easy to detect, and rules may leave evasions and misplaced values to
-    a judge, so the severe mutants are also counted without these. ``misplaced`` are the mutants with the right value
-    in the wrong place; ``None`` in older runs.
+    Personal data is severity 3 in any reply and easy to detect, and rules may leave evasions and misplaced values
+    to a judge, so the severe mutants are also counted without these. ``misplaced`` are the mutants with the right
+    value in the wrong place; ``None`` in older runs.
     """
 
     cases: Count
@@ -344,7 +344,7 @@ class Latency(Record):
 
 
 class Coverage(Record):
-    """How much of the suite was graded. ``graded`` counts correct and failed cases, and no answers by the app's fault."""
+    """How much of the suite was graded. ``graded`` counts correct, failed, and no answer by the app's fault."""
 
     asked: Count
     graded: Count
@@ -401,9 +401,9 @@ class RunReport(RunIdentity):
     ``sights`` are the smallest drops that the run can detect, ``flaky`` the cases that were right only sometimes,
     ``mutation_score`` how many known-bad replies the graders caught. ``questions`` is ``None`` if no agent asked
     any. ``first_look`` is what failed cases have in common, ``snapshot`` what is recorded about the application and
-    Lookout. ``what_changed`` since the last accepted run is set if the run did not pass. ``recheck`` are the results
-    of severe failed cases that were asked again after the verdict. ``experiment`` is ``None`` if the target names
-    no dataset, or its platform has not answered yet. Fields that did not exist in older runs are ``None`` or empty.
+    Lookout. ``what_changed`` since the last accepted run is set if the run did not pass. ``recheck`` has the
+    results of severe failed cases that were asked again after the verdict. ``experiment`` is ``None`` if the target
+    names no dataset, or its platform has not answered yet. Fields missing in older runs are ``None`` or empty.
     """
 
     verdict: Verdict

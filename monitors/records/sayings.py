@@ -1,7 +1,7 @@
-"""What a case says that a reply must, or must not, say: a phrase, or a regular expression between two slashes.
+"""Phrases and patterns that a reply must, or must not, say: a phrase, or a regular expression between two slashes.
 
-A pattern is bounded, so that no reply makes it slow: ``*`` and ``+`` reach `REACH` repeats, the lengths that it
-leaves open multiply to `MAX_WAYS` at most, and a group that repeats has none of its own.
+A pattern is bounded, so that no reply makes it slow: ``*`` and ``+`` match at most `REACH` repeats, the variable
+lengths multiply to at most `MAX_WAYS`, and a repeated group has no variable length.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _QUANTIFIER_REPEATS: Final = {"*": (0, REACH), "+": (1, REACH), "?": (0, 1)}
 
 
 class Saying(NamedTuple):
-    """How a phrase or pattern is searched for in a text whose equal characters are one."""
+    """A phrase or pattern, compiled for a normalised text."""
 
     pattern: re.Pattern[str]
     is_phrase: bool
-    """It must stand as whole words and whole numbers."""
+    """It must match whole words and whole numbers."""
 
 
 @lru_cache(maxsize=1_000)
 def parse_saying(written: str) -> Saying:
-    """The phrase, or the pattern between two slashes; letter case does not count, nor does the length of a space.
+    """Parse a phrase, or a pattern between two slashes; letter case and the amount of white space do not count.
 
-    Raises `ValueError`, whose text says what is wrong with a pattern.
+    Raises `ValueError` with what is wrong with the pattern.
     """
     if len(written) > 1 and written.startswith("/") and written.endswith("/"):
         return Saying(_compile_bounded(written[1:-1]), is_phrase=False)
@@ -56,7 +56,7 @@ SayingText = Annotated[str, Field(min_length=1), AfterValidator(_check_saying)]
 
 
 class _OpenBracket:
-    """What an open bracket has had so far: its branches, and whether its length is open."""
+    """The state of an open bracket: its number of branches, and whether its length is variable."""
 
     def __init__(self) -> None:
         self.branches, self.is_open = 1, False
@@ -95,7 +95,7 @@ def _compile_bounded(source: str) -> re.Pattern[str]:
 
 
 def _follow_brackets(piece: str, groups: list[_OpenBracket]) -> _OpenBracket | None:
-    """The group that this piece of a pattern closes."""
+    """Update the open groups by this piece of a pattern; return the group that it closes."""
     if piece.startswith("(") and not piece.endswith(")"):
         groups.append(_OpenBracket())
     elif piece == "|":
@@ -108,7 +108,7 @@ def _follow_brackets(piece: str, groups: list[_OpenBracket]) -> _OpenBracket | N
 
 
 def _parse_repeats(piece: str) -> tuple[int, int] | None:
-    """How often a quantifier lets its item stand, or ``None`` for another piece."""
+    """Parse the minimum and maximum of a quantifier; ``None`` for another piece."""
     if piece in _QUANTIFIER_REPEATS:
         return _QUANTIFIER_REPEATS[piece]
     if not piece.startswith("{") or piece == "{":

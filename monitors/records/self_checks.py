@@ -1,4 +1,4 @@
-"""What an installation found out about itself: fire drills, and cases that were asked twice."""
+"""Self-checks of an installation: drills, and cases that were asked twice."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from monitors.records.incidents import Redacted
 from monitors.records.targets import Environment
 
 DRILL_TARGET: Final = "lookout-drill"
-"""The name of the shadow target. No target of a configuration may have it."""
+"""The name of the drill's target. No configured target may have it."""
 TEST_TARGET: Final = "lookout-test"
-"""Takes the place of a target's name in a test message, which is about none."""
+"""The target's name in a test message, which is not about a target."""
 
 Seconds = Annotated[float, Field(ge=0.0)]
 
 
 class DrillStation(StrEnum):
-    """A part of the installation that an alert depends on; the values are what people read."""
+    """A part of the installation that an alert depends on; the values are shown to people."""
 
     PREFECT = "Prefect server"
     WORKER = "worker"
@@ -58,21 +58,21 @@ class DrillStation(StrEnum):
 
     @property
     def place(self) -> str:
-        """As it stands in a sentence: ``the browser``, ``Slack``."""
+        """The name in a sentence: ``the browser``, ``Slack``."""
         return self.value if self is DrillStation.SLACK else f"the {self.value}"
 
 
 class StationState(StrEnum):
-    """How a station did."""
+    """The result of a station's check."""
 
     PASSED = "passed"
     FAILED = "failed"
     NOT_SET_UP = "not set up"
-    """The configuration has no such part, so there is nothing to try."""
+    """The configuration has no such part, so there is nothing to check."""
 
 
 class StationResult(Record):
-    """One station: how it did, how long it took, what was found, and what to do where it failed."""
+    """One station: its result, how long it took, what was found, and what to do if it failed."""
 
     station: DrillStation
     state: StationState
@@ -82,10 +82,10 @@ class StationResult(Record):
 
 
 class DrillReport(Record):
-    """One drill, as far as it came. ``stations`` end with the first that failed.
+    """One drill. ``stations`` end with the first that failed.
 
-    ``fault`` is the planted fault in words. ``message_after_s`` is how long after the wrong answer Slack had
-    accepted the message about it; ``None`` where it did not come so far. ``version`` is Lookout's.
+    ``fault`` is the planted fault in words. ``message_after_s`` is the time from the wrong answer until Slack
+    accepted the message about it; ``None`` if it did not. ``version`` is Lookout's.
     """
 
     drill_id: Identifier
@@ -95,17 +95,17 @@ class DrillReport(Record):
     stations: tuple[StationResult, ...]
     message_after_s: Seconds | None = None
     finished: bool = False
-    """False while it goes on: then nothing of it is proved yet."""
+    """False while it is running: then nothing is proved yet."""
     version: str
 
     @property
     def failed(self) -> StationResult | None:
-        """The station that failed."""
+        """The station that failed; ``None`` if none did."""
         return next((result for result in self.stations if result.state is StationState.FAILED), None)
 
     @property
     def passed(self) -> bool:
-        """Whether the message about the wrong answer came through every station."""
+        """Whether the message about the wrong answer passed every station."""
         return self.finished and self.failed is None
 
 
@@ -113,7 +113,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class RecordedAsk(Record):
-    """What one asking of a case came to, as the gate reads it."""
+    """The result of one asking of a case, as the gate needs it."""
 
     run_id: Identifier
     outcome: CaseOutcome
@@ -127,7 +127,7 @@ class RecordedAsk(Record):
 
     @property
     def is_graded(self) -> bool:
-        """Whether it says something of the application: right, wrong, or no answer by the application's fault."""
+        """Whether it counts for the application: right, wrong, or no answer by the application's fault."""
         return self.outcome in (CaseOutcome.CORRECT, CaseOutcome.FAILED) or (
             self.outcome is CaseOutcome.NO_ANSWER and self.blame is Blame.APP
         )
@@ -154,16 +154,16 @@ class RepeatedCase(Record):
 
     @property
     def graded(self) -> Sequence[RecordedAsk]:
-        """The askings that say something of the application."""
+        """The askings that count for the application."""
         return [ask for ask in self.asks if ask.is_graded]
 
 
 class FlipRate(Record):
-    """How often one of two askings showed something that the other did not.
+    """How often only one of two askings showed a failure.
 
-    ``flips`` of ``pairs`` graded pairs, over ``cases`` cases, with the ends of the 95 % interval. Of ``shown``
-    pairs in which it was seen at all, it came in both askings in ``again``. ``enough`` is false where there are too
-    few pairs to tell.
+    ``flips`` of ``pairs`` graded pairs, over ``cases`` cases, with the ends of the 95 % interval. ``shown`` pairs
+    had the failure at least once, ``again`` in both askings. ``enough`` is false if there are too few pairs for a
+    rate.
     """
 
     name: str
@@ -178,10 +178,10 @@ class FlipRate(Record):
 
 
 class FalseFailRate(Record):
-    """How often the gate says FAIL when only chance made answers differ.
+    """How often the gate says FAIL if answers differ only by chance.
 
-    ``failed`` of ``runs`` simulated runs; ``low`` and ``high`` are the 95 % interval, from what is uncertain of
-    the flip rate and from the number of runs. ``probes`` is how many questions such a run asks.
+    ``failed`` of ``runs`` simulated runs; ``low`` and ``high`` are the 95 % interval, from the uncertainty of the
+    flip rate and the number of runs. ``probes`` is how many questions such a run asks.
     """
 
     repeats: Annotated[int, Field(ge=1)]
@@ -199,7 +199,7 @@ class FalseFailRate(Record):
 
 
 class MissedFault(Record):
-    """How likely a fault in one severity-3 case is missed that shows in ``shows`` of its answers.
+    """How likely a fault in one severity-3 case is missed if the share ``shows`` of its answers shows it.
 
     ``no_fail``: the verdict is not FAIL. ``no_alert``: none of the askings shows it, so nobody is alerted.
     """
@@ -210,19 +210,18 @@ class MissedFault(Record):
 
 
 class RepeatAdvice(Record):
-    """What asking each severity-3 case so many times buys."""
+    """The effects of asking each severity-3 case a number of times."""
 
     false_fail: FalseFailRate
     missed: tuple[MissedFault, ...]
 
 
 class Repeatability(Record):
-    """What is known of the repeatability of a target's suite, from all recorded repeats that count.
+    """The repeatability of a target's suite, from all recorded repeats that count.
 
     ``steady_failures`` are cases that failed in most of their askings: faults, not noise. ``noise`` is the share of
     askings of the other cases that fail by chance, with its 95 % interval; ``None`` without a graded repeat.
-    ``advice`` has one entry for each number of repeats; its first is the gate as it is configured. It is empty
-    where there are too few pairs to tell.
+    ``advice`` has one entry for each number of repeats, the configured one first; empty with too few pairs.
     """
 
     target: Identifier
@@ -247,7 +246,7 @@ class Repeatability(Record):
         return self.model_copy(update={"noise": noise, "noise_low": low, "noise_high": high})
 
     def add_advice(self, advice: tuple[RepeatAdvice, ...]) -> Self:
-        """Add what each number of repeats buys."""
+        """Add the effects of each number of repeats."""
         return self.model_copy(update={"advice": advice})
 
     def count_sessions(self, *, sessions: int, void_sessions: int, free_pairs: int) -> Self:
@@ -260,7 +259,7 @@ class Repeatability(Record):
 class RepeatabilityRun(Record):
     """One session in which sampled cases were asked twice.
 
-    ``void`` says why its pairs do not count, such as a deploy in between; empty when they do. ``stopped`` says why
+    ``void`` says why its pairs do not count, such as a deploy in between; empty if they do. ``stopped`` says why
     fewer cases than ``sampled`` were asked twice. ``graded_by`` is a hash of graders, judge and their settings.
     ``figures`` are those of all repeats that were recorded by its end.
     """
@@ -287,7 +286,7 @@ class RepeatabilityRun(Record):
 
 
 def build_recorded_ask(assessment: Assessment) -> RecordedAsk:
-    """What is stored of one assessment."""
+    """Build the stored result of one assessment."""
     return RecordedAsk(
         run_id=assessment.run_id,
         outcome=assessment.outcome,

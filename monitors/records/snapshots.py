@@ -1,4 +1,4 @@
-"""What is recorded of a run beside its grades, and what of that differs from another run."""
+"""What is recorded about the application and Lookout in a run, and its differences from another run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from monitors.records.grades import JudgeLineage
 
 Count = Annotated[int, Field(ge=0)]
 Values = Mapping[str, Count]
-"""What was seen, and in how many answers. Empty where nothing said it: that is unknown, and equal to nothing."""
+"""Values with the number of answers that had them. Empty means unknown, which is not equal to anything."""
 
 
 class AnswerMark(Record):
-    """What two runs are compared by of one answer: never its text.
+    """The properties of one answer that are compared between runs, without its text.
 
-    ``text`` is the beginning of a SHA-256 of its words, ``figures`` are those of the numbers that it states.
-    ``document`` is what the case is about, where the suite says it, else the first source that the answer names.
+    ``text`` is the beginning of a SHA-256 of its words, ``figures`` are those of its numbers. ``document`` is the
+    case's document in the suite, else the first source that the answer names.
     """
 
     case_id: Identifier
@@ -34,14 +34,13 @@ class AnswerMark(Record):
 
 
 class RunSnapshot(Record):
-    """What is recorded of the application and of Lookout while a run went on.
+    """What is recorded about the application and about Lookout during a run.
 
-    ``commit`` is what was verified, ``deployed_at`` when it was deployed, where somebody said so. ``versions`` are
-    other things that the application says of its build, by name. ``bundles`` are the page's scripts and styles,
-    counted over ``pages`` loads of it; ``shells`` are hashes of its HTML. ``documents`` are the sources that were
-    cited, ``document_versions`` their hashes or versions as the application lists them. ``settings`` are hashes of
-    the parts of the configuration, ``concurrency`` is the most questions that were under way at once.
-    ``None`` and an empty mapping are unknown.
+    ``commit`` was verified, ``deployed_at`` is when it was deployed, if reported. ``versions`` are other values
+    that the application says about its build, by name. ``bundles`` are the page's scripts and styles, counted over
+    ``pages`` loads; ``shells`` are hashes of its HTML. ``documents`` are the cited sources, ``document_versions``
+    their hashes or versions from the application. ``settings`` are hashes of the parts of the configuration,
+    ``concurrency`` is the largest number of questions at once. ``None`` and an empty mapping mean unknown.
     """
 
     commit: Identifier | None = None
@@ -82,7 +81,7 @@ class RunSnapshot(Record):
         answers: tuple[AnswerMark, ...],
         concurrency: int | None,
     ) -> Self:
-        """Add what the answers and pages of the run say of the application."""
+        """Add what the answers and pages of the run say about the application."""
         return self.model_copy(
             update={
                 "versions": versions,
@@ -102,7 +101,7 @@ class RunSnapshot(Record):
 
 
 class ChangeKind(StrEnum):
-    """Whose side a difference is on."""
+    """What a difference between two runs is about."""
 
     APPLICATION = "application"
     MODEL = "model"
@@ -111,18 +110,18 @@ class ChangeKind(StrEnum):
     SUITE = "suite"
     MONITOR = "monitor"
     UNKNOWN = "unknown"
-    """Something differs, and nothing that is recorded says what made it so."""
+    """Something differs, and nothing that is recorded explains it."""
 
 
 OURS: Final = frozenset({ChangeKind.SUITE, ChangeKind.MONITOR})
-"""Changes on Lookout's side: none of them is the application's fault."""
+"""Changes on Lookout's side, which are not the application's fault."""
 
 
 class RunChange(Record):
     """One difference between two runs, with its evidence in one line.
 
-    ``follows`` is true of behaviour that differs while something else is recorded that may have caused it: then
-    ``kind`` is not claimed.
+    ``follows`` is true for different behaviour that another recorded change may have caused: then ``kind`` is not
+    claimed.
     """
 
     kind: ChangeKind
@@ -130,12 +129,12 @@ class RunChange(Record):
     follows: bool = False
 
     def follow(self) -> Self:
-        """The same behaviour, where something else that is recorded may have caused it."""
+        """Return the change marked as possibly caused by another recorded change."""
         return self.model_copy(update={"follows": True})
 
 
 class WhatChanged(Record):
-    """What differs from the last accepted run, most telling first. No ``changes``: nothing that is recorded.
+    """What differs from the last accepted run, most informative first. No ``changes``: nothing that is recorded.
 
     ``missing`` says why nothing could be compared; ``not_known`` names what was not recorded in both runs.
     """
@@ -148,11 +147,11 @@ class WhatChanged(Record):
     not_known: tuple[str, ...] = ()
 
     def refuse(self, missing: str) -> Self:
-        """Say why nothing could be compared."""
+        """Set why nothing could be compared."""
         return self.model_copy(update={"missing": missing})
 
     def add_changes(self, changes: tuple[RunChange, ...], not_known: tuple[str, ...]) -> Self:
-        """Add what differs, most telling first, and what was not recorded in both runs."""
+        """Add what differs, most informative first, and what was not recorded in both runs."""
         return self.model_copy(update={"changes": changes, "not_known": not_known})
 
     @property
@@ -162,5 +161,5 @@ class WhatChanged(Record):
 
     @property
     def both_sides(self) -> bool:
-        """Whether something of ours changed and something else too: then neither is shown to be the cause."""
+        """Whether Lookout's side and another side changed, so that neither is proved to be the cause."""
         return bool(self.claimed & OURS) and bool(self.claimed - OURS)
