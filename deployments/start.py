@@ -7,11 +7,11 @@ it as a program, which looks at the Python at hand alone.
 import os
 import sys
 
-NEEDED = (3, 11)
+MIN_PYTHON = (3, 11)
 USAGE, MONITOR = 2, 4
 """Exit codes of `deployments.cli.exit_codes`, which an old Python cannot read."""
 DISTRIBUTION = "lookout-monitor"
-OURS = ("flows", "monitors", "warehouse", "deployments")
+OWN_PACKAGES = ("flows", "monitors", "warehouse", "deployments")
 """The names under which Lookout is imported. Another package of such a name cannot stand beside it."""
 OWN_ENVIRONMENT = "Give Lookout an environment of its own: uv tool install, pipx install, or a new venv"
 
@@ -22,79 +22,87 @@ def main():
     try:
         from deployments.cli.app import main as run
     except ImportError as error:
-        trouble = import_trouble(error)
-        sys.stderr.write("lookout: " + (trouble or "this is a fault of Lookout itself: {}".format(error)) + "\n")
-        sys.exit(USAGE if trouble else MONITOR)
+        advice = explain_import_error(error)
+        sys.stderr.write("lookout: " + (advice or "this is a fault of Lookout itself: {}".format(error)) + "\n")
+        sys.exit(USAGE if advice else MONITOR)
     return run()
 
 
-def refuse_old_python(to_do):
+def refuse_old_python(advice):
     """End with exit code 2 where Python is older than Lookout needs, and say ``to_do``."""
-    if sys.version_info[:2] < NEEDED:
-        found = ".".join(str(part) for part in sys.version_info[:3])
-        said = "Lookout needs Python {}.{} or newer, and {} is {}. {}\n"
-        sys.stderr.write(said.format(NEEDED[0], NEEDED[1], sys.executable, found, to_do))
+    if sys.version_info[:2] < MIN_PYTHON:
+        version = ".".join(str(part) for part in sys.version_info[:3])
+        message = "Lookout needs Python {}.{} or newer, and {} is {}. {}\n"
+        sys.stderr.write(message.format(MIN_PYTHON[0], MIN_PYTHON[1], sys.executable, version, advice))
         sys.exit(USAGE)
 
 
-def import_trouble(error):
+def explain_import_error(error):
     """What to do about an `ImportError`, in words; ``None`` where it is a fault of Lookout itself."""
     module = (error.name or "").split(".")[0]
-    return _foreign_package() or (_unfit_library(module, error) if module and module not in OURS else None)
+    return _explain_foreign_package() or (
+        _explain_unfit_library(module, error) if module and module not in OWN_PACKAGES else None
+    )
 
 
-def _foreign_package():
+def _explain_foreign_package():
     """Say that another package has a name of ours, and where it lies; ``None`` where all are Lookout's."""
     from importlib.util import find_spec
 
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for name in OURS:
+    for name in OWN_PACKAGES:
         spec = find_spec(name)
-        found = [os.path.abspath(place) for place in (spec and spec.submodule_search_locations) or ()]
-        if not found:
+        locations = [os.path.abspath(location) for location in (spec and spec.submodule_search_locations) or ()]
+        if not locations:
             return "its package {} is missing from {}. {}.".format(name, here, OWN_ENVIRONMENT)
-        if found[0] != os.path.join(here, name):
-            return "{} is another package with the name of one of Lookout's. {}.".format(found[0], OWN_ENVIRONMENT)
+        if locations[0] != os.path.join(here, name):
+            return "{} is another package with the name of one of Lookout's. {}.".format(
+                locations[0], OWN_ENVIRONMENT
+            )
     return None
 
 
-def _unfit_library(module, error):
+def _explain_unfit_library(module, error):
     """Name the library that is missing or of another version, and the command that installs it."""
     from importlib.util import find_spec
     from shlex import quote
 
-    trouble = "is not as Lookout needs it ({}) in".format(error) if find_spec(module) else "is missing from"
-    wanted = [quote(one) for one in _to_install(module)]
-    if not wanted:
-        return "the library {} {} {}. {}.".format(module, trouble, sys.prefix, OWN_ENVIRONMENT)
+    problem = "is not as Lookout needs it ({}) in".format(error) if find_spec(module) else "is missing from"
+    requirements = [quote(requirement) for requirement in _select_requirements(module)]
+    if not requirements:
+        return "the library {} {} {}. {}.".format(module, problem, sys.prefix, OWN_ENVIRONMENT)
     pip = [quote(sys.executable), "-m", "pip", "install"]
     uv = ["uv", "pip", "install", "--python", quote(sys.executable)]
-    command = " ".join((pip if find_spec("pip") else uv) + wanted)
-    return "the library {} {} {}. To install it:\n  {}".format(module, trouble, sys.prefix, command)
+    command = " ".join((pip if find_spec("pip") else uv) + requirements)
+    return "the library {} {} {}. To install it:\n  {}".format(module, problem, sys.prefix, command)
 
 
-def _to_install(module):
+def _select_requirements(module):
     """Our requirements that are missing, else the one of this module; all, where none of them is."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
-        named = [one.partition(";") for one in distribution(DISTRIBUTION).requires or ()]
+        requirements = [requirement.partition(";") for requirement in distribution(DISTRIBUTION).requires or ()]
     except PackageNotFoundError:
         return []
-    always = [one.strip() for one, _, when in named if "extra" not in when]
-    own = [one.strip() for one, _, _ in named if _name(one) == module.lower().replace("_", "-")]
-    missing = [one for one in always if not _is_there(_name(one))]
+    always = [requirement.strip() for requirement, _, when in requirements if "extra" not in when]
+    own = [
+        requirement.strip()
+        for requirement, _, _ in requirements
+        if _parse_distribution_name(requirement) == module.lower().replace("_", "-")
+    ]
+    missing = [requirement for requirement in always if not _is_installed(_parse_distribution_name(requirement))]
     return (missing if set(own) <= set(always) else own) or own or always
 
 
-def _name(requirement):
+def _parse_distribution_name(requirement):
     """The distribution's name in a requirement such as ``moto[s3]>=5``."""
     import re
 
     return re.split(r"[^A-Za-z0-9_.-]", requirement.strip(), maxsplit=1)[0].lower().replace("_", "-")
 
 
-def _is_there(name):
+def _is_installed(name):
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

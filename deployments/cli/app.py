@@ -16,11 +16,11 @@ from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from deployments.cli.exit_codes import SPECIAL_CODES, ExitCode, of_error
+from deployments.cli.exit_codes import SPECIAL_CODES, ExitCode, exit_code_from_error
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from deployments.start import import_trouble
-from flows.terminal import guarded_output, print_text, write_note
-from flows.waiting import waiting
+from deployments.start import explain_import_error
+from flows.terminal import guard_output, print_text, write_note
+from flows.waiting import show_waiting
 from monitors.errors import MonitorError
 
 # fmt: off
@@ -254,7 +254,7 @@ GROUPS: Final = {
 }
 
 
-INSIDE: Final = {"token": "site token"}
+NESTED_GROUPS: Final = {"token": "site token"}
 """Groups within another, by their own name."""
 GROUP_OF_SITE: Final = "Serve the pages over the warehouse: what is right now, runs, incidents, decisions."
 GROUP_OF_BROWSER: Final = "Say which browser the probes drive and whether it works; install one."
@@ -266,7 +266,7 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self._path = INSIDE.get(self.name or "", self.name or "")
+        self._path = NESTED_GROUPS.get(self.name or "", self.name or "")
         self._rows = COMMANDS[self._path]
         listed = {name: TyperCommand(name, help=escape(line)) for name, (_, line) in self._rows.items()}
         self.commands = {**listed, **self.commands}
@@ -289,24 +289,24 @@ class LazyGroup(TyperGroup):
         """The command with its options, or the group, of this name. Raises `KeyError` for an unknown one."""
         if name not in self._rows:
             return self.commands[name]
-        with waiting("Starting"):
+        with show_waiting("Starting"):
             module = import_module(f"deployments.{self._rows[name][0]}")
-        alone = typer.Typer(add_completion=False)
-        alone.command(name)(getattr(module, f"{name.replace('-', '_')}_command"))
+        single = typer.Typer(add_completion=False)
+        single.command(name)(getattr(module, f"{name.replace('-', '_')}_command"))
         path = " ".join(part for part in (self._path, name) if part != "lookout")
-        made = _escaped(get_command(alone))
-        made.epilog = escape(_epilog(path))
-        return made
+        command = _escape_help(get_command(single))
+        command.epilog = escape(_format_epilog(path))
+        return command
 
 
-def _epilog(path: str) -> str:
+def _format_epilog(path: str) -> str:
     """The end of a command's help: an example, and what its exit codes mean where it has some of its own."""
     codes = [f"{int(code)} {meaning}" for code, meaning in SPECIAL_CODES.get(path, {}).items()]
-    said = f"\n\nExit codes: {'; '.join(codes)}." if codes else ""
-    return f"Example: lookout {path} {EXAMPLES.get(path, '')}".rstrip() + said
+    code_lines = f"\n\nExit codes: {'; '.join(codes)}." if codes else ""
+    return f"Example: lookout {path} {EXAMPLES.get(path, '')}".rstrip() + code_lines
 
 
-def _escaped(command: Any) -> Any:
+def _escape_help(command: Any) -> Any:
     """The command, with brackets in its help as they are written: to the renderer ``[[judge.models]]`` is markup."""
     for part in (command, *command.params):
         if part.help:
@@ -314,7 +314,7 @@ def _escaped(command: Any) -> Any:
     return command
 
 
-def _exit(code: ExitCode | None, **_options: object) -> None:
+def _exit_with_code(code: ExitCode | None, **_options: object) -> None:
     raise typer.Exit(int(code or ExitCode.PASS))
 
 
@@ -325,14 +325,14 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    result_callback=_exit,
+    result_callback=_exit_with_code,
     epilog="Exit codes: 0 PASS, 1 FAIL, 2 usage or configuration, 3 INCONCLUSIVE, 4 the monitor itself failed.",
 )
 for _name, _help in GROUPS.items():
     app.add_typer(typer.Typer(cls=LazyGroup, help=_help, no_args_is_help=True), name=_name)
 
 
-def _site(
+def _run_site(
     context: typer.Context,
     config: ConfigOption = DEFAULT_CONFIG,
     host: Annotated[str | None, typer.Option(help="the address to listen on, instead of site.host")] = None,
@@ -345,13 +345,13 @@ def _site(
 
 
 _site_group = typer.Typer(
-    cls=LazyGroup, help=GROUP_OF_SITE, callback=_site, invoke_without_command=True, no_args_is_help=False
+    cls=LazyGroup, help=GROUP_OF_SITE, callback=_run_site, invoke_without_command=True, no_args_is_help=False
 )
 _site_group.add_typer(typer.Typer(cls=LazyGroup, help=GROUP_OF_TOKENS, no_args_is_help=True), name="token")
 app.add_typer(_site_group, name="site")
 
 
-def _browser(context: typer.Context, as_json: JsonOption = False) -> ExitCode | None:
+def _run_browser(context: typer.Context, as_json: JsonOption = False) -> ExitCode | None:
     if context.invoked_subcommand is None:
         from deployments.install_browser import report_browser  # as for every command
 
@@ -361,14 +361,18 @@ def _browser(context: typer.Context, as_json: JsonOption = False) -> ExitCode | 
 
 app.add_typer(
     typer.Typer(
-        cls=LazyGroup, help=GROUP_OF_BROWSER, callback=_browser, invoke_without_command=True, no_args_is_help=False
+        cls=LazyGroup,
+        help=GROUP_OF_BROWSER,
+        callback=_run_browser,
+        invoke_without_command=True,
+        no_args_is_help=False,
     ),
     name="browser",
 )
 
 
 @app.callback(invoke_without_command=True)
-def _root(
+def _run_root(
     context: typer.Context,
     show_version: Annotated[bool, typer.Option("--version", help="print the version")] = False,
 ) -> None:
@@ -383,46 +387,48 @@ def _root(
 
 def main() -> None:
     """Run the command; every error is one line that says what to do, and an exit code."""
-    with guarded_output():
-        _run()
+    with guard_output():
+        _run_app()
 
 
-def _run() -> None:
+def _run_app() -> None:
     try:
         get_command(app)()
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(int(ExitCode.INCONCLUSIVE))
     except Exception as error:  # noqa: BLE001 - whatever it is, people get a line and an exit code
-        trouble = import_trouble(error) if isinstance(error, ImportError) else None
-        write_note(f"lookout: {trouble}\n" if trouble else _fault_text(error))
-        sys.exit(int(_code_of(error, is_refused=trouble is not None)))
+        advice = explain_import_error(error) if isinstance(error, ImportError) else None
+        write_note(f"lookout: {advice}\n" if advice else _format_error(error))
+        sys.exit(int(_choose_exit_code(error, is_refused=advice is not None)))
     except BaseException as error:  # SystemExit and KeyboardInterrupt get their exit code here, too
-        if not _is_terminated(error):
+        if not _is_sigterm(error):
             raise
-        write_note(f"lookout: ended by SIGTERM. {GOES_ON}.\n")
+        write_note(f"lookout: ended by SIGTERM. {RESUME_HINT}.\n")
         sys.exit(int(ExitCode.INCONCLUSIVE))
 
 
-def _is_terminated(error: BaseException) -> bool:
+def _is_sigterm(error: BaseException) -> bool:
     """Whether Prefect says that a run got SIGTERM; nobody can have said so before Prefect was loaded."""
     prefect = sys.modules.get("prefect.exceptions")
     return prefect is not None and isinstance(error, prefect.TerminationSignal)
 
 
-def _code_of(error: Exception, *, is_refused: bool) -> ExitCode:
+def _choose_exit_code(error: Exception, *, is_refused: bool) -> ExitCode:
     if is_refused:
         return ExitCode.USAGE
-    return of_error(error) if isinstance(error, MonitorError) else ExitCode.MONITOR
+    return exit_code_from_error(error) if isinstance(error, MonitorError) else ExitCode.MONITOR
 
 
-def _fault_text(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     """The error as a person reads it; with LOOKOUT_DEBUG, where it happened too. The exit code is the same."""
     from flows.server.prefect_server import is_server_gone  # only where something went wrong
-    from monitors.alerts.redact import redact, redact_but
+    from monitors.alerts.redact import redact, redact_except
 
-    text = redact_but(str(error), (one for one in sys.argv[1:] if one.startswith(("http://", "https://"))))
+    text = redact_except(
+        str(error), (argument for argument in sys.argv[1:] if argument.startswith(("http://", "https://")))
+    )
     if is_server_gone(error):
-        text = f"the Prefect server does not answer any more ({text}). {GOES_ON}"
+        text = f"the Prefect server does not answer any more ({text}). {RESUME_HINT}"
     elif not isinstance(error, MonitorError):
         text = f"this is a fault of Lookout itself: {type(error).__name__}: {text}"
     if os.environ.get("LOOKOUT_DEBUG"):
@@ -433,7 +439,7 @@ def _fault_text(error: Exception) -> str:
     return f"lookout: {text}\n{hint}"
 
 
-GOES_ON: Final = (
+RESUME_HINT: Final = (
     "What was answered or graded is stored: the same command goes on from there, a verification within the hour"
 )
 

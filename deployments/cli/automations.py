@@ -11,7 +11,7 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
 from flows.terminal import write_json, write_text
-from flows.waiting import waiting
+from flows.waiting import show_waiting
 
 
 def automations_command(
@@ -21,22 +21,22 @@ def automations_command(
 ) -> ExitCode:
     """Have Prefect's server report runs that do not come or whose process is gone; again changes nothing."""
     from flows.runtime.run import connect_prefect  # slack_sdk, duckdb
-    from flows.runtime.secrets import environment  # slack_sdk, duckdb
-    from flows.runtime.slack import slack_way  # slack_sdk, duckdb
-    from flows.server.schedules import planned_deployments
+    from flows.runtime.secrets import get_environment  # slack_sdk, duckdb
+    from flows.runtime.slack import build_slack_endpoint  # slack_sdk, duckdb
+    from flows.server.schedules import plan_deployments
     from monitors.config.file import load_config
 
     loaded = load_config(config)
-    planned = planned_deployments(loaded, config.resolve(), loaded.schedules)
-    way = slack_way(loaded, environment())  # before anything is started: it may refuse
-    with waiting("Waiting for the Prefect server"):
+    planned = plan_deployments(loaded, config.resolve(), loaded.schedules)
+    way = build_slack_endpoint(loaded, get_environment())  # before anything is started: it may refuse
+    with show_waiting("Waiting for the Prefect server"):
         connect_prefect(loaded)
     from flows.server.registration import (
-        watched_over,  # Prefect reads its settings at import, so it must be connected
+        ensure_watched,  # Prefect reads its settings at import, so it must be connected
     )
 
-    with waiting("Telling the Prefect server what to report"):
-        changes = asyncio.run(watched_over(planned, way))
+    with show_waiting("Telling the Prefect server what to report"):
+        changes = asyncio.run(ensure_watched(planned, way))
     if as_json:
         write_json(json.dumps(changes, indent=2) + "\n")
         return ExitCode.PASS

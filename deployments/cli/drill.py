@@ -12,7 +12,7 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.terminal import write_json, write_text
-from flows.waiting import doing, waiting
+from flows.waiting import show_waiting, update_waiting
 
 if TYPE_CHECKING:
     from monitors.config.file import Config
@@ -33,40 +33,40 @@ def drill_command(
     from monitors.config.file import load_config
 
     loaded, path = load_config(config), config.resolve()
-    show = _nothing if as_json else _show
-    with waiting("Drill: the first station"):
-        report = asyncio.run(_here(loaded, path, show) if here else _by_worker(loaded, path, show))
+    show = _show_nothing if as_json else _print_station
+    with show_waiting("Drill: the first station"):
+        report = asyncio.run(_run_here(loaded, path, show) if here else _run_by_worker(loaded, path, show))
     if as_json:
         write_json(report.model_dump_json(indent=2) + "\n")
     else:
-        write_text("\n".join(_ending(report)) + "\n")
+        write_text("\n".join(_format_ending(report)) + "\n")
     return ExitCode.PASS if report.passed else ExitCode.MONITOR
 
 
-async def _here(config: Config, path: Path, show: Callable[[StationResult], None]) -> DrillReport:
-    from flows.drill.context import drill_of
+async def _run_here(config: Config, path: Path, show: Callable[[StationResult], None]) -> DrillReport:
+    from flows.drill.context import build_drill_context
     from flows.drill.course import Course  # duckdb, slack_sdk
 
-    return await Course(drill_of(config, path), show).run()
+    return await Course(build_drill_context(config, path), show).run()
 
 
-async def _by_worker(config: Config, path: Path, show: Callable[[StationResult], None]) -> DrillReport:
-    from flows.drill.worker import drill_by_worker
-    from flows.runtime.secrets import environment  # as above
+async def _run_by_worker(config: Config, path: Path, show: Callable[[StationResult], None]) -> DrillReport:
+    from flows.drill.worker import run_drill_by_worker
+    from flows.runtime.secrets import get_environment  # as above
 
-    return await drill_by_worker(config, path, show, environment())
+    return await run_drill_by_worker(config, path, show, get_environment())
 
 
-def _nothing(_result: StationResult) -> None:
+def _show_nothing(_result: StationResult) -> None:
     return
 
 
-def _show(result: StationResult) -> None:
+def _print_station(result: StationResult) -> None:
     write_text(f"{MARKS[result.state.value]:<7} {result.took_s:6.1f} s  {result.station.value}: {result.found}\n")
-    doing(f"Drill: the station after {result.station.value}")
+    update_waiting(f"Drill: the station after {result.station.value}")
 
 
-def _ending(report: DrillReport) -> list[str]:
+def _format_ending(report: DrillReport) -> list[str]:
     failed = report.failed
     if failed is not None:
         lines = [f"Drill failed at {failed.station.place}: {failed.found}"]

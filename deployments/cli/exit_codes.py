@@ -82,12 +82,12 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
 """Codes that a command gives a meaning of its own, by what is typed behind ``lookout``."""
 
 
-def of_verdict(verdict: Verdict) -> ExitCode:
+def exit_code_from_verdict(verdict: Verdict) -> ExitCode:
     """The exit code of a run: each verdict has one of its name."""
     return ExitCode[verdict.name]
 
 
-def of_error(error: MonitorError) -> ExitCode:
+def exit_code_from_error(error: MonitorError) -> ExitCode:
     """USAGE for an error that the caller can fix by calling otherwise, else MONITOR."""
     match error:
         case ConfigError() | GoldSetError() | QueryInvalid():

@@ -14,15 +14,15 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.clock import utc_now
-from flows.nightly.context import NightlyContext, build_nightly_context, targets_to_grade
-from flows.nightly.format import format_nightly, intake_lines
+from flows.nightly.context import NightlyContext, build_nightly_context, list_targets_to_grade
+from flows.nightly.format import format_intake, format_nightly
 from flows.nightly.run import NightlyRun
 from flows.nightly.state import IntakeCheckpoint
 from flows.runtime.run import connect_prefect
 from flows.server.prefect_server import is_server_gone
 from flows.terminal import print_text, write_json
-from flows.terminal_console import terminal_console
-from flows.waiting import doing, waiting
+from flows.terminal_console import make_terminal_console
+from flows.waiting import show_waiting, update_waiting
 from monitors.config.file import Config, load_config
 from monitors.records.estimates import NightlyPlan
 from monitors.records.nightly import NightlyReport
@@ -49,23 +49,23 @@ def nightly_command(
     """Grade a night of live traffic: sample what real users got as answers, grade it, estimate the rate for all."""
     due_at = until.replace(tzinfo=UTC) if until is not None else None
     loaded = load_config(config)
-    names = targets_to_grade(loaded, target)
+    names = list_targets_to_grade(loaded, target)
     if plan:  # it reports the reading as the run would: what is missing, what could not be used
         return _print_plans(loaded, names, due_at, as_json=as_json)
-    with waiting("Checking what the night needs"):
+    with show_waiting("Checking what the night needs"):
         planned = [build_nightly_context(loaded, name, utc_now(), due_at=due_at) for name in names]
         for context in planned:  # what is refused is refused before a server is started
             context.gold()
-        doing("Waiting for the Prefect server")
+        update_waiting("Waiting for the Prefect server")
         connect_prefect(loaded)
-        doing("Starting the night")
-        reports = _graded(planned, config, target, due_at)
+        update_waiting("Starting the night")
+        reports = _grade_nights(planned, config, target, due_at)
     for report in reports:
         if as_json:
             write_json(report.model_dump_json() + "\n")
         else:
             print_text("\n".join(format_nightly(report)))
-    return ExitCode.INCONCLUSIVE if any(one.shortfalls for one in reports) else ExitCode.PASS
+    return ExitCode.INCONCLUSIVE if any(report.shortfalls for report in reports) else ExitCode.PASS
 
 
 GONE_AT_THE_END = (
@@ -74,53 +74,53 @@ GONE_AT_THE_END = (
 )
 
 
-def _graded(
+def _grade_nights(
     planned: Sequence[NightlyContext], config: Path, target: str | None, due_at: datetime | None
 ) -> Sequence[NightlyReport]:
     """The reports; what was graded counts also where the Prefect server ended meanwhile."""
     try:
-        return asyncio.run(_flow(config, target, due_at))
+        return asyncio.run(_run_flow(config, target, due_at))
     except Exception as error:  # Prefect raises several kinds; only a lost server is handled
-        stored = [NightlyRun(context).stored() for context in planned] if is_server_gone(error) else []
+        stored = [NightlyRun(context).load_report() for context in planned] if is_server_gone(error) else []
         reports = [report for report in stored if report is not None]
         if not reports or len(reports) < len(planned):
             raise
-        terminal_console(stderr=True).print(GONE_AT_THE_END, highlight=False)
+        make_terminal_console(stderr=True).print(GONE_AT_THE_END, highlight=False)
         return reports
 
 
 def _print_plans(config: Config, names: Sequence[str], due_at: datetime | None, *, as_json: bool) -> ExitCode:
     partial = False
     for name in names:
-        with waiting(f"{name}: reading what users asked"):
-            plan, reading = asyncio.run(_plan(config, name, due_at))
+        with show_waiting(f"{name}: reading what users asked"):
+            plan, reading = asyncio.run(_build_plan(config, name, due_at))
         partial = partial or bool(reading.interrupted)
         if as_json:
             planned = plan.model_dump(mode="json") if plan is not None else {"strata": []}
             read = reading.model_dump(mode="json", exclude={"census", "examples"})
             write_json(json.dumps(planned | {"reading": read}, ensure_ascii=False) + "\n")
         else:
-            lines = [name, *(f"  {line}" for line in (*_plan_lines(plan, reading), *intake_lines(reading)))]
+            lines = [name, *(f"  {line}" for line in (*_format_plan(plan, reading), *format_intake(reading)))]
             print_text("\n".join(lines))
     return ExitCode.INCONCLUSIVE if partial else ExitCode.PASS
 
 
-def _plan_lines(plan: NightlyPlan | None, reading: IntakeCheckpoint) -> Sequence[str]:
+def _format_plan(plan: NightlyPlan | None, reading: IntakeCheckpoint) -> Sequence[str]:
     if plan is not None:
         return plan.lines
-    known = f" ({reading.known:,} known from earlier nights)" if reading.known else ""
+    earlier = f" ({reading.known:,} known from earlier nights)" if reading.known else ""
     span = f"{reading.since:%Y-%m-%d %H:%M} and {reading.until:%Y-%m-%d %H:%M} UTC"
-    return [f"no new conversation between {span}{known}: nothing to plan for"]
+    return [f"no new conversation between {span}{earlier}: nothing to plan for"]
 
 
-async def _plan(
+async def _build_plan(
     config: Config, target: str, due_at: datetime | None
 ) -> tuple[NightlyPlan | None, IntakeCheckpoint]:
     context = await asyncio.to_thread(build_nightly_context, config, target, utc_now(), due_at=due_at)
     return await NightlyRun(context).plan()
 
 
-async def _flow(config_path: Path, target: str | None, due_at: datetime | None) -> tuple[NightlyReport, ...]:
+async def _run_flow(config_path: Path, target: str | None, due_at: datetime | None) -> tuple[NightlyReport, ...]:
     from flows.nightly.flow import grade_traffic  # Prefect takes 3 s to import, and reads its settings then
 
     # A flow that returns a state hands out the state's data.

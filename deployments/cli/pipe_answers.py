@@ -15,7 +15,7 @@ from deployments.cli.pipes import Fields, Unreadable
 from monitors.alerts.redact import redact_with_findings
 from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
 from monitors.errors import ConfigError
-from monitors.explain.first_look import first_look
+from monitors.explain.first_look import find_shared_causes
 from monitors.facts.citations import find_citations
 from monitors.facts.language import identify, language_of_case
 from monitors.facts.quantities.fact import Fact, FactKind
@@ -33,13 +33,13 @@ from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
 from monitors.records.explanations import Value
 from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judged, Span
-from monitors.records.sayings import read_saying
+from monitors.records.sayings import parse_saying
 
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 """Half of a surrogate pair is no text; one character replaces it, so that positions stay right."""
 
 
-def text_of(fields: Fields, name: str, default: str | None = None) -> str:
+def read_text(fields: Fields, name: str, default: str | None = None) -> str:
     """A text. Without a default it must be there; it may be empty."""
     value = fields.get(name, default)
     if value is None and default is not None:
@@ -47,26 +47,26 @@ def text_of(fields: Fields, name: str, default: str | None = None) -> str:
     if not isinstance(value, str):
         missing = "missing" if name not in fields else "not a text"
         raise Unreadable(f"{name}: {missing}; a JSON string is expected")
-    return clean(value)
+    return replace_surrogates(value)
 
 
-def clean(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text with halves of surrogate pairs replaced by U+FFFD, one for one."""
     return text if text.isascii() else text.translate(_SURROGATES)
 
 
-def texts_of(fields: Fields, name: str) -> tuple[str, ...]:
+def read_texts(fields: Fields, name: str) -> tuple[str, ...]:
     """A text or a list of texts, each of which is equally right."""
     value = fields.get(name)
     if isinstance(value, list):
-        items = cast("list[Any]", value)
-        if items and all(isinstance(item, str) for item in items):
-            return tuple(clean(item) for item in items)
+        texts = cast("list[Any]", value)
+        if texts and all(isinstance(item, str) for item in texts):
+            return tuple(replace_surrogates(item) for item in texts)
         raise Unreadable(f"{name}: a JSON string, or a list of strings with at least one")
-    return (text_of(fields, name),)
+    return (read_text(fields, name),)
 
 
-def flag_of(fields: Fields, name: str) -> bool:
+def read_flag(fields: Fields, name: str) -> bool:
     """``true`` or ``false``; absent is false."""
     value = fields.get(name)
     if value is None:
@@ -76,7 +76,7 @@ def flag_of(fields: Fields, name: str) -> bool:
     return value
 
 
-def severity_of(fields: Fields) -> Severity:
+def read_severity(fields: Fields) -> Severity:
     """1, 2 or 3; absent is 2, a plainly wrong answer."""
     value = fields.get("severity")
     if value is None:
@@ -86,7 +86,7 @@ def severity_of(fields: Fields) -> Severity:
     return Severity(int(value))
 
 
-def language_of(fields: Fields) -> Language | None:
+def read_language(fields: Fields) -> Language | None:
     """One of the four languages, or ``None`` where the line names none."""
     value = fields.get("language")
     if value is None:
@@ -97,19 +97,19 @@ def language_of(fields: Fields) -> Language | None:
     return Language(value)
 
 
-def locale_of_line(fields: Fields) -> str | None:
+def read_locale(fields: Fields) -> str | None:
     """A locale such as ``de-DE``, or ``None`` where the line names none."""
-    return _checked(fields, "locale", checked_locale)
+    return _read_checked_text(fields, "locale", checked_locale)
 
 
-def currency_of(fields: Fields) -> str | None:
+def read_currency(fields: Fields) -> str | None:
     """An ISO 4217 code, or ``None`` where the line names none."""
-    return _checked(fields, "currency", checked_currency)
+    return _read_checked_text(fields, "currency", checked_currency)
 
 
-def domain_of(fields: Fields) -> Domain:
+def read_domain(fields: Fields) -> Domain:
     """The domain of the packs that the line names; that of the default packs where it names none."""
-    packs = texts_of(fields, "domains") if fields.get("domains") is not None else DEFAULT_DOMAINS
+    packs = read_texts(fields, "domains") if fields.get("domains") is not None else DEFAULT_DOMAINS
     if any("/" in pack for pack in packs):
         raise Unreadable("domains: a line names packs that come with Lookout, no folder")
     try:
@@ -118,34 +118,34 @@ def domain_of(fields: Fields) -> Domain:
         raise Unreadable(f"domains: {error}") from None
 
 
-def _checked(fields: Fields, name: str, check: Callable[[str], str]) -> str | None:
+def _read_checked_text(fields: Fields, name: str, check: Callable[[str], str]) -> str | None:
     if fields.get(name) is None:
         return None
     try:
-        return check(text_of(fields, name))
+        return check(read_text(fields, name))
     except ValueError as error:
         raise Unreadable(f"{name}: {error}") from None
 
 
-def facts_of(fields: Fields) -> Fields:
+def extract_facts(fields: Fields) -> Fields:
     """All quantities of ``text`` in order of position; English and Hindi are read together.
 
     ``language``, ``locale`` (``de-DE``) and ``currency`` (ISO 4217) are optional; they settle what is ambiguous. Of
     a text beyond a million characters the two ends are read, and ``unread`` is the span between them.
     """
-    text = text_of(fields, "text")
+    text = read_text(fields, "text")
     facts = read_facts(
         text,
-        language=language_of(fields),
-        locale=locale_of_line(fields),
-        currency=currency_of(fields),
+        language=read_language(fields),
+        locale=read_locale(fields),
+        currency=read_currency(fields),
     )
     unread = unread_of(text)
-    return {"facts": [_fact_fields(fact) for fact in facts]} | ({"unread": list(unread)} if unread else {})
+    return {"facts": [_format_fact(fact) for fact in facts]} | ({"unread": list(unread)} if unread else {})
 
 
-def _fact_fields(fact: Fact) -> Fields:
-    shown: Fields = {
+def _format_fact(fact: Fact) -> Fields:
+    fields: Fields = {
         "kind": fact.kind.value,
         "value": fact.value,
         "unit": fact.unit,
@@ -154,8 +154,8 @@ def _fact_fields(fact: Fact) -> Fields:
         "bound": fact.bound.value,
     }
     if fact.kind is FactKind.DURATION:
-        shown |= {"original_value": fact.original_value, "original_unit": fact.original_unit}
-    return shown
+        fields |= {"original_value": fact.original_value, "original_unit": fact.original_unit}
+    return fields
 
 
 _UNTIMED = datetime(1970, 1, 1, tzinfo=UTC)
@@ -167,65 +167,67 @@ _CORRECT = {CaseOutcome.CORRECT: True, CaseOutcome.FAILED: False}
 
 
 @lru_cache(maxsize=8)
-def _panel(locale: str | None, currency: str | None, domain: Domain) -> tuple[Grader, ...]:
+def _build_panel(locale: str | None, currency: str | None, domain: Domain) -> tuple[Grader, ...]:
     """The graders of an application that writes numbers this way; many lines share one panel."""
     return default_panel(GraderSettings(locale=locale, currency=currency, citation_required=True), domain)
 
 
-def graded(fields: Fields) -> Fields:
+def grade_line(fields: Fields) -> Fields:
     """Grade one answer. ``null`` means that every grader concerned abstained."""
-    case = _case(fields)
-    exchange = _exchange(case, text_of(fields, "answer"))
-    grades = grade_exchange(_panel(locale_of_line(fields), currency_of(fields), domain_of(fields)), case, exchange)
+    case = _build_case(fields)
+    exchange = _build_exchange(case, read_text(fields, "answer"))
+    grades = grade_exchange(
+        _build_panel(read_locale(fields), read_currency(fields), read_domain(fields)), case, exchange
+    )
     assessment = assess(case, exchange, grades)
     answer = exchange.graded_text
-    refusal = _refusal(case, answer)
+    refusal = _find_refusal_kind(case, answer)
     return {
         "factual_match": _TRUTH[assessment.factual_match],
         "refused": None if refusal is None else refusal is RefusalKind.REFUSED,
         "refusal": refusal,
         "citation_present": bool(find_citations(answer)),
         "language": identify(answer).value,
-        "pii": _disclosed(grades),
-        "error_leak": any(_failed(grade, Aspect.ERROR_LEAK) for grade in grades),
+        "pii": _list_disclosures(grades),
+        "error_leak": any(_has_failed(grade, Aspect.ERROR_LEAK) for grade in grades),
         "correct": _CORRECT.get(assessment.outcome),
-        "grades": [_grade_fields(grade) for grade in grades],
+        "grades": [_format_grade(grade) for grade in grades],
     }
 
 
-def _case(fields: Fields) -> GoldCase:
-    gold, *alternatives = texts_of(fields, "gold")
-    question = text_of(fields, "question", "") or _NOTHING
+def _build_case(fields: Fields) -> GoldCase:
+    gold, *alternatives = read_texts(fields, "gold")
+    question = read_text(fields, "question", "") or _NOTHING
     return GoldCase(
         id="line",
         turns=(question,),
         gold=gold or _NOTHING,
         alternatives=tuple(text for text in alternatives if text),
-        expected_refusal=flag_of(fields, "expected_refusal"),
-        expected_citation=text_of(fields, "expected_citation", "") or None,
-        must_say=_sayings(fields, "must_say"),
-        must_not_say=_sayings(fields, "must_not_say"),
-        severity=severity_of(fields),
-        language=language_of(fields) or language_of_case(question, gold),
+        expected_refusal=read_flag(fields, "expected_refusal"),
+        expected_citation=read_text(fields, "expected_citation", "") or None,
+        must_say=_read_sayings(fields, "must_say"),
+        must_not_say=_read_sayings(fields, "must_not_say"),
+        severity=read_severity(fields),
+        language=read_language(fields) or language_of_case(question, gold),
         type="line",
         provenance=Provenance(pipeline=Pipeline.IMPORTED),
     )
 
 
-def _sayings(fields: Fields, name: str) -> tuple[str, ...]:
+def _read_sayings(fields: Fields, name: str) -> tuple[str, ...]:
     """Phrases and patterns; absent or an empty list is none."""
     if fields.get(name) in (None, []):
         return ()
-    written = texts_of(fields, name)
+    written = read_texts(fields, name)
     try:
         for text in written:
-            read_saying(text)
+            parse_saying(text)
     except ValueError as error:
         raise Unreadable(f"{name}: {error}") from None
     return written
 
 
-def _exchange(case: GoldCase, answer: str) -> Exchange:
+def _build_exchange(case: GoldCase, answer: str) -> Exchange:
     return Exchange(
         run_id="pipe",
         case_id=case.id,
@@ -236,103 +238,103 @@ def _exchange(case: GoldCase, answer: str) -> Exchange:
     )
 
 
-def _failed(grade: Grade, aspect: Aspect) -> bool:
+def _has_failed(grade: Grade, aspect: Aspect) -> bool:
     return isinstance(grade, Judged) and grade.aspect is aspect and not grade.passed
 
 
-def _refusal(case: GoldCase, answer: str) -> RefusalKind | None:
+def _find_refusal_kind(case: GoldCase, answer: str) -> RefusalKind | None:
     """What the answer does with the question; ``None`` where the rules are unsure or its language is not read."""
     refusal = read_refusal(answer, " ".join(case.turns), expected=case.expected_refusal)
     unread = case.language is Language.OTHER and refusal.language != "de" and not refusal.refused
     return None if unread else refusal.kind
 
 
-def _disclosed(grades: tuple[Grade, ...]) -> list[Fields]:
-    found = (g for g in grades if isinstance(g, Judged) and g.aspect is Aspect.DISCLOSURE and not g.passed)
-    return [{"kind": span.label, "span": [span.start, span.end]} for grade in found for span in grade.evidence]
+def _list_disclosures(grades: tuple[Grade, ...]) -> list[Fields]:
+    failed = (g for g in grades if isinstance(g, Judged) and g.aspect is Aspect.DISCLOSURE and not g.passed)
+    return [{"kind": span.label, "span": [span.start, span.end]} for grade in failed for span in grade.evidence]
 
 
-def _grade_fields(grade: Grade) -> Fields:
+def _format_grade(grade: Grade) -> Fields:
     match grade:
         case Abstained():
             verdict: Fields = {"passed": None, "failure_kind": None, "reason": grade.reason, "evidence": []}
         case Judged():
             kind = grade.failure_kind.value if grade.failure_kind else None
-            evidence = [_evidence(span) for span in grade.evidence]
+            evidence = [_format_span(span) for span in grade.evidence]
             verdict = {"passed": grade.passed, "failure_kind": kind, "reason": grade.reason, "evidence": evidence}
     return {"grader": grade.grader, "aspect": grade.aspect.value} | verdict
 
 
-def _evidence(span: Span) -> Fields:
+def _format_span(span: Span) -> Fields:
     return {"where": str(span.where), "span": [span.start, span.end], "label": span.label}
 
 
-def redacted(fields: Fields) -> Fields:
+def redact_line(fields: Fields) -> Fields:
     """``text`` with personal data and secrets masked, and what was found: positions are in the original text.
 
     Of a text beyond a million characters the middle is withheld, with a mark in its place; ``unread`` is its span.
     """
-    redaction = redact_with_findings(text_of(fields, "text"))
-    found = [{"kind": one.kind.value, "span": [one.start, one.end]} for one in redaction.found]
+    redaction = redact_with_findings(read_text(fields, "text"))
+    findings = [{"kind": finding.kind.value, "span": [finding.start, finding.end]} for finding in redaction.found]
     unread = {"unread": list(redaction.unread)} if redaction.unread else {}
-    return {"text": redaction.text, "found": found} | unread
+    return {"text": redaction.text, "found": findings} | unread
 
 
-def localised(fields: Fields) -> Fields:
+def score_named_files(fields: Fields) -> Fields:
     """How well the files in ``named`` agree with those in ``gold``, each file once however it is written.
 
     Nothing named has a precision of 0. Without a gold file nothing can be said: all three are ``null``.
     """
-    found = agreement(_paths(fields, "named"), _paths(fields, "gold"))
-    wanted = bool(found.found or found.missed)
+    scores = agreement(_read_paths(fields, "named"), _read_paths(fields, "gold"))
+    has_gold = bool(scores.found or scores.missed)
     return {
-        "precision": found.precision if wanted else None,
-        "recall": found.recall if wanted else None,
-        "f1": found.f1 if wanted else None,
+        "precision": scores.precision if has_gold else None,
+        "recall": scores.recall if has_gold else None,
+        "f1": scores.f1 if has_gold else None,
     }
 
 
-def _paths(fields: Fields, name: str) -> list[str]:
-    value = _list_of(fields, name, "file names")
-    if not all(isinstance(one, str) for one in value):
+def _read_paths(fields: Fields, name: str) -> list[str]:
+    value = _read_list(fields, name, "file names")
+    if not all(isinstance(path, str) for path in value):
         raise Unreadable(f"{name}: a list of file names is expected, each a JSON string")
-    return [clean(one) for one in value]
+    return [replace_surrogates(path) for path in value]
 
 
-def _list_of(fields: Fields, name: str, what: str) -> list[Any]:
+def _read_list(fields: Fields, name: str, content: str) -> list[Any]:
     value = fields.get(name)
     if not isinstance(value, list):
         missing = "missing" if name not in fields else "not a list"
-        raise Unreadable(f"{name}: {missing}; a list of {what} is expected")
+        raise Unreadable(f"{name}: {missing}; a list of {content} is expected")
     return cast("list[Any]", value)
 
 
-def counted_calls(fields: Fields) -> Fields:
+def count_calls(fields: Fields) -> Fields:
     """How many calls were made, how many would have done, and how many repeat an earlier one, arguments and all."""
-    calls, reference = _calls(fields, "calls"), _calls(fields, "reference")
+    calls, reference = _read_calls(fields, "calls"), _read_calls(fields, "reference")
     return {"calls": len(calls), "reference": len(reference), "repeats": len(repeated(calls))}
 
 
-def _calls(fields: Fields, name: str) -> list[ToolCall]:
-    return [_call(name, at, one) for at, one in enumerate(_list_of(fields, name, "calls"), start=1)]
+def _read_calls(fields: Fields, name: str) -> list[ToolCall]:
+    return [_read_call(name, at, value) for at, value in enumerate(_read_list(fields, name, "calls"), start=1)]
 
 
-def _call(name: str, at: int, value: Any) -> ToolCall:
+def _read_call(name: str, at: int, value: Any) -> ToolCall:
     called = cast("Fields", value).get("name") if isinstance(value, dict) else None
     if not isinstance(called, str) or not called:
         raise Unreadable(f'{name}, call {at}: {{"name": "…", "arguments": …}} is expected')
-    return ToolCall(name=clean(called), arguments=value.get("arguments"))
+    return ToolCall(name=replace_surrogates(called), arguments=value.get("arguments"))
 
 
 FAILED = "failed"
 """The key of a case that is no attribute: whether it failed."""
 
 
-def common_causes(fields: Fields) -> Fields:
+def find_common_causes(fields: Fields) -> Fields:
     """What the failed of these cases have in common, the most surprising first; an empty list for nothing."""
-    rows = [_read_case(at, one) for at, one in enumerate(_list_of(fields, "cases", "cases"), start=1)]
-    found = first_look([attributes for attributes, _ in rows], [failed for _, failed in rows])
-    return {"causes": [cause.conditions for cause in found.causes]}
+    rows = [_read_case(at, value) for at, value in enumerate(_read_list(fields, "cases", "cases"), start=1)]
+    look = find_shared_causes([attributes for attributes, _ in rows], [failed for _, failed in rows])
+    return {"causes": [cause.conditions for cause in look.causes]}
 
 
 def _read_case(at: int, value: Any) -> tuple[dict[str, Value], bool]:
@@ -342,13 +344,19 @@ def _read_case(at: int, value: Any) -> tuple[dict[str, Value], bool]:
     failed = case.get(FAILED)
     if not isinstance(failed, bool):
         raise Unreadable(f"cases, case {at}, {FAILED}: true or false is expected; leave out a case without a grade")
-    attributes = {clean(name): _attribute(at, name, one) for name, one in case.items() if name != FAILED}
+    attributes = {
+        replace_surrogates(name): _read_attribute(at, name, attribute)
+        for name, attribute in case.items()
+        if name != FAILED
+    }
     return attributes, failed
 
 
-def _attribute(at: int, name: str, value: Any) -> Value:
+def _read_attribute(at: int, name: str, value: Any) -> Value:
     if isinstance(value, str):
-        return clean(value)
+        return replace_surrogates(value)
     if value is None or isinstance(value, bool | int | float):
         return value
-    raise Unreadable(f"cases, case {at}, {clean(name)}: a text, a number, true, false or null is expected")
+    raise Unreadable(
+        f"cases, case {at}, {replace_surrogates(name)}: a text, a number, true, false or null is expected"
+    )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO, cast
 
 from deployments.cli.exit_codes import ExitCode
-from flows.terminal import byte_output, json_escaped
+from flows.terminal import escape_json, get_byte_output
 
 Fields = dict[str, Any]
 """One line as JSON gives it, or one answer as JSON takes it: the border of the program, so not yet a record."""
@@ -29,41 +29,41 @@ def run_pipe(lines: Iterable[bytes], out: BinaryIO, answer: Callable[[Fields], F
     """
     read = failed = 0
     for line in lines:
-        answered, good = _answered(line, answer)
-        read, failed = read + good, failed + (not good)
-        out.write(answered)
+        reply, is_read = _answer_line(line, answer)
+        read, failed = read + is_read, failed + (not is_read)
+        out.write(reply)
         out.flush()
     return ExitCode.USAGE if failed and not read else ExitCode.PASS
 
 
-def _answered(line: bytes, answer: Callable[[Fields], Fields]) -> tuple[bytes, bool]:
+def _answer_line(line: bytes, answer: Callable[[Fields], Fields]) -> tuple[bytes, bool]:
     line_id: Any = None
     try:
-        fields = _fields(line)
+        fields = _parse_line(line)
         line_id = fields.get("id")
-        return _written({"id": line_id} | answer(fields)), True
+        return _encode_line({"id": line_id} | answer(fields)), True
     except Unreadable as error:
-        return _error(line_id, str(error)), False
+        return _encode_error(line_id, str(error)), False
     except RecursionError:
-        return _error(None, "the JSON is nested too deeply; a line has at most a few levels"), False
+        return _encode_error(None, "the JSON is nested too deeply; a line has at most a few levels"), False
     except Exception as error:  # noqa: BLE001 - one line must never end the rest
-        return _error(line_id, f"this line could not be processed: {type(error).__name__}"), False
+        return _encode_error(line_id, f"this line could not be processed: {type(error).__name__}"), False
 
 
-def _fields(line: bytes) -> Fields:
+def _parse_line(line: bytes) -> Fields:
     try:
         text = line.decode("utf-8").lstrip("\ufeff")
     except UnicodeDecodeError as error:
         raise Unreadable(f"not UTF-8: byte {error.start + 1} of the line") from None
     if not text.strip():
         raise Unreadable("an empty line; each line is one JSON object")
-    value = _parsed(text)
+    value = _parse_json(text)
     if not isinstance(value, dict):
-        raise Unreadable(f"each line is one JSON object in braces, this is a {_kind(value)}")
+        raise Unreadable(f"each line is one JSON object in braces, this is a {_name_json_type(value)}")
     return cast("Fields", value)
 
 
-def _parsed(text: str) -> object:
+def _parse_json(text: str) -> object:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -80,70 +80,70 @@ def _refuse_constant(name: str) -> object:
     raise Unreadable(f"{name} is no JSON number")
 
 
-def _kind(value: object) -> str:
+def _name_json_type(value: object) -> str:
     names = {list: "list", str: "string", bool: "truth value", int: "number", float: "number", type(None): "null"}
     return names.get(type(value), type(value).__name__)
 
 
-def _written(fields: Fields) -> bytes:
+def _encode_line(fields: Fields) -> bytes:
     try:
-        return (json_escaped(json.dumps(fields, ensure_ascii=False, allow_nan=False)) + "\n").encode()
+        return (escape_json(json.dumps(fields, ensure_ascii=False, allow_nan=False)) + "\n").encode()
     except UnicodeEncodeError:  # an id with half of a surrogate pair is echoed as it was written, escaped
         return (json.dumps(fields, allow_nan=False) + "\n").encode()
 
 
-def _error(line_id: Any, message: str) -> bytes:
+def _encode_error(line_id: Any, message: str) -> bytes:
     try:
-        return _written({"id": line_id, "error": message})
+        return _encode_line({"id": line_id, "error": message})
     except (RecursionError, ValueError):
-        return _written({"id": None, "error": message})
+        return _encode_line({"id": None, "error": message})
 
 
 def facts_command() -> ExitCode:
     """Read quantities: {"id", "text"} lines in, {"id", "facts": […]} lines out."""
-    from deployments.cli.pipe_answers import facts_of  # each pipe starts with only its own rules
+    from deployments.cli.pipe_answers import extract_facts  # each pipe starts with only its own rules
 
-    return _run(facts_of)
+    return _run_on_stdin(extract_facts)
 
 
 def grade_command() -> ExitCode:
     """Grade replies: {"id", "question", "gold", "answer", "expected_refusal"} lines in, verdicts out."""
-    from deployments.cli.pipe_answers import graded  # each pipe starts with only its own rules
+    from deployments.cli.pipe_answers import grade_line  # each pipe starts with only its own rules
 
-    return _run(graded)
+    return _run_on_stdin(grade_line)
 
 
 def redact_command() -> ExitCode:
     """Mask personal data and secrets: {"id", "text"} lines in, {"id", "text", "found": […]} lines out."""
-    from deployments.cli.pipe_answers import redacted  # each pipe starts with only its own rules
+    from deployments.cli.pipe_answers import redact_line  # each pipe starts with only its own rules
 
-    return _run(redacted)
+    return _run_on_stdin(redact_line)
 
 
 def localise_command() -> ExitCode:
     """Score named files: {"id", "named": […], "gold": […]} lines in, precision, recall and F1 out."""
-    from deployments.cli.pipe_answers import localised  # each pipe starts with only its own rules
+    from deployments.cli.pipe_answers import score_named_files  # each pipe starts with only its own rules
 
-    return _run(localised)
+    return _run_on_stdin(score_named_files)
 
 
 def efficiency_command() -> ExitCode:
     """Count an agent's calls: {"id", "calls": […], "reference": […]} lines in, calls and repeats out."""
-    from deployments.cli.pipe_answers import counted_calls  # each pipe starts with only its own rules
+    from deployments.cli.pipe_answers import count_calls  # each pipe starts with only its own rules
 
-    return _run(counted_calls)
+    return _run_on_stdin(count_calls)
 
 
 def first_look_command() -> ExitCode:
     """Say what failed cases share: {"id", "cases": [{attribute: value, "failed": true}]} lines in, causes out."""
-    from deployments.cli.pipe_answers import common_causes  # each pipe starts with only its own rules
+    from deployments.cli.pipe_answers import find_common_causes  # each pipe starts with only its own rules
 
-    return _run(common_causes)
+    return _run_on_stdin(find_common_causes)
 
 
-def _run(answer: Callable[[Fields], Fields]) -> ExitCode:
+def _run_on_stdin(answer: Callable[[Fields], Fields]) -> ExitCode:
     try:
-        return run_pipe(sys.stdin.buffer, byte_output(), answer)
+        return run_pipe(sys.stdin.buffer, get_byte_output(), answer)
     except BrokenPipeError:  # whoever read our lines has had enough; nothing may be flushed to them at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), byte_output().fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), get_byte_output().fileno())
         return ExitCode.PASS

@@ -26,23 +26,29 @@ from starlette.applications import Starlette
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
-from deployments.receivers.connection_limits import BoundedProtocol, allow_files
-from deployments.receivers.ports import check_free
-from deployments.receivers.slack_actions import PATH, SECRET_VARIABLE, ActionWorker, application, signing_secrets
+from deployments.receivers.connection_limits import BoundedProtocol, raise_file_limit
+from deployments.receivers.ports import check_port_free
+from deployments.receivers.slack_actions import (
+    PATH,
+    SECRET_VARIABLE,
+    ActionWorker,
+    build_application,
+    parse_signing_secrets,
+)
 from deployments.triggers.delivery import TriggerParser
 from deployments.triggers.github import GitHubParser
 from deployments.triggers.huggingface import HuggingFaceParser
-from deployments.triggers.routes import VARIABLES, Secrets, secrets_for, unused_variables
+from deployments.triggers.routes import SECRET_VARIABLES, Secrets, list_unused_variables, load_secrets
 from deployments.triggers.standard_webhooks import StandardParser
-from flows.alerting.notifier import people_of
+from flows.alerting.notifier import build_operator_actions
 from flows.clock import utc_now
-from flows.data_folder import open_store, prefect_home
+from flows.data_folder import get_prefect_home, open_store
 from flows.deploys.queue import DeployQueue
-from flows.runtime.secrets import environment
+from flows.runtime.secrets import get_environment
 from flows.runtime.slack import TOKEN_VARIABLE
 from flows.server import prefect_server
 from flows.terminal import log_to_terminal
-from flows.terminal_console import terminal_console
+from flows.terminal_console import make_terminal_console
 from monitors.alerts.slack.client import SlackBot, SlackReply
 from monitors.config.file import Config, load_config
 from monitors.config.sections import DeploySender, DeploySettings
@@ -68,7 +74,9 @@ def receive_command(
 ) -> ExitCode:
     """Receive deploys from Hugging Face, GitHub and others by webhook, and verify each commit once."""
     loaded = load_config(config)
-    return serve_deploys(loaded, loaded.deploys, config, host=host, port=port, environment=environment(), only=only)
+    return serve_deploys(
+        loaded, loaded.deploys, config, host=host, port=port, environment=get_environment(), only=only
+    )
 
 
 def serve_deploys(
@@ -86,30 +94,30 @@ def serve_deploys(
     ``settings`` are the configuration's ``[deploys]``; ``config_path`` is what the runs read. With ``only`` whoever
     starts it sees to the runs.
     """
-    secrets = _secrets(config, settings, environment)
+    secrets = _load_secrets(config, settings, environment)
     DeployQueue(config.data_folder).check_writable()
-    named = config.prefect.api_url or environment.get("PREFECT_API_URL")
-    if named is None and not only:
+    api_url = config.prefect.api_url or environment.get("PREFECT_API_URL")
+    if api_url is None and not only:
         from deployments.cli.up import receive_and_run  # it imports this module
         from deployments.up.one_installation import AlreadyRuns
 
         try:
             return receive_and_run(config, config_path.resolve(), host=host, port=port, environment=environment)
         except AlreadyRuns:
-            terminal_console(stderr=True).print(
+            make_terminal_console(stderr=True).print(
                 "`lookout up` or another `lookout receive` runs over this data folder and verifies all deploys"
             )
     _prepare_prefect(config, environment)
-    if named is not None and not only:
-        _check_registered(named, settings.deployment)
-    check_free(host, port, "the receiver of deploys")
-    app = deploys_receiver_of(config, settings, config_path, secrets=secrets, environment=environment)
-    console = terminal_console(stderr=True)
+    if api_url is not None and not only:
+        _check_registered(api_url, settings.deployment)
+    check_port_free(host, port, "the receiver of deploys")
+    app = build_deploys_receiver(config, settings, config_path, secrets=secrets, environment=environment)
+    console = make_terminal_console(stderr=True)
     _print_deploys_status(console, settings, environment, f"http://{host}:{port}")
     log_to_terminal("%(asctime)s %(message)s")
-    allow_files()
+    raise_file_limit()
     # SIGTERM is how a service is stopped: exit code 0.
-    with _stopped_by_term(), suppress(_ReceiverStopped):
+    with _stop_on_sigterm(), suppress(_ReceiverStopped):
         uvicorn.run(
             app,
             host=host,
@@ -124,7 +132,7 @@ def serve_deploys(
     return ExitCode.PASS
 
 
-def deploys_receiver_of(
+def build_deploys_receiver(
     config: Config,
     settings: DeploySettings,
     config_path: Path,
@@ -136,13 +144,13 @@ def deploys_receiver_of(
     from deployments.receivers.deploys import (
         ReceiverMetrics,
         RunStarter,
-        application,  # these bring Prefect's client, 3 s: after what can be refused
+        build_application,  # these bring Prefect's client, 3 s: after what can be refused
     )
     from deployments.receivers.readiness import Readiness
     from flows.deploys.runs import RunPlan
 
     deploys, metrics = DeployQueue(config.data_folder), ReceiverMetrics()
-    api, journal = prefect_api(config, environment), open_store(config).journal
+    api, journal = make_api_lookup(config, environment), open_store(config).journal
     readiness = Readiness(deploys, journal, api, settings.deployment)
     starter = RunStarter(
         deploys,
@@ -152,52 +160,52 @@ def deploys_receiver_of(
         metrics=metrics,
         now=utc_now,
     )
-    return application(parsers_of(secrets, settings), starter, metrics, readiness, now=utc_now)
+    return build_application(build_parsers(secrets, settings), starter, metrics, readiness, now=utc_now)
 
 
-def parsers_of(secrets: Secrets, settings: DeploySettings) -> list[TriggerParser]:
+def build_parsers(secrets: Secrets, settings: DeploySettings) -> list[TriggerParser]:
     """A parser for every sender that has a secret. Raises `ConfigError` naming the variable."""
     makers = {
         DeploySender.GITHUB: GitHubParser,
         DeploySender.HUGGINGFACE: HuggingFaceParser,
         DeploySender.STANDARD: StandardParser,
     }
-    found: list[TriggerParser] = []
+    parsers: list[TriggerParser] = []
     for provider, values in secrets.items():
         try:
-            found.append(makers[provider](values, settings.triggers))
+            parsers.append(makers[provider](values, settings.triggers))
         except ConfigError as error:
-            raise ConfigError(f"{VARIABLES[provider]}: {error}") from None
-    return found
+            raise ConfigError(f"{SECRET_VARIABLES[provider]}: {error}") from None
+    return parsers
 
 
-def prefect_api(config: Config, environment: Mapping[str, str]) -> Callable[[], str | None]:
+def make_api_lookup(config: Config, environment: Mapping[str, str]) -> Callable[[], str | None]:
     """Finds Prefect's API: as configured, as the environment says, or the data folder's own server."""
-    named = config.prefect.api_url or environment.get("PREFECT_API_URL")
-    if named:
-        return lambda: named
+    api_url = config.prefect.api_url or environment.get("PREFECT_API_URL")
+    if api_url:
+        return lambda: api_url
 
-    def local() -> str | None:
-        server = prefect_server.running_server(prefect_home(config))
+    def find_local_api() -> str | None:
+        server = prefect_server.find_running_server(get_prefect_home(config))
         return server.api_url if server else None
 
-    return local
+    return find_local_api
 
 
-def _secrets(config: Config, settings: DeploySettings, environment: Mapping[str, str]) -> Secrets:
+def _load_secrets(config: Config, settings: DeploySettings, environment: Mapping[str, str]) -> Secrets:
     """Refuse half a configuration: a receiver that can start nothing seems alive to everybody else."""
     if not settings.triggers:
         raise ConfigError("[[deploys.triggers]]: there is none, so no delivery could start anything; add one")
     for trigger in settings.triggers:
         config.target(trigger.target)
-    secrets = secrets_for(settings.providers, environment)
-    parsers_of(secrets, settings)
+    secrets = load_secrets(settings.providers, environment)
+    build_parsers(secrets, settings)
     return secrets
 
 
 def _prepare_prefect(config: Config, environment: MutableMapping[str, str]) -> None:
     """Set what Prefect's client reads at import. The API's address is not part of it: each call names it."""
-    for name, value in prefect_server.settings_for("", prefect_home(config)).items():
+    for name, value in prefect_server.build_client_settings("", get_prefect_home(config)).items():
         if name != "PREFECT_API_URL":
             environment.setdefault(name, value)
 
@@ -206,11 +214,11 @@ def _check_registered(api: str, deployment: str) -> None:
     """Refuse a server that answers and has not the deployment. One that is away may have it: deploys are stored."""
     from prefect.exceptions import PrefectException
 
-    from deployments.receivers.readiness import answers, deployment_at  # brings Prefect's client
+    from deployments.receivers.readiness import find_deployment, is_prefect_answering  # brings Prefect's client
 
     async def is_missing() -> bool:
         try:
-            return await answers(api) and await deployment_at(api, deployment) is None
+            return await is_prefect_answering(api) and await find_deployment(api, deployment) is None
         except (httpx.HTTPError, PrefectException, TimeoutError, OSError):
             return False
 
@@ -229,7 +237,7 @@ def _print_deploys_status(
         rows = [row for row in settings.triggers if row.provider is provider]
         targets = ", ".join(sorted({row.target for row in rows}))
         console.print(f"Deploys of {targets} are received at {address}/deploys/{provider.value}", soft_wrap=True)
-    for name in unused_variables(settings.providers, environment):
+    for name in list_unused_variables(settings.providers, environment):
         console.print(f"[yellow]{name} is set, but no trigger listens to its sender[/]", soft_wrap=True)
 
 
@@ -238,39 +246,39 @@ class _ReceiverStopped(BaseException):
 
 
 @contextmanager
-def _stopped_by_term() -> Generator[None]:
+def _stop_on_sigterm() -> Generator[None]:
     """Raise `_ReceiverStopped` when the server, after a clean stop on SIGTERM, raises the signal again."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise _ReceiverStopped
 
-    before = signal.signal(signal.SIGTERM, stop)
+    previous_handler = signal.signal(signal.SIGTERM, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous_handler)
 
 
 def slack_actions_command(
     *, config: ConfigOption = DEFAULT_CONFIG, host: HostOption = "127.0.0.1", port: PortOption = 8067
 ) -> None:
     """Receive the buttons of Slack's messages; needs SLACK_SIGNING_SECRET."""
-    variables = environment()
-    secrets = signing_secrets(variables.get(SECRET_VARIABLE))
+    variables = get_environment()
+    secrets = parse_signing_secrets(variables.get(SECRET_VARIABLE))
     loaded = load_config(config)
-    check_free(host, port, "the receiver of Slack's buttons")
-    app = actions_receiver_of(loaded, secrets=secrets, token=variables.get(TOKEN_VARIABLE))
-    console = terminal_console(stderr=True)
+    check_port_free(host, port, "the receiver of Slack's buttons")
+    app = build_actions_receiver(loaded, secrets=secrets, token=variables.get(TOKEN_VARIABLE))
+    console = make_terminal_console(stderr=True)
     _print_actions_status(console, loaded, variables, f"http://{host}:{port}{PATH}")
     uvicorn.run(app, host=host, port=port, http=BoundedProtocol, log_level="warning", server_header=False)
 
 
-def actions_receiver_of(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:
+def build_actions_receiver(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:
     """The receiver over the configuration's warehouse; with a bot token it edits messages itself."""
-    people = people_of(config, open_store(config), utc_now)
+    actions = build_operator_actions(config, open_store(config), utc_now)
     sender = SlackBot(config.alerts, token=token, now=utc_now) if token else None
-    aftermath = ActionWorker(people, sender=sender, reply=SlackReply(config.alerts))
-    return application(secrets=secrets, now=utc_now, aftermath=aftermath)
+    aftermath = ActionWorker(actions, sender=sender, reply=SlackReply(config.alerts))
+    return build_application(secrets=secrets, now=utc_now, worker=aftermath)
 
 
 def _print_actions_status(console: Console, config: Config, environment: Mapping[str, str], address: str) -> None:

@@ -11,51 +11,53 @@ from typing import Annotated, Final
 
 import typer
 
-from deployments.cli.data_folder import loaded
+from deployments.cli.data_folder import load_pending
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.nightly.reconciliation import reconciled, without_log
 from flows.terminal import write_json
-from flows.terminal_console import terminal_console
-from flows.waiting import waiting
+from flows.terminal_console import make_terminal_console
+from flows.waiting import show_waiting
 from monitors.config.file import load_config
 from monitors.plural import plural
 from monitors.records.estimates import RateEstimate
 from monitors.records.reconciliation import NO_LOG, Figure, Interval, Reconciliation, Unknown
 
 
-def reconciliation_lines(found: Reconciliation) -> Iterator[str]:
+def format_reconciliation(reconciliation: Reconciliation) -> Iterator[str]:
     """A line a fact; the first names target and time. An unknown figure says why."""
-    counts = found.counts
+    counts = reconciliation.counts
     yield f"{counts.target}, {counts.since:%Y-%m-%d %H:%M} to {counts.until:%Y-%m-%d %H:%M} UTC"
-    yield f"  {_guard(found)}"
-    yield from (f"  {line}" for line in _served(found))
-    yield f"  The guard's recall (of all that was bad, the share that it held back): {_recall(found)}."
-    yield f"  What neither saw: {_missed(found)}."
-    if isinstance(found.judge_blind, Interval):
-        yield f"  Even if the judge looked at all, it would pass {_about(found.judge_blind)} bad ones."
-    yield f"  Two detectors on the same replies: {_two(found)}."
-    yield from (f"  Note: {note}." for note in _notes(found))
+    yield f"  {_format_guard(reconciliation)}"
+    yield from (f"  {line}" for line in _format_served(reconciliation))
+    recall = _format_recall(reconciliation)
+    yield f"  The guard's recall (of all that was bad, the share that it held back): {recall}."
+    yield f"  What neither saw: {_format_missed(reconciliation)}."
+    if isinstance(reconciliation.judge_blind, Interval):
+        judge_blind = _format_figure(reconciliation.judge_blind)
+        yield f"  Even if the judge looked at all, it would pass {judge_blind} bad ones."
+    yield f"  Two detectors on the same replies: {_format_two_detectors(reconciliation)}."
+    yield from (f"  Note: {note}." for note in _list_notes(reconciliation))
 
 
-def _guard(found: Reconciliation) -> str:
-    guard = found.counts.guard
-    held = f"The guard held back {plural(guard.entries, 'reply', 'replies')}"
+def _format_guard(reconciliation: Reconciliation) -> str:
+    guard = reconciliation.counts.guard
+    held_back = f"The guard held back {plural(guard.entries, 'reply', 'replies')}"
     if not guard.entries:
-        unread = isinstance(found.recall, Unknown) and found.recall.why == NO_LOG
-        return f"What the guard held back: unknown, because {NO_LOG}." if unread else f"{held}."
-    if not isinstance(found.precision, Interval):
+        unread = isinstance(reconciliation.recall, Unknown) and reconciliation.recall.why == NO_LOG
+        return f"What the guard held back: unknown, because {NO_LOG}." if unread else f"{held_back}."
+    if not isinstance(reconciliation.precision, Interval):
         alarms = f"; people called {guard.wrong:,} of them false alarms" if guard.wrong else ""
-        return f"{held}{alarms} → precision unknown, because {found.precision.why}."
-    rightly = _about(found.held_back_rightly)
+        return f"{held_back}{alarms} → precision unknown, because {reconciliation.precision.why}."
+    right = _format_figure(reconciliation.held_back_rightly)
     return (
-        f"{held}; people called {guard.wrong:,} of {guard.labelled:,} false alarms → precision "
-        f"{_percent(found.precision)}: {rightly} were rightly held back."
+        f"{held_back}; people called {guard.wrong:,} of {guard.labelled:,} false alarms → precision "
+        f"{_format_percent(reconciliation.precision)}: {right} were rightly held back."
     )
 
 
-def _served(found: Reconciliation) -> Iterator[str]:
-    nightly, flagged = found.counts.nightly, found.flagged
+def _format_served(reconciliation: Reconciliation) -> Iterator[str]:
+    nightly, flagged = reconciliation.counts.nightly, reconciliation.flagged
     if not isinstance(flagged, RateEstimate):
         yield f"What was served: unknown, because {flagged.why}."
         return
@@ -64,41 +66,44 @@ def _served(found: Reconciliation) -> Iterator[str]:
         f"Of {plural(nightly.conversations, 'conversation')} in {plural(nightly.nightly_runs, 'night')} "
         f"the judge graded {nightly.graded:,} and failed {nightly.found:,} → {flagged.text} of all{coverage}."
     )
-    if found.corrected:
-        record = f"people reviewed {found.reviewed_wrong:,.0f} wrong and {found.reviewed_right:,.0f} right answers"
-        bad = _about(found.served_bad)
+    if reconciliation.corrected:
+        wrong, right = reconciliation.reviewed_wrong, reconciliation.reviewed_right
+        record = f"people reviewed {wrong:,.0f} wrong and {right:,.0f} right answers"
+        bad = _format_figure(reconciliation.served_bad)
         yield f"With the judge's own errors taken out ({record}): {bad} bad conversations served."
 
 
-def _recall(found: Reconciliation) -> str:
-    if not isinstance(found.recall, Interval):
-        return f"unknown, because {found.recall.why}"
-    as_said = "" if found.corrected else ", by the judge's word alone"
-    return f"{_percent(found.recall)}{as_said}"
+def _format_recall(reconciliation: Reconciliation) -> str:
+    if not isinstance(reconciliation.recall, Interval):
+        return f"unknown, because {reconciliation.recall.why}"
+    judge_note = "" if reconciliation.corrected else ", by the judge's word alone"
+    return f"{_format_percent(reconciliation.recall)}{judge_note}"
 
 
-def _missed(found: Reconciliation) -> str:
-    if not isinstance(found.missed, Interval):
-        return f"unknown, because {found.missed.why}"
-    served = plural(found.counts.nightly.conversations, "conversation")
-    return f"about {found.missed.value:,.0f} of {served} {_limits(found.missed)}"
+def _format_missed(reconciliation: Reconciliation) -> str:
+    if not isinstance(reconciliation.missed, Interval):
+        return f"unknown, because {reconciliation.missed.why}"
+    served = plural(reconciliation.counts.nightly.conversations, "conversation")
+    return f"about {reconciliation.missed.value:,.0f} of {served} {_format_limits(reconciliation.missed)}"
 
 
-def _two(found: Reconciliation) -> str:
-    if not isinstance(found.total_bad, Interval):
-        return f"unknown, because {found.total_bad.why}"
-    both = found.counts.overlap.both
-    return f"{both:,} were found by both → {_about(found.total_bad)} bad replies in all, held back or served"
+def _format_two_detectors(reconciliation: Reconciliation) -> str:
+    if not isinstance(reconciliation.total_bad, Interval):
+        return f"unknown, because {reconciliation.total_bad.why}"
+    both = reconciliation.counts.overlap.both
+    total = _format_figure(reconciliation.total_bad)
+    return f"{both:,} were found by both → {total} bad replies in all, held back or served"
 
 
-def _notes(found: Reconciliation) -> Iterator[str]:
+def _list_notes(reconciliation: Reconciliation) -> Iterator[str]:
     """What a reader must know to judge the figures."""
-    counts = found.counts
+    counts = reconciliation.counts
     nightly = counts.nightly
-    yield f"brackets hold the truth in about {100 * found.confidence:.0f} of 100 such reports, not in the others"
+    confidence = 100 * reconciliation.confidence
+    yield f"brackets hold the truth in about {confidence:.0f} of 100 such reports, not in the others"
     if counts.guard.labelled:
         yield "precision takes the entries that people labelled as a fair part of all"
-    if found.corrected:
+    if reconciliation.corrected:
         yield "the judge is taken to err on live traffic as it did on the answers that people reviewed"
     if nightly.bad_replies > nightly.found:
         yield (
@@ -110,22 +115,22 @@ def _notes(found: Reconciliation) -> Iterator[str]:
             f"{plural(counts.overlap.matched, 'entry', 'entries')} belong to a sampled conversation; in "
             f"{counts.overlap.same_reply:,} the night saw the very reply that was held back"
         )
-    if isinstance(found.total_bad, Interval):
+    if isinstance(reconciliation.total_bad, Interval):
         yield "two detectors that stumble over the same replies make that total too low"
     if counts.runs_left_out:
         yield f"{plural(counts.runs_left_out, 'earlier night')} left out: another judge graded them"
 
 
-def _about(estimate: Figure) -> str:
+def _format_figure(estimate: Figure) -> str:
     assert isinstance(estimate, Interval)
-    return f"about {estimate.value:,.0f} {_limits(estimate)}"
+    return f"about {estimate.value:,.0f} {_format_limits(estimate)}"
 
 
-def _limits(estimate: Interval) -> str:
+def _format_limits(estimate: Interval) -> str:
     return f"[{estimate.low:,.0f}, {estimate.high:,.0f}]"
 
 
-def _percent(estimate: Interval) -> str:
+def _format_percent(estimate: Interval) -> str:
     return f"{100 * estimate.value:.0f} % [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"
 
 
@@ -147,14 +152,16 @@ def reconcile_command(
     names = tuple(configured.targets) if target is None else (target,)
     for name in names:
         configured.target(name)
-    store, until = loaded(open_store(configured)), utc_now()
+    store, until = load_pending(open_store(configured)), utc_now()
     for name in names:
-        with waiting(f"{name}: comparing guard and judge"):
-            found = reconciled(store, name, until - timedelta(days=days), until, wait_s=WAIT_S)
+        with show_waiting(f"{name}: comparing guard and judge"):
+            reconciliation = reconciled(store, name, until - timedelta(days=days), until, wait_s=WAIT_S)
         if configured.targets[name].hallucination_log is None:
-            found = without_log(found)
+            reconciliation = without_log(reconciliation)
         if as_json:
-            write_json(found.model_dump_json() + "\n")
+            write_json(reconciliation.model_dump_json() + "\n")
         else:
-            terminal_console().print("\n".join(reconciliation_lines(found)), highlight=False, markup=False)
+            make_terminal_console().print(
+                "\n".join(format_reconciliation(reconciliation)), highlight=False, markup=False
+            )
     return ExitCode.PASS

@@ -12,12 +12,12 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.repeatability.context import build_repeatability_context
-from flows.repeatability.format import format_repeatability, session_in_one_line
-from flows.repeatability.session import figures
-from flows.repeatability.targets import measured_targets
+from flows.repeatability.format import format_repeatability, format_session_briefly
+from flows.repeatability.session import compute_figures
+from flows.repeatability.targets import list_measured_targets
 from flows.runtime.run import connect_prefect
 from flows.terminal import print_text, write_json
-from flows.waiting import doing, waiting
+from flows.waiting import show_waiting, update_waiting
 from monitors.config.file import load_config
 from monitors.records.self_checks import Repeatability, RepeatabilityRun
 
@@ -36,40 +36,40 @@ def repeatability_command(
 ) -> ExitCode:
     """Ask some cases twice and compare: how often answers flip, and how often the gate fails by chance."""
     loaded = load_config(config)
-    names = measured_targets(loaded, target)
+    names = list_measured_targets(loaded, target)
     if show:
         for name in names:
-            _print(figures(build_repeatability_context(loaded, name)), as_json=as_json)
+            _print_figures(compute_figures(build_repeatability_context(loaded, name)), as_json=as_json)
         return ExitCode.PASS
-    with waiting("Checking what is needed"):
+    with show_waiting("Checking what is needed"):
         for name in names:  # what is refused is refused before a server is started
             build_repeatability_context(loaded, name)
-        doing("Waiting for the Prefect server")
+        update_waiting("Waiting for the Prefect server")
         connect_prefect(loaded)
-        doing("Starting")
-        sessions = asyncio.run(_flow(config, target, cases))
+        update_waiting("Starting")
+        sessions = asyncio.run(_run_flow(config, target, cases))
     for session in sessions:
         _print_session(session, as_json=as_json)
-    return ExitCode.INCONCLUSIVE if any(one.void or one.stopped for one in sessions) else ExitCode.PASS
+    return ExitCode.INCONCLUSIVE if any(session.void or session.stopped for session in sessions) else ExitCode.PASS
 
 
 def _print_session(session: RepeatabilityRun, *, as_json: bool) -> None:
     if as_json:
         write_json(session.model_dump_json() + "\n")
         return
-    print_text(session_in_one_line(session.add_figures(None)))
+    print_text(format_session_briefly(session.add_figures(None)))
     if session.figures is not None:
-        _print(session.figures, as_json=False)
+        _print_figures(session.figures, as_json=False)
 
 
-def _print(found: Repeatability, *, as_json: bool) -> None:
+def _print_figures(repeatability: Repeatability, *, as_json: bool) -> None:
     if as_json:
-        write_json(found.model_dump_json() + "\n")
+        write_json(repeatability.model_dump_json() + "\n")
     else:
-        print_text("\n".join(format_repeatability(found)))
+        print_text("\n".join(format_repeatability(repeatability)))
 
 
-async def _flow(config_path: Path, target: str | None, cases: int | None) -> Sequence[RepeatabilityRun]:
+async def _run_flow(config_path: Path, target: str | None, cases: int | None) -> Sequence[RepeatabilityRun]:
     from flows.repeatability.flow import measure_repeatability  # Prefect takes 3 s, and reads its settings then
 
     # A flow that returns a state hands out the state's data.

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from deployments.cli.data_folder import data_folder_of
+from deployments.cli.data_folder import find_data_folder
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gate.verdict import print_verdict
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption, VerboseOption
 from flows.terminal import write_json
-from flows.terminal_console import terminal_console
-from flows.waiting import waiting
+from flows.terminal_console import make_terminal_console
+from flows.waiting import show_waiting
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError
 from monitors.reports.results_json import read_results
@@ -32,22 +32,22 @@ def report_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Write the reports of a run again from its results.json, and say where they are."""
-    folder = _run_folder(run, config, data_folder)
-    with waiting("Writing the reports"):
+    folder = _find_run_folder(run, config, data_folder)
+    with show_waiting("Writing the reports"):
         report, cases = read_results(folder / "results.json")
         paths = write_reports(folder, report, cases, redact=redact)
     places = {"html": paths.html, "markdown": paths.markdown, "json": paths.json, "junit": paths.junit}
     if as_json:
         write_json(json.dumps({name: str(path) for name, path in places.items()}) + "\n")
         return ExitCode.PASS
-    print_verdict(terminal_console(), report, cases=cases, report_page=paths.html, verbose=verbose)
+    print_verdict(make_terminal_console(), report, cases=cases, report_page=paths.html, verbose=verbose)
     return ExitCode.PASS
 
 
-def _run_folder(run: str | None, config: Path, data_folder: Path | None) -> Path:
+def _find_run_folder(run: str | None, config: Path, data_folder: Path | None) -> Path:
     if run is not None and (Path(run) / "results.json").exists():
         return Path(run)
-    runs = data_folder_of(config, data_folder) / "runs"
+    runs = find_data_folder(config, data_folder) / "runs"
     finished = sorted(path.parent.name for path in runs.glob("*/results.json"))
     if not finished:
         raise ConfigError(f"{runs}: no run has finished here yet; `lookout verify` or `lookout demo` makes one")

@@ -28,7 +28,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Column
 from rich.text import Text
 
-from deployments.cli.exit_codes import ExitCode, of_verdict
+from deployments.cli.exit_codes import ExitCode, exit_code_from_verdict
 from deployments.cli.gate.verdict import print_verdict
 from deployments.cli.options import (
     DEFAULT_CONFIG,
@@ -40,11 +40,11 @@ from deployments.cli.options import (
     VerboseOption,
 )
 from flows.terminal import write_json, write_note
-from flows.terminal_console import print_wrapped, terminal_console
+from flows.terminal_console import make_terminal_console, print_wrapped
 from flows.verify.run_folder import VerifyRequest
-from flows.waiting import doing, waiting
-from monitors.alerts.redact import redact, redact_but
-from monitors.config.file import Config, TargetConfig, load_config, target_record
+from flows.waiting import show_waiting, update_waiting
+from monitors.alerts.redact import redact, redact_except
+from monitors.config.file import Config, TargetConfig, build_target_record, load_config
 from monitors.errors import ConfigError
 from monitors.github.actions import is_ci
 from monitors.goldset.load import load_suite
@@ -57,7 +57,7 @@ from monitors.records.runs import CaseResult, RunReport
 from monitors.records.targets import Environment
 
 FLAG = "--allow-production"
-LEAST_REASON = 10
+MIN_REASON_CHARACTERS = 10
 """Characters: enough for a ticket and a word."""
 
 
@@ -66,23 +66,23 @@ def check_ci(config: Config, target: str, environment: Mapping[str, str], *, all
 
     With a reason in ``allowed`` the run goes on; the returned text says why. Outside CI nothing is checked.
     """
-    if allowed is not None and len(allowed.strip()) < LEAST_REASON:
-        raise ConfigError(f"{FLAG}: give the reason, in at least {LEAST_REASON} characters")
+    if allowed is not None and len(allowed.strip()) < MIN_REASON_CHARACTERS:
+        raise ConfigError(f"{FLAG}: give the reason, in at least {MIN_REASON_CHARACTERS} characters")
     if not is_ci(environment):
         return None
-    found = list(_of_production(config, target, environment))
-    if not found:
+    findings = list(_list_production_use(config, target, environment))
+    if not findings:
         return None
     if allowed is not None:
         return f"Going on against production, because: {allowed.strip()}"
-    problems = "".join(f"\n  {line}" for line in found)
+    problems = "".join(f"\n  {line}" for line in findings)
     raise ConfigError(
         f"this is a CI run, and its settings point at production; nothing was asked.{problems}\n"
         f"If it must be, {FLAG} with a reason lets it."
     )
 
 
-def _of_production(config: Config, target: str, environment: Mapping[str, str]) -> Iterator[str]:
+def _list_production_use(config: Config, target: str, environment: Mapping[str, str]) -> Iterator[str]:
     from flows.runtime.slack import (  # as below
         FALLBACK_VARIABLE,
         HEARTBEAT_VARIABLE,
@@ -90,15 +90,17 @@ def _of_production(config: Config, target: str, environment: Mapping[str, str]) 
         WEBHOOK_VARIABLE,
     )
 
-    production = {name for name, one in config.targets.items() if one.environment is Environment.PRODUCTION}
+    production = {
+        name for name, settings in config.targets.items() if settings.environment is Environment.PRODUCTION
+    }
     if target in production:
         yield (
             f'targets.{target}.environment is "production": name a staging target, or say environment = "staging" '
             "if it is one"
         )
-    host = _host(config, target)
+    host = _find_host(config, target)
     for name in sorted(production - {target}):
-        if _host(config, name) == host:
+        if _find_host(config, name) == host:
             yield f"{host} is where targets.{name} runs, which is production: give the address of a staging deploy"
     slack = [name for name in (TOKEN_VARIABLE, WEBHOOK_VARIABLE, FALLBACK_VARIABLE) if environment.get(name)]
     if slack and production:
@@ -110,14 +112,14 @@ def _of_production(config: Config, target: str, environment: Mapping[str, str]) 
         yield f"{HEARTBEAT_VARIABLE} would tell the watchdog that the monitor lives: leave it out of the job"
 
 
-def _host(config: Config, target: str) -> str:
+def _find_host(config: Config, target: str) -> str:
     """Host and port in small letters: hosts ignore case."""
-    return urlsplit(target_record(target, config.target(target)).address).netloc.lower()
+    return urlsplit(build_target_record(target, config.target(target)).address).netloc.lower()
 
 
 NO_ANSWER = "[yellow]∅[/]"
 MARKS = {CaseOutcome.FAILED: "[red]✗[/]", CaseOutcome.NO_ANSWER: NO_ANSWER, CaseOutcome.UNGRADED: "[blue]?[/]"}
-MOST_LINES = 40
+MAX_LINES = 40
 """A page of lines says enough while the run goes; the report has them all."""
 
 
@@ -145,7 +147,7 @@ class TerminalProgress:
         self.cases = 0
 
     def __enter__(self) -> Self:
-        self._starting.enter_context(waiting("Starting the run"))
+        self._starting.enter_context(show_waiting("Starting the run"))
         return self
 
     def __exit__(
@@ -186,7 +188,7 @@ class TerminalProgress:
         if self._task is not None:
             self._bar.update(self._task, description=name.capitalize())
         else:
-            doing(name.capitalize())
+            update_waiting(name.capitalize())
 
     def ended(self, text: str, report: str) -> None:
         """Show what came of the messages; the report's place is printed with the verdict."""
@@ -195,36 +197,36 @@ class TerminalProgress:
 
     def _say_unanswered(self) -> None:
         """One line for each cause, with how many questions it took the answer of; the commonest first."""
-        found, self._unanswered = self._unanswered, []
-        for line in unanswered_lines(found):
+        unanswered, self._unanswered = self._unanswered, []
+        for line in format_unanswered(unanswered):
             print_wrapped(
                 self._console,
-                escape(redact_but(line, [self._address])),
+                escape(redact_except(line, [self._address])),
                 Text.assemble(" ", Text.from_markup(NO_ANSWER), " "),
             )
 
     def _say(self, result: CaseResult) -> None:
-        if self._wrong > MOST_LINES:
+        if self._wrong > MAX_LINES:
             return
         assessment = result.assessment
         kinds = ", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds)
-        what = kinds or assessment.outcome.value.replace("_", " ")
-        line = f"severity {assessment.severity.value}, {what}  {assessment.case_id}: {redact(assessment.reason)}"
+        title = kinds or assessment.outcome.value.replace("_", " ")
+        line = f"severity {assessment.severity.value}, {title}  {assessment.case_id}: {redact(assessment.reason)}"
         mark = Text.from_markup(MARKS[assessment.outcome])
         print_wrapped(self._console, escape(line), Text.assemble(" ", mark, " "))
-        if self._wrong == MOST_LINES:
+        if self._wrong == MAX_LINES:
             self._console.print("   … further ones are in the report")
 
 
-def unanswered_lines(results: Sequence[CaseResult]) -> Iterator[str]:
+def format_unanswered(results: Sequence[CaseResult]) -> Iterator[str]:
     """What kept questions from an answer, a line for each cause. Those that were not asked then join the first."""
-    asked = [one for one in results if _reason(one) is not NoAnswerReason.CIRCUIT_OPEN]
+    asked = [result for result in results if _find_no_answer_reason(result) is not NoAnswerReason.CIRCUIT_OPEN]
     spared = len(results) - len(asked)
-    causes = Counter(one.assessment.reason for one in asked).most_common()
+    causes = Counter(result.assessment.reason for result in asked).most_common()
     if not causes and results:
         yield f"{plural(spared, 'question')} not asked: {results[0].assessment.reason.partition(': ')[2]}"
     for number, (cause, count) in enumerate(causes):
-        case_ids = [one.assessment.case_id for one in asked if one.assessment.reason == cause]
+        case_ids = [result.assessment.case_id for result in asked if result.assessment.reason == cause]
         named = (
             f"no answer  {case_ids[0]}: {cause}" if count == 1 else f"{count} questions without an answer: {cause}"
         )
@@ -235,11 +237,11 @@ def unanswered_lines(results: Sequence[CaseResult]) -> Iterator[str]:
             yield f"{count + spared} questions without an answer: {cause}; {spared} of them not asked after {first}"
 
 
-def _reason(one: CaseResult) -> NoAnswerReason | None:
-    return one.result.reason if isinstance(one.result, NoAnswer) else None
+def _find_no_answer_reason(result: CaseResult) -> NoAnswerReason | None:
+    return result.result.reason if isinstance(result.result, NoAnswer) else None
 
 
-def why_nobody_listens(address: str, environment: Mapping[str, str]) -> str:
+def explain_unreachable(address: str, environment: Mapping[str, str]) -> str:
     """Why nothing can answer there, known at once; empty where a run must find out: a sleeping app accepts."""
     parts = urlsplit(address)
     host, port = parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
@@ -260,21 +262,26 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 CONNECT_S = 5.0
 
 
-def _is_nobody_there(request: VerifyRequest) -> bool:
+def _is_unreachable(request: VerifyRequest) -> bool:
     """Say so where nothing listens, before a server is started for it. Whoever is to be alerted needs the run."""
-    from flows.data_folder import prefect_home
-    from flows.runtime.run import configuration
-    from flows.runtime.secrets import environment
+    from flows.data_folder import get_prefect_home
+    from flows.runtime.run import load_request_config
+    from flows.runtime.secrets import get_environment
     from flows.runtime.slack import FALLBACK_VARIABLE, HEARTBEAT_VARIABLE, TOKEN_VARIABLE, WEBHOOK_VARIABLE, console
-    from flows.server.prefect_server import running_server  # as below
+    from flows.server.prefect_server import find_running_server  # as below
 
-    config, variables = configuration(request), environment()
+    config, variables = load_request_config(request), get_environment()
     target = config.target(request.target)
     ways = (TOKEN_VARIABLE, WEBHOOK_VARIABLE, FALLBACK_VARIABLE, HEARTBEAT_VARIABLE)
     has_server = config.prefect.api_url or variables.get("PREFECT_API_URL")
-    if target.url is None or has_server or any(map(variables.get, ways)) or running_server(prefect_home(config)):
+    if (
+        target.url is None
+        or has_server
+        or any(map(variables.get, ways))
+        or find_running_server(get_prefect_home(config))
+    ):
         return False
-    why = why_nobody_listens(target.url, variables)
+    why = explain_unreachable(target.url, variables)
     if why:
         count = plural(len(load_suite(target.suite).cases), "question")
         to_do = f"Start the app, or mend targets.{request.target}.url."
@@ -284,53 +291,57 @@ def _is_nobody_there(request: VerifyRequest) -> bool:
 
 def verify_and_print(request: VerifyRequest, *, as_json: bool, verbose: bool = False) -> ExitCode:
     """Verify, print the verdict, and return its exit code."""
-    from flows.data_folder import runs_folder  # as below
-    from flows.runtime.run import configuration  # as below
-    from monitors.reports.results_json import read_not_correct
+    from flows.data_folder import get_runs_folder  # as below
+    from flows.runtime.run import load_request_config  # as below
+    from monitors.reports.results_json import read_incorrect_cases
 
-    report = verified(request, check_address=not as_json)
+    report = run_verification(request, check_address=not as_json)
     if report is None:
         return ExitCode.INCONCLUSIVE
     if as_json:
         write_json(report.model_dump_json(indent=2) + "\n")
     else:
-        folder = runs_folder(configuration(request)) / report.run_id
-        cases = read_not_correct(folder / "results.json")
-        print_verdict(terminal_console(), report, cases=cases, report_page=folder / "report.html", verbose=verbose)
-    return of_verdict(report.verdict)
+        folder = get_runs_folder(load_request_config(request)) / report.run_id
+        cases = read_incorrect_cases(folder / "results.json")
+        print_verdict(
+            make_terminal_console(), report, cases=cases, report_page=folder / "report.html", verbose=verbose
+        )
+    return exit_code_from_verdict(report.verdict)
 
 
-def verified(request: VerifyRequest, *, check_address: bool = False) -> RunReport | None:
+def run_verification(request: VerifyRequest, *, check_address: bool = False) -> RunReport | None:
     """The run's report; ``None`` when a person stopped it. After Ctrl-C the answers stay stored.
 
     With ``check_address`` also ``None`` where nothing listens at the address, which was said then.
 
     A run whose Prefect server ended is whole all the same where it came to its end.
     """
-    from flows.data_folder import runs_folder  # as below
-    from flows.runtime.run import check_request, configuration  # as below
+    from flows.data_folder import get_runs_folder  # as below
+    from flows.runtime.run import check_request, load_request_config  # as below
     from flows.runtime.slack import console  # as below
     from flows.server.prefect_server import PrefectUnavailable, is_server_gone  # as below
     from flows.verify.early import verify  # as below
 
-    config = configuration(request)
-    _say_what(console, config, request)
-    with waiting("Checking what the run needs"):
+    config = load_request_config(request)
+    _print_request(console, config, request)
+    with show_waiting("Checking what the run needs"):
         check_request(request)
-        if check_address and _is_nobody_there(request):
+        if check_address and _is_unreachable(request):
             return None
-    address = target_record(request.target, config.target(request.target)).address
+    address = build_target_record(request.target, config.target(request.target)).address
     with TerminalProgress(console, address) as progress:
         try:
             return asyncio.run(verify(request, progress))
         except (KeyboardInterrupt, asyncio.CancelledError):
-            _say_stopped(console, progress, "Stopped")
+            _print_stopped(console, progress, "Stopped")
             return None
         except PrefectUnavailable:
-            _say_stopped(console, progress, "There is no Prefect server to go on with")
+            _print_stopped(console, progress, "There is no Prefect server to go on with")
             raise
         except Exception as error:  # Prefect raises several kinds; only a lost server is handled
-            report = finished_report(runs_folder(config), progress.run_id) if is_server_gone(error) else None
+            report = (
+                load_finished_report(get_runs_folder(config), progress.run_id) if is_server_gone(error) else None
+            )
             if report is None:
                 raise
             console.print(GONE_AT_THE_END, highlight=False)
@@ -343,7 +354,7 @@ GONE_AT_THE_END = (
 )
 
 
-def finished_report(runs: Path, run_id: str | None) -> RunReport | None:
+def load_finished_report(runs: Path, run_id: str | None) -> RunReport | None:
     """The report of a run that came to its very end; ``None`` where something of it is left to do."""
     from flows.verify.run_folder import is_finished  # as below
     from monitors.reports.results_json import read_results
@@ -353,7 +364,7 @@ def finished_report(runs: Path, run_id: str | None) -> RunReport | None:
     return read_results(runs / run_id / "results.json")[0]
 
 
-def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:
+def _print_request(console: Console, config: Config, request: VerifyRequest) -> None:
     """Say what will be asked, before anything slow starts: a broken suite shows in a second."""
     target = config.target(request.target)
     suite = load_suite(target.suite)
@@ -363,26 +374,26 @@ def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:
         f"[bold]{request.target}[/]  {target.url or target.space}  ·  {suite.name}: "
         f"{plural(len(suite.cases), 'case')}, {severe} of severity 3",
     )
-    if shortfall := _coverage_shortfall(config, request.target, suite.cases):
+    if shortfall := _explain_coverage_shortfall(config, request.target, suite.cases):
         print_wrapped(console, f"[yellow]Coverage[/]  {escape(shortfall)}. `lookout gold check` says what helps.")
 
 
-def _coverage_shortfall(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
+def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
     """Why a run without a judge may stay below the coverage floor; empty where rules decide enough golds."""
-    from flows.goldset.mutation_testing import REACH_CASES, reach_of
+    from flows.goldset.mutation_testing import MAX_REACH_CASES, compute_suite_reach
     from flows.runtime.judge import plan_judge  # as below
-    from flows.runtime.secrets import environment  # as below
+    from flows.runtime.secrets import get_environment  # as below
     from monitors.graders.panel import default_panel
 
     target = config.target(name)
     answers = [case for case in cases if case.triage is None]
-    if not answers or not plan_judge(config.judge, target_record(name, target), environment()).why_off:
+    if not answers or not plan_judge(config.judge, build_target_record(name, target), get_environment()).why_off:
         return ""
-    reach = reach_of(answers, default_panel(target.graders, target.domain), most=REACH_CASES)
+    reach = compute_suite_reach(answers, default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES)
     return reach.format_shortfall(config.gate.coverage_floor)
 
 
-def _say_stopped(console: Console, progress: TerminalProgress, why: str) -> None:
+def _print_stopped(console: Console, progress: TerminalProgress, why: str) -> None:
     if progress.run_id is None:
         console.print(f"\n{why}; nothing was asked yet.")
         return
@@ -392,7 +403,7 @@ def _say_stopped(console: Console, progress: TerminalProgress, why: str) -> None
     )
 
 
-LONGEST_NAME = 60
+MAX_NAME_CHARACTERS = 60
 
 
 def verify_command(
@@ -408,21 +419,21 @@ def verify_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Ask a live page the whole suite in a real browser; grade, gate, store, alert."""
-    from flows.runtime.secrets import environment  # duckdb: half a second that --help can save
+    from flows.runtime.secrets import get_environment  # duckdb: half a second that --help can save
 
     loaded = load_config(config) if config.exists() or not is_address(target) else None
-    name, loaded = with_target(target, loaded, suite)
-    note = check_ci(loaded, name, environment(), allowed=allow_production)
+    name, loaded = resolve_target(target, loaded, suite)
+    note = check_ci(loaded, name, get_environment(), allowed=allow_production)
     if note:
         write_note(f"{note}\n")
     if concurrency is not None:
-        loaded = _changed(loaded, name, concurrency=concurrency)
+        loaded = _set_concurrency(loaded, name, concurrency=concurrency)
     return verify_and_print(
         VerifyRequest(target=name, config=loaded, commit=commit, fresh=fresh), as_json=as_json, verbose=verbose
     )
 
 
-def with_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:
+def resolve_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:
     """The target's name and a configuration that has it, with the suite of the command line when there is one."""
     if not is_address(target):
         if config is None:
@@ -430,19 +441,21 @@ def with_target(target: str, config: Config | None, suite: Path | None) -> tuple
         if target not in config.targets and re.search(r"\w\.\w|/|:\d", target):
             scheme = "http" if re.match(r"localhost\b|[\d.]+(:|/|$)", target) else "https"
             raise ConfigError(f"no target {target!r}; if it is an address, write it whole: {scheme}://{target}")
-        found = config.target(target)
+        settings = config.target(target)
         if suite is not None:
-            found = found.model_copy(update={"suite": suite.absolute()})
-        return target, config.model_copy(update={"targets": {**config.targets, target: found}})
-    known = {name: t for name, t in (config.targets if config else {}).items() if t.url == target}
-    if known and suite is None and config is not None:
-        return next(iter(known)), config
+            settings = settings.model_copy(update={"suite": suite.absolute()})
+        return target, config.model_copy(update={"targets": {**config.targets, target: settings}})
+    configured_pages = {
+        name: settings for name, settings in (config.targets if config else {}).items() if settings.url == target
+    }
+    if configured_pages and suite is None and config is not None:
+        return next(iter(configured_pages)), config
     if suite is None:
         raise ConfigError(
             "an address needs gold questions: --suite FILE. `lookout init` writes a first suite; docs/suite.md "
             "explains one"
         )
-    name = name_of(target)
+    name = name_from_address(target)
     page = TargetConfig(url=target, suite=suite.absolute())
     if config is None:
         return name, Config(data_folder=Path(".lookout").absolute(), targets={name: page})
@@ -454,13 +467,13 @@ def is_address(target: str) -> bool:
     return target.startswith(("http://", "https://"))
 
 
-def name_of(address: str) -> str:
+def name_from_address(address: str) -> str:
     """A target's name for a page that has none: its address in letters, digits and hyphens."""
     bare = re.sub(r"^https?://", "", address)
-    return re.sub(r"[^a-z0-9]+", "-", bare.lower()).strip("-")[:LONGEST_NAME].rstrip("-") or "page"
+    return re.sub(r"[^a-z0-9]+", "-", bare.lower()).strip("-")[:MAX_NAME_CHARACTERS].rstrip("-") or "page"
 
 
-def _changed(config: Config, name: str, *, concurrency: int) -> Config:
+def _set_concurrency(config: Config, name: str, *, concurrency: int) -> Config:
     target = config.targets[name]
     probe = target.probe.model_copy(update={"concurrency": concurrency})
     changed = target.model_copy(update={"probe": probe})

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deployments.cli.data_folder import store_of
+from deployments.cli.data_folder import open_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from flows.terminal import print_text, write_json
-from flows.waiting import waiting
+from flows.waiting import show_waiting
 from monitors.plural import plural
 from monitors.records.base import Record
 
@@ -33,9 +33,9 @@ def load_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Load what runs have written since the last time; exit code 4 when something was damaged or missing."""
-    with waiting("Loading what runs wrote"):
-        report = store_of(config, data_folder).load_pending(wait_s)
-    _say(report, "\n".join(_loaded(report)), as_json=as_json)
+    with show_waiting("Loading what runs wrote"):
+        report = open_warehouse(config, data_folder).load_pending(wait_s)
+    _print_report(report, "\n".join(_format_load(report)), as_json=as_json)
     return ExitCode.MONITOR if report.damaged or report.restored else ExitCode.PASS
 
 
@@ -47,10 +47,10 @@ def check_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Compare the warehouse with the journal; exit code 4 when something is missing or changed."""
-    from warehouse.database.check import check
+    from warehouse.database.check import check_database
 
-    with waiting("Comparing the warehouse with the journal"):
-        report = check(store_of(config, data_folder), wait_s=wait_s)
+    with show_waiting("Comparing the warehouse with the journal"):
+        report = check_database(open_warehouse(config, data_folder), wait_s=wait_s)
     if as_json:
         _print_json(report)
     else:
@@ -76,11 +76,11 @@ def rebuild_command(
     Exit code 4 when the journal no longer gives everything: the output names the segments, and rows of them that
     the old file still has are copied.
     """
-    from warehouse.database.rebuild import rebuild
+    from warehouse.database.rebuild import rebuild_database
 
-    with waiting("Rebuilding the warehouse from the journal"):
-        report = rebuild(store_of(config, data_folder), wait_s=wait_s, journal_only=journal_only)
-    _say(report, "\n".join(_rebuilt(report)), as_json=as_json)
+    with show_waiting("Rebuilding the warehouse from the journal"):
+        report = rebuild_database(open_warehouse(config, data_folder), wait_s=wait_s, journal_only=journal_only)
+    _print_report(report, "\n".join(_format_rebuild(report)), as_json=as_json)
     return ExitCode.PASS if report.whole else ExitCode.MONITOR
 
 
@@ -94,13 +94,13 @@ def compact_command(
 ) -> None:
     """Move old segments into Parquet archives, each proven before a segment goes."""
     from flows.clock import utc_now  # duckdb
-    from warehouse.database.retention import compact
+    from warehouse.database.retention import compact_segments
 
-    store = store_of(config, data_folder)
-    with waiting("Moving old segments into archives"):
-        report = compact(store, before=utc_now() - timedelta(days=days), wait_s=wait_s)
+    store = open_warehouse(config, data_folder)
+    with show_waiting("Moving old segments into archives"):
+        report = compact_segments(store, before=utc_now() - timedelta(days=days), wait_s=wait_s)
     moved = f"Moved {plural(report.segments, 'segment')} into {plural(report.archives, 'archive')}"
-    _say(report, moved, as_json=as_json)
+    _print_report(report, moved, as_json=as_json)
 
 
 def age_command(
@@ -113,14 +113,14 @@ def age_command(
 ) -> None:
     """Remove personal data from what is old; keys stay as pseudonyms, made with LOOKOUT_AGE_KEY."""
     from flows.clock import utc_now  # duckdb
-    from flows.runtime.secrets import age_key  # duckdb
-    from warehouse.database.retention import age
+    from flows.runtime.secrets import load_age_key  # duckdb
+    from warehouse.database.retention import remove_personal_data
 
-    key = age_key()
-    store = store_of(config, data_folder)
-    with waiting("Removing personal data from what is old"):
-        report = age(store, before=utc_now() - timedelta(days=days), key=key, wait_s=wait_s)
-    _say(
+    key = load_age_key()
+    store = open_warehouse(config, data_folder)
+    with show_waiting("Removing personal data from what is old"):
+        report = remove_personal_data(store, before=utc_now() - timedelta(days=days), key=key, wait_s=wait_s)
+    _print_report(
         report,
         f"Personal data removed from {plural(report.segments, 'segment')} in {plural(report.archives, 'archive')}",
         as_json=as_json,
@@ -130,13 +130,13 @@ def age_command(
 def pictures_command(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
     """Remove screenshots and traces that are older than [evidence] says; failures are stored longer."""
     from flows.clock import utc_now
-    from flows.maintenance.findings import age_evidence_of  # pydantic's models
+    from flows.maintenance.findings import age_evidence  # pydantic's models
     from monitors.config.file import load_config
 
-    with waiting("Removing old pictures"):
-        gone = age_evidence_of(load_config(config), now=utc_now())
-    files = plural(gone.files, "screenshot or trace", "screenshots and traces")
-    _say(gone, f"{files} removed, {gone.bytes / 1e6:.1f} MB", as_json=as_json)
+    with show_waiting("Removing old pictures"):
+        removed = age_evidence(load_config(config), now=utc_now())
+    files = plural(removed.files, "screenshot or trace", "screenshots and traces")
+    _print_report(removed, f"{files} removed, {removed.bytes / 1e6:.1f} MB", as_json=as_json)
 
 
 def export_command(
@@ -150,16 +150,16 @@ def export_command(
     as_json: JsonOption = False,
 ) -> None:
     """Write Parquet files, one folder a table and day; exporting twice gives the same files."""
-    from warehouse.database.parquet import export
+    from warehouse.database.parquet import export_parquet
 
-    store = store_of(config, data_folder)
-    with waiting(f"Writing Parquet files under {goal}"):
-        report = export(store, goal, since=_day(since), until=_day(until), wait_s=wait_s)
+    store = open_warehouse(config, data_folder)
+    with show_waiting(f"Writing Parquet files under {goal}"):
+        report = export_parquet(store, goal, since=_to_utc_date(since), until=_to_utc_date(until), wait_s=wait_s)
     written = f"{plural(report.rows, 'row')} in {plural(report.files, 'file')}"
-    _say(report, f"{written} under {os.path.relpath(goal)}", as_json=as_json)
+    _print_report(report, f"{written} under {os.path.relpath(goal)}", as_json=as_json)
 
 
-def _loaded(report: LoadReport) -> Iterator[str]:
+def _format_load(report: LoadReport) -> Iterator[str]:
     yield f"{plural(report.segments, 'segment')} loaded, {plural(sum(report.rows.values()), 'row')}"
     if report.restored:
         yield f"  {report.restored} of them had been loaded before and were missing from the file: they are back"
@@ -168,7 +168,7 @@ def _loaded(report: LoadReport) -> Iterator[str]:
     yield from (f"  {error}" for error in report.errors())
 
 
-def _rebuilt(report: RebuildReport) -> Iterator[str]:
+def _format_rebuild(report: RebuildReport) -> Iterator[str]:
     backup = f"; the old file is {report.stored_at}" if report.stored_at else ""
     rows = sum(report.loaded.rows.values())
     yield f"Rebuilt from {plural(report.loaded.segments, 'segment')}, {plural(rows, 'row')}{backup}"
@@ -178,17 +178,17 @@ def _rebuilt(report: RebuildReport) -> Iterator[str]:
     yield from (f"  {error}" for error in report.errors())
     if report.loaded.too_new:
         yield f"  waiting for a newer Lookout: {plural(report.loaded.too_new, 'segment')}"
-    named = {each.stored_at for each in report.loaded.damaged}
+    damaged = {segment.stored_at for segment in report.loaded.damaged}
     for place in report.set_aside:
-        if place not in named:
+        if place not in damaged:
             yield f"  {place} was set aside earlier: restore it from a backup and rebuild, or delete it"
 
 
-def _day(moment: datetime) -> date:
+def _to_utc_date(moment: datetime) -> date:
     return moment.replace(tzinfo=UTC).date()
 
 
-def _say(report: Record, text: str, *, as_json: bool) -> None:
+def _print_report(report: Record, text: str, *, as_json: bool) -> None:
     if as_json:
         _print_json(report)
     else:

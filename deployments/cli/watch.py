@@ -11,9 +11,9 @@ from rich.console import Console
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from flows.hallucination_log.follower import LogFollower, LogPoll, describe_poll, follower, logs_to_follow
+from flows.hallucination_log.follower import LogFollower, LogPoll, build_follower, format_poll, logs_to_follow
 from flows.terminal import write_json
-from flows.terminal_console import terminal_console
+from flows.terminal_console import make_terminal_console
 from monitors.config.file import load_config
 from monitors.errors import MonitorError
 
@@ -29,41 +29,45 @@ def watch_command(
 ) -> ExitCode:
     """Follow the applications' hallucination logs; store new entries and send alerts about them."""
     loaded = load_config(config)
-    followers = [follower(loaded, name) for name in logs_to_follow(loaded, target)]
-    console = terminal_console(stderr=True)
-    for one in followers:
-        every = "once" if once else f"every {one.settings.poll_s:g} s"
-        console.print(f"[bold]{one.notifier.target}[/]  {one.settings.at}  ·  {every}", highlight=False)
-    return asyncio.run(_watch(followers, console, once=once, as_json=as_json))
+    followers = [build_follower(loaded, name) for name in logs_to_follow(loaded, target)]
+    console = make_terminal_console(stderr=True)
+    for log_follower in followers:
+        every = "once" if once else f"every {log_follower.settings.poll_s:g} s"
+        console.print(
+            f"[bold]{log_follower.notifier.target}[/]  {log_follower.settings.at}  ·  {every}", highlight=False
+        )
+    return asyncio.run(_watch_logs(followers, console, once=once, as_json=as_json))
 
 
-async def _watch(followers: Sequence[LogFollower], console: Console, *, once: bool, as_json: bool) -> ExitCode:
-    codes = await asyncio.gather(*(_follow(one, console, once=once, as_json=as_json) for one in followers))
+async def _watch_logs(followers: Sequence[LogFollower], console: Console, *, once: bool, as_json: bool) -> ExitCode:
+    codes = await asyncio.gather(
+        *(_follow_log(log_follower, console, once=once, as_json=as_json) for log_follower in followers)
+    )
     return max(codes)
 
 
-async def _follow(one: LogFollower, console: Console, *, once: bool, as_json: bool) -> ExitCode:
+async def _follow_log(log_follower: LogFollower, console: Console, *, once: bool, as_json: bool) -> ExitCode:
     while True:
-        code = await _poll(one, console, as_json=as_json, say_nothing=not once)
+        code = await _poll_log(log_follower, console, as_json=as_json, say_nothing=not once)
         if once:
             return code
         # A log file is polled; its pause is a setting.
-        await asyncio.sleep(one.settings.poll_s)
+        await asyncio.sleep(log_follower.settings.poll_s)
 
 
-async def _poll(one: LogFollower, console: Console, *, as_json: bool, say_nothing: bool) -> ExitCode:
+async def _poll_log(log_follower: LogFollower, console: Console, *, as_json: bool, say_nothing: bool) -> ExitCode:
     """MONITOR when the poll could not be made. What broke is printed, and the next poll tries again."""
     try:
-        result = await one.poll()
+        result = await log_follower.poll()
     except MonitorError as error:
-        console.print(f"{one.notifier.target}: {error}", style="red", highlight=False)
+        console.print(f"{log_follower.notifier.target}: {error}", style="red", highlight=False)
         return ExitCode.MONITOR
     if as_json:
         write_json(result.model_dump_json() + "\n")
-    elif _is_news(result) or not say_nothing:
-        console.print(f"[dim]{one.notifier.now():%H:%M:%S}[/]  {describe_poll(result)}", highlight=False)
+    elif _has_news(result) or not say_nothing:
+        console.print(f"[dim]{log_follower.notifier.now():%H:%M:%S}[/]  {format_poll(result)}", highlight=False)
     return ExitCode.MONITOR if result.unreadable else ExitCode.PASS
 
 
-def _is_news(result: LogPoll) -> bool:
+def _has_news(result: LogPoll) -> bool:
     return bool(result.unreadable or result.alerts or result.found.history or result.found.aside_count)

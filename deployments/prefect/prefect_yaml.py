@@ -18,7 +18,7 @@ import typer
 import yaml
 
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
-from flows.server.schedules import TAG, Cron, Every, PlannedDeployment, planned_deployments
+from flows.server.schedules import TAG, Cron, Every, PlannedDeployment, plan_deployments
 from flows.terminal import write_data, write_text
 from monitors.config.file import Config, load_config
 
@@ -48,21 +48,25 @@ def prefect_yaml_command(
     image: Annotated[str | None, typer.Option(help="the image of a pool of containers")] = None,
 ) -> None:
     """Print a prefect.yaml with every deployment and schedule, for workers of a work pool."""
-    write_data(prefect_yaml(load_config(config), at or config.resolve(), pool=pool, image=image))
+    write_data(format_prefect_yaml(load_config(config), at or config.resolve(), pool=pool, image=image))
 
 
-def prefect_yaml(config: Config, config_path: Path, *, pool: str = POOL, image: str | None = None) -> str:
+def format_prefect_yaml(config: Config, config_path: Path, *, pool: str = POOL, image: str | None = None) -> str:
     """The file for workers that read ``config_path`` (absolute); ``image`` is for pools of containers."""
     work_pool: dict[str, Any] = {"name": pool}
     if image is not None:
         work_pool["job_variables"] = {"image": image}
-    planned = planned_deployments(config, config_path, config.schedules)
-    content = {"name": "lookout", "pull": _PULL, "deployments": [_deployment(one, work_pool) for one in planned]}
-    body = yaml.dump(content, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110)
+    planned = plan_deployments(config, config_path, config.schedules)
+    content = {
+        "name": "lookout",
+        "pull": _PULL,
+        "deployments": [_build_deployment(deployment, work_pool) for deployment in planned],
+    }
+    body = yaml.dump(content, Dumper=_NoAliasDumper, sort_keys=False, allow_unicode=True, width=110)
     return _HEAD.format(pool=pool) + body
 
 
-class _Plain(yaml.SafeDumper):
+class _NoAliasDumper(yaml.SafeDumper):
     """Writes repeated values again, instead of an alias to the first."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -70,20 +74,20 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-def _deployment(planned: PlannedDeployment, work_pool: dict[str, Any]) -> dict[str, Any]:
+def _build_deployment(planned: PlannedDeployment, work_pool: dict[str, Any]) -> dict[str, Any]:
     limit = {"concurrency_limit": {"limit": 1, "collision_strategy": "CANCEL_NEW"}}
     return {
         "name": planned.name,
         "entrypoint": f"{planned.module}.{planned.function}",
         "tags": [TAG, *planned.tags],
-        "schedules": _schedules(planned.when),
+        "schedules": _build_schedules(planned.when),
         **(limit if isinstance(planned.when, Every) else {}),  # the next poll comes within a minute
         "parameters": dict(planned.parameters),
         "work_pool": work_pool,
     }
 
 
-def _schedules(when: Cron | Every | None) -> list[dict[str, Any]]:
+def _build_schedules(when: Cron | Every | None) -> list[dict[str, Any]]:
     match when:
         case Cron():
             return [{"cron": when.line, "timezone": when.time_zone}]
@@ -95,7 +99,7 @@ def _schedules(when: Cron | Every | None) -> list[dict[str, Any]]:
 
 def main() -> int:
     """Write the example."""
-    DOCUMENT.write_text(prefect_yaml(load_config(EXAMPLE), INSTALLED_AT), encoding="utf-8")
+    DOCUMENT.write_text(format_prefect_yaml(load_config(EXAMPLE), INSTALLED_AT), encoding="utf-8")
     write_text(f"{DOCUMENT}\n")
     return 0
 

@@ -26,16 +26,19 @@ class NotStrict(ValueError):
     """The text is not JSON as everybody reads it. Never holds the text itself."""
 
 
-def read_strict_json(text: str) -> object:
+def parse_strict_json(text: str) -> object:
     """Parse JSON: no NaN or Infinity (``1e999`` included), no key twice, no bottomless nesting, no lone surrogate.
 
     Raises `NotStrict`.
     """
     try:
         value: object = json.loads(
-            text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_without_repeats
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_parse_finite_number,
+            object_pairs_hook=_refuse_repeated_keys,
         )
-        text_of(value)
+        encode_json(value)
     except NotStrict:
         raise
     except RecursionError:
@@ -45,27 +48,27 @@ def read_strict_json(text: str) -> object:
     return value
 
 
-def text_of(value: object) -> bytes:
+def encode_json(value: object) -> bytes:
     """``value`` as UTF-8; a lone surrogate raises ``UnicodeEncodeError``."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 
-def _refuse(_constant: str) -> NoReturn:
+def _refuse_constant(_constant: str) -> NoReturn:
     raise NotStrict("the JSON holds NaN or Infinity")
 
 
-def _finite(text: str) -> float:
+def _parse_finite_number(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
         raise NotStrict("the JSON holds a number that is not finite")
     return value
 
 
-def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise NotStrict("the JSON holds a key twice")
-    return found
+    return fields
 
 
 Headers = Mapping[str, tuple[str, ...]]
@@ -111,8 +114,8 @@ STATUS: Mapping[RejectionReason, HTTPStatus] = {
 class DeliveryRejected(Exception):
     """A delivery that goes no further. ``str`` is the answer's body and holds nothing of what was sent."""
 
-    def __init__(self, reason: RejectionReason, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, reason: RejectionReason, message: str) -> None:
+        super().__init__(message)
         self.reason = reason
 
     @property
@@ -121,7 +124,7 @@ class DeliveryRejected(Exception):
         return STATUS[self.reason]
 
 
-class Ignored(StrEnum):
+class IgnoreReason(StrEnum):
     """Why a genuine delivery starts nothing. The values are labels of a metric."""
 
     PING = "ping"
@@ -137,7 +140,7 @@ class Ignored(StrEnum):
 class NotForUs(NamedTuple):
     """Genuine, and no deploy of a target of ours."""
 
-    why: Ignored
+    why: IgnoreReason
 
 
 class Deploys(NamedTuple):
@@ -146,7 +149,7 @@ class Deploys(NamedTuple):
     deploys: tuple[ReportedDeploy, ...]
 
 
-Parsed = Deploys | NotForUs
+ParsedDelivery = Deploys | NotForUs
 
 
 class TriggerParser(Protocol):
@@ -161,7 +164,7 @@ class TriggerParser(Protocol):
         """Raises `DeliveryRejected` for what is wrong before the body is read."""
         ...
 
-    def parse(self, delivery: Delivery) -> Parsed:
+    def parse(self, delivery: Delivery) -> ParsedDelivery:
         """The meaning of the delivery. Its signature is checked before anything in it is read.
 
         Raises `DeliveryRejected`, and nothing else, whatever the body holds.
@@ -185,31 +188,31 @@ class Payload(BaseModel):
 Read = TypeVar("Read", bound=Payload)
 
 
-def one_header(headers: Headers, name: str, *, most_characters: int = 1_000) -> str:
+def read_header(headers: Headers, name: str, *, max_characters: int = 1_000) -> str:
     """The one value of a header that proves who sends.
 
     Raises `DeliveryRejected` when it is missing, twice, or endless.
     """
     values = headers.get(name, ())
-    if len(values) != 1 or not 0 < len(values[0]) <= most_characters:
+    if len(values) != 1 or not 0 < len(values[0]) <= max_characters:
         raise DeliveryRejected(RejectionReason.UNSIGNED, f"one {name} header is needed")
     return values[0]
 
 
-def admit_json(headers: Headers) -> None:
+def check_content_type(headers: Headers) -> None:
     """Raises `DeliveryRejected` for anything but JSON."""
     kinds = headers.get("content-type", ())
     if len(kinds) != 1 or kinds[0].partition(";")[0].strip().lower() != "application/json":
         raise DeliveryRejected(RejectionReason.MEDIA_TYPE, "set the content type to application/json")
 
 
-def read_payload(body: bytes, form: type[Read]) -> Read:
+def parse_payload(body: bytes, form: type[Read]) -> Read:
     """The body as ``form``.
 
     Raises `DeliveryRejected` for what is no UTF-8, no JSON, of two meanings, or of another form.
     """
     try:
-        return form.model_validate(read_strict_json(body.decode("utf-8")))
+        return form.model_validate(parse_strict_json(body.decode("utf-8")))
     except UnicodeDecodeError:
         raise DeliveryRejected(RejectionReason.MALFORMED, "the body is not UTF-8") from None
     except NotStrict as error:
@@ -218,24 +221,24 @@ def read_payload(body: bytes, form: type[Read]) -> Read:
         raise DeliveryRejected(RejectionReason.MALFORMED, "the payload has not the form of this event") from None
 
 
-def git_commit(text: str) -> str:
+def parse_git_commit(text: str) -> str:
     """A whole commit. Raises `DeliveryRejected`."""
     if not _GIT_COMMIT.fullmatch(text.lower()):
         raise DeliveryRejected(RejectionReason.MALFORMED, "the payload names no commit")
     return text.lower()
 
 
-def any_commit(text: str) -> str:
+def normalise_commit(text: str) -> str:
     """A commit or version of any system, git's hexadecimal in small letters."""
     return text.lower() if _HEXADECIMAL.fullmatch(text) else text
 
 
-def is_no_commit(text: str | None) -> bool:
+def is_null_commit(text: str | None) -> bool:
     """Whether a ref was deleted: nothing, or git's zeros."""
     return text is None or not text.strip("0")
 
 
-def branch_of(ref: str) -> str:
+def parse_branch(ref: str) -> str:
     """The branch of ``refs/heads/x``; any other ref as it is, which is no branch's name."""
     return ref.removeprefix(_HEADS)
 
@@ -245,13 +248,13 @@ def is_branch(ref: str) -> bool:
     return ref.startswith(_HEADS)
 
 
-def pull_number_of(ref: str) -> int | None:
+def parse_pull_number(ref: str) -> int | None:
     """The number in ``refs/pull/12/merge``."""
     match = _PULL.fullmatch(ref)
     return int(match[1]) if match else None
 
 
-def time_in(text: str | None) -> datetime | None:
+def parse_time(text: str | None) -> datetime | None:
     """A time with its zone as ISO 8601; ``None`` for anything else: when it arrived is known anyway."""
     try:
         time = datetime.fromisoformat(text) if text else None

@@ -19,20 +19,20 @@ from deployments.triggers.delivery import (
     Delivery,
     DeliveryRejected,
     Headers,
-    Ignored,
+    IgnoreReason,
     NotForUs,
-    Parsed,
+    ParsedDelivery,
     Payload,
     RejectionReason,
-    admit_json,
-    branch_of,
-    git_commit,
+    check_content_type,
     is_branch,
-    is_no_commit,
-    one_header,
-    pull_number_of,
-    read_payload,
-    time_in,
+    is_null_commit,
+    parse_branch,
+    parse_git_commit,
+    parse_payload,
+    parse_pull_number,
+    parse_time,
+    read_header,
 )
 from deployments.triggers.routes import DeployClaim, Routes
 from monitors.config.sections import DeploySender, GitHubEvent, TriggerSettings
@@ -111,7 +111,7 @@ EVENT_HEADER: Final = "x-github-event"
 _SIGNATURE: Final = re.compile(r"sha256=[0-9a-f]{64}", re.ASCII)
 _EVENT: Final = re.compile(r"[a-z_]{1,60}", re.ASCII)
 
-Reader = Callable[[bytes], DeployClaim | Ignored]
+PayloadParser = Callable[[bytes], DeployClaim | IgnoreReason]
 
 
 class GitHubParser:
@@ -125,65 +125,65 @@ class GitHubParser:
 
     def admit(self, headers: Headers) -> None:
         """Both headers are there and have their form."""
-        if not _SIGNATURE.fullmatch(one_header(headers, SIGNATURE_HEADER)):
+        if not _SIGNATURE.fullmatch(read_header(headers, SIGNATURE_HEADER)):
             raise DeliveryRejected(
                 RejectionReason.UNSIGNED, f"{SIGNATURE_HEADER} is sha256= and 64 hexadecimal digits"
             )
-        if not _EVENT.fullmatch(one_header(headers, EVENT_HEADER)):
+        if not _EVENT.fullmatch(read_header(headers, EVENT_HEADER)):
             raise DeliveryRejected(RejectionReason.MALFORMED, f"{EVENT_HEADER} is no event's name")
-        admit_json(headers)
+        check_content_type(headers)
 
-    def parse(self, delivery: Delivery) -> Parsed:
+    def parse(self, delivery: Delivery) -> ParsedDelivery:
         """A deployment, workflow run or push; a ping and everything else is not for us."""
         self.admit(delivery.headers)
         self._check_signature(delivery)
         event = delivery.headers[EVENT_HEADER][0]
         if event == "ping":
-            return NotForUs(Ignored.PING)
-        read = READERS.get(event)
-        if read is None:
-            return NotForUs(Ignored.EVENT)
-        report = read(delivery.body)
-        if isinstance(report, Ignored):
+            return NotForUs(IgnoreReason.PING)
+        parse_event = PAYLOAD_PARSERS.get(event)
+        if parse_event is None:
+            return NotForUs(IgnoreReason.EVENT)
+        report = parse_event(delivery.body)
+        if isinstance(report, IgnoreReason):
             return NotForUs(report)
         return self._routes.route(report, received_at=delivery.received_at)
 
     def _check_signature(self, delivery: Delivery) -> None:
-        given = delivery.headers[SIGNATURE_HEADER][0].removeprefix("sha256=")
-        wanted = [hmac.new(secret, delivery.body, hashlib.sha256).hexdigest() for secret in self._secrets]
-        if not any([hmac.compare_digest(one, given) for one in wanted]):  # noqa: C419 - all of them, always
+        received = delivery.headers[SIGNATURE_HEADER][0].removeprefix("sha256=")
+        expected = [hmac.new(secret, delivery.body, hashlib.sha256).hexdigest() for secret in self._secrets]
+        if not any([hmac.compare_digest(digest, received) for digest in expected]):  # noqa: C419 - all of them, always
             raise DeliveryRejected(RejectionReason.WRONG_SIGNATURE, "not signed with the secret of this webhook")
 
 
-def _deployment_status(body: bytes) -> DeployClaim | Ignored:
+def _parse_deployment_status(body: bytes) -> DeployClaim | IgnoreReason:
     """Only a success: the app serves. GitHub itself reports what came before it or went wrong."""
-    status = read_payload(body, DeploymentStatus)
+    status = parse_payload(body, DeploymentStatus)
     if status.deployment_status.state != "success":
-        return Ignored.STATE
+        return IgnoreReason.STATE
     deployment, run = status.deployment, status.workflow_run
     return DeployClaim(
         repository=status.repository.full_name,
-        commit=git_commit(deployment.sha),
-        at=time_in(status.deployment_status.created_at),
+        commit=parse_git_commit(deployment.sha),
+        at=parse_time(status.deployment_status.created_at),
         event=GitHubEvent.DEPLOYMENT_STATUS,
-        branch=branch_of(deployment.ref),
+        branch=parse_branch(deployment.ref),
         environment=deployment.environment,
-        pull_request=pull_number_of(deployment.ref) or (run.pull_number if run else None),
+        pull_request=parse_pull_number(deployment.ref) or (run.pull_number if run else None),
     )
 
 
-def _workflow_run(body: bytes) -> DeployClaim | Ignored:
+def _parse_workflow_run(body: bytes) -> DeployClaim | IgnoreReason:
     """Only one that succeeded, of the repository itself: a fork's branch may be called ``main`` as well."""
-    happened = read_payload(body, WorkflowRun)
-    run = happened.workflow_run
-    if happened.action != "completed" or run.conclusion != "success":
-        return Ignored.STATE
-    if run.head_repository is None or run.head_repository.full_name != happened.repository.full_name:
-        return Ignored.FORK
+    payload = parse_payload(body, WorkflowRun)
+    run = payload.workflow_run
+    if payload.action != "completed" or run.conclusion != "success":
+        return IgnoreReason.STATE
+    if run.head_repository is None or run.head_repository.full_name != payload.repository.full_name:
+        return IgnoreReason.FORK
     return DeployClaim(
-        repository=happened.repository.full_name,
-        commit=git_commit(run.head_sha),
-        at=time_in(run.updated_at),
+        repository=payload.repository.full_name,
+        commit=parse_git_commit(run.head_sha),
+        at=parse_time(run.updated_at),
         event=GitHubEvent.WORKFLOW_RUN,
         branch=run.head_branch,
         workflow=run.name,
@@ -191,22 +191,22 @@ def _workflow_run(body: bytes) -> DeployClaim | Ignored:
     )
 
 
-def _push(body: bytes) -> DeployClaim | Ignored:
+def _parse_push(body: bytes) -> DeployClaim | IgnoreReason:
     """A branch that moved on: no tag, nothing deleted."""
-    push = read_payload(body, Push)
-    if not is_branch(push.ref) or is_no_commit(push.after):
-        return Ignored.BRANCH
+    push = parse_payload(body, Push)
+    if not is_branch(push.ref) or is_null_commit(push.after):
+        return IgnoreReason.BRANCH
     return DeployClaim(
         repository=push.repository.full_name,
-        commit=git_commit(push.after),
+        commit=parse_git_commit(push.after),
         at=None,
         event=GitHubEvent.PUSH,
-        branch=branch_of(push.ref),
+        branch=parse_branch(push.ref),
     )
 
 
-READERS: Final[Mapping[str, Reader]] = {
-    GitHubEvent.DEPLOYMENT_STATUS: _deployment_status,
-    GitHubEvent.WORKFLOW_RUN: _workflow_run,
-    GitHubEvent.PUSH: _push,
+PAYLOAD_PARSERS: Final[Mapping[str, PayloadParser]] = {
+    GitHubEvent.DEPLOYMENT_STATUS: _parse_deployment_status,
+    GitHubEvent.WORKFLOW_RUN: _parse_workflow_run,
+    GitHubEvent.PUSH: _parse_push,
 }

@@ -17,24 +17,24 @@ from deployments.triggers.delivery import (
     DeliveryRejected,
     Deploys,
     Headers,
-    Ignored,
+    IgnoreReason,
     NotForUs,
-    Parsed,
+    ParsedDelivery,
     Payload,
     RejectionReason,
-    admit_json,
-    branch_of,
-    git_commit,
+    check_content_type,
     is_branch,
-    is_no_commit,
-    one_header,
-    read_payload,
+    is_null_commit,
+    parse_branch,
+    parse_git_commit,
+    parse_payload,
+    read_header,
 )
 from deployments.triggers.routes import DeployClaim, Routes
 from monitors.config.sections import DeploySender, TriggerSettings
 
 SECRET_HEADER: Final = "x-webhook-secret"  # noqa: S105 - the header's name
-MOST_REFS: Final = 1_000
+MAX_REFS: Final = 1_000
 Text = Annotated[str, Field(max_length=500)]
 
 
@@ -56,7 +56,7 @@ class _Ref(Payload):
 class _Push(Payload):
     event: _HubEvent
     repo: _Repo
-    updatedRefs: Annotated[list[_Ref], Field(max_length=MOST_REFS)] | None = None  # noqa: N815 - the Hub's own name
+    updatedRefs: Annotated[list[_Ref], Field(max_length=MAX_REFS)] | None = None  # noqa: N815 - the Hub's own name
 
 
 class HuggingFaceParser:
@@ -70,34 +70,34 @@ class HuggingFaceParser:
 
     def admit(self, headers: Headers) -> None:
         """The secret is in a header, so a stranger's body is never read."""
-        given = one_header(headers, SECRET_HEADER).encode("latin-1", "replace")
-        if not any([hmac.compare_digest(secret, given) for secret in self._secrets]):  # noqa: C419 - all of them, always
+        received = read_header(headers, SECRET_HEADER).encode("latin-1", "replace")
+        if not any([hmac.compare_digest(secret, received) for secret in self._secrets]):  # noqa: C419 - all of them, always
             raise DeliveryRejected(RejectionReason.WRONG_SIGNATURE, "not the secret of this webhook")
-        admit_json(headers)
+        check_content_type(headers)
 
-    def parse(self, delivery: Delivery) -> Parsed:
+    def parse(self, delivery: Delivery) -> ParsedDelivery:
         """A push to a Space; everything else that the Hub reports is not for us.
 
         A branch that is named more than once is where it was named last: one deploy.
         """
         self.admit(delivery.headers)
-        push = read_payload(delivery.body, _Push)
+        push = parse_payload(delivery.body, _Push)
         if push.event.scope != "repo.content" or push.event.action != "update":
-            return NotForUs(Ignored.EVENT)
+            return NotForUs(IgnoreReason.EVENT)
         if push.repo.type != "space":
-            return NotForUs(Ignored.REPOSITORY)
+            return NotForUs(IgnoreReason.REPOSITORY)
         latest = {one.ref: one for one in push.updatedRefs or () if _is_new_commit(one)}
-        found = [self._route(push.repo.name, one, delivery) for one in latest.values()]
-        deploys = tuple(one for parsed in found if isinstance(parsed, Deploys) for one in parsed.deploys)
+        parsed_refs = [self._route(push.repo.name, one, delivery) for one in latest.values()]
+        deploys = tuple(one for parsed in parsed_refs if isinstance(parsed, Deploys) for one in parsed.deploys)
         if deploys:
             return Deploys(deploys)
-        return found[0] if found else NotForUs(Ignored.BRANCH)
+        return parsed_refs[0] if parsed_refs else NotForUs(IgnoreReason.BRANCH)
 
-    def _route(self, repository: str, ref: _Ref, delivery: Delivery) -> Parsed:
-        report = DeployClaim(repository, git_commit(str(ref.newSha)), at=None, branch=branch_of(ref.ref))
+    def _route(self, repository: str, ref: _Ref, delivery: Delivery) -> ParsedDelivery:
+        report = DeployClaim(repository, parse_git_commit(str(ref.newSha)), at=None, branch=parse_branch(ref.ref))
         return self._routes.route(report, received_at=delivery.received_at)
 
 
 def _is_new_commit(ref: _Ref) -> bool:
     """A branch that moved on: no tag, no pull request, nothing deleted."""
-    return is_branch(ref.ref) and not is_no_commit(ref.newSha)
+    return is_branch(ref.ref) and not is_null_commit(ref.newSha)

@@ -11,46 +11,55 @@ from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
-from deployments.triggers.delivery import DeliveryRejected, Deploys, Ignored, NotForUs, Parsed, RejectionReason
+from deployments.triggers.delivery import (
+    DeliveryRejected,
+    Deploys,
+    IgnoreReason,
+    NotForUs,
+    ParsedDelivery,
+    RejectionReason,
+)
 from monitors.config.sections import DeploySender, TriggerSettings
 from monitors.errors import ConfigError
 from monitors.records.targets import DeployEvent, PullRequest, ReportedDeploy
 
-VARIABLES: Final[Mapping[DeploySender, str]] = {
+SECRET_VARIABLES: Final[Mapping[DeploySender, str]] = {
     DeploySender.GITHUB: "LOOKOUT_GITHUB_WEBHOOK_SECRET",
     DeploySender.HUGGINGFACE: "LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET",
     DeploySender.STANDARD: "LOOKOUT_STANDARD_WEBHOOK_SECRET",
 }
-SHORTEST_SECRET: Final = 16
+MIN_SECRET_CHARACTERS: Final = 16
 """Characters: shorter ones can be tried out."""
 
 Secrets = Mapping[DeploySender, tuple[str, ...]]
 
 
-def secrets_for(providers: Collection[DeploySender], environment: Mapping[str, str]) -> Secrets:
+def load_secrets(providers: Collection[DeploySender], environment: Mapping[str, str]) -> Secrets:
     """The secrets of every sender that a trigger listens to.
 
     A variable holds one secret, or several with a comma between them while they are changed: each is valid. Raises
     `ConfigError` with the variable's name for one that is missing or could be guessed; the text holds no secret.
     """
-    return {provider: _secrets_in(VARIABLES[provider], environment) for provider in sorted(providers)}
+    return {provider: _read_secrets(SECRET_VARIABLES[provider], environment) for provider in sorted(providers)}
 
 
-def unused_variables(providers: Collection[DeploySender], environment: Mapping[str, str]) -> tuple[str, ...]:
+def list_unused_variables(providers: Collection[DeploySender], environment: Mapping[str, str]) -> tuple[str, ...]:
     """Variables that are set though no trigger listens to their sender."""
-    return tuple(name for one, name in VARIABLES.items() if one not in providers and environment.get(name))
+    return tuple(
+        name for sender, name in SECRET_VARIABLES.items() if sender not in providers and environment.get(name)
+    )
 
 
-def _secrets_in(variable: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-    found = tuple(secret.strip() for secret in environment.get(variable, "").split(",") if secret.strip())
-    if not found:
+def _read_secrets(variable: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    secrets = tuple(secret.strip() for secret in environment.get(variable, "").split(",") if secret.strip())
+    if not secrets:
         raise ConfigError(
             f"{variable} is not set: without it nobody can tell the sender's deliveries from anybody's. Put the "
             "webhook's secret there; while you change it, the new and the old one with a comma"
         )
-    if any(len(secret) < SHORTEST_SECRET for secret in found):
-        raise ConfigError(f"{variable}: a secret of fewer than {SHORTEST_SECRET} characters can be guessed")
-    return found
+    if any(len(secret) < MIN_SECRET_CHARACTERS for secret in secrets):
+        raise ConfigError(f"{variable}: a secret of fewer than {MIN_SECRET_CHARACTERS} characters can be guessed")
+    return secrets
 
 
 class DeployClaim(NamedTuple):
@@ -66,14 +75,14 @@ class DeployClaim(NamedTuple):
     pull_request: int | None = None
 
 
-Test = Callable[[TriggerSettings, DeployClaim], bool]
+Matcher = Callable[[TriggerSettings, DeployClaim], bool]
 
-_TESTS: Sequence[tuple[Ignored, Test]] = (
-    (Ignored.REPOSITORY, lambda row, report: row.repository.casefold() == report.repository.casefold()),
-    (Ignored.EVENT, lambda row, report: row.event_name in (None, report.event)),
-    (Ignored.BRANCH, lambda row, report: row.branch_name in (None, report.branch)),
-    (Ignored.ENVIRONMENT, lambda row, report: row.environment in (None, report.environment)),
-    (Ignored.WORKFLOW, lambda row, report: row.workflow in (None, report.workflow)),
+_MATCHERS: Sequence[tuple[IgnoreReason, Matcher]] = (
+    (IgnoreReason.REPOSITORY, lambda row, report: row.repository.casefold() == report.repository.casefold()),
+    (IgnoreReason.EVENT, lambda row, report: row.event_name in (None, report.event)),
+    (IgnoreReason.BRANCH, lambda row, report: row.branch_name in (None, report.branch)),
+    (IgnoreReason.ENVIRONMENT, lambda row, report: row.environment in (None, report.environment)),
+    (IgnoreReason.WORKFLOW, lambda row, report: row.workflow in (None, report.workflow)),
 )
 """Asked in this order; the test that leaves no trigger is the reason that is given. Hosts ignore case in names."""
 
@@ -85,17 +94,17 @@ class Routes:
         self.provider = provider
         self._triggers = tuple(row for row in triggers if row.provider is provider)
 
-    def route(self, report: DeployClaim, *, received_at: datetime) -> Parsed:
+    def route(self, report: DeployClaim, *, received_at: datetime) -> ParsedDelivery:
         """A deploy for every target that a trigger names, each once.
 
         Raises `DeliveryRejected` for names that are none.
         """
-        left = self._triggers
-        for why, holds in _TESTS:
-            left = tuple(row for row in left if holds(row, report))
-            if not left:
-                return NotForUs(why)
-        targets = dict.fromkeys(row.target for row in left)
+        matching = self._triggers
+        for reason, matches in _MATCHERS:
+            matching = tuple(row for row in matching if matches(row, report))
+            if not matching:
+                return NotForUs(reason)
+        targets = dict.fromkeys(row.target for row in matching)
         try:
             return Deploys(tuple(self._deploy(target, report, received_at) for target in targets))
         except ValidationError:

@@ -25,17 +25,17 @@ from deployments.triggers.delivery import (
     Delivery,
     DeliveryRejected,
     Headers,
-    Ignored,
+    IgnoreReason,
     NotForUs,
-    Parsed,
+    ParsedDelivery,
     Payload,
     RejectionReason,
-    admit_json,
-    any_commit,
-    branch_of,
-    one_header,
-    read_payload,
-    time_in,
+    check_content_type,
+    normalise_commit,
+    parse_branch,
+    parse_payload,
+    parse_time,
+    read_header,
 )
 from deployments.triggers.routes import DeployClaim, Routes
 from monitors.config.sections import DeploySender, TriggerSettings
@@ -47,7 +47,7 @@ SIGNATURE_HEADER: Final = "webhook-signature"
 TOLERANCE_S: Final = 300
 """Of the specification, either way."""
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what the specification writes before every secret
-MOST_SIGNATURES: Final = 20
+MAX_SIGNATURES: Final = 20
 """One for each secret of a rotation, and other versions; a sender has two or three."""
 
 _ID: Final = re.compile(r"[\x21-\x7e]{1,256}", re.ASCII)
@@ -72,7 +72,7 @@ class _Message(Payload):
     data: _Data
 
 
-def key_of(secret: str) -> bytes:
+def decode_secret(secret: str) -> bytes:
     """The bytes of a secret in base64, with or without ``whsec_`` and padding. Raises `ConfigError`."""
     text = secret.removeprefix(SECRET_PREFIX).rstrip("=")
     try:
@@ -90,35 +90,35 @@ class StandardParser:
     provider = DeploySender.STANDARD
 
     def __init__(self, secrets: Sequence[str], triggers: Sequence[TriggerSettings]) -> None:
-        self._keys = tuple(key_of(secret) for secret in secrets)
+        self._keys = tuple(decode_secret(secret) for secret in secrets)
         self._routes = Routes(self.provider, triggers)
         self._events = {row.event_name for row in triggers if row.provider is self.provider}
 
     def admit(self, headers: Headers) -> None:
         """The three headers are there and have their form."""
-        if not _ID.fullmatch(one_header(headers, ID_HEADER)):
+        if not _ID.fullmatch(read_header(headers, ID_HEADER)):
             raise DeliveryRejected(RejectionReason.UNSIGNED, f"{ID_HEADER} is at most 256 visible characters")
-        if not _TIMESTAMP.fullmatch(one_header(headers, TIMESTAMP_HEADER)):
+        if not _TIMESTAMP.fullmatch(read_header(headers, TIMESTAMP_HEADER)):
             raise DeliveryRejected(RejectionReason.UNSIGNED, f"{TIMESTAMP_HEADER} is seconds since 1970")
-        one_header(headers, SIGNATURE_HEADER, most_characters=5_000)
-        admit_json(headers)
+        read_header(headers, SIGNATURE_HEADER, max_characters=5_000)
+        check_content_type(headers)
 
-    def parse(self, delivery: Delivery) -> Parsed:
+    def parse(self, delivery: Delivery) -> ParsedDelivery:
         """A deploy of the type that a trigger names; every other type is not for us."""
         self.admit(delivery.headers)
         self._check_signature(delivery)
         self._check_time(delivery)
-        kind = read_payload(delivery.body, _Kind).type
+        kind = parse_payload(delivery.body, _Kind).type
         if kind not in self._events:
-            return NotForUs(Ignored.EVENT)
-        message = read_payload(delivery.body, _Message)
+            return NotForUs(IgnoreReason.EVENT)
+        message = parse_payload(delivery.body, _Message)
         data = message.data
         report = DeployClaim(
             repository=data.repository,
-            commit=any_commit(data.commit),
-            at=time_in(message.timestamp),
+            commit=normalise_commit(data.commit),
+            at=parse_time(message.timestamp),
             event=kind,
-            branch=branch_of(data.branch) if data.branch else None,
+            branch=parse_branch(data.branch) if data.branch else None,
             environment=data.environment,
             pull_request=data.pull_request,
         )
@@ -127,24 +127,28 @@ class StandardParser:
     def _check_signature(self, delivery: Delivery) -> None:
         """Any of the signatures by any of the keys; versions other than v1 are passed over."""
         signed = b".".join(
-            [_value(delivery, ID_HEADER).encode(), _value(delivery, TIMESTAMP_HEADER).encode(), delivery.body]
+            [
+                _get_header(delivery, ID_HEADER).encode(),
+                _get_header(delivery, TIMESTAMP_HEADER).encode(),
+                delivery.body,
+            ]
         )
-        wanted = [base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()) for key in self._keys]
-        given = [
-            one.removeprefix("v1,").encode("latin-1", "replace")
-            for one in _value(delivery, SIGNATURE_HEADER).split(" ", MOST_SIGNATURES)[:MOST_SIGNATURES]
-            if one.startswith("v1,")
+        expected = [base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()) for key in self._keys]
+        received = [
+            signature.removeprefix("v1,").encode("latin-1", "replace")
+            for signature in _get_header(delivery, SIGNATURE_HEADER).split(" ", MAX_SIGNATURES)[:MAX_SIGNATURES]
+            if signature.startswith("v1,")
         ]
-        if not any([hmac.compare_digest(ours, theirs) for ours in wanted for theirs in given]):  # noqa: C419 - all, always
+        if not any([hmac.compare_digest(ours, theirs) for ours in expected for theirs in received]):  # noqa: C419 - all, always
             raise DeliveryRejected(RejectionReason.WRONG_SIGNATURE, "not signed with the secret of this webhook")
 
     def _check_time(self, delivery: Delivery) -> None:
-        off_s = abs(delivery.received_at.timestamp() - int(_value(delivery, TIMESTAMP_HEADER)))
-        if off_s > TOLERANCE_S:
+        difference_s = abs(delivery.received_at.timestamp() - int(_get_header(delivery, TIMESTAMP_HEADER)))
+        if difference_s > TOLERANCE_S:
             raise DeliveryRejected(
                 RejectionReason.STALE, f"more than {TOLERANCE_S} s old or ahead: look at the clocks"
             )
 
 
-def _value(delivery: Delivery, name: str) -> str:
+def _get_header(delivery: Delivery, name: str) -> str:
     return delivery.headers[name][0]

@@ -27,48 +27,48 @@ from typing import Final
 PR_SET_CHILD_SUBREAPER: Final = 36
 """From Linux' <sys/prctl.h>."""
 PROCESSES: Final = Path("/proc")
-PAUSE_S: Final = 0.05
+POLL_S: Final = 0.05
 
 
-def adopt_orphans(*, wanted: bool = True) -> None:
+def adopt_orphans(*, enabled: bool = True) -> None:
     """From now on what a descendant leaves behind becomes this process's child, or no longer, if not ``wanted``.
 
     Linux only; elsewhere nothing.
     """
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(enabled), 0, 0, 0)
 
 
-def descendants(ancestor: int) -> frozenset[int]:
+def find_descendants(ancestor: int) -> frozenset[int]:
     """The living ones; those that ended and wait for their parent are none. Empty where there is no ``/proc``."""
     children: dict[int, list[int]] = {}
-    for pid, parent in _parents():
+    for pid, parent in _list_processes():
         children.setdefault(parent, []).append(pid)
-    found: set[int] = set()
+    pids: set[int] = set()
     waiting = [ancestor]
     while waiting:
-        new = [pid for pid in children.get(waiting.pop(), ()) if pid not in found]
-        found.update(new)
+        new = [pid for pid in children.get(waiting.pop(), ()) if pid not in pids]
+        pids.update(new)
         waiting.extend(new)
-    return frozenset(found)
+    return frozenset(pids)
 
 
-def end_family(ancestor: int, *, spare: Collection[int] = (), grace_s: float) -> None:
+def terminate_descendants(ancestor: int, *, spare: Collection[int] = (), grace_s: float) -> None:
     """End all descendants but ``spare`` and theirs: SIGTERM, and SIGKILL to what lives after ``grace_s``."""
     end = time.monotonic() + grace_s
-    signal_number, asked, seen = signal.SIGTERM, frozenset[int](), frozenset[int]()
-    while left := _without(descendants(ancestor), spare):
+    signal_number, signalled, all_pids = signal.SIGTERM, frozenset[int](), frozenset[int]()
+    while remaining := _exclude_spared(find_descendants(ancestor), spare):
         if time.monotonic() > end:
-            signal_number, asked = signal.SIGKILL, frozenset()
-        send(left - asked, signal_number)
-        asked, seen = asked | left, seen | left
-        _reap(left)
+            signal_number, signalled = signal.SIGKILL, frozenset()
+        send_signal(remaining - signalled, signal_number)
+        signalled, all_pids = signalled | remaining, all_pids | remaining
+        _reap_children(remaining)
         # Processes that are not children send no event when they end.
-        time.sleep(PAUSE_S)
-    _reap(seen)
+        time.sleep(POLL_S)
+    _reap_children(all_pids)
 
 
-def send(pids: Iterable[int], number: signal.Signals) -> None:
+def send_signal(pids: Iterable[int], number: signal.Signals) -> None:
     """A signal to each that still lives."""
     for pid in pids:
         # It ended meanwhile, or its number belongs to another process.
@@ -76,11 +76,11 @@ def send(pids: Iterable[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _without(pids: frozenset[int], spare: Collection[int]) -> frozenset[int]:
-    return pids.difference(spare, *(descendants(one) for one in spare))
+def _exclude_spared(pids: frozenset[int], spare: Collection[int]) -> frozenset[int]:
+    return pids.difference(spare, *(find_descendants(pid) for pid in spare))
 
 
-def _reap(pids: Iterable[int]) -> None:
+def _reap_children(pids: Iterable[int]) -> None:
     """Reap adopted orphans that ended; somebody else's child is left to its parent."""
     for pid in pids:
         # Somebody else's child, see the docstring.
@@ -88,7 +88,7 @@ def _reap(pids: Iterable[int]) -> None:
             os.waitpid(pid, os.WNOHANG)
 
 
-def _parents() -> Iterable[tuple[int, int]]:
+def _list_processes() -> Iterable[tuple[int, int]]:
     """Each living process and its parent. The name in ``stat`` may hold anything: only what follows it counts."""
     for folder in PROCESSES.glob("[0-9]*"):
         # The process ended while it was read.
@@ -102,25 +102,27 @@ def _parents() -> Iterable[tuple[int, int]]:
 
 GRACE_S: Final = 20.0
 """For an orderly end: Prefect's runner pauses its schedules, a receiver finishes its answers."""
-LEFT_GRACE_S: Final = 5.0
+ORPHANS_GRACE_S: Final = 5.0
 """For what the command left behind."""
 
 
 def main() -> int:
     """The exit code of the command; 128 and the signal's number when a signal ended it."""
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _unheard)
+        signal.signal(number, _ignore_signal)
     adopt_orphans()
     command = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603 - ours
     ended = threading.Event()
-    threading.Thread(target=_end_with_the_line, args=(command.pid, ended), name="line", daemon=True).start()
-    code = _reap_until(command)
+    threading.Thread(
+        target=_terminate_when_stdin_closes, args=(command.pid, ended), name="line", daemon=True
+    ).start()
+    code = _wait_for_command(command)
     ended.set()
-    end_family(os.getpid(), grace_s=LEFT_GRACE_S)
+    terminate_descendants(os.getpid(), grace_s=ORPHANS_GRACE_S)
     return code if code >= 0 else 128 - code
 
 
-def _reap_until(command: subprocess.Popen[bytes]) -> int:
+def _wait_for_command(command: subprocess.Popen[bytes]) -> int:
     """The command's exit code once it ended; orphans that end before are reaped."""
     while command.returncode is None:
         pid, status = os.waitpid(-1, 0)
@@ -129,16 +131,16 @@ def _reap_until(command: subprocess.Popen[bytes]) -> int:
     return command.returncode
 
 
-def _unheard(_number: int, _frame: FrameType | None) -> None:
+def _ignore_signal(_number: int, _frame: FrameType | None) -> None:
     """Ignore the signal: only the line counts. The command would inherit ``SIG_IGN`` and then never stop."""
 
 
-def _end_with_the_line(command: int, ended: threading.Event) -> None:
+def _terminate_when_stdin_closes(command: int, ended: threading.Event) -> None:
     while os.read(0, 1024):
         pass
-    send([command], signal.SIGTERM)
+    send_signal([command], signal.SIGTERM)
     if not ended.wait(GRACE_S):
-        send([command], signal.SIGKILL)
+        send_signal([command], signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -16,12 +16,12 @@ from pydantic import ValidationError
 
 from monitors.errors import ConfigError
 from monitors.records.base import Record, UtcTime
-from monitors.storage import private_folder
+from monitors.storage import make_private_folder
 from warehouse.data_folder import lock_file
 
 LOCK_NAME: Final = "up.lock"
-BEAT_S: Final = 30.0
-ALIVE_FOR: Final = timedelta(seconds=100)
+HEARTBEAT_S: Final = 30.0
+HEARTBEAT_TIMEOUT: Final = timedelta(seconds=100)
 """An installation that is silent for so long is dead: three beats, and a little between two clocks."""
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -43,19 +43,19 @@ class Holder(Record):
     alive_at: UtcTime
     started_at: UtcTime | None = None
 
-    def elsewhere(self, other: Holder) -> bool:
+    def is_on_another_machine(self, other: Holder) -> bool:
         """Whether ``other`` runs where our locks do not count: neither this machine nor one that restarted."""
         return self.host != other.host and self.kernel != other.kernel
 
 
 @contextmanager
-def only_one(data_folder: Path, now: Callable[[], datetime]) -> Generator[None]:
+def hold_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generator[None]:
     """Hold the folder for this process alone; it ends with the process, however that ends. Raises `AlreadyRuns`.
 
     On one machine a lock decides. Where a folder is shared over a network locks may not count, so the holder says
     every half minute that it lives.
     """
-    private_folder(data_folder)
+    make_private_folder(data_folder)
     with lock_file(data_folder / LOCK_NAME) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,23 +65,23 @@ def only_one(data_folder: Path, now: Callable[[], datetime]) -> Generator[None]:
                 "another data_folder"
             ) from None
         _refuse_another_machine(lock, data_folder, now())
-        with _beating(lock, now):
+        with _write_heartbeats(lock, now):
             yield
 
 
-def holder_of(data_folder: Path, at: datetime) -> Holder | None:
+def find_holder(data_folder: Path, at: datetime) -> Holder | None:
     """Who runs over the folder now; ``None`` where nobody does, or the moment is one of its own notes."""
     lock = data_folder / LOCK_NAME
     try:
         holder = Holder.model_validate_json(lock.read_text(encoding="utf-8"))
-        recent = abs(at - holder.alive_at) < ALIVE_FOR
-        alive = recent and (holder.elsewhere(_this(at, at)) or is_held(lock))
+        recent = abs(at - holder.alive_at) < HEARTBEAT_TIMEOUT
+        alive = recent and (holder.is_on_another_machine(_build_holder(at, at)) or is_locked(lock))
     except (OSError, ValidationError):
         return None
     return holder if alive else None
 
 
-def is_held(lock: Path) -> bool:
+def is_locked(lock: Path) -> bool:
     """Whether a process has this lock now."""
     if not lock.exists():
         return False
@@ -96,26 +96,26 @@ def is_held(lock: Path) -> bool:
 def _refuse_another_machine(lock: TextIO, data_folder: Path, at: datetime) -> None:
     lock.seek(0)
     try:
-        before = Holder.model_validate_json(lock.read())
+        previous = Holder.model_validate_json(lock.read())
     except ValidationError:  # nobody before, or one that ended as it should
         return
-    if before.elsewhere(_this(at, at)) and abs(at - before.alive_at) < ALIVE_FOR:
+    if previous.is_on_another_machine(_build_holder(at, at)) and abs(at - previous.alive_at) < HEARTBEAT_TIMEOUT:
         raise AlreadyRuns(
-            f"a `lookout up` on {before.host} (process {before.pid}) runs over {data_folder}, last seen at "
-            f"{before.alive_at:%H:%M:%S} UTC; two machines cannot share a data folder: stop one of them, or set "
-            f"another data_folder. One that died is forgotten after {ALIVE_FOR.total_seconds():g} s"
+            f"a `lookout up` on {previous.host} (process {previous.pid}) runs over {data_folder}, last seen at "
+            f"{previous.alive_at:%H:%M:%S} UTC; two machines cannot share a data folder: stop one of them, or set "
+            f"another data_folder. One that died is forgotten after {HEARTBEAT_TIMEOUT.total_seconds():g} s"
         )
 
 
 @contextmanager
-def _beating(lock: TextIO, now: Callable[[], datetime]) -> Generator[None]:
+def _write_heartbeats(lock: TextIO, now: Callable[[], datetime]) -> Generator[None]:
     ended, started_at = threading.Event(), now()
 
     def beat() -> None:
-        while not ended.wait(BEAT_S):
-            _say(lock, _this(now(), started_at).model_dump_json())
+        while not ended.wait(HEARTBEAT_S):
+            _write_lock(lock, _build_holder(now(), started_at).model_dump_json())
 
-    _say(lock, _this(now(), started_at).model_dump_json())
+    _write_lock(lock, _build_holder(now(), started_at).model_dump_json())
     beats = threading.Thread(target=beat, name="beats", daemon=True)
     beats.start()
     try:
@@ -123,10 +123,10 @@ def _beating(lock: TextIO, now: Callable[[], datetime]) -> Generator[None]:
     finally:
         ended.set()
         beats.join()
-        _say(lock, "")
+        _write_lock(lock, "")
 
 
-def _say(lock: TextIO, text: str) -> None:
+def _write_lock(lock: TextIO, text: str) -> None:
     """Write in place: a reader of half of it reads that nobody is there, and asks again at its next start."""
     try:
         os.ftruncate(lock.fileno(), 0)
@@ -135,6 +135,6 @@ def _say(lock: TextIO, text: str) -> None:
         return
 
 
-def _this(at: datetime, started_at: datetime) -> Holder:
+def _build_holder(at: datetime, started_at: datetime) -> Holder:
     kernel = _BOOT_ID.read_text(encoding="ascii").strip() if _BOOT_ID.exists() else ""
     return Holder(host=platform.node(), kernel=kernel, pid=os.getpid(), alive_at=at, started_at=started_at)

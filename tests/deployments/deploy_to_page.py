@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from deployments.demo.bot import TURNS
-from deployments.demo.configuration import SUITE, free_port, written_config
+from deployments.demo.configuration import SUITE, find_free_port, write_config
 from flows.server.prefect_server import find_running_server
 from tests.conftest import ROOT, serving
 from tests.deployments.triggers.senders import COMMIT, REPOSITORY
@@ -156,7 +156,7 @@ def _api(folder: Path) -> str:
 def _configured(folder: Path, page: str, slack: str, suite: Path) -> Path:
     """The demo's own configuration, with a trigger."""
     port = int(page.rpartition(":")[2])
-    written_config(folder, port, slack_api_url=f"{slack}/api/", channel="#alerts")
+    write_config(folder, port, slack_api_url=f"{slack}/api/", channel="#alerts")
     file = folder / "lookout.toml"
     text = file.read_text(encoding="utf-8").replace(json.dumps(str(SUITE)), json.dumps(str(suite)))
     trigger = f'[[deploys.triggers]]\nprovider = "github"\nrepository = "{REPOSITORY}"\ntarget = "{TARGET}"\n'
@@ -168,7 +168,7 @@ def _configured(folder: Path, page: str, slack: str, suite: Path) -> Path:
 @contextmanager
 def _slack(log: Path) -> Iterator[str]:
     """Slack's server as a process of its own; its address."""
-    port = free_port("127.0.0.1", 0)
+    port = find_free_port("127.0.0.1", 0)
     command = [sys.executable, "-m", "tests.servers.slack", "--port", str(port), "--log", str(log)]
     log.touch()
     process = subprocess.Popen(command, cwd=ROOT, env=os.environ, stdout=subprocess.DEVNULL)

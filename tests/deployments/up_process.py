@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from tests.conftest import ROOT
 from tests.deployments.triggers.senders import GITHUB_SECRET, deployed, github_headers, raw
 from tests.polling import wait_until
@@ -92,7 +92,7 @@ class Up:
 @contextmanager
 def up(file: Path, *, environment: Mapping[str, str] = os.environ, **variables: str) -> Iterator[Up]:
     """The whole monitor, stopped at the end."""
-    port = free_port("127.0.0.1", 0)
+    port = find_free_port("127.0.0.1", 0)
     process = started(file, port, environment=environment, **SECRETS, **variables)
     try:
         yield Up(process, port, file.parent / "up.log")

@@ -11,7 +11,7 @@ import typer
 
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from flows.terminal import print_text, write_json
-from flows.terminal_console import terminal_console
+from flows.terminal_console import make_terminal_console
 from monitors.errors import ConfigError
 from monitors.records.base import Record
 from monitors.records.grades import FailureKind
@@ -36,17 +36,17 @@ def list_command(
     as_json: JsonOption = False,
 ) -> None:
     """Incidents that are not resolved, worst first."""
-    from deployments.cli.alerts.incidents import incident_table
-    from warehouse.queries.incidents import all_incidents, all_silences, latest_alerts
+    from deployments.cli.alerts.incidents import build_incident_table
+    from warehouse.queries.incidents import find_latest_alerts, list_incidents, list_silences
 
     session = _open_session(config, data_folder)
-    found = all_incidents(session.store, resolved_too=everything, target=target)
+    incidents = list_incidents(session.store, resolved_too=everything, target=target)
     if as_json:
-        _print_lines(found)
-    elif found:
-        messages = latest_alerts(session.store, found)
-        table = incident_table(found, messages, all_silences(session.store), session.people.now())
-        terminal_console().print(table)
+        _print_json_lines(incidents)
+    elif incidents:
+        messages = find_latest_alerts(session.store, incidents)
+        table = build_incident_table(incidents, messages, list_silences(session.store), session.people.now())
+        make_terminal_console().print(table)
     else:
         print_text("Nothing was ever broken here." if everything else "Nothing is broken that Lookout knows of.")
 
@@ -58,17 +58,17 @@ def show_command(
     as_json: JsonOption = False,
 ) -> None:
     """The message that was named, else an incident's last one; its history, and where the evidence is."""
-    from deployments.cli.alerts.incidents import meant, print_story
-    from warehouse.queries.incidents import alert_shown, story_of
+    from deployments.cli.alerts.incidents import find_incidents, print_story
+    from warehouse.queries.incidents import load_shown_alerts, load_story
 
     session = _open_session(config, data_folder)
-    stories = [story_of(session.store, one) for one in meant(session.store, incident)]
+    stories = [load_story(session.store, one) for one in find_incidents(session.store, incident)]
     if as_json:
-        _print_lines(stories)
+        _print_json_lines(stories)
         return
-    named = next(iter(alert_shown(session.store, incident.upper())), None)
+    named = next(iter(load_shown_alerts(session.store, incident.upper())), None)
     for story in stories:
-        print_story(terminal_console(), story, session, shown=named or story.last_alert)
+        print_story(make_terminal_console(), story, session, shown=named or story.last_alert)
 
 
 def ack_command(
@@ -81,7 +81,9 @@ def ack_command(
     as_json: JsonOption = False,
 ) -> None:
     """Say that you know: no reminder until it is worse."""
-    _do(ActionKind.ACKNOWLEDGE, incident, by=by, note=note, place=(config, data_folder), as_json=as_json)
+    _store_action(
+        ActionKind.ACKNOWLEDGE, incident, by=by, note=note, location=(config, data_folder), as_json=as_json
+    )
 
 
 def resolve_command(
@@ -94,7 +96,7 @@ def resolve_command(
     as_json: JsonOption = False,
 ) -> None:
     """Say that it is over; when a run sees it again, the alert says that it is back."""
-    _do(ActionKind.RESOLVE, incident, by=by, note=note, place=(config, data_folder), as_json=as_json)
+    _store_action(ActionKind.RESOLVE, incident, by=by, note=note, location=(config, data_folder), as_json=as_json)
 
 
 def false_alarm_command(
@@ -107,7 +109,9 @@ def false_alarm_command(
     as_json: JsonOption = False,
 ) -> None:
     """Say that the answer was right after all: a label for the graders, and quiet about it for a while."""
-    _do(ActionKind.FALSE_ALARM, incident, by=by, note=note, place=(config, data_folder), as_json=as_json)
+    _store_action(
+        ActionKind.FALSE_ALARM, incident, by=by, note=note, location=(config, data_folder), as_json=as_json
+    )
 
 
 def draft_command(
@@ -120,7 +124,9 @@ def draft_command(
     as_json: JsonOption = False,
 ) -> None:
     """Draft a gold case, for review, from a real user's question and the answer, redacted."""
-    _do(ActionKind.ADD_TO_GOLD, incident, by=by, note=note, place=(config, data_folder), as_json=as_json)
+    _store_action(
+        ActionKind.ADD_TO_GOLD, incident, by=by, note=note, location=(config, data_folder), as_json=as_json
+    )
 
 
 def silence_command(
@@ -141,8 +147,8 @@ def silence_command(
     """Send no alert about something for a while, with your name and a reason; what still fails then is reported."""
     from deployments.cli.alerts.silences import SilenceMatchers, make_silences  # as for list
 
-    quiet = SilenceMatchers(
-        author=_named(by),
+    matchers = SilenceMatchers(
+        author=_require_name(by),
         comment=reason,
         target=target,
         case_id=case,
@@ -150,7 +156,9 @@ def silence_command(
         kind=kind,
         incident=incident,
     )
-    _say(make_silences(_open_session(config, data_folder), quiet, lasting=lasting, until=until), as_json=as_json)
+    _print_records(
+        make_silences(_open_session(config, data_folder), matchers, lasting=lasting, until=until), as_json=as_json
+    )
 
 
 def silences_command(
@@ -160,16 +168,16 @@ def silences_command(
     as_json: JsonOption = False,
 ) -> None:
     """List what is silenced, who asked for that, why, and until when."""
-    from deployments.cli.alerts.incidents import silence_table
-    from warehouse.queries.incidents import all_silences
+    from deployments.cli.alerts.incidents import build_silence_table
+    from warehouse.queries.incidents import list_silences
 
     session = _open_session(config, data_folder)
     now = session.people.now()
-    found = [one for one in all_silences(session.store) if everything or one.ends_at > now]
+    silences = [silence for silence in list_silences(session.store) if everything or silence.ends_at > now]
     if as_json:
-        _print_lines(found)
-    elif found:
-        terminal_console().print(silence_table(found, now))
+        _print_json_lines(silences)
+    elif silences:
+        make_terminal_console().print(build_silence_table(silences, now))
     else:
         print_text("Nothing is silenced.")
 
@@ -184,7 +192,9 @@ def unsilence_command(
     """End a silence now; the next run reports what still fails."""
     from deployments.cli.alerts.silences import end_silence  # as for list
 
-    _say([end_silence(_open_session(config, data_folder), silence_id, by=_named(by))], as_json=as_json)
+    _print_records(
+        [end_silence(_open_session(config, data_folder), silence_id, by=_require_name(by))], as_json=as_json
+    )
 
 
 def _open_session(config: Path, data_folder: Path | None) -> IncidentSession:
@@ -193,41 +203,41 @@ def _open_session(config: Path, data_folder: Path | None) -> IncidentSession:
     return open_alerts_session(config, data_folder)
 
 
-def _named(by: str) -> str:
+def _require_name(by: str) -> str:
     """Who says so; `ConfigError` where nobody does."""
     if not by.strip():
         raise ConfigError("who says so? Give your name: --by NAME, or set LOOKOUT_USER")
     return by
 
 
-def _do(
-    kind: ActionKind, given: str, *, by: str, note: str, place: tuple[Path, Path | None], as_json: bool
+def _store_action(
+    kind: ActionKind, incident_id: str, *, by: str, note: str, location: tuple[Path, Path | None], as_json: bool
 ) -> None:
-    from deployments.cli.alerts.incidents import meant  # as for list
+    from deployments.cli.alerts.incidents import find_incidents  # as for list
 
-    who = _named(by)
-    session = _open_session(*place)
-    outcome = session.do(kind, meant(session.store, given), by=who, note=note)
+    author = _require_name(by)
+    session = _open_session(*location)
+    outcome = session.do(kind, find_incidents(session.store, incident_id), by=author, note=note)
     if outcome is None:
         print_text("Kept; it is carried out as soon as the warehouse is free.", err=as_json)
     elif as_json:
-        _print_lines([outcome])
+        _print_json_lines([outcome])
     else:
         print_text(outcome.text)
 
 
-def _say(made: Sequence[Record], *, as_json: bool) -> None:
+def _print_records(records: Sequence[Record], *, as_json: bool) -> None:
     if as_json:
-        _print_lines(made)
+        _print_json_lines(records)
         return
 
-    from deployments.cli.alerts.silences import describe_record
+    from deployments.cli.alerts.silences import format_record
 
-    for one in made:
-        terminal_console().print(describe_record(one), soft_wrap=True, highlight=False, markup=False)
+    for record in records:
+        make_terminal_console().print(format_record(record), soft_wrap=True, highlight=False, markup=False)
 
 
-def _print_lines(records: Sequence[Record]) -> None:
+def _print_json_lines(records: Sequence[Record]) -> None:
     """JSON lines: one record each."""
     for record in records:
         write_json(json.dumps(record.model_dump(mode="json"), ensure_ascii=False) + "\n")

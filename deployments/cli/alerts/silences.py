@@ -11,25 +11,25 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from deployments.cli.alerts.incidents import WAIT_S, IncidentSession, meant
+from deployments.cli.alerts.incidents import WAIT_S, IncidentSession, find_incidents
 from flows.alerting.notifier import apply_actions
-from monitors.alerts.message import utc
-from monitors.alerts.redact import redact, visible
+from monitors.alerts.message import format_utc
+from monitors.alerts.redact import redact, remove_invisible
 from monitors.errors import ConfigError, WarehouseBusy
 from monitors.records.base import Record
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind
 from monitors.records.operator_actions import Silence
-from warehouse.queries.incidents import all_silences
+from warehouse.queries.incidents import list_silences
 from warehouse.queries.operator_actions import append_silence
 
-LONGEST: Final = timedelta(days=90)
+MAX_SILENCE: Final = timedelta(days=90)
 """The longest silence. What is muted for longer is not monitored: then the case or the target should go."""
 ID_CHARACTERS: Final = 8
 
-_LASTING: Final = re.compile(r"([0-9]{1,6})([mhd])")
+_DURATION: Final = re.compile(r"([0-9]{1,6})([mhd])")
 _UNITS: Final = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
-_ENDLESS: Final = (
+_NO_END_ERROR: Final = (
     "a silence needs an end: --for 90m, 4h or 2d, or --until 2026-03-02T08:00 (UTC). Nothing is muted for ever"
 )
 
@@ -47,69 +47,74 @@ class SilenceMatchers(Record):
 
 
 def make_silences(
-    session: IncidentSession, quiet: SilenceMatchers, *, lasting: str | None, until: str | None
+    session: IncidentSession, matchers: SilenceMatchers, *, lasting: str | None, until: str | None
 ) -> tuple[Silence, ...]:
     """Make one silence, or one for each incident of a message. Raises `ConfigError` without an end or a matcher."""
     now = session.people.now()
-    ends_at = end_of(now, lasting=lasting, until=until)
-    about = [one.fingerprint for one in meant(session.store, quiet.incident)] if quiet.incident else [None]
-    made = tuple(new_silence(quiet, fingerprint, now, ends_at) for fingerprint in about)
-    for one in made:
+    ends_at = compute_silence_end(now, lasting=lasting, until=until)
+    about = (
+        [one.fingerprint for one in find_incidents(session.store, matchers.incident)]
+        if matchers.incident
+        else [None]
+    )
+    silences = tuple(build_silence(matchers, fingerprint, now, ends_at) for fingerprint in about)
+    for one in silences:
         append_silence(session.store.journal, one)
-    _take_in(session)
-    return made
+    _apply_pending(session)
+    return silences
 
 
 def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silence:
     """End a silence now. Raises `ConfigError` for one that does not exist or is over."""
     now = session.people.now()
-    known = {one.id: one for one in all_silences(session.store)}
-    silence = known.get(silence_id)
+    silences = {silence.id: silence for silence in list_silences(session.store)}
+    silence = silences.get(silence_id)
     if silence is None or silence.ends_at <= now:
-        running = ", ".join(one.id for one in known.values() if one.ends_at > now) or "there is none"
+        running = ", ".join(silence.id for silence in silences.values() if silence.ends_at > now) or "there is none"
         raise ConfigError(f"no silence {silence_id} is in force: {running}")
-    ended = ended_silence(silence, now, by)
+    ended = build_ended_silence(silence, now, by)
     append_silence(session.store.journal, ended)
-    _take_in(session)
+    _apply_pending(session)
     return ended
 
 
-def ended_silence(silence: Silence, now: datetime, by: str) -> Silence:
+def build_ended_silence(silence: Silence, now: datetime, by: str) -> Silence:
     """The silence as it is once somebody has ended it before its time."""
     ends_at = max(now, silence.starts_at + timedelta(milliseconds=1))
     return silence.model_copy(update={"ends_at": ends_at, "ended_by": by})
 
 
-def end_of(now: datetime, *, lasting: str | None, until: str | None) -> datetime:
+def compute_silence_end(now: datetime, *, lasting: str | None, until: str | None) -> datetime:
     """When a silence ends. Raises `ConfigError` where it has no end, one too far away, or one in the past."""
     if (lasting is None) == (until is None):
-        raise ConfigError(_ENDLESS)
-    ends_at = now + _span_of(lasting) if lasting is not None else _time_of(str(until))
+        raise ConfigError(_NO_END_ERROR)
+    ends_at = now + _parse_duration(lasting) if lasting is not None else _parse_time(str(until))
     if ends_at <= now:
-        raise ConfigError(f"a silence ends in the future; {utc(ends_at)} is over")
-    if ends_at - now > LONGEST:
-        raise ConfigError(f"a silence of {(ends_at - now).days} days is too long: {LONGEST.days} at most")
+        raise ConfigError(f"a silence ends in the future; {format_utc(ends_at)} is over")
+    if ends_at - now > MAX_SILENCE:
+        raise ConfigError(f"a silence of {(ends_at - now).days} days is too long: {MAX_SILENCE.days} at most")
     return ends_at
 
 
-def describe_record(record: Record) -> str:
+def format_record(record: Record) -> str:
     """What a person reads after a silence was made or ended."""
     if not isinstance(record, Silence):
         return str(record)
-    about = ", ".join(f"{name} {wanted[:40]}" for name, wanted in record.matchers().items())
+    about = ", ".join(f"{name} {wanted[:40]}" for name, wanted in record.list_matchers().items())
     if record.ended_by:
-        return f"{record.id} ended by {visible(record.ended_by)}: the next run that sees {about} sends an alert"
-    return f"{record.id}: nothing is said about {about} until {utc(record.ends_at)}"
+        ended_by = remove_invisible(record.ended_by)
+        return f"{record.id} ended by {ended_by}: the next run that sees {about} sends an alert"
+    return f"{record.id}: nothing is said about {about} until {format_utc(record.ends_at)}"
 
 
-def _span_of(lasting: str) -> timedelta:
-    found = _LASTING.fullmatch(lasting.strip())
-    if found is None:
+def _parse_duration(lasting: str) -> timedelta:
+    match = _DURATION.fullmatch(lasting.strip())
+    if match is None:
         raise ConfigError(f"--for {lasting!r}: a number with m, h or d is accepted, such as 90m, 4h, 2d")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(match[1]) * _UNITS[match[2]]
 
 
-def _time_of(until: str) -> datetime:
+def _parse_time(until: str) -> datetime:
     try:
         time = datetime.fromisoformat(until.strip())
     except ValueError:
@@ -117,27 +122,27 @@ def _time_of(until: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def new_silence(quiet: SilenceMatchers, fingerprint: str | None, now: datetime, ends_at: datetime) -> Silence:
+def build_silence(matchers: SilenceMatchers, fingerprint: str | None, now: datetime, ends_at: datetime) -> Silence:
     """A silence of what ``quiet`` matches and, where it is given, of one incident. Raises `ConfigError`."""
-    canonical = f"{quiet.model_dump_json()}{fingerprint}{now.isoformat()}".encode()
+    canonical = f"{matchers.model_dump_json()}{fingerprint}{now.isoformat()}".encode()
     try:
         return Silence(
             id=f"S-{hashlib.sha256(canonical).hexdigest()[:ID_CHARACTERS]}",
-            author=quiet.author,
-            comment=redact(quiet.comment),
+            author=matchers.author,
+            comment=redact(matchers.comment),
             starts_at=now,
             ends_at=ends_at,
             fingerprint=fingerprint,
-            target=quiet.target,
-            kind=quiet.kind,
-            case_id=quiet.case_id,
-            failure_kind=quiet.failure_kind,
+            target=matchers.target,
+            kind=matchers.kind,
+            case_id=matchers.case_id,
+            failure_kind=matchers.failure_kind,
         )
     except ValidationError as error:
-        raise ConfigError(_why(error)) from None
+        raise ConfigError(_format_validation_error(error)) from None
 
 
-def _why(error: ValidationError) -> str:
+def _format_validation_error(error: ValidationError) -> str:
     first: Sequence[str] = [str(part) for part in error.errors(include_url=False)[0]["loc"]]
     message = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
     if "never everything" in message:
@@ -147,7 +152,7 @@ def _why(error: ValidationError) -> str:
     return f"{'.'.join(first)}: {message}"
 
 
-def _take_in(session: IncidentSession) -> None:
+def _apply_pending(session: IncidentSession) -> None:
     """Load what waits in the journal. If it must wait, the next run loads it."""
     # The silence is in the journal; the next run loads it.
     with suppress(WarehouseBusy):

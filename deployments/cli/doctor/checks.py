@@ -23,30 +23,30 @@ from deployments.cli.doctor.services import (
     DoctorContext,
     Health,
     HealthCheck,
-    apis,
-    hallucination_logs,
-    hub,
-    judge,
-    langfuse,
-    live_traffic,
-    tracing,
+    check_apis,
+    check_hallucination_logs,
+    check_hub,
+    check_judge,
+    check_langfuse,
+    check_live_traffic,
+    check_tracing,
 )
-from deployments.install_browser import working_browser
-from flows.waiting import doing
-from monitors.config.file import Config, TargetConfig, load_config, target_record
+from deployments.install_browser import find_working_browser
+from flows.waiting import update_waiting
+from monitors.config.file import Config, TargetConfig, build_target_record, load_config
 from monitors.errors import BrowserLost, ConfigError, MonitorError, WarehouseBusy
-from monitors.goldset.load import load_suite, suite_text
+from monitors.goldset.load import load_suite, read_suite_text
 from monitors.plural import plural
 from warehouse.data_folder import refuse_links
 
 if TYPE_CHECKING:
     from flows.maintenance.self_test import PathOutcome
 
-FIX = "lookout browser install"
+BROWSER_FIX = "lookout browser install"
 REQUEST_S = 10.0
 LOCK_WAIT_S = 2.0
 GIGABYTE = 1e9
-LITTLE_DISK_GB, TOO_LITTLE_DISK_GB = 5.0, 1.0
+DOUBTFUL_DISK_GB, BROKEN_DISK_GB = 5.0, 1.0
 """A run of 500 cases stores some 100 MB of pictures at most; DuckDB needs room for a copy of its file to
 rebuild."""
 
@@ -56,7 +56,7 @@ CLOCK_DOUBTFUL_S, CLOCK_BROKEN_S = 60.0, 300.0
 """Signatures of webhooks and of Slack are refused beyond five minutes."""
 
 
-def checks(
+def run_checks(
     config_path: Path,
     *,
     environment: Mapping[str, str],
@@ -67,18 +67,22 @@ def checks(
     ask_apis: bool = True,
 ) -> list[HealthCheck]:
     """Make all checks, in the order in which a run needs them. A check that itself breaks is reported as broken."""
-    config, found = read_configuration(config_path)
-    around = DoctorContext(
+    config, configuration = read_configuration(config_path)
+    context = DoctorContext(
         config_path, config, environment, now, send_alerts, ask_judges, ask_apis, alert_now=alert_now
     )
-    results = [found]
+    results = [configuration]
     for check in CHECKS:
-        doing(f"Checking: {check.__name__.replace('_', ' ')}")
+        update_waiting(f"Checking: {_format_check_name(check).replace('_', ' ')}")
         try:
-            results += check(around)
+            results += check(context)
         except (MonitorError, OSError) as error:
-            results.append(HealthCheck(name=check.__name__, health=Health.BROKEN, found=str(error)))
+            results.append(HealthCheck(name=_format_check_name(check), health=Health.BROKEN, found=str(error)))
     return results
+
+
+def _format_check_name(check: Callable[[DoctorContext], list[HealthCheck]]) -> str:
+    return check.__name__.removeprefix("check_")
 
 
 def read_configuration(path: Path) -> tuple[Config | None, HealthCheck]:
@@ -93,7 +97,7 @@ def read_configuration(path: Path) -> tuple[Config | None, HealthCheck]:
         return None, HealthCheck(
             name=name, health=Health.BROKEN, found=str(error), to_do="mend the keys that are named"
         )
-    missing = [f"{name} ({one.suite})" for name, one in config.targets.items() if not one.suite.exists()]
+    missing = [f"{name} ({target.suite})" for name, target in config.targets.items() if not target.suite.exists()]
     if missing:
         return config, HealthCheck(
             name=name,
@@ -104,76 +108,80 @@ def read_configuration(path: Path) -> tuple[Config | None, HealthCheck]:
     return config, HealthCheck(name=name, health=Health.GOOD, found=f"{path}: {', '.join(config.targets)}")
 
 
-def browser(around: DoctorContext) -> list[HealthCheck]:
+def check_browser(context: DoctorContext) -> list[HealthCheck]:
     """Check that Chromium is found, starts and opens a page."""
     try:
-        found = working_browser(around.environment)
+        browser = find_working_browser(context.environment)
     except BrowserLost as error:
-        return [HealthCheck(name="browser", health=Health.BROKEN, found=str(error), to_do=FIX)]
-    what = f"Chromium {found.version}, {found.executable} ({found.source})"
-    checks = [HealthCheck(name="browser", health=Health.GOOD, found=what)]
-    if found.unsandboxed:
-        reason, to_do = found.unsandboxed.split(": ", 1)
+        return [HealthCheck(name="browser", health=Health.BROKEN, found=str(error), to_do=BROWSER_FIX)]
+    description = f"Chromium {browser.version}, {browser.executable} ({browser.source})"
+    checks = [HealthCheck(name="browser", health=Health.GOOD, found=description)]
+    if browser.unsandboxed:
+        reason, to_do = browser.unsandboxed.split(": ", 1)
         checks.append(HealthCheck(name="sandbox", health=Health.DOUBTFUL, found=reason, to_do=to_do, optional=True))
     return checks
 
 
-def pages(around: DoctorContext) -> list[HealthCheck]:
+def check_pages(context: DoctorContext) -> list[HealthCheck]:
     """Check that each target that is asked through its page answers."""
-    targets = around.config.targets if around.config else {}
-    return [_page(around, name, target) for name, target in targets.items() if target.probe.driver == "browser"]
+    targets = context.config.targets if context.config else {}
+    return [
+        _check_page(context, name, target) for name, target in targets.items() if target.probe.driver == "browser"
+    ]
 
 
-def _page(around: DoctorContext, name: str, target: TargetConfig) -> HealthCheck:
-    what, address = f"page of {name}", target_record(name, target).address
+def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> HealthCheck:
+    check_name, address = f"page of {name}", build_target_record(name, target).address
     try:
         answer = httpx.get(address, timeout=REQUEST_S, follow_redirects=True)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         to_do = "open it from this machine: its spelling, network, proxy, or the app is down"
-        return HealthCheck(name=what, health=Health.BROKEN, found=f"{address}: {type(error).__name__}", to_do=to_do)
+        return HealthCheck(
+            name=check_name, health=Health.BROKEN, found=f"{address}: {type(error).__name__}", to_do=to_do
+        )
     if "date" in answer.headers:
-        around.dates += _date(answer.headers["date"])
+        context.dates += _parse_date(answer.headers["date"])
     took = f"{address}: HTTP {answer.status_code} in {answer.elapsed.total_seconds():.2f} s"
     if answer.status_code in (401, 403) and target.login is not None:
-        return HealthCheck(name=what, health=Health.GOOD, found=f"{took} to whoever is not signed in")
+        return HealthCheck(name=check_name, health=Health.GOOD, found=f"{took} to whoever is not signed in")
     if answer.status_code in (401, 402, 403, 407, 429):
         to_do = f"where it asks to sign in, tell Lookout how: [targets.{name}.login] (docs/login.md)"
-        return HealthCheck(name=what, health=Health.BROKEN, found=took, to_do=to_do)
+        return HealthCheck(name=check_name, health=Health.BROKEN, found=took, to_do=to_do)
     if answer.status_code >= 400:  # noqa: PLR2004 - where HTTP's errors begin
         return HealthCheck(
-            name=what, health=Health.DOUBTFUL, found=took, to_do=f"lookout doctor {name} looks closer"
+            name=check_name, health=Health.DOUBTFUL, found=took, to_do=f"lookout doctor {name} looks closer"
         )
-    return HealthCheck(name=what, health=Health.GOOD, found=took)
+    return HealthCheck(name=check_name, health=Health.GOOD, found=took)
 
 
-def logins(around: DoctorContext) -> list[HealthCheck]:
+def check_logins(context: DoctorContext) -> list[HealthCheck]:
     """Check that each login has its secrets, and its session where a person begins it. Nobody signs in."""
-    targets = around.config.targets if around.config else {}
-    return [_login(around, name) for name, target in targets.items() if target.login is not None]
+    targets = context.config.targets if context.config else {}
+    return [_check_login(context, name) for name, target in targets.items() if target.login is not None]
 
 
-def _login(around: DoctorContext, name: str) -> HealthCheck:
-    from flows.runtime.probe import login_of  # duckdb
+def _check_login(context: DoctorContext, name: str) -> HealthCheck:
+    from flows.runtime.probe import build_login  # duckdb
 
-    assert around.config is not None
-    what = f"login of {name}"
+    assert context.config is not None
+    check_name = f"login of {name}"
     try:
-        login = login_of(around.config, name, around.environment)
+        login = build_login(context.config, name, context.environment)
     except ConfigError as error:
-        return HealthCheck(name=what, health=Health.BROKEN, found=str(error), to_do="mend what is named")
+        return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do="mend what is named")
     assert login is not None
     if login.session is None and login.settings.needs_person:
         return HealthCheck(
-            name=what, health=Health.BROKEN, found="nobody has signed in yet", to_do=login.command.strip("`")
+            name=check_name, health=Health.BROKEN, found="nobody has signed in yet", to_do=login.command.strip("`")
         )
-    found = "its variables are set"
+    state = "its variables are set"
     if login.session is not None:
         made = f"{login.session.made_at:%Y-%m-%d %H:%M} UTC"
-        found = f"signed in {made} ({login.session.by}); whether it still opens the page, {login.command} tells"
-    return HealthCheck(name=what, health=Health.GOOD, found=found)
+        state = f"signed in {made} ({login.session.by}); whether it still opens the page, {login.command} tells"
+    return HealthCheck(name=check_name, health=Health.GOOD, found=state)
 
 
-def _date(header: str) -> list[datetime]:
+def _parse_date(header: str) -> list[datetime]:
     try:
         sent_at = parsedate_to_datetime(header)
     except ValueError:
@@ -181,29 +189,32 @@ def _date(header: str) -> list[datetime]:
     return [sent_at if sent_at.tzinfo else sent_at.replace(tzinfo=UTC)]
 
 
-def clock(around: DoctorContext) -> list[HealthCheck]:
+def check_clock(context: DoctorContext) -> list[HealthCheck]:
     """Compare this machine's clock with the targets' own."""
-    if not around.dates:
+    if not context.dates:
         return [
             HealthCheck(
-                name="clock", health=Health.GOOD, found=f"{around.now:%Y-%m-%d %H:%M:%S} UTC; nothing to compare"
+                name="clock", health=Health.GOOD, found=f"{context.now:%Y-%m-%d %H:%M:%S} UTC; nothing to compare"
             )
         ]
-    off_s = min(abs((around.now - sent_at).total_seconds()) for sent_at in around.dates)
-    found = f"{around.now:%Y-%m-%d %H:%M:%S} UTC, {off_s:.0f} s from what a target says"
+    off_s = min(abs((context.now - sent_at).total_seconds()) for sent_at in context.dates)
+    comparison = f"{context.now:%Y-%m-%d %H:%M:%S} UTC, {off_s:.0f} s from what a target says"
     if off_s < CLOCK_DOUBTFUL_S:
-        return [HealthCheck(name="clock", health=Health.GOOD, found=found)]
+        return [HealthCheck(name="clock", health=Health.GOOD, found=comparison)]
     health = Health.BROKEN if off_s >= CLOCK_BROKEN_S else Health.DOUBTFUL
     return [
         HealthCheck(
-            name="clock", health=health, found=found, to_do="set it by NTP: signatures are refused beyond 300 s"
+            name="clock",
+            health=health,
+            found=comparison,
+            to_do="set it by NTP: signatures are refused beyond 300 s",
         )
     ]
 
 
-def rights(around: DoctorContext) -> list[HealthCheck]:
+def check_rights(context: DoctorContext) -> list[HealthCheck]:
     """Check whether others on this machine can read what the application really said."""
-    name, folder = "rights", around.data_folder
+    name, folder = "rights", context.data_folder
     if not folder.is_dir():
         return []
     refuse_links(folder)
@@ -221,31 +232,33 @@ def rights(around: DoctorContext) -> list[HealthCheck]:
     ]
 
 
-def disk(around: DoctorContext) -> list[HealthCheck]:
+def check_disk(context: DoctorContext) -> list[HealthCheck]:
     """Check that the data folder can be written, and that there is room."""
-    folder = around.data_folder
-    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    if not os.access(there, os.W_OK | os.X_OK):
+    folder = context.data_folder
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not os.access(existing, os.W_OK | os.X_OK):
         to_do = "set data_folder in lookout.toml to a folder that can be written"
-        return [HealthCheck(name="disk", health=Health.BROKEN, found=f"{there} cannot be written", to_do=to_do)]
-    free_gb = shutil.disk_usage(there).free / GIGABYTE
-    found = f"{free_gb:.1f} GB free for {folder}"
-    if free_gb >= LITTLE_DISK_GB:
-        return [HealthCheck(name="disk", health=Health.GOOD, found=found)]
-    health = Health.BROKEN if free_gb < TOO_LITTLE_DISK_GB else Health.DOUBTFUL
-    return [HealthCheck(name="disk", health=health, found=found, to_do="make room, or let pictures age out sooner")]
+        return [HealthCheck(name="disk", health=Health.BROKEN, found=f"{existing} cannot be written", to_do=to_do)]
+    free_gb = shutil.disk_usage(existing).free / GIGABYTE
+    free_text = f"{free_gb:.1f} GB free for {folder}"
+    if free_gb >= DOUBTFUL_DISK_GB:
+        return [HealthCheck(name="disk", health=Health.GOOD, found=free_text)]
+    health = Health.BROKEN if free_gb < BROKEN_DISK_GB else Health.DOUBTFUL
+    return [
+        HealthCheck(name="disk", health=health, found=free_text, to_do="make room, or let pictures age out sooner")
+    ]
 
 
-def warehouse(around: DoctorContext) -> list[HealthCheck]:
+def check_warehouse(context: DoctorContext) -> list[HealthCheck]:
     """Check that the warehouse opens."""
-    from flows.data_folder import store_in  # duckdb
+    from flows.data_folder import open_store_in  # duckdb
     from warehouse.queries.runs import count_runs
 
-    folder = around.data_folder
+    folder = context.data_folder
     if not (folder / "warehouse.duckdb").exists():
         return [HealthCheck(name="warehouse", health=Health.GOOD, found="none yet; the first run makes it")]
     try:
-        runs = count_runs(store_in(folder), wait_s=LOCK_WAIT_S)
+        runs = count_runs(open_store_in(folder), wait_s=LOCK_WAIT_S)
     except WarehouseBusy as error:
         return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"in use: {error}")]
     except MonitorError as error:
@@ -254,19 +267,19 @@ def warehouse(around: DoctorContext) -> list[HealthCheck]:
     return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"opens; {plural(runs, 'run')}")]
 
 
-def prefect(around: DoctorContext) -> list[HealthCheck]:
+def check_prefect(context: DoctorContext) -> list[HealthCheck]:
     """Check that the Prefect server answers, where one is named; else say how the local one stands."""
     from flows.data_folder import PREFECT_FOLDER  # duckdb
-    from flows.server.prefect_server import running_server
+    from flows.server.prefect_server import find_running_server
 
-    configured = around.config.prefect.api_url if around.config else None
-    url = configured or around.environment.get("PREFECT_API_URL")
+    configured = context.config.prefect.api_url if context.config else None
+    url = configured or context.environment.get("PREFECT_API_URL")
     if url is None:
-        local = running_server(around.data_folder / PREFECT_FOLDER)
-        found = "no server is named, and no local one runs: the next run starts one"
+        local = find_running_server(context.data_folder / PREFECT_FOLDER)
+        state = "no server is named, and no local one runs: the next run starts one"
         if local is not None:
-            found = f"the local one runs: {local.ui_url}; `lookout down` ends it"
-        return [HealthCheck(name="Prefect", health=Health.GOOD, found=found)]
+            state = f"the local one runs: {local.ui_url}; `lookout down` ends it"
+        return [HealthCheck(name="Prefect", health=Health.GOOD, found=state)]
     try:
         answer = httpx.get(f"{url}/health", timeout=REQUEST_S)
         answer.raise_for_status()
@@ -278,77 +291,80 @@ def prefect(around: DoctorContext) -> list[HealthCheck]:
     return [HealthCheck(name="Prefect", health=Health.GOOD, found=f"{url} answers")]
 
 
-def drill(around: DoctorContext) -> list[HealthCheck]:
+def check_drill(context: DoctorContext) -> list[HealthCheck]:
     """Say when an alert was last proved to reach people, and how long it took."""
     from flows.drill.course import read_report  # duckdb, slack_sdk
-    from flows.drill.standing import DrillState, standing_of
+    from flows.drill.standing import DrillState, build_standing
 
-    if around.config is None:
+    if context.config is None:
         return []
-    stands = standing_of(read_report(around.data_folder), around.config.drill, around.now)
-    health = {DrillState.PROVED: Health.GOOD, DrillState.NEVER: Health.DOUBTFUL}.get(stands.state, Health.BROKEN)
-    return [HealthCheck(name="last drill", health=health, found=stands.text, to_do=stands.to_do, optional=True)]
+    standing = build_standing(read_report(context.data_folder), context.config.drill, context.now)
+    health = {DrillState.PROVED: Health.GOOD, DrillState.NEVER: Health.DOUBTFUL}.get(standing.state, Health.BROKEN)
+    return [HealthCheck(name="last drill", health=health, found=standing.text, to_do=standing.to_do, optional=True)]
 
 
-def alerts(around: DoctorContext) -> list[HealthCheck]:
+def check_alerts(context: DoctorContext) -> list[HealthCheck]:
     """Where messages go: a path gets a test message unless one arrived by it within a day, or ``alert_now``."""
     from flows.clock import utc_now  # duckdb
     from flows.maintenance.self_test import read_proofs, save_proofs, send_test_alert  # slack_sdk
 
-    ways = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL", "LOOKOUT_HEARTBEAT_URL")
-    known = [name for name in ways if around.environment.get(name)]
-    if not known:
-        found = "no Slack credentials: messages are printed and stored"
-        return [HealthCheck(name="alerts", health=Health.GOOD, found=found)]
-    if around.config is None or not around.send_alerts:
-        return [HealthCheck(name="alerts", health=Health.GOOD, found=f"by {', '.join(known)}; not tried")]
-    target = next(iter(around.config.targets))
-    past = read_proofs(around.data_folder, around.config, around.environment)
-    proofs = {} if around.alert_now else past.proofs
+    variables = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL", "LOOKOUT_HEARTBEAT_URL")
+    configured = [name for name in variables if context.environment.get(name)]
+    if not configured:
+        state = "no Slack credentials: messages are printed and stored"
+        return [HealthCheck(name="alerts", health=Health.GOOD, found=state)]
+    if context.config is None or not context.send_alerts:
+        return [HealthCheck(name="alerts", health=Health.GOOD, found=f"by {', '.join(configured)}; not tried")]
+    target = next(iter(context.config.targets))
+    past = read_proofs(context.data_folder, context.config, context.environment)
+    proofs = {} if context.alert_now else past.proofs
     outcomes = asyncio.run(
-        send_test_alert(around.config, around.environment, target=target, now=utc_now, proofs=proofs)
+        send_test_alert(context.config, context.environment, target=target, now=utc_now, proofs=proofs)
     )
-    save_proofs(around.data_folder, past, outcomes, utc_now())
-    return [_way(one) for one in outcomes]
+    save_proofs(context.data_folder, past, outcomes, utc_now())
+    return [_report_delivery(outcome) for outcome in outcomes]
 
 
-def _way(one: PathOutcome) -> HealthCheck:
-    name = f"alerts, {one.path}"
-    if one.arrived:
-        return HealthCheck(name=name, health=Health.GOOD, found=one.detail)
-    if not one.configured:
+def _report_delivery(outcome: PathOutcome) -> HealthCheck:
+    name = f"alerts, {outcome.path}"
+    if outcome.arrived:
+        return HealthCheck(name=name, health=Health.GOOD, found=outcome.detail)
+    if not outcome.configured:
         return HealthCheck(
-            name=name, health=Health.DOUBTFUL, found="not configured", to_do=one.detail, optional=True
+            name=name, health=Health.DOUBTFUL, found="not configured", to_do=outcome.detail, optional=True
         )
-    return HealthCheck(name=name, health=Health.BROKEN, found="the test did not arrive", to_do=one.detail)
+    return HealthCheck(name=name, health=Health.BROKEN, found="the test did not arrive", to_do=outcome.detail)
 
 
-def coverage(around: DoctorContext) -> list[HealthCheck]:
+def check_coverage(context: DoctorContext) -> list[HealthCheck]:
     """Check that the golds of each target without a judge can reach the gate's coverage floor."""
-    from flows.goldset.mutation_testing import REACH_CASES, reach_of  # the graders, which --help can spare
+    from flows.goldset.mutation_testing import (  # the graders, which --help can spare
+        MAX_REACH_CASES,
+        compute_suite_reach,
+    )
     from monitors.graders.panel import default_panel
 
-    found: list[HealthCheck] = []
-    for name, target in around.config.targets.items() if around.config else ():
-        if around.config is None or not is_without_judge(around.config, name, around.environment):
+    results: list[HealthCheck] = []
+    for name, target in context.config.targets.items() if context.config else ():
+        if context.config is None or not is_without_judge(context.config, name, context.environment):
             continue
         if not target.suite.exists():
             continue
-        what = f"golds of {name}"
-        if not suite_text(target.suite).strip():
+        check_name = f"golds of {name}"
+        if not read_suite_text(target.suite).strip():
             to_do = "lookout gold grow, gold build or gold draft write its first cases"
             empty = f"{target.suite} is empty"
-            found.append(HealthCheck(name=what, health=Health.DOUBTFUL, found=empty, to_do=to_do))
+            results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=empty, to_do=to_do))
             continue
         cases = [case for case in load_suite(target.suite).cases if case.triage is None]
-        reach = reach_of(cases, default_panel(target.graders, target.domain), most=REACH_CASES)
-        if shortfall := reach.format_shortfall(around.config.gate.coverage_floor):
+        reach = compute_suite_reach(cases, default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES)
+        if shortfall := reach.format_shortfall(context.config.gate.coverage_floor):
             to_do = f"lookout gold check {target.suite} names them and what helps"
-            found.append(HealthCheck(name=what, health=Health.DOUBTFUL, found=shortfall, to_do=to_do))
+            results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=shortfall, to_do=to_do))
         elif cases:
             decided = f"rules can decide {reach.by_rules} of {plural(reach.golds, 'gold')} that were tried"
-            found.append(HealthCheck(name=what, health=Health.GOOD, found=decided))
-    return found
+            results.append(HealthCheck(name=check_name, health=Health.GOOD, found=decided))
+    return results
 
 
 def is_without_judge(config: Config, name: str, environment: Mapping[str, str]) -> bool:
@@ -356,29 +372,29 @@ def is_without_judge(config: Config, name: str, environment: Mapping[str, str]) 
     from flows.runtime.judge import plan_judge  # duckdb
 
     try:
-        plan = plan_judge(config.judge, target_record(name, config.target(name)), environment)
+        plan = plan_judge(config.judge, build_target_record(name, config.target(name)), environment)
     except ConfigError:
         return False
     return bool(plan.why_off)
 
 
 CHECKS: tuple[Callable[[DoctorContext], list[HealthCheck]], ...] = (
-    browser,
-    pages,
-    apis,
-    logins,
-    hub,
-    clock,
-    judge,
-    coverage,
-    hallucination_logs,
-    live_traffic,
-    tracing,
-    langfuse,
-    disk,
-    rights,
-    warehouse,
-    prefect,
-    drill,
-    alerts,
+    check_browser,
+    check_pages,
+    check_apis,
+    check_logins,
+    check_hub,
+    check_clock,
+    check_judge,
+    check_coverage,
+    check_hallucination_logs,
+    check_live_traffic,
+    check_tracing,
+    check_langfuse,
+    check_disk,
+    check_rights,
+    check_warehouse,
+    check_prefect,
+    check_drill,
+    check_alerts,
 )

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from deployments import install_browser
-from deployments.cli.doctor.checks import browser as browser_checks
+from deployments.cli.doctor.checks import check_browser as browser_checks
 from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck
-from flows.terminal import output_as_notes
+from flows.terminal import redirect_output_to_notes
 from monitors.errors import MonitorError
 from monitors.plural import plural
 from monitors.records.base import Record
 
 LOCK_WAIT_S: Final = 10.0
-CHOSEN: Final = "CHROMIUM_PATH"
+BROWSER_VARIABLE: Final = "CHROMIUM_PATH"
 
 BY_HAND: Final = (
     "none could be installed that starts: install your distribution's chromium-headless-shell or chromium package, "
@@ -34,49 +34,49 @@ class Fix(Record):
     text: str
 
 
-def mend(around: DoctorContext) -> list[Fix]:
+def apply_fixes(context: DoctorContext) -> list[Fix]:
     """Do what is safe and needed, and say what was done. A fix that fails is reported and stops no other."""
-    made: list[Fix] = []
+    fixes: list[Fix] = []
     for fix in FIXES:
         try:
-            made += fix(around)
+            fixes += fix(context)
         except (MonitorError, OSError) as error:
-            made.append(Fix(name=fix.__name__, done=False, text=str(error)))
-    return made
+            fixes.append(Fix(name=fix.__name__.removeprefix("fix_"), done=False, text=str(error)))
+    return fixes
 
 
-def browser(around: DoctorContext) -> Iterator[Fix]:
+def fix_browser(context: DoctorContext) -> Iterator[Fix]:
     """Install a browser where none starts. One that somebody chose by ``CHROMIUM_PATH`` stays chosen."""
-    if _first(around).health is Health.GOOD:
+    if _check_browser_now(context).health is Health.GOOD:
         return
-    if around.environment.get(CHOSEN):
-        text = f"left as it is: {CHOSEN} says which to use. Unset it, then run this again"
+    if context.environment.get(BROWSER_VARIABLE):
+        text = f"left as it is: {BROWSER_VARIABLE} says which to use. Unset it, then run this again"
         yield Fix(name="browser", done=False, text=text)
         return
-    with output_as_notes():  # standard output is for what was found
+    with redirect_output_to_notes():  # standard output is for what was found
         install_browser.install_command()
-    now = _first(around)
+    now = _check_browser_now(context)
     done = now.health is Health.GOOD
     yield Fix(name="browser", done=done, text=f"installed {now.found}" if done else BY_HAND)
 
 
-def _first(around: DoctorContext) -> HealthCheck:
+def _check_browser_now(context: DoctorContext) -> HealthCheck:
     """Whether a browser is found and starts."""
-    return browser_checks(around)[0]
+    return browser_checks(context)[0]
 
 
-def waiting_segments(around: DoctorContext) -> Iterator[Fix]:
+def fix_waiting_segments(context: DoctorContext) -> Iterator[Fix]:
     """Load into the warehouse what runs have written; whatever loads it again finds nothing to do."""
     from flows.data_folder import open_store  # duckdb
     from warehouse.database.store import JOURNAL_FOLDER  # as above
 
-    if around.config is None or not (around.data_folder / JOURNAL_FOLDER).exists():
+    if context.config is None or not (context.data_folder / JOURNAL_FOLDER).exists():
         return
-    report = open_store(around.config).load_pending(LOCK_WAIT_S)
+    report = open_store(context.config).load_pending(LOCK_WAIT_S)
     if report.segments:
         yield Fix(name="warehouse", done=True, text=f"loaded {plural(report.segments, 'waiting segment')}")
-    for trouble in report.errors():
-        yield Fix(name="warehouse", done=False, text=str(trouble))
+    for error in report.errors():
+        yield Fix(name="warehouse", done=False, text=str(error))
 
 
-FIXES: Final[tuple[Callable[[DoctorContext], Iterator[Fix]], ...]] = (browser, waiting_segments)
+FIXES: Final[tuple[Callable[[DoctorContext], Iterator[Fix]], ...]] = (fix_browser, fix_waiting_segments)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from deployments.cli.data_folder import loaded
+from deployments.cli.data_folder import load_pending
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, AllowProductionOption, ConfigOption, JsonOption
 from deployments.cli.verify import check_ci
 from flows.terminal import print_text, write_json, write_note
-from flows.waiting import waiting
+from flows.waiting import show_waiting
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.config.isolation import refuse_production
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from flows.explain.bisect import FailingCase
     from warehouse.queries.runs import FailedSince
 
-MOST_CASES: Final = 5
+MAX_CASES: Final = 5
 """Cases that are asked, worst first: what they say of a build is alike, and each must be learnt to know."""
-SHORT: Final = 7
-SHOWN: Final = 3
+SHORT_COMMIT_LENGTH: Final = 7
+MAX_HYPOTHESES: Final = 3
 """So many hypotheses are printed where none is likely enough."""
-LIKELY: Final = 0.5
-LEAST_SHOWN: Final = 0.005
+MIN_LIKELY_PROBABILITY: Final = 0.5
+MIN_SHOWN_PROBABILITY: Final = 0.005
 """A probability that is 0 % when it is rounded is not printed."""
 
 
@@ -51,82 +51,83 @@ class CommitLine(NamedTuple):
     address: str | None = None
 
 
-def commits_in(path: Path) -> tuple[CommitLine, ...]:
+def read_commits(path: Path) -> tuple[CommitLine, ...]:
     """The commits of a file, oldest first: one a line, with an address behind it or not. Raises `ConfigError`."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"--commits {path}: cannot be read as UTF-8 text: {error}") from None
-    found: list[CommitLine] = []
+    commits: list[CommitLine] = []
     for number, line in enumerate(lines, start=1):
         parts = line.split("#", 1)[0].split() if line.lstrip().startswith("#") else line.split()
         if len(parts) > len(CommitLine._fields):
             raise ConfigError(f"--commits {path}, line {number}: accepted is a commit, or a commit and its address")
         if parts:
-            found.append(CommitLine(*parts))
-    return tuple(found)
+            commits.append(CommitLine(*parts))
+    return tuple(commits)
 
 
-def commits_between(repository: Path, good: str, bad: str) -> tuple[CommitLine, ...]:
+def list_commits_between(repository: Path, good: str, bad: str) -> tuple[CommitLine, ...]:
     """The commits from ``good`` to ``bad`` along first parents, both included. Raises `ConfigError`."""
     first, last = (
-        _git(repository, "rev-parse", f"{good}^{{commit}}"),
-        _git(repository, "rev-parse", f"{bad}^{{commit}}"),
+        _run_git(repository, "rev-parse", f"{good}^{{commit}}"),
+        _run_git(repository, "rev-parse", f"{bad}^{{commit}}"),
     )
-    if first == last or first not in _git(repository, "rev-list", "--first-parent", last).split():
+    if first == last or first not in _run_git(repository, "rev-list", "--first-parent", last).split():
         raise ConfigError(
             f"--repo {repository}: {good} does not come before {bad} along first parents; name the older commit "
             "with --good, or list the builds with --commits"
         )
-    between = _git(repository, "rev-list", "--first-parent", "--reverse", f"{first}..{last}").split()
+    between = _run_git(repository, "rev-list", "--first-parent", "--reverse", f"{first}..{last}").split()
     return (CommitLine(first), *(CommitLine(commit) for commit in between))
 
 
-def _git(repository: Path, *arguments: str) -> str:
+def _run_git(repository: Path, *arguments: str) -> str:
     git = shutil.which("git")
     if git is None:
         raise ConfigError("--repo needs git, which is not installed; list the builds with --commits FILE")
     command = [git, "-C", str(repository), *arguments, "--"] if arguments[0] == "rev-list" else [
         git, "-C", str(repository), *arguments
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - git, by its full path
-    if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise ConfigError(f"--repo {repository}: git {arguments[0]} {arguments[-1]}: {said}")
-    return done.stdout.strip()
+    process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - git, by its full path
+    if process.returncode != 0:
+        reason = (process.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise ConfigError(f"--repo {repository}: git {arguments[0]} {arguments[-1]}: {reason}")
+    return process.stdout.strip()
 
 
-def chosen_commits(listed: Sequence[CommitLine], good: str, bad: str) -> tuple[CommitLine, ...]:
+def select_commits(listed: Sequence[CommitLine], good: str, bad: str) -> tuple[CommitLine, ...]:
     """The listed commits from ``good`` to ``bad``, both included. Raises `ConfigError`."""
-    start, end = _place(listed, good, "--good"), _place(listed, bad, "--bad")
+    start, end = _find_commit(listed, good, "--good"), _find_commit(listed, bad, "--bad")
     if start >= end:
         raise ConfigError(f"--good {good} stands behind --bad {bad} in the list: list the oldest build first")
     return tuple(listed[start : end + 1])
 
 
-def _place(listed: Sequence[CommitLine], commit: str, option: str) -> int:
+def _find_commit(listed: Sequence[CommitLine], commit: str, option: str) -> int:
     places = [at for at, line in enumerate(listed) if line.commit.startswith(commit)]
     if len(places) != 1:
-        found = "is not in" if not places else "fits several commits of"
+        problem = "is not in" if not places else "fits several commits of"
         raise ConfigError(
-            f"{option} {commit} {found} the list of builds: {', '.join(one.commit for one in listed)}"
+            f"{option} {commit} {problem} the list of builds: {', '.join(line.commit for line in listed)}"
         )
     return places[0]
 
 
-def builds_of(commits: Sequence[CommitLine], url_of: str | None) -> tuple[Build, ...]:
+def locate_builds(commits: Sequence[CommitLine], url_of: str | None) -> tuple[Build, ...]:
     """The builds with their addresses. ``url_of`` has {commit}, or {short} for seven characters of it."""
     if url_of is not None and "{commit}" not in url_of and "{short}" not in url_of:
         raise ConfigError(
-            f"--url-of {url_of}: {{commit}} (or {{short}}, its first {SHORT} characters) must stand in it"
+            f"--url-of {url_of}: {{commit}} (or {{short}}, its first {SHORT_COMMIT_LENGTH} characters) must stand "
+            "in it"
         )
-    return tuple(Build(commit=line.commit, address=_address(line, url_of)) for line in commits)
+    return tuple(Build(commit=line.commit, address=_find_address(line, url_of)) for line in commits)
 
 
-def _address(line: CommitLine, url_of: str | None) -> str:
+def _find_address(line: CommitLine, url_of: str | None) -> str:
     address = line.address
     if address is None and url_of is not None:
-        address = url_of.replace("{commit}", line.commit).replace("{short}", line.commit[:SHORT])
+        address = url_of.replace("{commit}", line.commit).replace("{short}", line.commit[:SHORT_COMMIT_LENGTH])
     if address is None:
         raise ConfigError(f"nothing says where {line.commit} is served: give --url-of, or its address in --commits")
     if not re.match(r"https?://[^\s/]", address):
@@ -134,89 +135,95 @@ def _address(line: CommitLine, url_of: str | None) -> str:
     return address
 
 
-def failing_cases(
-    config: Config, target: str, named: Sequence[str], since: FailedSince | None
+def select_failing_cases(
+    config: Config, target: str, case_ids: Sequence[str], since: FailedSince | None
 ) -> list[FailingCase]:
     """The cases to ask, worst first: those named, else those of the last failed run. Raises `ConfigError`."""
     from flows.explain.bisect import FailingCase  # every driver
 
-    known = {case.id: case for case in load_suite(config.target(target).suite).cases}
+    suite_cases = {case.id: case for case in load_suite(config.target(target).suite).cases}
     kinds = {case: frozenset(map(FailureKind, names)) for case, names in since.cases} if since else {}
-    for name in named:
-        if name not in known:
+    for name in case_ids:
+        if name not in suite_cases:
             raise ConfigError(f"--case {name}: targets.{target}.suite has no such case")
-    chosen = list(named) or [case for case in kinds if case in known][:MOST_CASES]
+    chosen = list(case_ids) or [case for case in kinds if case in suite_cases][:MAX_CASES]
     if not chosen:
         raise ConfigError(
             f"no failed run of {target} with cases of its suite is stored: name what fails with --case ID"
         )
-    return [FailingCase(known[name], kinds.get(name, frozenset())) for name in chosen]
+    return [FailingCase(suite_cases[name], kinds.get(name, frozenset())) for name in chosen]
 
 
-def refuse_addresses(config: Config, target: str, addresses: Iterable[str], allowed: str | None) -> None:
+def refuse_production_addresses(config: Config, target: str, addresses: Iterable[str], allowed: str | None) -> None:
     """Raise `ConfigError` where an address at which ``target`` is asked is production's, as for a run there."""
-    from flows.runtime.secrets import environment  # duckdb, and every judge
+    from flows.runtime.secrets import get_environment  # duckdb, and every judge
 
     configured = config.target(target)
     notes: dict[str, None] = {}
     for address in addresses:
-        moved = configured.model_copy(update={"url": address, "space": None})
-        there = config.model_copy(update={"targets": {**config.targets, target: moved}})
-        refuse_production(there, target, environment())
-        if note := check_ci(there, target, environment(), allowed=allowed):
+        moved_target = configured.model_copy(update={"url": address, "space": None})
+        moved_config = config.model_copy(update={"targets": {**config.targets, target: moved_target}})
+        refuse_production(moved_config, target, get_environment())
+        if note := check_ci(moved_config, target, get_environment(), allowed=allowed):
             notes[note] = None
     for note in notes:
         write_note(f"{note}\n")
 
 
-def report_lines(report: BisectReport) -> Iterator[str]:
+def format_bisect_report(report: BisectReport) -> Iterator[str]:
     """The report as a person reads it, the claim first."""
     best, *others = report.candidates
     if not report.why_open:
-        yield _claim(best, report)
+        yield _format_claim(best, report)
     else:
         yield f"The first bad build is not known: {report.why_open}."
         others = [best, *others]
-    likely = [one for one in others if one.probability >= LEAST_SHOWN][: SHOWN if report.why_open else 2]
+    likely = [candidate for candidate in others if candidate.probability >= MIN_SHOWN_PROBABILITY][
+        : MAX_HYPOTHESES if report.why_open else 2
+    ]
     if likely:
-        listed = "; ".join(f"{_named(one, report)} {_percent(one.probability)}" for one in likely)
+        listed = "; ".join(
+            f"{_format_candidate(candidate, report)} {_format_percent(candidate.probability)}"
+            for candidate in likely
+        )
         yield f"{'Likeliest' if report.why_open else 'Next likeliest'}: {listed}."
     if best.claim is BisectClaim.FIRST_BAD:
-        yield from (f"  {_case(case)}" for case in report.cases)
+        yield from (f"  {_format_case(case)}" for case in report.cases)
     for commit, why in report.left_out:
-        yield f"  {_short(commit)} was left out: {why}"
+        yield f"  {_shorten_commit(commit)} was left out: {why}"
     stored = f"; {plural(report.stored, 'answer')} stored before" if report.stored else ""
     yield f"{plural(report.asked, 'question')} asked of {plural(report.builds, 'build')}{stored}."
 
 
-def _claim(best: BisectCandidate, report: BisectReport) -> str:
-    sure = _percent(best.probability)
+def _format_claim(best: BisectCandidate, report: BisectReport) -> str:
+    sure = _format_percent(best.probability)
     match best.claim:
         case BisectClaim.FIRST_BAD:
-            listed = ", ".join(map(_short, best.commits))
+            listed = ", ".join(map(_shorten_commit, best.commits))
             if len(best.commits) > 1:
                 return f"First bad build: one of {listed}, {sure}; which of them is open."
             return f"First bad build: {listed}, {sure}."
         case BisectClaim.GOOD_FAILS:
-            return f"The good build {_short(report.good)} fails already, {sure}: name an older one with --good."
+            good = _shorten_commit(report.good)
+            return f"The good build {good} fails already, {sure}: name an older one with --good."
         case BisectClaim.BAD_PASSES:
             return (
-                f"No build is bad, {sure}: {_short(report.bad)} does not fail more often than those before it. "
-                "The cause is not in a build, or it is gone."
+                f"No build is bad, {sure}: {_shorten_commit(report.bad)} does not fail more often than those before "
+                "it. The cause is not in a build, or it is gone."
             )
 
 
-def _named(one: BisectCandidate, report: BisectReport) -> str:
-    match one.claim:
+def _format_candidate(candidate: BisectCandidate, report: BisectReport) -> str:
+    match candidate.claim:
         case BisectClaim.FIRST_BAD:
-            return " or ".join(map(_short, one.commits))
+            return " or ".join(map(_shorten_commit, candidate.commits))
         case BisectClaim.GOOD_FAILS:
-            return f"already {_short(report.good)}"
+            return f"already {_shorten_commit(report.good)}"
         case BisectClaim.BAD_PASSES:
             return "no build"
 
 
-def _case(case: BisectCase) -> str:
+def _format_case(case: BisectCase) -> str:
     if not case.asked_before + case.asked_after:
         return f"{case.case_id}: not asked"
     after = (
@@ -225,21 +232,25 @@ def _case(case: BisectCase) -> str:
         else "not asked from it on"
     )
     before = f"{case.failed_before} of {case.asked_before} before" if case.asked_before else "not asked before"
-    doubt = f"; breaks elsewhere or at random, {_percent(case.elsewhere)}" if case.elsewhere >= LIKELY else ""
+    doubt = (
+        f"; breaks elsewhere or at random, {_format_percent(case.elsewhere)}"
+        if case.elsewhere >= MIN_LIKELY_PROBABILITY
+        else ""
+    )
     return f"{case.case_id}: {after}, {before}{doubt}"
 
 
-def _short(commit: str) -> str:
-    return commit[:SHORT] if re.fullmatch(r"[0-9a-f]{8,}", commit) else commit
+def _shorten_commit(commit: str) -> str:
+    return commit[:SHORT_COMMIT_LENGTH] if re.fullmatch(r"[0-9a-f]{8,}", commit) else commit
 
 
-def _percent(probability: float) -> str:
-    return "over 99 %" if probability > 1 - LEAST_SHOWN else f"{probability:.0%}".replace("%", " %")
+def _format_percent(probability: float) -> str:
+    return "over 99 %" if probability > 1 - MIN_SHOWN_PROBABILITY else f"{probability:.0%}".replace("%", " %")
 
 
-def _say(answer: BuildAnswer, failed: bool | None) -> None:
-    said = {True: "fails", False: "passes", None: f"says nothing ({redact(answer.reason)})"}[failed]
-    write_note(f"  {_short(answer.commit)}  {answer.case_id}  {said}\n")
+def _print_answer(answer: BuildAnswer, failed: bool | None) -> None:
+    outcome = {True: "fails", False: "passes", None: f"says nothing ({redact(answer.reason)})"}[failed]
+    write_note(f"  {_shorten_commit(answer.commit)}  {answer.case_id}  {outcome}\n")
 
 
 def bisect_command(
@@ -264,64 +275,65 @@ def bisect_command(
 ) -> ExitCode:
     """Find the first bad build, where each build has an address; exit code 3 when it stays open."""
     from flows.data_folder import open_store  # duckdb
-    from warehouse.queries.runs import failed_since
+    from warehouse.queries.runs import find_failed_since
 
     configured = load_config(config)
     configured.target(target)
-    with waiting("Reading what runs recorded"):
-        since = failed_since(loaded(open_store(configured)), target) if not (case and good and bad) else None
-    first, last = _end(good, since.passed_commit if since else None, "--good", "PASS"), _end(
-        bad, since.commit if since else None, "--bad", "FAIL"
-    )  # fmt: skip
-    builds = builds_of(_commits(repo, commits, commit or [], first, last), url_of)
-    cases: list[FailingCase] = failing_cases(configured, target, case or [], since)
-    refuse_addresses(configured, target, (build.address for build in builds), allow_production)
-    with waiting(f"{target}: asking {plural(len(builds), 'build')}"):
-        report = asyncio.run(_bisected(configured, target, builds, cases, budget))
+    with show_waiting("Reading what runs recorded"):
+        since = (
+            find_failed_since(load_pending(open_store(configured)), target) if not (case and good and bad) else None
+        )
+    first = _choose_end_commit(good, since.passed_commit if since else None, "--good", "PASS")
+    last = _choose_end_commit(bad, since.commit if since else None, "--bad", "FAIL")
+    builds = locate_builds(_load_commits(repo, commits, commit or [], first, last), url_of)
+    cases: list[FailingCase] = select_failing_cases(configured, target, case or [], since)
+    refuse_production_addresses(configured, target, (build.address for build in builds), allow_production)
+    with show_waiting(f"{target}: asking {plural(len(builds), 'build')}"):
+        report = asyncio.run(_run_bisection(configured, target, builds, cases, budget))
     if as_json:
         write_json(report.model_dump_json(indent=2) + "\n")
     else:
-        for line in report_lines(report):
+        for line in format_bisect_report(report):
             print_text(line)
     return ExitCode.INCONCLUSIVE if report.why_open else ExitCode.PASS
 
 
-def _end(given: str | None, recorded: str | None, option: str, verdict: str) -> str:
-    if given is None and recorded is None:
+def _choose_end_commit(commit: str | None, recorded: str | None, option: str, verdict: str) -> str:
+    if commit is None and recorded is None:
         raise ConfigError(f"{option} is missing, and no {verdict} with a commit is stored: name the commit")
-    return given or recorded or ""
+    return commit or recorded or ""
 
 
-def _commits(
-    repository: Path | None, path: Path | None, named: Sequence[str], good: str, bad: str
+def _load_commits(
+    repository: Path | None, path: Path | None, commit_list: Sequence[str], good: str, bad: str
 ) -> tuple[CommitLine, ...]:
-    given = [repository is not None, path is not None, bool(named)]
-    if sum(given) != 1:
+    sources = [repository is not None, path is not None, bool(commit_list)]
+    if sum(sources) != 1:
         raise ConfigError("name the builds in one way: --repo DIR, --commits FILE, or --commit for each")
     if repository is not None:
-        return commits_between(repository, good, bad)
-    listed = commits_in(path) if path is not None else tuple(CommitLine(one) for one in named)
-    return chosen_commits(listed, good, bad)
+        return list_commits_between(repository, good, bad)
+    listed = read_commits(path) if path is not None else tuple(CommitLine(commit) for commit in commit_list)
+    return select_commits(listed, good, bad)
 
 
-async def _bisected(
+async def _run_bisection(
     config: Config, target: str, builds: Sequence[Build], cases: Sequence[FailingCase], budget: int
 ) -> BisectReport:
     from flows.clock import utc_now  # duckdb, and every judge
-    from flows.data_folder import runs_folder  # duckdb, and every judge
-    from flows.explain.bisect import BISECT_FOLDER, BuildAnswers, BuildBisection, build_visitor
-    from flows.runtime.secrets import environment  # duckdb, and every judge
+    from flows.data_folder import get_runs_folder  # duckdb, and every judge
+    from flows.explain.bisect import BISECT_FOLDER, BuildAnswers, BuildBisection, open_build_visitor
+    from flows.runtime.secrets import get_environment  # duckdb, and every judge
 
     run_id = f"bisect-{target}"
     write_note(f"{target}: {plural(len(builds), 'build')}, {plural(len(cases), 'failing case')}\n")
-    async with build_visitor(
+    async with open_build_visitor(
         config,
         target,
-        [one.case for one in cases],
-        folder=runs_folder(config).parent / BISECT_FOLDER / run_id,
+        [failing_case.case for failing_case in cases],
+        folder=get_runs_folder(config).parent / BISECT_FOLDER / run_id,
         run_id=run_id,
-        environment=environment(),
+        environment=get_environment(),
         clock=utc_now,
     ) as visitor:
         answers = BuildAnswers(config.data_folder, target)
-        return await BuildBisection(target, builds, cases, answers, visitor.ask, _say, budget).run()
+        return await BuildBisection(target, builds, cases, answers, visitor.ask, _print_answer, budget).run()

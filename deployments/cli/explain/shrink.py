@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.explain.bisect import refuse_addresses
+from deployments.cli.explain.bisect import refuse_production_addresses
 from deployments.cli.options import DEFAULT_CONFIG, AllowProductionOption, ConfigOption, JsonOption
 from flows.terminal import print_text, write_json, write_note
-from flows.waiting import waiting
+from flows.waiting import show_waiting
 from monitors.alerts.redact import redact
-from monitors.config.file import Config, load_config, target_record
+from monitors.config.file import Config, build_target_record, load_config
 from monitors.errors import ConfigError
 from monitors.explain.shrink import ShrinkEnd, ShrunkQuestion
 from monitors.goldset.load import load_suite
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from flows.explain.asking import CaseAsker
     from flows.explain.shrink import CaseShrinker
 
-REPRODUCED: Final = 3
+REPRODUCE_COUNT: Final = 3
 """How often the printed command asks the smallest question."""
 
 
@@ -54,18 +54,20 @@ class ShrinkPlan:
         return (self.address, *((self.right_at,) if self.right_at else ()))
 
 
-def target_with(config: Config, case_id: str, target: str | None) -> tuple[str, GoldCase]:
+def find_target_with_case(config: Config, case_id: str, target: str | None) -> tuple[str, GoldCase]:
     """The target whose suite has the case, and the case. Raises `ConfigError`."""
     names = [target] if target is not None else sorted(config.targets)
-    found: list[tuple[str, GoldCase]] = []
+    matches: list[tuple[str, GoldCase]] = []
     for name in names:
         suite = load_suite(config.target(name).suite)
-        found += [(name, case) for case in suite.cases if case.id == case_id]
-    if not found:
+        matches += [(name, case) for case in suite.cases if case.id == case_id]
+    if not matches:
         raise ConfigError(f"no suite of {', '.join(names)} has a case {case_id}")
-    if len(found) > 1:
-        raise ConfigError(f"{case_id} is a case of {', '.join(name for name, _ in found)}: name one with --target")
-    return found[0]
+    if len(matches) > 1:
+        raise ConfigError(
+            f"{case_id} is a case of {', '.join(name for name, _ in matches)}: name one with --target"
+        )
+    return matches[0]
 
 
 def shrink_command(
@@ -88,162 +90,163 @@ def shrink_command(
 ) -> ExitCode:
     """Find the smallest question that still fails like a case; exit code 3 when the case does not fail."""
     configured = load_config(config)
-    name, found = target_with(configured, case, target)
+    name, gold_case = find_target_with_case(configured, case, target)
     if turn:
-        found = found.model_copy(update={"turns": tuple(turn)})
-    address = url or target_record(name, configured.target(name)).address
-    plan = ShrinkPlan(config, configured, name, found, address, right_at)
-    refuse_addresses(configured, name, plan.addresses, allow_production)
-    with waiting(f"{name}: asking {case}"):
+        gold_case = gold_case.model_copy(update={"turns": tuple(turn)})
+    address = url or build_target_record(name, configured.target(name)).address
+    plan = ShrinkPlan(config, configured, name, gold_case, address, right_at)
+    refuse_production_addresses(configured, name, plan.addresses, allow_production)
+    with show_waiting(f"{name}: asking {case}"):
         if ask is not None:
-            return _print_asked(asyncio.run(_asked(plan, ask)))
-        shrinker, shrunk = asyncio.run(_shrunk(plan, budget))
-        draft = _stored_draft(plan, shrinker, shrunk)
+            return _print_results(asyncio.run(_ask_case(plan, ask)))
+        shrinker, shrunk = asyncio.run(_shrink_case(plan, budget))
+        draft = _store_draft(plan, shrinker, shrunk)
     if as_json:
-        write_json(_document(plan, shrunk, draft) + "\n")
+        write_json(_format_json(plan, shrunk, draft) + "\n")
     else:
-        for line in shrunk_lines(plan, shrinker, shrunk, draft):
+        for line in format_shrunk(plan, shrinker, shrunk, draft):
             print_text(line)
     return ExitCode.PASS if draft is not None else ExitCode.INCONCLUSIVE
 
 
-async def _asker(plan: ShrinkPlan, address: str, stack: AsyncExitStack) -> CaseAsker:
+async def _open_asker(plan: ShrinkPlan, address: str, stack: AsyncExitStack) -> CaseAsker:
     from flows.clock import utc_now  # duckdb, and every judge
-    from flows.data_folder import runs_folder  # duckdb, and every judge
-    from flows.explain.asking import asker_at
-    from flows.runtime.secrets import environment  # duckdb, and every judge
+    from flows.data_folder import get_runs_folder  # duckdb, and every judge
+    from flows.explain.asking import open_case_asker
+    from flows.runtime.secrets import get_environment  # duckdb, and every judge
 
-    opening = asker_at(
+    opening = open_case_asker(
         plan.config,
         plan.target,
         address,
-        folder=runs_folder(plan.config).parent / "shrink",
+        folder=get_runs_folder(plan.config).parent / "shrink",
         run_id=f"shrink-{plan.target}",
         cases=(plan.case,),
-        environment=environment(),
+        environment=get_environment(),
         clock=utc_now,
     )
     return await stack.enter_async_context(opening)
 
 
-async def _shrunk(plan: ShrinkPlan, budget: int) -> tuple[CaseShrinker, ShrunkQuestion]:
+async def _shrink_case(plan: ShrinkPlan, budget: int) -> tuple[CaseShrinker, ShrunkQuestion]:
     from flows.explain.shrink import CaseShrinker  # every driver
 
     write_note(f"{plan.target}: {plan.case.id}, at most {plural(budget, 'question')}\n")
     async with AsyncExitStack() as stack:
-        control = await _asker(plan, plan.right_at, stack) if plan.right_at else None
-        shrinker = CaseShrinker(plan.case, await _asker(plan, plan.address, stack), control)
+        control = await _open_asker(plan, plan.right_at, stack) if plan.right_at else None
+        shrinker = CaseShrinker(plan.case, await _open_asker(plan, plan.address, stack), control)
         return shrinker, await shrinker.run(budget)
 
 
-async def _asked(plan: ShrinkPlan, times: int) -> Sequence[CaseResult]:
-    from flows.explain.shrink import ask_only  # every driver
+async def _ask_case(plan: ShrinkPlan, times: int) -> Sequence[CaseResult]:
+    from flows.explain.shrink import ask_case_times  # every driver
 
     async with AsyncExitStack() as stack:
-        return await ask_only(await _asker(plan, plan.address, stack), plan.case, times)
+        return await ask_case_times(await _open_asker(plan, plan.address, stack), plan.case, times)
 
 
-def _print_asked(results: Sequence[CaseResult]) -> ExitCode:
-    from flows.explain.bisect import reason_of  # every driver
+def _print_results(results: Sequence[CaseResult]) -> ExitCode:
+    from flows.explain.bisect import format_reason  # every driver
 
-    failed = [one for one in results if one.assessment.outcome is CaseOutcome.FAILED]
-    right = [one for one in results if one.assessment.outcome is CaseOutcome.CORRECT]
-    for one in results:
-        kinds = ", ".join(FAILURE_WORDS[kind] for kind in one.assessment.failure_kinds)
-        outcome = one.assessment.outcome.value.replace("_", " ")
-        print_text(f"  {outcome}: {f'{kinds}: ' * bool(kinds)}{redact(reason_of(one))}")
+    failed = [result for result in results if result.assessment.outcome is CaseOutcome.FAILED]
+    right = [result for result in results if result.assessment.outcome is CaseOutcome.CORRECT]
+    for result in results:
+        kinds = ", ".join(FAILURE_WORDS[kind] for kind in result.assessment.failure_kinds)
+        outcome = result.assessment.outcome.value.replace("_", " ")
+        print_text(f"  {outcome}: {f'{kinds}: ' * bool(kinds)}{redact(format_reason(result))}")
     print_text(f"Fails {len(failed)} of {len(results)}, right {len(right)} of {len(results)}.")
     if failed:
         return ExitCode.FAIL
     return ExitCode.PASS if right else ExitCode.INCONCLUSIVE
 
 
-def _stored_draft(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> CaseDraft | None:
+def _store_draft(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> CaseDraft | None:
     """The draft of what was found, stored for ``gold grow``; ``None`` where the case does not fail.
 
     A question from which nothing could be left out is no new case, and is not stored.
     """
     from flows.clock import utc_now  # duckdb
     from flows.data_folder import open_store  # duckdb
-    from flows.explain.shrink import shrunk_draft
+    from flows.explain.shrink import build_shrunk_draft
     from warehouse.queries.operator_actions import append_draft
 
     if shrunk.end is ShrinkEnd.PASSES or shrunk.turns not in shrinker.failing:
         return None
     patterns = plan.config.target(plan.target).graders.account_patterns
-    draft = shrunk_draft(shrinker, shrunk, target=plan.target, at=utc_now(), account_patterns=patterns)
+    draft = build_shrunk_draft(shrinker, shrunk, target=plan.target, at=utc_now(), account_patterns=patterns)
     if shrunk.turns != plan.case.turns:
         append_draft(open_store(plan.config).journal, draft)
     return draft
 
 
-def reproducing(plan: ShrinkPlan, shrunk: ShrunkQuestion) -> str:
+def format_reproduce_command(plan: ShrinkPlan, shrunk: ShrunkQuestion) -> str:
     """The command that asks the smallest question again."""
-    command = ["lookout", "shrink", plan.case.id, "--target", plan.target, "--ask", str(REPRODUCED)]
+    command = ["lookout", "shrink", plan.case.id, "--target", plan.target, "--ask", str(REPRODUCE_COUNT)]
     if plan.config_path != DEFAULT_CONFIG:
         command += ["--config", str(plan.config_path)]
-    if plan.address != target_record(plan.target, plan.config.target(plan.target)).address:
+    if plan.address != build_target_record(plan.target, plan.config.target(plan.target)).address:
         command += ["--url", plan.address]
     return shlex.join([*command, *(part for turn in shrunk.turns for part in ("--turn", turn))])
 
 
-def shrunk_lines(
+def format_shrunk(
     plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion, draft: CaseDraft | None
 ) -> Iterator[str]:
     """What was found, as a person reads it."""
     if draft is None:
-        yield _nothing(plan, shrinker, shrunk)
+        yield _format_not_shrunk(plan, shrinker, shrunk)
         return
     yield f"{plan.case.id} fails {shrunk.first_failed} of {shrunk.first_asked}: {draft.finding.split(': ', 1)[-1]}"
     if shrunk.turns == plan.case.turns:
-        yield f"Nothing could be left out{_why(shrunk, shrinker)}. {plural(shrunk.probes, 'question')} asked."
+        end = _format_end(shrunk, shrinker)
+        yield f"Nothing could be left out{end}. {plural(shrunk.probes, 'question')} asked."
     else:
         yield (
             f"Smallest question that still fails the same way, {shrunk.length} of "
             f"{plural(shrunk.length_before, 'word')}, fails {shrunk.failed} of {shrunk.asked}"
-            f"{_why(shrunk, shrinker)}:"
+            f"{_format_end(shrunk, shrinker)}:"
         )
         yield from (f"  {redact(turn)}" for turn in shrunk.turns)
-        yield from _notes(shrinker, shrunk)
+        yield from _format_notes(shrinker, shrunk)
         yield f"Draft {draft.id} is stored; to make gold of it: lookout gold grow --suite SUITE"
-    yield f"To see it again: {reproducing(plan, shrunk)}"
+    yield f"To see it again: {format_reproduce_command(plan, shrunk)}"
 
 
-def _nothing(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> str:
+def _format_not_shrunk(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> str:
     counts = f"it failed {shrunk.first_failed} of {shrunk.first_asked}"
     if shrunk.end is ShrinkEnd.SILENT:
-        return f"{plan.case.id} cannot be shrunk: no answer could be graded ({redact(shrinker.trouble)}); {counts}."
+        return f"{plan.case.id} cannot be shrunk: no answer could be graded ({redact(shrinker.problem)}); {counts}."
     return f"{plan.case.id} cannot be shrunk: {counts}, and what fails at most half of the time cannot be followed."
 
 
-def _why(shrunk: ShrunkQuestion, shrinker: CaseShrinker) -> str:
+def _format_end(shrunk: ShrunkQuestion, shrinker: CaseShrinker) -> str:
     match shrunk.end:
         case ShrinkEnd.BUDGET:
             return "; the budget is used up, a smaller one may be left"
         case ShrinkEnd.SILENT:
-            return f"; then answers stopped ({redact(shrinker.trouble)}), a smaller one may be left"
+            return f"; then answers stopped ({redact(shrinker.problem)}), a smaller one may be left"
         case _:
             return ""
 
 
-def _notes(shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> Iterator[str]:
-    from flows.explain.shrink import LOSES_ITS_POINT  # every driver
+def _format_notes(shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> Iterator[str]:
+    from flows.explain.shrink import POINTLESS_QUESTION_FAILURES  # every driver
 
     controls = f", {plural(shrinker.controls, 'control question')}" if shrinker.control else ""
     yield f"{plural(shrunk.probes, 'question')} asked{controls}."
-    if shrinker.mark and shrinker.mark.kind in LOSES_ITS_POINT and shrinker.control is None:
+    if shrinker.mark and shrinker.mark.kind in POINTLESS_QUESTION_FAILURES and shrinker.control is None:
         yield (
             "Read it before you use it: a question that no longer asks for anything fails like this too. With "
             "--right-at and the address of a build that is right, only questions that are right there are kept."
         )
 
 
-def _document(plan: ShrinkPlan, shrunk: ShrunkQuestion, draft: CaseDraft | None) -> str:
-    found = {
+def _format_json(plan: ShrinkPlan, shrunk: ShrunkQuestion, draft: CaseDraft | None) -> str:
+    document = {
         "target": plan.target,
         "case": plan.case.id,
         "shrunk": shrunk.model_dump(mode="json"),
         "draft": draft.id if draft else None,
-        "reproduce": reproducing(plan, shrunk) if draft else None,
+        "reproduce": format_reproduce_command(plan, shrunk) if draft else None,
     }
-    return json.dumps(found, ensure_ascii=False, indent=2)
+    return json.dumps(document, ensure_ascii=False, indent=2)

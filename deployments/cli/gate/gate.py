@@ -16,8 +16,8 @@ from typing import Annotated, Final
 
 import typer
 
-from deployments.cli.exit_codes import ExitCode, of_verdict
-from deployments.cli.gate.github import JobResults, runner_obeys_nothing
+from deployments.cli.exit_codes import ExitCode, exit_code_from_verdict
+from deployments.cli.gate.github import JobResults, disable_workflow_commands
 from deployments.cli.gate.verdict import print_verdict
 from deployments.cli.options import (
     DEFAULT_CONFIG,
@@ -27,45 +27,45 @@ from deployments.cli.options import (
     SuiteOption,
     VerboseOption,
 )
-from deployments.cli.verify import check_ci, is_address, verified, with_target
-from flows.data_folder import runs_folder
-from flows.runtime.secrets import environment
+from deployments.cli.verify import check_ci, is_address, resolve_target, run_verification
+from flows.data_folder import get_runs_folder
+from flows.runtime.secrets import get_environment
 from flows.terminal import write_json, write_note
-from flows.terminal_console import terminal_console
+from flows.terminal_console import make_terminal_console
 from flows.verify.run_folder import NO_BASELINE, VerifyRequest
-from flows.verify.run_state import named_baseline
+from flows.verify.run_state import load_named_baseline
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
-from monitors.github.actions import WorkflowJob, is_actions, job_of
+from monitors.github.actions import WorkflowJob, is_actions, parse_job
 from monitors.goldset.load import load_suite
 from monitors.records.runs import Baseline, CaseResult, RunReport
-from monitors.reports.junit import junit_xml
+from monitors.reports.junit import build_junit_xml
 from monitors.reports.marked_text import Redact
 from monitors.reports.proof_rows import format_no_regression
 from monitors.reports.results_json import read_results
 from monitors.storage import write_atomically
 
 
-def evaluated_again(
+def reevaluate_results(
     results: Path, settings: GateSettings, baseline: Baseline | None
 ) -> tuple[RunReport, tuple[CaseResult, ...]]:
     """Evaluate a results.json again, with these settings and today's severities. Raises `ConfigError`."""
     recorded, cases = read_results(results)
-    again = tuple(_assessed_again(case) for case in cases)
-    return evaluate(_facts(recorded), again, settings, baseline=baseline), again
+    reassessed = tuple(_reassess(case) for case in cases)
+    return evaluate(_build_facts(recorded), reassessed, settings, baseline=baseline), reassessed
 
 
-def _assessed_again(result: CaseResult) -> CaseResult:
+def _reassess(result: CaseResult) -> CaseResult:
     """The same grades under today's severity table."""
     assessment = assess(result.case, result.result, result.assessment.grades)
     return result.reassess(assessment.mark_unconfirmed(result.assessment.unconfirmed))
 
 
-def _facts(report: RunReport) -> RunFacts:
+def _build_facts(report: RunReport) -> RunFacts:
     return RunFacts(
         run_id=report.run_id,
         target=report.target,
@@ -82,27 +82,27 @@ def _facts(report: RunReport) -> RunFacts:
     )
 
 
-BEST_SHARE: Final = 1.0
-BEST_RATING: Final = 5.0
+MAX_SHARE: Final = 1.0
+MAX_RATING: Final = 5.0
 
 
-def with_flags(
+def apply_flags(
     settings: GateSettings, *, min_score: float | None, fail_on_regression: bool, strict: bool
 ) -> GateSettings:
     """The settings as the flags change them; a flag that was not given changes nothing. Raises `ConfigError`."""
-    changed: dict[str, object] = _floor(min_score) if min_score is not None else {}
+    changes: dict[str, object] = _parse_min_score(min_score) if min_score is not None else {}
     if fail_on_regression:
-        changed["fail_on_regression"] = True
+        changes["fail_on_regression"] = True
     if strict:
-        changed["strict"] = True
-    return settings.model_copy(update=changed)
+        changes["strict"] = True
+    return settings.model_copy(update=changes)
 
 
-def _floor(min_score: float) -> dict[str, object]:
+def _parse_min_score(min_score: float) -> dict[str, object]:
     """A score up to 1 is the weighted score; above that it is the average rating, which must then exist."""
-    if math.isfinite(min_score) and 0 <= min_score <= BEST_SHARE:
+    if math.isfinite(min_score) and 0 <= min_score <= MAX_SHARE:
         return {"min_weighted_score": min_score}
-    if math.isfinite(min_score) and BEST_SHARE < min_score <= BEST_RATING:
+    if math.isfinite(min_score) and MAX_SHARE < min_score <= MAX_RATING:
         return {"min_rubric": min_score, "rating_needed": True}
     raise ConfigError(
         f"--min-score {min_score:g}: accepted is 0 to 1 for the weighted score (0.98), or above 1 to 5 for the "
@@ -222,35 +222,35 @@ def gate_command(
         github=github,
         allow_production=allow_production,
     )
-    return _gate(options, environment())
+    return _run_gate(options, get_environment())
 
 
-def _gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
+def _run_gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
     """Raises `ConfigError` before anything is asked."""
     if (options.results is None) == (options.target is None):
         raise ConfigError(
             "give --target (and --suite) to verify a deploy, or the results.json of a run to evaluate it again"
         )
     if options.junit is not None:
-        _check_place(options.junit)
-    job = job_of(environment) if options.github or is_actions(environment) else None
-    with runner_obeys_nothing(environment):
-        posts, evaluated = (_verify if options.target else _evaluate_again)(options, environment, job)
-        if evaluated is None:
+        _check_writable(options.junit)
+    job = parse_job(environment) if options.github or is_actions(environment) else None
+    with disable_workflow_commands(environment):
+        posts, result = (_verify_target if options.target else _reevaluate)(options, environment, job)
+        if result is None:
             return ExitCode.INCONCLUSIVE
-        _print(evaluated, as_json=options.as_json, verbose=options.verbose)
-        if options.fail_on_regression and format_no_regression(evaluated.report):
-            write_note(f"--fail-on-regression does not apply: {format_no_regression(evaluated.report)}\n")
+        _print_result(result, as_json=options.as_json, verbose=options.verbose)
+        if options.fail_on_regression and format_no_regression(result.report):
+            write_note(f"--fail-on-regression does not apply: {format_no_regression(result.report)}\n")
     if options.junit is not None:
         with suppress(OSError):  # the folder is the user's own; what is wrong with it is said below
             options.junit.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(options.junit, junit_xml(evaluated.report, evaluated.cases, redact=evaluated.redact))
+        write_atomically(options.junit, build_junit_xml(result.report, result.cases, redact=result.redact))
     if posts is not None:
-        posts.say(evaluated.report, evaluated.cases, redact=evaluated.redact, suite=evaluated.suite)
-    return of_verdict(evaluated.report.verdict)
+        posts.post_results(result.report, result.cases, redact=result.redact, suite=result.suite)
+    return exit_code_from_verdict(result.report.verdict)
 
 
-def _check_place(file: Path) -> None:
+def _check_writable(file: Path) -> None:
     """Raises `ConfigError` for a file that could not be written, so that the error comes before the run."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -262,11 +262,11 @@ def _check_place(file: Path) -> None:
         raise ConfigError(f"--junit {file}: is a folder; name a file in it")
 
 
-def _verify(
+def _verify_target(
     options: GateOptions, environment: Mapping[str, str], job: WorkflowJob | None
 ) -> tuple[JobResults | None, _GateResult | None]:
     """Run the whole verification of the target, as ``lookout verify`` does."""
-    name, config = _configured(options)
+    name, config = _load_target_config(options)
     note = check_ci(config, name, environment, allowed=options.allow_production)
     if note:
         write_note(f"{note}\n")
@@ -275,25 +275,25 @@ def _verify(
             f"an average rating of {config.gate.min_rubric:g} is asked for (--min-score above 1, or "
             "gate.rating_needed), which a judge gives, and the configuration has no [judge]"
         )
-    named_baseline(options.baseline, runs_folder(config))
+    load_named_baseline(options.baseline, get_runs_folder(config))
     load_suite(config.target(name).suite)  # it says what is wrong with it before anything hears of a run
     posts = JobResults(job, name, environment) if options.github and job else None
     request = VerifyRequest(
         target=name,
         config=config,
         commit=options.commit,
-        baseline=_as_found_from_here(options.baseline),
+        baseline=_to_absolute_baseline(options.baseline),
         pull_request=job.pull_request if job else None,
     )
     with ExitStack() as stack:
         if posts is not None:
-            stack.enter_context(posts.following())
-        report = verified(request)
+            stack.enter_context(posts.track_status())
+        report = run_verification(request)
     if report is None:
         if posts is not None:
-            posts.stopped()
+            posts.report_stopped()
         return posts, None
-    folder = runs_folder(config) / report.run_id
+    folder = get_runs_folder(config) / report.run_id
     _, cases = read_results(folder / "results.json")
     patterns = config.target(name).graders.account_patterns
     return posts, _GateResult(
@@ -305,20 +305,20 @@ def _verify(
     )
 
 
-def _configured(options: GateOptions) -> tuple[str, Config]:
+def _load_target_config(options: GateOptions) -> tuple[str, Config]:
     """The target's name, and the configuration as the command line changes it.
 
     The job itself reports what it found, so the run in it must not report it a second time.
     """
     path = options.config or DEFAULT_CONFIG
-    known = path.exists() or options.config is not None or not is_address(options.target or "")
-    name, config = with_target(options.target or "", load_config(path) if known else None, options.suite)
+    has_config = path.exists() or options.config is not None or not is_address(options.target or "")
+    name, config = resolve_target(options.target or "", load_config(path) if has_config else None, options.suite)
     silent = config.github.model_copy(update={"post_results": False})
-    return name, config.model_copy(update={"gate": _settings(options, config.gate), "github": silent})
+    return name, config.model_copy(update={"gate": _build_settings(options, config.gate), "github": silent})
 
 
-def _settings(options: GateOptions, settings: GateSettings) -> GateSettings:
-    return with_flags(
+def _build_settings(options: GateOptions, settings: GateSettings) -> GateSettings:
+    return apply_flags(
         settings,
         min_score=options.min_score,
         fail_on_regression=options.fail_on_regression,
@@ -326,43 +326,43 @@ def _settings(options: GateOptions, settings: GateSettings) -> GateSettings:
     )
 
 
-def _as_found_from_here(baseline: str) -> str:
+def _to_absolute_baseline(baseline: str) -> str:
     """A file's absolute path, so that the baseline is found from anywhere."""
     return str(Path(baseline).absolute()) if Path(baseline).is_file() else baseline
 
 
-def _evaluate_again(
+def _reevaluate(
     options: GateOptions, environment: Mapping[str, str], job: WorkflowJob | None
 ) -> tuple[JobResults | None, _GateResult | None]:
     """Evaluate a run's results with today's settings; it asks no warehouse, so ``auto`` finds no baseline."""
     if options.results is None:
         raise AssertionError("without a target there are results")
     config = load_config(options.config) if options.config else None
-    settings = _settings(options, config.gate if config else GateSettings())
-    runs = runs_folder(config) if config else options.results.parent.parent
-    baseline = named_baseline(options.baseline, runs) if options.baseline != NO_BASELINE else None
-    report, cases = evaluated_again(options.results, settings, baseline)
+    settings = _build_settings(options, config.gate if config else GateSettings())
+    runs = get_runs_folder(config) if config else options.results.parent.parent
+    baseline = load_named_baseline(options.baseline, runs) if options.baseline != NO_BASELINE else None
+    report, cases = reevaluate_results(options.results, settings, baseline)
     posts = JobResults(job, report.target.name, environment) if options.github and job else None
-    known = config.targets.get(report.target.name) if config else None
-    patterns = known.graders.account_patterns if known else ()
-    evaluated = _GateResult(
+    target = config.targets.get(report.target.name) if config else None
+    patterns = target.graders.account_patterns if target else ()
+    result = _GateResult(
         report=report,
         cases=cases,
         page=None,
-        suite=options.suite or (known.suite if known else None),
+        suite=options.suite or (target.suite if target else None),
         redact=lambda text: redact(text, account_patterns=patterns),
     )
-    return posts, evaluated
+    return posts, result
 
 
-def _print(evaluated: _GateResult, *, as_json: bool, verbose: bool) -> None:
+def _print_result(result: _GateResult, *, as_json: bool, verbose: bool) -> None:
     if as_json:
-        write_json(evaluated.report.model_dump_json(indent=2) + "\n")
+        write_json(result.report.model_dump_json(indent=2) + "\n")
     else:
         print_verdict(
-            terminal_console(),
-            evaluated.report,
-            cases=evaluated.cases,
-            report_page=evaluated.page,
+            make_terminal_console(),
+            result.report,
+            cases=result.cases,
+            report_page=result.page,
             verbose=verbose,
         )

@@ -16,8 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from flows.clock import utc_now
-from flows.deploys.github_results import GitHubPlace, describe_posted, retry_at_end, retry_at_start
-from flows.runtime.secrets import nonce
+from flows.deploys.github_results import (
+    GitHubDestination,
+    build_result_retry_policy,
+    build_status_retry_policy,
+    format_comment_result,
+)
+from flows.runtime.secrets import generate_nonce
 from flows.terminal import flush_output, write_note, write_notes
 from monitors.errors import ConfigError, NotifyError
 from monitors.github.actions import (
@@ -26,34 +31,34 @@ from monitors.github.actions import (
     Level,
     WorkflowJob,
     add_summary,
-    commands_of,
+    format_commands,
+    format_resume_commands,
+    format_stop_commands,
     is_actions,
-    switch_off,
-    switch_on,
 )
 from monitors.github.pull_requests import State
 from monitors.records.grades import CaseOutcome
 from monitors.records.runs import CaseResult, RunReport
-from monitors.reports.case_view import with_outcome
-from monitors.reports.comment import pull_request_comment, what_happened
-from monitors.reports.marked_text import Redact, redaction_of
+from monitors.reports.case_view import select_by_outcome
+from monitors.reports.comment import build_pull_request_comment, describe_failure
+from monitors.reports.marked_text import Redact, build_redaction
 
 
-def lines_of(suite: Path) -> Mapping[str, int]:
+def find_case_lines(suite: Path) -> Mapping[str, int]:
     """Line (from 1) by case id. Empty for a file that cannot be read: a note can do without a line."""
     try:
         text = suite.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return {}
-    found: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), start=1):
-        case_id = _id_in(line)
+        case_id = _parse_case_id(line)
         if case_id is not None:
-            found.setdefault(case_id, number)
-    return found
+            lines.setdefault(case_id, number)
+    return lines
 
 
-def path_in(workspace: Path | None, file: Path) -> str:
+def format_repository_path(workspace: Path | None, file: Path) -> str:
     """The file's path as GitHub knows it: relative to the repository, where the file lies in it."""
     whole = file.absolute()
     if workspace is not None and whole.is_relative_to(workspace.absolute()):
@@ -61,13 +66,13 @@ def path_in(workspace: Path | None, file: Path) -> str:
     return whole.as_posix()
 
 
-def _id_in(line: str) -> str | None:
+def _parse_case_id(line: str) -> str | None:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    found = value.get("id") if isinstance(value, dict) else None
-    return found if isinstance(found, str) else None
+    case_id = value.get("id") if isinstance(value, dict) else None
+    return case_id if isinstance(case_id, str) else None
 
 
 LEVELS = {
@@ -88,95 +93,102 @@ class JobResults:
                 "with permissions pull-requests: write and statuses: write"
             )
         self._job = job
-        self._notes = is_actions(environment)
-        self._place = GitHubPlace(
+        self._has_annotations = is_actions(environment)
+        self._place = GitHubDestination(
             api_url=job.api_url,
             token=token,
             repository=job.repository,
             target=target,
-            patience=retry_at_end(utc_now),
+            patience=build_result_retry_policy(utc_now),
             commit=job.commit,
             pull_request=job.pull_request,
             log=job.log,
         )
-        self._at_start = replace(self._place, patience=retry_at_start(utc_now))
+        self._at_start = replace(self._place, patience=build_status_retry_policy(utc_now))
 
     @contextmanager
-    def following(self) -> Generator[None]:
+    def track_status(self) -> Generator[None]:
         """Set the status to pending, and to an error when the run ends without a verdict."""
-        asyncio.run(self._at_start.say_state(State.PENDING, "asking the gold questions"))
+        asyncio.run(self._at_start.post_state(State.PENDING, "asking the gold questions"))
         try:
             yield
         except (Exception, KeyboardInterrupt) as error:  # a pending status must get an end; raised again
             asyncio.run(
-                self._place.say_state(State.ERROR, f"no verdict: {type(error).__name__}; see the job's log")
+                self._place.post_state(State.ERROR, f"no verdict: {type(error).__name__}; see the job's log")
             )
             raise
 
-    def stopped(self) -> None:
+    def report_stopped(self) -> None:
         """Report that a person or the runner stopped the run."""
-        asyncio.run(self._place.say_state(State.ERROR, "the run was stopped before its verdict"))
+        asyncio.run(self._place.post_state(State.ERROR, "the run was stopped before its verdict"))
 
-    def say(self, report: RunReport, cases: Sequence[CaseResult], *, redact: Redact, suite: Path | None) -> None:
+    def post_results(
+        self, report: RunReport, cases: Sequence[CaseResult], *, redact: Redact, suite: Path | None
+    ) -> None:
         """Say everything, each thing by itself: one that fails does not stop the others."""
-        wrong, posted = asyncio.run(self._place.say_results(report, cases, redact))
+        wrong, posted = asyncio.run(self._place.post_results(report, cases, redact))
         pull = self._job.pull_request
         if posted is not None and pull is not None:
-            write_note(f"GitHub: {describe_posted(posted, pull)}\n")
+            write_note(f"GitHub: {format_comment_result(posted, pull)}\n")
         if pull is None:
             write_note("GitHub: this job belongs to no pull request, so there is no comment\n")
-        problems = [*wrong, *self._summary(report, cases, redact)]
+        problems = [*wrong, *self._write_summary(report, cases, redact)]
         for problem in problems:
             write_note(f"lookout: not on GitHub: {problem}\n")
-        if self._notes:
-            notes = [*_failures_to_post(problems), *_notes(report, cases, redact, suite, self._job.workspace)]
-            write_notes(f"{line}\n" for line in commands_of(notes))
+        if self._has_annotations:
+            notes = [
+                *_list_post_failures(problems),
+                *_list_annotations(report, cases, redact, suite, self._job.workspace),
+            ]
+            write_notes(f"{line}\n" for line in format_commands(notes))
 
-    def _summary(self, report: RunReport, cases: Sequence[CaseResult], redact: Redact) -> Iterator[NotifyError]:
+    def _write_summary(
+        self, report: RunReport, cases: Sequence[CaseResult], redact: Redact
+    ) -> Iterator[NotifyError]:
         if self._job.summary is not None:
             try:
-                add_summary(self._job.summary, pull_request_comment(report, cases, redact=redact))
+                add_summary(self._job.summary, build_pull_request_comment(report, cases, redact=redact))
             except NotifyError as error:
                 yield error
 
 
 @contextmanager
-def runner_obeys_nothing(environment: Mapping[str, str]) -> Generator[None]:
+def disable_workflow_commands(environment: Mapping[str, str]) -> Generator[None]:
     """Stop GitHub's runner from obeying a command in an application's text while such texts may be printed."""
     if not is_actions(environment):
         yield
         return
-    word = nonce()
-    write_note(f"{switch_off(word)}\n")
+    word = generate_nonce()
+    write_note(f"{format_stop_commands(word)}\n")
     try:
         yield
     finally:
         flush_output()
-        write_note(f"\n{switch_on(word)}\n")
+        write_note(f"\n{format_resume_commands(word)}\n")
 
 
-def _failures_to_post(problems: Sequence[NotifyError]) -> Iterator[Annotation]:
+def _list_post_failures(problems: Sequence[NotifyError]) -> Iterator[Annotation]:
     for problem in problems:
         yield Annotation(level=Level.WARNING, title="Lookout: not on GitHub", text=str(problem))
 
 
-def _notes(
+def _list_annotations(
     report: RunReport, cases: Sequence[CaseResult], redact: Redact, suite: Path | None, workspace: Path | None
 ) -> Iterator[Annotation]:
     """A note on the line of each case that is not right, worst first."""
-    lines = lines_of(suite) if suite else {}
+    lines = find_case_lines(suite) if suite else {}
     for outcome, level in LEVELS.items():
-        for result in with_outcome(cases, outcome):
+        for result in select_by_outcome(cases, outcome):
             line = lines.get(result.case.id)
-            found = result.assessment
+            assessment = result.assessment
             yield Annotation(
                 level=level,
-                title=f"{report.target.name}: severity {found.severity}, {_what(result)}",
-                text=f"{result.case.id}: {redaction_of(result, redact)(found.reason)}",
-                file=path_in(workspace, suite) if suite and line else None,
+                title=f"{report.target.name}: severity {assessment.severity}, {_format_outcome(result)}",
+                text=f"{result.case.id}: {build_redaction(result, redact)(assessment.reason)}",
+                file=format_repository_path(workspace, suite) if suite and line else None,
                 line=line,
             )
 
 
-def _what(result: CaseResult) -> str:
-    return what_happened(result) if result.assessment.outcome is not CaseOutcome.UNGRADED else "could not tell"
+def _format_outcome(result: CaseResult) -> str:
+    return describe_failure(result) if result.assessment.outcome is not CaseOutcome.UNGRADED else "could not tell"

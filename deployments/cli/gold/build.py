@@ -13,7 +13,7 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
 from flows.terminal import print_text, write_json
-from flows.waiting import waiting
+from flows.waiting import show_waiting
 from monitors.domains.pack import DEFAULT_DOMAINS
 from monitors.errors import GoldSetError
 from monitors.goldset.build.build import (
@@ -28,7 +28,7 @@ from monitors.goldset.versions import RenewReport, renew_template_cases
 from monitors.plural import plural
 from monitors.records.base import Language
 
-REASONS_SHOWN = 8
+MAX_REASONS = 8
 
 
 def build_command(
@@ -54,62 +54,65 @@ def build_command(
     pack = domain or DEFAULT_DOMAINS[0]
     schema = load_schema(pack)
     book = load_templates(schema, pack)
-    with waiting(f"Making cases of {facts}"):
-        built = build_cases(read_sheets(facts, schema), schema, book, _languages(language or (), book))
+    with show_waiting(f"Making cases of {facts}"):
+        built = build_cases(read_sheets(facts, schema), schema, book, _parse_languages(language or (), book))
     if not built.cases:
-        raise GoldSetError(f"{facts}: no fact made a case; {_why_none(built.not_asked)}")
+        raise GoldSetError(f"{facts}: no fact made a case; {_explain_no_cases(built.not_asked)}")
     renewed = renew_template_cases(out, built.cases)
     if as_json:
-        write_json(json.dumps(_plain(out, built, renewed), ensure_ascii=False, indent=2) + "\n")
+        write_json(json.dumps(_to_json(out, built, renewed), ensure_ascii=False, indent=2) + "\n")
     else:
-        print_text("\n".join(_print_summary(out, built, renewed, why=why)))
+        print_text("\n".join(_format_summary(out, built, renewed, why=why)))
     return ExitCode.PASS
 
 
-def _why_none(not_asked: Sequence[NotAsked]) -> str:
+def _explain_no_cases(not_asked: Sequence[NotAsked]) -> str:
     if not not_asked:
         return "no template asks about any of its fields"
-    return "; ".join(f"{one.field}: {one.reason}" for one in not_asked[:3])
+    return "; ".join(f"{fact.field}: {fact.reason}" for fact in not_asked[:3])
 
 
-def _languages(given: Sequence[str], book: TemplateBook) -> tuple[Language, ...]:
-    known = {language.value: language for language in Language if language is not Language.OTHER}
-    strange = next((one for one in given if one not in known), None)
-    if strange is not None:
-        raise GoldSetError(f"--language {strange!r} is unknown; accepted: {', '.join(known)}")
-    return tuple(known[one] for one in dict.fromkeys(given)) or book.languages
+def _parse_languages(names: Sequence[str], book: TemplateBook) -> tuple[Language, ...]:
+    accepted = {language.value: language for language in Language if language is not Language.OTHER}
+    unknown = next((name for name in names if name not in accepted), None)
+    if unknown is not None:
+        raise GoldSetError(f"--language {unknown!r} is unknown; accepted: {', '.join(accepted)}")
+    return tuple(accepted[name] for name in dict.fromkeys(names)) or book.languages
 
 
-def _print_summary(out: Path, built: BuildResult, renewed: RenewReport, *, why: bool) -> list[str]:
+def _format_summary(out: Path, built: BuildResult, renewed: RenewReport, *, why: bool) -> list[str]:
     stored = f", {renewed.unchanged} others kept" if renewed.unchanged else ""
     policies = plural(built.policies, "policy", "policies")
     lines = [
         f"{out}: {plural(len(built.cases), 'case')} of {policies}{stored}",
         f"  sha256 {renewed.sha256}",
         f"  added {renewed.added}, changed {renewed.changed}, removed {renewed.removed}, as before {renewed.same}",
-        f"  types       {_counts(case.type for case in built.cases)}",
-        f"  severities  {_counts(str(int(case.severity)) for case in built.cases)}",
-        f"  languages   {_counts(case.language.value for case in built.cases)}",
+        f"  types       {_format_counts(case.type for case in built.cases)}",
+        f"  severities  {_format_counts(str(int(case.severity)) for case in built.cases)}",
+        f"  languages   {_format_counts(case.language.value for case in built.cases)}",
         f"  refusals    {sum(case.expected_refusal for case in built.cases)} expected",
     ]
     if why:
-        lines += ["Not asked:", *(f"  {one.sheet_id} {one.field}: {one.reason}" for one in built.not_asked)]
+        lines += ["Not asked:", *(f"  {fact.sheet_id} {fact.field}: {fact.reason}" for fact in built.not_asked)]
     elif built.not_asked:
-        lines += [f"Not asked: {plural(len(built.not_asked), 'fact')} (see --why):", *_reasons(built.not_asked)]
+        lines += [
+            f"Not asked: {plural(len(built.not_asked), 'fact')} (see --why):",
+            *_count_reasons(built.not_asked),
+        ]
     return lines
 
 
-def _reasons(not_asked: Sequence[NotAsked]) -> list[str]:
+def _count_reasons(not_asked: Sequence[NotAsked]) -> list[str]:
     """Reasons with their counts, without the part after a colon or "from", which differs from fact to fact."""
-    kinds = Counter(one.reason.split(" from ")[0].split(":")[0] for one in not_asked)
-    return [f"  {count:4}  {reason}" for reason, count in kinds.most_common(REASONS_SHOWN)]
+    kinds = Counter(fact.reason.split(" from ")[0].split(":")[0] for fact in not_asked)
+    return [f"  {count:4}  {reason}" for reason, count in kinds.most_common(MAX_REASONS)]
 
 
-def _counts(values: Iterable[str]) -> str:
+def _format_counts(values: Iterable[str]) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(Counter(values).items()))
 
 
-def _plain(out: Path, built: BuildResult, renewed: RenewReport) -> dict[str, object]:
+def _to_json(out: Path, built: BuildResult, renewed: RenewReport) -> dict[str, object]:
     return {
         "suite": str(out),
         "sha256": renewed.sha256,
@@ -119,5 +122,7 @@ def _plain(out: Path, built: BuildResult, renewed: RenewReport) -> dict[str, obj
         "added": renewed.added,
         "changed": renewed.changed,
         "removed": renewed.removed,
-        "not_asked": [{"id": one.sheet_id, "field": one.field, "reason": one.reason} for one in built.not_asked],
+        "not_asked": [
+            {"id": fact.sheet_id, "field": fact.field, "reason": fact.reason} for fact in built.not_asked
+        ],
     }

@@ -15,23 +15,23 @@ from typing import Annotated
 import typer
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.mutants import SEVERE_FLOOR, gate_settings, graders_of
+from deployments.cli.gold.mutants import SEVERE_FLOOR, load_gate_settings, load_graders
 from deployments.cli.options import JsonOption
 from flows.goldset.mutation_testing import (
     GradedMutant,
     RightReply,
     SuiteReach,
+    compute_suite_reach,
     count_mutants,
     grade_mutants,
-    grade_right,
-    reach_of,
+    grade_right_reply,
 )
 from flows.terminal import print_text, write_json, write_note
-from flows.waiting import waiting
+from flows.waiting import show_waiting
 from monitors.config.file import load_config
 from monitors.domains.pack import Domain
 from monitors.gate.settings import GateSettings
-from monitors.gate.suite_power import balance_of
+from monitors.gate.suite_power import compute_balance
 from monitors.goldset.checks import (
     GoldFinding,
     NumberedCase,
@@ -39,17 +39,17 @@ from monitors.goldset.checks import (
     SuiteCheck,
     SuiteLocation,
     Weight,
-    bad_lines,
-    contradictions,
-    duplicates,
-    languages,
-    leaks,
-    placeholders,
-    quotes,
+    check_bad_lines,
+    check_contradictions,
+    check_disclosures,
+    check_duplicates,
+    check_languages,
+    check_placeholders,
+    check_quotes,
     read_documents,
-    read_numbered,
+    read_numbered_suite,
 )
-from monitors.goldset.issue_checks import issues
+from monitors.goldset.issue_checks import check_issues
 from monitors.goldset.must_say import accept_drafts, draft_must_say, write_drafts
 from monitors.graders.base import CONDITION, SAYS_MORE, UNCLEAR, Grader, GraderSettings
 from monitors.graders.panel import default_panel
@@ -60,7 +60,7 @@ from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.grades import FailureKind
 
-SHOWN = 10
+MAX_SHOWN = 10
 """Findings of one group that are printed one by one; ``--json`` has all."""
 
 TITLES = {
@@ -84,19 +84,22 @@ def format_findings(
     suite: Path, cases: Sequence[GoldCase], findings: Sequence[GoldFinding], reach: SuiteReach | None = None
 ) -> str:
     """The whole text for people; its last line is the conclusion."""
-    lines = [f"{suite}: {plural(len(cases), 'case')}", *_spread(cases)]
+    lines = [f"{suite}: {plural(len(cases), 'case')}", *_format_spread(cases)]
     if reach is not None:
         lines += _format_reach(reach)
     for check in SuiteCheck:
-        group = sorted((one for one in findings if one.check is check), key=lambda one: one.weight is Weight.SHOULD)
-        lines += _group(TITLES[check], group)
-    must = sum(one.weight is Weight.MUST for one in findings)
+        group = sorted(
+            (finding for finding in findings if finding.check is check),
+            key=lambda finding: finding.weight is Weight.SHOULD,
+        )
+        lines += _format_group(TITLES[check], group)
+    must = sum(finding.weight is Weight.MUST for finding in findings)
     should = len(findings) - must
-    lines += ["", _conclusion(must, should)]
+    lines += ["", _format_conclusion(must, should)]
     return "\n".join(lines)
 
 
-def _spread(cases: Sequence[GoldCase]) -> Iterator[str]:
+def _format_spread(cases: Sequence[GoldCase]) -> Iterator[str]:
     severities = Counter(f"severity {int(case.severity)}" for case in cases)
     languages = Counter(case.language.value for case in cases)
     refusals = sum(case.expected_refusal for case in cases)
@@ -105,7 +108,7 @@ def _spread(cases: Sequence[GoldCase]) -> Iterator[str]:
     yield f"  {refusals} expected refusals"
 
 
-MOST_LEFT = 6
+MAX_LISTED_GOLDS = 6
 
 
 def _format_reach(reach: SuiteReach) -> Iterator[str]:
@@ -115,8 +118,12 @@ def _format_reach(reach: SuiteReach) -> Iterator[str]:
     golds = plural(reach.golds, "gold")
     yield f"  rules can decide {reach.by_rules} of {golds} ({reach.share:.0%}) without a judge"
     if reach.left:
-        more = f" and {len(reach.left) - MOST_LEFT} more (--json lists all)" if len(reach.left) > MOST_LEFT else ""
-        yield f"  not {', '.join(reach.left[:MOST_LEFT])}{more}"
+        more = (
+            f" and {len(reach.left) - MAX_LISTED_GOLDS} more (--json lists all)"
+            if len(reach.left) > MAX_LISTED_GOLDS
+            else ""
+        )
+        yield f"  not {', '.join(reach.left[:MAX_LISTED_GOLDS])}{more}"
         yield f"  → {_HELP}"
 
 
@@ -126,29 +133,29 @@ _HELP = (
 )
 
 
-def _group(title: str, group: Sequence[GoldFinding]) -> Iterator[str]:
+def _format_group(title: str, group: Sequence[GoldFinding]) -> Iterator[str]:
     if not group:
         return
     yield f"\n{title} ({len(group)})"
-    for finding in group[:SHOWN]:
+    for finding in group[:MAX_SHOWN]:
         mark = "✕" if finding.weight is Weight.MUST else "·"
-        yield f"  {mark} {', '.join(map(_place, finding.places)) or 'the suite'}"
+        yield f"  {mark} {', '.join(map(_format_place, finding.places)) or 'the suite'}"
         yield f"      {finding.what}"
         yield f"      → {finding.do}"
-    if len(group) > SHOWN:
-        yield f"  … and {len(group) - SHOWN} more; --json lists all"
+    if len(group) > MAX_SHOWN:
+        yield f"  … and {len(group) - MAX_SHOWN} more; --json lists all"
 
 
-def _place(place: SuiteLocation) -> str:
+def _format_place(place: SuiteLocation) -> str:
     return f"line {place.line} {place.case_id}" if place.case_id else f"line {place.line}"
 
 
-def _conclusion(must: int, should: int) -> str:
+def _format_conclusion(must: int, should: int) -> str:
     if not must and not should:
         return "Nothing found."
     conclusion = f"{should} to look at" if should else ""
-    mend = f"{must} must be mended" if must else "nothing must be mended"
-    return "; ".join(filter(None, (mend, conclusion))).capitalize() + "."
+    must_fix = f"{must} must be mended" if must else "nothing must be mended"
+    return "; ".join(filter(None, (must_fix, conclusion))).capitalize() + "."
 
 
 _BEGIN = "begin the gold with yes or no, a figure or a short name; or leave it to the judge"
@@ -167,39 +174,41 @@ _SAY_IN_ANOTHER_LANGUAGE = (
 _CONTRADICTS_ITSELF = "say the gold so that it does not contradict or deny itself"
 
 
-def fails_itself(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iterator[GoldFinding]:
+def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iterator[GoldFinding]:
     """Golds that the graders fail as replies, and golds that only a judge can pass."""
-    for one in cases:
-        graded = grade_right(one.case, panel)
+    for numbered in cases:
+        graded = grade_right_reply(numbered.case, panel)
         if graded.wrong:
             yield GoldFinding(
                 check=SuiteCheck.SELF,
                 weight=Weight.MUST,
-                places=(one.place,),
+                places=(numbered.place,),
                 what=f"said word for word it would be called wrong: {graded.wrong}",
-                do="correct its reference" if one.case.triage else _CONTRADICTS_ITSELF,
+                do="correct its reference" if numbered.case.triage else _CONTRADICTS_ITSELF,
             )
-        elif (left := _left_to_judge(graded) or _bare(one.case)) and not (one.case.triage or one.case.must_say):
+        elif (left := _explain_judge_needed(graded) or _explain_bare_gold(numbered.case)) and not (
+            numbered.case.triage or numbered.case.must_say
+        ):
             yield GoldFinding(
                 check=SuiteCheck.SELF,
                 weight=Weight.SHOULD,
-                places=(one.place,),
+                places=(numbered.place,),
                 what=left,
                 do=_SAY_IN_ANOTHER_LANGUAGE
-                if one.case.language is Language.OTHER
-                else _TO_DO.get(graded.open_otherwise, _SAY_MORE if _bare(one.case) else _BEGIN),
+                if numbered.case.language is Language.OTHER
+                else _TO_DO.get(graded.open_otherwise, _SAY_MORE if _explain_bare_gold(numbered.case) else _BEGIN),
             )
 
 
-def _bare(case: GoldCase) -> str:
+def _explain_bare_gold(case: GoldCase) -> str:
     """Of a yes or no and nothing else: rules read few other ways to say it."""
-    bare = case.gold.strip(" .!").lower()
-    if case.alternatives or case.expected_refusal or bare not in YES_WORDS | NO_WORDS:
+    word = case.gold.strip(" .!").lower()
+    if case.alternatives or case.expected_refusal or word not in YES_WORDS | NO_WORDS:
         return ""
-    return f"a bare {bare}: a right reply that says it in other words may stay open without a judge"
+    return f"a bare {word}: a right reply that says it in other words may stay open without a judge"
 
 
-def _left_to_judge(graded: RightReply) -> str:
+def _explain_judge_needed(graded: RightReply) -> str:
     """What only a judge can tell of a case, in words; empty where the graders can."""
     if graded.open:
         return f"only a judge can pass it: {graded.open}"
@@ -208,16 +217,16 @@ def _left_to_judge(graded: RightReply) -> str:
     return ""
 
 
-def missed_mutants(
+def find_missed_mutants(
     cases: Sequence[NumberedCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> Iterator[GoldFinding]:
     """Mutants of the severity-3 cases that are graded correct, and a mutation score below the floor."""
-    severe = [one for one in cases if one.case.severity is Severity.PAGE]
-    usable = [one.case for one in severe if not grade_right(one.case, panel).wrong]
+    severe = [numbered for numbered in cases if numbered.case.severity is Severity.PAGE]
+    usable = [numbered.case for numbered in severe if not grade_right_reply(numbered.case, panel).wrong]
     graded = list(grade_mutants(usable, panel, citation_required=citation_required))
-    places = {one.case.id: one for one in severe}
-    yield from _low_rate(graded, places)
-    yield from _undefended(graded, places)
+    places = {numbered.case.id: numbered for numbered in severe}
+    yield from _find_low_rate(graded, places)
+    yield from _find_undefended_golds(graded, places)
     for mutant in graded:
         if mutant.passed:
             is_hard = mutant.operator in LEFT_TO_JUDGE
@@ -232,11 +241,13 @@ def missed_mutants(
             )
 
 
-def _undefended(graded: Sequence[GradedMutant], places: dict[str, NumberedCase]) -> Iterator[GoldFinding]:
+def _find_undefended_golds(
+    graded: Sequence[GradedMutant], places: dict[str, NumberedCase]
+) -> Iterator[GoldFinding]:
     """Severity-3 golds of which the rules fail no wrong fact, where they are too many."""
-    wrong = [one for one in graded if one.kind is FailureKind.WRONG_FACT]
-    left = {one.case_id for one in graded if one.operator is MutationOperator.EVADED}
-    left -= {one.case_id for one in wrong if one.caught_by}
+    wrong = [mutant for mutant in graded if mutant.kind is FailureKind.WRONG_FACT]
+    left = {mutant.case_id for mutant in graded if mutant.operator is MutationOperator.EVADED}
+    left -= {mutant.case_id for mutant in wrong if mutant.caught_by}
     if len(left) > (1 - SEVERE_FLOOR) * len(places):
         yield GoldFinding(
             check=SuiteCheck.MUTANTS,
@@ -247,7 +258,7 @@ def _undefended(graded: Sequence[GradedMutant], places: dict[str, NumberedCase])
         )
 
 
-def _low_rate(graded: Sequence[GradedMutant], places: dict[str, NumberedCase]) -> Iterator[GoldFinding]:
+def _find_low_rate(graded: Sequence[GradedMutant], places: dict[str, NumberedCase]) -> Iterator[GoldFinding]:
     counts = count_mutants(graded).severe_without_personal_data
     if not counts.mutants or counts.rate >= SEVERE_FLOOR:
         return
@@ -288,33 +299,37 @@ def check_command(
 ) -> ExitCode:
     """Find what makes a suite lie, leak or miss. Exit code 1 when something must be fixed."""
     if accept is not None:
-        _accept(suite, accept)
-    numbered = read_numbered(suite)
-    graders, domain = graders_of(config, target)
-    gate = gate_settings(config)
+        _accept_proposals(suite, accept)
+    numbered = read_numbered_suite(suite)
+    graders, domain = load_graders(config, target)
+    gate = load_gate_settings(config)
     panel = default_panel(graders, domain)
     has_judge = config is not None and load_config(config).judge is not None
-    with waiting(f"Checking {plural(len(numbered.cases), 'case')}"):
-        findings = list(all_findings(numbered, documents, graders, domain, gate, mutants=mutants))
-        reach = reach_of([one.case for one in numbered.cases if one.case.triage is None], panel)
+    with show_waiting(f"Checking {plural(len(numbered.cases), 'case')}"):
+        findings = list(list_findings(numbered, documents, graders, domain, gate, mutants=mutants))
+        reach = compute_suite_reach(
+            [case_line.case for case_line in numbered.cases if case_line.case.triage is None], panel
+        )
         if not has_judge and (shortfall := reach.format_shortfall(gate.coverage_floor)):
             findings.append(GoldFinding(check=SuiteCheck.SELF, weight=Weight.SHOULD, what=shortfall, do=_HELP))
     if propose is not None:
-        _propose(propose, [one.case for one in numbered.cases if one.case.id in reach.left])
+        _write_proposals(
+            propose, [case_line.case for case_line in numbered.cases if case_line.case.id in reach.left]
+        )
     if as_json:
-        plain = {
+        summary = {
             "suite": str(suite),
             "cases": len(numbered.cases),
             "decidable": {"golds": reach.golds, "by_rules": reach.by_rules, "left": reach.left},
             "findings": [finding.model_dump(mode="json") for finding in findings],
         }
-        write_json(json.dumps(plain, ensure_ascii=False, indent=2) + "\n")
+        write_json(json.dumps(summary, ensure_ascii=False, indent=2) + "\n")
     else:
-        print_text(format_findings(suite, [one.case for one in numbered.cases], findings, reach))
+        print_text(format_findings(suite, [case_line.case for case_line in numbered.cases], findings, reach))
     return ExitCode.FAIL if any(finding.weight is Weight.MUST for finding in findings) else ExitCode.PASS
 
 
-def _propose(path: Path, cases: Sequence[GoldCase]) -> None:
+def _write_proposals(path: Path, cases: Sequence[GoldCase]) -> None:
     drafts = [draft for case in cases if (draft := draft_must_say(case))]
     write_drafts(path, drafts)
     write_note(
@@ -324,12 +339,12 @@ def _propose(path: Path, cases: Sequence[GoldCase]) -> None:
     )
 
 
-def _accept(suite: Path, path: Path) -> None:
+def _accept_proposals(suite: Path, path: Path) -> None:
     count = accept_drafts(suite, path)
     write_note(f"{suite}: must_say of {plural(count, 'case')} taken over from {path}\n")
 
 
-def all_findings(
+def list_findings(
     suite: NumberedSuite,
     documents: Path | None,
     graders: GraderSettings,
@@ -340,19 +355,21 @@ def all_findings(
 ) -> Iterator[GoldFinding]:
     """All findings, check by check; clauses only where ``documents`` are at hand."""
     cases, panel = suite.cases, default_panel(graders, domain)
-    yield from bad_lines(suite)
-    yield from duplicates(cases)
-    yield from issues(cases)
-    yield from contradictions(cases)
-    yield from placeholders(cases)
-    yield from leaks(cases, account_patterns=graders.account_patterns, public_contacts=graders.public_contacts)
-    yield from languages(cases)
-    yield from fails_itself(cases, panel)
+    yield from check_bad_lines(suite)
+    yield from check_duplicates(cases)
+    yield from check_issues(cases)
+    yield from check_contradictions(cases)
+    yield from check_placeholders(cases)
+    yield from check_disclosures(
+        cases, account_patterns=graders.account_patterns, public_contacts=graders.public_contacts
+    )
+    yield from check_languages(cases)
+    yield from find_failing_golds(cases, panel)
     if documents is not None:
-        yield from quotes(cases, read_documents(documents))
+        yield from check_quotes(cases, read_documents(documents))
     if mutants:
-        yield from missed_mutants(cases, panel, citation_required=graders.citation_required)
-    yield from balance([one.case for one in cases], gate)
+        yield from find_missed_mutants(cases, panel, citation_required=graders.citation_required)
+    yield from find_imbalance([case_line.case for case_line in cases], gate)
 
 
 _BALANCE = (
@@ -361,9 +378,9 @@ _BALANCE = (
 )
 
 
-def balance(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldFinding]:
+def find_imbalance(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldFinding]:
     """What the gate would say about the spread of the cases."""
-    for shortfall in balance_of(cases, settings).shortfalls:
+    for shortfall in compute_balance(cases, settings).shortfalls:
         yield GoldFinding(
             check=SuiteCheck.BALANCE,
             weight=Weight.SHOULD,

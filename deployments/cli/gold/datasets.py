@@ -14,43 +14,43 @@ from typing import Annotated, Any, Final, NamedTuple, Self
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from deployments.cli.data_folder import store_of
+from deployments.cli.data_folder import open_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
-from deployments.cli.reviews.session import ReviewScreen, reviewer
+from deployments.cli.reviews.session import ReviewScreen, identify_reviewer
 from flows.clock import utc_now
 from flows.goldset.datasets import (
     ComparedDataset,
     DraftSource,
     PullPlan,
     PushPlan,
+    build_dataset_tag,
+    build_draft_id,
+    build_drafts_from_entries,
+    build_pull_plan,
+    build_push_plan,
     compare_dataset,
-    draft_id,
-    drafts_of_people,
-    pull_plan,
-    push_plan,
     push_suite,
-    tag_of,
 )
 from flows.runtime.run import open_platform
-from flows.runtime.secrets import environment
+from flows.runtime.secrets import get_environment
 from flows.terminal import print_text, write_json
-from flows.terminal_console import terminal_console
+from flows.terminal_console import make_terminal_console
 from monitors.config.file import Config, TargetConfig, load_config
 from monitors.errors import ConfigError
 from monitors.goldset.changes import ChangedBy, DatasetDiff, describe_dataset_diff
-from monitors.goldset.load import cases_sha256, load_suite
-from monitors.goldset.versions import SuiteEdit, cases_in, edit_suite
+from monitors.goldset.load import hash_cases, load_suite
+from monitors.goldset.versions import SuiteEdit, edit_suite, read_cases
 from monitors.platforms.platform import Dataset, OpenPlatform, Platform
-from monitors.platforms.settings import DatasetAddress, PlatformScheme, dataset_address
+from monitors.platforms.settings import DatasetAddress, PlatformScheme, parse_dataset_address
 from monitors.plural import plural
 from monitors.records.cases import GoldCase, Suite
 from monitors.records.operator_actions import CaseDraft
 from warehouse.database.store import Store
-from warehouse.queries.operator_actions import append_draft, decided_drafts, waiting_drafts
+from warehouse.queries.operator_actions import append_draft, list_decided_drafts, list_waiting_drafts
 
 BAR_AFTER_S: Final = 2.0
-LISTED: Final = 20
+DEFAULT_LISTED: Final = 20
 
 DatasetArgument = Annotated[str, typer.Argument(help="the dataset: langsmith:NAME or langfuse:NAME")]
 SuiteFileOption = Annotated[Path | None, typer.Option("--suite", help="the suite; the target's when left out")]
@@ -59,7 +59,7 @@ YesOption = Annotated[bool, typer.Option("--yes", help="write without asking, fo
 MostOption = Annotated[int, typer.Option(min=1, help="how many cases of each group to list")]
 
 
-def names_dataset(written: str) -> bool:
+def is_dataset_address(written: str) -> bool:
     """Whether it is an address such as ``langsmith:DATASET``, and no file."""
     return written.partition(":")[0] in set(PlatformScheme) and ":" in written
 
@@ -75,15 +75,19 @@ class DatasetRequest(NamedTuple):
 
     def opened(self) -> OpenPlatform:
         """The platform; `ConfigError` without its key."""
-        return open_platform(self.config, self.address.scheme, environment())
+        return open_platform(self.config, self.address.scheme, get_environment())
 
 
-def request_of(written: str, config: Path, suite: Path | None, target: str | None) -> DatasetRequest:
+def build_request(written: str, config: Path, suite: Path | None, target: str | None) -> DatasetRequest:
     """The dataset, the suite and the target. `ConfigError` says which option is missing."""
-    address, loaded = dataset_address(written), load_config(config)
+    address, loaded = parse_dataset_address(written), load_config(config)
     if target is None:
-        whose = [name for name, one in loaded.targets.items() if suite and one.suite.resolve() == suite.resolve()]
-        names = whose or list(loaded.targets)
+        matching = [
+            name
+            for name, settings in loaded.targets.items()
+            if suite and settings.suite.resolve() == suite.resolve()
+        ]
+        names = matching or list(loaded.targets)
         if len(names) > 1:
             raise ConfigError(f"--target: {config} has several; one of {', '.join(names)} is needed")
         target = names[0]
@@ -91,12 +95,12 @@ def request_of(written: str, config: Path, suite: Path | None, target: str | Non
     return DatasetRequest(address, suite or configured.suite, target, configured, loaded)
 
 
-class _Bar(AbstractContextManager["_Bar"]):
+class _ProgressBar(AbstractContextManager["_ProgressBar"]):
     """A progress bar on standard error, once the work has taken two seconds."""
 
     def __init__(self, doing: str, total: int | None) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=terminal_console(stderr=True), transient=True)
+        self._bar = Progress(*columns, console=make_terminal_console(stderr=True), transient=True)
         self._task = self._bar.add_task(doing, total=total)
         self._started_s = time.monotonic()
 
@@ -113,21 +117,21 @@ class _Bar(AbstractContextManager["_Bar"]):
             self._bar.start()
 
 
-async def _compared(platform: Platform, request: DatasetRequest, suite: Sequence[GoldCase]) -> ComparedDataset:
-    with _Bar(f"Reading {request.address}", None) as bar:
+async def _compare_suite(platform: Platform, request: DatasetRequest, suite: Sequence[GoldCase]) -> ComparedDataset:
+    with _ProgressBar(f"Reading {request.address}", None) as bar:
         return await compare_dataset(platform.datasets, request.address.dataset, suite, bar.advance)
 
 
-def _may_write(what: str, *, yes: bool) -> bool:
+def _confirm_write(action: str, *, yes: bool) -> bool:
     """Whether the person says so. `ConfigError` where nobody can be asked."""
     if yes:
         return True
     if not sys.stdin.isatty():
-        raise ConfigError(f"nothing was written: nobody can be asked here; with --yes it would {what}")
-    return ReviewScreen().confirmed(f"{what[0].upper()}{what[1:]}?")
+        raise ConfigError(f"nothing was written: nobody can be asked here; with --yes it would {action}")
+    return ReviewScreen().confirm(f"{action[0].upper()}{action[1:]}?")
 
 
-def _found(request: DatasetRequest, compared: ComparedDataset) -> Dataset:
+def _require_dataset(request: DatasetRequest, compared: ComparedDataset) -> Dataset:
     """The dataset; `ConfigError` where there is none."""
     if compared.dataset is None:
         raise ConfigError(f"{request.address}: there is no dataset of that name; lookout gold push makes one")
@@ -147,12 +151,12 @@ def push_command(
         typer.Option("--prune", help="delete cases of ours that the suite has no more; never people's entries"),
     ] = False,
     yes: YesOption = False,
-    most: MostOption = LISTED,
+    most: MostOption = DEFAULT_LISTED,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Write a suite into a dataset. The difference is shown first; what people changed there is not overwritten."""
-    request = request_of(dataset, config, suite, target)
+    request = build_request(dataset, config, suite, target)
     options = PushOptions(overwrite=overwrite, prune=prune, yes=yes, most=most, as_json=as_json)
     return asyncio.run(_push(request, load_suite(request.suite), options))
 
@@ -167,63 +171,67 @@ class PushOptions(NamedTuple):
     as_json: bool
 
 
-async def _push(request: DatasetRequest, suite: Suite, asked: PushOptions) -> ExitCode:
+async def _push(request: DatasetRequest, suite: Suite, options: PushOptions) -> ExitCode:
     async with request.opened() as platform:
-        compared = await _compared(platform, request, suite.cases)
-        plan = push_plan(compared.diff, suite.cases, overwrite=asked.overwrite, prune=asked.prune)
-        _show(request, compared.diff, asked)
+        compared = await _compare_suite(platform, request, suite.cases)
+        plan = build_push_plan(compared.diff, suite.cases, overwrite=options.overwrite, prune=options.prune)
+        _print_diff(request, compared.diff, options)
         if plan.blocked:
-            return _blocked(request, compared.diff, plan, asked)
+            return _report_blocked(request, compared.diff, plan, options)
         if plan.size == 0 and compared.dataset is not None:
-            await platform.datasets.tag(compared.dataset, tag_of(suite))
-            return _pushed(request, suite, compared, plan, asked)
-        if not _may_write(_would_push(request, compared, plan), yes=asked.yes):
-            print_text("Nothing was written.", err=asked.as_json)
+            await platform.datasets.tag(compared.dataset, build_dataset_tag(suite))
+            return _report_push(request, suite, compared, plan, options)
+        if not _confirm_write(_describe_push(request, compared, plan), yes=options.yes):
+            print_text("Nothing was written.", err=options.as_json)
             return ExitCode.PASS
-        with _Bar(f"Writing {request.address}", plan.size) as bar:
+        with _ProgressBar(f"Writing {request.address}", plan.size) as bar:
             written = await push_suite(platform.datasets, compared, suite, plan, bar.advance)
-    return _pushed(request, suite, compared._replace(dataset=written), plan, asked)
+    return _report_push(request, suite, compared._replace(dataset=written), plan, options)
 
 
-def _would_push(request: DatasetRequest, compared: ComparedDataset, plan: PushPlan) -> str:
+def _describe_push(request: DatasetRequest, compared: ComparedDataset, plan: PushPlan) -> str:
     made = "" if compared.dataset is not None else "make the dataset, "
     deleted = f" and delete {plural(len(plan.deleted), 'entry', 'entries')}" if plan.deleted else ""
     return f"{made}write {plural(len(plan.cases), 'case')}{deleted} in {request.address}"
 
 
-def _show(request: DatasetRequest, diff: DatasetDiff, asked: PushOptions | PullOptions) -> None:
-    if asked.as_json:
+def _print_diff(request: DatasetRequest, diff: DatasetDiff, options: PushOptions | PullOptions) -> None:
+    if options.as_json:
         return
     print_text(f"{request.suite} and {request.address}")
     print_text()
-    print_text("\n".join(describe_dataset_diff(diff, most=asked.most)))
+    print_text("\n".join(describe_dataset_diff(diff, max_entries=options.most)))
 
 
-def _blocked(request: DatasetRequest, diff: DatasetDiff, plan: PushPlan, asked: PushOptions) -> ExitCode:
+def _report_blocked(request: DatasetRequest, diff: DatasetDiff, plan: PushPlan, options: PushOptions) -> ExitCode:
     print_text(
         f"\n{plural(plan.blocked, 'case was', 'cases were')} changed in the dataset since the last push, so "
         f"nothing was written. To take the changes over: lookout gold pull {request.address}; to overwrite them: "
         "--overwrite",
-        err=asked.as_json,
+        err=options.as_json,
     )
-    if asked.as_json:
-        said = {"written": 0, "deleted": 0, "blocked": plan.blocked, "diff": _plain(diff)}
-        write_json(json.dumps(said, ensure_ascii=False) + "\n")
+    if options.as_json:
+        summary = {"written": 0, "deleted": 0, "blocked": plan.blocked, "diff": _diff_to_json(diff)}
+        write_json(json.dumps(summary, ensure_ascii=False) + "\n")
     return ExitCode.FAIL
 
 
-def _pushed(
-    request: DatasetRequest, suite: Suite, compared: ComparedDataset, plan: PushPlan, asked: PushOptions
+def _report_push(
+    request: DatasetRequest, suite: Suite, compared: ComparedDataset, plan: PushPlan, options: PushOptions
 ) -> ExitCode:
-    dataset, diff = _found(request, compared), compared.diff
-    if asked.as_json:
-        said: dict[str, Any] = {"written": len(plan.cases), "deleted": len(plan.deleted), "blocked": 0}
-        said |= {"tag": tag_of(suite), "dataset": dataset.model_dump(mode="json"), "diff": _plain(diff)}
-        write_json(json.dumps(said, ensure_ascii=False) + "\n")
+    dataset, diff = _require_dataset(request, compared), compared.diff
+    if options.as_json:
+        summary: dict[str, Any] = {"written": len(plan.cases), "deleted": len(plan.deleted), "blocked": 0}
+        summary |= {
+            "tag": build_dataset_tag(suite),
+            "dataset": dataset.model_dump(mode="json"),
+            "diff": _diff_to_json(diff),
+        }
+        write_json(json.dumps(summary, ensure_ascii=False) + "\n")
         return ExitCode.PASS
     print_text(
         f"\n{plural(len(plan.cases), 'case')} written, {len(plan.deleted)} deleted. {request.address} holds "
-        f"{plural(len(suite.cases), 'case')} of {request.suite}, tagged {tag_of(suite)}\n{dataset.url}"
+        f"{plural(len(suite.cases), 'case')} of {request.suite}, tagged {build_dataset_tag(suite)}\n{dataset.url}"
     )
     if diff.removed and not plan.deleted:
         print_text(f"{plural(len(diff.removed), 'case')} that only the dataset has stayed; --prune deletes such")
@@ -232,7 +240,7 @@ def _pushed(
     return ExitCode.PASS
 
 
-def _plain(diff: DatasetDiff) -> dict[str, Any]:
+def _diff_to_json(diff: DatasetDiff) -> dict[str, Any]:
     return diff.model_dump(mode="json", exclude={"unmarked"})
 
 
@@ -251,14 +259,14 @@ def pull_command(
     by: Annotated[
         str | None, typer.Option("--as", help="who pulls; asked once and remembered when left out")
     ] = None,
-    most: MostOption = LISTED,
+    most: MostOption = DEFAULT_LISTED,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Bring what people changed in a dataset into the suite; what they added there becomes drafts for gold grow."""
-    request = request_of(dataset, config, suite, target)
-    cases = cases_in(request.suite)
+    request = build_request(dataset, config, suite, target)
+    cases = read_cases(request.suite)
     options = PullOptions(overwrite, prune, yes, most, as_json, by, data_folder, config)
     return asyncio.run(_pull(request, cases, options))
 
@@ -277,79 +285,79 @@ class PullOptions(NamedTuple):
 
     def store(self) -> Store:
         """The warehouse that drafts wait in."""
-        return store_of(self.config, self.data_folder)
+        return open_warehouse(self.config, self.data_folder)
 
 
-async def _pull(request: DatasetRequest, cases: Sequence[GoldCase], asked: PullOptions) -> ExitCode:
+async def _pull(request: DatasetRequest, cases: Sequence[GoldCase], options: PullOptions) -> ExitCode:
     async with request.opened() as platform:
-        compared = await _compared(platform, request, cases)
-        dataset, diff = _found(request, compared), compared.diff
-        plan = pull_plan(diff, overwrite=asked.overwrite, prune=asked.prune)
-        store = asked.store()
-        known = _known_drafts(store) if diff.people else frozenset[str]()
-        new = [entry for entry in diff.people if draft_id(entry) not in known]
-        _show(request, diff, asked)
+        compared = await _compare_suite(platform, request, cases)
+        dataset, diff = _require_dataset(request, compared), compared.diff
+        plan = build_pull_plan(diff, overwrite=options.overwrite, prune=options.prune)
+        store = options.store()
+        known_ids = _find_known_draft_ids(store) if diff.people else frozenset[str]()
+        new = [entry for entry in diff.people if build_draft_id(entry) not in known_ids]
+        _print_diff(request, diff, options)
         if plan.size == 0 and not new:
-            return _pulled(request, plan, (), diff, asked)
-        if not _may_write(_would_pull(request, plan, len(new)), yes=asked.yes):
-            print_text("Nothing was written.", err=asked.as_json)
+            return _report_pull(request, plan, (), diff, options)
+        if not _confirm_write(_describe_pull(request, plan, len(new)), yes=options.yes):
+            print_text("Nothing was written.", err=options.as_json)
             return ExitCode.PASS
         drafts: Sequence[CaseDraft] = ()
         if new:
-            person = reviewer(asked.by, request.config.data_folder, None, option="--as")
+            person = identify_reviewer(options.by, request.config.data_folder, None, option="--as")
             patterns = request.configured.graders.account_patterns
             source = DraftSource(dataset, request.target, patterns, person, utc_now())
-            drafts = await drafts_of_people(new, source, platform.traces)
-    _write(request, cases, plan, drafts, store)
-    return _pulled(request, plan, drafts, diff, asked)
+            drafts = await build_drafts_from_entries(new, source, platform.traces)
+    _write_pull(request, cases, plan, drafts, store)
+    return _report_pull(request, plan, drafts, diff, options)
 
 
-def _known_drafts(store: Store) -> frozenset[str]:
-    waiting = waiting_drafts(store, target=None, wait_s=LOCK_WAIT_S)
-    return frozenset(draft.id for draft in waiting) | decided_drafts(store, wait_s=LOCK_WAIT_S)
+def _find_known_draft_ids(store: Store) -> frozenset[str]:
+    waiting = list_waiting_drafts(store, target=None, wait_s=LOCK_WAIT_S)
+    return frozenset(draft.id for draft in waiting) | list_decided_drafts(store, wait_s=LOCK_WAIT_S)
 
 
 LOCK_WAIT_S: Final = 10.0
 
 
-def _would_pull(request: DatasetRequest, plan: PullPlan, drafts: int) -> str:
+def _describe_pull(request: DatasetRequest, plan: PullPlan, drafts: int) -> str:
     parts = [f"write {plural(len(plan.changed) + len(plan.added), 'case')} into {request.suite}"]
     parts += [f"remove {len(plan.removed)} from it"] if plan.removed else []
     parts += [f"make {plural(drafts, 'draft')}"] if drafts else []
     return ", ".join(parts)
 
 
-def _write(
+def _write_pull(
     request: DatasetRequest, cases: Sequence[GoldCase], plan: PullPlan, drafts: Sequence[CaseDraft], store: Store
 ) -> None:
     """The suite first: drafts are made again by the next pull after a kill between the two."""
     if plan.size:
         edit = SuiteEdit(changed=plan.changed, added=plan.added, removed=plan.removed)
-        edit_suite(request.suite, edit, known_sha256=cases_sha256(cases))
+        edit_suite(request.suite, edit, known_sha256=hash_cases(cases))
     for draft in drafts:
         append_draft(store.journal, draft)
     if drafts:
         store.load_pending(LOCK_WAIT_S)
 
 
-def _pulled(
-    request: DatasetRequest, plan: PullPlan, drafts: Sequence[CaseDraft], diff: DatasetDiff, asked: PullOptions
+def _report_pull(
+    request: DatasetRequest, plan: PullPlan, drafts: Sequence[CaseDraft], diff: DatasetDiff, options: PullOptions
 ) -> ExitCode:
     result = ExitCode.FAIL if plan.conflicts or diff.broken else ExitCode.PASS
-    if asked.as_json:
-        said: dict[str, Any] = {
+    if options.as_json:
+        summary: dict[str, Any] = {
             "changed": len(plan.changed),
             "added": len(plan.added),
             "removed": len(plan.removed),
         }
-        said |= {"conflicts": plan.conflicts, "drafts": [draft.model_dump(mode="json") for draft in drafts]}
-        write_json(json.dumps(said | {"diff": _plain(diff)}, ensure_ascii=False) + "\n")
+        summary |= {"conflicts": plan.conflicts, "drafts": [draft.model_dump(mode="json") for draft in drafts]}
+        write_json(json.dumps(summary | {"diff": _diff_to_json(diff)}, ensure_ascii=False) + "\n")
         return result
     print_text(
         f"\n{len(plan.changed)} changed, {len(plan.added)} added, {len(plan.removed)} removed in {request.suite}"
     )
-    ahead = len(diff.by(ChangedBy.SUITE)) + len(diff.added)
-    if ahead and not asked.overwrite:
+    ahead = len(diff.select_changed_by(ChangedBy.SUITE)) + len(diff.added)
+    if ahead and not options.overwrite:
         print_text(
             f"{plural(ahead, 'case')} of the suite are not in the dataset like this: lookout gold push writes them"
         )
@@ -367,18 +375,18 @@ def compare_command(
     written: str, suite: Path | None, target: str | None, config: Path, *, most: int, as_json: bool
 ) -> ExitCode:
     """Say what differs between a suite and a dataset; nothing is written."""
-    request = request_of(written, config, suite, target)
-    cases = cases_in(request.suite)
+    request = build_request(written, config, suite, target)
+    cases = read_cases(request.suite)
 
     async def compare() -> ComparedDataset:
         async with request.opened() as platform:
-            return await _compared(platform, request, cases)
+            return await _compare_suite(platform, request, cases)
 
     compared = asyncio.run(compare())
-    _found(request, compared)
+    _require_dataset(request, compared)
     if as_json:
-        write_json(json.dumps(_plain(compared.diff), ensure_ascii=False, indent=2) + "\n")
+        write_json(json.dumps(_diff_to_json(compared.diff), ensure_ascii=False, indent=2) + "\n")
         return ExitCode.PASS
     print_text(f"{request.suite} and {request.address}\n")
-    print_text("\n".join(describe_dataset_diff(compared.diff, most=most)))
+    print_text("\n".join(describe_dataset_diff(compared.diff, max_entries=most)))
     return ExitCode.PASS

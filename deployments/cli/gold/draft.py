@@ -18,16 +18,16 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.clock import utc_now
-from flows.goldset.drafting import DraftResult, chosen_model, draft_questions, open_asker, read_document
-from flows.runtime.secrets import environment, nonce
+from flows.goldset.drafting import DraftResult, draft_questions, open_metered_model, read_document, select_model
+from flows.runtime.secrets import generate_nonce, get_environment
 from flows.terminal import write_json, write_text
-from flows.waiting import waiting
+from flows.waiting import show_waiting
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.domains.pack import Domain, load_domain
 from monitors.goldset.drafts import add_drafts, read_drafts
 from monitors.goldset.proposals import DRAFTS_SCHEMA, Document, DraftDefaults, RejectedProposal
-from monitors.goldset.versions import cases_in
+from monitors.goldset.versions import read_cases
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.judge.consensus import Cost
@@ -36,20 +36,20 @@ from monitors.records.base import Language
 from monitors.records.cases import GoldCase, GoldDraft
 
 
-def graders_for(config: Path, suite: Path | None) -> tuple[GraderSettings, Domain]:
+def load_graders(config: Path, suite: Path | None) -> tuple[GraderSettings, Domain]:
     """How the replies of the target whose suite this is are read; else of the only target; else the defaults.
 
     A file that is not there is no error: reviewing needs no configuration.
     """
-    return graders_in(load_config(config), suite) if config.exists() else (GraderSettings(), load_domain())
+    return find_graders(load_config(config), suite) if config.exists() else (GraderSettings(), load_domain())
 
 
-def graders_in(config: Config, suite: Path | None) -> tuple[GraderSettings, Domain]:
+def find_graders(config: Config, suite: Path | None) -> tuple[GraderSettings, Domain]:
     """The same of a configuration that is loaded."""
     targets = list(config.targets.values())
     if suite is not None:
-        mine = [one for one in targets if one.suite.resolve() == suite.resolve()]
-        targets = mine[:1] or targets
+        matching = [settings for settings in targets if settings.suite.resolve() == suite.resolve()]
+        targets = matching[:1] or targets
     if len(targets) == 1:
         return targets[0].graders, targets[0].domain
     return GraderSettings(), load_domain()
@@ -111,60 +111,62 @@ def draft_command(
         as_json=as_json,
     )
     read = read_document(document, name)
-    with waiting(f"Asking the model for {plural(count, 'question')} on {read.name}"):
-        found, cost, used = asyncio.run(_drafted(options, read, environment()))
-    added = add_drafts(drafts, found.drafts)
+    with show_waiting(f"Asking the model for {plural(count, 'question')} on {read.name}"):
+        result, cost, used = asyncio.run(_run_drafting(options, read, get_environment()))
+    added = add_drafts(drafts, result.drafts)
     print_result = _print_json if as_json else _print_summary
-    print_result(options, read, added, found.refused, f"{cost_line(cost)}, {used}")
-    return ExitCode.PASS if found.drafts else ExitCode.INCONCLUSIVE
+    print_result(options, read, added, result.refused, f"{format_cost(cost)}, {used}")
+    return ExitCode.PASS if result.drafts else ExitCode.INCONCLUSIVE
 
 
-async def _drafted(
+async def _run_drafting(
     options: DraftOptions, document: Document, environment: Mapping[str, str]
 ) -> tuple[DraftResult, Cost, str]:
     config = load_config(options.config)
-    chosen, settings = chosen_model(config.judge, options.model)
-    graders, domain = graders_in(config, options.suite)
-    wanted = DraftDefaults(
+    chosen, settings = select_model(config.judge, options.model)
+    graders, domain = find_graders(config, options.suite)
+    defaults = DraftDefaults(
         count=options.count,
         language=options.language,
         citation=options.citation,
-        cluster=cluster_of(options.name),
+        cluster=cluster_from_name(options.name),
         account_patterns=graders.account_patterns,
     )
-    async with open_asker(chosen, settings, environment, DRAFTS_SCHEMA) as asker:
-        found = await draft_questions(
+    async with open_metered_model(chosen, settings, environment, DRAFTS_SCHEMA) as asker:
+        result = await draft_questions(
             asker,
             document,
-            wanted,
-            others=known_cases(options.drafts, options.suite),
+            defaults,
+            others=load_existing_cases(options.drafts, options.suite),
             panel=default_panel(graders, domain),
-            nonce=nonce,
+            nonce=generate_nonce,
             now=utc_now,
         )
-        return found, asker.cost, chosen.model
+        return result, asker.cost, chosen.model
 
 
-def known_cases(drafts: Path, suite: Path | None) -> tuple[GoldCase, ...]:
+def load_existing_cases(drafts: Path, suite: Path | None) -> tuple[GoldCase, ...]:
     """Cases that exist already: in the suite, and in the drafts, rejected ones too."""
     waiting = tuple(draft.case for draft in read_drafts(drafts)) if drafts.exists() else ()
-    return (*(cases_in(suite) if suite else ()), *waiting)
+    return (*(read_cases(suite) if suite else ()), *waiting)
 
 
-def cluster_of(name: str | None) -> str | None:
+def cluster_from_name(name: str | None) -> str | None:
     """The cluster of a document's cases: "Suraksha Gold" is suraksha-gold. None without Latin letters."""
     return re.sub(r"[^a-z0-9]+", "-", (name or "").lower()).strip("-") or None
 
 
-def cost_line(cost: Cost) -> str:
+def format_cost(cost: Cost) -> str:
     """Money and tokens in one line."""
     tokens = f"{cost.input_tokens + cost.cached_tokens:,} tokens in, {cost.output_tokens:,} out"
     return f"${cost.usd:.4f}, {plural(cost.calls, 'call')}, {tokens}"
 
 
-def refused_lines(refused: Sequence[RejectedProposal]) -> str:
+def format_refused(refused: Sequence[RejectedProposal]) -> str:
     """One line for each proposal that is no draft; personal data masked."""
-    return "".join(f"refused: {redact(one.about)}\n  because {redact(one.reason)}\n" for one in refused)
+    return "".join(
+        f"refused: {redact(proposal.about)}\n  because {redact(proposal.reason)}\n" for proposal in refused
+    )
 
 
 def _print_summary(
@@ -177,7 +179,7 @@ def _print_summary(
     lines = [f"{len(added)} of {plural(options.count, 'question')} on {document.name} wait in {options.drafts}:"]
     for draft in added:
         lines += [f"  {draft.case.question}", f"    {draft.case.gold}  (severity {int(draft.case.severity)})"]
-    write_text("\n".join(lines) + "\n" + refused_lines(refused) + f"cost: {cost}\n")
+    write_text("\n".join(lines) + "\n" + format_refused(refused) + f"cost: {cost}\n")
     if added:
         suite = options.suite or "SUITE"
         write_text(f"None is gold yet: lookout gold review {options.drafts} --suite {suite}\n")
@@ -194,7 +196,7 @@ def _print_json(
         "document": document.name,
         "drafts_file": str(options.drafts),
         "drafts": [draft.model_dump(mode="json", exclude_defaults=True) for draft in added],
-        "refused": [{"about": redact(one.about), "reason": redact(one.reason)} for one in refused],
+        "refused": [{"about": redact(proposal.about), "reason": redact(proposal.reason)} for proposal in refused],
         "cost": cost,
     }
     write_json(json.dumps(summary, ensure_ascii=False) + "\n")

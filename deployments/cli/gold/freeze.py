@@ -9,24 +9,24 @@ from typing import Annotated
 import typer
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.check import all_findings, format_findings
-from deployments.cli.gold.datasets import TargetOption, compare_command, names_dataset
+from deployments.cli.gold.check import format_findings, list_findings
+from deployments.cli.gold.datasets import TargetOption, compare_command, is_dataset_address
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.clock import utc_now
 from flows.terminal import print_text, write_json
 from monitors.domains.pack import load_domain
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
-from monitors.goldset.checks import Weight, read_numbered
+from monitors.goldset.checks import Weight, read_numbered_suite
 from monitors.goldset.load import load_suite
 from monitors.goldset.versions import (
     SuiteManifest,
-    cases_of,
+    compare_suites,
     describe_diff,
-    diff_of,
-    freeze,
-    frozen_suite,
-    frozen_versions,
+    freeze_suite,
+    list_frozen_versions,
+    load_cases,
+    load_frozen_suite,
 )
 from monitors.graders.base import GraderSettings
 from monitors.plural import plural
@@ -49,54 +49,58 @@ def freeze_command(
     """Freeze a suite: a numbered copy with its hash and counts. Exit code 1 when it must be fixed first."""
     loaded, folder = load_suite(suite), into or suite.parent / "frozen"
     if verify:
-        return _verify(loaded, suite, folder)
+        return _verify_frozen(loaded, suite, folder)
     if not unchecked and not _is_sound(suite, as_json=as_json):
         return ExitCode.FAIL
-    manifest, is_new = freeze(loaded, folder, at=utc_now(), note=note)
+    manifest, is_new = freeze_suite(loaded, folder, at=utc_now(), note=note)
     if as_json:
         write_json(json.dumps({"new": is_new, **manifest.model_dump(mode="json")}, ensure_ascii=False) + "\n")
         return ExitCode.PASS
-    print_text("\n".join(_said(manifest, folder, is_new=is_new)))
-    before = [one for one in frozen_versions(folder, loaded.name) if one.version == manifest.version - 1]
-    if is_new and before:
-        print_text(f"\nSince version {before[0].version}:")
-        old = frozen_suite(folder, before[0])
-        print_text("\n".join(f"  {line}" for line in describe_diff(diff_of(old.cases, loaded.cases), most=10)))
+    print_text("\n".join(_format_frozen(manifest, folder, is_new=is_new)))
+    previous = [
+        version for version in list_frozen_versions(folder, loaded.name) if version.version == manifest.version - 1
+    ]
+    if is_new and previous:
+        print_text(f"\nSince version {previous[0].version}:")
+        old = load_frozen_suite(folder, previous[0])
+        print_text(
+            "\n".join(f"  {line}" for line in describe_diff(compare_suites(old.cases, loaded.cases), max_cases=10))
+        )
     return ExitCode.PASS
 
 
 def _is_sound(suite: Path, *, as_json: bool) -> bool:
     """Whether `lookout gold check` finds nothing that must be fixed; its findings are printed."""
-    numbered = read_numbered(suite)
-    found = all_findings(numbered, None, GraderSettings(), load_domain(), GateSettings(), mutants=True)
-    must = [one for one in found if one.weight is Weight.MUST]
+    numbered = read_numbered_suite(suite)
+    findings = list_findings(numbered, None, GraderSettings(), load_domain(), GateSettings(), mutants=True)
+    must = [one for one in findings if one.weight is Weight.MUST]
     if must:
         print_text(format_findings(suite, [one.case for one in numbered.cases], must), err=as_json)
         print_text("Not frozen; mend it, or freeze it --unchecked.", err=as_json)
     return not must
 
 
-def _said(manifest: SuiteManifest, folder: Path, *, is_new: bool) -> list[str]:
+def _format_frozen(manifest: SuiteManifest, folder: Path, *, is_new: bool) -> list[str]:
     verb = "frozen as" if is_new else "is already"
     return [
         f"{manifest.suite} {verb} version {manifest.version}: {plural(manifest.cases, 'case')}",
         f"  sha256      {manifest.sha256}",
-        f"  severities  {_counts(manifest.severities)}",
-        f"  languages   {_counts(manifest.languages)}",
+        f"  severities  {_format_counts(manifest.severities)}",
+        f"  languages   {_format_counts(manifest.languages)}",
         f"  refusals    {manifest.expected_refusals} expected",
         f"  in          {folder / f'{manifest.suite}-v{manifest.version}.jsonl'}",
     ]
 
 
-def _counts(counts: dict[str, int]) -> str:
+def _format_counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
-def _verify(suite: Suite, file: Path, folder: Path) -> ExitCode:
-    known = frozen_versions(folder, suite.name)
-    newest = known[-1] if known else None
+def _verify_frozen(suite: Suite, file: Path, folder: Path) -> ExitCode:
+    versions = list_frozen_versions(folder, suite.name)
+    newest = versions[-1] if versions else None
     if newest is not None and newest.sha256 == suite.sha256:
-        frozen_suite(folder, newest)
+        load_frozen_suite(folder, newest)
         print_text(f"{suite.name} is version {newest.version}, unchanged")
         return ExitCode.PASS
     against = f"differs from version {newest.version}" if newest else "was never frozen"
@@ -117,8 +121,8 @@ def diff_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Say in words what changed between two versions of a suite, severity changes first; or against a dataset."""
-    datasets = [one for one in (old, new) if one is not None and names_dataset(one)]
-    files = [Path(one) for one in (old, new) if one is not None and not names_dataset(one)]
+    datasets = [name for name in (old, new) if name is not None and is_dataset_address(name)]
+    files = [Path(name) for name in (old, new) if name is not None and not is_dataset_address(name)]
     if datasets:
         if len(datasets) > 1:
             raise ConfigError("one of the two must be a suite: two datasets are not compared")
@@ -130,11 +134,11 @@ def diff_command(
 
 
 def _diff_files(old: Path, new: Path, *, most: int, as_json: bool) -> ExitCode:
-    before, after = cases_of(old), cases_of(new)
-    diff = diff_of(before, after)
+    before, after = load_cases(old), load_cases(new)
+    diff = compare_suites(before, after)
     if as_json:
         write_json(diff.model_dump_json(indent=2) + "\n")
         return ExitCode.PASS
     head = f"{old} → {new}: {len(before)} → {plural(len(after), 'case')}"
-    print_text("\n".join([head, "", *describe_diff(diff, most=most)]))
+    print_text("\n".join([head, "", *describe_diff(diff, max_cases=most)]))
     return ExitCode.PASS

@@ -20,22 +20,28 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from deployments.cli.alerts.incidents import WAIT_S, open_alerts_session
-from deployments.cli.data_folder import data_folder_of, loaded
+from deployments.cli.data_folder import find_data_folder, load_pending
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.review import NO_CASE, WHY_NOT, ByOption, cut_off, reviewed
+from deployments.cli.gold.review import NO_CASE, WHY_NOT, ByOption, format_cut_off, mark_reviewed
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from deployments.cli.reviews.answers import DRAFTS_FILE
-from deployments.cli.reviews.session import Decision, ReviewScreen, ReviewSession, labelled, reviewer
+from deployments.cli.reviews.session import (
+    Decision,
+    ReviewScreen,
+    ReviewSession,
+    build_label_table,
+    identify_reviewer,
+)
 from flows.clock import utc_now
-from flows.goldset.drafting import draft_of_trace
+from flows.goldset.drafting import build_draft_from_trace
 from flows.goldset.mutation_testing import MutationOutcome, MutationVerdict, detect_bad_reply
 from flows.terminal import write_json, write_note
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.domains.pack import Domain, load_domain
 from monitors.errors import ConfigError
-from monitors.goldset.drafts import DraftCandidate, candidates, case_id_of, case_of, refilled
-from monitors.goldset.versions import cases_in, join
+from monitors.goldset.drafts import DraftCandidate, case_from_draft, fill_masks, find_candidates, make_case_id
+from monitors.goldset.versions import append_case, read_cases
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.plural import plural
@@ -43,7 +49,13 @@ from monitors.records.base import Severity
 from monitors.records.cases import DraftOutcome, GoldCase
 from monitors.records.operator_actions import CaseDraft
 from warehouse.database.store import Store
-from warehouse.queries.operator_actions import append_draft, append_outcomes, decided_drafts, trace, waiting_drafts
+from warehouse.queries.operator_actions import (
+    append_draft,
+    append_outcomes,
+    list_decided_drafts,
+    list_waiting_drafts,
+    load_graded_conversation,
+)
 
 SEVERITIES: Final = {str(int(severity)): severity for severity in Severity}
 KEYS = "[g]old: write the right answer  [r]efusal is right  [n]ot wanted  [1] [2] [3] severity  [s]kip  [q]uit"
@@ -56,14 +68,14 @@ class GrowItem(NamedTuple):
     severity: Severity
 
 
-def content_of(item: GrowItem) -> RenderableType:
+def build_content(item: GrowItem) -> RenderableType:
     """The draft, with why its severity is proposed and what asks the same."""
-    table = labelled(rows_of(*item), redact)
+    table = build_label_table(build_rows(*item), redact)
     cut = "Only excerpts were kept of this conversation: complete the question before you say yes."
     return Group(table, Text(cut, style="yellow")) if item.candidate.draft.cut else table
 
 
-def rows_of(candidate: DraftCandidate, severity: Severity) -> list[tuple[str, str]]:
+def build_rows(candidate: DraftCandidate, severity: Severity) -> list[tuple[str, str]]:
     """The lines about a draft, in order."""
     draft = candidate.draft
     rows = [("from", f"{draft.origin.value} of {draft.target}, {draft.made_at:%Y-%m-%d %H:%M} UTC, by {draft.by}")]
@@ -85,20 +97,20 @@ def rows_of(candidate: DraftCandidate, severity: Severity) -> list[tuple[str, st
     return rows
 
 
-def all_waiting(store: Store, folder: Path, target: str | None) -> Sequence[CaseDraft]:
+def load_waiting_drafts(store: Store, folder: Path, target: str | None) -> Sequence[CaseDraft]:
     """Drafts of the warehouse, and those that `lookout review` left beside it, worst first."""
-    found = {draft.id: draft for draft in waiting_drafts(store, target=target, wait_s=WAIT_S)}
+    drafts = {draft.id: draft for draft in list_waiting_drafts(store, target=target, wait_s=WAIT_S)}
     path = folder / DRAFTS_FILE
     if path.exists():
-        done = decided_drafts(store, wait_s=WAIT_S)
+        done = list_decided_drafts(store, wait_s=WAIT_S)
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            draft = _read(line, path, number)
+            draft = _parse_draft(line, path, number)
             if draft is not None and draft.id not in done and target in {None, draft.target}:
-                found.setdefault(draft.id, draft)
-    return sorted(found.values(), key=lambda draft: (-draft.suggested_severity, draft.made_at, draft.id))
+                drafts.setdefault(draft.id, draft)
+    return sorted(drafts.values(), key=lambda draft: (-draft.suggested_severity, draft.made_at, draft.id))
 
 
-def _read(line: str, path: Path, number: int) -> CaseDraft | None:
+def _parse_draft(line: str, path: Path, number: int) -> CaseDraft | None:
     """A line of drafts; one that is none (a kill may have torn the last) is reported and skipped."""
     try:
         return CaseDraft.model_validate_json(line) if line.strip() else None
@@ -107,31 +119,33 @@ def _read(line: str, path: Path, number: int) -> CaseDraft | None:
         return None
 
 
-def take_one(store: Store, which: str, config: Config | None, person: str) -> None:
+def draft_conversation(store: Store, conversation_id: str, config: Config | None, person: str) -> None:
     """Make a draft of the conversation RUN/CASE. `ConfigError` when it is not stored."""
-    run_id, _, case_id = which.partition("/")
-    found = trace(store, run_id, case_id, wait_s=WAIT_S) if case_id else None
-    if found is None:
+    run_id, _, case_id = conversation_id.partition("/")
+    conversation = load_graded_conversation(store, run_id, case_id, wait_s=WAIT_S) if case_id else None
+    if conversation is None:
         raise ConfigError(
-            f"--take {which}: no such conversation is kept; accepted: RUN/CASE, as the table "
+            f"--take {conversation_id}: no such conversation is kept; accepted: RUN/CASE, as the table "
             "results shows them to `lookout sql`"
         )
-    patterns = graders_of(config, found.target)[0].account_patterns
-    append_draft(store.journal, draft_of_trace(found, by=person, at=utc_now(), account_patterns=patterns))
-    loaded(store)
+    patterns = find_graders(config, conversation.target)[0].account_patterns
+    append_draft(
+        store.journal, build_draft_from_trace(conversation, by=person, at=utc_now(), account_patterns=patterns)
+    )
+    load_pending(store)
 
 
-def graders_of(config: Config | None, target: str) -> tuple[GraderSettings, Domain]:
+def find_graders(config: Config | None, target: str) -> tuple[GraderSettings, Domain]:
     """The grader settings and the domain that read a target's replies."""
-    known = config.targets.get(target) if config is not None else None
-    return (known.graders, known.domain) if known is not None else (GraderSettings(), load_domain())
+    settings = config.targets.get(target) if config is not None else None
+    return (settings.graders, settings.domain) if settings is not None else (GraderSettings(), load_domain())
 
 
-def print_list(waiting: Sequence[DraftCandidate]) -> None:
+def print_waiting(waiting: Sequence[DraftCandidate]) -> None:
     """Print drafts for a person."""
     screen = ReviewScreen()
-    for number, item in enumerate(_items(waiting), start=1):
-        screen.show(f"{number} of {len(waiting)}", content_of(item))
+    for number, item in enumerate(_build_items(waiting), start=1):
+        screen.show(f"{number} of {len(waiting)}", build_content(item))
     if waiting:
         screen.say("To make gold of them: lookout gold grow --suite SUITE")
     else:
@@ -140,15 +154,17 @@ def print_list(waiting: Sequence[DraftCandidate]) -> None:
         )
 
 
-def print_lines(waiting: Sequence[DraftCandidate]) -> None:
+def print_waiting_json(waiting: Sequence[DraftCandidate]) -> None:
     """Print drafts for a script: JSON lines."""
-    for one in waiting:
-        summary = one.model_dump(mode="json") | {"details": dict(rows_of(one, one.draft.suggested_severity))}
+    for candidate in waiting:
+        summary = candidate.model_dump(mode="json") | {
+            "details": dict(build_rows(candidate, candidate.draft.suggested_severity))
+        }
         write_json(json.dumps(summary, ensure_ascii=False) + "\n")
 
 
-def _items(waiting: Iterable[DraftCandidate]) -> Iterator[GrowItem]:
-    return (GrowItem(one, one.draft.suggested_severity) for one in waiting)
+def _build_items(waiting: Iterable[DraftCandidate]) -> Iterator[GrowItem]:
+    return (GrowItem(candidate, candidate.draft.suggested_severity) for candidate in waiting)
 
 
 TYPE = "incident"
@@ -169,51 +185,53 @@ def grow_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Make gold of what went wrong: drafts of incidents, of Slack's "Add to gold", of reviews, of live traffic."""
-    folder = data_folder_of(config, data_folder)
+    folder = find_data_folder(config, data_folder)
     store = open_alerts_session(config, data_folder).store
-    loaded(store)
+    load_pending(store)
     configured = load_config(config) if config.exists() else None
     if take is not None:
-        take_one(store, take, configured, reviewer(by, folder, None, option="--as"))
-    there = cases_in(suite) if suite is not None else ()
-    waiting = candidates(all_waiting(store, folder, target), there)
+        draft_conversation(store, take, configured, identify_reviewer(by, folder, None, option="--as"))
+    suite_cases = read_cases(suite) if suite is not None else ()
+    waiting = find_candidates(load_waiting_drafts(store, folder, target), suite_cases)
     if as_json:
-        print_lines(waiting)
+        print_waiting_json(waiting)
     elif suite is None:
-        print_list(waiting)
+        print_waiting(waiting)
     else:
         screen = ReviewScreen()
-        person = reviewer(by, folder, screen, option="--as")
-        _grow(GrowReview(store, suite, person, screen, configured), waiting)
-        loaded(store)
+        person = identify_reviewer(by, folder, screen, option="--as")
+        _review_waiting(GrowReview(store, suite, person, screen, configured), waiting)
+        load_pending(store)
     return ExitCode.PASS
 
 
-def _grow(review: GrowReview, waiting: Sequence[DraftCandidate]) -> None:
-    there = {case.id: case.provenance for case in cases_in(review.suite)}
-    finished = [one for one in waiting if case_id_of(one.draft) in there]
-    for one in finished:
-        source = there[case_id_of(one.draft)]
-        review.note(one, by=source.reviewed_by, at=source.reviewed_at, joined=True)
+def _review_waiting(review: GrowReview, waiting: Sequence[DraftCandidate]) -> None:
+    joined_cases = {case.id: case.provenance for case in read_cases(review.suite)}
+    finished = [candidate for candidate in waiting if make_case_id(candidate.draft) in joined_cases]
+    for candidate in finished:
+        source = joined_cases[make_case_id(candidate.draft)]
+        review.store_decision(candidate, by=source.reviewed_by, at=source.reviewed_at, joined=True)
     if finished:
-        review.screen.say(cut_off(len(finished), review.suite))
-    left = [one for one in waiting if one not in finished]
-    decisions = review.session.run(_items(left), len(left))
+        review.screen.say(format_cut_off(len(finished), review.suite))
+    left = [candidate for candidate in waiting if candidate not in finished]
+    decisions = review.session.run(_build_items(left), len(left))
     joined, rejected = decisions[Decision.ACCEPTED], decisions[Decision.REJECTED]
-    open_ones = len(left) - joined - rejected
-    review.screen.say(f"{joined} joined {review.suite}, {rejected} not wanted, {open_ones} left.")
+    open_count = len(left) - joined - rejected
+    review.screen.say(f"{joined} joined {review.suite}, {rejected} not wanted, {open_count} left.")
 
 
-def check_grown(one: DraftCandidate, case: GoldCase, config: Config | None) -> MutationOutcome:
+def check_draft_case(candidate: DraftCandidate, case: GoldCase, config: Config | None) -> MutationOutcome:
     """Whether a case that a person made of a draft catches the bad reply: one that does not may not join."""
-    bad = refilled(one.draft.bad_reply) if one.draft.bad_reply else None
-    return detect_bad_reply(case, bad, default_panel(*graders_of(config, one.draft.target)), one.draft.failure_kind)
+    bad_reply = fill_masks(candidate.draft.bad_reply) if candidate.draft.bad_reply else None
+    return detect_bad_reply(
+        case, bad_reply, default_panel(*find_graders(config, candidate.draft.target)), candidate.draft.failure_kind
+    )
 
 
-def join_grown(
+def join_draft_case(
     store: Store,
     suite: Path,
-    one: DraftCandidate,
+    candidate: DraftCandidate,
     case: GoldCase,
     outcome: MutationOutcome,
     *,
@@ -224,25 +242,27 @@ def join_grown(
 
     It joins the suite before its outcome is stored: after a kill between the two, the next session finds it.
     """
-    join(suite, reviewed(case, by, at))
+    append_case(suite, mark_reviewed(case, by, at))
     detected = outcome.detection is MutationVerdict.DETECTED
-    note_grown(store, suite, one, joined=True, by=by, at=at, note="" if detected else "undecidable")
+    store_outcome(store, suite, candidate, joined=True, by=by, at=at, note="" if detected else "undecidable")
 
 
-def note_grown(
-    store: Store, suite: Path, one: DraftCandidate, *, joined: bool, by: str, at: datetime, note: str = ""
+def store_outcome(
+    store: Store, suite: Path, candidate: DraftCandidate, *, joined: bool, by: str, at: datetime, note: str = ""
 ) -> None:
     """Store that a draft and all that ask the same are decided. Raises `WarehouseUnwritable`."""
-    made = partial(
+    make_outcome = partial(
         DraftOutcome,
         at=at,
         by=by,
         joined=joined,
-        case_id=case_id_of(one.draft) if joined else None,
+        case_id=make_case_id(candidate.draft) if joined else None,
         note=note,
         suite=suite.name if joined else "",
     )
-    append_outcomes(store.journal, tuple(made(draft_id=one_id) for one_id in (one.draft.id, *one.same_as)))
+    append_outcomes(
+        store.journal, tuple(make_outcome(draft_id=one_id) for one_id in (candidate.draft.id, *candidate.same_as))
+    )
 
 
 @dataclass(frozen=True)
@@ -258,63 +278,63 @@ class GrowReview:
     @property
     def session(self) -> ReviewSession[GrowItem]:
         """What each key does."""
-        graver = {key: partial(self._with_severity, severity) for key, severity in SEVERITIES.items()}
+        severity_actions = {key: partial(self._set_severity, severity) for key, severity in SEVERITIES.items()}
         actions = {
-            "g": partial(self._write, refusal=False),
-            "r": partial(self._write, refusal=True),
+            "g": partial(self._write_gold, refusal=False),
+            "r": partial(self._write_gold, refusal=True),
             "n": self._reject,
         }
-        return ReviewSession(self.screen, KEYS, content_of, actions | graver)
+        return ReviewSession(self.screen, KEYS, build_content, actions | severity_actions)
 
-    def _with_severity(self, severity: Severity, item: GrowItem) -> GrowItem:
+    def _set_severity(self, severity: Severity, item: GrowItem) -> GrowItem:
         return item._replace(severity=severity)
 
     def _reject(self, item: GrowItem) -> Decision:
-        self.note(item.candidate, joined=False, note=redact(self.screen.line(WHY_NOT))[:2_000])
+        self.store_decision(item.candidate, joined=False, note=redact(self.screen.ask_line(WHY_NOT))[:2_000])
         return Decision.REJECTED
 
-    def _write(self, item: GrowItem, *, refusal: bool) -> Decision | None:
-        case = self._case(item.candidate.draft, item.severity, refusal=refusal)
-        joined = case is not None and self._joined(item.candidate, case)
+    def _write_gold(self, item: GrowItem, *, refusal: bool) -> Decision | None:
+        case = self._ask_case(item.candidate.draft, item.severity, refusal=refusal)
+        joined = case is not None and self._join_suite(item.candidate, case)
         return Decision.ACCEPTED if joined else None
 
-    def _case(self, draft: CaseDraft, severity: Severity, *, refusal: bool) -> GoldCase | None:
+    def _ask_case(self, draft: CaseDraft, severity: Severity, *, refusal: bool) -> GoldCase | None:
         """The case in the person's words; ``None`` when they gave none."""
-        asked = self.screen.line("question (Enter keeps it)") or draft.turns[-1]
+        asked = self.screen.ask_line("question (Enter keeps it)") or draft.turns[-1]
         draft = draft.reword(redact(asked))
         if refusal:
-            gold = self.screen.line("Why must it refuse? One line:")
+            gold = self.screen.ask_line("Why must it refuse? One line:")
         else:
             proposed = " (Enter takes what is proposed)" if draft.gold else ""
-            gold = self.screen.line(f"The right answer, one line{proposed}:") or draft.gold or ""
-        kind = self.screen.line(f"type (Enter: {TYPE})") or TYPE
+            gold = self.screen.ask_line(f"The right answer, one line{proposed}:") or draft.gold or ""
+        kind = self.screen.ask_line(f"type (Enter: {TYPE})") or TYPE
         if not gold:
             self.screen.say("Without a right answer it is no case. Nothing was changed.", "yellow")
             return None
         try:
-            return case_of(draft, gold, refusal=refusal, severity=severity, kind=kind)
+            return case_from_draft(draft, gold, refusal=refusal, severity=severity, kind=kind)
         except ValidationError:
             self.screen.say(NO_CASE, "yellow")
             return None
 
-    def _joined(self, one: DraftCandidate, case: GoldCase) -> bool:
+    def _join_suite(self, candidate: DraftCandidate, case: GoldCase) -> bool:
         """Whether the case catches the bad reply and joined."""
-        outcome = check_grown(one, case, self.config)
+        outcome = check_draft_case(candidate, case, self.config)
         detected = outcome.detection is MutationVerdict.DETECTED
         self.screen.say(redact(outcome.reason), "green" if detected else "yellow")
         if outcome.detection in {MutationVerdict.GOLD_FAILS, MutationVerdict.MISSED}:
             self.screen.say("It does not join like this. Write another gold, or say that it is not wanted.")
             return False
-        if not detected and not self.screen.confirmed(
+        if not detected and not self.screen.confirm(
             "Without a judge nobody knows whether a grader catches the bad reply. Join all the same?"
         ):
             return False
-        join_grown(self.store, self.suite, one, case, outcome, by=self.person, at=utc_now())
+        join_draft_case(self.store, self.suite, candidate, case, outcome, by=self.person, at=utc_now())
         return True
 
-    def note(
+    def store_decision(
         self,
-        one: DraftCandidate,
+        candidate: DraftCandidate,
         *,
         joined: bool,
         by: str | None = None,
@@ -323,4 +343,4 @@ class GrowReview:
     ) -> None:
         """Store that the draft and all that ask the same are decided, ``by`` this person and now unless said."""
         by, at = by or self.person, at or utc_now()
-        note_grown(self.store, self.suite, one, joined=joined, by=by, at=at, note=note)
+        store_outcome(self.store, self.suite, candidate, joined=joined, by=by, at=at, note=note)

@@ -14,12 +14,12 @@ from deployments.cli.exit_codes import ExitCode
 from flows.terminal import print_text
 from monitors.errors import GoldSetError
 from monitors.goldset.import_array import import_gold_array
-from monitors.goldset.lines import line_of
+from monitors.goldset.lines import format_case_line
 from monitors.plural import plural
 from monitors.records.base import Severity
-from monitors.storage import alone_with, replace_text
+from monitors.storage import lock_folder, replace_text
 
-OTHERS = ""
+OTHER_TYPES = ""
 """Stands for every question type that is not named."""
 
 
@@ -42,35 +42,39 @@ def import_command(
     """Take over questions from a table, or a suite of another project; severities that it lacks are given here."""
     if out.exists():
         raise GoldSetError(f"{out} is there already; name a new file, or remove it first")
-    severities = _severities(severity or ())
-    imported = import_gold_array(array, severity_for=lambda kind, case_id: _severity(kind, case_id, severities))
-    with alone_with(out):
-        replace_text(out, "".join(f"{line_of(case)}\n" for case in imported.suite.cases))
+    severities = _parse_severities(severity or ())
+    imported = import_gold_array(
+        array, severity_for=lambda kind, case_id: _find_severity(kind, case_id, severities)
+    )
+    with lock_folder(out):
+        replace_text(out, "".join(f"{format_case_line(case)}\n" for case in imported.suite.cases))
     counts = Counter((case.type, int(case.severity)) for case in imported.suite.cases)
     print_text(f"{out}: {plural(len(imported.suite.cases), 'case')}, sha256 {imported.suite.sha256}")
     for (kind, level), count in sorted(counts.items()):
         print_text(f"  severity {level}  {count:4}  {kind}")
-    for one in imported.renamed:
-        print_text(f"  row {one.row}: {one.given} was taken, it is {one.id} now")
+    for row in imported.renamed:
+        print_text(f"  row {row.row}: {row.given} was taken, it is {row.id} now")
     print_text(f"`lookout gold check {out}` says what is to be mended.")
     return ExitCode.PASS
 
 
-def _severities(given: Sequence[str]) -> dict[str, Severity]:
-    found: dict[str, Severity] = {}
-    for entry in given:
-        match = re.fullmatch(r"(?:(?P<type>[^=]+)=)?(?P<level>[123])", entry.strip())
+def _parse_severities(options: Sequence[str]) -> dict[str, Severity]:
+    severities: dict[str, Severity] = {}
+    for option in options:
+        match = re.fullmatch(r"(?:(?P<type>[^=]+)=)?(?P<level>[123])", option.strip())
         if match is None:
-            raise GoldSetError(f"--severity {entry!r}: TYPE=1, 2 or 3 is accepted, or a bare number for all others")
-        found[match["type"] or OTHERS] = Severity(int(match["level"]))
-    return found
+            raise GoldSetError(
+                f"--severity {option!r}: TYPE=1, 2 or 3 is accepted, or a bare number for all others"
+            )
+        severities[match["type"] or OTHER_TYPES] = Severity(int(match["level"]))
+    return severities
 
 
-def _severity(kind: str, case_id: str, severities: dict[str, Severity]) -> Severity:
-    found = severities.get(kind, severities.get(OTHERS))
-    if found is None:
+def _find_severity(kind: str, case_id: str, severities: dict[str, Severity]) -> Severity:
+    severity = severities.get(kind, severities.get(OTHER_TYPES))
+    if severity is None:
         by_type = (
             f"--severity {kind}=2, or a bare number for all types that are not named" if kind else "--severity 2"
         )
         raise GoldSetError(f"{case_id} has no severity{f' for the type {kind!r}' if kind else ''}; add {by_type}")
-    return found
+    return severity

@@ -14,9 +14,9 @@ import typer
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
-from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mutants, grade_right
+from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mutants, grade_right_reply
 from flows.terminal import print_text, write_json
-from flows.waiting import waiting
+from flows.waiting import show_waiting
 from monitors.alerts.redact import redact
 from monitors.config.file import load_config
 from monitors.domains.pack import Domain, load_domain
@@ -30,7 +30,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.runs import MutantCount, MutationScores
 
 
-def graders_of(config: Path | None, target: str | None) -> tuple[GraderSettings, Domain]:
+def load_graders(config: Path | None, target: str | None) -> tuple[GraderSettings, Domain]:
     """The grader settings and the domain of ``target`` in ``config``; of its only target; else the defaults."""
     if config is None:
         if target is not None:
@@ -39,11 +39,11 @@ def graders_of(config: Path | None, target: str | None) -> tuple[GraderSettings,
     loaded = load_config(config)
     if target is None and len(loaded.targets) > 1:
         raise ConfigError(f"{config} has several targets; name one with --target: {', '.join(loaded.targets)}")
-    found = loaded.target(target or next(iter(loaded.targets)))
-    return found.graders, found.domain
+    settings = loaded.target(target or next(iter(loaded.targets)))
+    return settings.graders, settings.domain
 
 
-def gate_settings(config: Path | None) -> GateSettings:
+def load_gate_settings(config: Path | None) -> GateSettings:
     """The gate's requirements for a suite: as configured, or the defaults."""
     return GateSettings() if config is None else load_config(config).gate
 
@@ -64,37 +64,37 @@ def mutants_command(
 ) -> ExitCode:
     """Make known-bad mutants of every gold, and count how many the graders catch without a judge."""
     loaded = load_suite(suite)
-    settings, domain = graders_of(config, target)
+    settings, domain = load_graders(config, target)
     panel = default_panel(settings, domain)
-    with waiting(f"Grading wrong replies to {plural(len(loaded.cases), 'case')}"):
-        usable = [case for case in loaded.cases if not grade_right(case, panel).wrong]
+    with show_waiting(f"Grading wrong replies to {plural(len(loaded.cases), 'case')}"):
+        usable = [case for case in loaded.cases if not grade_right_reply(case, panel).wrong]
         graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))
     counts = count_mutants(graded)
     if as_json:
         _print_json(loaded.sha256, len(loaded.cases) - len(usable), counts, graded)
     else:
         lines = (
-            *_print_summary(suite, len(loaded.cases) - len(usable), counts),
-            *_missed(graded, loaded.cases, missed),
+            *_format_summary(suite, len(loaded.cases) - len(usable), counts),
+            *_format_missed(graded, loaded.cases, missed),
         )
         print_text("\n".join(lines))
-    return ExitCode.PASS if catches_enough(counts) else ExitCode.FAIL
+    return ExitCode.PASS if has_enough_caught(counts) else ExitCode.FAIL
 
 
-def catches_enough(counts: MutationScores) -> bool:
+def has_enough_caught(counts: MutationScores) -> bool:
     """Whether enough severe mutants that contradict their gold are caught, and none is graded correct."""
     severe = counts.severe_without_personal_data
     return severe.rate >= SEVERE_FLOOR and not severe.passed
 
 
-def _print_summary(path: Path, left_out: int, counts: MutationScores) -> Iterator[str]:
+def _format_summary(path: Path, left_out: int, counts: MutationScores) -> Iterator[str]:
     yield f"{path}: {plural(counts.whole.mutants, 'mutant')} of {plural(counts.cases, 'case')}"
     if left_out:
         yield f"  {plural(left_out, 'case')} left out, whose own gold fails: `lookout gold check` names them"
     yield ""
     yield f"  {'what was done':20} {'mutants':>7} {'caught':>7} {'judge':>6} {'passed':>6}  by"
-    for one in (*counts.by_operator, *counts.by_severity, counts.whole):
-        yield _row(one)
+    for count in (*counts.by_operator, *counts.by_severity, counts.whole):
+        yield _format_row(count)
     severe, plain = counts.severe, counts.severe_without_personal_data
     yield ""
     yield (
@@ -110,34 +110,39 @@ def _print_summary(path: Path, left_out: int, counts: MutationScores) -> Iterato
         )
 
 
-def _row(one: MutantCount) -> str:
-    graders = ", ".join(f"{name} {count}" for name, count in sorted(one.by_grader.items(), key=lambda i: -i[1]))
-    return f"  {one.name:20} {one.mutants:7} {one.rate:7.1%} {one.left:6} {one.passed:6}  {graders}"
+def _format_row(count: MutantCount) -> str:
+    graders = ", ".join(f"{name} {count}" for name, count in sorted(count.by_grader.items(), key=lambda i: -i[1]))
+    return f"  {count.name:20} {count.mutants:7} {count.rate:7.1%} {count.left:6} {count.passed:6}  {graders}"
 
 
-def _missed(graded: Sequence[GradedMutant], suite: Sequence[GoldCase], most: int) -> Iterator[str]:
+def _format_missed(graded: Sequence[GradedMutant], suite: Sequence[GoldCase], most: int) -> Iterator[str]:
     """Mutants graded correct first, then by severity."""
     cases = {case.id: case for case in suite}
-    missed = sorted((one for one in graded if not one.caught_by), key=lambda one: (not one.passed, -one.severity))
+    missed = sorted(
+        (mutant for mutant in graded if not mutant.caught_by),
+        key=lambda mutant: (not mutant.passed, -mutant.severity),
+    )
     if not missed or not most:
         return
     yield f"\nMissed ({len(missed)}), the worst first:"
-    for one in missed[:most]:
-        said = "passed as right" if one.passed else "left to the judge"
-        yield f"  {one.case_id} · {one.operator} · severity {int(one.severity)} · {said}"
-        yield f"      asked  {redact(cases[one.case_id].question)}"
-        yield f"      gold   {redact(cases[one.case_id].gold)}"
-        yield f"      mutant {redact(one.reply)}"
+    for mutant in missed[:most]:
+        outcome = "passed as right" if mutant.passed else "left to the judge"
+        yield f"  {mutant.case_id} · {mutant.operator} · severity {int(mutant.severity)} · {outcome}"
+        yield f"      asked  {redact(cases[mutant.case_id].question)}"
+        yield f"      gold   {redact(cases[mutant.case_id].gold)}"
+        yield f"      mutant {redact(mutant.reply)}"
 
 
 def _print_json(sha256: str, left_out: int, counts: MutationScores, graded: Sequence[GradedMutant]) -> None:
-    plain = {
+    summary = {
         "suite_sha256": sha256,
         "cases_left_out": left_out,
-        "catches_enough": catches_enough(counts),
+        "catches_enough": has_enough_caught(counts),
         "counts": counts.model_dump(mode="json"),
         "missed": [
-            one.model_dump(mode="json") | {"reply": redact(one.reply)} for one in graded if not one.caught_by
+            mutant.model_dump(mode="json") | {"reply": redact(mutant.reply)}
+            for mutant in graded
+            if not mutant.caught_by
         ],
     }
-    write_json(json.dumps(plain, ensure_ascii=False, indent=2) + "\n")
+    write_json(json.dumps(summary, ensure_ascii=False, indent=2) + "\n")

@@ -19,11 +19,17 @@ from rich.table import Table
 from rich.text import Text
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.draft import DEFAULT_DRAFTS, graders_for
+from deployments.cli.gold.draft import DEFAULT_DRAFTS, load_graders
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from deployments.cli.reviews.session import Decision, ReviewScreen, ReviewSession, labelled, reviewer
+from deployments.cli.reviews.session import (
+    Decision,
+    ReviewScreen,
+    ReviewSession,
+    build_label_table,
+    identify_reviewer,
+)
 from flows.clock import utc_now
-from flows.goldset.mutation_testing import fails_itself
+from flows.goldset.mutation_testing import explain_gold_failure
 from flows.terminal import write_jsons
 from monitors.alerts.redact import redact
 from monitors.config.file import load_config
@@ -31,8 +37,8 @@ from monitors.domains.pack import Domain
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify
 from monitors.facts.similarity import differences, missing_from
-from monitors.goldset.drafts import decide, read_drafts
-from monitors.goldset.versions import cases_in, join
+from monitors.goldset.drafts import read_drafts, store_decision
+from monitors.goldset.versions import append_case, read_cases
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.records.base import Severity
@@ -50,7 +56,7 @@ SIDE_BY_SIDE_FROM: Final = 100
 """Columns from which the case and its clause stand beside each other; below, the clause stands under the case."""
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     """A passage in one line: a document's line breaks mean nothing here."""
     return " ".join(text.split())
 
@@ -66,21 +72,21 @@ class DraftReview:
     suite: Path
     person: str
     screen: ReviewScreen
-    clean: Callable[[str], str]
+    redact_text: Callable[[str], str]
     graders: GraderSettings
     domain: Domain
 
     @property
     def session(self) -> ReviewSession[GoldDraft]:
         """What each key does."""
-        graver = {key: partial(self._with_severity, severity) for key, severity in SEVERITIES.items()}
+        severity_actions = {key: partial(self._set_severity, severity) for key, severity in SEVERITIES.items()}
         actions = {"y": self._accept, "n": self._reject, "e": self._edit}
-        return ReviewSession(self.screen, KEYS, self._content, actions | graver)
+        return ReviewSession(self.screen, KEYS, self._build_content, actions | severity_actions)
 
-    def _content(self, draft: GoldDraft) -> RenderableType:
+    def _build_content(self, draft: GoldDraft) -> RenderableType:
         """The case as it would join, and what it rests on."""
-        case, (rows, strong) = labelled(case_rows(draft), self.clean), ground_rows(draft)
-        ground = labelled(rows, self.clean, strong=strong)
+        case, (rows, strong) = build_label_table(build_case_rows(draft), self.redact_text), build_ground_rows(draft)
+        ground = build_label_table(rows, self.redact_text, strong=strong)
         if self.screen.console.width < SIDE_BY_SIDE_FROM:
             return Group(case, Text(), ground)
         both = Table.grid(padding=(0, 2), expand=True)
@@ -89,24 +95,24 @@ class DraftReview:
         both.add_row(case, ground)
         return both
 
-    def _with_severity(self, severity: Severity, draft: GoldDraft) -> GoldDraft:
+    def _set_severity(self, severity: Severity, draft: GoldDraft) -> GoldDraft:
         return draft.set_severity(severity, f"{SET_BY}{self.person}")
 
     def _edit(self, draft: GoldDraft) -> GoldDraft:
         """The draft with another question, gold or type; a line that is only Enter leaves what is there."""
         case = draft.case
         question, gold, kind = (
-            self.screen.line(f"{what} (Enter keeps: {show_invisible(self.clean(now))})") or now
-            for what, now in (("question", case.question), ("gold", case.gold), ("type", case.type))
+            self.screen.ask_line(f"{label} (Enter keeps: {show_invisible(self.redact_text(now))})") or now
+            for label, now in (("question", case.question), ("gold", case.gold), ("type", case.type))
         )
-        changed = edited(draft, question=question, gold=gold, kind=kind)
+        changed = reword_draft(draft, question=question, gold=gold, kind=kind)
         if changed is None:
             self.screen.say(NO_CASE, "yellow")
         return changed or draft
 
     def _accept(self, draft: GoldDraft) -> Decision | None:
         """Make the draft gold, unless something speaks against it."""
-        reason = problem(draft, self.graders, self.domain)
+        reason = find_problem(draft, self.graders, self.domain)
         if reason:
             self.screen.say(f"This cannot be gold yet: {reason}. Edit it, or say no.", "yellow")
             return None
@@ -114,21 +120,25 @@ class DraftReview:
         return Decision.ACCEPTED
 
     def _reject(self, draft: GoldDraft) -> Decision:
-        note = redact(self.screen.line(WHY_NOT))[:2_000]
-        decide(self.drafts, draft.reject(note, by=self.person, at=utc_now()))
+        note = redact(self.screen.ask_line(WHY_NOT))[:2_000]
+        store_decision(self.drafts, draft.reject(note, by=self.person, at=utc_now()))
         return Decision.REJECTED
 
-    def was_joined(self, draft: GoldDraft) -> bool:
+    def mark_joined(self, draft: GoldDraft) -> bool:
         """Whether a session was killed after this case joined; then its draft is marked as the suite says."""
-        there = next((case for case in cases_in(self.suite) if case.id == draft.case.id), None)
-        if there is None or there.provenance.reviewed_at is None or there.provenance.reviewed_by is None:
+        joined_case = next((case for case in read_cases(self.suite) if case.id == draft.case.id), None)
+        if (
+            joined_case is None
+            or joined_case.provenance.reviewed_at is None
+            or joined_case.provenance.reviewed_by is None
+        ):
             return False
-        by, at = there.provenance.reviewed_by, there.provenance.reviewed_at
-        decide(self.drafts, draft.accept(there, by=by, at=at))
+        by, at = joined_case.provenance.reviewed_by, joined_case.provenance.reviewed_at
+        store_decision(self.drafts, draft.accept(joined_case, by=by, at=at))
         return True
 
 
-def edited(draft: GoldDraft, *, question: str, gold: str, kind: str) -> GoldDraft | None:
+def reword_draft(draft: GoldDraft, *, question: str, gold: str, kind: str) -> GoldDraft | None:
     """The draft in other words; ``None`` where they make no case."""
     case = draft.case
     changes = {"turns": (*case.turns[:-1], question), "gold": gold, "type": kind}
@@ -143,12 +153,12 @@ def accept_draft(drafts: Path, suite: Path, draft: GoldDraft, *, by: str, at: da
 
     False where somebody else has decided the draft meanwhile.
     """
-    case = reviewed(draft.case, by, at)
-    join(suite, case, paired_with=draft.original.id if draft.original else None)
-    return decide(drafts, draft.accept(case, by=by, at=at))
+    case = mark_reviewed(draft.case, by, at)
+    append_case(suite, case, paired_with=draft.original.id if draft.original else None)
+    return store_decision(drafts, draft.accept(case, by=by, at=at))
 
 
-def case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
+def build_case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
     """The case as it would join, label and text."""
     case = draft.case
     yield from (("before", turn) for turn in case.turns[:-1])
@@ -162,7 +172,7 @@ def case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
     yield "drafted", f"by {draft.model}, {draft.made_at:%Y-%m-%d %H:%M} UTC"
 
 
-def ground_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
+def build_ground_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
     """What a draft rests on, and the row that matters of it."""
     if draft.original is not None:
         original = draft.original
@@ -171,10 +181,10 @@ def ground_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
     quote = draft.quote
     if quote is None:
         raise AssertionError("a draft has a quote or an original")
-    around = [("before", f"… {_line(quote.before)}")] if quote.before.strip() else []
-    behind = [("after", f"{_line(quote.after)} …")] if quote.after.strip() else []
+    before_rows = [("before", f"… {_join_lines(quote.before)}")] if quote.before.strip() else []
+    after_rows = [("after", f"{_join_lines(quote.after)} …")] if quote.after.strip() else []
     where = ("document", f"{quote.document}, from character {quote.start:,}")
-    return [where, *around, ("clause", _line(quote.text)), *behind], "clause"
+    return [where, *before_rows, ("clause", _join_lines(quote.text)), *after_rows], "clause"
 
 
 ByOption = Annotated[str | None, typer.Option("--as", help="who reviews; asked once and remembered when left out")]
@@ -195,17 +205,17 @@ def review_command(
     """Read each draft beside its clause and say yes, no, or how it must read. Only a yes makes it gold."""
     folder = data_folder or (load_config(config).data_folder if config.exists() else None)
     waiting = [draft for draft in read_drafts(drafts) if draft.state is DraftState.DRAFTED]
-    cases_in(suite)  # report a suite that does not load before anybody reads a draft
+    read_cases(suite)  # report a suite that does not load before anybody reads a draft
     if as_json:
         write_jsons(draft.model_dump_json(exclude_defaults=True) + "\n" for draft in waiting)
         return ExitCode.PASS
     screen = ReviewScreen()
-    person = reviewer(by, folder, screen, option="--as")
-    graders, domain = graders_for(config, suite)
+    person = identify_reviewer(by, folder, screen, option="--as")
+    graders, domain = load_graders(config, suite)
     review = DraftReview(drafts, suite, person, screen, str if raw else redact, graders, domain)
-    finished = [draft for draft in waiting if review.was_joined(draft)]
+    finished = [draft for draft in waiting if review.mark_joined(draft)]
     if finished:
-        screen.say(cut_off(len(finished), suite))
+        screen.say(format_cut_off(len(finished), suite))
     waiting = [draft for draft in waiting if draft not in finished]
     decisions = review.session.run(waiting, len(waiting))
     accepted, rejected = decisions[Decision.ACCEPTED], decisions[Decision.REJECTED]
@@ -214,19 +224,19 @@ def review_command(
     return ExitCode.PASS
 
 
-def cut_off(count: int, suite: object) -> str:
+def format_cut_off(count: int, suite: object) -> str:
     """What is said of cases that joined in a session which was killed before it could note that."""
     return f"{count} joined {suite} before a session was cut off; that is noted now."
 
 
-def reviewed(case: GoldCase, by: str, at: datetime) -> GoldCase:
+def mark_reviewed(case: GoldCase, by: str, at: datetime) -> GoldCase:
     """The case with the name of who said yes, and when."""
     return case.model_copy(
         update={"provenance": case.provenance.model_copy(update={"reviewed_by": by, "reviewed_at": at})}
     )
 
 
-def problem(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:
+def find_problem(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:
     """Why a draft, as a person has changed it, cannot be gold; empty when it can."""
     case = draft.case
     if draft.quote is not None:
@@ -240,9 +250,9 @@ def problem(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:
         ]
         if changed:
             return f"against the original, {', '.join(changed)}"
-    found = identify(case.question)
-    if found is not case.language:
-        return f"the question reads as {found.value}, the case says {case.language.value}"
+    language = identify(case.question)
+    if language is not case.language:
+        return f"the question reads as {language.value}, the case says {case.language.value}"
     if find_disclosures(f"{case.question}\n{case.gold}", account_patterns=graders.account_patterns):
         return "it holds personal data"
-    return fails_itself(case, default_panel(graders, domain))
+    return explain_gold_failure(case, default_panel(graders, domain))

@@ -47,17 +47,17 @@ def starter_command(
     if what is StarterKind.ADVERSARIAL and out is None:
         write_json(ADVERSARIAL.read_text(encoding="utf-8"))
     elif what is StarterKind.ADVERSARIAL and out is not None:
-        _write({out: ADVERSARIAL})
+        _copy_files({out: ADVERSARIAL})
         print_text(f"{out}: twenty cases of severity 3. Look at them: lookout gold check {out}")
     else:
-        _domain(out or MY_PACK)
+        _write_domain_pack(out or MY_PACK)
     return ExitCode.PASS
 
 
-def _domain(folder: Path) -> None:
+def _write_domain_pack(folder: Path) -> None:
     copies = {folder / file.name: file for file in sorted(PACK.glob("*.toml"))}
     copies[folder / EXAMPLE] = ADVERSARIAL.parent / EXAMPLE
-    _write(copies)
+    _copy_files(copies)
     place = str(folder) if folder.is_absolute() else f"./{folder}"
     print_text("Written: " + ", ".join(map(str, copies)))
     print_text(f'Put your own words, fields, questions and facts there; in lookout.toml: domains = ["{place}"]')
@@ -65,11 +65,11 @@ def _domain(folder: Path) -> None:
     print_text(f"lookout gold build --facts {folder / EXAMPLE.parent} --domain {place} --out suite.jsonl")
 
 
-def _write(copies: dict[Path, Path]) -> None:
+def _copy_files(copies: dict[Path, Path]) -> None:
     """Write all of them or none, and never over another file. Raises `ConfigError`."""
-    there = [str(place) for place in copies if place.exists() or place.is_symlink()]
-    if there:
-        raise ConfigError(f"nothing was written, as there is already {', '.join(there)}; name another --out")
+    existing = [str(place) for place in copies if place.exists() or place.is_symlink()]
+    if existing:
+        raise ConfigError(f"nothing was written, as there is already {', '.join(existing)}; name another --out")
     written: list[Path] = []
     place = Path()
     try:
@@ -79,6 +79,6 @@ def _write(copies: dict[Path, Path]) -> None:
                 written.append(place)
                 file.write(source.read_text(encoding="utf-8"))
     except OSError as error:
-        for one in written:
-            one.unlink()
+        for path in written:
+            path.unlink()
         raise ConfigError(f"{place}: cannot be written ({error.strerror}); nothing was left there") from error

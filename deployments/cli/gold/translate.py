@@ -16,24 +16,24 @@ from deployments.cli.gold.draft import (
     DEFAULT_DRAFTS,
     DraftsOption,
     ModelOption,
-    cost_line,
-    graders_in,
-    refused_lines,
+    find_graders,
+    format_cost,
+    format_refused,
 )
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.clock import utc_now
 from flows.goldset.drafting import (
-    AT_ONCE,
+    CASES_PER_PROMPT,
     DraftResult,
     MeteredModel,
-    chosen_model,
-    open_asker,
-    to_translate,
+    open_metered_model,
+    select_model,
+    select_untranslated,
     translate_cases,
 )
-from flows.runtime.secrets import environment, nonce
+from flows.runtime.secrets import generate_nonce, get_environment
 from flows.terminal import write_json, write_text
-from flows.waiting import waiting
+from flows.waiting import show_waiting
 from monitors.alerts.redact import redact
 from monitors.config.file import load_config
 from monitors.errors import ConfigError
@@ -62,14 +62,14 @@ class _TranslateReport:
     found: DraftResult = field(default_factory=DraftResult)
 
 
-def languages_of(text: str) -> tuple[Language, ...]:
+def parse_languages(text: str) -> tuple[Language, ...]:
     """The languages of ``hi,hinglish``. `ConfigError` names what is accepted."""
     names = [name.strip() for name in text.split(",") if name.strip()]
-    known = {language.value: language for language in ACCEPTED}
-    strange = [name for name in names if name not in known]
-    if strange or not names:
-        raise ConfigError(f"--to cannot be {text!r}; accepted: {', '.join(known)}, several with commas")
-    return tuple(dict.fromkeys(known[name] for name in names))
+    accepted = {language.value: language for language in ACCEPTED}
+    unknown = [name for name in names if name not in accepted]
+    if unknown or not names:
+        raise ConfigError(f"--to cannot be {text!r}; accepted: {', '.join(accepted)}, several with commas")
+    return tuple(dict.fromkeys(accepted[name] for name in names))
 
 
 def translate_command(
@@ -84,23 +84,23 @@ def translate_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Let a model draft translations of the English cases that have none. Gold only after `lookout gold review`."""
-    languages = languages_of(to)
-    cases = _wanted(suite, case or ())
+    languages = parse_languages(to)
+    cases = _select_cases(suite, case or ())
     loaded = load_config(config)
-    chosen, settings = chosen_model(loaded.judge, model)
-    session = _TranslateSession(drafts, default_panel(*graders_in(loaded, suite)))
+    chosen, settings = select_model(loaded.judge, model)
+    session = _TranslateSession(drafts, default_panel(*find_graders(loaded, suite)))
     drafted = read_drafts(drafts) if drafts.exists() else ()
-    todo = {language: to_translate(cases, language, drafted)[:limit] for language in languages}
+    todo = {language: select_untranslated(cases, language, drafted)[:limit] for language in languages}
 
     async def run() -> tuple[_TranslateReport, str]:
         tally = _TranslateReport()
-        async with open_asker(chosen, settings, environment(), TRANSLATIONS_SCHEMA) as asker:
+        async with open_metered_model(chosen, settings, get_environment(), TRANSLATIONS_SCHEMA) as asker:
             for language, open_cases in todo.items():
-                for at in range(0, len(open_cases), AT_ONCE):
-                    await _one_prompt(asker, open_cases[at : at + AT_ONCE], language, session, tally)
-            return tally, f"{cost_line(asker.cost)}, {chosen.model}"
+                for at in range(0, len(open_cases), CASES_PER_PROMPT):
+                    await _ask_prompt(asker, open_cases[at : at + CASES_PER_PROMPT], language, session, tally)
+            return tally, f"{format_cost(asker.cost)}, {chosen.model}"
 
-    with waiting(f"Asking {chosen.model} to translate {plural(sum(map(len, todo.values())), 'case')}"):
+    with show_waiting(f"Asking {chosen.model} to translate {plural(sum(map(len, todo.values())), 'case')}"):
         tally, cost = asyncio.run(run()) if any(todo.values()) else (_TranslateReport(), "nothing was asked")
     if as_json:
         _print_json(drafts, tally, cost)
@@ -109,7 +109,7 @@ def translate_command(
     return ExitCode.PASS if tally.added or not tally.asked else ExitCode.INCONCLUSIVE
 
 
-async def _one_prompt(
+async def _ask_prompt(
     asker: MeteredModel,
     cases: Sequence[GoldCase],
     language: Language,
@@ -117,33 +117,35 @@ async def _one_prompt(
     tally: _TranslateReport,
 ) -> None:
     """Ask one prompt and save its drafts before the next: a later error loses no money."""
-    found = await translate_cases(asker, cases, language, panel=session.panel, nonce=nonce, now=utc_now)
+    result = await translate_cases(asker, cases, language, panel=session.panel, nonce=generate_nonce, now=utc_now)
     tally.asked += len(cases)
-    tally.added += add_drafts(session.drafts, found.drafts)
-    tally.found.refused += found.refused
+    tally.added += add_drafts(session.drafts, result.drafts)
+    tally.found.refused += result.refused
 
 
-def _wanted(suite: Path, named: Sequence[str]) -> Sequence[GoldCase]:
+def _select_cases(suite: Path, case_ids: Sequence[str]) -> Sequence[GoldCase]:
     """The suite's cases; those that were named with all partners they have."""
     cases = load_suite(suite).cases
-    known = {case.id: case for case in cases}
-    strange = [case_id for case_id in named if case_id not in known]
-    if strange:
-        raise ConfigError(f"{suite} holds no case {strange[0]!r}")
-    if not named:
+    suite_cases = {case.id: case for case in cases}
+    unknown = [case_id for case_id in case_ids if case_id not in suite_cases]
+    if unknown:
+        raise ConfigError(f"{suite} holds no case {unknown[0]!r}")
+    if not case_ids:
         return cases
-    pairs = {known[case_id].pair or case_id for case_id in named}
-    return [case for case in cases if case.id in named or case.pair in pairs]
+    pairs = {suite_cases[case_id].pair or case_id for case_id in case_ids}
+    return [case for case in cases if case.id in case_ids or case.pair in pairs]
 
 
 def _print_json(drafts: Path, tally: _TranslateReport, cost: str) -> None:
-    shown = {
+    summary = {
         "drafts_file": str(drafts),
         "drafts": [draft.model_dump(mode="json", exclude_defaults=True) for draft in tally.added],
-        "refused": [{"about": redact(o.about), "reason": redact(o.reason)} for o in tally.found.refused],
+        "refused": [
+            {"about": redact(proposal.about), "reason": redact(proposal.reason)} for proposal in tally.found.refused
+        ],
         "cost": cost,
     }
-    write_json(json.dumps(shown, ensure_ascii=False) + "\n")
+    write_json(json.dumps(summary, ensure_ascii=False) + "\n")
 
 
 def _print_summary(suite: Path, drafts: Path, tally: _TranslateReport, cost: str) -> None:
@@ -151,7 +153,7 @@ def _print_summary(suite: Path, drafts: Path, tally: _TranslateReport, cost: str
         write_text(f"Every English case of {suite} has its partners, in it or among the drafts.\n")
         return
     lines = [f"{len(tally.added)} of {plural(tally.asked, 'translation')} wait in {drafts}:"]
-    lines += [f"  {one.case.question}\n    {one.case.gold}" for one in tally.added]
-    write_text("\n".join(lines) + "\n" + refused_lines(tally.found.refused) + f"cost: {cost}\n")
+    lines += [f"  {draft.case.question}\n    {draft.case.gold}" for draft in tally.added]
+    write_text("\n".join(lines) + "\n" + format_refused(tally.found.refused) + f"cost: {cost}\n")
     if tally.added:
         write_text(f"None is gold yet: lookout gold review {drafts} --suite {suite}\n")

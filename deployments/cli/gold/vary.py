@@ -14,23 +14,23 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
 from flows.terminal import write_json, write_text
 from monitors.errors import ConfigError
-from monitors.goldset.lines import line_of
+from monitors.goldset.lines import format_case_line
 from monitors.goldset.load import load_suite, parse_suite_lines
-from monitors.goldset.variants import VariantKind, VariantSet, vary
+from monitors.goldset.variants import VariantKind, VariantSet, make_variants
 from monitors.plural import plural
-from monitors.storage import alone_with, replace_text
+from monitors.storage import lock_folder, replace_text
 
-NAMED = 5
+MAX_SHOWN_IDS = 5
 """Ids of cases without a variant that are printed; all of them are in the JSON."""
 
 
-def kinds_of(text: str) -> tuple[VariantKind, ...]:
+def parse_kinds(text: str) -> tuple[VariantKind, ...]:
     """The kinds of ``typo,paraphrase``. `ConfigError` names what is accepted."""
     names = [name.strip().replace("-", "_") for name in text.split(",") if name.strip()]
-    known = {kind.value: kind for kind in VariantKind}
-    if not names or any(name not in known for name in names):
-        raise ConfigError(f"--kinds cannot be {text!r}; accepted: {', '.join(known)}, several with commas")
-    return tuple(dict.fromkeys(known[name] for name in names))
+    accepted = {kind.value: kind for kind in VariantKind}
+    if not names or any(name not in accepted for name in names):
+        raise ConfigError(f"--kinds cannot be {text!r}; accepted: {', '.join(accepted)}, several with commas")
+    return tuple(dict.fromkeys(accepted[name] for name in names))
 
 
 def vary_command(
@@ -47,16 +47,16 @@ def vary_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Write other wordings of a suite's questions with the same expected answers. No model; always the same."""
-    wanted = kinds_of(kinds)
+    wanted = parse_kinds(kinds)
     goal = output or suite.with_name(f"{suite.stem}-variants.jsonl")
     if goal.resolve() == suite.resolve():
         raise ConfigError(f"--output {goal} is the suite itself; variants have a file of their own")
-    varied = vary(load_suite(suite).cases, wanted, seed=seed, each=each)
-    lines = [line_of(case) for case in varied.cases]
+    varied = make_variants(load_suite(suite).cases, wanted, seed=seed, per_kind=each)
+    lines = [format_case_line(case) for case in varied.cases]
     if not lines:
         raise ConfigError(f"{suite}: no case has a variant of the kinds {kinds}")
     sha256 = parse_suite_lines(lines, name="variants", source=str(goal)).sha256
-    with alone_with(goal):
+    with lock_folder(goal):
         replace_text(goal, "".join(f"{line}\n" for line in lines))
     print_result = _print_json if as_json else _print_summary
     print_result(goal, varied, wanted, sha256)
@@ -69,9 +69,9 @@ def _print_summary(goal: Path, varied: VariantSet, wanted: Sequence[VariantKind]
     lines = [f"{plural(len(varied.cases), 'variant')} in {goal}: {summary}; suite {sha256[:12]}"]
     missing: Counter[VariantKind] = Counter(kind for kind, _ in varied.without)
     for kind, count in missing.items():
-        ids = [case_id for one, case_id in varied.without if one is kind]
-        more = " …" if len(ids) > NAMED else ""
-        lines.append(f"no {kind.value} of {count}: {', '.join(ids[:NAMED])}{more}")
+        ids = [case_id for case_kind, case_id in varied.without if case_kind is kind]
+        more = " …" if len(ids) > MAX_SHOWN_IDS else ""
+        lines.append(f"no {kind.value} of {count}: {', '.join(ids[:MAX_SHOWN_IDS])}{more}")
     write_text("\n".join(lines) + "\n")
 
 

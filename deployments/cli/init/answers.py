@@ -16,15 +16,15 @@ from pydantic import ValidationError
 
 from monitors.errors import ConfigError
 from monitors.judge.families import family_named, known_families
-from monitors.problems import USER
+from monitors.problems import URL_CREDENTIALS
 from monitors.records.base import Record
 from monitors.records.targets import Environment, Target
 
 UNKNOWN: Final = "unknown"
 NOWHERE: Final = "none"
 WEBHOOK: Final = "webhook"
-LONGEST_NAME: Final = 60
-PLAIN_NAME: Final = "bot"
+MAX_NAME_CHARACTERS: Final = 60
+DEFAULT_NAME: Final = "bot"
 """For an address that gives no name."""
 _SPACE_PAGE: Final = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/spaces/([^/?#]+/[^/?#]+)")
 _CHANNEL_ID: Final = re.compile(r"[CG][A-Z0-9]{8,}")
@@ -51,46 +51,50 @@ class InitQuestion(NamedTuple):
     default: str | None = None
 
 
-def target_of(answer: str) -> Target:
+def parse_target(answer: str) -> Target:
     """The page or Space that an answer names, with a name of its own. Raises `ConfigError`."""
     _refuse_secret(answer, "the address opens the page without one; what signs in is LOOKOUT_API_TOKEN or HF_TOKEN")
     page = _SPACE_PAGE.match(answer)
     written = page.group(1) if page else answer
     if not written.startswith(("http://", "https://")):
-        return _space(written)
-    if USER.search(written):
+        return _parse_space(written)
+    if URL_CREDENTIALS.search(written):
         raise ConfigError("an address without user and password is needed: this file is shown to people")
     try:
         parts = urlsplit(written)
-        return Target(name=_name(parts), url=written)
+        return Target(name=_name_from_address(parts), url=written)
     except (ValidationError, ValueError):
         raise ConfigError(f"{written!r} is no address that can be opened") from None
 
 
-def _space(answer: str) -> Target:
+def _parse_space(answer: str) -> Target:
     owner, _, name = answer.partition("/")
     if "." in owner or owner.split(":")[0] == "localhost":
         raise ConfigError(f"{answer!r} looks like an address: write it with https:// or http:// in front")
     try:
-        return Target(name=_plain(name), space=answer)
+        return Target(name=_simplify_name(name), space=answer)
     except ValidationError:
         raise ConfigError(f"{answer!r} is neither an address with https:// in front nor a Space") from None
 
 
-def _name(parts: SplitResult) -> str:
+def _name_from_address(parts: SplitResult) -> str:
     host = parts.hostname or ""
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        return _plain(host.removeprefix("www.").removesuffix(".hf.space")) if host != "localhost" else PLAIN_NAME
-    return PLAIN_NAME
+        return (
+            _simplify_name(host.removeprefix("www.").removesuffix(".hf.space"))
+            if host != "localhost"
+            else DEFAULT_NAME
+        )
+    return DEFAULT_NAME
 
 
-def _plain(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_NAME].strip("-") or PLAIN_NAME
+def _simplify_name(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MAX_NAME_CHARACTERS].strip("-") or DEFAULT_NAME
 
 
-def environment_of(answer: str) -> Environment:
+def parse_environment(answer: str) -> Environment:
     """``staging`` or ``production``. Raises `ConfigError`."""
     try:
         return Environment(answer.lower())
@@ -98,7 +102,7 @@ def environment_of(answer: str) -> Environment:
         raise ConfigError(f"{answer!r} is neither staging nor production") from None
 
 
-def family_of(answer: str) -> str | None:
+def parse_family(answer: str) -> str | None:
     """A family, or a model's own name that shows it; ``None`` for an unknown one. Raises `ConfigError`."""
     if answer.lower() == UNKNOWN:
         return None
@@ -108,7 +112,7 @@ def family_of(answer: str) -> str | None:
     return answer
 
 
-def channel_of(answer: str) -> str | None:
+def parse_channel(answer: str) -> str | None:
     """A channel's id, or its name with ``#``; ``None`` for nowhere or a webhook's own. Raises `ConfigError`."""
     if answer.lower() in {NOWHERE, WEBHOOK}:
         return None
@@ -134,20 +138,20 @@ TARGET: Final = InitQuestion(
     "--target",
     "What is to be watched?",
     "the address of a chat page or of a chat API, or a Hugging Face Space as owner/name",
-    target_of,
+    parse_target,
 )
 ENVIRONMENT: Final = InitQuestion(
     "--environment",
     "Where does it stand?",
     "staging or production; a CI run never asks production anything",
-    environment_of,
+    parse_environment,
     Environment.STAGING.value,
 )
 FAMILY: Final = InitQuestion(
     "--model-family",
     "Which model answers there?",
     "its family (claude, gpt, gemini, llama, mistral, qwen, …), its name, or unknown; a judge must be of another",
-    family_of,
+    parse_family,
     UNKNOWN,
 )
 CHANNEL: Final = InitQuestion(
@@ -155,7 +159,7 @@ CHANNEL: Final = InitQuestion(
     "Where do alerts go?",
     "a Slack channel (#alerts, or its id C0123456789), webhook (its address goes into SLACK_WEBHOOK_URL), or none: "
     "then they are printed and stored",
-    channel_of,
+    parse_channel,
     NOWHERE,
 )
 QUESTIONS: Final = (TARGET, ENVIRONMENT, FAMILY, CHANNEL)
@@ -191,18 +195,18 @@ class Prompter:
         """All four. Raises `ConfigError` for a wrong flag before anything is asked, and when answers run out."""
         for question in QUESTIONS:
             self._check_given(question)
-        open_ones = [one for one in QUESTIONS if one.flag not in self._given]
-        if open_ones and not self._take_defaults:
-            self._say(f"{_COUNTED[len(open_ones)]} {OPENING}\n")
-        numbers = {one.flag: number for number, one in enumerate(open_ones, 1)}
-        given = {one.flag: self._answer(one, numbers.get(one.flag, 0)) for one in QUESTIONS}
-        about = {
-            "environment": environment_of(given[ENVIRONMENT.flag]),
-            "model_family": family_of(given[FAMILY.flag]),
+        open_questions = [question for question in QUESTIONS if question.flag not in self._given]
+        if open_questions and not self._take_defaults:
+            self._say(f"{_COUNTED[len(open_questions)]} {OPENING}\n")
+        numbers = {question.flag: number for number, question in enumerate(open_questions, 1)}
+        answers = {question.flag: self._answer(question, numbers.get(question.flag, 0)) for question in QUESTIONS}
+        updates = {
+            "environment": parse_environment(answers[ENVIRONMENT.flag]),
+            "model_family": parse_family(answers[FAMILY.flag]),
         }
-        target = target_of(given[TARGET.flag]).model_copy(update=about)
-        where = given[CHANNEL.flag]
-        return Answers(target=target, channel=channel_of(where), by_webhook=where.lower() == WEBHOOK)
+        target = parse_target(answers[TARGET.flag]).model_copy(update=updates)
+        channel = answers[CHANNEL.flag]
+        return Answers(target=target, channel=parse_channel(channel), by_webhook=channel.lower() == WEBHOOK)
 
     def _check_given(self, question: InitQuestion) -> None:
         if (answer := self._given.get(question.flag)) is not None:

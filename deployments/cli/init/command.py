@@ -14,12 +14,12 @@ from rich.markup import escape
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.init.answers import NOWHERE, UNKNOWN, Answers, Prompter
-from deployments.cli.init.api import Probe, check_driver, probe_of
-from deployments.cli.init.files import SUITE_NAME, WEBHOOKS_NAME, places, refuse_existing, write
+from deployments.cli.init.api import Probe, check_driver, find_probe
+from deployments.cli.init.files import SUITE_NAME, WEBHOOKS_NAME, list_file_paths, refuse_existing, write_files
 from deployments.cli.options import DEFAULT_CONFIG
 from flows.terminal import write_json, write_note
-from flows.terminal_console import print_wrapped, terminal_console
-from flows.waiting import waiting
+from flows.terminal_console import make_terminal_console, print_wrapped
+from flows.waiting import show_waiting
 from monitors.config.file import load_config
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
@@ -80,71 +80,71 @@ def init_command(
     as_json: Annotated[bool, typer.Option("--json", help="print what was written as JSON")] = False,
 ) -> ExitCode:
     """Ask four questions; write a lookout.toml, a first suite, and what to enter where deploys are reported."""
-    from flows.runtime.secrets import environment as variables  # duckdb
+    from flows.runtime.secrets import get_environment as variables  # duckdb
 
     check_driver(driver)
     if not force:
         refuse_existing(config)
-    given = {
+    flags = {
         "--target": target,
         "--environment": environment,
         "--model-family": model_family,
         "--slack-channel": slack_channel,
     }
-    options = {flag: answer for flag, answer in given.items() if answer is not None}
-    known = _with_known(config, target, options) if force and target is not None else options
-    answers = _prompter(known, take_defaults=yes).answers()
-    with waiting(f"Looking at {answers.target.address}"):
-        probe = probe_of(answers.target, variables(), driver=driver, may_ask=ask, say=write_note)
-    moved = write(config, answers, force=force, probe=probe.table)
-    again = _again(config, options, answers, driver=driver, yes=yes)
+    options = {flag: answer for flag, answer in flags.items() if answer is not None}
+    known_options = _add_stored_answers(config, target, options) if force and target is not None else options
+    answers = _build_prompter(known_options, take_defaults=yes).answers()
+    with show_waiting(f"Looking at {answers.target.address}"):
+        probe = find_probe(answers.target, variables(), driver=driver, may_ask=ask, say=write_note)
+    moved = write_files(config, answers, force=force, probe=probe.table)
+    again = _format_rerun_command(config, options, answers, driver=driver, yes=yes)
     result = _summarise(config, answers, moved, probe, again)
     if as_json:
         write_json(result.model_dump_json(indent=2) + "\n")
     else:
-        _print(result)
+        _print_report(result)
     return ExitCode.PASS
 
 
-def _with_known(config: Path, address: str, options: dict[str, str]) -> dict[str, str]:
+def _add_stored_answers(config: Path, address: str, options: dict[str, str]) -> dict[str, str]:
     """The options, and for what they leave out the answers of the file that is there, which is said."""
-    known = known_answers(config, address)
-    if taken := [f"{flag} {answer}" for flag, answer in known.items() if flag not in options]:
+    stored = read_stored_answers(config, address)
+    if taken := [f"{flag} {answer}" for flag, answer in stored.items() if flag not in options]:
         write_note(f"Taken from {config}: {', '.join(taken)}\n")
-    return known | options
+    return stored | options
 
 
-def _prompter(answers: Mapping[str, str], *, take_defaults: bool) -> Prompter:
+def _build_prompter(answers: Mapping[str, str], *, take_defaults: bool) -> Prompter:
     line, is_typed = sys.stdin.readline, sys.stdin.isatty()
     return Prompter(answers, take_defaults=take_defaults, say=write_note, line=line, is_typed=is_typed)
 
 
-def known_answers(config_path: Path, address: str) -> dict[str, str]:
+def read_stored_answers(config_path: Path, address: str) -> dict[str, str]:
     """What a lookout.toml that is there says of the target at this address, by flag; nothing where it has none."""
     try:
         config = load_config(config_path)
     except (ConfigError, OSError):
         return {}
-    one = next((one for one in config.targets.values() if address in {one.url, one.space}), None)
-    if one is None:
+    target = next((target for target in config.targets.values() if address in {target.url, target.space}), None)
+    if target is None:
         return {}
     return {
-        "--environment": one.environment.value,
-        "--model-family": one.model_family or UNKNOWN,
+        "--environment": target.environment.value,
+        "--model-family": target.model_family or UNKNOWN,
         "--slack-channel": config.alerts.slack_channel or NOWHERE,
     }
 
 
-def _again(
+def _format_rerun_command(
     config_path: Path, options: Mapping[str, str], answers: Answers, *, driver: str | None, yes: bool
 ) -> str:
     """The command that finds out the rest, with the options of this one."""
-    said = {"--target": answers.target.address, **options}
+    values = {"--target": answers.target.address, **options}
     if driver is not None:
-        said["--driver"] = driver
+        values["--driver"] = driver
     if config_path != DEFAULT_CONFIG:
-        said["--config"] = str(config_path)
-    flags = [part for flag, answer in said.items() for part in (flag, answer)]
+        values["--config"] = str(config_path)
+    flags = [part for flag, answer in values.items() for part in (flag, answer)]
     return shlex.join(["lookout", "init", "--force", *flags, *(["--yes"] if yes else [])])
 
 
@@ -152,21 +152,23 @@ def _summarise(
     config_path: Path, answers: Answers, moved: tuple[Path, ...], probe: Probe, again: str
 ) -> InitReport:
     """Read back what was written, as the next command will."""
-    where = places(config_path)
+    paths = list_file_paths(config_path)
     config = load_config(config_path)
     suite = load_suite(config.target(answers.target.name).suite)
     return InitReport(
         target=answers.target.name,
         config=config_path,
-        suite=where[SUITE_NAME],
-        webhooks=where[WEBHOOKS_NAME],
+        suite=paths[SUITE_NAME],
+        webhooks=paths[WEBHOOKS_NAME],
         questions=len(suite.cases),
         moved_aside=moved,
-        next=_next(config_path, answers, probe, again, judged=config.judge is not None),
+        next=_list_next_steps(config_path, answers, probe, again, judged=config.judge is not None),
     )
 
 
-def _next(config_path: Path, answers: Answers, probe: Probe, again: str, *, judged: bool) -> tuple[NextStep, ...]:
+def _list_next_steps(
+    config_path: Path, answers: Answers, probe: Probe, again: str, *, judged: bool
+) -> tuple[NextStep, ...]:
     name = answers.target.name
     option = "" if config_path == DEFAULT_CONFIG else f" --config {config_path}"
     steps = [
@@ -174,7 +176,7 @@ def _next(config_path: Path, answers: Answers, probe: Probe, again: str, *, judg
         NextStep(command=f"lookout doctor {name}{option}", why=_SEEN_API if probe.is_api else _SEEN_PAGE),
         NextStep(command=f"lookout verify {name}{option}", why="ask the questions, once"),
         NextStep(
-            command=f"lookout gold starter adversarial >> {places(config_path)[SUITE_NAME]}",
+            command=f"lookout gold starter adversarial >> {list_file_paths(config_path)[SUITE_NAME]}",
             why="adds twenty attacks that any application must decline",
         ),
         NextStep(command=f"lookout up{option}", why="watch it: every night, and after each deploy"),
@@ -194,8 +196,8 @@ def _next(config_path: Path, answers: Answers, probe: Probe, again: str, *, judg
     return tuple(steps)
 
 
-def _print(result: InitReport) -> None:
-    out = terminal_console(highlight=False, soft_wrap=True)
+def _print_report(result: InitReport) -> None:
+    out = make_terminal_console(highlight=False, soft_wrap=True)
     rows = (
         (result.config, f"the target {result.target}; every key is in docs/configuration.md"),
         (result.suite, f"{result.questions} example questions: replace them with your own"),
@@ -204,12 +206,12 @@ def _print(result: InitReport) -> None:
     for path in result.moved_aside:
         out.print(f"Kept what was there as {path}", markup=False)
     out.print("Written")
-    _table(out, [(str(path), text) for path, text in rows])
+    _print_table(out, [(str(path), text) for path, text in rows])
     out.print("Next")
-    _table(out, [(step.command, step.why) for step in result.next])
+    _print_table(out, [(step.command, step.why) for step in result.next])
 
 
-def _table(out: Console, rows: list[tuple[str, str]]) -> None:
+def _print_table(out: Console, rows: list[tuple[str, str]]) -> None:
     width = max(len(left) for left, _ in rows)
     for left, right in rows:
         if out.is_terminal:

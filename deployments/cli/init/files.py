@@ -135,7 +135,7 @@ _POLL: Final = (
 )
 
 
-def texts(answers: Answers, probe: str = "") -> Mapping[str, str]:
+def format_files(answers: Answers, probe: str = "") -> Mapping[str, str]:
     """Each text by the name of its file; the configuration's is ``lookout.toml`` whatever it will be called.
 
     ``probe`` are the lines of the target's `probe` table, empty for a page.
@@ -146,12 +146,12 @@ def texts(answers: Answers, probe: str = "") -> Mapping[str, str]:
     triggers = (_HUB_TRIGGER if target.space else "") + _GITHUB_TRIGGER
     config = _CONFIG.format(
         name=name,
-        where=f"space = {space}" if target.space else f"url = {_quoted(target.url or '')}",
+        where=f"space = {space}" if target.space else f"url = {_quote_toml(target.url or '')}",
         environment=target.environment.value,
-        family=f"model_family = {_quoted(target.model_family)}" if target.model_family else _NO_FAMILY,
+        family=f"model_family = {_quote_toml(target.model_family)}" if target.model_family else _NO_FAMILY,
         probe=f"[targets.{name}.probe]\n{probe}\n" if probe else "",
-        judge=_judge(target.model_family),
-        channel=_channel(answers),
+        judge=_format_judge(target.model_family),
+        channel=_format_channel(answers),
         triggers=triggers.format(space=space, name=name),
     )
     webhooks = _WEBHOOKS.format(
@@ -169,27 +169,29 @@ def texts(answers: Answers, probe: str = "") -> Mapping[str, str]:
 _NO_FAMILY: Final = '# model_family = "llama"  # of the model that answers'
 
 
-def _judge(family: str | None) -> str:
+def _format_judge(family: str | None) -> str:
     if family is None:
         return _NO_JUDGE
     return _OTHER_JUDGE.format(family=family) if OWN_FAMILY in family_named(family) else _JUDGE
 
 
-def _channel(answers: Answers) -> str:
+def _format_channel(answers: Answers) -> str:
     channel = answers.channel
     if answers.by_webhook:
         return "# alerts go where SLACK_WEBHOOK_URL leads; they are printed and stored until it is set"
     if channel is None:
         return '# slack_channel = "#alerts"  # for SLACK_BOT_TOKEN; SLACK_WEBHOOK_URL needs no channel'
-    return f"slack_channel = {_quoted(channel)}  # for SLACK_BOT_TOKEN; SLACK_WEBHOOK_URL has a channel of its own"
+    return (
+        f"slack_channel = {_quote_toml(channel)}  # for SLACK_BOT_TOKEN; SLACK_WEBHOOK_URL has a channel of its own"
+    )
 
 
-def _quoted(text: str) -> str:
+def _quote_toml(text: str) -> str:
     """As a string of TOML, whose escapes are JSON's."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def places(config_path: Path) -> Mapping[str, Path]:
+def list_file_paths(config_path: Path) -> Mapping[str, Path]:
     """The place of each of `texts`: all beside the configuration."""
     folder = config_path.parent
     return {
@@ -201,15 +203,15 @@ def places(config_path: Path) -> Mapping[str, Path]:
 
 def refuse_existing(config_path: Path) -> None:
     """Raise `ConfigError` that names every file which is there already."""
-    there = [str(path) for path in places(config_path).values() if path.exists() or path.is_symlink()]
-    if there:
+    existing = [str(path) for path in list_file_paths(config_path).values() if path.exists() or path.is_symlink()]
+    if existing:
         raise ConfigError(
-            f"nothing was written, as there is already {', '.join(there)}; --force moves aside what is there, "
+            f"nothing was written, as there is already {', '.join(existing)}; --force moves aside what is there, "
             "and --config writes into another folder"
         )
 
 
-def write(config_path: Path, answers: Answers, *, force: bool, probe: str = "") -> tuple[Path, ...]:
+def write_files(config_path: Path, answers: Answers, *, force: bool, probe: str = "") -> tuple[Path, ...]:
     """Write all three, or none; return what was moved aside, under its new names. ``probe`` as for `texts`.
 
     Nothing is ever overwritten: without ``force`` a file that exists is refused, with it the file gets another
@@ -217,28 +219,28 @@ def write(config_path: Path, answers: Answers, *, force: bool, probe: str = "") 
     """
     if not force:
         refuse_existing(config_path)
-    content = texts(answers, probe)
+    content = format_files(answers, probe)
     moved: dict[Path, Path] = {}
     written: list[Path] = []
-    at = config_path.parent
+    file_path = config_path.parent
     try:
-        at.mkdir(parents=True, exist_ok=True)
-        for key, at in places(config_path).items():
-            if force and (at.exists() or at.is_symlink()):
-                moved[at] = move(at, _free_name(at))
-            with at.open("x", encoding="utf-8") as file:
-                written.append(at)
+        file_path.mkdir(parents=True, exist_ok=True)
+        for key, file_path in list_file_paths(config_path).items():
+            if force and (file_path.exists() or file_path.is_symlink()):
+                moved[file_path] = move(file_path, _find_free_name(file_path))
+            with file_path.open("x", encoding="utf-8") as file:
+                written.append(file_path)
                 file.write(content[key])
     except OSError as error:
         for path in written:
             path.unlink()
         for path, aside in moved.items():
             move(aside, path)
-        raise ConfigError(f"{at}: cannot be written ({error.strerror}); nothing was changed") from error
+        raise ConfigError(f"{file_path}: cannot be written ({error.strerror}); nothing was changed") from error
     return tuple(moved.values())
 
 
-def _free_name(path: Path) -> Path:
+def _find_free_name(path: Path) -> Path:
     """``lookout.toml.old``, or the first of ``.old-2``, ``.old-3``, … that nothing has."""
     number = 1
     while True:

@@ -20,10 +20,17 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
-from deployments.cli.data_folder import data_folder_of, loaded, store_of
+from deployments.cli.data_folder import find_data_folder, load_pending, open_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption
-from deployments.cli.reviews.session import Decision, ReviewScreen, ReviewSession, labelled, remembered, reviewer
+from deployments.cli.reviews.session import (
+    Decision,
+    ReviewScreen,
+    ReviewSession,
+    build_label_table,
+    identify_reviewer,
+    load_reviewer,
+)
 from flows.clock import utc_now
 from flows.terminal import write_json, write_jsons, write_text
 from monitors.alerts.redact import redact
@@ -31,27 +38,27 @@ from monitors.config.file import Config, load_config
 from monitors.judge.calibration import calibrate, calibrate_ratings, check_graders
 from monitors.judge.settings import ReviewSettings, spot_checks
 from monitors.records.exchanges import Origin
-from monitors.records.grades import FAILURE_WORDS, CaseOutcome, FailureKind, Judged, aspect_of_kind
+from monitors.records.grades import FAILURE_WORDS, CaseOutcome, FailureKind, Judged, find_aspect
 from monitors.records.incidents import Redacted
 from monitors.records.operator_actions import CaseDraft, HumanLabel
 from monitors.records.reviews import AnswerVerdict, GradedAnswer, LabelSource, SampledAnswer, SpotCheck
 from warehouse.database.store import Store
 from warehouse.journal.rows import LabelRow
 from warehouse.queries.reviews import (
-    candidates,
-    labelled_by,
-    rating_counts,
-    reviewed,
-    reviewed_grades,
-    reviewed_ratings,
-    verdict_counts,
-    with_texts,
+    count_ratings,
+    count_verdicts,
+    list_labelled_answers,
+    list_review_candidates,
+    list_reviewed_answers,
+    list_reviewed_grades,
+    list_reviewed_ratings,
+    load_spot_checks,
 )
 
 Redact = Callable[[str], Redacted]
 
 
-def label_of(
+def build_label(
     check: SpotCheck,
     verdict: AnswerVerdict,
     *,
@@ -65,7 +72,7 @@ def label_of(
     """The label of one answer by one person; a second label of the same person on it has the same id."""
     answer = check.answer
     return HumanLabel(
-        id=_id(answer, by),
+        id=_build_label_id(answer, by),
         at=at,
         by=by,
         target=answer.target,
@@ -82,7 +89,7 @@ def label_of(
     )
 
 
-def contradicts(label: HumanLabel, answer: GradedAnswer) -> bool:
+def is_contradiction(label: HumanLabel, answer: GradedAnswer) -> bool:
     """Whether the person contradicts the graders and the judge. Unsure contradicts nobody.
 
     A failure that the person names is compared with the verdicts on the same question, where there are any.
@@ -91,29 +98,31 @@ def contradicts(label: HumanLabel, answer: GradedAnswer) -> bool:
         return False
     if label.answer is AnswerVerdict.RIGHT:
         return any(not grade.passed for grade in answer.grades)
-    asked = aspect_of_kind(label.failure_kind)
-    about = [grade for grade in answer.grades if grade.aspect is asked]
-    if about:
-        return all(grade.passed for grade in about)
+    aspect = find_aspect(label.failure_kind)
+    grades = [grade for grade in answer.grades if grade.aspect is aspect]
+    if grades:
+        return all(grade.passed for grade in grades)
     return answer.outcome is CaseOutcome.CORRECT and all(grade.passed for grade in answer.grades)
 
 
 def describe_verdicts(answer: GradedAnswer) -> str:
     """What failed the answer and why; what passed it where nothing failed it."""
     failed = [grade for grade in answer.grades if not grade.passed]
-    return "; ".join(f"{grader_name(grade)} {_done(grade)} it: {grade.reason}" for grade in failed or answer.grades)
+    return "; ".join(
+        f"{get_grader_name(grade)} {_format_verdict(grade)} it: {grade.reason}" for grade in failed or answer.grades
+    )
 
 
-def grader_name(grade: Judged) -> str:
+def get_grader_name(grade: Judged) -> str:
     """The grader's name, or the judging model's."""
     return grade.lineage.model if grade.lineage else grade.grader
 
 
-def _done(grade: Judged) -> str:
+def _format_verdict(grade: Judged) -> str:
     return "passed" if grade.passed else "failed"
 
 
-def draft_of(label: HumanLabel, answer: GradedAnswer, redact: Redact) -> CaseDraft:
+def build_draft(label: HumanLabel, answer: GradedAnswer, redact: Redact) -> CaseDraft:
     """A draft for the gold set: where a person and the verdicts differ, a case is worth having.
 
     When the person found the answer right and nobody wrote a gold, the draft proposes the answer itself as gold; a
@@ -122,7 +131,7 @@ def draft_of(label: HumanLabel, answer: GradedAnswer, redact: Redact) -> CaseDra
     """
     right = label.answer is AnswerVerdict.RIGHT
     gold = redact(answer.gold) if answer.gold is not None else redact(answer.answer) if right else None
-    said = "right" if right else "wrong"
+    judgement = "right" if right else "wrong"
     note = f" ({label.note})" if label.note else ""
     return CaseDraft(
         id=label.id,
@@ -135,21 +144,21 @@ def draft_of(label: HumanLabel, answer: GradedAnswer, redact: Redact) -> CaseDra
         turns=tuple(redact(turn) for turn in answer.turns),
         gold=gold,
         bad_reply=None if right else redact(answer.answer),
-        failure_kind=label.failure_kind or (None if right else _kind_found(answer)),
+        failure_kind=label.failure_kind or (None if right else _find_failure_kind(answer)),
         language=answer.language,
         suggested_severity=answer.severity,
         severity_reason="the severity of the case that was reviewed",
-        finding=redact(f"{describe_verdicts(answer)} A person found it {said}{note}"),
+        finding=redact(f"{describe_verdicts(answer)} A person found it {judgement}{note}"),
     )
 
 
-def _kind_found(answer: GradedAnswer) -> FailureKind | None:
+def _find_failure_kind(answer: GradedAnswer) -> FailureKind | None:
     return next((grade.failure_kind for grade in answer.grades if not grade.passed), None)
 
 
-def _id(answer: GradedAnswer, by: str) -> str:
-    where = answer.answer_id
-    parts = (by, answer.target, where.run_id, where.case_id, str(where.repeat))
+def _build_label_id(answer: GradedAnswer, by: str) -> str:
+    answer_id = answer.answer_id
+    parts = (by, answer.target, answer_id.run_id, answer_id.case_id, str(answer_id.repeat))
     return f"review-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}"
 
 
@@ -180,7 +189,7 @@ _DIFFER_ON_A_REPORT = "You and these verdicts differ: is what the suite says of 
 
 DRAFTS_FILE = Path("drafts") / "review.jsonl"
 WAIT_S = 10.0
-AT_ONCE = 100
+BATCH_SIZE = 100
 """Answers whose texts are read by one query."""
 NOTHING = "Nothing was graded here lately."
 
@@ -205,28 +214,33 @@ def review_command(
 
     The figures are each rule's and each judge's errors, and how a judge's ratings of reports differ from people's.
     """
-    folder = data_folder_of(config, data_folder)
+    folder = find_data_folder(config, data_folder)
     configured = load_config(config) if config.exists() else None
-    store = loaded(store_of(config, data_folder))
+    store = load_pending(open_warehouse(config, data_folder))
     since = utc_now() - timedelta(days=days)
     if figures:
         _print_figures(store, since, target, as_json=as_json)
         return ExitCode.PASS
-    graded = candidates(store, since=since, target=target, wait_s=WAIT_S)
-    sampled = spot_checks(graded, _share(share, configured))
+    graded = list_review_candidates(store, since=since, target=target, wait_s=WAIT_S)
+    sampled = spot_checks(graded, _choose_share(share, configured))
     if as_json:
-        _print_queue(_checks(store, left_for(store, sampled, by or remembered(folder))), _redactors(configured))
+        _print_queue(
+            _load_checks(store, select_unreviewed(store, sampled, by or load_reviewer(folder))),
+            _build_redactors(configured),
+        )
         return ExitCode.PASS
     screen = ReviewScreen()
     if not sampled:
         screen.say(f"{NOTHING} There is nothing to review.")
         return ExitCode.PASS
-    person = reviewer(by, folder, screen, option="--by")
-    review = AnswerReview(store, folder, person, screen, _redactors(configured), raw)
-    left = left_for(store, sampled, person)
-    answered = review.session.run(_checks(store, left), len(left))[Decision.ACCEPTED]
-    screen.say(f"{answered} reviewed, {len(left) - answered} left for {person}. Figures: lookout review --figures")
-    loaded(store)
+    person = identify_reviewer(by, folder, screen, option="--by")
+    review = AnswerReview(store, folder, person, screen, _build_redactors(configured), raw)
+    unreviewed = select_unreviewed(store, sampled, person)
+    answered = review.session.run(_load_checks(store, unreviewed), len(unreviewed))[Decision.ACCEPTED]
+    screen.say(
+        f"{answered} reviewed, {len(unreviewed) - answered} left for {person}. Figures: lookout review --figures"
+    )
+    load_pending(store)
     return ExitCode.PASS
 
 
@@ -248,48 +262,48 @@ class AnswerReview:
     @property
     def session(self) -> ReviewSession[SpotCheck]:
         """What each key does."""
-        actions = {key: partial(self._label, verdict) for key, verdict in VERDICTS.items()}
-        return ReviewSession(self.screen, KEYS, self._content, actions)
+        actions = {key: partial(self._store_label, verdict) for key, verdict in VERDICTS.items()}
+        return ReviewSession(self.screen, KEYS, self._build_content, actions)
 
-    def _content(self, check: SpotCheck) -> RenderableType:
+    def _build_content(self, check: SpotCheck) -> RenderableType:
         """The question, the gold and the answer; nothing of what any grader or judge said."""
-        return labelled(answer_rows(check.answer), self._clean(check))
+        return build_label_table(build_answer_rows(check.answer), self._get_redactor(check))
 
-    def _clean(self, check: SpotCheck) -> Callable[[str], str]:
+    def _get_redactor(self, check: SpotCheck) -> Callable[[str], str]:
         return str if self.raw else self.redactors(check.answer.target)
 
-    def _label(self, verdict: AnswerVerdict, check: SpotCheck) -> Decision:
+    def _store_label(self, verdict: AnswerVerdict, check: SpotCheck) -> Decision:
         """Save what the person says, then show what the verdicts were."""
         answer, clean = check.answer, self.redactors(check.answer.target)
         wrong = verdict is AnswerVerdict.WRONG
-        label = label_of(
+        label = build_label(
             check,
             verdict,
             by=self.person,
             at=utc_now(),
             redact=clean,
-            failure_kind=self._what_is_wrong() if wrong else None,
-            rating=self._how_useful() if answer.issue is not None else None,
-            note=self.screen.line("Why? One line, or only Enter:") if wrong else "",
+            failure_kind=self._ask_failure_kind() if wrong else None,
+            rating=self._ask_rating() if answer.issue is not None else None,
+            note=self.screen.ask_line("Why? One line, or only Enter:") if wrong else "",
         )
         contradicted = save_label(self.store, self.folder, label, answer, clean)
-        self.screen.console.print(labelled(verdict_rows(answer), self._clean(check)))
+        self.screen.console.print(build_label_table(build_verdict_rows(answer), self._get_redactor(check)))
         if contradicted:
             self.screen.say(describe_difference(answer))
         return Decision.ACCEPTED
 
-    def _how_useful(self) -> int | None:
+    def _ask_rating(self) -> int | None:
         """A rating from 1 to 5 by its key; anything else leaves the report unrated."""
         self.screen.say(RUBRIC)
-        key = self.screen.key()
+        key = self.screen.read_key()
         return int(key) if key in RATING_KEYS else None
 
-    def _what_is_wrong(self) -> FailureKind | None:
+    def _ask_failure_kind(self) -> FailureKind | None:
         """The kind of failure by its key; anything else leaves it open."""
         offered = "  ".join(f"{key} {FAILURE_WORDS[kind]}" for key, kind in KINDS.items())
         self.screen.say(f"What is wrong with it? Name what weighs most: {offered}")
         self.screen.say("Another key: not said; then it says nothing about any rule.")
-        return KINDS.get(self.screen.key())
+        return KINDS.get(self.screen.read_key())
 
 
 def save_label(store: Store, folder: Path, label: HumanLabel, answer: GradedAnswer, redact: Redact) -> bool:
@@ -297,9 +311,9 @@ def save_label(store: Store, folder: Path, label: HumanLabel, answer: GradedAnsw
 
     True where the person contradicts the verdicts. Raises `WarehouseUnwritable`.
     """
-    contradicted = contradicts(label, answer)
+    contradicted = is_contradiction(label, answer)
     if contradicted and answer.issue is None:
-        _append_draft(folder / DRAFTS_FILE, draft_of(label, answer, redact))
+        _append_draft(folder / DRAFTS_FILE, build_draft(label, answer, redact))
     store.journal.append([LabelRow(row=label)], run_id=None)
     return contradicted
 
@@ -309,7 +323,7 @@ def describe_difference(answer: GradedAnswer) -> str:
     return _DIFFER if answer.issue is None else _DIFFER_ON_A_REPORT
 
 
-def answer_rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
+def build_answer_rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
     """What a person judges by, label and text: the question, the gold and the answer, and no verdict."""
     yield "asked", f"{answer.asked_at:%Y-%m-%d %H:%M} UTC on {answer.target}, severity {int(answer.severity)}"
     yield from (("before", turn) for turn in answer.turns[:-1])
@@ -324,10 +338,10 @@ def answer_rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
     if answer.issue is None:
         yield "answer", answer.answer
     else:
-        yield "report", _indented(answer.answer)
+        yield "report", _indent_json(answer.answer)
 
 
-def _indented(report: str) -> str:
+def _indent_json(report: str) -> str:
     """A report that is JSON with a line for each of its parts; any other as it is."""
     try:
         value = json.loads(report)
@@ -336,21 +350,21 @@ def _indented(report: str) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def verdict_rows(answer: GradedAnswer) -> tuple[tuple[str, str], ...]:
+def build_verdict_rows(answer: GradedAnswer) -> tuple[tuple[str, str], ...]:
     """What the graders and the judge said: for after the person has answered."""
-    return (*map(_verdict_row, answer.grades), *map(_rating_row, answer.ratings))
+    return (*map(_format_verdict_row, answer.grades), *map(_format_rating_row, answer.ratings))
 
 
-def _verdict_row(grade: Judged) -> tuple[str, str]:
+def _format_verdict_row(grade: Judged) -> tuple[str, str]:
     """What a grader or the judge had said: it is shown when it cannot sway anybody any more."""
     word = "passed" if grade.passed else f"failed ({grade.failure_kind})"
     score = "" if grade.score is None else f", score {grade.score:.2f}"
-    return "judge" if grade.lineage else "rule", f"{grader_name(grade)} {word} it{score}: {grade.reason}"
+    return "judge" if grade.lineage else "rule", f"{get_grader_name(grade)} {word} it{score}: {grade.reason}"
 
 
-def _rating_row(grade: Judged) -> tuple[str, str]:
+def _format_rating_row(grade: Judged) -> tuple[str, str]:
     """How useful a judge finds the report, shown after the person said it."""
-    return "judge", f"{grader_name(grade)} rated it {grade.rubric} of 5: {grade.reason}"
+    return "judge", f"{get_grader_name(grade)} rated it {grade.rubric} of 5: {grade.reason}"
 
 
 def _append_draft(path: Path, draft: CaseDraft) -> None:
@@ -364,16 +378,18 @@ def _append_draft(path: Path, draft: CaseDraft) -> None:
         os.fsync(drafts.fileno())
 
 
-def left_for(store: Store, sampled: Sequence[SampledAnswer], person: str | None) -> Sequence[SampledAnswer]:
+def select_unreviewed(
+    store: Store, sampled: Sequence[SampledAnswer], person: str | None
+) -> Sequence[SampledAnswer]:
     """The answers that this person has not reviewed yet; all of them while nobody said who asks."""
-    done = labelled_by(store, person, wait_s=WAIT_S) if person else frozenset()
-    return [each for each in sampled if each.answer_id not in done]
+    done = list_labelled_answers(store, person, wait_s=WAIT_S) if person else frozenset()
+    return [sample for sample in sampled if sample.answer_id not in done]
 
 
-def _checks(store: Store, sampled: Sequence[SampledAnswer]) -> Iterator[SpotCheck]:
+def _load_checks(store: Store, sampled: Sequence[SampledAnswer]) -> Iterator[SpotCheck]:
     """Each with its texts, some at a time: a month of texts is more than anybody reads."""
-    for start in range(0, len(sampled), AT_ONCE):
-        yield from with_texts(store, sampled[start : start + AT_ONCE], wait_s=WAIT_S)
+    for start in range(0, len(sampled), BATCH_SIZE):
+        yield from load_spot_checks(store, sampled[start : start + BATCH_SIZE], wait_s=WAIT_S)
 
 
 def _print_queue(checks: Iterable[SpotCheck], redactors: Redactors) -> None:
@@ -396,32 +412,32 @@ def _print_queue(checks: Iterable[SpotCheck], redactors: Redactors) -> None:
 
 
 def _print_figures(store: Store, since: datetime, target: str | None, *, as_json: bool) -> None:
-    given = verdict_counts(store, since=since, target=target, wait_s=WAIT_S)
-    found = (
-        *check_graders(reviewed_grades(store, target=target, wait_s=WAIT_S), given),
-        *calibrate(reviewed(store, target=target, wait_s=WAIT_S), given),
+    counts = count_verdicts(store, since=since, target=target, wait_s=WAIT_S)
+    calibrations = (
+        *check_graders(list_reviewed_grades(store, target=target, wait_s=WAIT_S), counts),
+        *calibrate(list_reviewed_answers(store, target=target, wait_s=WAIT_S), counts),
         *calibrate_ratings(
-            reviewed_ratings(store, target=target, wait_s=WAIT_S),
-            rating_counts(store, since=since, target=target, wait_s=WAIT_S),
+            list_reviewed_ratings(store, target=target, wait_s=WAIT_S),
+            count_ratings(store, since=since, target=target, wait_s=WAIT_S),
         ),
     )
     if as_json:
-        write_jsons(each.model_dump_json() + "\n" for each in found)
+        write_jsons(calibration.model_dump_json() + "\n" for calibration in calibrations)
         return
-    blocks = ["\n  ".join(each.lines) for each in found]
+    blocks = ["\n  ".join(calibration.lines) for calibration in calibrations]
     write_text("\n\n".join(blocks or [NOTHING]) + "\n")
 
 
-def _share(given: float | None, configured: Config | None) -> float:
-    if given is not None:
-        return given
+def _choose_share(share: float | None, configured: Config | None) -> float:
+    if share is not None:
+        return share
     return (configured.review if configured else ReviewSettings()).share
 
 
-def _redactors(configured: Config | None) -> Redactors:
-    def of(target: str) -> Callable[[str], Redacted]:
-        known = configured.targets.get(target) if configured else None
-        patterns = known.graders.account_patterns if known else ()
+def _build_redactors(configured: Config | None) -> Redactors:
+    def find_redactor(target: str) -> Callable[[str], Redacted]:
+        settings = configured.targets.get(target) if configured else None
+        patterns = settings.graders.account_patterns if settings else ()
         return lambda text: redact(text, account_patterns=patterns)
 
-    return of
+    return find_redactor

@@ -18,7 +18,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from flows.terminal_console import terminal_console
+from flows.terminal_console import make_terminal_console
 from monitors.errors import ConfigError
 from monitors.reports.invisible import show_invisible
 from monitors.storage import write_atomically
@@ -27,7 +27,7 @@ REVIEWER_FILE: Final = "reviewer"
 """Inside the data folder: who reviewed last."""
 SKIP, QUIT = "s", "q"
 _ESCAPE, _END = "\x1b", "\x04"
-_MOST_BYTES = 64
+_MAX_BYTES = 64
 _LABEL_WIDTH = 9
 
 Item = TypeVar("Item")
@@ -52,12 +52,12 @@ class Keyboard:
     def __init__(self) -> None:
         self._ahead = ""
 
-    def key(self) -> str:
+    def read_key(self) -> str:
         """One key; Ctrl-C and Ctrl-D read as nothing more to come."""
         if not sys.stdin.isatty():
-            return self.line().strip().lower()[:1]
+            return self.read_line().strip().lower()[:1]
         try:
-            typed = self._ahead or _typed(sys.stdin.fileno())
+            typed = self._ahead or _read_keys(sys.stdin.fileno())
         except KeyboardInterrupt:
             return ""
         if typed.startswith(_ESCAPE):
@@ -66,7 +66,7 @@ class Keyboard:
         self._ahead = typed[1:]
         return "" if typed[:1] in {"", _END} else typed[0].lower()
 
-    def line(self) -> str:
+    def read_line(self) -> str:
         """One line."""
         try:
             return sys.stdin.readline().rstrip("\n")
@@ -74,24 +74,24 @@ class Keyboard:
             return ""
 
 
-def _typed(terminal: int) -> str:
+def _read_keys(terminal: int) -> str:
     """What was typed, without waiting for Enter. Nothing that is waiting already is thrown away."""
     import termios  # only where somebody sits at a terminal
     import tty
 
-    before = termios.tcgetattr(terminal)
+    previous = termios.tcgetattr(terminal)
     try:
         tty.setcbreak(terminal, termios.TCSANOW)
-        return os.read(terminal, _MOST_BYTES).decode("utf-8", "replace")
+        return os.read(terminal, _MAX_BYTES).decode("utf-8", "replace")
     finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        termios.tcsetattr(terminal, termios.TCSADRAIN, previous)
 
 
 class ReviewScreen:
     """Shows and asks."""
 
     def __init__(self) -> None:
-        self.console = terminal_console()
+        self.console = make_terminal_console()
         self._keyboard = Keyboard()
 
     def show(self, heading: str, content: RenderableType) -> None:
@@ -103,30 +103,32 @@ class ReviewScreen:
         """One plain line."""
         self.console.print(text, style=style, markup=False, highlight=False)
 
-    def line(self, prompt: str) -> str:
+    def ask_line(self, prompt: str) -> str:
         """One line in the person's words; empty where they gave none."""
         self.say(prompt)
-        return self._keyboard.line().strip()
+        return self._keyboard.read_line().strip()
 
-    def key(self) -> str:
+    def read_key(self) -> str:
         """The next key, whatever it is; empty when nothing more will come."""
-        return self._keyboard.key()
+        return self._keyboard.read_key()
 
-    def pressed(self, keys: str, accepted: Collection[str]) -> str:
+    def ask_key(self, keys: str, accepted: Collection[str]) -> str:
         """One of the ``accepted`` keys; others are asked again. q, or nothing more to come, reads as q."""
         self.say(keys, "bold")
-        while (pressed := self.key()) not in accepted:
+        while (pressed := self.read_key()) not in accepted:
             if pressed in {"", QUIT}:
                 return QUIT
             self.say(keys)
         return pressed
 
-    def confirmed(self, question: str) -> bool:
+    def confirm(self, question: str) -> bool:
         """A yes or a no."""
-        return self.pressed(f"{question} [y]es  [n]o", "yn") == "y"
+        return self.ask_key(f"{question} [y]es  [n]o", "yn") == "y"
 
 
-def labelled(rows: Iterable[tuple[str, str]], clean: Callable[[str], str], *, strong: str = "") -> Table:
+def build_label_table(
+    rows: Iterable[tuple[str, str]], redact_text: Callable[[str], str], *, strong: str = ""
+) -> Table:
     """Labels and their texts beside them, however many lines those have; where one is ``strong``, the rest is dim.
 
     ``clean`` is what texts go through before they are shown: redaction, unless switched off.
@@ -136,7 +138,7 @@ def labelled(rows: Iterable[tuple[str, str]], clean: Callable[[str], str], *, st
     table.add_column(overflow="fold")
     for label, text in rows:
         style = "" if not strong else "bold" if label == strong else "dim"
-        table.add_row(label, Text(show_invisible(clean(text)), style=style))
+        table.add_row(label, Text(show_invisible(redact_text(text)), style=style))
     return table
 
 
@@ -166,7 +168,7 @@ class ReviewSession(Generic[Item]):
     def _decide(self, item: Item, heading: str) -> Decision:
         self.screen.show(heading, self.content(item))
         while True:
-            pressed = self.screen.pressed(self.keys, {SKIP, *self.actions})
+            pressed = self.screen.ask_key(self.keys, {SKIP, *self.actions})
             if pressed in {SKIP, QUIT}:
                 return Decision.SKIPPED if pressed == SKIP else Decision.LEFT
             outcome = self.actions[pressed](item)
@@ -177,14 +179,14 @@ class ReviewSession(Generic[Item]):
                 self.screen.show(heading, self.content(item))
 
 
-def reviewer(by: str | None, folder: Path | None, screen: ReviewScreen | None, *, option: str) -> str:
+def identify_reviewer(by: str | None, folder: Path | None, screen: ReviewScreen | None, *, option: str) -> str:
     """Who reviews: as given, else as remembered in the data folder, else as typed. `ConfigError` if nobody.
 
     ``option`` names the option that says who.
     """
-    person = (by or (remembered(folder) if folder is not None else "")).strip()
+    person = (by or (load_reviewer(folder) if folder is not None else "")).strip()
     if not person and screen is not None:
-        person = screen.line("Who reviews? Your name goes on all that you decide; it is remembered here:")
+        person = screen.ask_line("Who reviews? Your name goes on all that you decide; it is remembered here:")
     if not person:
         raise ConfigError(f"a review needs a name; say who you are with {option}")
     if folder is not None and folder.exists():
@@ -192,7 +194,7 @@ def reviewer(by: str | None, folder: Path | None, screen: ReviewScreen | None, *
     return person
 
 
-def remembered(folder: Path) -> str:
+def load_reviewer(folder: Path) -> str:
     """Who reviewed last; empty where nobody did."""
     path = folder / REVIEWER_FILE
     return path.read_text(encoding="utf-8").strip() if path.exists() else ""

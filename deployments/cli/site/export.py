@@ -9,7 +9,7 @@ import typer
 
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.terminal import print_text, write_json
-from flows.waiting import waiting
+from flows.waiting import show_waiting
 
 
 def export_command(
@@ -19,14 +19,14 @@ def export_command(
     as_json: JsonOption = False,
 ) -> None:
     """Write the pages as files, redacted, for a static Space or any web server, with a badge and figures."""
-    from deployments.cli.site.serve import outside  # duckdb and every SDK: not for the help
+    from deployments.cli.site.serve import build_site_environment  # duckdb and every SDK: not for the help
     from deployments.site.export import export_site
-    from deployments.site.serve import opened_site
+    from deployments.site.serve import open_site
     from monitors.config.file import load_config
 
     with (
-        waiting(f"Writing the pages into {folder}"),
-        opened_site(load_config(config), outside()) as (site, renderer),
+        show_waiting(f"Writing the pages into {folder}"),
+        open_site(load_config(config), build_site_environment()) as (site, renderer),
     ):
         written = export_site(site, renderer, folder)
     if as_json:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deployments.receivers.ports import check_free
-from deployments.site.serve import Surroundings, serve, site_application
+from deployments.receivers.ports import check_port_free
+from deployments.site.serve import SiteEnvironment, serve, build_site_application
 from flows.clock import utc_now
-from flows.runtime.secrets import environment
+from flows.runtime.secrets import get_environment
 from flows.terminal import log_to_terminal, print_text
 from monitors.config.file import load_config
 from monitors.config.sections import DEFAULT_SITE_PORT
@@ -19,16 +19,16 @@ LOCAL_NAMES = ("LOOKOUT_USER", "USER")
 def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
     """Serve the site of a configuration. Raises `ConfigError` before it listens."""
     loaded = load_config(config)
-    at, on = host or loaded.site.host, port or loaded.site.port or DEFAULT_SITE_PORT
-    application = site_application(loaded, at, outside())
-    check_free(at, on, "the site")
+    bound_host, bound_port = host or loaded.site.host, port or loaded.site.port or DEFAULT_SITE_PORT
+    application = build_site_application(loaded, bound_host, build_site_environment())
+    check_port_free(bound_host, bound_port, "the site")
     log_to_terminal("%(asctime)s %(message)s")
-    print_text(f"The site: {loaded.site.address(on, at)}", err=True)
-    serve(application, host=at, port=on)
+    print_text(f"The site: {loaded.site.address(bound_port, bound_host)}", err=True)
+    serve(application, host=bound_host, port=bound_port)
 
 
-def outside() -> Surroundings:
+def build_site_environment() -> SiteEnvironment:
     """The real clock, and who sits at this machine."""
-    variables = environment()
+    variables = get_environment()
     name = next((variables[key] for key in LOCAL_NAMES if variables.get(key)), "somebody on this machine")
-    return Surroundings(now=utc_now, local_name=name)
+    return SiteEnvironment(now=utc_now, local_name=name)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from deployments.cli.data_folder import data_folder_of
+from deployments.cli.data_folder import find_data_folder
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from deployments.site.tokens import Role, TokenStore
 from flows.terminal import print_text, write_json, write_text
@@ -41,10 +41,10 @@ def add_command(
     """Make a token for a person, shown this once: they log in to the site with it."""
     from flows.clock import utc_now  # duckdb and every SDK: not for the help
 
-    token = _tokens(config, data_folder).add(name, role, sees_personal_data=personal_data, at=utc_now())
+    token = _open_token_store(config, data_folder).add(name, role, sees_personal_data=personal_data, at=utc_now())
     if as_json:
-        made = NewToken(name=name, role=role, sees_personal_data=personal_data, token=token)
-        write_json(made.model_dump_json() + "\n")
+        new_token = NewToken(name=name, role=role, sees_personal_data=personal_data, token=token)
+        write_json(new_token.model_dump_json() + "\n")
         return
     print_text(f"{name}'s token, which is shown this once and stored as its hash alone:", err=True)
     write_text(f"{token}\n")
@@ -54,14 +54,14 @@ def list_command(
     *, config: ConfigOption = DEFAULT_CONFIG, data_folder: FolderOption = None, as_json: JsonOption = False
 ) -> None:
     """Who has a token, and what each may do."""
-    found = _tokens(config, data_folder).all()
-    for one in found:
-        personal = ", sees personal data" if one.sees_personal_data else ""
+    tokens = _open_token_store(config, data_folder).all()
+    for token in tokens:
+        personal = ", sees personal data" if token.sees_personal_data else ""
         if as_json:
-            write_json(one.model_dump_json(exclude={"sha256"}) + "\n")
+            write_json(token.model_dump_json(exclude={"sha256"}) + "\n")
         else:
-            print_text(f"{one.name}  {one.role}{personal}, since {one.made_at:%Y-%m-%d}")
-    if not found and not as_json:
+            print_text(f"{token.name}  {token.role}{personal}, since {token.made_at:%Y-%m-%d}")
+    if not tokens and not as_json:
         print_text("Nobody has a token: `lookout site token add NAME --role operate` makes one.")
 
 
@@ -69,11 +69,11 @@ def revoke_command(
     name: NameArgument, *, config: ConfigOption = DEFAULT_CONFIG, data_folder: FolderOption = None
 ) -> None:
     """Take a person's token back; what they have open ends with it."""
-    _tokens(config, data_folder).revoke(name)
+    _open_token_store(config, data_folder).revoke(name)
     print_text(f"{name}'s token opens nothing any more.")
 
 
-def _tokens(config: Path, data_folder: Path | None) -> TokenStore:
-    from deployments.site.serve import tokens_in  # uvicorn, starlette
+def _open_token_store(config: Path, data_folder: Path | None) -> TokenStore:
+    from deployments.site.serve import build_token_store  # uvicorn, starlette
 
-    return tokens_in(data_folder_of(config, data_folder))
+    return build_token_store(find_data_folder(config, data_folder))

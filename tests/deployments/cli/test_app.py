@@ -113,7 +113,7 @@ def test_a_crash_and_a_mistake_have_their_exit_codes_with_a_traceback_too(tmp_pa
     def crash(*_: object) -> None:
         raise KeyError("token hf_QwErTyUiOpAsDfGhJkLz")
 
-    monkeypatch.setattr(report, "_run_folder", crash)
+    monkeypatch.setattr(report, "_find_run_folder", crash)
     crashed = lookout("report", cwd=tmp_path, LOOKOUT_DEBUG=debug)
     assert crashed.returncode == 4
     assert "hf_QwEr" not in crashed.stderr

@@ -21,7 +21,7 @@ import httpx
 import pytest
 from aiohttp import web
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from flows.server import prefect_server
 from tests import fork_server
 from tests.conftest import ROOT
@@ -302,7 +302,7 @@ def test_a_command_names_the_key_that_it_needs_and_works_with_it(installation, c
 )
 @pytest.mark.whole_only
 def test_a_receiver_answers_until_it_is_stopped(installation, command, path, secret):
-    port = free_port("127.0.0.1", 0)
+    port = find_free_port("127.0.0.1", 0)
     with started(installation, command, "--port", str(port), **secret) as (process, said):
         until(process, said, lambda: answers(f"http://127.0.0.1:{port}{path}"))
         process.terminate()

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from flows.terminal import wrap_lines
 from tests import fork_server
 from tests.conftest import ROOT
@@ -94,7 +94,7 @@ class Surroundings:
 def around() -> Iterator[Surroundings]:
     with Pages() as pages, SlackServer() as slack:
         hub = Hub()
-        yield Surroundings(pages, slack, hub, f"http://127.0.0.1:{free_port('127.0.0.1', 7863)}")
+        yield Surroundings(pages, slack, hub, f"http://127.0.0.1:{find_free_port('127.0.0.1', 7863)}")
         hub.shutdown()
         hub.server_close()
 

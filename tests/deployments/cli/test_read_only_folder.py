@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from tests import fork_server
 from tests.flows.chat import Chat, watched
 
@@ -61,7 +61,7 @@ def test_a_command_that_writes_names_the_folder_and_leaves_nothing_and_one_that_
     others = (
         ("nightly",),
         ("watch", "--once"),
-        ("up", "--port", str(free_port("127.0.0.1", 0))),
+        ("up", "--port", str(find_free_port("127.0.0.1", 0))),
         ("warehouse", "load"),
     )
     for command in (("verify", "demo"), *(others if read_only != work else ())):

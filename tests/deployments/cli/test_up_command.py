@@ -12,7 +12,7 @@ import sys
 import httpx
 import pytest
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from deployments.up.guard import find_descendants
 from flows.server.prefect_server import find_running_server
 from tests import fork_server
@@ -42,7 +42,7 @@ def configured(folder, extra=TRIGGER):
 
 def refused(file, *, port=None, command="up", **variables):
     """What it said instead of starting."""
-    place = () if command == "receive" else ("--port", str(port or free_port("127.0.0.1", 0)))
+    place = () if command == "receive" else ("--port", str(port or find_free_port("127.0.0.1", 0)))
     environment = fork_server.bare(COLUMNS="400", **variables)
     done = run_in_process(command, "--config", str(file), *place, cwd=file.parent, env=environment)
     assert done.returncode == 2, done.stderr

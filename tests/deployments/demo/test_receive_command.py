@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from deployments.up.guard import find_descendants
 from flows.server.prefect_server import find_running_server
 from tests.conftest import ROOT
@@ -43,7 +43,7 @@ def bare_environment(**variables):
 @contextmanager
 def receive(file, **variables):
     """The command over a configuration, ended at the end."""
-    port = free_port("127.0.0.1", 0)
+    port = find_free_port("127.0.0.1", 0)
     log = file.parent / "receive.log"
     line = [sys.executable, "-m", "deployments.cli.app", "receive", "--config", str(file), "--port", str(port)]
     with log.open("wb") as output:

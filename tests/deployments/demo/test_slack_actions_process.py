@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from flows.alerting.pipeline import notify
 from tests import fork_server
 from tests.conftest import ROOT
@@ -83,7 +83,7 @@ def is_healthy(port):
 @pytest.mark.whole_only
 def test_f35_a_press_outlives_the_receiver_that_took_it(config, slack, tmp_path):
     """Killed with SIGKILL after its 200, before it had the warehouse: the next one carries it out and shows it."""
-    port = free_port("127.0.0.1", 0)
+    port = find_free_port("127.0.0.1", 0)
     (tmp_path / "data").mkdir()
     clock = Clock(datetime.now(UTC))
     people = build_operator_actions(tmp_path / "data", slack, clock)

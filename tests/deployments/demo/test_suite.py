@@ -59,7 +59,7 @@ def test_a_gold_is_traceable_to_the_clause_that_it_quotes():
             assert case.expected_refusal, case.id
             continue
         policy = by_name[case.provenance.document or ""]
-        fact = policy.fact(case.provenance.field)
+        fact = policy.find_fact(case.provenance.field)
         assert fact is not None
         assert case.provenance.clause == fact.text
         assert case.expected_citation == f"{policy.name}, clause {fact.clause}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deployments.demo.agent.faults import FaultyAgent, HealthyAgent, PlantedFault, planted_in
+from deployments.demo.agent.faults import FaultyAgent, HealthyAgent, PlantedFault, find_planted_fault
 from deployments.demo.agent.triage import (
     DEFECTS,
     ISSUES,
@@ -22,7 +22,7 @@ from deployments.demo.agent.triage import (
     load_issues,
     load_repository,
 )
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from monitors.goldset.load import load_suite
 
 FILES = load_repository()
@@ -62,7 +62,7 @@ def test_a_healthy_agent_finds_the_file_of_every_issue_within_its_steps():
 
 
 def test_each_fault_is_set_off_by_one_issue():
-    set_off = [planted_in(issue.text) for issue in load_issues().values()]
+    set_off = [find_planted_fault(issue.text) for issue in load_issues().values()]
     assert sorted(fault for fault in set_off if fault) == sorted(PlantedFault)
     for issue, fault in zip(load_issues().values(), set_off, strict=True):
         assert (worked(issue) == worked(issue, FaultyAgent())) is (fault is None), issue.url
@@ -70,13 +70,13 @@ def test_each_fault_is_set_off_by_one_issue():
 
 def test_the_search_is_one_over_words():
     search = CodeSearch({"a/lock.py": "release the lock", "b/mail.py": "send a mail", "c.py": ""})
-    assert search.ranked("mail not sent") == ("b/mail.py",)
-    assert search.ranked("nothing of this") == ()
+    assert search.rank_files("mail not sent") == ("b/mail.py",)
+    assert search.rank_files("nothing of this") == ()
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    port = free_port("127.0.0.1", 0)
+    port = find_free_port("127.0.0.1", 0)
     log = (tmp_path_factory.mktemp("agent") / "log").open("w")
     command = [
         sys.executable,
@@ -98,7 +98,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def issue_url(fault: PlantedFault) -> str:
-    return next(issue.url for issue in load_issues().values() if planted_in(issue.text) is fault)
+    return next(issue.url for issue in load_issues().values() if find_planted_fault(issue.text) is fault)
 
 
 def heard(service: httpx.Client, job: str, until: str) -> list[dict[str, object]]:

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from flows.deploys.queue import DeployQueue
 from tests import fork_server
 from tests.conftest import ROOT
@@ -109,7 +109,7 @@ def started(line, log, variables):
 
 @asynccontextmanager
 async def receiving(folder, client, *, deployment, api):
-    port = free_port("127.0.0.1", 0)
+    port = find_free_port("127.0.0.1", 0)
     line = command(folder, f'deployment = "{deployment}"\n{TRIGGER}', port)
     process = started(line, folder / "receiver.log", environment(PREFECT_API_URL=api, **SECRETS))
     try:

@@ -51,7 +51,7 @@ async def refused(people, door, body, headers, *statuses):
 async def test_f25_a_wrong_signature_is_refused(people, clock, slack, door):
     await page(people, clock)
     body = form_of(interaction(slack, slack.messages[0], ACKNOWLEDGE))
-    await refused(people, door, body, signed(body, clock(), secret="somebody-elses-secret"), 401)
+    await refused(people, door, body, signed(body, clock(), secret="another-users-secret"), 401)
     await refused(people, door, body + b"&more=1", signed(body, clock()), 401)
 
 

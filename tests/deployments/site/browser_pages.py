@@ -12,8 +12,8 @@ from playwright.async_api import Browser, Page
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium-headless-shell")
 CHROMIUM = os.environ.get("CHROMIUM_PATH") or (str(SYSTEM_CHROMIUM) if SYSTEM_CHROMIUM.exists() else None)
 RULES = (Path(__file__).parent / "accessibility.js").read_text(encoding="utf-8")
-PHONE, DESK, NARROW = 390, 1280, 320
-LAYOUTS = [(width, dark) for width in (NARROW, PHONE, DESK) for dark in (False, True)]
+PHONE, DESKTOP, NARROW = 390, 1280, 320
+LAYOUTS = [(width, dark) for width in (NARROW, PHONE, DESKTOP) for dark in (False, True)]
 
 
 @asynccontextmanager
@@ -21,7 +21,7 @@ async def opened(
     chromium: Browser,
     address: str,
     *,
-    width: int = DESK,
+    width: int = DESKTOP,
     dark: bool = False,
     script: bool = True,
     zone: str = "UTC",

@@ -13,7 +13,7 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
-from deployments.site.serve import Surroundings, site_application
+from deployments.site.serve import SiteEnvironment, build_site_application
 from monitors.config.file import Config, parse_config
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import Incident
@@ -96,7 +96,7 @@ def serving_site(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Iterator[ServedSite]:
     """Serve until the block ends."""
-    application = site_application(config, host, Surroundings(now, "me"))
+    application = build_site_application(config, host, SiteEnvironment(now, "me"))
     with serving(application) as address:
         yield ServedSite(address, store, config)
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from deployments.site.application import ACTIONS, FILES, PAGES
-from deployments.site.serve import Surroundings, site_application, tokens_in
+from deployments.site.serve import SiteEnvironment, build_site_application, build_token_store
 from deployments.site.tokens import Role, SessionSigner
 from monitors.errors import ConfigError
 from tests.deployments.site.site_server import EXAMPLES, config_of, filled, serving_site
@@ -22,7 +22,7 @@ def guarded(tmp_path_factory):
     """A site that asks for a token, and the tokens of a reader and an operator."""
     folder = tmp_path_factory.mktemp("guarded")
     store = filled(folder)
-    tokens = tokens_in(folder)
+    tokens = build_token_store(folder)
     made = {
         role: tokens.add(role.value, role, sees_personal_data=role is Role.OPERATE, at=datetime.now(UTC))
         for role in Role
@@ -105,20 +105,20 @@ def test_a_login_never_leads_to_another_host(guarded, go_on):
 def test_a_revoked_token_ends_its_session_at_once(tmp_path):
     """What a person has open ends with their token, and a forged or old cookie opens nothing."""
     now = datetime(2026, 3, 1, tzinfo=UTC)
-    tokens = tokens_in(tmp_path)
-    owner = tokens.owner(tokens.add("asha", Role.OPERATE, sees_personal_data=False, at=now))
-    signer = SessionSigner(tokens, tokens.key(), timedelta(hours=1))
+    tokens = build_token_store(tmp_path)
+    owner = tokens.find_owner(tokens.add("asha", Role.OPERATE, sees_personal_data=False, at=now))
+    signer = SessionSigner(tokens, tokens.load_key(), timedelta(hours=1))
     cookie = signer.issue(owner, now)
-    assert signer.owner(cookie, now) == owner
-    assert signer.owner(cookie, now + timedelta(hours=2)) is None
-    assert signer.owner(cookie[:-1] + ("A" if cookie[-1] != "A" else "B"), now) is None
+    assert signer.find_owner(cookie, now) == owner
+    assert signer.find_owner(cookie, now + timedelta(hours=2)) is None
+    assert signer.find_owner(cookie[:-1] + ("A" if cookie[-1] != "A" else "B"), now) is None
     tokens.revoke("asha")
-    assert signer.owner(cookie, now) is None
+    assert signer.find_owner(cookie, now) is None
 
 
 def test_tokens_are_stored_as_hashes_for_their_owner_alone(tmp_path):
     """The file has no token in it, and nobody else may read it."""
-    tokens = tokens_in(tmp_path)
+    tokens = build_token_store(tmp_path)
     token = tokens.add("asha", Role.READ, sees_personal_data=False, at=datetime(2026, 3, 1, tzinfo=UTC))
     file = tmp_path / "site" / "tokens.json"
     assert token not in file.read_text()
@@ -130,7 +130,7 @@ def test_tokens_are_stored_as_hashes_for_their_owner_alone(tmp_path):
 def test_wrong_tokens_have_to_wait(tmp_path):
     """After ten wrong ones from an address even the right one waits, and the answer says how long."""
     store = filled(tmp_path)
-    tokens_in(tmp_path).add("asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC))
+    build_token_store(tmp_path).add("asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC))
     with serving_site(config_of(tmp_path, login=True), store) as site:
         tries = [
             httpx.post(f"{site.address}/login", data={"token": "lookout_wrong"}, trust_env=False) for _ in range(11)
@@ -165,12 +165,12 @@ def test_a_proxy_that_nobody_named_is_refused(local):
 
 def test_beyond_loopback_a_token_is_needed(tmp_path):
     """A site that nobody could log in to is not started."""
-    outside = Surroundings(lambda: datetime.now(UTC), "me")
+    outside = SiteEnvironment(lambda: datetime.now(UTC), "me")
     filled(tmp_path)
     with pytest.raises(ConfigError, match="lookout site token add"):
-        site_application(config_of(tmp_path), "0.0.0.0", outside)
+        build_site_application(config_of(tmp_path), "0.0.0.0", outside)
     with pytest.raises(ConfigError, match="lookout site token add"):
-        site_application(config_of(tmp_path, trusted_proxies=["127.0.0.1"]), "127.0.0.1", outside)
+        build_site_application(config_of(tmp_path, trusted_proxies=["127.0.0.1"]), "127.0.0.1", outside)
 
 
 def test_personal_data_is_masked_until_a_person_who_may_see_it_asks(guarded):

@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 import pytest
 
 from deployments.site.export import export_site
-from deployments.site.serve import Surroundings, opened_site
+from deployments.site.serve import SiteEnvironment, open_site
 from monitors.errors import ConfigError
 from tests.deployments.site.site_server import config_of, filled
 
-OUTSIDE = Surroundings(lambda: datetime.now(UTC), "me")
+OUTSIDE = SiteEnvironment(lambda: datetime.now(UTC), "me")
 
 
 def exported(folder, goal):
-    with opened_site(config_of(folder), OUTSIDE) as (site, renderer):
+    with open_site(config_of(folder), OUTSIDE) as (site, renderer):
         return export_site(site, renderer, goal)
 
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from deployments.site.health import HealthWatch, monitor_lines
+from deployments.site.health import HealthWatch, build_monitor_lines
 from deployments.site.page import Site
-from deployments.site.serve import Surroundings, opened_site
+from deployments.site.serve import SiteEnvironment, open_site
 from deployments.up.one_installation import hold_data_folder
 from flows.runtime.slack import build_recorded_heartbeat
 from flows.server.schedule_state import ScheduleState, load_schedule_states
@@ -30,12 +30,12 @@ AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
 def site_in(folder, *, at: datetime = AT) -> Iterator[Site]:
     """A site over ``folder`` at that time, which nobody is served."""
     config = config_of(folder)
-    with opened_site(config, Surroundings(lambda: at, "me")) as (site, _):
+    with open_site(config, SiteEnvironment(lambda: at, "me")) as (site, _):
         yield site
 
 
 def lines(site) -> dict:
-    return {line.what: line for line in monitor_lines(site)}
+    return {line.what: line for line in build_monitor_lines(site)}
 
 
 def test_what_was_never_asked_is_no_data(tmp_path):

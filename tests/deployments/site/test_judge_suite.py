@@ -223,9 +223,9 @@ def test_what_is_remembered_of_reviews_is_what_the_warehouse_says(tmp_path):
         given = label(case, said, by=by, probability=1.0 if number == 2 else 0.5)
         store.journal.append([LabelRow(row=given)], run_id=None)
         store.load_pending(5)
-        answers = memory.answers(store, None, NOON)
+        answers = memory.load_answers(store, None, NOON)
         assert sorted(answers, key=lambda one: one.answer_id.case_id) == list(list_reviewed_answers(store))
-        assert memory.answers(store, "another", NOON) == ()
+        assert memory.load_answers(store, "another", NOON) == ()
         seen.append(len(answers))
     assert seen == [1, 2, 2, 1, 1, 2]
 
@@ -236,9 +236,9 @@ def test_a_figure_is_computed_once_for_a_copy(tmp_path):
     snapshot, _ = build_snapshot_store(store)
     snapshot.refresh(5)
     memory, asked = CopyMemory(snapshot), iter(range(10))
-    first = [memory.once("a", lambda: next(asked)), memory.once("a", lambda: next(asked))]
+    first = [memory.get_or_compute("a", lambda: next(asked)), memory.get_or_compute("a", lambda: next(asked))]
     store.journal.append([LabelRow(row=label("case-0", AnswerVerdict.RIGHT))], run_id=None)
     store.load_pending(5)
     snapshot.refresh(5)
-    assert [*first, memory.once("a", lambda: next(asked))] == [0, 0, 1]
+    assert [*first, memory.get_or_compute("a", lambda: next(asked))] == [0, 0, 1]
     snapshot.close()

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from monitors.config.file import load_config
 from tests.conftest import ROOT
-from tests.deployments.site.browser_pages import DESK, PHONE, RULES, opened
+from tests.deployments.site.browser_pages import DESKTOP, PHONE, RULES, opened
 from tests.deployments.site.site_server import serving_site
 from tests.flows.chat import RIGHT, Chat, watched
 from warehouse.database.store import Store
@@ -122,7 +122,7 @@ async def test_a_killed_run_is_stopped_and_the_next_goes_on_with_it(chromium, wa
     """Also without script: what was answered is said, and the command that finishes the run; then it does."""
     site, chat, verify = watching
     process = verify()
-    async with opened(chromium, site.address, width=DESK, script=False) as (page, _):
+    async with opened(chromium, site.address, width=DESKTOP, script=False) as (page, _):
         assert chat.wait_for(2)
         await shown(page, f"{site.address}/runs", "main", f"2 of {CASES} answered")
         assert await page.locator("meta[http-equiv=refresh]").get_attribute("content") == "10"

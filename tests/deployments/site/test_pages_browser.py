@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deployments.site.application import PAGES
-from deployments.site.serve import tokens_in
+from deployments.site.serve import build_token_store
 from deployments.site.tokens import Role
 from tests.deployments.site.browser_pages import PHONE, RULES, broken_rules, opened
 from tests.deployments.site.site_server import EXAMPLES, config_of, filled, run_rows, serving_site
@@ -81,7 +81,7 @@ async def test_a_long_table_is_paged(chromium, site):
 async def test_a_person_logs_in_and_out(chromium, tmp_path):
     """The login opens the page that was asked for; logging out closes it again."""
     store = filled(tmp_path, runs=1)
-    token = tokens_in(tmp_path).add("asha", Role.READ, sees_personal_data=False, at=NOON)
+    token = build_token_store(tmp_path).add("asha", Role.READ, sees_personal_data=False, at=NOON)
     with serving_site(config_of(tmp_path, login=True), store) as served:
         async with opened(chromium, f"{served.address}/runs?verdict=FAIL", width=PHONE) as (page, heard):
             assert await page.evaluate(RULES) == []

@@ -10,7 +10,7 @@ from monitors.goldset.drafts import read_drafts
 from monitors.goldset.versions import read_cases
 from monitors.records.incidents import IncidentState
 from tests.deployments.cli.test_review_ratings import RATINGS, useful
-from tests.deployments.site.browser_pages import DESK, PHONE, broken_rules, opened
+from tests.deployments.site.browser_pages import DESKTOP, PHONE, broken_rules, opened
 from tests.deployments.site.people_server import fingerprint, wanted_case, with_drafts, with_people, with_reports
 from tests.deployments.site.site_server import config_of, serving_site
 from warehouse.queries.incidents import list_silences
@@ -19,7 +19,7 @@ from warehouse.queries.site.incidents import find_incident
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 INCIDENT = f"/incidents/{fingerprint('user-0')}"
-BOTH = pytest.mark.parametrize("width", [PHONE, pytest.param(DESK, marks=pytest.mark.whole_only)])
+BOTH = pytest.mark.parametrize("width", [PHONE, pytest.param(DESKTOP, marks=pytest.mark.whole_only)])
 JUDGES_WORD = "the judge says so"
 
 

@@ -15,7 +15,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.reviews.answers import review_command
 from deployments.site.application import ACTIONS
 from deployments.site.export import export_site
-from deployments.site.serve import Surroundings, opened_site, tokens_in
+from deployments.site.serve import SiteEnvironment, open_site, build_token_store
 from deployments.site.tokens import Role
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import render_alert
@@ -253,7 +253,7 @@ def test_a_silence_without_an_end_is_refused(site, person, fields):
 def test_a_reader_decides_nothing(tmp_path):
     """Every decision answers 403 to the role read, and changes nothing."""
     store = with_people(tmp_path)
-    token = tokens_in(tmp_path).add("asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC))
+    token = build_token_store(tmp_path).add("asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC))
     with serving_site(config_of(tmp_path, login=True), store) as served:
         for route in ACTIONS:
             address = served.address + route.path.format(**EXAMPLES | {"incident": USER_0})
@@ -286,8 +286,8 @@ def test_a_copy_in_files_offers_nothing_to_decide(tmp_path):
     with_people(tmp_path)
     (tmp_path / "reviewer").write_text("bina\n")
     goal = tmp_path / "copy"
-    outside = Surroundings(lambda: datetime.now(UTC), "me")
-    with chdir(tmp_path), opened_site(config_of(tmp_path), outside) as (site, renderer):
+    outside = SiteEnvironment(lambda: datetime.now(UTC), "me")
+    with chdir(tmp_path), open_site(config_of(tmp_path), outside) as (site, renderer):
         written = export_site(site, renderer, goal)
     assert {f"incidents/{USER_0}/index.html", "hallucinations/index.html", "review/index.html"} <= {*written.files}
     for name in written.files:

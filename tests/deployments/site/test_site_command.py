@@ -8,7 +8,7 @@ import subprocess
 import httpx
 import pytest
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from tests import fork_server
 from tests.deployments.site.site_server import filled
 from tests.polling import wait_until
@@ -40,7 +40,7 @@ def owned(tmp_path):
 
 def test_an_owner_adds_a_token_serves_and_revokes_it(owned):
     """Nobody is served before there is a token; then it opens the pages, until it is revoked."""
-    port = str(free_port("127.0.0.1", 0))
+    port = str(find_free_port("127.0.0.1", 0))
     refused = ran(owned, "site", "--port", port)
     assert refused.returncode == 2
     assert "lookout site token add" in refused.stderr

@@ -173,7 +173,7 @@ def test_f29_a_malformed_signature_is_refused(value):
 
 def test_f25_a_signature_by_another_secret_or_of_another_body_is_refused():
     for arrived in (
-        delivery(BODY, github_headers(BODY, secret="somebody-elses-secret")),
+        delivery(BODY, github_headers(BODY, secret="another-users-secret")),
         delivery(BODY + b" ", github_headers(BODY)),
     ):
         with pytest.raises(DeliveryRejected) as refused:

@@ -78,7 +78,7 @@ def test_f29_a_payload_of_no_sense_is_refused(payload):
 
 
 @pytest.mark.parametrize(
-    "secret", ["somebody-elses-secret", "hub-secret-for-tests-000", "hub-secret-for-tests-0001 ", "é", "密"]
+    "secret", ["another-users-secret", "hub-secret-for-tests-000", "hub-secret-for-tests-0001 ", "é", "密"]
 )
 def test_f25_another_secret_is_refused_before_the_body_is_read(secret):
     with pytest.raises(DeliveryRejected) as refused:

@@ -48,8 +48,8 @@ PROOF = {"github": "x-hub-signature-256", "huggingface": "x-webhook-secret", "st
 async def test_f25_a_wrong_signature_is_refused(door, sender):
     body, headers = genuine()[sender]
     forged = {
-        "github": github_headers(body, secret="somebody-elses-secret"),
-        "huggingface": hub_headers(secret="somebody-elses-secret"),
+        "github": github_headers(body, secret="another-users-secret"),
+        "huggingface": hub_headers(secret="another-users-secret"),
         "standard": headers | {"webhook-signature": standard_signature(b"other", int(NOW.timestamp()))},
     }[sender]
     answer = await door.post(sender, body, forged)

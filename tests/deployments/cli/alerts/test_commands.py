@@ -142,7 +142,7 @@ REFUSED = (
     (("--case", "leak-1", "--until", "2020-01-01T00:00"), "in the future"),
     (("--case", "leak-1", "--for", "91d"), "too long"),
     (("--for", "2d"), "never everything"),
-    (("zz", "--for", "2d"), "is no id"),
+    (("zz", "--for", "2d"), "is not a valid id"),
 )
 
 

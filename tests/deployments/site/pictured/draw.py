@@ -31,7 +31,7 @@ class Picture(NamedTuple):
     says: tuple[str, ...]
 
 
-DRAWN: Final = (
+PICTURED_PAGES: Final = (
     Picture("site-now", "/", 1120, 1020, ("FAIL", "going on", "5 of 13 answered", "no data", "The monitor itself")),
     Picture("site-incident", f"/incidents/{LEAK}", 1120, 1000, ("Personal data disclosed", "Acknowledge", "Story")),
     Picture("site-cases", f"/cases?target={TARGET}", 1120, 980, ("Broke", "Flaky", "other-customers-account")),
@@ -61,7 +61,7 @@ def main() -> None:
         browser = playwright.chromium.launch(
             executable_path=os.environ.get("CHROMIUM_PATH", "/usr/bin/chromium-headless-shell")
         )
-        for one in DRAWN:
+        for one in PICTURED_PAGES:
             tab = browser.new_page(
                 viewport={"width": one.width, "height": one.height}, timezone_id="Asia/Kolkata", locale="en-GB"
             )

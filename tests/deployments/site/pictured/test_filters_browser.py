@@ -9,7 +9,7 @@ import pytest
 
 from deployments.site.application import PAGES
 from deployments.site.rendering import NAVIGATION
-from tests.deployments.site.browser_pages import DESK, PHONE, opened
+from tests.deployments.site.browser_pages import DESKTOP, PHONE, opened
 from tests.deployments.site.pictured.example_site import (
     CASES,
     LEAK,
@@ -112,7 +112,9 @@ async def test_every_page_is_in_the_table():
     assert len(CASES) == 13
 
 
-@pytest.mark.parametrize(("width", "script"), [(PHONE, True), (DESK, False)], ids=["phone", "desk, no script"])
+@pytest.mark.parametrize(
+    ("width", "script"), [(PHONE, True), (DESKTOP, False)], ids=["phone", "desktop, no script"]
+)
 @pytest.mark.parametrize("path", FILTERS)
 @pytest.mark.a_slice(14)
 async def test_every_filter_of_a_page_works(chromium, site, path, width, script):

@@ -20,7 +20,7 @@ def site(tmp_path_factory):
         pytest.MonkeyPatch.context() as patched,  # this machine's disk is no part of the text
         pictured_site(tmp_path_factory.mktemp("texts")) as served,
     ):
-        patched.setattr("deployments.site.health.LITTLE_DISK_GB", 0.0)
+        patched.setattr("deployments.site.health.MIN_FREE_DISK_GB", 0.0)
         wait_until(lambda: is_health_known(served), what="the site has asked how the monitor is")
         yield served
 

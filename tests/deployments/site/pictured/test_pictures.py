@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.conftest import ROOT
-from tests.deployments.site.pictured.draw import DRAWN, MOST_BYTES, PICTURES, pictured_site
+from tests.deployments.site.pictured.draw import MOST_BYTES, PICTURED_PAGES, PICTURES, pictured_site
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def site(tmp_path_factory):
         yield served
 
 
-@pytest.mark.parametrize("one", DRAWN, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", PICTURED_PAGES, ids=lambda one: one.name)
 def test_a_page_says_what_its_picture_shows(site, one):
     """If a page lost one of these texts, take its picture again or fix the page."""
     answer = httpx.get(f"{site.address}{one.address}", trust_env=False)
@@ -26,7 +26,7 @@ def test_a_page_says_what_its_picture_shows(site, one):
     assert [text for text in one.says if text not in shown] == []
 
 
-@pytest.mark.parametrize("one", DRAWN, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", PICTURED_PAGES, ids=lambda one: one.name)
 @pytest.mark.parametrize("page", ["README.md", "docs/site.md"])
 def test_each_picture_is_shown_and_small(one, page):
     """The pages about the site show it, and a clone stays small."""

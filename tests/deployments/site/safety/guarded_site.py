@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit
 from starlette.routing import Route
 
 from deployments.site.access import AccessControl
-from deployments.site.serve import Surroundings, site_application, tokens_in
+from deployments.site.serve import SiteEnvironment, build_site_application, build_token_store
 from deployments.site.tokens import Role
 from monitors.config.file import Config
 from tests.deployments.site.people_server import fingerprint, wanted_case, with_drafts, with_people
@@ -79,7 +79,7 @@ class Guarded:
         assert answer.status == 303, answer.text
         return answer.cookie
 
-    def form_token(self, cookie: str | None) -> str:
+    def create_form_token(self, cookie: str | None) -> str:
         """What the forms of this session carry; of nobody's, on loopback."""
         page = self.ask(f"/incidents/{INCIDENT}", **({"cookie": cookie} if cookie else {})).text
         return page.split('name="form_token" value="')[1].partition('"')[0]
@@ -88,7 +88,7 @@ class Guarded:
 @contextmanager
 def guarded_site(folder: Path, *, login: bool = True, **settings: object) -> Iterator[Guarded]:
     """Serve incidents, answers and drafts; ``read``, ``operate`` and ``privacy`` have a token, where one is needed."""
-    store, tokens, drafts = with_people(folder), tokens_in(folder), with_drafts(folder, 12)
+    store, tokens, drafts = with_people(folder), build_token_store(folder), with_drafts(folder, 12)
     assert drafts.exists()
     append_draft(store.journal, wanted_case())
     store.load_pending(5)
@@ -102,7 +102,7 @@ def guarded_site(folder: Path, *, login: bool = True, **settings: object) -> Ite
 
 def routes_of(config: Config) -> list[tuple[str, frozenset[str]]]:
     """Every address that the application answers, with its methods: the application's own table."""
-    application = site_application(config, "127.0.0.1", Surroundings(lambda: datetime.now(UTC), "me"))
+    application = build_site_application(config, "127.0.0.1", SiteEnvironment(lambda: datetime.now(UTC), "me"))
     assert isinstance(application, AccessControl)
     found = [route for route in application.app.routes if isinstance(route, Route)]
     assert len(found) == len(application.app.routes)

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 
 from deployments.cli.site.serve import serve_site
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from monitors.goldset.drafts import read_drafts
 from monitors.records.cases import DraftState
 from tests.deployments.site.people_server import fingerprint, with_drafts, with_people
@@ -62,7 +62,7 @@ class KillReport:
 
 def kill_while_people_decide(folder: Path, kills: int, seed: int) -> KillReport:
     """Serve by the command's own function, send a form, kill it (SIGKILL) at some moment, serve again, send it again."""
-    chance, port = random.Random(seed), free_port("127.0.0.1", 0)
+    chance, port = random.Random(seed), find_free_port("127.0.0.1", 0)
     with_people(folder, incidents=kills)
     with_drafts(folder, kills)
     (folder / "reviewer").write_text("me\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.deployments.site.browser_pages import DESK, RULES, opened
+from tests.deployments.site.browser_pages import DESKTOP, RULES, opened
 from tests.deployments.site.site_server import config_of, filled, serving_site
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -115,6 +115,6 @@ async def test_each_rule_finds_what_is_planted(chromium, site):
 @pytest.mark.parametrize(("change", "rule"), OF_THE_PAGE)
 async def test_each_rule_of_the_page_finds_what_is_planted(chromium, site, change, rule):
     """What a page has once, or must have."""
-    async with opened(chromium, f"{site.address}/runs", width=DESK) as (page, _):
+    async with opened(chromium, f"{site.address}/runs", width=DESKTOP) as (page, _):
         await page.evaluate(f"() => {{ {change} }}")
         assert any(rule in line for line in await page.evaluate(RULES))

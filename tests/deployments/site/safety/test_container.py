@@ -12,7 +12,7 @@ import httpx
 import pytest
 import yaml
 
-from deployments.site.serve import Surroundings, site_application
+from deployments.site.serve import SiteEnvironment, build_site_application
 from monitors.config.file import load_config
 from monitors.errors import ConfigError
 from tests import fork_server
@@ -39,9 +39,9 @@ def test_the_documented_way_leads_to_a_site_that_asks_for_a_token(tmp_path):
     file.write_text(text.replace("/var/lib/lookout/data", str(data)), encoding="utf-8")
     data.mkdir()
     filled(data, runs=1)
-    config, outside = load_config(file), Surroundings(lambda: datetime.now(UTC), "somebody")
+    config, outside = load_config(file), SiteEnvironment(lambda: datetime.now(UTC), "another-user")
     with pytest.raises(ConfigError, match="lookout site token add"):
-        site_application(config, config.site.host, outside)
+        build_site_application(config, config.site.host, outside)
     made, started = documented("sh", "docker compose").splitlines()
     _, _, command = made.partition(" run --rm lookout ")
     arguments = [str(file) if word == IN_THE_IMAGE else word for word in shlex.split(command)]
@@ -50,7 +50,7 @@ def test_the_documented_way_leads_to_a_site_that_asks_for_a_token(tmp_path):
     done = fork_server.run(*arguments, cwd=tmp_path, env=known | fork_server.WARM)
     assert done.returncode == 0, done.stderr
     assert started.endswith("up -d")
-    with serving(site_application(config, config.site.host, outside)) as address:
+    with serving(build_site_application(config, config.site.host, outside)) as address:
         bearer = {"authorization": f"Bearer {done.stdout.strip()}"}
         assert httpx.get(f"{address}/runs", trust_env=False).status_code == 401
         assert httpx.get(f"{address}/runs", headers=bearer, trust_env=False).status_code == 200

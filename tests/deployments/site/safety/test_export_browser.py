@@ -18,7 +18,7 @@ import pytest
 
 from deployments.site import export
 from deployments.site.export import MANIFEST, STAGED, export_site
-from deployments.site.serve import Surroundings, opened_site
+from deployments.site.serve import SiteEnvironment, open_site
 from monitors.config.file import parse_config
 from monitors.errors import ConfigError
 from tests.deployments.site.browser_pages import broken_rules, opened
@@ -30,7 +30,7 @@ from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import run_report
 from warehouse.journal.rows import RunRow
 
-OUTSIDE = Surroundings(lambda: datetime.now(UTC), "me")
+OUTSIDE = SiteEnvironment(lambda: datetime.now(UTC), "me")
 IN_ONE_LOOP = pytest.mark.asyncio(loop_scope="session")
 LOOKED_AT = [
     *("index.html", "runs/index.html", "runs/run-0/index.html", "cases/index.html", "suite/index.html"),
@@ -39,8 +39,8 @@ LOOKED_AT = [
 ]
 
 
-def exported(config, goal: Path, most: int = export.MOST_PAGES):
-    with opened_site(config, OUTSIDE) as (site, renderer):
+def exported(config, goal: Path, most: int = export.MAX_PAGES):
+    with open_site(config, OUTSIDE) as (site, renderer):
         return export_site(site, renderer, goal, most)
 
 

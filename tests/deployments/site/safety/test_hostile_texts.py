@@ -11,7 +11,7 @@ import pytest
 from deployments.site.application import PAGES
 from monitors.alerts.redact import redact
 from monitors.reports.invisible import show_invisible
-from tests.deployments.site.browser_pages import DESK, PHONE, RULES, opened
+from tests.deployments.site.browser_pages import DESKTOP, PHONE, RULES, opened
 from tests.deployments.site.safety.texts_from_outside import HOSTILE, fingerprint, plain, store_of
 from tests.deployments.site.site_server import config_of, serving_site
 
@@ -57,7 +57,7 @@ async def test_nothing_runs_nothing_is_asked_for_and_the_page_stays_itself(chrom
     Element by element and attribute by attribute it is the page of plain texts.
     """
     hostile, harmless = both
-    width = PHONE if with_policy else DESK
+    width = PHONE if with_policy else DESKTOP
     async with opened(chromium, hostile.address + path, width=width, without_policy=not with_policy) as (
         page,
         heard,

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from deployments.site.access import AttemptLimit, cookie_name, network_of
-from deployments.site.serve import tokens_in
+from deployments.site.access import AttemptLimit, build_cookie_name, compute_visitor_network
+from deployments.site.serve import build_token_store
 from deployments.site.tokens import Role, SessionSigner
 from tests.deployments.site.safety.guarded_site import guarded_site
 from tests.warehouse.sample_rows import NOON
@@ -31,16 +31,16 @@ def guarded(tmp_path_factory):
 
 
 def signer_of(guarded):
-    tokens = tokens_in(guarded.site.config.data_folder)
-    return SessionSigner(tokens, tokens.key(), timedelta(hours=guarded.site.config.site.session_h))
+    tokens = build_token_store(guarded.site.config.data_folder)
+    return SessionSigner(tokens, tokens.load_key(), timedelta(hours=guarded.site.config.site.session_h))
 
 
 def test_a_session_is_over_when_its_time_is(guarded):
     """A cookie of thirteen hours ago opens nothing; one of eleven hours ago still does."""
     signer = signer_of(guarded)
-    owner = signer.tokens.owner(guarded.tokens["operate"])
+    owner = signer.tokens.find_owner(guarded.tokens["operate"])
     statuses = [
-        guarded.ask("/runs", cookie=f"{cookie_name('')}={signer.issue(owner, datetime.now(UTC) - ago)}").status
+        guarded.ask("/runs", cookie=f"{build_cookie_name('')}={signer.issue(owner, datetime.now(UTC) - ago)}").status
         for ago in (timedelta(hours=11), timedelta(hours=13))
     ]
     assert statuses == [200, 401]
@@ -51,26 +51,26 @@ def test_a_logged_out_session_opens_nothing_wherever_it_was_copied_to(guarded):
     cookie, other = guarded.session(), guarded.session()
     form = {"form_token": guarded.form_token(cookie)}
     answer = guarded.ask("/logout", method="POST", form=form, cookie=cookie)
-    assert (answer.status, answer.cookie) == (303, f'{cookie_name("")}=""')
+    assert (answer.status, answer.cookie) == (303, f'{build_cookie_name("")}=""')
     assert "Max-Age=0" in answer.headers["set-cookie"]
     assert [guarded.ask("/runs", cookie=one).status for one in (cookie, other)] == [401, 200]
 
 
 def test_what_was_ended_is_forgotten_when_its_time_is_over(tmp_path):
     """The list of ended sessions does not grow for ever, and never forgets one that could still be used."""
-    tokens = tokens_in(tmp_path)
-    owner = tokens.owner(tokens.add("asha", Role.READ, sees_personal_data=False, at=NOON))
-    signer = SessionSigner(tokens, tokens.key(), timedelta(hours=1))
+    tokens = build_token_store(tmp_path)
+    owner = tokens.find_owner(tokens.add("asha", Role.READ, sees_personal_data=False, at=NOON))
+    signer = SessionSigner(tokens, tokens.load_key(), timedelta(hours=1))
     first, second = signer.issue(owner, NOON), signer.issue(owner, NOON + timedelta(minutes=30))
     signer.end(first, NOON)
     signer.end(second, NOON + timedelta(minutes=70))
     assert len(list((tmp_path / "site" / "ended-sessions").iterdir())) == 1
-    assert signer.owner(second, NOON + timedelta(minutes=71)) is None
+    assert signer.find_owner(second, NOON + timedelta(minutes=71)) is None
 
 
 def test_a_login_begins_a_new_session(guarded):
     """A cookie that was there before is not a session and does not become one."""
-    planted = f"{cookie_name('')}=planted"
+    planted = f"{build_cookie_name('')}=planted"
     answer = guarded.ask("/login", method="POST", form={"token": guarded.tokens["read"]}, cookie=planted)
     assert answer.status == 303
     assert answer.cookie not in {planted, guarded.session("read")}
@@ -95,7 +95,7 @@ def test_a_login_begins_a_new_session(guarded):
 )
 def test_a_cookie_that_is_none_of_ours_opens_nothing(guarded, cookie):
     """Whatever stands in it: 401, and never a fault of ours."""
-    assert guarded.ask("/runs", cookie=f"{cookie_name('')}={cookie}".encode().decode("latin-1")).status == 401
+    assert guarded.ask("/runs", cookie=f"{build_cookie_name('')}={cookie}".encode().decode("latin-1")).status == 401
 
 
 def test_a_token_that_is_none_of_ours_opens_nothing(tmp_path):
@@ -120,8 +120,8 @@ def test_a_revoked_token_opens_nothing_more(tmp_path):
     """Neither itself nor the session that it opened, from the next request on; a new one of the same name is new."""
     with guarded_site(tmp_path) as guarded:
         token, cookie = guarded.tokens["operate"], guarded.session()
-        tokens_in(tmp_path).revoke("operate")
-        tokens_in(tmp_path).add("operate", Role.OPERATE, sees_personal_data=False, at=datetime.now(UTC))
+        build_token_store(tmp_path).revoke("operate")
+        build_token_store(tmp_path).add("operate", Role.OPERATE, sees_personal_data=False, at=datetime.now(UTC))
         statuses = [
             guarded.ask("/runs", cookie=cookie).status,
             guarded.ask("/runs", authorization=f"Bearer {token}").status,
@@ -264,12 +264,12 @@ def test_guessing_from_everywhere_waits_and_keeps_nobody_out_who_was_in():
 )
 def test_one_visitors_addresses_are_one(first, second, same):
     """Who has a network of IPv6 addresses has no more tries than who has one address."""
-    assert (network_of(first) == network_of(second)) is same
+    assert (compute_visitor_network(first) == compute_visitor_network(second)) is same
 
 
 def test_the_memory_of_addresses_is_bounded():
     """A million addresses do not fill the memory, and the newest of them are those that are remembered."""
-    limit = AttemptLimit(lambda: NOON, most=1, most_of_all=10_000, most_addresses=3)
+    limit = AttemptLimit(lambda: NOON, max_per_address=1, max_total=10_000, max_addresses=3)
     for number in range(10):
         limit.note_wrong(f"192.0.2.{number}")
         limit.note_good(f"198.51.100.{number}")

@@ -9,7 +9,7 @@ import pytest
 
 from deployments.site.application import PAGES
 from deployments.site.export import export_site
-from deployments.site.serve import Surroundings, opened_site, tokens_in
+from deployments.site.serve import SiteEnvironment, open_site, build_token_store
 from deployments.site.tokens import Role
 from tests.deployments.site.page_text import page_text
 from tests.deployments.site.safety.guarded_site import Guarded, routes_of, views
@@ -32,7 +32,7 @@ SHOWING = ("/cases/h0", "/hallucinations", "/review/drafts", "/incidents", "/nig
 def guarded(tmp_path_factory):
     """A site with personal data in every text; a reader, an operator, and one of each who may see it."""
     folder = tmp_path_factory.mktemp("personal")
-    store, tokens = store_of(folder, TEXTS), tokens_in(folder)
+    store, tokens = store_of(folder, TEXTS), build_token_store(folder)
     (folder / "reviewer").write_text("bina\n")
     people = {(role.value, sees) for role in Role for sees in (False, True)}
     made = {
@@ -138,8 +138,8 @@ def test_what_cannot_be_written_down_is_not_shown(tmp_path, snapshot):
 
 def test_a_copy_in_files_is_masked_for_every_role(guarded, tmp_path):
     """Pages, JSON, figures and badges: nothing personal, though the owner at this machine may see all."""
-    outside = Surroundings(lambda: datetime.now(UTC), "me")
-    with opened_site(config_of(guarded.site.config.data_folder), outside) as (site, renderer):
+    outside = SiteEnvironment(lambda: datetime.now(UTC), "me")
+    with open_site(config_of(guarded.site.config.data_folder), outside) as (site, renderer):
         written = export_site(site, renderer, tmp_path / "copy")
     leaks = {name: found_in((tmp_path / "copy" / name).read_text(encoding="utf-8")) for name in written.files}
     assert {name: found for name, found in leaks.items() if found} == {}

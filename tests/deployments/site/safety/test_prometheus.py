@@ -5,10 +5,10 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from deployments.site.export import request_for
-from deployments.site.figures import cards_of, metrics_text
+from deployments.site.export import build_export_request
+from deployments.site.figures import load_cards, format_metrics
 from deployments.site.page import StaticAddress
-from deployments.site.serve import Surroundings, opened_site
+from deployments.site.serve import SiteEnvironment, open_site
 from tests.deployments.site.people_server import with_people
 from tests.deployments.site.safety.prometheus_text import NotPrometheusText, samples_of
 from tests.deployments.site.site_server import config_of, filled, run_rows, serving_site
@@ -36,7 +36,7 @@ HEAD = "# HELP a text\n# TYPE a gauge\n"
         (HEAD + "\n", "no sample"),
         ("# TYPE a number\n", "no type"),
         ("# HELP a a\\tb\n", "escape"),
-        ("# said by somebody\n", "neither"),
+        ("# a comment\n", "neither"),
     ],
 )
 def test_the_reader_finds_what_the_format_forbids(text, why):
@@ -83,7 +83,7 @@ def test_any_name_stays_one_label(tmp_path, name):
     store = filled(tmp_path, runs=0)
     store.journal.append(run_rows("run-1", 1, hours_ago=1), run_id="run-1")
     store.load_pending(5)
-    with opened_site(config_of(tmp_path), Surroundings(lambda: NOON, "me")) as (site, _):
-        cards = cards_of(request_for(site, StaticAddress("/"), {}))
-    found = samples_of(metrics_text([card.model_copy(update={"target": name}) for card in cards]).decode())
+    with open_site(config_of(tmp_path), SiteEnvironment(lambda: NOON, "me")) as (site, _):
+        cards = load_cards(build_export_request(site, StaticAddress("/"), {}))
+    found = samples_of(format_metrics([card.model_copy(update={"target": name}) for card in cards]).decode())
     assert {dict(labels)["target"] for _, labels in found} == {name}
