@@ -110,13 +110,13 @@ class _CauseSearch:
 
     def describe(self, cause: _CaseGroup) -> Cause:
         """Return a cause with its counts."""
-        rest = self._all & ~cause.members
+        outside = self._all & ~cause.members
         return Cause(
             conditions=dict(cause.conditions),
             cases=cause.members.bit_count(),
             failed=(cause.members & self.failed).bit_count(),
-            elsewhere=rest.bit_count(),
-            elsewhere_failed=(rest & self.failed).bit_count(),
+            elsewhere=outside.bit_count(),
+            elsewhere_failed=(outside & self.failed).bit_count(),
         )
 
     def compute_surprise(self, cause: _CaseGroup) -> float:
@@ -124,10 +124,10 @@ class _CauseSearch:
         return _ExactTest(self._all, self.failed)(cause.members) + cause.log_tried
 
     def _find_uncovered(self, causes: Sequence[_CaseGroup]) -> int:
-        rest = self._all
+        uncovered = self._all
         for cause in causes:
-            rest &= ~cause.members
-        return rest
+            uncovered &= ~cause.members
+        return uncovered
 
     # --- is there one? ---------------------------------------------------------------------------------------
 
@@ -136,15 +136,15 @@ class _CauseSearch:
 
         The search is outside of them: where a cause made most cases fail, another one hardly shows.
         """
-        rest = self._find_uncovered(causes)
-        test = _ExactTest(rest, self.failed)
+        uncovered = self._find_uncovered(causes)
+        test = _ExactTest(uncovered, self.failed)
         if test.failures < MIN_FAILURES or test.failures == test.cases:
             return None
         excluded = {cause.members for cause in causes}
         tried = [
             group
             for group in self.groups
-            if group.members not in excluded and (group.members & rest).bit_count() >= MIN_NEW_CASES
+            if group.members not in excluded and (group.members & uncovered).bit_count() >= MIN_NEW_CASES
         ]
         lowest, index = min(
             ((test(group.members) + group.log_tried, index) for index, group in enumerate(tried)), default=(0.0, 0)

@@ -170,10 +170,10 @@ class _QuestionSearch:
         self.failing.add(join_words(self.tokens))
         await self._check_case()
         while True:
-            before = self.sure
-            for place in range(len(ShrinkLevel)):
-                await self._shrink_level(place)
-            if self.sure == before and await self._is_sure(CONFIRMING_FAILURES):
+            previous = self.sure
+            for level in range(len(ShrinkLevel)):
+                await self._shrink_level(level)
+            if self.sure == previous and await self._is_sure(CONFIRMING_FAILURES):
                 return
 
     async def _check_case(self) -> None:
@@ -186,10 +186,10 @@ class _QuestionSearch:
         if count.failed <= count.passed:  # such a failure rate cannot be distinguished from chance
             raise _Stop(ShrinkEnd.PASSES)
 
-    async def _shrink_level(self, place: int) -> None:
+    async def _shrink_level(self, level: int) -> None:
         """Leave out what is not needed at one level, and confirm that the rest fails."""
         self.best = self.sure
-        parts = [tuple(same) for _, same in groupby(self.sure, key=lambda word: word.places[place])]
+        parts = [tuple(same) for _, same in groupby(self.sure, key=lambda word: word.places[level])]
         parts = await self._cut_side(parts, at_end=True)
         parts = await self._cut_side(parts, at_end=False)
         await self._thin_middle(parts[:1], parts[1:-1], parts[1:][-1:], is_needed=False)
@@ -229,9 +229,11 @@ class _QuestionSearch:
         if len(middle) == 1:
             return middle
         half = len(middle) // 2
-        left = await self._thin_middle(before, middle[:half], [*middle[half:], *after], is_needed=False)
-        right = await self._thin_middle([*before, *left], middle[half:], after, is_needed=not left)
-        return [*left, *right]
+        first_half = await self._thin_middle(before, middle[:half], [*middle[half:], *after], is_needed=False)
+        second_half = await self._thin_middle(
+            [*before, *first_half], middle[half:], after, is_needed=not first_half
+        )
+        return [*first_half, *second_half]
 
     async def _fails(self, parts: Sequence[tuple[_Word, ...]]) -> bool:
         tokens = tuple(word for part in parts for word in part)
@@ -284,14 +286,14 @@ class _QuestionSearch:
 
     def build_result(self, end: ShrinkEnd) -> ShrunkQuestion:
         tokens = self.best if self._get_count(self.best).failed > self._get_count(self.best).passed else self.sure
-        turns, whole, count = join_words(tokens), self._get_count(self.tokens), self._get_count(tokens)
+        turns, case_count, count = join_words(tokens), self._get_count(self.tokens), self._get_count(tokens)
         return ShrunkQuestion(
             turns=turns,
             end=end,
             failed=count.failed,
             asked=count.asked,
-            first_failed=whole.failed,
-            first_asked=whole.asked,
+            first_failed=case_count.failed,
+            first_asked=case_count.asked,
             probes=self.probes,
             length=len(tokens),
             length_before=len(self.tokens),

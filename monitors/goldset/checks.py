@@ -170,7 +170,7 @@ def check_placeholders(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     for numbered in cases:
         texts = (("question", turn) for turn in numbered.case.turns)
         golds = (("gold", text) for text in (numbered.case.gold, *numbered.case.alternatives))
-        for part, text in (*texts, *golds):
+        for label, text in (*texts, *golds):
             match = _PLACEHOLDER.search(text.strip()) or _MOJIBAKE.search(text)
             if match is not None and numbered.case.triage is None:
                 is_broken = _MOJIBAKE.fullmatch(match[0]) is not None
@@ -178,7 +178,7 @@ def check_placeholders(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
                     check=SuiteCheck.PLACEHOLDER,
                     weight=Weight.MUST,
                     places=(numbered.place,),
-                    what=f"the {part} has {'broken characters' if is_broken else 'a placeholder'}: "
+                    what=f"the {label} has {'broken characters' if is_broken else 'a placeholder'}: "
                     f"{match[0].strip()}",
                     do="export it again as UTF-8" if is_broken else "write the text, or remove the case",
                 )
@@ -193,14 +193,14 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 def check_languages(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Yield findings about questions and golds in another language than the case declares."""
     for numbered in cases:
-        for part, text in _list_language_parts(numbered.case):
+        for label, text in _list_language_parts(numbered.case):
             language = _detect_language(text)
             if language is not None and language is not numbered.case.language:
                 yield GoldFinding(
                     check=SuiteCheck.LANGUAGE,
                     weight=Weight.SHOULD,
                     places=(numbered.place,),
-                    what=f"the {part} is in {language}, the case says {numbered.case.language}",
+                    what=f"the {label} is in {language}, the case says {numbered.case.language}",
                     do="correct `language`, or translate: replies are held to the case's language",
                 )
 
@@ -228,14 +228,14 @@ def check_disclosures(
     number): there the finding asks a person to check it. ``public_contacts`` are allowed.
     """
     for numbered in cases:
-        for part, text, weight in _list_disclosure_parts(numbered.case):
+        for label, text, weight in _list_disclosure_parts(numbered.case):
             kinds = _list_disclosure_kinds(text, account_patterns, public_contacts)
             if kinds:
                 yield GoldFinding(
                     check=SuiteCheck.DISCLOSURE,
                     weight=weight,
                     places=(numbered.place,),
-                    what=f"the {part} holds {', '.join(kinds)}",
+                    what=f"the {label} holds {', '.join(kinds)}",
                     do="replace it by an invented one, or mask it with `lookout redact`"
                     if weight is Weight.MUST
                     else "make sure that it is public or invented",
@@ -387,14 +387,13 @@ def _build_same_finding(first: NumberedCase, second: NumberedCase) -> GoldFindin
 
 def _check_near_duplicates(group: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Yield findings about nearly equal questions. Other quantities or own words make two questions different."""
-    for first, second, share in alike_pairs(
-        [grams(" ".join(first_case.case.turns)) for first_case in group], MIN_NEAR_OVERLAP
+    for first_index, second_index, share in alike_pairs(
+        [grams(" ".join(numbered.case.turns)) for numbered in group], MIN_NEAR_OVERLAP
     ):
-        first_case, second_case = group[first], group[second]
-        alike = _collect_quantities(first_case.case) == _collect_quantities(second_case.case) and _make_gold_key(
-            first_case.case
-        ) == _make_gold_key(second_case.case)
-        if alike and not _have_own_words(first_case.case, second_case.case):
+        first_case, second_case = group[first_index], group[second_index]
+        same_quantities = _collect_quantities(first_case.case) == _collect_quantities(second_case.case)
+        same_gold = _make_gold_key(first_case.case) == _make_gold_key(second_case.case)
+        if same_quantities and same_gold and not _have_own_words(first_case.case, second_case.case):
             yield GoldFinding(
                 check=SuiteCheck.DUPLICATE,
                 weight=Weight.SHOULD,
@@ -466,7 +465,9 @@ def _check_field_values(
     cluster: str, field: str, group: Sequence[NumberedCase], reported: set[frozenset[int]]
 ) -> Iterator[GoldFinding]:
     """Yield findings about different values of one field, or a refusal against a value."""
-    pairs = (pair for pair in combinations(group, 2) if frozenset(first.line for first in pair) not in reported)
+    pairs = (
+        pair for pair in combinations(group, 2) if frozenset(numbered.line for numbered in pair) not in reported
+    )
     differences = [(first, second, _describe_value_difference(first.case, second.case)) for first, second in pairs]
     for first, second, difference in [compared for compared in differences if compared[2]][:MAX_PAIRS_REPORTED]:
         yield GoldFinding(

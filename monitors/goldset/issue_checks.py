@@ -122,9 +122,14 @@ def _describe_non_path(written: str, path: str) -> str:
 def _suggest_file(written: str, path: str, files: set[str]) -> str:
     """Suggest the file that was probably meant; empty without a suggestion."""
     dotted = path.replace(".", "/")
-    ends = [file for file in sorted(files) if path.endswith(f"/{file}") or file.rpartition(".")[0] == dotted]
+    same_endings = [
+        file for file in sorted(files) if path.endswith(f"/{file}") or file.rpartition(".")[0] == dotted
+    ]
     written_files = [] if _MODULE.fullmatch(path) else [canonical(file) for file in files_in(written)]
-    candidates = [*ends, *(file for file in written_files if not file.startswith(("/", "..")) and file != path)]
+    candidates = [
+        *same_endings,
+        *(file for file in written_files if not file.startswith(("/", "..")) and file != path),
+    ]
     if candidates:
         return candidates[0]
     same_name = [file for file in sorted(files) if basename(file) == basename(path)]

@@ -37,10 +37,10 @@ def is_issue(row: Mapping[str, Any]) -> bool:
 
 def case_fields_from_issue(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a case for an issue's row. Other keys of the row stay as they are."""
-    own = {key: value for key, value in row.items() if key not in ISSUE_KEYS}
+    other_fields = {key: value for key, value in row.items() if key not in ISSUE_KEYS}
     reference = _normalise_reference(row.get("reference"))
     issue = {key.removeprefix("issue_"): row[key] for key in ISSUE_KEYS[:4] if row.get(key) is not None}
-    return _build_case_fields(own, issue, reference)
+    return _build_case_fields(other_fields, issue, reference)
 
 
 def issue_keys_from_task(task: TriageTask) -> dict[str, Any]:
@@ -93,7 +93,9 @@ def _list_patched_files(patch: str) -> list[str]:
     return list(dict.fromkeys(files or [match["after"] for match in changed if match["after"]]))
 
 
-def _build_case_fields(own: dict[str, Any], issue: dict[str, Any], reference: dict[str, Any]) -> dict[str, Any]:
+def _build_case_fields(
+    other_fields: dict[str, Any], issue: dict[str, Any], reference: dict[str, Any]
+) -> dict[str, Any]:
     question = issue.get("url") or f"{issue.get('title', '')}\n\n{issue.get('body', '')}".strip()
     language = identify(f"{issue.get('title', '')} {issue.get('body', '')}")
     fields: dict[str, Any] = {
@@ -105,9 +107,9 @@ def _build_case_fields(own: dict[str, Any], issue: dict[str, Any], reference: di
         "provenance": {"pipeline": Pipeline.TRIAGE.value},
         "triage": {"issue": issue, "reference": reference},
     }
-    if "turns" in own or "question" in own:
+    if "turns" in other_fields or "question" in other_fields:
         del fields["turns"]
-    return fields | own
+    return fields | other_fields
 
 
 def _make_id(url: object, title: object) -> str:

@@ -101,8 +101,8 @@ CASE_KEYS = (*(name for name in GoldCase.model_fields if name != "triage"), "que
 
 def describe_unknown_key(key: str, accepted: tuple[str, ...] = CASE_KEYS) -> str:
     """Describe an unknown key with the nearest known one."""
-    near = get_close_matches(key, accepted, n=1)
-    hint = f'did you mean "{near[0]}"?' if near else f"accepted: {', '.join(sorted(accepted))}"
+    matches = get_close_matches(key, accepted, n=1)
+    hint = f'did you mean "{matches[0]}"?' if matches else f"accepted: {', '.join(sorted(accepted))}"
     return f"unknown key {format_value(key)}; {hint}"
 
 

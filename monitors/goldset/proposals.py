@@ -113,8 +113,8 @@ def load_instructions(task: str) -> str:
 def hash_prompt(task: str, layout: str) -> str:
     """Return the SHA-256 of the instructions, the layout of the material, and the schema."""
     schema = DRAFTS_SCHEMA if task == "draft" else TRANSLATIONS_SCHEMA
-    whole = "\0".join((load_instructions(task), layout, json.dumps(schema, sort_keys=True)))
-    return hashlib.sha256(whole.encode()).hexdigest()
+    content = "\0".join((load_instructions(task), layout, json.dumps(schema, sort_keys=True)))
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 Proposal = TypeVar("Proposal", ProposedDraft, ProposedTranslation)
@@ -216,15 +216,15 @@ def draft_from_proposal(
     existing_cases: Sequence[GoldCase],
 ) -> GoldDraft | RejectedProposal:
     """Turn a proposal into a draft, or reject it. ``existing_cases`` are the cases and drafts so far."""
-    place = find_quote(proposed.quote, document.text)
+    span = find_quote(proposed.quote, document.text)
     reason = (
         _describe_quote_problem(proposed)
-        if place is None
-        else _find_problem(proposed, defaults, document.text[slice(*place)])
+        if span is None
+        else _find_problem(proposed, defaults, document.text[slice(*span)])
     )
-    if place is None or reason:
+    if span is None or reason:
         return RejectedProposal(about=shorten(proposed.question), reason=reason)
-    quote = _build_quote(document, place)
+    quote = _build_quote(document, span)
     case = _build_case(proposed, document, defaults, quote)
     duplicate = next((existing for existing in existing_cases if _asks_the_same(existing, case)), None)
     if duplicate is not None:
@@ -240,8 +240,8 @@ def draft_from_proposal(
     )
 
 
-def _build_quote(document: Document, place: tuple[int, int]) -> Quote:
-    start, end = place
+def _build_quote(document: Document, span: tuple[int, int]) -> Quote:
+    start, end = span
     return Quote(
         document=document.name,
         document_sha256=document.sha256,

@@ -43,11 +43,11 @@ class SeededChoice:
         self._key = "\0".join(map(str, words)).encode()
         self._count = 0
 
-    def pick_number(self, most: int) -> int:
-        """Return an integer in [0, ``most``)."""
+    def pick_number(self, limit: int) -> int:
+        """Return an integer in [0, ``limit``)."""
         self._count += 1
         digest = hashlib.sha256(self._key + self._count.to_bytes(8, "big")).digest()
-        return int.from_bytes(digest[:8], "big") % most
+        return int.from_bytes(digest[:8], "big") % limit
 
     def choose(self, options: Sequence[T]) -> T:
         """Return one of the options."""
@@ -55,10 +55,10 @@ class SeededChoice:
 
     def shuffle(self, options: Sequence[T]) -> list[T]:
         """Return the options in another order."""
-        left, row = list(options), list[T]()
-        while left:
-            row.append(left.pop(self.pick_number(len(left))))
-        return row
+        remaining, shuffled = list(options), list[T]()
+        while remaining:
+            shuffled.append(remaining.pop(self.pick_number(len(remaining))))
+        return shuffled
 
 
 Pair = tuple[str, str]

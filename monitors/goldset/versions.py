@@ -138,20 +138,22 @@ def renew_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
         text = read_text_or_empty(path)
         lines = [line for line in text.split("\n") if line.strip()]
         old_cases = parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if lines else ()
-        others = [(case, line) for case, line in zip(old_cases, lines, strict=True) if not _is_of_template(case)]
-        _require_new({case.id for case, _ in others}, cases, path)
-        new_lines = [*(format_case_line(case) for case in cases), *(line for _, line in others)]
+        other_cases = [
+            (case, line) for case, line in zip(old_cases, lines, strict=True) if not _is_of_template(case)
+        ]
+        _require_new({case.id for case, _ in other_cases}, cases, path)
+        new_lines = [*(format_case_line(case) for case in cases), *(line for _, line in other_cases)]
         replace_text(path, "".join(f"{line}\n" for line in new_lines))
     before = {case.id: case for case in old_cases if _is_of_template(case)}
     now = {case.id: case for case in cases}
     changed = sum(before[name] != case for name, case in now.items() if name in before)
     return RenewReport(
-        sha256=hash_cases([*cases, *(case for case, _ in others)]),
+        sha256=hash_cases([*cases, *(case for case, _ in other_cases)]),
         added=len(now.keys() - before.keys()),
         changed=changed,
         removed=len(before.keys() - now.keys()),
         same=len(now.keys() & before.keys()) - changed,
-        unchanged=len(others),
+        unchanged=len(other_cases),
     )
 
 
@@ -329,9 +331,9 @@ def _format_change_value(value: object) -> str:
 def describe_diff(diff: SuiteDiff, *, max_cases: int) -> list[str]:
     """Format a difference, severity changes first; at most ``max_cases`` lines of each group."""
     severe = [change for change in diff.changed if change.severity is not None]
-    others = [change for change in diff.changed if change.severity is None]
+    other_changes = [change for change in diff.changed if change.severity is None]
     lines = [*_format_group("Severity changed", [_format_change(change) for change in severe], max_cases)]
-    lines += _format_group("Changed", [_format_change(change) for change in others], max_cases)
+    lines += _format_group("Changed", [_format_change(change) for change in other_changes], max_cases)
     lines += _format_group(
         "Removed", [_format_case(change) for change in _sort_worst_first(diff.removed)], max_cases
     )

@@ -38,10 +38,10 @@ def compute_intake_window(
     return IntakeWindow(min(watermark.completed_to, until) - max_delay, until)
 
 
-def advance_watermark(watermark: Watermark | None, source: Identifier, read: IntakeWindow) -> Watermark:
+def advance_watermark(watermark: Watermark | None, source: Identifier, window: IntakeWindow) -> Watermark:
     """Return the watermark after a nightly run was read completely. It never moves back."""
-    before = watermark.completed_to if watermark is not None else read.until
-    return Watermark(source=source, completed_to=max(before, read.until))
+    previous = watermark.completed_to if watermark is not None else window.until
+    return Watermark(source=source, completed_to=max(previous, window.until))
 
 
 class Offer(StrEnum):

@@ -196,10 +196,10 @@ def _compute_kappa_error(counts: Counts, weights: Counts) -> float:
     return sqrt(max(0.0, variance)) / ((1 - expected) * sqrt(sum(map(sum, counts))))
 
 
-def _estimate_share(part: float, whole: float, confidence: float) -> Estimate | None:
-    if whole <= 0:
+def _estimate_share(count: float, total: float, confidence: float) -> Estimate | None:
+    if total <= 0:
         return None
-    return Estimate(part / whole, *compute_wilson_interval(min(part, whole), whole, confidence=confidence))
+    return Estimate(count / total, *compute_wilson_interval(min(count, total), total, confidence=confidence))
 
 
 def _compute_z(confidence: float) -> float:

@@ -142,10 +142,10 @@ def estimate_chapman_total(first: float, second: float, both: float, *, confiden
     if not 0 <= both <= min(first, second):
         raise ValueError(f"both find at most what each finds, got {both} of {first} and {second}")
     value = (first + 1) * (second + 1) / (both + 1) - 1
-    alone, other, shared = first - both + 0.5, second - both + 0.5, both + 0.5
-    error = sqrt(1 / shared + 1 / alone + 1 / other + shared / (alone * other))
+    first_only, second_only, shared = first - both + 0.5, second - both + 0.5, both + 0.5
+    error = sqrt(1 / shared + 1 / first_only + 1 / second_only + shared / (first_only * second_only))
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    known_total, unseen = first + second - both - 0.5, alone * other / shared
+    known_total, unseen = first + second - both - 0.5, first_only * second_only / shared
     min_shared, _ = compute_binomial_limits(both, second, confidence=confidence)
     max_total = first / min_shared if min_shared else inf
     return _build_interval(

@@ -146,9 +146,9 @@ def compute_beta_cdf(x: float, first: float, second: float) -> float:
 def _evaluate_continued_fraction(x: float, first: float, second: float) -> float:
     value, above, below = 1.0, 1.0, 0.0
     for step in range(1, _MAX_STEPS):
-        part = _compute_coefficient(step, x, first, second)
-        below = 1 / _avoid_zero(1 + part * below)
-        above = _avoid_zero(1 + part / above)
+        coefficient = _compute_coefficient(step, x, first, second)
+        below = 1 / _avoid_zero(1 + coefficient * below)
+        above = _avoid_zero(1 + coefficient / above)
         change = above * below
         value *= change
         if abs(change - 1) < _FRACTION_TOLERANCE:

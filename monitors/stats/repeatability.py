@@ -103,8 +103,8 @@ class NoiseFit(NamedTuple):
 
 def is_fault(group: Group) -> bool:
     """Whether a group of repeats shows a fault, not noise: two or more, of which most failed."""
-    failed, asked = group
-    return asked > 1 and failed > asked * MAX_NOISE
+    failed, repeats = group
+    return repeats > 1 and failed > repeats * MAX_NOISE
 
 
 def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> NoiseFit | None:
@@ -191,16 +191,16 @@ def _compute_group_likelihoods(groups: tuple[Group, ...]) -> tuple[float, ...]:
 
 def _compute_likelihood_at(groups: Sequence[Group], noise: float) -> float:
     likelihood = 1.0
-    for failed, asked in groups:
+    for failed, repeats in groups:
         no_fault = sum(
-            _compute_binomial_probability(count, asked, noise) for count in range(int(asked * MAX_NOISE) + 1)
+            _compute_binomial_probability(count, repeats, noise) for count in range(int(repeats * MAX_NOISE) + 1)
         )
-        likelihood *= _compute_binomial_probability(failed, asked, noise) / no_fault
+        likelihood *= _compute_binomial_probability(failed, repeats, noise) / no_fault
     return likelihood
 
 
-def _compute_binomial_probability(failed: int, asked: int, noise: float) -> float:
-    return comb(asked, failed) * noise**failed * (1 - noise) ** (asked - failed)
+def _compute_binomial_probability(failed: int, repeats: int, noise: float) -> float:
+    return comb(repeats, failed) * noise**failed * (1 - noise) ** (repeats - failed)
 
 
 def _find_quantile(weights: Mapping[float, float], goal: float) -> float:

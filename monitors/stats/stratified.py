@@ -63,7 +63,7 @@ class _StratumShare(NamedTuple):
     ungraded_share: float
 
     @property
-    def swap_outcomes(self) -> _StratumShare:
+    def with_swapped_outcomes(self) -> _StratumShare:
         """The stratum with failures and right answers exchanged."""
         return self._replace(failures=self.graded - self.failures)
 
@@ -78,13 +78,13 @@ def estimate_rate(
 ) -> RateEstimate | RateUnknown:
     """Return the share of failures among all conversations of ``strata``, with its interval.
 
-    With ``confusion``, the judge's record against people, its errors are taken out where that record allows it: it
-    needs answers of both kinds and a judge better than chance, else the estimate says ``corrected = False`` and
-    why. A stratum of which nothing was graded may have failed anywhere from not at all to wholly, and the interval
-    says so. `RateUnknown` when nothing at all was graded. The finite population is the nightly run's: with every
-    conversation graded by rule, low, rate and high are the same. ``judged`` says that a judge decided (as a
-    ``confusion`` does too); graders can err where ``finite`` is false or a judge did, and then no interval
-    is a point because everything was sampled.
+    With ``confusion``, the judge's counts against people, its errors are corrected where the counts allow it: there
+    must be answers of both kinds and a judge better than chance, else the estimate has ``corrected = False`` and
+    says why. An ungraded stratum may have failed completely or not at all, which widens the interval. `RateUnknown`
+    when nothing at all was graded. The finite population is the nightly run's: with every conversation graded by
+    rule, low, rate and high are the same. ``judged`` says that a judge decided (as a ``confusion`` does too);
+    graders can err where ``finite`` is false or a judge did, and then no interval is a point, even if everything
+    was sampled.
     """
     conversations, sampled, graded = (sum(getattr(stratum, field) for stratum in strata) for field in _COUNT_FIELDS)
     if not graded:
@@ -141,7 +141,7 @@ def join_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]
     rest = fsum(share for share, _ in parts)
     middle = fsum(share * part_rate.rate for share, part_rate in parts) / rest if rest else 0.0
 
-    def limit(of_rules: float, of_parts: Sequence[float]) -> float:
+    def compute_distance(of_rules: float, of_parts: Sequence[float]) -> float:
         ends = zip(parts, of_parts, strict=True)
         return sqrt(
             ((1 - middle) * (of_rules - by_rule.rate)) ** 2
@@ -152,14 +152,19 @@ def join_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]
     rates = [part_rate for _, part_rate in parts]
     return RateEstimate(
         rate=_clip(rate),
-        low=_clip(rate - limit(by_rule.low, [part_rate.low for part_rate in rates])),
-        high=_clip(rate + limit(by_rule.high, [part_rate.high for part_rate in rates])),
+        low=_clip(rate - compute_distance(by_rule.low, [part_rate.low for part_rate in rates])),
+        high=_clip(rate + compute_distance(by_rule.high, [part_rate.high for part_rate in rates])),
         low_if_ungraded_right=_clip(
-            rate - limit(by_rule.low_if_ungraded_right, [part_rate.low_if_ungraded_right for part_rate in rates])
+            rate
+            - compute_distance(
+                by_rule.low_if_ungraded_right, [part_rate.low_if_ungraded_right for part_rate in rates]
+            )
         ),
         high_if_ungraded_failed=_clip(
             rate
-            + limit(by_rule.high_if_ungraded_failed, [part_rate.high_if_ungraded_failed for part_rate in rates])
+            + compute_distance(
+                by_rule.high_if_ungraded_failed, [part_rate.high_if_ungraded_failed for part_rate in rates]
+            )
         ),
         conversations=by_rule.conversations,
         sampled=by_rule.sampled,
@@ -256,9 +261,9 @@ def _build_share(stratum: GradedStratum, conversations: int, *, finite: bool) ->
 
 def _estimate_by_design(parts: Sequence[_StratumShare], confidence: float) -> Estimate:
     """Estimate a rate: completely graded strata are exact, the others have limits."""
-    rate = _clip(fsum(part.item_weight * part.failures for part in parts))
-    open_parts = [part for part in parts if part.ungraded_share]
-    certain = fsum(part.item_weight * part.failures for part in parts if not part.ungraded_share)
+    rate = _clip(fsum(stratum.item_weight * stratum.failures for stratum in parts))
+    open_parts = [stratum for stratum in parts if stratum.ungraded_share]
+    certain = fsum(stratum.item_weight * stratum.failures for stratum in parts if not stratum.ungraded_share)
     if not open_parts:
         return Estimate(rate, rate, rate)
     low, high = (
@@ -269,37 +274,44 @@ def _estimate_by_design(parts: Sequence[_StratumShare], confidence: float) -> Es
     return Estimate(rate, _clip(min(rate, certain + low)), _clip(max(rate, certain + high)))
 
 
-def _limit_single(part: _StratumShare, confidence: float) -> tuple[float, float]:
-    share = part.item_weight * part.graded
-    if part.ungraded_share < 1:
-        low, high = compute_finite_limits(part.failures, part.graded, part.conversations, confidence=confidence)
+def _limit_single(stratum: _StratumShare, confidence: float) -> tuple[float, float]:
+    share = stratum.item_weight * stratum.graded
+    if stratum.ungraded_share < 1:
+        low, high = compute_finite_limits(
+            stratum.failures, stratum.graded, stratum.conversations, confidence=confidence
+        )
     else:
-        low, high = compute_binomial_limits(part.failures, part.graded, confidence=confidence)
+        low, high = compute_binomial_limits(stratum.failures, stratum.graded, confidence=confidence)
     return share * low, share * high
 
 
 def _limit_both_ways(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
     """Return the wider of the limits by failures and by right answers, as shares of all conversations."""
-    share = fsum(part.item_weight * part.graded for part in parts)
-    scaled = [part._replace(item_weight=part.item_weight / share) for part in parts]
+    share = fsum(stratum.item_weight * stratum.graded for stratum in parts)
+    scaled = [stratum._replace(item_weight=stratum.item_weight / share) for stratum in parts]
     low, high = _limit_weighted(scaled, confidence)
-    other_low, other_high = _limit_weighted([part.swap_outcomes for part in scaled], confidence)
+    other_low, other_high = _limit_weighted([stratum.with_swapped_outcomes for stratum in scaled], confidence)
     return share * min(low, 1 - other_high), share * max(high, 1 - other_low)
 
 
 def _limit_weighted(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
     """Return limits by the failures, within what the graded part allows."""
     tail = (1 - confidence) / 2
-    rate = fsum(part.item_weight * part.failures for part in parts)
-    spread = fsum(part.item_weight**2 * part.ungraded_share * part.failures for part in parts)
+    rate = fsum(stratum.item_weight * stratum.failures for stratum in parts)
+    spread = fsum(stratum.item_weight**2 * stratum.ungraded_share * stratum.failures for stratum in parts)
     low = _compute_quantile(tail, rate, spread) if spread else rate
     high = max(
-        _compute_quantile(1 - tail, rate + part.item_weight, spread + part.item_weight**2 * part.ungraded_share)
-        for part in parts
+        _compute_quantile(
+            1 - tail, rate + stratum.item_weight, spread + stratum.item_weight**2 * stratum.ungraded_share
+        )
+        for stratum in parts
     )
-    known_failures = fsum(part.item_weight * (1 - part.ungraded_share) * part.failures for part in parts)
+    known_failures = fsum(
+        stratum.item_weight * (1 - stratum.ungraded_share) * stratum.failures for stratum in parts
+    )
     known_right = fsum(
-        part.item_weight * (1 - part.ungraded_share) * (part.graded - part.failures) for part in parts
+        stratum.item_weight * (1 - stratum.ungraded_share) * (stratum.graded - stratum.failures)
+        for stratum in parts
     )
     return max(low, known_failures), max(rate, min(high, 1 - known_right))
 

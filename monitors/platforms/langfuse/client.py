@@ -162,17 +162,17 @@ class LangfuseClient:
             )
 
     async def request_optional(
-        self, method: str, path: str, answer: type[Answer], doing: str, **given: Unpack[RequestArguments]
+        self, method: str, path: str, answer: type[Answer], doing: str, **arguments: Unpack[RequestArguments]
     ) -> Answer | None:
         """Send a request with retries and parse its answer; ``None`` for 404."""
-        response = await self._send_with_retries(method, path, doing, given)
+        response = await self._send_with_retries(method, path, doing, arguments)
         return None if response.status_code == _NOT_FOUND else self._parse_reply(response, answer, doing)
 
     async def request(
-        self, method: str, path: str, answer: type[Answer], doing: str, **given: Unpack[RequestArguments]
+        self, method: str, path: str, answer: type[Answer], doing: str, **arguments: Unpack[RequestArguments]
     ) -> Answer:
         """Send a request with retries and parse its answer; `SourceUnavailable` for 404."""
-        response = await self._send_with_retries(method, path, doing, given)
+        response = await self._send_with_retries(method, path, doing, arguments)
         if response.status_code == _NOT_FOUND:
             raise self.build_unavailable_error(
                 doing, f"HTTP 404{_format_error(response)}; was something deleted meanwhile?"

@@ -101,11 +101,11 @@ class LangSmithClient:
         client = _import_sdk().AsyncClient(retry_config={"max_retries": 1}, **_build_access(settings, key))
         generated = client._langsmith_api  # noqa: SLF001 - retry_config does not reach what runs.query is sent by,
         generated.max_retries = 0
-        made = cls(client, settings, key, sleep, key_name)
+        langsmith = cls(client, settings, key, sleep, key_name)
         try:
-            yield made
+            yield langsmith
         finally:
-            made.close_plain_client()
+            langsmith.close_plain_client()
             await generated.close()  # and aclose() leaves its connections open
             await client.aclose()
 

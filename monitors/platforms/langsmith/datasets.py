@@ -120,9 +120,9 @@ class LangSmithDatasets:
 
     async def _create(self, dataset: Dataset, batch: Sequence[Example]) -> None:
         """Create the examples. Existing ones are replaced: found by listing, else by halving the batch."""
-        made = [*map(_to_create, batch)]
+        new_examples = [*map(_to_create, batch)]
         if await self._call_unless(
-            lambda sdk: sdk.create_examples(dataset_id=dataset.id, examples=made), ignored_status=_CONFLICT
+            lambda sdk: sdk.create_examples(dataset_id=dataset.id, examples=new_examples), ignored_status=_CONFLICT
         ):
             return
         if len(batch) == 1:
@@ -132,12 +132,12 @@ class LangSmithDatasets:
         existing = [example for example in batch if example.id in listed_ids]
         if existing:
             await self._replace(dataset, existing)
-            parts = [[example for example in batch if example.id not in listed_ids]]
+            smaller_batches = [[example for example in batch if example.id not in listed_ids]]
         else:
-            parts = [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
-        for part in parts:
-            if part:
-                await self._create(dataset, part)
+            smaller_batches = [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
+        for smaller_batch in smaller_batches:
+            if smaller_batch:
+                await self._create(dataset, smaller_batch)
 
     async def _list_existing_ids(self, dataset: Dataset, ids: Sequence[str]) -> set[str]:
         """Return the ids that are listed already; others may exist too."""

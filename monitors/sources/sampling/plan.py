@@ -57,7 +57,9 @@ def compute_expected_interval(
     ]
     conversations = sum(stratum.conversations for stratum in strata)
     rate = fsum(stratum.conversations * stratum.expected.rate for stratum in strata) / conversations
-    low, high = (fsum(ends) / len(estimates) for ends in zip(*(stratum[1:] for stratum in estimates), strict=True))
+    low, high = (
+        fsum(limits) / len(estimates) for limits in zip(*(stratum[1:] for stratum in estimates), strict=True)
+    )
     return Estimate(rate, low, high), corrects
 
 
@@ -166,15 +168,18 @@ ANY_FAILURE_NAME: Final = "any failure"
 
 
 def plan_nightly(
-    counts: Sequence[StratumCount], wanted: Sequence[PlannedRate], grading: Grading, settings: SamplingSettings
+    counts: Sequence[StratumCount],
+    planned_rates: Sequence[PlannedRate],
+    grading: Grading,
+    settings: SamplingSettings,
 ) -> NightlyPlan:
-    """Return the plan of the sample with these ``counts``; the first of the ``wanted`` rates is severity 3.
+    """Return the plan of the sample with these ``counts``; the first of the ``planned_rates`` rates is severity 3.
 
     ``ConfigError`` when there is no conversation: a nightly run of nothing needs no plan.
     """
     if not any(count.sampled for count in counts):
         raise ConfigError("there is no conversation to plan for; see whether the source has any of that night")
-    severe = wanted[0].expected
+    severe = planned_rates[0].expected
     calls = ceil(sum(count.sampled for count in counts) * grading.calls_per_conversation)
     return NightlyPlan(
         strata=tuple(
@@ -188,21 +193,21 @@ def plan_nightly(
         ),
         judge_calls=calls,
         cost_usd=(calls * grading.usd_per_call).quantize(_CENT, ROUND_HALF_UP),
-        rates=tuple(_forecast_rate(counts, count, grading) for count in wanted),
+        rates=tuple(_forecast_rate(counts, count, grading) for count in planned_rates),
         notes=_list_notes(counts, settings),
     )
 
 
 def _forecast_rate(
-    counts: Sequence[StratumCount], wanted: PlannedRate, grading: Grading
+    counts: Sequence[StratumCount], planned: PlannedRate, grading: Grading
 ) -> RateForecast | NoForecast:
-    if wanted.why_none:
-        return NoForecast(name=wanted.name, why=wanted.why_none)
+    if planned.why_none:
+        return NoForecast(name=planned.name, why=planned.why_none)
     expected = [
         ExpectedStratum(
             count.conversations,
-            _count_graded(count.sampled, wanted.graded_share),
-            wanted.expected.get(count.stratum, DEFAULT_PRIOR),
+            _count_graded(count.sampled, planned.graded_share),
+            planned.expected.get(count.stratum, DEFAULT_PRIOR),
         )
         for count in counts
     ]
@@ -210,13 +215,13 @@ def _forecast_rate(
         expected, confusion=grading.confusion, confidence=grading.confidence
     )
     return RateForecast(
-        name=wanted.name,
+        name=planned.name,
         expected_rate=estimate.value,
         low=estimate.low,
         high=estimate.high,
         confidence=grading.confidence,
         corrected=corrects,
-        learnt=wanted.learnt,
+        learnt=planned.learnt,
     )
 
 

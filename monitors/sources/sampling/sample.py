@@ -1,23 +1,22 @@
 """Sample a nightly run's conversations: reproducible, and independent of their order.
 
 Every conversation has a place in [0, 1) that is computed from its id, the target and the night. A sample by
-number takes the lowest places of each stratum, so that given its size each conversation of the stratum was as
-likely as any other: sampled / conversations, exactly. A sample by rate takes the places below the rate, so that
-whether a conversation is sampled does not depend on which others there are, unless its stratum falls short of the
-minimum. A larger number or rate contains the smaller one's sample.
+number takes the lowest places of each stratum, so that every conversation of a stratum has the same inclusion
+probability, sampled / conversations. A sample by rate takes the places below the rate, so that sampling a
+conversation does not depend on the others, unless its stratum has fewer than the minimum. A sample of a larger
+number or rate contains the sample of a smaller one.
 
-The failure rate that a stratum is expected to have comes from earlier runs and from what was believed before them.
-A number is allocated to the strata one after the other, in turns: one to the stratum that has fewest, one by size,
-one by claim, one by size again. So every stratum has a floor, however large another one's claim is; and half of the
-number goes where a stratum falls behind its share of all conversations, so that no sampled conversation stands for
-much more than twice as many as in a simple sample. One that stands for many is what makes an interval wide
-(`monitors.stats.stratified`).
+The expected failure rate of a stratum comes from a prior and from earlier runs. A number is allocated to the strata
+one by one, in turns: to the stratum with the fewest, by size, by claim, and by size again. So every stratum gets
+some, however large the claim of another one is; and half of the number goes to strata that are behind their share
+of all conversations, so that a sampled conversation represents at most about twice as many as in a simple sample.
+Conversations that represent many others widen the interval (`monitors.stats.stratified`).
 
-By size and by claim the next one goes to the largest value over the square root of k (k + 1), where k is what the
-stratum has: T. Wright, "The equivalence of Neyman optimum allocation for sampling and equal proportions for
+By size and by claim the next one goes to the largest value over the square root of k (k + 1), where k is the
+stratum's present number: T. Wright, "The equivalence of Neyman optimum allocation for sampling and equal proportions for
 apportioning the U.S. House of Representatives", The American Statistician 66 (2012). With size times spread as
-claim that is the allocation of least variance in whole numbers. Each turn goes by what was given before it alone: a
-larger number only ever adds, so that it contains the smaller one's sample, which rounding of shares would break.
+claim that is the allocation of least variance in whole numbers. Each turn depends only on the turns before it: a
+larger number only adds, so that it contains the smaller one's sample, which rounding of shares would break.
 """
 
 from __future__ import annotations
@@ -245,12 +244,12 @@ class Candidates:
         self._sure[stratum] = [candidate for candidate in self._sure[stratum] if candidate.id != conversation_id]
         heapq.heapify(self._farthest[stratum])
 
-    def merge(self, other: Candidates) -> None:
+    def merge(self, added: Candidates) -> None:
         """Add all candidates and counts of another part of the same nightly run."""
-        for stratum, members in other.rank_candidates().items():
+        for stratum, members in added.rank_candidates().items():
             for candidate in members:
                 self._retain(stratum, candidate)
-            self._sizes[stratum] += other.count_by_stratum()[stratum]
+            self._sizes[stratum] += added.count_by_stratum()[stratum]
 
     def rank_candidates(self) -> Mapping[str, Sequence[_RankedConversation]]:
         """Return the candidates of each stratum, the lowest place first."""
@@ -316,8 +315,8 @@ def _sample_members(
             for name, conversations in ranked.items()
         }
     else:
-        wanted = allocate_by_stratum({name: sizes[name] for name in ranked}, settings, expected)
-        taken_counts = {name: min(wanted[name], len(conversations)) for name, conversations in ranked.items()}
+        numbers = allocate_by_stratum({name: sizes[name] for name in ranked}, settings, expected)
+        taken_counts = {name: min(numbers[name], len(conversations)) for name, conversations in ranked.items()}
         allocated = {name: (taken_counts[name], taken_counts[name] / sizes[name]) for name in ranked}
     sampled = [
         SampledConversation(

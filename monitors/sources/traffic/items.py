@@ -233,9 +233,9 @@ _NEUTRAL_ROLES = ("system", "developer")
 class _Draft(NamedTuple):
     """A turn while it is read: the texts of both sides, their messages, the context before the reply."""
 
-    asked: tuple[str, ...]
-    replied: tuple[str, ...] = ()
-    parts: tuple[Any, ...] = ()
+    questions: tuple[str, ...]
+    replies: tuple[str, ...] = ()
+    messages: tuple[Any, ...] = ()
     context: tuple[str, ...] = ()
 
 
@@ -372,8 +372,8 @@ def _parse_drafts(item: Any, fields: Fields) -> list[_Draft]:
 
 def _add_last_reply(drafts: list[_Draft], item: Any, fields: Fields) -> list[_Draft]:
     """Add the reply of the item to the last draft, where the messages hold only the input."""
-    reply = find_text(item, fields.reply_text) if not drafts[-1].replied else None
-    return [*drafts[:-1], drafts[-1]._replace(replied=(reply,))] if reply else drafts
+    reply = find_text(item, fields.reply_text) if not drafts[-1].replies else None
+    return [*drafts[:-1], drafts[-1]._replace(replies=(reply,))] if reply else drafts
 
 
 def _flatten_batch(value: Any) -> list[Any]:
@@ -407,13 +407,13 @@ def _drafts_from_messages(messages: Iterable[Any], fields: Fields) -> Iterator[_
     for message in messages:
         role, text = _read_role(message, fields), find_text(message, fields.text) or ""
         if role in fields.user_roles and text:
-            if draft is None or draft.replied:
+            if draft is None or draft.replies:
                 if draft is not None:
                     yield draft
                 draft = _Draft(())
-            draft = draft._replace(asked=(*draft.asked, text), parts=(*draft.parts, message))
+            draft = draft._replace(questions=(*draft.questions, text), messages=(*draft.messages, message))
         elif draft is not None and role in fields.reply_roles and text:
-            draft = draft._replace(replied=(*draft.replied, text), parts=(*draft.parts, message))
+            draft = draft._replace(replies=(*draft.replies, text), messages=(*draft.messages, message))
         elif draft is not None and role in fields.context_roles and text:
             draft = draft._replace(context=(*draft.context, text))
     if draft is not None:
@@ -432,17 +432,17 @@ def _list_roles(fields: Fields) -> tuple[str, ...]:
 
 def _build_turn(draft: _Draft, item: Any, fields: Fields, *, is_last: bool) -> Turn:
     """Build a turn from its own messages; the last turn also from the item's fields."""
-    places = (*reversed(draft.parts), *((item,) if is_last else ()))
+    places = (*reversed(draft.messages), *((item,) if is_last else ()))
     return Turn(
-        user_text=_SEPARATOR.join(draft.asked),
-        reply_text=_SEPARATOR.join(draft.replied),
+        user_text=_SEPARATOR.join(draft.questions),
+        reply_text=_SEPARATOR.join(draft.replies),
         citations=next((texts for place in places if (texts := find_sources(place, fields.citations))), ()),
         context=draft.context
         + next((texts for place in places if (texts := find_texts(place, fields.context))), ()),
         app_path=next((name for place in (*places, item) if (name := find_name(place, fields.app_path))), None),
         latency_ms=next((ms for place in places if (ms := _read_latency_ms(place, fields)) is not None), None),
         is_question=_read_question_flag(places, fields),
-        feedback=next((pressed for place in places if (pressed := _read_feedback(place, fields))), None),
+        feedback=next((feedback for place in places if (feedback := _read_feedback(place, fields))), None),
     )
 
 
@@ -607,8 +607,8 @@ def _hash_text(text: str) -> str:
 
 
 def _format_paths(paths: tuple[str, ...]) -> str:
-    shown = ", ".join(paths[:3])
-    return f"{shown}, …" if len(paths) > 3 else shown or "no path"  # noqa: PLR2004 - enough to know which setting
+    text = ", ".join(paths[:3])
+    return f"{text}, …" if len(paths) > 3 else text or "no path"  # noqa: PLR2004 - enough to know which setting
 
 
 def _build_unreadable_warning(place: str, detail: str, at: datetime | None = None) -> SourceWarning:
