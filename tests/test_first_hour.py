@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from flows.server import prefect_server
 from tests import fork_server
 from tests.conftest import ROOT
@@ -200,7 +200,7 @@ class Hour:
 
     def __post_init__(self) -> None:
         self.folder = self.project
-        self.port = free_port("127.0.0.1", 0)
+        self.port = find_free_port("127.0.0.1", 0)
         (self.project / "deployments").symlink_to(ROOT / "deployments")
         with_tables(self.project / "watch" / ".lookout" / "prefect")
 
@@ -293,7 +293,7 @@ class Hour:
     def up(self, environment: dict[str, str]) -> str:
         """Until the runner has said what it runs, and when; then Ctrl-C."""
         log = self.project / "up.log"
-        port = free_port("127.0.0.1", 0)
+        port = find_free_port("127.0.0.1", 0)
         with log.open("wb") as output:
             process = fork_server.start(
                 "up", "--port", str(port), cwd=self.folder, env=environment, stdout=output, stderr=output

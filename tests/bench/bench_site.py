@@ -25,9 +25,9 @@ import httpx
 from playwright.sync_api import sync_playwright
 
 from deployments.cli.reviews.session import REVIEWER_FILE
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from deployments.site.application import PAGES
-from deployments.site.rendering import asset_text
+from deployments.site.rendering import load_asset
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import Redacted
 from monitors.records.operator_actions import HumanLabel
@@ -133,7 +133,7 @@ def reviews() -> list[JournalRow]:
 @contextmanager
 def site_over(folder: Path) -> Iterator[tuple[str, int]]:
     """``lookout site`` over the folder, as a process; its address and its process id."""
-    port = free_port("127.0.0.1", 0)
+    port = find_free_port("127.0.0.1", 0)
     config = folder / "lookout.toml"
     config.write_text(
         f'data_folder = "."\n[targets.helpdesk]\nurl = "http://127.0.0.1:9"\nsuite = "s.jsonl"\n[site]\nport = {port}\n',
@@ -302,7 +302,7 @@ def speed(pages: Sequence[PageTimes], size: str) -> list[Figure]:
 
 def weight(painted: Sequence[tuple[str, float]]) -> list[Figure]:
     """What a browser must load and how soon it shows something."""
-    script = len(asset_text("site.js").encode())
+    script = len(load_asset("site.js").encode())
     return [
         Figure(
             id="P11",
@@ -336,7 +336,7 @@ def copy_of(took_s: float, said: str) -> Figure:
 
 def beside(store: Store) -> tuple[float, list[tuple[str, str]]]:
     """Seconds for a new copy, and what is said beside the pages."""
-    script = len(asset_text("site.js").encode())
+    script = len(load_asset("site.js").encode())
     with store.database.open_for_writing(60) as connection:
         grades = connection.execute("select count(*) from grades").fetchone()
         runs = connection.execute("select count(*) from runs").fetchone()

@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from tests.bench.measured import Figure, report
 from tests.deployments.triggers.senders import deployed, github_headers, raw
 from tests.process_tree import all_processes, descendants
@@ -210,7 +210,7 @@ def cpu_s(pid: int) -> float:
 
 @contextmanager
 def served(what: str, folder: str) -> Iterator[Served]:
-    port = free_port("127.0.0.1", 0)
+    port = find_free_port("127.0.0.1", 0)
     command = [sys.executable, "-m", "tests.bench.webhook_server", what, "--port", str(port), "--folder", folder]
     process = subprocess.Popen(command)
     try:

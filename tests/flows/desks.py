@@ -67,7 +67,9 @@ class AlertingTestbed:
         owner: Capability = Capability.VERIFY,
     ) -> Notifier:
         """Build the notifier of one run, which sends with the bot, or with ``paths`` in order."""
-        ways = [DeliveryPath(f"way {number}", sender) for number, sender in enumerate(paths or [self.bot()], start=1)]
+        ways = [
+            DeliveryPath(f"way {number}", sender) for number, sender in enumerate(paths or [self.bot()], start=1)
+        ]
         return Notifier(
             target="demo",
             run_id=run_id,

@@ -49,7 +49,8 @@ def talk(number: int, *replies: str, hours: float = 2.0, **changes: Any) -> str:
     """A line of the log: a conversation that ended so many hours before the first night did."""
     ended = NIGHT - timedelta(hours=hours) + timedelta(seconds=number)
     turns = [
-        {"question": f"How long do I have, once more {number}?", "answer": reply} for reply in replies or (PLAIN_REPLY,)
+        {"question": f"How long do I have, once more {number}?", "answer": reply}
+        for reply in replies or (PLAIN_REPLY,)
     ]
     value = {"id": f"talk-{number}", "completed_at": ended.isoformat(), "turns": turns}
     return json.dumps(value | changes, ensure_ascii=False) + "\n"

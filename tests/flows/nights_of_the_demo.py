@@ -23,7 +23,7 @@ from monitors.records.base import Severity
 from monitors.records.estimates import GradedStratum, RateEstimate, RateForecast
 from monitors.records.traffic import Conversation
 from monitors.sources.privacy import PrivacyMode, protect_conversation
-from monitors.sources.sampling.plan import SEVERE, Grading, PlannedRate, plan_nightly
+from monitors.sources.sampling.plan import SEVERE_RATE_NAME, Grading, PlannedRate, plan_nightly
 from monitors.sources.sampling.sample import Seed, compute_expected_rates, sample_strata, stratify
 from monitors.sources.sampling.strata import TargetFacts
 from tests.flows.nights_graded import KEY_OF_NAMES, file_source
@@ -81,9 +81,11 @@ class DemoNights:
         read = asyncio.run(_read(self.folder / TURNS, ended))
         assert len(read) == self.conversations
         members = stratify(read, self.facts)
-        expected = compute_expected_rates(members, [sampled_conversation for night in self._graded[:REMEMBERED] for sampled_conversation in night])
+        expected = compute_expected_rates(
+            members, [sampled_conversation for night in self._graded[:REMEMBERED] for sampled_conversation in night]
+        )
         sampled = sample_strata(members, self.facts.settings, Seed("demo", ended.date()), expected)
-        wanted = PlannedRate(SEVERE, expected)
+        wanted = PlannedRate(SEVERE_RATE_NAME, expected)
         (planned,) = plan_nightly(sampled.strata, [wanted], Grading(0.0, Decimal(0)), self.facts.settings).rates
         assert isinstance(planned, RateForecast)
         grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.WRONG)

@@ -37,7 +37,10 @@ class Ticking:
 def main() -> None:
     path = Path(sys.argv[1])
     config = load_config(path)
-    planned = {planned_deployment.full_name: planned_deployment for planned_deployment in plan_deployments(config, path, config.schedules)}
+    planned = {
+        planned_deployment.full_name: planned_deployment
+        for planned_deployment in plan_deployments(config, path, config.schedules)
+    }
     for line in sys.stdin:
         name, at = json.loads(line)
         deployment = planned[name]

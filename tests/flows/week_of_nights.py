@@ -157,7 +157,10 @@ class Week:
         log = self.folder / "slack.jsonl"
         with SlackServer(log=log) as slack, AnthropicServer() as provider:
             self.write(slack, provider)
-            with (self.folder / "worker.log").open("w", encoding="utf-8") as worker_log, self._worker(worker_log) as worker:
+            with (
+                (self.folder / "worker.log").open("w", encoding="utf-8") as worker_log,
+                self._worker(worker_log) as worker,
+            ):
                 message_count = 0
                 for number, day in enumerate(days):
                     self.live(day, MONDAY + timedelta(days=number))
@@ -180,7 +183,9 @@ class Week:
             | {"provenance": {"pipeline": "manual"}}
             for name, question, gold in GOLD
         ]
-        (self.folder / "suite.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in suite), encoding="utf-8")
+        (self.folder / "suite.jsonl").write_text(
+            "".join(f"{json.dumps(case)}\n" for case in suite), encoding="utf-8"
+        )
         config = CONFIG.format(judge=provider.url, slack=slack.api_url)
         (self.folder / "lookout.toml").write_text(config, encoding="utf-8")
 

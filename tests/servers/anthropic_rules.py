@@ -102,7 +102,7 @@ def wrong_with_batch(body: Any) -> Refusal | None:
     if not requests:
         return _invalid("requests: List should have at least 1 item")
     ids = [str(request.get("custom_id", "")) for request in requests]
-    bad = next((one for one in ids if not CUSTOM_ID.match(one)), None)
+    bad = next((request_id for request_id in ids if not CUSTOM_ID.match(request_id)), None)
     if bad is not None:
         return _invalid(f"requests: custom_id: String should match pattern '^[a-zA-Z0-9_-]{{1,64}}$': {bad}")
     if len(set(ids)) < len(ids):

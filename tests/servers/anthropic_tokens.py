@@ -84,11 +84,11 @@ class PromptCache:
         }
 
     def _through_cache(self, prompt: Prompt, body: dict[str, Any], *, early: bool) -> tuple[int, int, str]:
-        found = prompt.cacheable()
+        prefixes = prompt.cacheable()
         family = next((name for name in SMALLEST_PREFIX if name in body["model"]), "opus")
-        if found is None or found[1] < SMALLEST_PREFIX[family]:
+        if prefixes is None or prefixes[1] < SMALLEST_PREFIX[family]:
             return 0, 0, "5m"
-        key, length, ttl = found
+        key, length, ttl = prefixes
         if (body["model"], key) in self._known and not early:
             return length, 0, ttl
         self._known.add((body["model"], key))

@@ -56,17 +56,17 @@ class Case(NamedTuple):
 
 def read_prompt(text: str) -> Case | None:
     """The case in a prompt's user message; ``None`` when nothing is fenced as an answer."""
-    found: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     for fence in FENCE.finditer(text):
-        found.setdefault(fence["label"].lower(), []).append(fence["body"])
-    if "graded answer" not in found:
+        fields.setdefault(fence["label"].lower(), []).append(fence["body"])
+    if "graded answer" not in fields:
         return None
     outside = FENCE.sub("", text)
     return Case(
-        question="\n".join(found.get("question", [])),
-        golds=tuple(found.get("expected answer", [])),
-        answer="\n".join(found["graded answer"]),
-        documents=tuple(found.get("source passage", [])),
+        question="\n".join(fields.get("question", [])),
+        golds=tuple(fields.get("expected answer", [])),
+        answer="\n".join(fields["graded answer"]),
+        documents=tuple(fields.get("source passage", [])),
         refusal_expected="expected: a refusal" in outside.lower(),
     )
 
@@ -129,7 +129,9 @@ class RuleJudge:
         refusal = read_refusal(case.answer, expected=case.refusal_expected)
         refused = refusal.refused
         if case.refusal_expected:
-            refused = refused or any(read_refusal(one).refused for one in _SENTENCE_END.split(case.answer))
+            refused = refused or any(
+                read_refusal(sentence).refused for sentence in _SENTENCE_END.split(case.answer)
+            )
             names_figure = (
                 bool(_DIGITS.search(_SENTENCE_END.split(case.answer.strip(), maxsplit=1)[-1])) and not self.flatters
             )
@@ -151,20 +153,20 @@ _REFERENCE = re.compile(r"(?:Severity|Root cause|Relevant files): ?")
 """How what is known about an issue begins, see ``monitors/goldset/issues.py``."""
 
 
-def _rated_alone(issue: str, said: TriageReport) -> tuple[float, list[str]]:
+def _rated_alone(issue: str, report: TriageReport) -> tuple[float, list[str]]:
     """A rater who knows no right answer: a cause about what the issue is about, with a place to act on."""
-    shared = {word.lower() for word in _WORD.findall(said.root_cause or "")} & {
+    shared = {word.lower() for word in _WORD.findall(report.root_cause or "")} & {
         word.lower() for word in _WORD.findall(issue)
     }
     if not shared - set(_EMPTY.split()):
         return 0.25, ["poor_triage"]
-    return (0.75 if said.files else 0.5), []
+    return (0.75 if report.files else 0.5), []
 
 
-def _rated(known: TriageReport, said: TriageReport) -> tuple[float, list[str]]:
+def _rated(reference: TriageReport, report: TriageReport) -> tuple[float, list[str]]:
     """A strict rater of reports: the cause decides, then the files. Scores of 1, 0.75, 0.5, 0.25 are 5 to 2, 0 is 1."""
-    cause = _alike(known.root_cause or "", said.root_cause or "")[0] if known.root_cause else 1.0
-    files = agreement(said.files or (), known.files or ()).f1 if known.files else 1.0
+    cause = _alike(reference.root_cause or "", report.root_cause or "")[0] if reference.root_cause else 1.0
+    files = agreement(report.files or (), reference.files or ()).f1 if reference.files else 1.0
     if cause < LIKE_ENOUGH:
         return (0.25 if files > 0 else 0.0), ["poor_triage"]
     return (1.0 if files > 0.99 else 0.75 if files >= 0.5 else 0.5), []
@@ -204,7 +206,9 @@ def _about(question: str, answer: str) -> str:
     named = [row[-1] for row in rows if len(row) > 1 and question.endswith(row[0])]
     if named:
         return named[0]
-    return " ".join(one for one in _SENTENCE_END.split(_QUOTED.sub("", answer)) if not _NOT_NOW.search(one))
+    return " ".join(
+        sentence for sentence in _SENTENCE_END.split(_QUOTED.sub("", answer)) if not _NOT_NOW.search(sentence)
+    )
 
 
 def _is_found(gold: str, answer: str) -> bool:
@@ -232,9 +236,10 @@ def _is_reordered(gold: str, answer: str) -> bool:
 def _is_turned(gold: str, answer: str) -> bool:
     """Whether the answer has the opposite of a word of the gold in its place."""
     wanted, stated = (set(re.findall(r"[a-z]+", text.lower())) for text in (gold, answer))
-    turned = ((one, other) for pair in _OPPOSITES for one, other in (pair, pair[::-1]))
+    turned = ((word, opposite) for pair in _OPPOSITES for word, opposite in (pair, pair[::-1]))
     return any(
-        one in wanted and other not in wanted and other in stated and one not in stated for one, other in turned
+        word in wanted and opposite not in wanted and opposite in stated and word not in stated
+        for word, opposite in turned
     )
 
 

@@ -11,7 +11,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 async def fated(
-    fate: str, request: web.Request, handler: Handler, *, closing: asyncio.Event, said: str
+    fate: str, request: web.Request, handler: Handler, *, closing: asyncio.Event, text: str
 ) -> web.StreamResponse:
     """The answer to a request, which may be none.
 
@@ -25,7 +25,7 @@ async def fated(
     if fate[0].isdigit():
         status, _after, seconds = fate.partition(" after ")
         headers = {"Retry-After": seconds} if seconds else None
-        return web.json_response({"message": said, "detail": said}, status=int(status), headers=headers)
+        return web.json_response({"message": text, "detail": text}, status=int(status), headers=headers)
     response = await handler(request)
     return _lost(request) if fate == "lost after" else response
 

@@ -120,21 +120,23 @@ class GitHub(ThreadedServer):
 
     async def _deployments(self, request: web.Request) -> web.Response:
         wanted = request.query.get("environment")
-        found = [one for one in self.deployments if wanted in (None, one["environment"])]
-        return web.json_response(found[: int(request.query.get("per_page", "30"))])
+        deployments = [deployment for deployment in self.deployments if wanted in (None, deployment["environment"])]
+        return web.json_response(deployments[: int(request.query.get("per_page", "30"))])
 
     async def _deployment_statuses(self, request: web.Request) -> web.Response:
-        found = [one for one in self.deployments if str(one["id"]) == request.match_info["id"]]
-        return web.json_response([{"state": state} for state in found[0]["states"]])
+        deployments = [
+            deployment for deployment in self.deployments if str(deployment["id"]) == request.match_info["id"]
+        ]
+        return web.json_response([{"state": state} for state in deployments[0]["states"]])
 
     def by(self, user: dict[str, str]) -> list[Comment]:
         """What one author has said."""
-        return [one for one in self.comments if one.user == user]
+        return [comment for comment in self.comments if comment.user == user]
 
     @property
     def states(self) -> list[tuple[str, str]]:
         """Context and state of every status that was set, oldest first."""
-        return [(one["context"], one["state"]) for one in self.statuses]
+        return [(status["context"], status["state"]) for status in self.statuses]
 
     @property
     def _watched(self) -> Any:
@@ -190,7 +192,7 @@ class GitHub(ThreadedServer):
         if page * size < len(self.comments):
             after = request.url.update_query(page=str(page + 1))
             headers["Link"] = f'<{after}>; rel="next", <{after}>; rel="last"'
-        return web.json_response([self._shown(one) for one in shown], headers=headers)
+        return web.json_response([self._shown(comment) for comment in shown], headers=headers)
 
     async def _create(self, request: web.Request) -> web.Response:
         body = (await request.json())["body"]
@@ -226,7 +228,7 @@ class GitHub(ThreadedServer):
 
     def _found(self, request: web.Request) -> Comment | None:
         wanted = int(request.match_info["id"])
-        return next((one for one in self.comments if one.id == wanted), None)
+        return next((comment for comment in self.comments if comment.id == wanted), None)
 
     def _shown(self, comment: Comment) -> dict[str, Any]:
         address = f"https://github.com/{REPOSITORY}/pull/{PULL}#issuecomment-{comment.id}"
@@ -271,7 +273,7 @@ def main() -> None:
         try:
             asyncio.run(asyncio.Event().wait())
         except KeyboardInterrupt:
-            print("\n\n".join(one.body for one in server.comments))
+            print("\n\n".join(comment.body for comment in server.comments))
 
 
 if __name__ == "__main__":

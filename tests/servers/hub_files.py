@@ -39,10 +39,10 @@ class HubFiles(ThreadedServer):
         folder = request.match_info.get("folder", "").strip("/")
         within = [path for path in self.files if not folder or path.startswith(f"{folder}/")]
         depth = folder.count("/") + 1 if folder else 0
-        found = {"/".join(path.split("/")[: depth + 1]) for path in within}
-        if not found:
+        prefixes = {"/".join(path.split("/")[: depth + 1]) for path in within}
+        if not prefixes:
             return web.json_response({"error": "no such folder"}, status=404)
-        return web.json_response([self._entry(path) for path in sorted(found)])
+        return web.json_response([self._entry(path) for path in sorted(prefixes)])
 
     def _entry(self, path: str) -> dict[str, object]:
         if path in self.files:

@@ -59,8 +59,8 @@ class Started:
 
     def number(self, word: str, otherwise: int) -> int:
         """The number after a word of the question."""
-        found = re.search(rf"\b{word} (\d+)", self.question)
-        return int(found[1]) if found else otherwise
+        match = re.search(rf"\b{word} (\d+)", self.question)
+        return int(match[1]) if match else otherwise
 
     def is_to(self, word: str) -> bool:
         """Whether the question has the word."""

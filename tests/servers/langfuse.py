@@ -78,7 +78,8 @@ class LangfuseServer(ThreadedServer):
     def attributes(self) -> list[dict[str, str]]:
         """The attributes of each span that is stored."""
         return [
-            {one["key"]: one["value"]["stringValue"] for one in span["attributes"]} for span in self.spans.values()
+            {attribute["key"]: attribute["value"]["stringValue"] for attribute in span["attributes"]}
+            for span in self.spans.values()
         ]
 
     @property
@@ -90,8 +91,8 @@ class LangfuseServer(ThreadedServer):
             if request.path != "/api/public/health" and request.headers.get("Authorization") != _basic():
                 return web.json_response({"message": "Invalid credentials. Confirm the host."}, status=401)
             self.requests.append((request.method, request.rel_url.raw_path_qs))
-            said = f"not now, {PUBLIC}:{SECRET}"  # what is in the message of a proxy, say
-            return await fated(next(self.fates), request, _answered(handler), closing=self.closing, said=said)
+            error = f"not now, {PUBLIC}:{SECRET}"  # what is in the message of a proxy, say
+            return await fated(next(self.fates), request, _answered(handler), closing=self.closing, text=error)
 
         return door
 
@@ -129,10 +130,15 @@ class LangfuseServer(ThreadedServer):
         if limit > 100 or page < 1:
             raise Refusal(400, "Invalid request data: limit must be at most 100")
         name = self._known(request.query["datasetName"])["name"]
-        found = [item for item in reversed(self.items.values()) if item["datasetName"] == name]
+        page_items = [item for item in reversed(self.items.values()) if item["datasetName"] == name]
         self.pages.append(page)
-        meta = {"page": page, "limit": limit, "totalItems": len(found), "totalPages": -(-len(found) // limit)}
-        return web.json_response({"data": found[(page - 1) * limit : page * limit], "meta": meta})
+        meta = {
+            "page": page,
+            "limit": limit,
+            "totalItems": len(page_items),
+            "totalPages": -(-len(page_items) // limit),
+        }
+        return web.json_response({"data": page_items[(page - 1) * limit : page * limit], "meta": meta})
 
     async def _item(self, request: web.Request) -> web.Response:
         if request.match_info["id"] not in self.items:
@@ -189,11 +195,11 @@ class LangfuseServer(ThreadedServer):
         if limit > 1000 or not fields <= _GROUPS:
             raise Refusal(400, "Invalid request data")
         start = int(request.query.get("cursor", "0"))
-        found = self.observations.get(request.query["traceId"], [])
-        visible = found[: self.late[0]] if self.late else found
+        observations = self.observations.get(request.query["traceId"], [])
+        visible = observations[: self.late[0]] if self.late else observations
         if self.late and start + limit >= len(visible):
             self.late.pop(0)
-        latest = sorted(visible, key=lambda one: one["startTime"], reverse=True)
+        latest = sorted(visible, key=lambda observation: observation["startTime"], reverse=True)
         meta = {"cursor": str(start + limit)} if start + limit < len(latest) else {}
         return web.json_response({"data": latest[start : start + limit], "meta": meta})
 
@@ -243,7 +249,7 @@ def _check_span(span: dict[str, Any]) -> None:
             raise Refusal(400, f"{key} is not hexadecimal")
     if not span["startTimeUnixNano"].isdecimal() or int(span["endTimeUnixNano"]) < int(span["startTimeUnixNano"]):
         raise Refusal(400, "times are nanoseconds as text, the end not before the start")
-    given = {one["key"]: one["value"]["stringValue"] for one in span["attributes"]}
+    given = {attribute["key"]: attribute["value"]["stringValue"] for attribute in span["attributes"]}
     needed = ("id", "name", "dataset.id", "item.id", "item.root_observation_id")
     if not all(given.get(f"langfuse.experiment.{key}") for key in needed):
         raise Refusal(400, "attributes of the experiment are missing")

@@ -87,12 +87,12 @@ class LangSmithServer(ThreadedServer):
         if asked["project_ids"] != [str(PROJECT)] or not asked["is_root"]:
             return web.json_response({"detail": "no such project"}, status=422)
         since, until = (datetime.fromisoformat(asked[name]) for name in ("min_start_time", "max_start_time"))
-        found = [run for run in self.runs if since <= datetime.fromisoformat(run["start_time"]) < until]
+        matching = [run for run in self.runs if since <= datetime.fromisoformat(run["start_time"]) < until]
         start = int(asked.get("cursor", "0"))
         end = start + asked.get("page_size", 100)
         names = {name.lower() for name in asked.get("selects", ["ID"])}
-        items = [{name: value for name, value in run.items() if name in names} for run in found[start:end]]
-        after = str(start) if self.circle else str(end) if end < len(found) else None
+        items = [{name: value for name, value in run.items() if name in names} for run in matching[start:end]]
+        after = str(start) if self.circle else str(end) if end < len(matching) else None
         return web.json_response({"items": items, "next_cursor": after})
 
     def _tree(self, asked: dict[str, Any]) -> web.Response:
@@ -126,10 +126,10 @@ class LangSmithServer(ThreadedServer):
         return web.json_response(given)
 
     async def _update(self, request: web.Request) -> web.Response:
-        known = self.feedback.get(request.match_info["id"])
-        if known is None:
+        score = self.feedback.get(request.match_info["id"])
+        if score is None:
             return web.json_response({}, status=404)
         given = await request.json()
         self.updates.append(given)
-        known.update(given)
-        return web.json_response(known)
+        score.update(given)
+        return web.json_response(score)

@@ -81,13 +81,13 @@ class LangSmithDatasetServer(ThreadedServer):
     def calm(self) -> None:
         """No further faults, and what was written is listed."""
         self.faults, self.lost, self.refused, self.limited, self.dead_from = [], set(), set(), set(), None
-        for found in self.datasets.values():
-            found["hidden"].clear()
+        for dataset in self.datasets.values():
+            dataset["hidden"].clear()
 
     def dataset(self, name: str) -> dict[str, Any]:
         """A dataset as it is stored."""
-        (found,) = [one for one in self.datasets.values() if one["name"] == name]
-        return found
+        (dataset,) = [candidate for candidate in self.datasets.values() if candidate["name"] == name]
+        return dataset
 
     def examples(self, name: str) -> dict[str, dict[str, Any]]:
         """The examples of a dataset by their ids, as they are stored."""
@@ -99,11 +99,11 @@ class LangSmithDatasetServer(ThreadedServer):
 
     def add(self, name: str, **fields: Any) -> str:
         """An example that a person added, by the web page."""
-        if not any(one["name"] == name for one in self.datasets.values()):
+        if not any(candidate["name"] == name for candidate in self.datasets.values()):
             self._made({"name": name})
-        found = self.dataset(name)
-        example_id = str(uuid.uuid5(uuid.UUID(TENANT), f"{name}/{len(found['examples'])}"))
-        self._store(found, example_id, fields)
+        dataset = self.dataset(name)
+        example_id = str(uuid.uuid5(uuid.UUID(TENANT), f"{name}/{len(dataset['examples'])}"))
+        self._store(dataset, example_id, fields)
         return example_id
 
     def edit(self, name: str, example_id: str, **fields: Any) -> None:
@@ -125,7 +125,7 @@ class LangSmithDatasetServer(ThreadedServer):
                 return self._hang_up(request)
             if number in self.limited:
                 return web.json_response({"detail": "Rate limit exceeded"}, status=429)
-            fault = next((one for one in self.faults if request.path.startswith(one[0])), None)
+            fault = next((planned for planned in self.faults if request.path.startswith(planned[0])), None)
             if fault is not None:
                 self.faults.remove(fault)
                 return web.json_response({"detail": "planned fault"}, status=fault[1], headers=fault[2])
@@ -171,12 +171,12 @@ class LangSmithDatasetServer(ThreadedServer):
         return web.json_response({"items": shown, "next_cursor": None})
 
     async def _list_datasets(self, request: web.Request) -> web.Response:
-        named = [one for one in self.datasets.values() if one["name"] == request.query["name"]]
-        return web.json_response([_shown(one) for one in named])
+        named = [candidate for candidate in self.datasets.values() if candidate["name"] == request.query["name"]]
+        return web.json_response([_shown(candidate) for candidate in named])
 
     async def _create_dataset(self, request: web.Request) -> web.Response:
         given = await request.json()
-        if any(one["name"] == given["name"] for one in self.datasets.values()):
+        if any(candidate["name"] == given["name"] for candidate in self.datasets.values()):
             return web.json_response({"detail": "Dataset with this name already exists."}, status=409)
         made = self._made(given)
         schemas.Dataset(**_shown(made))
@@ -199,113 +199,117 @@ class LangSmithDatasetServer(ThreadedServer):
         return made
 
     async def _version(self, request: web.Request) -> web.Response:
-        found = self.datasets[request.match_info["id"]]
-        as_of = found["version"] if request.query["tag"] == "latest" else found["tags"].get(request.query["tag"])
+        dataset = self.datasets[request.match_info["id"]]
+        as_of = (
+            dataset["version"] if request.query["tag"] == "latest" else dataset["tags"].get(request.query["tag"])
+        )
         if as_of is None:
             return web.json_response({"detail": "Dataset version not found"}, status=404)
         return web.json_response({"tags": ["latest"], "as_of": as_of})
 
     async def _tag(self, request: web.Request) -> web.Response:
-        found, given = self.datasets[request.match_info["id"]], await request.json()
-        if given["as_of"] != found["version"]:
+        dataset, given = self.datasets[request.match_info["id"]], await request.json()
+        if given["as_of"] != dataset["version"]:
             return web.json_response({"detail": "no such version"}, status=404)
-        found["tags"][given["tag"]] = given["as_of"]
+        dataset["tags"][given["tag"]] = given["as_of"]
         return web.json_response({})
 
     async def _list(self, request: web.Request) -> web.Response:
         limit, offset = int(request.query["limit"]), int(request.query.get("offset", 0))
         if limit > PAGE:
             return web.json_response({"detail": "limit must be at most 100"}, status=400)
-        found = self.datasets[request.query["dataset"]]
+        dataset = self.datasets[request.query["dataset"]]
         wanted = request.query.getall("id", [])
-        stored = found["examples"]
+        stored = dataset["examples"]
         newest_first = list(reversed(stored.values()))
         chosen = [stored[one] for one in wanted if one in stored] if wanted else newest_first
         as_of = request.query.get("as_of")
         if as_of is not None:
             until = datetime.fromisoformat(as_of)
             chosen = [one for one in chosen if datetime.fromisoformat(one["created_at"]) <= until]
-        chosen = [one for one in chosen if not self._is_hidden(found, one["id"])] if found["hidden"] else chosen
+        chosen = [one for one in chosen if not self._is_hidden(dataset, one["id"])] if dataset["hidden"] else chosen
         page = chosen[offset : offset + limit]
         for example in page:
             schemas.Example(**example)
         return web.json_response(page)
 
-    def _is_hidden(self, found: dict[str, Any], example_id: str) -> bool:
-        left = found["hidden"].get(example_id, 0)
+    def _is_hidden(self, dataset: dict[str, Any], example_id: str) -> bool:
+        left = dataset["hidden"].get(example_id, 0)
         if left:
-            found["hidden"][example_id] = left - 1
+            dataset["hidden"][example_id] = left - 1
         return left > 0
 
     async def _create(self, request: web.Request) -> web.Response:
-        found = self.datasets[request.match_info["id"]]
+        dataset = self.datasets[request.match_info["id"]]
         given = await _parts(request)
         for example_id, fields in given.items():
             schemas.ExampleCreate(**_as_the_sdk_has_it(example_id, fields))
-        return self._create_all(found, given)
+        return self._create_all(dataset, given)
 
     async def _create_bulk(self, request: web.Request) -> web.Response:
         given = await request.json()
         for fields in given:
             schemas.ExampleCreate(**_as_the_sdk_has_it(fields["id"], fields))
-        found = self.datasets[given[0]["dataset_id"]]
-        answer = self._create_all(found, {one["id"]: one for one in given})
+        dataset = self.datasets[given[0]["dataset_id"]]
+        answer = self._create_all(dataset, {example["id"]: example for example in given})
         return (
             answer
             if answer.status != web.HTTPOk.status_code
-            else web.json_response([{"id": one["id"]} for one in given])
+            else web.json_response([{"id": example["id"]} for example in given])
         )
 
-    def _create_all(self, found: dict[str, Any], given: dict[str, dict[str, Any]]) -> web.Response:
+    def _create_all(self, dataset: dict[str, Any], given: dict[str, dict[str, Any]]) -> web.Response:
         """All of them or none."""
         if len(given) > PAGE:
             return web.json_response({"detail": "too many examples"}, status=400)
-        if any(one in found["examples"] for one in given):
+        if any(new_id in dataset["examples"] for new_id in given):
             return web.json_response({"detail": "Example with this id already exists"}, status=409)
         for example_id, fields in given.items():
-            self._store(found, example_id, fields)
-            found["hidden"][example_id] = self.late
-        return web.json_response({"count": len(given), "example_ids": list(given), "as_of": found["version"]})
+            self._store(dataset, example_id, fields)
+            dataset["hidden"][example_id] = self.late
+        return web.json_response({"count": len(given), "example_ids": list(given), "as_of": dataset["version"]})
 
-    def _store(self, found: dict[str, Any], example_id: str, fields: dict[str, Any]) -> None:
+    def _store(self, dataset: dict[str, Any], example_id: str, fields: dict[str, Any]) -> None:
         now = self._tick()
-        known = found["examples"].get(example_id, {"id": example_id, "dataset_id": found["id"], "created_at": now})
+        example = dataset["examples"].get(
+            example_id, {"id": example_id, "dataset_id": dataset["id"], "created_at": now}
+        )
         metadata = dict(fields.get("metadata") or {})
-        splits = fields.get("split") or known.get("metadata", {}).get("dataset_split") or ["base"]
+        splits = fields.get("split") or example.get("metadata", {}).get("dataset_split") or ["base"]
         metadata["dataset_split"] = [splits] if isinstance(splits, str) else splits
         stored = {key: fields[key] for key in ("inputs", "outputs", "source_run_id") if key in fields}
-        found["examples"][example_id] = known | stored | {"metadata": metadata, "modified_at": now}
-        found["version"] = now
+        dataset["examples"][example_id] = example | stored | {"metadata": metadata, "modified_at": now}
+        dataset["version"] = now
 
     async def _update(self, request: web.Request) -> web.Response:
         return self._update_all(self.datasets[request.match_info["id"]], await _parts(request))
 
     async def _update_bulk(self, request: web.Request) -> web.Response:
         given = {one["id"]: one for one in await request.json()}
-        known = [one for one in self.datasets.values() if one["examples"].keys() & given.keys()]
-        if not known:
+        datasets = [one for one in self.datasets.values() if one["examples"].keys() & given.keys()]
+        if not datasets:
             return web.json_response({"detail": "Example not found"}, status=404)
-        return self._update_all(known[0], given)
+        return self._update_all(datasets[0], given)
 
-    def _update_all(self, found: dict[str, Any], given: dict[str, dict[str, Any]]) -> web.Response:
+    def _update_all(self, dataset: dict[str, Any], given: dict[str, dict[str, Any]]) -> web.Response:
         """All of them or none."""
         for example_id, fields in given.items():
             schemas.ExampleUpdate(id=example_id, **{key: fields[key] for key in _UPDATED if key in fields})
-        if any(one not in found["examples"] for one in given):
+        if any(updated_id not in dataset["examples"] for updated_id in given):
             return web.json_response({"detail": "Example not found"}, status=404)
         for example_id, fields in given.items():
-            self._store(found, example_id, fields)
+            self._store(dataset, example_id, fields)
         return web.json_response({"count": len(given), "example_ids": list(given)})
 
     async def _delete(self, request: web.Request) -> web.Response:
         ids = request.query.getall("example_ids")
-        for found in self.datasets.values():
-            gone = [one for one in ids if one in found["examples"]]
+        for dataset in self.datasets.values():
+            gone = [example_id for example_id in ids if example_id in dataset["examples"]]
             if gone and len(gone) < len(ids):
                 break
-            for one in gone:
-                del found["examples"][one]
-                found["version"] = self._tick()
+            for example_id in gone:
+                del dataset["examples"][example_id]
+                dataset["version"] = self._tick()
             if gone:
                 return web.json_response({})
         return web.json_response({"detail": "Example not found"}, status=404)
@@ -320,8 +324,8 @@ def _shown(dataset: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_the_sdk_has_it(example_id: str, fields: dict[str, Any]) -> dict[str, Any]:
-    known = {key: fields[key] for key in ("inputs", "metadata", "split", "source_run_id") if key in fields}
-    return {"id": example_id, "reference_outputs": fields.get("outputs"), **known}
+    example = {key: fields[key] for key in ("inputs", "metadata", "split", "source_run_id") if key in fields}
+    return {"id": example_id, "reference_outputs": fields.get("outputs"), **example}
 
 
 async def _parts(request: web.Request) -> dict[str, dict[str, Any]]:

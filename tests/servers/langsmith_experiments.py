@@ -46,17 +46,19 @@ class LangSmithExperimentServer(LangSmithDatasetServer):
 
     def scores(self, run_id: str) -> dict[str, float | None]:
         """What a run was given, by key; fails where a key was given twice."""
-        given = [one for one in self.feedback.values() if one["run_id"] == run_id]
-        assert len({one["key"] for one in given}) == len(given), given
-        return {one["key"]: one.get("score") for one in given}
+        given = [score for score in self.feedback.values() if score["run_id"] == run_id]
+        assert len({score["key"] for score in given}) == len(given), given
+        return {score["key"]: score.get("score") for score in given}
 
     async def _sessions(self, _request: web.Request) -> web.Response:
-        found = [one for one in self.projects.values() if one["name"] == _request.query.get("name")]
-        return web.json_response(found)
+        projects = [project for project in self.projects.values() if project["name"] == _request.query.get("name")]
+        return web.json_response(projects)
 
     async def _create_project(self, request: web.Request) -> web.Response:
         given = await request.json()
-        if given["id"] in self.projects or any(one["name"] == given["name"] for one in self.projects.values()):
+        if given["id"] in self.projects or any(
+            project["name"] == given["name"] for project in self.projects.values()
+        ):
             return web.json_response({"detail": "Session already exists."}, status=409)
         made = given | {"tenant_id": TENANT}
         schemas.TracerSession(**made)
@@ -64,12 +66,12 @@ class LangSmithExperimentServer(LangSmithDatasetServer):
         return web.json_response(made)
 
     async def _update_project(self, request: web.Request) -> web.Response:
-        known = self.projects.get(request.match_info["id"])
-        if known is None:
+        project = self.projects.get(request.match_info["id"])
+        if project is None:
             return web.json_response({}, status=404)
-        known.update({key: value for key, value in (await request.json()).items() if value is not None})
-        schemas.TracerSession(**known)
-        return web.json_response(known)
+        project.update({key: value for key, value in (await request.json()).items() if value is not None})
+        schemas.TracerSession(**project)
+        return web.json_response(project)
 
     async def _create_run(self, request: web.Request) -> web.Response:
         given = await request.json()
@@ -82,11 +84,11 @@ class LangSmithExperimentServer(LangSmithDatasetServer):
         return web.json_response({}, status=202)
 
     async def _update_run(self, request: web.Request) -> web.Response:
-        known = self.runs.get(request.match_info["id"])
-        if known is None:
+        run = self.runs.get(request.match_info["id"])
+        if run is None:
             return web.json_response({}, status=404)
-        known.update(await request.json())
-        schemas.RunBase.model_validate(known)
+        run.update(await request.json())
+        schemas.RunBase.model_validate(run)
         return web.json_response({}, status=202)
 
     async def _create_feedback(self, request: web.Request) -> web.Response:
@@ -104,8 +106,8 @@ class LangSmithExperimentServer(LangSmithDatasetServer):
         return web.json_response(given)
 
     async def _update_feedback(self, request: web.Request) -> web.Response:
-        known = self.feedback.get(request.match_info["id"])
-        if known is None:
+        score = self.feedback.get(request.match_info["id"])
+        if score is None:
             return web.json_response({}, status=404)
-        known.update(await request.json())
-        return web.json_response(known)
+        score.update(await request.json())
+        return web.json_response(score)

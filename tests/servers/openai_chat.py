@@ -76,8 +76,12 @@ class OpenAIServer(ThreadedServer):
             message["refusal"] = "I can't help with that."
         finish = fault if fault in {"length", "content_filter"} else "stop"
         schema = tokens(json.dumps(body["response_format"]))
-        said = schema + sum(tokens(message["content"]) for message in body["messages"])
-        usage = {"prompt_tokens": said, "completion_tokens": tokens(text), "total_tokens": said + tokens(text)}
+        prompt_tokens = schema + sum(tokens(message["content"]) for message in body["messages"])
+        usage = {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": tokens(text),
+            "total_tokens": prompt_tokens + tokens(text),
+        }
         completion: dict[str, Any] = {
             "id": "chatcmpl-test",
             "object": "chat.completion",
@@ -86,7 +90,9 @@ class OpenAIServer(ThreadedServer):
             "choices": [] if fault == "no_choice" else [{"index": 0, "message": message, "finish_reason": finish}],
         }
         if fault != "no_usage":
-            cached = said // 2 if self.cache_share is None else self._cached(body, schema, self.cache_share)
+            cached = (
+                prompt_tokens // 2 if self.cache_share is None else self._cached(body, schema, self.cache_share)
+            )
             completion["usage"] = usage | {"prompt_tokens_details": {"cached_tokens": cached}}
         return completion
 

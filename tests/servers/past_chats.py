@@ -1,7 +1,7 @@
 """A demo page of past conversations: a list in pages, each conversation on a page of its own.
 
 ``style`` is how its pages are made: ``marked`` (roles and ids in attributes, served whole), ``plain`` (class names
-alone), ``drawn`` (a script fetches and draws everything late).
+alone), ``scripted`` (a script fetches and draws everything late).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FRAME = """<!doctype html><title>Past chats</title>
 <nav><a href="/settings/1">One</a><a href="/settings/2">Two</a><a href="/settings/3">Three</a></nav>
 <main>{main}</main><footer><a href="/imprint">Imprint</a></footer>"""
 
-DRAWN = """<script>
+SCRIPTED = """<script>
 const draw = async () => {
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   const answer = await fetch(location.pathname + location.search + (location.search ? "&" : "?") + "raw=1");
@@ -35,7 +35,7 @@ class PastChats(ThreadedServer):
 
     def __init__(self, conversations: Sequence[dict[str, Any]], *, style: str = "marked", size: int = 3) -> None:
         super().__init__()
-        self.conversations = {one["id"]: one for one in conversations}
+        self.conversations = {conversation["id"]: conversation for conversation in conversations}
         self.style = style
         self.size = size
         self.statuses: dict[str, int] = {}
@@ -51,11 +51,11 @@ class PastChats(ThreadedServer):
         return application
 
     def _page(self, request: web.Request, main: str) -> web.StreamResponse:
-        if self.style != "drawn":
+        if self.style != "scripted":
             return web.Response(text=FRAME.format(main=main), content_type="text/html")
         if "raw" in request.query:
             return web.Response(text=main, content_type="text/html")
-        return web.Response(text=FRAME.format(main="One moment …") + DRAWN, content_type="text/html")
+        return web.Response(text=FRAME.format(main="One moment …") + SCRIPTED, content_type="text/html")
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(request.path_qs)
@@ -64,15 +64,15 @@ class PastChats(ThreadedServer):
             return web.Response(status=self.statuses["list"])
         all_ids = list(self.conversations)
         shown = all_ids[(number - 1) * self.size : number * self.size]
-        rows = "".join(f"<li>{self._row(self.conversations[one])}</li>" for one in shown)
+        rows = "".join(f"<li>{self._row(self.conversations[conversation_id])}</li>" for conversation_id in shown)
         after = f'<a href="/chats?page={number + 1}">Next ›</a>' if number * self.size < len(all_ids) else ""
         if self.next_page is not None:
             after = f'<a rel="next" href="{self.next_page}">more</a>'
         return self._page(request, f"<h1>Past chats</h1><ul>{rows}</ul>{after}")
 
-    def _row(self, one: dict[str, Any]) -> str:
-        time = f'<time datetime="{one["time"]}">a day</time>' if one.get("time") else ""
-        return f'<a href="/chats/{html.escape(one["id"])}">Chat</a> {time}'
+    def _row(self, conversation: dict[str, Any]) -> str:
+        time = f'<time datetime="{conversation["time"]}">a day</time>' if conversation.get("time") else ""
+        return f'<a href="/chats/{html.escape(conversation["id"])}">Chat</a> {time}'
 
     async def _one(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["id"]
@@ -81,8 +81,8 @@ class PastChats(ThreadedServer):
             raise web.HTTPFound(self.moved[name])
         if name in self.statuses:
             return web.Response(status=self.statuses[name])
-        one = self.conversations[name]
-        messages = "".join(self._message(message) for message in one["messages"])
+        conversation = self.conversations[name]
+        messages = "".join(self._message(message) for message in conversation["messages"])
         marked = f' data-conversation-id="{html.escape(name)}"' if self.style == "marked" else ""
         return self._page(request, f"<h1>Chat</h1><section{marked}>{messages}</section>")
 

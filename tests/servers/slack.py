@@ -187,7 +187,7 @@ class SlackServer(ThreadedServer):
             headers = {"Retry-After": wait or "0"}
             return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
         if status.isdecimal():
-            return web.Response(text="<html>upstream trouble</html>", status=int(status), content_type="text/html")
+            return web.Response(text="<html>upstream error</html>", status=int(status), content_type="text/html")
         if fault == "html":
             return web.Response(text="<html>please log in to the network</html>", content_type="text/html")
         if fault == "hang":
@@ -243,12 +243,12 @@ class SlackServer(ThreadedServer):
         if body.get("channel") not in CHANNELS:
             return {"ok": False, "error": "channel_not_found"}
         parent = body.get("ts") if method.endswith("replies") else None
-        found = [
-            {"ts": one.ts, "text": one.text, "metadata": one.metadata}
-            for one in reversed(self.messages)
-            if one.channel == body["channel"] and one.thread_ts == parent
+        messages = [
+            {"ts": message.ts, "text": message.text, "metadata": message.metadata}
+            for message in reversed(self.messages)
+            if message.channel == body["channel"] and message.thread_ts == parent
         ]
-        return {"ok": True, "messages": found[: int(body.get("limit", 100))], "has_more": False}
+        return {"ok": True, "messages": messages[: int(body.get("limit", 100))], "has_more": False}
 
     def _take(self, body: dict[str, Any], *, channel: str, by: str) -> Posted:
         with self._lock:
@@ -279,7 +279,7 @@ class SlackServer(ThreadedServer):
 
 
 def _channel_id(name: str) -> str | None:
-    by_name = {known: number for number, known in CHANNELS.items()}
+    by_name = {channel_name: number for number, channel_name in CHANNELS.items()}
     return name if name in CHANNELS else by_name.get(name.removeprefix("#"))
 
 

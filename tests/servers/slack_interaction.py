@@ -64,11 +64,13 @@ def interaction(
 
     ``nth`` chooses among several elements with that id. Fails when the message has no such button.
     """
-    found = [element for element in _elements(message.blocks) if element.get("action_id") == action_id]
-    element = found[nth]
+    elements = [element for element in _elements(message.blocks) if element.get("action_id") == action_id]
+    element = elements[nth]
     action = {key: element[key] for key in ("type", "action_id", "value") if key in element}
     if option:
-        action["selected_option"] = next(one for one in element["options"] if one["text"]["text"] == option)
+        action["selected_option"] = next(
+            choice for choice in element["options"] if choice["text"]["text"] == option
+        )
     return {
         "type": "block_actions",
         "user": {"id": user, "username": "asha", "name": "asha", "team_id": "T0TEST"},

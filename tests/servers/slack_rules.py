@@ -48,26 +48,26 @@ def wrong_with(message: dict[str, Any]) -> str | None:
 def texts(part: Any) -> Iterator[str]:
     """All text that blocks show, wherever it stands."""
     if isinstance(part, list):
-        for one in part:
-            yield from texts(one)
+        for child in part:
+            yield from texts(child)
     elif isinstance(part, dict):
-        for key, one in part.items():
-            if key == "text" and isinstance(one, str):
-                yield one
+        for key, child in part.items():
+            if key == "text" and isinstance(child, str):
+                yield child
             else:
-                yield from texts(one)
+                yield from texts(child)
 
 
 def mentions(message: dict[str, Any]) -> list[str]:
     """What in ``message`` would ring people."""
     shown = [message.get("text") or "", *texts(message.get("blocks") or [])]
-    return [found.group() for text in shown for found in LIVE_MENTION.finditer(text)]
+    return [match.group() for text in shown for match in LIVE_MENTION.finditer(text)]
 
 
 def links(message: dict[str, Any]) -> list[str]:
     """What in ``message`` could be clicked."""
     shown = [message.get("text") or "", *texts(message.get("blocks") or [])]
-    return [found.group() for text in shown for found in LIVE_LINK.finditer(text)]
+    return [match.group() for text in shown for match in LIVE_LINK.finditer(text)]
 
 
 def _is_block(block: Any) -> bool:
@@ -83,10 +83,10 @@ def _is_block(block: Any) -> bool:
             return _is_section(block)
         case "context":
             elements = block.get("elements")
-            return _is_list(elements, 10) and all(_is_text(one, 3_000) for one in elements)
+            return _is_list(elements, 10) and all(_is_text(element, 3_000) for element in elements)
         case "actions":
             elements = block.get("elements")
-            return _is_list(elements, 25) and all(_is_button(one) for one in elements)
+            return _is_list(elements, 25) and all(_is_button(element) for element in elements)
         case _:
             return True
 
@@ -95,7 +95,7 @@ def _is_section(block: dict[str, Any]) -> bool:
     if "accessory" in block and not (_is_button(block["accessory"]) or _is_overflow(block["accessory"])):
         return False
     fields = block.get("fields")
-    if fields is not None and not (_is_list(fields, 10) and all(_is_text(one, 2_000) for one in fields)):
+    if fields is not None and not (_is_list(fields, 10) and all(_is_text(field, 2_000) for field in fields)):
         return False
     return fields is not None if "text" not in block else _is_text(block["text"], 3_000)
 
@@ -123,12 +123,12 @@ def _is_overflow(value: Any) -> bool:
     if not isinstance(value, dict) or value.get("type") != "overflow" or set(value) - _OVERFLOW_KEYS:
         return False
     short = len(value.get("action_id", "")) <= 255 and _is_confirm(value.get("confirm"))
-    return short and _is_list(value.get("options"), 5) and all(_is_option(one) for one in value["options"])
+    return short and _is_list(value.get("options"), 5) and all(_is_option(option) for option in value["options"])
 
 
 def _is_option(value: Any) -> bool:
-    known = isinstance(value, dict) and not set(value) - {"text", "value", "description", "url"}
-    return known and len(value.get("value", "")) <= 150 and _is_text(value.get("text"), 75, kinds={"plain_text"})
+    is_known = isinstance(value, dict) and not set(value) - {"text", "value", "description", "url"}
+    return is_known and len(value.get("value", "")) <= 150 and _is_text(value.get("text"), 75, kinds={"plain_text"})
 
 
 def _is_confirm(value: Any) -> bool:

@@ -29,7 +29,7 @@ class Uploads:
         if method == "files.getUploadURLExternal":
             return self._ask(body)
         files = body.get("files", ())
-        wanted = [str(one["id"]) for one in (json.loads(files) if isinstance(files, str) else files)]
+        wanted = [str(file["id"]) for file in (json.loads(files) if isinstance(files, str) else files)]
         if not wanted or not set(wanted) <= set(self._sent):
             return {"ok": False, "error": "file_not_found"}
         self.shared += [self._asked[file_id] for file_id in wanted]

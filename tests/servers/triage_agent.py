@@ -110,9 +110,9 @@ class TriageAgent(ThreadedServer):
         issue = (await request.json())["issue_url"]
         if not GITHUB_ISSUE.fullmatch(issue):
             return web.json_response({"detail": "issue_url should match the pattern"}, status=422)
-        known = next((name for name, job in self.jobs.items() if job.issue == issue), None)
-        if known is not None:
-            return web.json_response({"job_id": known, "status": "queued"}, status=202)
+        job_id = next((name for name, job in self.jobs.items() if job.issue == issue), None)
+        if job_id is not None:
+            return web.json_response({"job_id": job_id, "status": "queued"}, status=202)
         active = sum(not job.done for job in self.jobs.values())
         if self.busy or active >= MOST_ACTIVE:
             self.busy = max(0, self.busy - 1)
@@ -185,8 +185,8 @@ class TriageAgent(ThreadedServer):
         if field_name == "status":
             return "done" if job.done else "running"
         report = self.reports[job.issue]
-        said = {_camel(key): value for key, value in report.items()} if isinstance(report, dict) else {}
-        return said.get(field_name, [] if field_name == "relevantFiles" else "") if job.done else ""
+        fields = {_camel(key): value for key, value in report.items()} if isinstance(report, dict) else {}
+        return fields.get(field_name, [] if field_name == "relevantFiles" else "") if job.done else ""
 
 
 def _camel(name: str) -> str:

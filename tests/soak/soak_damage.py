@@ -31,7 +31,7 @@ from tests.soak.forked import forked
 from tests.warehouse.crash_worker import Plan, open_store, survivors
 from tests.warehouse.sample_rows import assessment, exchange
 from warehouse.database.check import DERIVED_TABLES, check_database
-from warehouse.database.load import load
+from warehouse.database.load import load_journal
 from warehouse.database.rebuild import rebuild_database
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow
@@ -122,7 +122,7 @@ def killed_while_loading(store: Store, kind: str) -> object:
 
     def job(say: Callable[[str], None]) -> None:
         with store.database.open_for_writing(30) as connection:
-            load(connection, store.journal, store.database.scratch)
+            load_journal(connection, store.journal, store.database.scratch)
             store.save_ledger(connection)
             say(repr(_prints(connection)))
             if step is not None:

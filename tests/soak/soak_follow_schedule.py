@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from deployments.up.guard import find_descendants
 from flows.data_folder import open_store_in
 from tests.flows.logs_followed import entry
@@ -103,7 +103,7 @@ def started(folder: Path) -> Iterator[tuple[Installation, int]]:
         command = (sys.executable, "-m", "deployments.cli.app", "up", "--config", str(here.config), "--port")
         with (folder / "up.log").open("wb") as log:
             process = subprocess.Popen(
-                [*command, str(free_port("127.0.0.1", 0))],
+                [*command, str(find_free_port("127.0.0.1", 0))],
                 env=known | {"SLACK_BOT_TOKEN": TOKEN},
                 stdout=subprocess.DEVNULL,
                 stderr=log,

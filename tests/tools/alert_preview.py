@@ -64,9 +64,9 @@ MARKS: Final = {
 }
 
 
-def preview_page(said: Sequence[SlackText], *, title: str = "Alerts") -> str:
+def preview_page(messages: Sequence[SlackText], *, title: str = "Alerts") -> str:
     """One HTML page with ``said`` as posts of one channel; no script, nothing fetched."""
-    posts = "\n".join(preview(one) for one in said)
+    posts = "\n".join(preview(message) for message in messages)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -74,11 +74,11 @@ def preview_page(said: Sequence[SlackText], *, title: str = "Alerts") -> str:
     )
 
 
-def preview(said: SlackText) -> str:
+def preview(message: SlackText) -> str:
     """One post as HTML. What a notification would show stands above it."""
-    blocks = "\n".join(_block(block) for block in said.blocks)
+    blocks = "\n".join(_block(block) for block in message.blocks)
     return (
-        f'<article><p class="notice">{_plain(said.text)}</p>'
+        f'<article><p class="notice">{_plain(message.text)}</p>'
         '<div class="post"><div class="face">L</div><div class="body">'
         f'<p class="who"><b>Lookout</b> <span class="app">APP</span></p>{blocks}</div></div></article>'
     )

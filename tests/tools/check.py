@@ -43,14 +43,14 @@ def touched(root: Path = ROOT) -> list[str]:
 
 def folders_to_test(files: list[str], root: Path = ROOT) -> list[str]:
     """Test files that were touched, and the test folders of the product's folders that were; none twice."""
-    found = set[str]()
+    folders = set[str]()
     for file in files:
         path = Path(file)
         if path.parts[0] in PRODUCT:
-            found.add(_mirrored(path.parent, root))
+            folders.add(_mirrored(path.parent, root))
         elif path.parts[0] == "tests" and path.name.startswith("test_") and path.suffix == ".py":
-            found.add(file)
-    return sorted(path for path in found if not any(str(parent) in found for parent in Path(path).parents))
+            folders.add(file)
+    return sorted(path for path in folders if not any(str(parent) in folders for parent in Path(path).parents))
 
 
 def _mirrored(folder: Path, root: Path) -> str:

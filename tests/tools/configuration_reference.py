@@ -113,7 +113,7 @@ user = { env = "BOT_USER" }
 password = { env = "BOT_PASSWORD" }
 ```
 
-An agent that works on a job is started, followed, and its report fetched. What it did on the way is kept as
+An agent that works on a job is started, followed, and its report fetched. What it did on the way is stored as
 evidence, and a run that was killed takes its jobs up again instead of starting new ones:
 
 ```toml
@@ -371,8 +371,8 @@ def _table(
         yield "| key | accepted | default | what it is |\n| --- | --- | --- | --- |\n"
         yield from plain
     for key, inner in tables:
-        for one in inner:
-            yield from _table(key, one, shown, branch_of(one) if len(inner) > 1 else "")
+        for inner_model in inner:
+            yield from _table(key, inner_model, shown, branch_of(inner_model) if len(inner) > 1 else "")
 
 
 def branch_of(model: type[BaseModel]) -> str:
@@ -395,13 +395,13 @@ def inner_models(annotation: Any) -> tuple[tuple[type[BaseModel], ...], str]:
         return inner_models(get_args(annotation)[1])[0], BY_NAME
     if get_origin(annotation) is tuple:
         return inner_models(get_args(annotation)[0])[0], IN_A_ROW
-    found: list[type[BaseModel]] = []
+    models: list[type[BaseModel]] = []
     headed = ONE
     for part in get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ():
         inner, many = inner_models(part)
-        found += inner
+        models += inner
         headed = many if inner else headed
-    return tuple(found), headed
+    return tuple(models), headed
 
 
 def accepted_values(field: FieldInfo) -> str:

@@ -57,15 +57,17 @@ class Package:
     @property
     def licence(self) -> str:
         try:
-            said = importlib.metadata.metadata(self.name)
+            metadata = importlib.metadata.metadata(self.name)
         except importlib.metadata.PackageNotFoundError:
             return NOT_HERE
-        expression = said.get("License-Expression")
+        expression = metadata.get("License-Expression")
         named = [
-            line.rpartition(":: ")[2] for line in said.get_all("Classifier", []) if line.startswith("License ::")
+            line.rpartition(":: ")[2]
+            for line in metadata.get_all("Classifier", [])
+            if line.startswith("License ::")
         ]
-        short = (said.get("License") or "").strip()
-        plain = [SPDX.get(one, one) for one in named if one != "OSI Approved"]
+        short = (metadata.get("License") or "").strip()
+        plain = [SPDX.get(name, name) for name in named if name != "OSI Approved"]
         if expression:
             return expression
         return " OR ".join(plain) or (SPDX.get(short, short) if 0 < len(short) < 40 else "see its package")
@@ -73,34 +75,34 @@ class Package:
 
 def locked(text: str) -> dict[str, Package]:
     """The packages of a lock, by name."""
-    found: dict[str, Package] = {}
+    packages: dict[str, Package] = {}
     current: Package | None = None
     for line in text.splitlines():
         if match := _PACKAGE.match(line):
-            current = found[match[1]] = Package(match[1], match[2])
+            current = packages[match[1]] = Package(match[1], match[2])
         elif current is not None and (parent := _PARENT.match(line)):
             current.parents.add(parent[1])
-    for one in found.values():
-        one.direct = "lookout-monitor" in one.parents
-        one.parents &= found.keys()
-    return found
+    for package in packages.values():
+        package.direct = "lookout-monitor" in package.parents
+        package.parents &= packages.keys()
+    return packages
 
 
 def reached(packages: dict[str, Package], roots: Iterable[str]) -> set[str]:
     """What the roots need, and what that needs."""
-    seen: set[str] = set()
+    names: set[str] = set()
     waiting = list(roots)
     while waiting:
         name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
-            waiting += [one.name for one in packages.values() if name in one.parents]
-    return seen
+        if name not in names:
+            names.add(name)
+            waiting += [package.name for package in packages.values() if name in package.parents]
+    return names
 
 
 def shares(packages: dict[str, Package]) -> tuple[set[str], set[str]]:
     """What Lookout needs without Prefect, and what Prefect needs."""
-    roots = {one.name for one in packages.values() if one.direct}
+    roots = {package.name for package in packages.values() if package.direct}
     prefects = {"prefect", *FOR_PREFECT} & packages.keys()
     return reached(packages, roots - prefects), reached(packages, prefects)
 
@@ -110,8 +112,8 @@ def sbom(packages: dict[str, Package], lock: bytes) -> dict[str, Any]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     root = f"pkg:pypi/{project['name']}@{project['version']}"
     needs = {
-        one.purl: sorted(each.purl for each in packages.values() if one.name in each.parents)
-        for one in packages.values()
+        package.purl: sorted(each.purl for each in packages.values() if package.name in each.parents)
+        for package in packages.values()
     }
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
@@ -129,32 +131,34 @@ def sbom(packages: dict[str, Package], lock: bytes) -> dict[str, Any]:
                 "licenses": [{"expression": project["license"]}],
             }
         },
-        "components": [_component(one) for one in packages.values()],
+        "components": [_component(package) for package in packages.values()],
         "dependencies": [
-            {"ref": root, "dependsOn": sorted(one.purl for one in packages.values() if one.direct)},
-            *({"ref": ref, "dependsOn": found} for ref, found in needs.items()),
+            {"ref": root, "dependsOn": sorted(package.purl for package in packages.values() if package.direct)},
+            *({"ref": ref, "dependsOn": targets} for ref, targets in needs.items()),
         ],
     }
 
 
-def _component(one: Package) -> dict[str, Any]:
-    said = one.licence
+def _component(package: Package) -> dict[str, Any]:
+    licence = package.licence
     component: dict[str, Any] = {
         "type": "library",
-        "bom-ref": one.purl,
-        "name": one.name,
-        "version": one.version,
-        "purl": one.purl,
+        "bom-ref": package.purl,
+        "name": package.name,
+        "version": package.version,
+        "purl": package.purl,
     }
-    if said != NOT_HERE:
-        component["licenses"] = [{"license": {"name": said}}]
+    if licence != NOT_HERE:
+        component["licenses"] = [{"license": {"name": licence}}]
     return component
 
 
 def page(packages: dict[str, Package]) -> str:
     """For people: how many, whose, and each with its licence."""
     ours, prefects = shares(packages)
-    direct = ", ".join(f"`{one.name}`" for one in packages.values() if one.direct and one.name not in FOR_PREFECT)
+    direct = ", ".join(
+        f"`{package.name}`" for package in packages.values() if package.direct and package.name not in FOR_PREFECT
+    )
     lines = [
         "# Dependencies",
         "",
@@ -180,9 +184,15 @@ def page(packages: dict[str, Package]) -> str:
         "| package | version | licence | for |",
         "| --- | --- | --- | --- |",
     ]
-    for one in packages.values():
-        whose = "Prefect" if one.name not in ours else "Lookout and Prefect" if one.name in prefects else "Lookout"
-        lines.append(f"| {one.name} | {one.version} | {one.licence} | {whose} |")
+    for package in packages.values():
+        users = (
+            "Prefect"
+            if package.name not in ours
+            else "Lookout and Prefect"
+            if package.name in prefects
+            else "Lookout"
+        )
+        lines.append(f"| {package.name} | {package.version} | {package.licence} | {users} |")
     return "\n".join(lines) + "\n"
 
 

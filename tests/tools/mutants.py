@@ -210,13 +210,13 @@ def _mutant(
     file: str, name: str, function: Function, change: tuple[str, Position, Position, str], lines: Sequence[str]
 ) -> Mutant:
     operator, start, end, new = change
-    around = tuple(line.strip() for line in lines[start[0] : end[0] + 1])
+    lines_around = tuple(line.strip() for line in lines[start[0] : end[0] + 1])
     return Mutant(
         file=file,
         function=name,
         operator=operator,
-        lines=around,
-        nth=_occurrences(around, lines, function).index(start[0]),
+        lines=lines_around,
+        nth=_occurrences(lines_around, lines, function).index(start[0]),
         start=(0, start[1] - _indent(lines[start[0]])),
         end=(end[0] - start[0], end[1] - _indent(lines[end[0]])),
         new=new,
@@ -338,11 +338,11 @@ class CoveringTests:
         for path in paths:
             contexts = self.data.contexts_by_lineno(path)
             wanted = range(place.line + 1, place.line + 1 + lines)
-            found = {named_test(context) for line in wanted for context in contexts.get(line, ())}
-            if not found - {""}:  # coverage counts a statement by its first line
+            named_tests = {named_test(context) for line in wanted for context in contexts.get(line, ())}
+            if not named_tests - {""}:  # coverage counts a statement by its first line
                 statement = _statement_line(self.tree / place.file, place.line + 1)
-                found = {named_test(context) for context in contexts.get(statement, ())}
-            tests |= found - {""}
+                named_tests = {named_test(context) for context in contexts.get(statement, ())}
+            tests |= named_tests - {""}
         return self.fastest([test for test in tests if (self.tree / test.partition("::")[0]).is_file()])
 
     def beside(self, file: str) -> list[str]:
@@ -359,9 +359,9 @@ class CoveringTests:
 
     def duration(self, test: str) -> float:
         """How long a test took; of an unknown row, what the rows of its function take."""
-        known = self.durations.get(_key_of_id(test))
-        if known is not None:
-            return known
+        duration = self.durations.get(_key_of_id(test))
+        if duration is not None:
+            return duration
         if not self._families:
             rows = defaultdict[str, list[float]](list)
             for key, seconds in self.durations.items():

@@ -170,12 +170,18 @@ def _of_a_case() -> Iterator[str]:
     yield _section("What a case comes to", ("outcome", "means"), outcomes)
     weights = Weights()
     severities = (
-        (str(member.value), SEVERITY_WORDS[member], SEVERITIES[member], f"{getattr(weights, f'severity_{member.value}')}")
+        (
+            str(member.value),
+            SEVERITY_WORDS[member],
+            SEVERITIES[member],
+            f"{getattr(weights, f'severity_{member.value}')}",
+        )
         for member in Severity
     )
     yield _section("Severities", ("severity", "in a word", "means", "weight"), severities)
     kinds = (
-        (_code(member), FAILURE_WORDS[member], FAILURES[member], _least(member), FAILURE_TO_DO[member]) for member in FailureKind
+        (_code(member), FAILURE_WORDS[member], FAILURES[member], _least(member), FAILURE_TO_DO[member])
+        for member in FailureKind
     )
     columns = ("kind", "message", "what it is", "least severity", "what to do")
     yield _section("Failure kinds", columns, kinds)
@@ -185,7 +191,8 @@ def _of_a_case() -> Iterator[str]:
         "what is another's is no failure, but no answer or ungraded.\n"
     )
     reasons = (
-        (_code(member), NO_ANSWER_WORDS[member], NO_ANSWERS[member], _blamed(member), ADVICE[member]) for member in NoAnswerReason
+        (_code(member), NO_ANSWER_WORDS[member], NO_ANSWERS[member], _blamed(member), ADVICE[member])
+        for member in NoAnswerReason
     )
     columns = ("reason", "message", "what it is", "whose fault", "what to do")
     yield _section("Why no answer came", columns, reasons)
@@ -195,7 +202,9 @@ def _of_a_case() -> Iterator[str]:
 
 def _of_an_alert() -> Iterator[str]:
     todo = KIND_TO_DO | SAID_IN_THE_MESSAGE
-    kinds = ((_code(member), KIND_WORDS[member], INCIDENTS[member], _to(member), todo[member]) for member in IncidentKind)
+    kinds = (
+        (_code(member), KIND_WORDS[member], INCIDENTS[member], _to(member), todo[member]) for member in IncidentKind
+    )
     yield _section("What an alert is about", ("kind", "message", "what it is", "goes to", "what to do"), kinds)
     reasons = ((_code(member), REASON_WORDS[member], REASONS[member]) for member in NotifyReason)
     yield _section("Why an alert is sent", ("reason", "message", "means"), reasons)

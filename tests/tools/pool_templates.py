@@ -31,8 +31,8 @@ Template = dict[str, Any]
 def shipped(kind: str) -> Template:
     """The template of Prefect's own collection, as the installed Prefect knows it. ``kind``: docker, kubernetes."""
     views = resources.files("prefect.server.api") / "collections_data" / "views"
-    known = json.loads((views / "aggregate-worker-metadata.json").read_text(encoding="utf-8"))
-    template: Template = known[PACKAGES[kind]][kind]["default_base_job_configuration"]
+    metadata = json.loads((views / "aggregate-worker-metadata.json").read_text(encoding="utf-8"))
+    template: Template = metadata[PACKAGES[kind]][kind]["default_base_job_configuration"]
     return template
 
 

@@ -79,12 +79,12 @@ def private_parts(identifier: str) -> Iterator[str]:
 
 def identifier_counts(root: Path = ROOT) -> Counter[str]:
     """How often each private word stands in an identifier of the product, module names included."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for path in _modules(root):
-        found.update(private_parts(path.stem))
+        counts.update(private_parts(path.stem))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            found.update(part for name in _names(node) for part in private_parts(name))
-    return found
+            counts.update(part for name in _names(node) for part in private_parts(name))
+    return counts
 
 
 def _names(node: ast.AST) -> Iterator[str]:
@@ -97,14 +97,14 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 def message_counts(root: Path = ROOT) -> Counter[str]:
     """How often each word of ``IN_TEXT`` stands in a text: string literals but docstrings, pages, templates."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for path in _modules(root):
         for text in _literals(path.read_text(encoding="utf-8")):
-            found.update(word.lower() for word in _WORD.findall(_ORDINARY.sub("", text)))
+            counts.update(word.lower() for word in _WORD.findall(_ORDINARY.sub("", text)))
     for pattern in PAGES:
         for path in root.glob(pattern):
-            found.update(word.lower() for word in _WORD.findall(path.read_text(encoding="utf-8")))
-    return found
+            counts.update(word.lower() for word in _WORD.findall(path.read_text(encoding="utf-8")))
+    return counts
 
 
 def _modules(root: Path) -> Iterator[Path]:

@@ -52,17 +52,17 @@ def find_unexplained(path: str, source: str) -> list[Unexplained]:
 
     tree = ast.parse(source)
     starts = _statement_starts(tree)
-    found = [
+    unexplained = [
         Unexplained(path, line, kind)
         for line, last, kind in _exceptions(tree)
         if not has_reason(starts.get(line, line), last)
     ]
-    found += [
+    unexplained += [
         Unexplained(path, line, MARK.search(comment.string)[0].lstrip("# "))
         for line, comment in comments.items()
         if MARK.search(comment.string) and not has_reason(starts.get(line, line), line)
     ]
-    return sorted(found, key=lambda row: (row.line, row.kind))
+    return sorted(unexplained, key=lambda row: (row.line, row.kind))
 
 
 def _read_reason(comment: str) -> str:

@@ -47,7 +47,7 @@ class TypeIndex:
                 self.functions.setdefault(node.name, set()).add(name)
 
     def _add_class(self, node: ast.ClassDef) -> None:
-        known = self.attributes.setdefault(node.name, {})
+        attributes = self.attributes.setdefault(node.name, {})
         self.bases[node.name] = [name for base in node.bases if (name := class_of(base))]
         for part in node.body:
             name = None
@@ -56,23 +56,23 @@ class TypeIndex:
             elif isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
                 key, name = part.name, class_of(part.returns)
                 name = node.name if name == "Self" else name
-                known.update(_attributes_set_in(part))
+                attributes.update(_attributes_set_in(part))
             if name:
-                known[key] = name
+                attributes[key] = name
                 self.methods.setdefault(key, set()).add(name)
 
     def attribute_of(self, owner: str, name: str) -> str | None:
         """The class of an attribute, of a class or of what it inherits from."""
         if name in self.attributes.get(owner, {}):
             return self.attributes[owner][name]
-        found = (self.attribute_of(base, name) for base in self.bases.get(owner, ()))
-        return next((kind for kind in found if kind), None)
+        types = (self.attribute_of(base, name) for base in self.bases.get(owner, ()))
+        return next((kind for kind in types if kind), None)
 
 
 def _attributes_set_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Mapping[str, str]:
     """What a method sets on itself, from annotations and from parameters that it stores as they are."""
     parameters = _parameters(function)
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for node in ast.walk(function):
         match node:
             case ast.AnnAssign(target=ast.Attribute(value=ast.Name(id="self"), attr=name), annotation=annotation):
@@ -84,13 +84,13 @@ def _attributes_set_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Mapp
             case _:
                 continue
         if kind:
-            found[name] = kind
-    return found
+            attributes[name] = kind
+    return attributes
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str]:
     given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    return {one.arg: name for one in given if (name := class_of(one.annotation))}
+    return {parameter.arg: name for parameter in given if (name := class_of(parameter.annotation))}
 
 
 def class_of(annotation: ast.expr | None) -> str | None:
@@ -121,16 +121,16 @@ def _is_none(annotation: ast.expr) -> bool:
 
 def find_untyped_updates(path: str, source: str, index: TypeIndex) -> list[UntypedUpdate]:
     """Every untyped update of one file, with the class of what is updated."""
-    found: list[UntypedUpdate] = []
-    _Scope(index, path, found).visit(ast.parse(source))
-    return found
+    updates: list[UntypedUpdate] = []
+    _Scope(index, path, updates).visit(ast.parse(source))
+    return updates
 
 
 class _Scope(ast.NodeVisitor):
     """Walks a file with the types of its names."""
 
-    def __init__(self, index: TypeIndex, path: str, found: list[UntypedUpdate]) -> None:
-        self._index, self._path, self._found = index, path, found
+    def __init__(self, index: TypeIndex, path: str, updates: list[UntypedUpdate]) -> None:
+        self._index, self._path, self._found = index, path, updates
         self._names: dict[str, str] = {}
         self._owner: str | None = None
 

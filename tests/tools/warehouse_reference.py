@@ -21,9 +21,9 @@ where table_name = ? and not internal order by column_index
 
 def describe(connection: duckdb.DuckDBPyConnection) -> str:
     """Markdown: views first, since they are what people ask, then tables with every column explained."""
-    found = connection.execute(_TABLES).fetchall()
-    views = [_view(connection, str(name), str(comment)) for name, comment, kind in found if kind == "view"]
-    tables = [_table(connection, str(name), str(comment)) for name, comment, kind in found if kind == "table"]
+    table_rows = connection.execute(_TABLES).fetchall()
+    views = [_view(connection, str(name), str(comment)) for name, comment, kind in table_rows if kind == "view"]
+    tables = [_table(connection, str(name), str(comment)) for name, comment, kind in table_rows if kind == "table"]
     return "\n".join(["## Views", "", *views, "## Tables", "", *tables]).rstrip() + "\n"
 
 

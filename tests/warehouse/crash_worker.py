@@ -22,7 +22,7 @@ from tests.warehouse.places import REAL_PATIENCE
 from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, run_report
 from warehouse.database.check import check_database
 from warehouse.database.database import Migration, Schema, load_bundled_schema
-from warehouse.database.load import load
+from warehouse.database.load import load_journal
 from warehouse.database.parquet import export_parquet
 from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import compact_segments, remove_personal_data
@@ -114,7 +114,7 @@ def _checkpoint(turn: Turn) -> None:
     store = turn.store
     _append(turn)
     with store.database.open_for_writing(WAIT_S) as connection:
-        load(connection, store.journal, store.database.scratch)
+        load_journal(connection, store.journal, store.database.scratch)
         connection.execute("force checkpoint")
         store.save_ledger(connection)
 

@@ -15,7 +15,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.reviews.answers import review_command
 from deployments.site.application import ACTIONS
 from deployments.site.export import export_site
-from deployments.site.serve import SiteEnvironment, open_site, build_token_store
+from deployments.site.serve import SiteEnvironment, build_token_store, open_site
 from deployments.site.tokens import Role
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import render_alert

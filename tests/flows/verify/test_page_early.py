@@ -84,4 +84,4 @@ async def test_a_failed_early_alert_is_a_fault_of_the_run(tmp_path, slack):
         await asyncio.sleep(0)  # the sender's task takes it up
         await asyncio.sleep(0)
     assert slack.messages == []
-    assert [fault.what for fault in run.faults] == ["WarehouseUnwritable"]
+    assert [fault.name for fault in run.faults] == ["WarehouseUnwritable"]

@@ -52,9 +52,9 @@ def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
     with begin_run(folder / "runs", start()):
         add(data, "a")
         add(data, "b", failed=FailureKind.WRONG_FACT)
-        (run,) = watch_of(data).unfinished(AT)
+        (run,) = watch_of(data).list_unfinished(AT)
         assert (run.state, run.answered, run.planned, run.failed) == (RunState.GOING_ON, 2, 5, 1)
-    (run,) = watch_of(data).unfinished(AT)
+    (run,) = watch_of(data).list_unfinished(AT)
     assert (run.state, run.answered, run.graded) == (RunState.STOPPED, 2, 2)
     assert [(one.case_id, one.asked) for one in run.severe] == [("b", exchange(RUN, "b").turns[-1])]
 
@@ -74,7 +74,7 @@ def test_severe_failures_are_those_of_the_app(data, changes, is_severe):
     """What the monitor broke itself is no failure of the application."""
     with begin_run(data[0] / "runs", start()):
         add(data, "a", **changes)
-        (run,) = watch_of(data).unfinished(AT)
+        (run,) = watch_of(data).list_unfinished(AT)
     assert bool(run.severe) is is_severe
 
 
@@ -83,9 +83,9 @@ def test_of_a_case_that_was_asked_again_the_later_result_counts(data):
     with begin_run(data[0] / "runs", start()):
         watch = watch_of(data)
         add(data, "a", failed=FailureKind.WRONG_FACT)
-        assert watch.progress(RUN).failed == 1
+        assert watch.load_progress(RUN).failed == 1
         add(data, "a")
-        again = watch.progress(RUN)
+        again = watch.load_progress(RUN)
     assert (again.answered, again.failed, again.severe) == (1, 0, ())
 
 
@@ -95,8 +95,8 @@ def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
         add(data, "a")
         held.finish()
     watch = watch_of(data)
-    assert watch.unfinished(AT) == ()
-    assert watch.progress(RUN).state is RunState.DONE
+    assert watch.list_unfinished(AT) == ()
+    assert watch.load_progress(RUN).state is RunState.DONE
 
 
 def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
@@ -104,8 +104,8 @@ def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
     begin_run(data[0] / "runs", start()).__exit__(None, None, None)
     (data[0] / "run.json").write_text(start().model_dump_json())
     watch = watch_of(data)
-    assert watch.unfinished(AT + LISTED_FOR + timedelta(minutes=1)) == ()
-    assert [watch.progress(name) for name in ("..", "../runs", f"../runs/{RUN}", "nobody")] == [None] * 4
+    assert watch.list_unfinished(AT + LISTED_FOR + timedelta(minutes=1)) == ()
+    assert [watch.load_progress(name) for name in ("..", "../runs", f"../runs/{RUN}", "nobody")] == [None] * 4
 
 
 def test_a_damaged_segment_hides_no_other(data):
@@ -115,7 +115,7 @@ def test_a_damaged_segment_hides_no_other(data):
         (segment,) = (data[0] / "journal" / RUN).iterdir()
         segment.write_bytes(segment.read_bytes()[:-9])
         add(data, "b")
-        assert watch_of(data).progress(RUN).answered == 1
+        assert watch_of(data).load_progress(RUN).answered == 1
 
 
 def test_who_watches_takes_no_run_from_who_goes_on_with_it(data, monkeypatch):
@@ -130,7 +130,7 @@ def test_who_watches_takes_no_run_from_who_goes_on_with_it(data, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(fcntl, "flock", noted)
-        assert watch_of(data).progress(RUN).state is RunState.STOPPED
+        assert watch_of(data).load_progress(RUN).state is RunState.STOPPED
     assert asked == [ALIVE_FILE]
     with (runs / RUN / ALIVE_FILE).open() as question, ThreadPoolExecutor() as pool:
         fcntl.flock(question, fcntl.LOCK_SH)

@@ -106,7 +106,7 @@ def test_a_bad_line_of_drafts_is_named(tmp_path):
     path = tmp_path / "drafts.jsonl"
     add_drafts(path, [gold_draft()])
     path.write_text(path.read_text(encoding="utf-8") + '{"id": 1}\n', encoding="utf-8")
-    with pytest.raises(GoldSetError, match=r"drafts\.jsonl, line 2: no draft"):
+    with pytest.raises(GoldSetError, match=r"drafts\.jsonl, line 2: not a valid draft"):
         read_drafts(path)
 
 

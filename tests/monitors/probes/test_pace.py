@@ -59,12 +59,12 @@ def test_never_more_at_once_than_allowed_and_every_turn_comes_back(shares):
         await asyncio.gather(*(one() for _ in range(60)))
         assert most <= 8
         assert 2 <= pace.allowed <= 8
-        pace._owed, owed = 0, pace._owed
+        pace._excess_turns, excess = 0, pace._excess_turns
         free = 0
         while not pace._turns.locked():
             await pace._turns.acquire()
             free += 1
-        assert free - owed == pace.allowed
+        assert free - excess == pace.allowed
 
     asyncio.run(story())
 
@@ -84,13 +84,13 @@ async def test_a_cancelled_wait_takes_no_turn():
 def test_an_owner_decides_and_nobody_is_flooded_by_itself():
     assert build_pace(ProbeSettings(concurrency=20), 2, lambda: None).allowed == 20
     big = build_pace(ProbeSettings(), 64, lambda: None)
-    assert (big.allowed, big.most) == (MAX_AUTOMATIC_CONCURRENCY, MAX_AUTOMATIC_CONCURRENCY)
+    assert (big.allowed, big.maximum) == (MAX_AUTOMATIC_CONCURRENCY, MAX_AUTOMATIC_CONCURRENCY)
     assert build_pace(ProbeSettings(), 2, lambda: None).allowed == 4
     assert build_pace(ProbeSettings(), 1, lambda: None).allowed == 2
 
 
 def test_wrong_bounds_are_named():
-    with pytest.raises(ValueError, match="least"):
+    with pytest.raises(ValueError, match="minimum"):
         Pace(initial=1, minimum=2, maximum=3, idle=lambda: None)
 
 

@@ -66,12 +66,12 @@ def test_order_does_not_matter(offered: list[Conversation], chance: random.Rando
     chance.shuffle(offered)
     assert fresh(offered, frozenset())[:1] == once[:1]
     assert fresh(offered, frozenset()).notices == once.notices
-    assert len({one.id for one in once.list_taken}) == len(once.list_taken) == len({one.id for one in offered})
+    assert len({one.id for one in once.taken}) == len(once.taken) == len({one.id for one in offered})
 
 
 @given(NIGHT, st.integers(1, 3))
 def test_repetition_does_not_matter(offered: list[Conversation], times: int) -> None:
-    assert fresh(offered * times, frozenset()).list_taken == fresh(offered, frozenset()).list_taken
+    assert fresh(offered * times, frozenset()).taken == fresh(offered, frozenset()).taken
     assert fresh(offered * times, frozenset()).notices == fresh(offered, frozenset()).notices
 
 
@@ -84,9 +84,9 @@ def test_however_nights_are_cut_all_are_taken_once(
     taken: list[Conversation] = []
     for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(offered)], strict=True):
         tonight = fresh(offered[min(start, end) : end] + offered[:start], known)  # late ones, and again all before
-        taken += tonight.list_taken
-        known |= {one.id for one in tonight.list_taken}
-    assert sorted(taken, key=lambda one: one.id) == sorted(fresh(offered, set()).list_taken, key=lambda one: one.id)
+        taken += tonight.taken
+        known |= {one.id for one in tonight.taken}
+    assert sorted(taken, key=lambda one: one.id) == sorted(fresh(offered, set()).taken, key=lambda one: one.id)
 
 
 @given(NIGHT, st.sets(st.integers(0, 6).map(lambda number: f"c-{number}")))
@@ -94,15 +94,15 @@ def test_what_is_known_is_not_taken_again_and_all_is_accounted_for(
     offered: list[Conversation], known: set[str]
 ) -> None:
     tonight = fresh(offered, known)
-    assert {one.id for one in tonight.list_taken} == {one.id for one in offered} - known
-    assert len(tonight.list_taken) + tonight.known + tonight.again == len(offered)
+    assert {one.id for one in tonight.taken} == {one.id for one in offered} - known
+    assert len(tonight.taken) + tonight.known + tonight.again == len(offered)
 
 
 def test_the_latest_of_several_contents_counts_and_is_reported() -> None:
     early, late = conversation(1, "early", hours=1), conversation(1, "late", hours=2)
     for offered in ([early, late], [late, early], [late, early, late]):
         tonight = fresh(offered, frozenset())
-        assert tonight.list_taken == (late,)
+        assert tonight.taken == (late,)
         assert tonight.notices == (), "the same question with another reply or a thumb is a later version of it"
 
 
@@ -115,7 +115,7 @@ def test_several_questions_under_one_id_are_reported() -> None:
 
 def test_the_same_content_twice_is_no_news() -> None:
     tonight = fresh([conversation(1), conversation(1)], frozenset())
-    assert (len(tonight.list_taken), tonight.again, tonight.notices) == (1, 1, ())
+    assert (len(tonight.taken), tonight.again, tonight.notices) == (1, 1, ())
 
 
 def test_one_by_one_it_says_what_to_do() -> None:

@@ -25,9 +25,9 @@ from monitors.records.reconciliation import (
 from monitors.stats.agreement import Confusion
 from monitors.stats.capture_recapture import (
     MIN_FOUND_BY_BOTH,
-    NOT_BETTER_THAN_CHANCE,
     NO_LABELS,
     NO_REVIEW,
+    NOT_BETTER_THAN_CHANCE,
     ONLY_FALSE,
     compute_precision,
     estimate_chapman_total,

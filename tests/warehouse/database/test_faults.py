@@ -20,7 +20,7 @@ from tests.warehouse.crash_worker import longer_schema
 from tests.warehouse.places import bare_store_in, count, store_in
 from tests.warehouse.sample_rows import assessment, exchange
 from warehouse.database.check import CheckProblemKind, check_database
-from warehouse.database.load import load
+from warehouse.database.load import load_journal
 from warehouse.database.rebuild import rebuild_database
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow
@@ -59,7 +59,7 @@ def test_f76_killed_at_any_step():
 
 def load_and_abort_checkpoint(store: Store, step: str) -> None:
     with store.database.open_for_writing(1) as connection:
-        load(connection, store.journal, store.database.scratch)
+        load_journal(connection, store.journal, store.database.scratch)
         connection.execute(f"set debug_checkpoint_abort = '{step}'")
         connection.execute("checkpoint")
 
@@ -83,7 +83,7 @@ def leave_log_behind(store: Store) -> Path:
     if child == 0:
         try:
             with store.database.open_for_writing(30) as connection:
-                load(connection, store.journal, store.database.scratch)
+                load_journal(connection, store.journal, store.database.scratch)
                 store.save_ledger(connection)
                 os.kill(os.getpid(), signal.SIGKILL)
         finally:

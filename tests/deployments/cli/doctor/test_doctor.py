@@ -114,7 +114,8 @@ ERRORS = [(None, ExitCode.PASS), (AnswerTimeout("x"), ExitCode.FAIL), (AccessDen
 @pytest.mark.parametrize(("error", "code"), ERRORS, ids=["found", "the app's", "ours"])
 def test_the_exit_code_says_whose_fault_it_is(error: AnswerTimeout | None, code: ExitCode) -> None:
     assert (
-        exit_code_from_inspection(PageInspection(address="x", trouble=build_page_problem(error) if error else None)) is code
+        exit_code_from_inspection(PageInspection(address="x", trouble=build_page_problem(error) if error else None))
+        is code
     )
 
 

@@ -79,7 +79,7 @@ class Guarded:
         assert answer.status == 303, answer.text
         return answer.cookie
 
-    def create_form_token(self, cookie: str | None) -> str:
+    def form_token(self, cookie: str | None) -> str:
         """What the forms of this session carry; of nobody's, on loopback."""
         page = self.ask(f"/incidents/{INCIDENT}", **({"cookie": cookie} if cookie else {})).text
         return page.split('name="form_token" value="')[1].partition('"')[0]

@@ -40,7 +40,9 @@ def test_a_session_is_over_when_its_time_is(guarded):
     signer = signer_of(guarded)
     owner = signer.tokens.find_owner(guarded.tokens["operate"])
     statuses = [
-        guarded.ask("/runs", cookie=f"{build_cookie_name('')}={signer.issue(owner, datetime.now(UTC) - ago)}").status
+        guarded.ask(
+            "/runs", cookie=f"{build_cookie_name('')}={signer.issue(owner, datetime.now(UTC) - ago)}"
+        ).status
         for ago in (timedelta(hours=11), timedelta(hours=13))
     ]
     assert statuses == [200, 401]

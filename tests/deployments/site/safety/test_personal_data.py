@@ -9,7 +9,7 @@ import pytest
 
 from deployments.site.application import PAGES
 from deployments.site.export import export_site
-from deployments.site.serve import SiteEnvironment, open_site, build_token_store
+from deployments.site.serve import SiteEnvironment, build_token_store, open_site
 from deployments.site.tokens import Role
 from tests.deployments.site.page_text import page_text
 from tests.deployments.site.safety.guarded_site import Guarded, routes_of, views

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from deployments.site.export import build_export_request
-from deployments.site.figures import load_cards, format_metrics
+from deployments.site.figures import format_metrics, load_cards
 from deployments.site.page import StaticAddress
 from deployments.site.serve import SiteEnvironment, open_site
 from tests.deployments.site.people_server import with_people
