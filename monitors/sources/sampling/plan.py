@@ -47,7 +47,7 @@ def compute_expected_interval(
     ``value`` is the true rate that is expected. Ungraded strata widen the interval by their whole share.
     ``ValueError`` when nothing will be graded at all.
     """
-    corrects = confusion is not None and _can_correct(confusion)
+    corrects = confusion is not None and compute_corrected_pass_rate(1, 1, confusion) is not None
     distributions = [_compute_count_distribution(stratum, confusion if corrects else None) for stratum in strata]
     estimates = [
         compute_rate_interval(
@@ -58,13 +58,9 @@ def compute_expected_interval(
     conversations = sum(stratum.conversations for stratum in strata)
     rate = fsum(stratum.conversations * stratum.expected.rate for stratum in strata) / conversations
     low, high = (
-        fsum(limits) / len(estimates) for limits in zip(*(stratum[1:] for stratum in estimates), strict=True)
+        fsum(limits) / len(estimates) for limits in zip(*(estimate[1:] for estimate in estimates), strict=True)
     )
     return Estimate(rate, low, high), corrects
-
-
-def _can_correct(confusion: Confusion) -> bool:
-    return compute_corrected_pass_rate(1, 1, confusion) is not None
 
 
 def _build_graded_counts(

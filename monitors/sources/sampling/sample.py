@@ -13,10 +13,11 @@ of all conversations, so that a sampled conversation represents at most about tw
 Conversations that represent many others widen the interval (`monitors.stats.stratified`).
 
 By size and by claim the next one goes to the largest value over the square root of k (k + 1), where k is the
-stratum's present number: T. Wright, "The equivalence of Neyman optimum allocation for sampling and equal proportions for
-apportioning the U.S. House of Representatives", The American Statistician 66 (2012). With size times spread as
-claim that is the allocation of least variance in whole numbers. Each turn depends only on the turns before it: a
-larger number only adds, so that it contains the smaller one's sample, which rounding of shares would break.
+stratum's present number: T. Wright, "The equivalence of Neyman optimum allocation for sampling and equal
+proportions for apportioning the U.S. House of Representatives", The American Statistician 66 (2012). With size
+times spread as claim that is the allocation of least variance in whole numbers. Each turn depends only on the turns
+before it: a larger number only adds, so that it contains the smaller one's sample, which rounding of shares would
+break.
 """
 
 from __future__ import annotations
@@ -253,10 +254,11 @@ class Candidates:
 
     def rank_candidates(self) -> Mapping[str, Sequence[_RankedConversation]]:
         """Return the candidates of each stratum, the lowest place first."""
-        names = [entry.name for entry in list_strata(self._settings) if self._sizes[entry.name] > 0]
+        names = [stratum.name for stratum in list_strata(self._settings) if self._sizes[stratum.name] > 0]
         return {
             name: sorted(
-                (*self._sure[name], *(entry.placed for entry in self._farthest[name])), key=lambda entry: entry[:2]
+                (*self._sure[name], *(entry.placed for entry in self._farthest[name])),
+                key=lambda candidate: candidate[:2],
             )
             for name in names
         }
@@ -292,7 +294,7 @@ def sample_strata(
 ) -> Sample:
     """Sample from the strata of a nightly run.
 
-    ``expected`` are the rates that Neyman's allocation goes by; strata that it lacks are taken as wide open. Of a
+    ``expected`` are the rates that Neyman's allocation goes by; missing strata get the rate 0.5. Of a
     sample by rate the inclusion probability is the one before sampling, including the minimum; estimates use
     the counts, which are exact given how many were sampled.
     """
