@@ -163,11 +163,9 @@ def describe_dataset_diff(diff: DatasetDiff, *, max_entries: int) -> list[str]:
             _TITLES[side], [_format_change(entry) for entry in diff.select_changed_by(side)], max_entries
         )
     broken = [f"{entry.case_id}: {'; '.join(entry.problems)}" for entry in diff.broken]
-    lines += _format_group("No case any more, since somebody edited it in the dataset", broken, max_entries)
-    lines += _format_group("In the suite alone", [_format_case(case) for case in diff.added], max_entries)
-    lines += _format_group(
-        "In the dataset alone", [_format_case(entry.case) for entry in diff.removed], max_entries
-    )
+    lines += _format_group("Not a valid case after an edit in the dataset", broken, max_entries)
+    lines += _format_group("Only in the suite", [_format_case(case) for case in diff.added], max_entries)
+    lines += _format_group("Only in the dataset", [_format_case(entry.case) for entry in diff.removed], max_entries)
     lines += _format_group(
         "Added by people in the dataset", [_format_entry(entry) for entry in diff.people], max_entries
     )

@@ -149,7 +149,7 @@ class Intake:
 
 
 def _compute_fingerprint(conversation: Conversation, written: bytes) -> bytes:
-    """Return the completion time, a digest of the whole and a digest of the first question, as bytes.
+    """Return the completion time, a digest of the conversation and one of its first question, as bytes.
 
     The first two order conversations with the same id. A conversation that was continued or rated later still
     begins with the same question.

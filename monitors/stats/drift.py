@@ -10,10 +10,10 @@ Ville's inequality it ever reaches 1/alpha with probability at most alpha. R. Tu
 E-variables for exact sequential k-sample tests that allow for optional stopping" (2021) give the like for two
 streams side by side; here the two sides follow each other and the run between them is unknown.
 
-Nightly runs are counted in conversations of equal weight (`monitors.stats.stratified.sequential_counts` makes them
-so). The last ``window_runs`` are stored one by one, as runs since when there may have been a change. Older ones
-stay in the reference as one sum: what leaves the window takes its share of the prior along, which only lowers the
-evidence.
+Nightly runs are counted in conversations of equal weight (`monitors.stats.stratified.compute_sequential_counts`
+makes them so). The last ``window_runs`` are stored one by one, as runs since when there may have been a change.
+Older ones stay in the reference as one sum: what leaves the window takes its share of the prior along, which only
+lowers the evidence.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from monitors.stats.intervals import compute_binomial_limits
 ALPHA = 0.05
 """At most one start of the test in twenty ever raises a false alarm; a new judge is a start."""
 DEFAULT_WINDOW_RUNS = 60
-FIRST_NIGHT = "every night since the first is compared"
-BACK = "back"
+DEFAULT_START_REASON = "every night since the first is compared"
+RECOVERED_PREFIX = "back"
 """The first word of the reason of a test that restarted because the rate went back."""
 _CHANGE_PRIOR_RUNS = 30.0
 """The prior over the run of a change is about flat over so many runs, and then falls slowly."""
@@ -57,7 +57,7 @@ class _Change(NamedTuple):
     log_weight: float
 
 
-def start_test(graded_by: str, reason: str = FIRST_NIGHT) -> DriftState:
+def start_test(graded_by: str, reason: str = DEFAULT_START_REASON) -> DriftState:
     """Return the state of a new test. ``graded_by`` names the judge with its settings, ``reason`` why it starts.
 
     After an alarm the test restarts when people accept the new rate: the reference is then learnt from future runs,
@@ -83,7 +83,7 @@ def observe(
         state = start_test(graded_by)
     elif state.graded_by != graded_by:
         state = start_test(
-            graded_by, f"the judge changed with the night of {count.due_at:%Y-%m-%d}: the test began anew"
+            graded_by, f"the judge changed with the night of {count.due_at:%Y-%m-%d}: the test restarted"
         )
     if not count.graded or (state.nightly_runs and count.due_at <= state.nightly_runs[-1].due_at):
         return state
@@ -114,7 +114,7 @@ def restart_if_recovered(state: DriftState, *, alpha: float = ALPHA) -> DriftSta
     )
     now = _Sums(fsum(count.failures for count in recovered), fsum(count.graded for count in recovered))
     reason = (
-        f"{BACK} at {100 * _compute_rate(now):.1f} % since {recovered[0].due_at:%Y-%m-%d}, "
+        f"{RECOVERED_PREFIX} at {100 * _compute_rate(now):.1f} % since {recovered[0].due_at:%Y-%m-%d}, "
         f"after {100 * _compute_rate(changed):.1f} % "
         f"from {state.alarm.since:%Y-%m-%d} on"
     )

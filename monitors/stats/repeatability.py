@@ -2,9 +2,9 @@
 
 A **flip** is a pair of askings of one case against one build, of which one shows something and the other does not.
 Pairs of one case are no independent observations, so the share of flips has Wilson's interval at the effective
-number of pairs (`monitors.stats.intervals.clustered_share`). Where fewer than five cases flipped, or all did, too
-little is known of how pairs of one case go together, and cases count instead of pairs: many askings of few cases
-say little of the others.
+number of pairs (`monitors.stats.intervals.compute_clustered_share`). Where fewer than five cases flipped, or all
+did, too little is known of how pairs of one case go together, and cases count instead of pairs: many askings of few
+cases say little of the others.
 
 The **noise** of a case is the probability p that one asking of it fails although it has no fault. A case that fails
 more often than not has a fault: noise is at most one half. Over the cases, 2p has a Beta distribution (J. G.

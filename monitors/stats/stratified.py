@@ -51,9 +51,9 @@ NOTHING_SAMPLED, NO_CONVERSATIONS, ALL_UNGRADED = (
 
 
 class _StratumShare(NamedTuple):
-    """A stratum, graded in part. ``each`` is what one graded one stands for, as a share of all conversations.
+    """A partly graded stratum. ``item_weight`` is the share of all conversations that a graded one represents.
 
-    ``unseen`` is the share of the stratum that was not graded: its finite population correction.
+    ``ungraded_share`` of the stratum was not graded: its finite population correction.
     """
 
     conversations: int

@@ -1,4 +1,4 @@
-"""Where an application's hallucination log lies, and how it is followed."""
+"""Settings of an application's hallucination log: its location and how it is read."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ HUB_PREFIX: Final = "hf://"
 
 
 class LogFields(BaseModel):
-    """`[targets.NAME.hallucination_log.fields]`: where in an entry its parts lie; the first path that leads to one.
+    """`[targets.NAME.hallucination_log.fields]`: the paths of an entry's parts; the first with a value counts.
 
-    Common names need no mapping. What no path names stays as it is.
+    Common names need no mapping. Other keys stay as they are.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,7 +46,7 @@ class LogFields(BaseModel):
     _others: frozenset[str] = PrivateAttr(frozenset())
 
     def model_post_init(self, _context: object, /) -> None:
-        """Find out once what each line needs."""
+        """Compute once what parsing each line needs."""
         self._usual = tuple((name, paths[0]) for name, paths in self if paths)
         paths = [path.partition(".")[0] for _, paths in self for path in paths]
         self._others = frozenset(paths) - {path for _, path in self._usual}
@@ -58,7 +58,7 @@ class LogFields(BaseModel):
 
     @property
     def others(self) -> frozenset[str]:
-        """Names without which an entry holds its parts at their first paths, or not at all."""
+        """The other top-level keys of paths: an entry without them has its parts at their first paths only."""
         return self._others
 
 
@@ -104,5 +104,5 @@ class HallucinationLogSettings(BaseModel):
 
     @property
     def is_remote(self) -> bool:
-        """Whether it lies elsewhere."""
+        """Whether the log is not on this machine."""
         return self.at.startswith(("http://", "https://", HUB_PREFIX))

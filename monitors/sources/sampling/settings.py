@@ -13,38 +13,38 @@ DEFAULT_NUMBER: Final = 10
 
 
 class SamplingMode(StrEnum):
-    """What sampling goes by."""
+    """How conversations are sampled."""
 
     SIMPLE = "simple"
-    """Nothing: every conversation is as likely as any other."""
+    """Every conversation has the same probability."""
     STRATIFIED = "stratified"
-    """Signs of risk: each has a stratum of its own, so that the few suspicious ones are sampled too."""
+    """Each sign of risk has its own stratum, so that rare suspicious conversations are sampled too."""
 
 
 class RiskSign(StrEnum):
-    """What is known about a conversation before anybody judges it."""
+    """A sign of risk that a conversation shows before it is graded."""
 
     DISCLOSURE = "disclosure"
     """A reply holds personal data or a secret that the user had not written."""
     ERROR_LEAK = "error_leak"
-    """A reply shows an error of the machinery."""
+    """A reply shows a technical error."""
     THUMBS_DOWN = "thumbs_down"
     """The user disliked a reply."""
     FALLBACK = "fallback"
-    """A reply came from another than the primary path."""
+    """A reply did not come from the primary path."""
     LANGUAGE = "language"
-    """The user wrote another than the main language; one stratum for each."""
+    """The user wrote in another language than the main one; each language is a stratum."""
     SLOW = "slow"
     """A reply took longer than the objective."""
 
 
 class Allocation(StrEnum):
-    """How the conversations that minimums leave are shared among the strata: a quarter equally, and the rest so."""
+    """How the number, beyond the minimums, is allocated: a quarter equally, the rest by this rule."""
 
     RISK = "risk"
-    """Half of the number by size, a quarter by size times ``risk_weights``: more where more is suspected."""
+    """Half by size, a quarter by size times ``risk_weights``: more where the risk is higher."""
     NEYMAN = "neyman"
-    """By size times the spread that earlier runs showed: the narrowest interval for the overall rate."""
+    """By size times the spread in earlier runs: the narrowest interval for the overall rate."""
 
 
 Weight = Annotated[float, Field(gt=0, le=1_000)]
@@ -125,9 +125,9 @@ class SamplingSettings(BaseModel):
 
     @property
     def budget(self) -> int | None:
-        """How many conversations, ``None`` when a rate says it."""
+        """The number of conversations, ``None`` when there is a rate."""
         return None if self.rate is not None else self.number or DEFAULT_NUMBER
 
     def get_weight(self, sign: RiskSign | None) -> float:
-        """How much likelier a conversation with this sign is sampled; 1 without one."""
+        """Return how much likelier a conversation with this sign is sampled; 1 without a sign."""
         return self.risk_weights.get(sign, 1.0) if sign else 1.0

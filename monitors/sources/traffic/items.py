@@ -482,7 +482,7 @@ class Window(NamedTuple):
     until: datetime
 
     def contains(self, time: datetime) -> bool:
-        """Whether the time lies in the window."""
+        """Whether the time is in the window."""
         return self.since <= time < self.until
 
 

@@ -178,9 +178,9 @@ def test_all_groups_are_listed_with_both_values() -> None:
     for line in (
         "Conflicts: changed in both since the last push (1)",
         'case-1: gold is "36 months" in the suite, "12 months" in the dataset',
-        "In the suite alone (1)",
-        "In the dataset alone (1)",
-        "No case any more, since somebody edited it in the dataset (1)",
+        "Only in the suite (1)",
+        "Only in the dataset (1)",
+        "Not a valid case after an edit in the dataset (1)",
         "Added by people in the dataset (1)",
         f"Copies of cases, made in the dataset: delete them there (1)\n  {copy.id}",
     ):
