@@ -21,7 +21,7 @@ FLAKY = SimulatedCase(0, 0.8)
 def test_without_noise_every_first_bad_build_is_found_in_few_more_questions_than_by_halves(first_bad):
     """Cases that fail always from one build on name it, with at most four questions more than binary search."""
     found = searched(8, [SimulatedCase()] * 3, first_bad, Random(0))
-    assert (found.claimed, found.wait_until_idle) == (first_bad, True)
+    assert (found.claimed, found.settled) == (first_bad, True)
     assert found.probes <= noise_free_probes(8) + 4
 
 
@@ -41,7 +41,7 @@ def test_flaky_cases_name_the_right_build(cases):
 def test_cases_that_fail_at_random_accuse_no_build(cases):
     """Where every case fails half of the time on every build, at most one search in ten names a first bad one."""
     found = [searched(8, [SimulatedCase(0.5, 0.5)] * cases, 4, Random(seed), budget=40) for seed in range(10)]
-    assert sum(one.wait_until_idle and 0 < one.claimed < 8 for one in found) <= 1
+    assert sum(one.settled and 0 < one.claimed < 8 for one in found) <= 1
 
 
 ENDS = [(SimulatedCase(1, 1), 0, "the good build fails already"), (SimulatedCase(0, 0), 8, "the bad build passes")]
@@ -52,7 +52,7 @@ ENDS = [(SimulatedCase(1, 1), 0, "the good build fails already"), (SimulatedCase
 def test_an_end_that_is_not_as_it_was_said_to_be_is_the_claim(case, claimed, why, cases):
     """A good build that fails, and a bad one that passes, differ from a first bad build between them."""
     found = searched(8, [case] * cases, 4, Random(0))
-    assert (found.claimed, found.wait_until_idle) == (claimed, True), why
+    assert (found.claimed, found.settled) == (claimed, True), why
     assert found.probes <= 20
 
 
