@@ -1,13 +1,12 @@
 """Find the first bad build by a probabilistic bisection, for cases that do not fail every time.
 
 Builds are ordered from one assumed good to one assumed bad. Every hypothesis names the
-first bad build; two more say that the good one is bad already, and that none is. How often a case fails before
-and from the first bad build on is not known either: it is learnt with it, from rates on a grid (`KINDS`). A case
-may fail at random on all builds, or have broken elsewhere, and then it says nothing about the others.
+first bad build; two more are that the good build is bad already, and that none is bad. The failure rates of a case
+before and from the first bad build on are unknown too: they are estimated with it, on a grid of rates (`KINDS`). A
+case may also fail at random on all builds, or have broken at another build.
 
-What is asked next is the question that is expected to tell most about the first bad build (D. V. Lindley, On a
-Measure of the Information Provided by an Experiment, 1956). Where answers are always the same, that is binary
-search.
+The next question is the one with the most expected information about the first bad build (D. V. Lindley, On a
+Measure of the Information Provided by an Experiment, 1956). With deterministic answers that is binary search.
 """
 
 from __future__ import annotations
@@ -79,10 +78,10 @@ def _build_kinds(random: float) -> tuple[SuiteKind, ...]:
 
 
 KINDS: Final = _build_kinds(RANDOM)
-"""Kinds of suites. What one case shows of its kind counts for the others.
+"""Kinds of suites. The answers of one case are evidence of the kind for the others.
 
-Cases always fail from the first bad build on, or pass there now and then, or fail now and then before it too; or
-they fail at random, and no build is bad. What is learnt matters more than these weights, which were set so that
+Cases always fail from the first bad build on, or sometimes pass there, or sometimes fail before it too; or they
+fail at random, and no build is bad. The answers matter more than these weights, which were set so that
 suites whose cases all pass now and then are identified as often as the posterior says.
 """
 SINGLE_CASE_KINDS: Final = _build_kinds(0.0)

@@ -1,15 +1,14 @@
 """Find what the failed cases have in common: values of attributes, alone or in pairs, beyond chance.
 
 A group is all cases that share a value, or two values of two attributes. Fisher's exact test (R. A. Fisher, The
-Design of Experiments, 1935, chapter 2) says how surprising its failures are. Hundreds of groups are tried, and many
-overlap, so what counts is how often the most surprising of *all* groups of a suite would be as surprising if
-failures fell where they fall: found by permuting them (P. H. Westfall and S. S. Young, Resampling-Based Multiple
-Testing, 1993, the minP procedure). A further cause must be surprising outside of those found, among the failures
-that they leave. Then all are chosen again together, by what explains the failures best: two causes that overlap
-look from afar like a third one between them. At last each must hold beside the others; of those that do not, the
-weakest goes first.
+Design of Experiments, 1935, chapter 2) gives the p-value of its failures. Hundreds of overlapping groups are tried,
+so the p-value is corrected by permuting the failures and comparing with the most surprising of *all* groups (P. H.
+Westfall and S. S. Young, Resampling-Based Multiple Testing, 1993, the minP procedure). A further cause must be
+surprising outside of the causes found so far. Then all causes are chosen again together, by what explains the
+failures best, since two overlapping causes can look like a third one between them. At the end each cause must be
+surprising beside the others; the weakest one that is not is dropped first.
 
-Which groups are tried depends on their size alone, never on where the failures are.
+The selection of groups depends only on their size, never on the failures.
 """
 
 from __future__ import annotations

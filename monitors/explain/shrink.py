@@ -2,13 +2,13 @@
 
 Delta debugging (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002) over the
 parts of a question, large ones first (G. Misherghi and Z. Su, HDD: Hierarchical Delta Debugging, 2006): turns,
-sentences, clauses, words. Words are left out whole and the rest stays in order. At each level the end is cut, then
-the beginning, each by halves, then the middle: what is left begins and ends with something that is needed.
+sentences, clauses, words. Complete words are left out and the rest stays in order. At each level the end is cut,
+then the beginning, each by bisection, then the middle: the rest begins and ends with a needed part.
 
-An application may fail now and then. How often the case itself fails is learnt from what was asked, and a shorter
+An application may fail intermittently. The failure rate of the case is estimated from the answers, and a shorter
 question is asked until it is ten times likelier that it fails as often as the case than that it fails by chance, or
-the reverse (A. Wald, Sequential Tests of Statistical Hypotheses, 1945). What a level leaves is asked again; where
-it turns out not to fail, one failure more is needed from then on.
+the reverse (A. Wald, Sequential Tests of Statistical Hypotheses, 1945). The result of a level is asked again; if it
+does not fail, questions need one more failure from then on.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Find what differs between a run and the last accepted one, by recorded facts, most relevant first.
 
-A fact that one of the two runs does not have is unknown: it is never "the same", and never "changed". Behaviour
-(answers, refusals, latency) differs from run to run by itself, so a shift is named only beyond chance: exact tests
-over the cases that both runs answered, and a size below which two runs of an unchanged application differ too.
-Behaviour has a cause: where anything else is recorded to have changed, it is shown as what followed.
+A fact that one of the two runs lacks is unknown: neither "the same" nor "changed". Behaviour (answers, refusals,
+latency) varies from run to run, so a shift is reported only beyond chance: by exact tests over the cases that both
+runs answered, and above a minimum size. Behaviour has a cause: if another change is recorded, the shift is shown as
+its consequence.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Estimate the bad replies that the application's guard and the nightly runs both missed. Pure.
 
-The two examine different things: the guard every reply, of which it holds some back; the nightly run a sample of
-what was served. So the total has two parts that do not overlap, and each has its own estimate:
+The two examine different replies: the guard all replies, of which it holds some back; the nightly run a sample of
+the served ones. So the total has two parts that do not overlap, each with its own estimate:
 
-- Held back. People label some entries. Those labelled are taken as a random part of all: precision has Wilson's
-  interval, and the number rightly held back the exact hypergeometric one (those labelled are known).
+- Held back. People label some entries, which are assumed to be a random sample: precision has Wilson's interval,
+  and the number rightly held back the exact hypergeometric one.
 - Served. The share of conversations with a bad reply is Horvitz and Thompson's over the strata of all nightly runs,
-  the judge's errors taken out (`monitors.stats.stratified`, `monitors.stats.agreement`). Its errors are those that
-  people found when they reviewed it: they are taken to be the same on live traffic.
+  corrected for the judge's errors (`monitors.stats.stratified`, `monitors.stats.agreement`). The errors are those
+  that people found in reviews: they are assumed to be the same on live traffic.
 
 Recall, rightly held back / (that + served bad), counts replies against conversations: a conversation with two bad
 replies counts once, so where that happens recall is somewhat too high (the report says how often it did). Its two
@@ -15,13 +15,14 @@ parts come from different samples; their intervals are joined on the logarithm o
 Donner do, "Construction of confidence limits about effect measures: a general approach", Statistics in Medicine 27
 (2008).
 
-Missed by both is what was served bad less what the judge found of it. Of the F that it flagged, somewhere from none
-to all are truly bad; its value takes as many as its record makes likely, its limits take both ends, so that they
-hold wherever those of the bad served do. ``judge_blind`` is the part that grading everything would not find.
+Missed by both are the bad served replies less those that the judge found. Of the F that it flagged, none to all are
+truly bad; the value uses the likely number by the judge's errors, the limits use both extremes, so that they hold
+wherever the limits of the bad served replies do. ``judge_blind`` is the part that grading everything would not
+find.
 
-``judge_blind`` and the total below are made of two estimates that lean on the same reviews or labels: they take the
-corners of both intervals, each at half of what the confidence leaves (C. E. Bonferroni, 1936), and so hold at least
-as often as said, whatever the two have to do with each other.
+``judge_blind`` and the total below combine two estimates from the same reviews or labels: they use the corners of
+both intervals, each at half of the error probability (C. E. Bonferroni, 1936), and so keep at least the stated
+confidence for any dependence.
 
 Where the nightly run judged the very replies that the guard held back (a guard that only marks, or a source that
 stores what was held back), two detectors saw one population. D. G. Chapman's estimate of its size (University of

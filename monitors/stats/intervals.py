@@ -2,16 +2,16 @@
 
 The exact limits hold however rare a share is and however few were examined: C. J. Clopper, E. S. Pearson, "The use
 of confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26 (1934): a share stays
-inside as long as neither tail of what was seen falls to half of what the confidence leaves. The same with the
-hypergeometric distribution when all there is was numbered beforehand (a finite population): then a sample of
-everything has no error left. Written out because scipy takes seconds to load; the tests hold both against it.
+inside as long as neither tail probability falls to half of the error probability. For a finite population the
+hypergeometric distribution is used: then a sample of everything has no error. Implemented here because scipy takes
+seconds to load; the tests compare both.
 
 Cases that share policies tend to fail together, so a share over them has a design effect: the variance of the share
 as a ratio over clusters, divided by what as many independent cases would have; the cases count as that many fewer
-(J. N. K. Rao, A. J. Scott, "A simple method for the analysis of clustered binary data", Biometrics 48, 1992). Few
-clusters know their own spread badly, so the effective number shrinks by the ratio of normal to t quantiles, as E.
-L. Korn and B. I. Graubard do (Survey Methodology 24, 1998), and never exceeds the true one. Where all cases came
-out alike nothing is learnt about how they fail together, and they count as they are (J. D. Parker and others,
+(J. N. K. Rao, A. J. Scott, "A simple method for the analysis of clustered binary data", Biometrics 48, 1992). With
+few clusters their spread is uncertain, so the effective number shrinks by the ratio of normal to t quantiles, as E.
+L. Korn and B. I. Graubard do (Survey Methodology 24, 1998), and never exceeds the true one. If all cases have
+the same result, their correlation is unknown, and they count as they are (J. D. Parker and others,
 "National Center for Health Statistics data presentation standards for proportions", Vital and Health Statistics 2
 (175), 2017).
 """
@@ -28,8 +28,8 @@ from typing import NamedTuple
 def compute_wilson_interval(passed: float, total: float, *, confidence: float = 0.95) -> tuple[float, float]:
     """Return Wilson's score interval for a share, both ends in [0, 1]; (0, 1) when nothing was counted.
 
-    E. B. Wilson, "Probable inference", JASA 22 (1927). Written out because importing scipy.stats for it takes
-    seconds on a busy machine; the tests hold it against scipy and against published examples.
+    E. B. Wilson, "Probable inference", JASA 22 (1927). Implemented here because importing scipy.stats
+    takes seconds; the tests compare it with scipy and with published examples.
     """
     if not 0 <= passed <= total:
         raise ValueError(f"passed must be between 0 and total, got {passed} of {total}")

@@ -1,9 +1,9 @@
 """Compare two runs over the same cases: test for a change, and compute the smallest detectable one. Pure.
 
 Test: Q. McNemar, "Note on the sampling error of the difference between correlated proportions or percentages",
-Psychometrika 12 (1947), in its exact form: of the cases that came out differently, each went either way with
-probability one half if nothing changed. Cases that share a cluster (a policy) may break together, so a cluster goes
-one way or the other as a whole: the exact distribution of the sum of differences with every cluster's sign set by a
+Psychometrika 12 (1947), in its exact form: without a change, each case with different results goes either way with
+probability one half. Cases that share a cluster (a policy) may break together, so a cluster goes one way or the
+other as a whole: the exact distribution of the sum of differences with every cluster's sign set by a
 fair coin (R. A. Fisher, The Design of Experiments, 1935, section 21). Where every cluster differs by one case, that
 is McNemar's test itself. The difference of two shares over the same questions has an interval of its own.
 """

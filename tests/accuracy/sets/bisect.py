@@ -87,7 +87,7 @@ def _simulated(suite: SimulatedSuite, seed: int) -> _Simulated:
 
 def _figures(suite: SimulatedSuite, found: list[_Simulated]) -> list[Figure]:
     right = sum(one.right for one in found)
-    settled = [one for one in found if one.result.wait_until_idle]
+    settled = [one for one in found if one.result.settled]
     wrong = sum(not one.right for one in settled)
     figures = [
         share(NAME, f"{suite.what}: right", right, len(found), target=0.95 if suite.twice else None),
