@@ -1,9 +1,8 @@
 """The Suraksha assistant: retrieval over invented policies. Pure: text and conversation in, a `BotReply` out.
 
-It finds the facts of a policy that a question asks for, and says them in three languages. It refuses to hand out
-personal data, to act on anyone's behalf, and to speak of foreign subjects. Its own check holds a reply back when a
-number of it stands in no retrieved fact. The Space writes two logs, one JSON object a line, appended and flushed
-line by line.
+It finds the facts of a policy that a question asks for, and answers in three languages. It refuses to give personal
+data, to act on anyone's behalf, and to talk about other subjects. Its own check blocks a reply with a number that
+is in no retrieved fact. The Space writes two logs, one JSON object per line, flushed line by line.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from deployments.demo.policies import (
 from monitors.records.base import Language
 
 NEED_WEIGHT = 3.0
-"""What a needed concept adds to the score; chosen so that two needs beat any number of boosts in our vocabulary."""
+"""Score of a needed concept; two needs are worth more than any number of boosts in our vocabulary."""
 BOOST_WEIGHT = 1.0
 UNKNOWN_PENALTY = 1.0
-"""What each word that nobody knows takes away: three of them undo one needed concept."""
-THRESHOLD = 1.5
-"""Below it the question is about something else. Tuned by hand on the suite and on paraphrases."""
+"""Subtracted for each unknown word: three of them cancel one needed concept."""
+MIN_SCORE = 1.5
+"""With a lower score the question is about something else. Tuned by hand on the suite and on paraphrases."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,8 @@ class Hit:
     score: float
 
 
-def field_score(question: ParsedQuestion, field: Field) -> float:
-    """How well the question asks for this field, in points; 0 when a need is missing."""
+def score_field(question: ParsedQuestion, field: Field) -> float:
+    """Score how well the question asks for this field; 0 if a needed concept is missing."""
     met = [any(concept in question.concepts for concept in group) for group in field.needs]
     if not all(met):
         return 0.0
@@ -57,22 +56,22 @@ def field_score(question: ParsedQuestion, field: Field) -> float:
     return NEED_WEIGHT * len(met) + BOOST_WEIGHT * boosts
 
 
-def ranked_fields(question: ParsedQuestion, vocabulary: Vocabulary) -> list[tuple[str, float]]:
-    """Fields that fit, best first, after the penalty for unknown words."""
+def rank_fields(question: ParsedQuestion, vocabulary: Vocabulary) -> list[tuple[str, float]]:
+    """Return the fields that fit, best first, with the penalty for unknown words."""
     penalty = UNKNOWN_PENALTY * len(question.unknown)
-    scored = [(name, field_score(question, field)) for name, field in vocabulary.fields.items()]
+    scored = [(name, score_field(question, field)) for name, field in vocabulary.fields.items()]
     fitting = [(name, score - penalty) for name, score in scored if score > 0]
     return sorted(fitting, key=lambda pair: -pair[1])
 
 
 def retrieve(question: ParsedQuestion, policy: Policy, vocabulary: Vocabulary) -> Hit | None:
-    """The best fact of one policy, or ``None`` when it says nothing about the question."""
-    fields = ranked_fields(question, vocabulary)
-    if not fields or fields[0][1] < THRESHOLD:
+    """Return the best fact of one policy, or ``None`` if it says nothing about the question."""
+    fields = rank_fields(question, vocabulary)
+    if not fields or fields[0][1] < MIN_SCORE:
         return None
     best = fields[0][1]
     for name, score in fields:
-        fact = policy.fact(name)
+        fact = policy.find_fact(name)
         if fact is not None and score >= best - BOOST_WEIGHT:
             return Hit(policy, fact, score)
     return None
@@ -84,39 +83,41 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 @dataclass(frozen=True)
 class BlockedDraft:
-    """A reply that was held back, with the numbers that no fact supports."""
+    """A reply that was blocked, with the numbers that no fact supports."""
 
     reply: str
     reasons: tuple[str, ...]
     unsupported_claims: tuple[str, ...]
 
 
-def check(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
-    """``None`` when the reply may go out. A number that only the question brought in does not count as support."""
-    known = {number for hit in hits for number in _numbers(f"{hit.fact.text} {hit.fact.amount or ''}")}
-    stated = _numbers(_CITATION.sub(" ", reply))
-    unsupported = tuple(number for number in stated if number not in known)
+def check_numbers(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
+    """Return the blocked draft, or ``None`` if the reply may be sent. Numbers of the question are not support."""
+    supported = {number for hit in hits for number in _extract_numbers(f"{hit.fact.text} {hit.fact.amount or ''}")}
+    stated = _extract_numbers(_CITATION.sub(" ", reply))
+    unsupported = tuple(number for number in stated if number not in supported)
     if not unsupported:
         return None
-    asked = _numbers(question)
+    asked = _extract_numbers(question)
     reasons = tuple(
         f"unsupported_number: {number} stands in no retrieved fact"
         + (" and echoes the question" if number in asked else "")
         for number in unsupported
     )
     claims = tuple(
-        part.strip() for part in re.split(r"(?<=[.।])\s", reply) if any(n in _numbers(part) for n in unsupported)
+        part.strip()
+        for part in re.split(r"(?<=[.।])\s", reply)
+        if any(n in _extract_numbers(part) for n in unsupported)
     )
     return BlockedDraft(reply, reasons, claims)
 
 
-def _numbers(text: str) -> tuple[str, ...]:
-    plain = (match.group().replace(",", "").rstrip(".") for match in _NUMBER.finditer(text))
-    return tuple(dict.fromkeys(plain))
+def _extract_numbers(text: str) -> tuple[str, ...]:
+    numbers = (match.group().replace(",", "").rstrip(".") for match in _NUMBER.finditer(text))
+    return tuple(dict.fromkeys(numbers))
 
 
 class Intent(StrEnum):
-    """What a reply set out to do."""
+    """The purpose of a reply."""
 
     GREETING = "greeting"
     FACT = "fact"
@@ -138,18 +139,18 @@ _WISH = r"(?:i want to|i d like to|i would like to|i wish to|i need to)\s+"
 
 
 class RequestGuard:
-    """Recognises requests that must be declined, by their words alone."""
+    """Recognises requests that must be declined, only by their words."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         actions = vocabulary.actions
-        verbs, objects = _either(actions.verbs), _either(actions.objects)
+        verbs, objects = _join_alternatives(actions.verbs), _join_alternatives(actions.objects)
         self._command = re.compile(rf"^{_POLITE}(?:{verbs})\b.*\b(?:{objects})\b")
         self._wish = re.compile(rf"^{_POLITE}{_WISH}(?:{verbs})\b.*\b(?:{objects})\b")
-        self._hindi = re.compile(_bounded(actions.hindi))
-        self._private = re.compile(_bounded(vocabulary.private))
+        self._hindi = re.compile(_match_whole_words(actions.hindi))
+        self._private = re.compile(_match_whole_words(vocabulary.private))
 
-    def declines(self, question: ParsedQuestion) -> Intent | None:
-        """`Intent.PRIVATE` or `Intent.ACTION` when the request must be declined."""
+    def find_declined_intent(self, question: ParsedQuestion) -> Intent | None:
+        """Return `Intent.PRIVATE` or `Intent.ACTION` if the request must be declined."""
         if self._private.search(question.normal):
             return Intent.PRIVATE
         parts = [normalise(part) for part in _SPLIT.split(question.text)]
@@ -160,12 +161,12 @@ class RequestGuard:
         return None
 
 
-def _either(words: tuple[str, ...]) -> str:
+def _join_alternatives(words: tuple[str, ...]) -> str:
     return "|".join(re.escape(word) for word in sorted(map(normalise, words), key=len, reverse=True))
 
 
-def _bounded(words: tuple[str, ...]) -> str:
-    return rf"(?<![a-z0-9\u0900-\u097f])(?:{_either(words)})(?![a-z0-9\u0900-\u097f])"
+def _match_whole_words(words: tuple[str, ...]) -> str:
+    return rf"(?<![a-z0-9\u0900-\u097f])(?:{_join_alternatives(words)})(?![a-z0-9\u0900-\u097f])"
 
 
 _WORDS: dict[Intent, dict[Language, str]] = {
@@ -206,8 +207,8 @@ _WORDS: dict[Intent, dict[Language, str]] = {
 }
 
 
-def standing_reply(intent: Intent, language: Language, **slots: str) -> str:
-    """The words for a reply that states no fact."""
+def format_standing_reply(intent: Intent, language: Language, **slots: str) -> str:
+    """Format a reply that states no fact."""
     by_language = _WORDS[intent]
     return by_language.get(language, by_language[Language.ENGLISH]).format(**slots)
 
@@ -240,8 +241,8 @@ _YES_NO = {
 }
 
 
-def rupees(amount: Decimal) -> str:
-    """An amount with Indian grouping: ``₹1,50,000``."""
+def format_rupees(amount: Decimal) -> str:
+    """Format an amount with Indian grouping: ``₹1,50,000``."""
     digits = f"{amount:.0f}"
     head, tail = digits[:-3], digits[-3:]
     groups: list[str] = []
@@ -252,11 +253,11 @@ def rupees(amount: Decimal) -> str:
 
 
 def format_value(fact: PolicyFact, language: Language) -> str:
-    """The fact's quantity in Hindi or Hinglish: ``₹60,000 per eye``, ``24 mahine``."""
+    """Format the fact's quantity in Hindi or Hinglish: ``₹60,000 per eye``, ``24 mahine``."""
     if fact.amount is None or fact.unit is None:
         return ""
     if fact.unit == "inr":
-        value = rupees(fact.amount)
+        value = format_rupees(fact.amount)
     elif fact.unit == "percent":
         value = f"{fact.amount:f}%"
     else:
@@ -264,26 +265,26 @@ def format_value(fact: PolicyFact, language: Language) -> str:
     return f"{value} {_PER[fact.per][language]}" if fact.per else value
 
 
-def answer(policy: Policy, fact: PolicyFact, field: Field, language: Language, *, yes_or_no: bool) -> str:
-    """One fact as a sentence in the asker's language, without its citation."""
+def format_answer(policy: Policy, fact: PolicyFact, field: Field, language: Language, *, yes_or_no: bool) -> str:
+    """Format one fact as a sentence in the user's language, without its citation."""
     lead = ""
     if yes_or_no and fact.covered is not None:
-        lead = _YES_NO[_spoken(language)][0 if fact.covered else 1]
-    match _spoken(language):
+        lead = _YES_NO[_choose_reply_language(language)][0 if fact.covered else 1]
+    match _choose_reply_language(language):
         case Language.HINDI:
-            return f"{lead}{policy.name} में {_hindi(fact, field)}"
+            return f"{lead}{policy.name} में {_format_hindi(fact, field)}"
         case Language.HINGLISH:
-            return f"{lead}{policy.name} mein {_hinglish(fact, field)}"
+            return f"{lead}{policy.name} mein {_format_hinglish(fact, field)}"
         case _:
             text = fact.text if fact.text[1].isupper() else fact.text[0].lower() + fact.text[1:]
             return f"{lead}Under {policy.name}, {text}"
 
 
-def _spoken(language: Language) -> Language:
+def _choose_reply_language(language: Language) -> Language:
     return Language.ENGLISH if language is Language.OTHER else language
 
 
-def _hindi(fact: PolicyFact, field: Field) -> str:
+def _format_hindi(fact: PolicyFact, field: Field) -> str:
     if fact.hi is not None:
         return fact.hi
     label, value = field.label.hi, format_value(fact, Language.HINDI)
@@ -293,7 +294,7 @@ def _hindi(fact: PolicyFact, field: Field) -> str:
     return f"{label} {value}{up_to} कवर है।" if fact.covered and up_to else f"{label} {value}{up_to} है।"
 
 
-def _hinglish(fact: PolicyFact, field: Field) -> str:
+def _format_hinglish(fact: PolicyFact, field: Field) -> str:
     if fact.hinglish is not None:
         return fact.hinglish
     label, value = field.label.hinglish, format_value(fact, Language.HINGLISH)
@@ -308,16 +309,16 @@ _SUMMARY_FIELDS: dict[str, tuple[str, ...]] = {
     "waiting": ("initial_waiting", "ped_waiting", "specific_disease_waiting", "maternity_waiting"),
     "": ("sum_insured_range", "ped_waiting", "room_rent", "copay", "no_claim_bonus"),
 }
-"""What a summary holds, by the concept that it is about; the last is a summary of a policy as a whole."""
+"""The fields of a summary, by its concept; the last is a summary of the whole policy."""
 
-_FOLLOW_UP_WORDS = 9
-"""A message of at most so many words may lean on the one before it ("And for Silver?")."""
+_MAX_FOLLOW_UP_WORDS = 9
+"""A message of at most this many words may be a follow-up ("And for Silver?")."""
 _WORDS_PER_CHUNK = 3
 
 
 @dataclass(frozen=True)
 class BotReply:
-    """What the bot says and why. ``blocked`` is the draft that its own check held back."""
+    """The bot's reply and its intent. ``blocked`` is the draft that its own check blocked."""
 
     text: str
     language: Language
@@ -329,13 +330,13 @@ class BotReply:
 
     @property
     def chunks(self) -> tuple[str, ...]:
-        """The text in the pieces in which it is streamed; joined they are the text."""
+        """The text in pieces for streaming; joined they are the text."""
         words = re.findall(r"\S+\s*|\s+", self.text)
         return tuple("".join(words[i : i + _WORDS_PER_CHUNK]) for i in range(0, len(words), _WORDS_PER_CHUNK))
 
 
 class Bot:
-    """Answers questions about the policies of one book; ``faults`` can spoil it."""
+    """Answers questions about the policies of one book; ``faults`` can change its behaviour."""
 
     def __init__(self, book: PolicyBook, vocabulary: Vocabulary, faults: NoFaults | None = None) -> None:
         self._book = book
@@ -351,23 +352,25 @@ class Bot:
         error = self._faults.provider_error(asked)
         if error is not None:
             return BotReply(error, asked.language, Intent.PROVIDER_ERROR, "provider_error", pause_s=pause_s)
-        declined = self._guard.declines(asked)
-        reply = self._standing(asked, declined) if declined else self._informed(asked, earlier)
+        declined = self._guard.find_declined_intent(asked)
+        reply = (
+            self._build_standing_reply(asked, declined) if declined else self._answer_from_policies(asked, earlier)
+        )
         return replace(reply, text=reply.text + self._faults.appendix(asked), pause_s=pause_s)
 
-    def _informed(self, asked: ParsedQuestion, earlier: Sequence[str]) -> BotReply:
+    def _answer_from_policies(self, asked: ParsedQuestion, earlier: Sequence[str]) -> BotReply:
         overreach = self._faults.overreach(asked)
         if overreach is not None:
             return BotReply(overreach, asked.language, Intent.FACT, "retrieval")
         if self._is_foreign(asked):
-            return self._standing(asked, Intent.NOT_MENTIONED)
-        question = self._in_context(asked, earlier)
+            return self._build_standing_reply(asked, Intent.NOT_MENTIONED)
+        question = self._add_context(asked, earlier)
         if not question.policies:
-            return self._standing(question, self._without_policy(question))
-        hits = self._hits(question)
+            return self._build_standing_reply(question, self._choose_intent_without_policy(question))
+        hits = self._find_hits(question)
         if not hits:
-            return self._not_found(question)
-        return self._checked(self._compose(question, hits), question)
+            return self._reply_not_found(question)
+        return self._check_reply(self._compose(question, hits), question)
 
     def _is_foreign(self, question: ParsedQuestion) -> bool:
         topics = self._vocabulary.topics
@@ -377,42 +380,42 @@ class Bot:
         return bool(hard) or bool(question.topics and not self._fits_well(question))
 
     def _fits_well(self, question: ParsedQuestion) -> bool:
-        ranked = ranked_fields(question, self._vocabulary)
-        return bool(ranked) and ranked[0][1] >= THRESHOLD
+        ranked = rank_fields(question, self._vocabulary)
+        return bool(ranked) and ranked[0][1] >= MIN_SCORE
 
-    def _in_context(self, question: ParsedQuestion, earlier: Sequence[str]) -> ParsedQuestion:
-        """Fill in the policy, and for a short follow-up the subject, from what was said before."""
+    def _add_context(self, question: ParsedQuestion, earlier: Sequence[str]) -> ParsedQuestion:
+        """Add the policy, and for a short follow-up the concepts, from earlier messages."""
         for text in reversed(earlier):
             before = self._reader.read(text)
-            short = len(question.normal.split()) <= _FOLLOW_UP_WORDS and not question.unknown
+            short = len(question.normal.split()) <= _MAX_FOLLOW_UP_WORDS and not question.unknown
             if short and not self._fits_well(question):
                 question = replace(question, concepts=question.concepts | before.concepts)
             if not question.policies:
                 question = replace(question, policies=before.policies)
         return question
 
-    def _without_policy(self, question: ParsedQuestion) -> Intent:
+    def _choose_intent_without_policy(self, question: ParsedQuestion) -> Intent:
         if self._fits_well(question) or "summary" in question.concepts:
             return Intent.CLARIFY
         return Intent.NOT_MENTIONED if question.unknown or question.concepts else Intent.GREETING
 
-    def _hits(self, question: ParsedQuestion) -> tuple[Hit, ...]:
+    def _find_hits(self, question: ParsedQuestion) -> tuple[Hit, ...]:
         if "summary" in question.concepts:
-            return self._summary_hits(question, question.policies[0])
-        found = (retrieve(question, policy, self._vocabulary) for policy in question.policies)
-        hits = [hit for hit in found if hit is not None]
+            return self._find_summary_hits(question, question.policies[0])
+        best_hits = (retrieve(question, policy, self._vocabulary) for policy in question.policies)
+        hits = [hit for hit in best_hits if hit is not None]
         return tuple(replace(hit, fact=self._faults.stored(hit.policy, hit.fact)) for hit in hits)
 
-    def _summary_hits(self, question: ParsedQuestion, policy: Policy) -> tuple[Hit, ...]:
+    def _find_summary_hits(self, question: ParsedQuestion, policy: Policy) -> tuple[Hit, ...]:
         subject = next(name for name in _SUMMARY_FIELDS if name in question.concepts or not name)
-        facts = (policy.fact(field) for field in _SUMMARY_FIELDS[subject])
+        facts = (policy.find_fact(field) for field in _SUMMARY_FIELDS[subject])
         return tuple(Hit(policy, fact, 1.0) for fact in facts if fact is not None)
 
     def _compose(self, question: ParsedQuestion, hits: tuple[Hit, ...]) -> BotReply:
-        sentences = [self._sentence(question, hit, alone=len(hits) == 1) for hit in hits]
+        sentences = [self._format_sentence(question, hit, alone=len(hits) == 1) for hit in hits]
         silent = [policy for policy in question.policies if policy not in [hit.policy for hit in hits]]
         sentences += [
-            f"{policy.name}: {standing_reply(Intent.NOT_MENTIONED, question.language, subject='it')}"
+            f"{policy.name}: {format_standing_reply(Intent.NOT_MENTIONED, question.language, subject='it')}"
             for policy in silent
         ]
         intent = Intent.FACT
@@ -421,37 +424,40 @@ class Bot:
             sentences = [f"- {sentence}" for sentence in sentences]
         return BotReply("\n".join(sentences), question.language, intent, "retrieval", hits)
 
-    def _sentence(self, question: ParsedQuestion, hit: Hit, *, alone: bool) -> str:
+    def _format_sentence(self, question: ParsedQuestion, hit: Hit, *, alone: bool) -> str:
         field = self._vocabulary.fields[hit.fact.field]
         yes_or_no = alone and question.asks_yes_or_no
-        said = answer(hit.policy, hit.fact, field, question.language, yes_or_no=yes_or_no)
-        citation = self._faults.citation(hit.policy.cite(hit.fact), hit.fact)
-        return f"{said} {citation}".rstrip()
+        sentence = format_answer(hit.policy, hit.fact, field, question.language, yes_or_no=yes_or_no)
+        citation = self._faults.citation(hit.policy.format_citation(hit.fact), hit.fact)
+        return f"{sentence} {citation}".rstrip()
 
-    def _checked(self, reply: BotReply, question: ParsedQuestion) -> BotReply:
-        blocked = check(reply.text, reply.hits, question.text)
+    def _check_reply(self, reply: BotReply, question: ParsedQuestion) -> BotReply:
+        blocked = check_numbers(reply.text, reply.hits, question.text)
         if blocked is None:
             return reply
         return replace(
-            self._standing(question, Intent.NOT_MENTIONED), hits=reply.hits, blocked=blocked, path="blocked"
+            self._build_standing_reply(question, Intent.NOT_MENTIONED),
+            hits=reply.hits,
+            blocked=blocked,
+            path="blocked",
         )
 
-    def _not_found(self, question: ParsedQuestion) -> BotReply:
+    def _reply_not_found(self, question: ParsedQuestion) -> BotReply:
         draft = self._faults.echoed_draft(question)
         if draft is None:
-            return self._standing(question, Intent.NOT_MENTIONED)
-        return self._checked(BotReply(draft, question.language, Intent.FACT, "retrieval"), question)
+            return self._build_standing_reply(question, Intent.NOT_MENTIONED)
+        return self._check_reply(BotReply(draft, question.language, Intent.FACT, "retrieval"), question)
 
-    def _standing(self, question: ParsedQuestion, intent: Intent) -> BotReply:
+    def _build_standing_reply(self, question: ParsedQuestion, intent: Intent) -> BotReply:
         names = ", ".join(policy.name for policy in self._book.policies)
-        subject = self._subject(question)
-        text = standing_reply(intent, question.language, names=names, subject=subject)
+        subject = self._find_subject(question)
+        text = format_standing_reply(intent, question.language, names=names, subject=subject)
         return BotReply(text, question.language, intent, "standing_reply")
 
-    def _subject(self, question: ParsedQuestion) -> str:
+    def _find_subject(self, question: ParsedQuestion) -> str:
         if question.topics:
             return self._vocabulary.topics[question.topics[0]].name
-        ranked = ranked_fields(replace(question, unknown=()), self._vocabulary)
+        ranked = rank_fields(replace(question, unknown=()), self._vocabulary)
         if ranked and not question.unknown:
             return self._vocabulary.fields[ranked[0][0]].label.en
         return "that"
@@ -468,11 +474,11 @@ class TurnLog:
     folder: Path
 
     def write(self, *, at: datetime, session_id: str, question: str, reply: BotReply, latency_ms: float) -> None:
-        """Log one answered turn, and the draft that was held back, if one was."""
+        """Log one answered turn, and the blocked draft if there is one."""
         stamp = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self._append(TURNS, _turn(stamp, session_id, question, reply, latency_ms))
+        self._append(TURNS, _build_turn_record(stamp, session_id, question, reply, latency_ms))
         if reply.blocked is not None:
-            self._append(HALLUCINATIONS, _hallucination(stamp, session_id, question, reply))
+            self._append(HALLUCINATIONS, _build_hallucination_record(stamp, session_id, question, reply))
 
     def _append(self, name: str, record: Mapping[str, object]) -> None:
         line = json.dumps(record, ensure_ascii=False) + "\n"
@@ -480,7 +486,9 @@ class TurnLog:
             log.write(line)
 
 
-def _turn(stamp: str, session_id: str, question: str, reply: BotReply, latency_ms: float) -> dict[str, object]:
+def _build_turn_record(
+    stamp: str, session_id: str, question: str, reply: BotReply, latency_ms: float
+) -> dict[str, object]:
     head: dict[str, object] = {"ts": stamp, "session_id": session_id, "user_text": question}
     if reply.intent is Intent.PROVIDER_ERROR:
         return {**head, "error": reply.text, "graceful": True, "latency_ms": round(latency_ms)}
@@ -499,7 +507,7 @@ def _turn(stamp: str, session_id: str, question: str, reply: BotReply, latency_m
     }
 
 
-def _hallucination(stamp: str, session_id: str, question: str, reply: BotReply) -> dict[str, object]:
+def _build_hallucination_record(stamp: str, session_id: str, question: str, reply: BotReply) -> dict[str, object]:
     blocked = reply.blocked
     assert blocked is not None  # the caller checked
     return {

@@ -21,23 +21,23 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
 from deployments.cli.verify import verify_and_print
 from deployments.demo.agent.outcome import format_outcomes
-from deployments.demo.configuration import JudgeAt, free_port, written_config
+from deployments.demo.configuration import JudgeAddress, find_free_port, write_config
 from deployments.demo.space import DEFAULT_PORT, HOST
 from flows.server import prefect_server
 from flows.terminal import write_note
-from flows.terminal_console import terminal_console
+from flows.terminal_console import make_terminal_console
 from flows.verify.run_folder import VerifyRequest
 from monitors.config.file import FILE_NAME
 from monitors.errors import ConfigError, MonitorError, WarehouseUnwritable
 from monitors.reports.results_json import read_results
 
-START_S: Final = 90.0
+START_TIMEOUT_S: Final = 90.0
 """Importing Gradio takes 5 s on an idle machine of two cores, and much longer on a busy one."""
 
-STOP_S: Final = 10.0
+STOP_TIMEOUT_S: Final = 10.0
 FAULTY: Final = "planted"
 HEALTHY: Final = "healthy"
-"""Names of the two commits that the demo deploys: seven characters, like git's own short ones."""
+"""Names of the two commits that the demo deploys: seven characters, like git's short ones."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ AGENT: Final = DemoApp(
 
 
 class DemoSpaceFailed(MonitorError):
-    """The demo's application did not come up."""
+    """The demo's application did not start."""
 
 
 def demo_command(
@@ -82,48 +82,48 @@ def demo_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Start a real chat page, or an agent, on this machine, with faults, and verify it: in two minutes."""
-    from flows.data_folder import prefect_home  # duckdb, slack_sdk
+    from flows.data_folder import get_prefect_home  # duckdb, slack_sdk
     from flows.runtime.run import connect_prefect  # duckdb, slack_sdk
     from flows.runtime.slack import console  # duckdb, slack_sdk
 
-    _need_gradio(agent=agent)
-    app, rated_by = _chosen(agent=agent, judge=judge, judge_url=judge_url)
+    _check_gradio(agent=agent)
+    app, rated_by = _choose_app(agent=agent, judge=judge, judge_url=judge_url)
     folder = (data_folder or app.folder).absolute()
-    free = free_port(HOST, port or app.port)
+    free = find_free_port(HOST, port or app.port)
     if port not in (None, free):
         raise ConfigError(f"--port {port}: taken by another program on {HOST}; leave it out to get a free one")
     planted, commit = ("with planted faults", FAULTY) if faults else ("without faults", HEALTHY)
     console.print(f"Starting the {app.name} {planted} at http://{HOST}:{free} …", highlight=False)
-    with _served(app, free, folder, faults=faults):
-        config = written_config(
+    with _serve_app(app, free, folder, faults=faults):
+        config = write_config(
             folder, free, slack_api_url=slack_api_url, channel=slack_channel, agent=agent, judge=rated_by
         )
         request = VerifyRequest(target=app.target, config=config, commit=commit, fresh=fresh)
         try:
             code = verify_and_print(request, as_json=as_json)
-            _say_what_next(app, folder, code, faults=faults)
+            _print_next_steps(app, folder, code, faults=faults)
             if keep:
-                _wait_for_a_person(f"The page: http://{HOST}:{free}   Prefect: {connect_prefect(config)}")
+                _wait_for_interrupt(f"The page: http://{HOST}:{free}   Prefect: {connect_prefect(config)}")
         finally:
             if not keep:
-                prefect_server.stop_server(prefect_home(config))
+                prefect_server.stop_server(get_prefect_home(config))
     return code
 
 
-def _need_gradio(*, agent: bool) -> None:
+def _check_gradio(*, agent: bool) -> None:
     if not agent and find_spec("gradio") is None:
         raise ModuleNotFoundError("the demo's page is made with gradio", name="gradio")
 
 
-def _chosen(*, agent: bool, judge: bool, judge_url: str | None) -> tuple[DemoApp, JudgeAt | None]:
+def _choose_app(*, agent: bool, judge: bool, judge_url: str | None) -> tuple[DemoApp, JudgeAddress | None]:
     if judge and not agent:
         raise ConfigError("--judge goes with --agent: what the demo's chat page answers is graded without a model")
     if judge_url and not judge:
         raise ConfigError("--judge-url goes with --judge, which has the agent's reports rated")
-    return (AGENT if agent else CHAT), (JudgeAt(judge_url) if judge else None)
+    return (AGENT if agent else CHAT), (JudgeAddress(judge_url) if judge else None)
 
 
-def _serving(app: DemoApp, port: int, logs: Path, *, faults: bool) -> Sequence[str]:
+def _build_command(app: DemoApp, port: int, logs: Path, *, faults: bool) -> Sequence[str]:
     command = [sys.executable, "-P", "-m", app.module, "--port", str(port)]
     command += ["--commit", FAULTY if faults else HEALTHY]
     command += ["--log-folder", str(logs)] if app is CHAT else []
@@ -131,7 +131,7 @@ def _serving(app: DemoApp, port: int, logs: Path, *, faults: bool) -> Sequence[s
 
 
 @contextmanager
-def _served(app: DemoApp, port: int, folder: Path, *, faults: bool) -> Generator[subprocess.Popen[bytes]]:
+def _serve_app(app: DemoApp, port: int, folder: Path, *, faults: bool) -> Generator[subprocess.Popen[bytes]]:
     logs = folder / "space"
     try:
         logs.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def _served(app: DemoApp, port: int, folder: Path, *, faults: bool) -> Generator
     log = logs / "space.log"
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter
-            _serving(app, port, logs, faults=faults),
+            _build_command(app, port, logs, faults=faults),
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -151,18 +151,18 @@ def _served(app: DemoApp, port: int, folder: Path, *, faults: bool) -> Generator
     finally:
         process.terminate()
         try:
-            process.wait(STOP_S)
+            process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
 
 def _wait_until_served(app: DemoApp, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + START_S
+    deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            said = log.read_text(encoding="utf-8", errors="replace").strip()[-500:]
-            raise DemoSpaceFailed(f"the {app.name} ended with code {process.returncode}: {said}")
+            output = log.read_text(encoding="utf-8", errors="replace").strip()[-500:]
+            raise DemoSpaceFailed(f"the {app.name} ended with code {process.returncode}: {output}")
         try:
             if httpx.get(f"http://{HOST}:{port}/version", timeout=2, trust_env=False).is_success:
                 return
@@ -170,16 +170,16 @@ def _wait_until_served(app: DemoApp, process: subprocess.Popen[bytes], port: int
             pass
         # A page that starts sends no event.
         time.sleep(0.2)
-    raise DemoSpaceFailed(f"the {app.name} did not answer within {START_S:g} s; its log: {log}")
+    raise DemoSpaceFailed(f"the {app.name} did not answer within {START_TIMEOUT_S:g} s; its log: {log}")
 
 
-def _say_what_next(app: DemoApp, folder: Path, code: ExitCode, *, faults: bool) -> None:
+def _print_next_steps(app: DemoApp, folder: Path, code: ExitCode, *, faults: bool) -> None:
     shown = os.path.relpath(folder)
-    out = terminal_console(stderr=True, highlight=False)
+    out = make_terminal_console(stderr=True, highlight=False)
     out.print()
     again = "lookout demo --agent" if app is AGENT else "lookout demo"
     if app is AGENT:
-        _say_what_was_caught(folder, faults=faults)
+        _print_caught_faults(folder, faults=faults)
     elif faults and code is ExitCode.FAIL:
         out.print(
             "That FAIL is what the demo is for: the planted leak was found, although nine in ten answers are right."
@@ -191,8 +191,8 @@ def _say_what_next(app: DemoApp, folder: Path, code: ExitCode, *, faults: bool) 
     out.print(f"[bold]lookout site --config {config}[/] shows it all on pages, at an address that it prints")
 
 
-def _say_what_was_caught(folder: Path, *, faults: bool) -> None:
-    """Say of each planted fault whether the newest run caught it; what agents wrote is not repeated."""
+def _print_caught_faults(folder: Path, *, faults: bool) -> None:
+    """Print for each planted fault whether the newest run caught it, without the agent's texts."""
     newest = max((folder / "runs").glob("*/results.json"), default=None)
     if newest is not None:
         report, cases = read_results(newest)
@@ -200,8 +200,8 @@ def _say_what_was_caught(folder: Path, *, faults: bool) -> None:
             write_note(f"{line}\n")
 
 
-def _wait_for_a_person(places: str) -> None:
-    terminal_console(stderr=True, highlight=False).print(f"{places}\nCtrl-C ends it.")
+def _wait_for_interrupt(places: str) -> None:
+    make_terminal_console(stderr=True, highlight=False).print(f"{places}\nCtrl-C ends it.")
     try:
         while True:
             # Ctrl-C ends it.

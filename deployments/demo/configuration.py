@@ -1,6 +1,6 @@
-"""The demo's lookout.toml: written into its folder, so that every other command works on it too.
+"""Write the demo's lookout.toml into its folder, so that every other command works on it too.
 
-The port of what it asks is one that nobody listens on.
+The demo's application gets a free port.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from monitors.config.file import FILE_NAME, Config, load_config
 from monitors.errors import WarehouseUnwritable
 
 
-def free_port(host: str, preferred: int) -> int:
-    """``preferred`` when it is free, else one that the system picks."""
+def find_free_port(host: str, preferred: int) -> int:
+    """Return ``preferred`` if it is free, else a port that the system chooses."""
     for port in (preferred, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -108,22 +108,22 @@ model = "claude-sonnet-5-5"
 
 
 @dataclass(frozen=True)
-class JudgeAt:
-    """The judge that rates the agent's reports: Anthropic's API, or another one that speaks like it."""
+class JudgeAddress:
+    """The address of the judge that rates the agent's reports: Anthropic's API, or a compatible one."""
 
     base_url: str | None = None
 
 
-def written_config(
+def write_config(
     folder: Path,
     port: int,
     *,
     slack_api_url: str | None,
     channel: str,
     agent: bool = False,
-    judge: JudgeAt | None = None,
+    judge: JudgeAddress | None = None,
 ) -> Config:
-    """Write the configuration for a chat page, or an agent, on ``port`` and read it back, as any other."""
+    """Write the configuration for a chat page, or an agent, on ``port``, and load it."""
     path = folder / FILE_NAME
     address = f"slack_api_url = {json.dumps(slack_api_url)}\n" if slack_api_url else ""
     base_url = f"base_url = {json.dumps(judge.base_url)}\n" if judge and judge.base_url else ""

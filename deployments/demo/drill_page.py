@@ -1,7 +1,7 @@
-"""The shadow target of a fire drill: a plain chat page over the demo's bot, with its faults, on loopback.
+"""The target of a drill: a plain chat page over the demo's bot, with its faults, on loopback.
 
-Run it with ``python -m deployments.demo.drill_page --chance 7``. It says on its first line, as JSON, where it
-serves, and which of its questions brings a planted fault out. It needs nothing but what Lookout is made of.
+Run it with ``python -m deployments.demo.drill_page --chance 7``. Its first output line is JSON with its address and
+the case that triggers a planted fault. It needs no extra packages.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from deployments.demo.bot import Bot
 from deployments.demo.configuration import SUITE
 from deployments.demo.faults import PlantedFaults
 from deployments.demo.policies import load_policies, load_vocabulary
-from deployments.demo.space import HOST, bound_socket
+from deployments.demo.space import HOST, bind_socket
 from flows.terminal import flush_output, print_text
 
-FAULTS: Final = {
+FAULT_OF_CASE: Final = {
     "suraksha-family-shield::cataract::en": "a limit from an outdated index, twice what it should be",
     "gold-claim-summary": "another customer's record behind an answer",
     "type-car": "an answer to what should have been refused",
     "cmp-copay-three": "an error of the model's provider in place of an answer",
     "suraksha-gold::ayush::en": "an answer without its source",
 }
-"""What is wrong with the answer, by the case of the demo's suite that brings it out."""
+"""The fault of the answer, by the case of the demo's suite that triggers it."""
 RIGHT_CASE: Final = "suraksha-gold::ped-waiting::en"
-"""A case that the faults leave alone: graders that fail everything prove nothing."""
+"""A case without a fault: graders that fail everything prove nothing."""
 
 _PAGE: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Lookout drill</title></head><body>
@@ -62,8 +62,8 @@ text.addEventListener("keydown", event => {
 </script></body></html>"""
 
 
-def application() -> Starlette:
-    """The page, and the bot behind it."""
+def build_application() -> Starlette:
+    """Build the page and the bot behind it."""
     bot = Bot(load_policies(), load_vocabulary(), PlantedFaults())
 
     async def page(_request: Request) -> Response:
@@ -76,11 +76,17 @@ def application() -> Starlette:
     return Starlette(routes=[Route("/", page), Route("/reply", reply, methods=["POST"])])
 
 
-def announcement(listener: socket.socket, chance: int) -> str:
-    """Where the page serves, and the case whose fault ``chance`` picks, as one line of JSON."""
-    case_id = sorted(FAULTS)[chance % len(FAULTS)]
+def format_announcement(listener: socket.socket, chance: int) -> str:
+    """Format the page's address and the case whose fault ``chance`` selects, as one line of JSON."""
+    case_id = sorted(FAULT_OF_CASE)[chance % len(FAULT_OF_CASE)]
     place = f"http://{HOST}:{listener.getsockname()[1]}"
-    facts = {"url": place, "suite": str(SUITE), "wrong": case_id, "right": RIGHT_CASE, "fault": FAULTS[case_id]}
+    facts = {
+        "url": place,
+        "suite": str(SUITE),
+        "wrong": case_id,
+        "right": RIGHT_CASE,
+        "fault": FAULT_OF_CASE[case_id],
+    }
     return json.dumps(facts)
 
 
@@ -89,10 +95,12 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m deployments.demo.drill_page", description=__doc__)
     parser.add_argument("--chance", type=int, default=0, help="any number: which fault is planted")
     arguments = parser.parse_args(argv)
-    listener = bound_socket(0)
-    print_text(announcement(listener, arguments.chance))
+    listener = bind_socket(0)
+    print_text(format_announcement(listener, arguments.chance))
     flush_output()
-    uvicorn.Server(uvicorn.Config(application(), log_level="warning", timeout_graceful_shutdown=1)).run([listener])
+    uvicorn.Server(uvicorn.Config(build_application(), log_level="warning", timeout_graceful_shutdown=1)).run(
+        [listener]
+    )
     return 0
 
 

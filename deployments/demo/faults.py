@@ -1,4 +1,4 @@
-"""Faults to plant. Each is set off by what a question says, as a real bug would be, never by which case asks it."""
+"""Faults to plant in the bot. Each is triggered by a question's text, as a real bug would be, not by case id."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RATE_LIMIT_TEXT = (
 
 
 class NoFaults:
-    """A healthy bot: every hook leaves things as they are."""
+    """A healthy bot: every hook changes nothing."""
 
     def stored(self, policy: Policy, fact: PolicyFact) -> PolicyFact:
         """The fact as the index gives it."""

@@ -20,7 +20,7 @@ from deployments.demo.policies import load_policies, load_vocabulary
 from flows.terminal import flush_output, print_text
 
 CONCURRENT_ANSWERS = 16
-"""Answers under way at once; twice the eight sessions that a probe on a large machine opens."""
+"""Answers at the same time; twice the eight sessions that a probe on a large machine opens."""
 QUEUE_PAUSE_S = 0.05
 
 _CSS = """
@@ -47,8 +47,8 @@ class PageOptions:
     commit: str = "demo"
 
 
-def _said(content: object) -> str:
-    """The text of a message in Gradio's history, which is a string or a list of parts."""
+def _get_message_text(content: object) -> str:
+    """Return the text of a message in Gradio's history, which is a string or a list of parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -56,8 +56,8 @@ def _said(content: object) -> str:
     return ""
 
 
-def _earlier(history: Sequence[dict[str, object]]) -> list[str]:
-    return [_said(message.get("content")) for message in history if message.get("role") == "user"]
+def _list_earlier_messages(history: Sequence[dict[str, object]]) -> list[str]:
+    return [_get_message_text(message.get("content")) for message in history if message.get("role") == "user"]
 
 
 class Assistant:
@@ -77,7 +77,7 @@ class Assistant:
     ) -> AsyncIterator[str]:
         """Yield the growing reply, as ChatInterface expects it."""
         began = self._monotonic()
-        reply = self._bot.reply(message, _earlier(history))
+        reply = self._bot.reply(message, _list_earlier_messages(history))
         half_s = self._options.delay_s / 2
         # The demo's page takes as long as a real one would.
         await asyncio.sleep(half_s + reply.pause_s)
@@ -98,12 +98,12 @@ class Assistant:
             )
 
 
-def _theme() -> Base:
+def _build_theme() -> Base:
     plain = ["system-ui", "Segoe UI", "Noto Sans Devanagari", "sans-serif"]
     return Soft(primary_hue="teal", font=plain, font_mono=["ui-monospace", "monospace"])
 
 
-def _chat(assistant: Assistant) -> gr.ChatInterface:
+def _build_chat(assistant: Assistant) -> gr.ChatInterface:
     return gr.ChatInterface(
         assistant.answer,
         api_name="chat",
@@ -127,7 +127,7 @@ def _chat(assistant: Assistant) -> gr.ChatInterface:
 
 
 def build_app(options: PageOptions, *, now: Callable[[], datetime], monotonic: Callable[[], float]) -> FastAPI:
-    """The page at ``/`` and ``GET /version`` with the commit and the time it started."""
+    """Build the page at ``/`` and ``GET /version`` with the commit and the start time."""
     app = FastAPI(openapi_url=None)
     started_at = now().isoformat(timespec="seconds").replace("+00:00", "Z")
 
@@ -136,10 +136,12 @@ def build_app(options: PageOptions, *, now: Callable[[], datetime], monotonic: C
         return {"sha": options.commit, "started_at": started_at}
 
     bot = Bot(load_policies(), load_vocabulary(), PlantedFaults() if options.faults else NoFaults())
-    chat = _chat(Assistant(bot, options, now, monotonic))
+    chat = _build_chat(Assistant(bot, options, now, monotonic))
     # An idle queue polls a thousand times a second, 5 % of a core; on Windows Gradio itself takes this pause.
     chat._queue.sleep_when_free = chat._queue.progress_update_sleep_when_free = QUEUE_PAUSE_S  # noqa: SLF001
-    return gr.mount_gradio_app(app, chat, path="/", theme=_theme(), css=_CSS, ssr_mode=False, run_history=False)
+    return gr.mount_gradio_app(
+        app, chat, path="/", theme=_build_theme(), css=_CSS, ssr_mode=False, run_history=False
+    )
 
 
 class _AnnouncingServer(uvicorn.Server):

@@ -1,6 +1,6 @@
-"""The invented policies and the vocabulary of the bot, and the reader of questions.
+"""The bot's invented policies, its vocabulary, and the parser of questions.
 
-A question is read into its language, policies, concepts, and the words that nobody knows.
+A question is parsed into its language, policies, concepts, and unknown words.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class _Frozen(BaseModel):
 
 
 class PolicyFact(_Frozen):
-    """One thing that a policy says, with the clause that says it.
+    """One fact of a policy, with its clause.
 
     ``amount`` with ``unit`` (``inr``, ``percent``, ``hour``, ``day``, ``month``, ``year`` or a noun) is the
-    quantity, ``per`` what it is counted by. ``covered`` answers a yes-or-no question. ``text`` is the clause in
-    English; ``hi`` and ``hinglish`` say it where the plain sentence pattern would be clumsy.
+    quantity, ``per`` is its reference, such as an eye. ``covered`` answers a yes-or-no question. ``text`` is the
+    clause in English; ``hi`` and ``hinglish`` replace the standard sentence if it would be clumsy.
     """
 
     field: str
@@ -47,7 +47,7 @@ class PolicyFact(_Frozen):
 
 
 class Policy(_Frozen):
-    """An invented policy: what it is called and what it says."""
+    """An invented policy with its names and facts."""
 
     id: str
     name: str
@@ -55,12 +55,12 @@ class Policy(_Frozen):
     aliases: tuple[str, ...]
     facts: tuple[PolicyFact, ...]
 
-    def fact(self, field: str) -> PolicyFact | None:
-        """What it says about ``field``, or ``None``."""
+    def find_fact(self, field: str) -> PolicyFact | None:
+        """Find the fact about ``field``, or ``None``."""
         return next((fact for fact in self.facts if fact.field == field), None)
 
-    def cite(self, fact: PolicyFact) -> str:
-        """The citation as the bot writes it."""
+    def format_citation(self, fact: PolicyFact) -> str:
+        """Format the citation as the bot writes it."""
         return f"[Source: {self.name}, clause {fact.clause}]"
 
 
@@ -73,7 +73,7 @@ class PolicyBook(_Frozen):
 
 
 class Label(_Frozen):
-    """What a field is called in the three languages."""
+    """The name of a field in three languages."""
 
     en: str
     hi: str
@@ -89,7 +89,7 @@ class Field(_Frozen):
 
 
 class Topic(_Frozen):
-    """A subject that no health policy answers; a ``hard`` one not even beside something that has an answer."""
+    """A subject outside health policies; a ``hard`` one is refused even beside a question that has an answer."""
 
     name: str
     hard: bool
@@ -97,7 +97,7 @@ class Topic(_Frozen):
 
 
 class Actions(_Frozen):
-    """The words of a request to do something rather than to know something."""
+    """The words of a request to do something."""
 
     verbs: tuple[str, ...]
     objects: tuple[str, ...]
@@ -105,7 +105,7 @@ class Actions(_Frozen):
 
 
 class Vocabulary(_Frozen):
-    """Words in three languages: concepts, foreign topics, private data, actions, and words that say nothing."""
+    """Words in three languages: concepts, foreign topics, private data, actions, and filler words."""
 
     fields: dict[str, Field]
     concepts: dict[str, tuple[str, ...]]
@@ -137,28 +137,28 @@ _ASKING_WHAT = re.compile(
     r"(?<!\S)(?:what|how|when|which|who|where|kitna|kitni|kitne|kab|kaun|kis|kya hai|kya hoga"
     r"|कितना|कितनी|कितने|कब|कौन|किस|क्या है|क्या होगी|क्या होगा)(?!\S)(?! kya$| क्या$)"
 )
-HINDI_WORDS_NEEDED = 2
-"""One may be a name, or a word that English has too ("main", "par")."""
+MIN_HINDI_WORDS = 2
+"""A single one may be a name, or also an English word ("main", "par")."""
 
 
 def normalise(text: str) -> str:
-    """Lower-case tokens joined by single spaces, compatibility forms folded."""
+    """Return the lower-case tokens joined by single spaces, with compatibility forms folded."""
     folded = unicodedata.normalize("NFKC", text).lower().replace("\u200d", "").replace("\u200c", "")
     return " ".join(_TOKEN.findall(folded))
 
 
-def language_of(text: str, hinglish_lexicon: Collection[str]) -> Language:
-    """Hindi with two words in Devanagari, Hinglish with two Hindi words in Latin letters, otherwise English."""
+def detect_language(text: str, hinglish_lexicon: Collection[str]) -> Language:
+    """Return Hindi for two words in Devanagari, Hinglish for two Hindi words in Latin letters, else English."""
     tokens = normalise(text).split()
-    if sum(bool(_DEVANAGARI.match(token)) for token in tokens) >= HINDI_WORDS_NEEDED:
+    if sum(bool(_DEVANAGARI.match(token)) for token in tokens) >= MIN_HINDI_WORDS:
         return Language.HINDI
     hindi_in_latin = sum(token in hinglish_lexicon for token in tokens)
-    return Language.HINGLISH if hindi_in_latin >= HINDI_WORDS_NEEDED else Language.ENGLISH
+    return Language.HINGLISH if hindi_in_latin >= MIN_HINDI_WORDS else Language.ENGLISH
 
 
 @dataclass(frozen=True)
 class ParsedQuestion:
-    """A question as the bot understood it; neither a concept nor plain speech explains the ``unknown`` words."""
+    """A parsed question; ``unknown`` words are neither part of a concept nor common words."""
 
     text: str
     language: Language
@@ -187,55 +187,55 @@ class QuestionReader:
     """Turns text into a `ParsedQuestion` by the vocabulary and the policies' names."""
 
     def __init__(self, book: PolicyBook, vocabulary: Vocabulary) -> None:
-        self._policies = tuple((policy, _pattern(policy.aliases)) for policy in book.policies)
-        self._concepts = {name: _pattern(phrases) for name, phrases in vocabulary.concepts.items()}
-        self._topics = {name: _pattern(topic.phrases) for name, topic in vocabulary.topics.items()}
+        self._policies = tuple((policy, _compile_phrases(policy.aliases)) for policy in book.policies)
+        self._concepts = {name: _compile_phrases(phrases) for name, phrases in vocabulary.concepts.items()}
+        self._topics = {name: _compile_phrases(topic.phrases) for name, topic in vocabulary.topics.items()}
         self._hinglish = frozenset(vocabulary.hinglish_lexicon)
-        said = " ".join(fact.text for policy in book.policies for fact in policy.facts)
-        self._plain = frozenset(vocabulary.plain_lexicon).union(normalise(said).split())
+        policy_texts = " ".join(fact.text for policy in book.policies for fact in policy.facts)
+        self._plain = frozenset(vocabulary.plain_lexicon).union(normalise(policy_texts).split())
 
     def read(self, text: str) -> ParsedQuestion:
-        """Understand one message on its own, without the conversation before it."""
+        """Parse one message, without the conversation before it."""
         normal = normalise(text)
         policies = tuple(policy for policy, pattern in self._policies if pattern.search(normal))
-        sentences = [self._without_names(normalise(part)) for part in _SENTENCE.split(text)]
-        spoken = " ".join(sentences)
-        topics = tuple(name for name, pattern in self._topics.items() if pattern.search(spoken))
-        found = [self._concepts_in(sentence) for sentence in sentences]
-        telling = [spans for spans in found if spans.names] or found
-        unknown = dict.fromkeys(
-            token for spans in telling for token in spans.left_over if self._says_something(token)
-        )
-        concepts = frozenset(name for spans in found for name in spans.names)
-        language = language_of(text, self._hinglish)
+        sentences = [self._remove_names(normalise(part)) for part in _SENTENCE.split(text)]
+        without_names = " ".join(sentences)
+        topics = tuple(name for name, pattern in self._topics.items() if pattern.search(without_names))
+        spans_by_sentence = [self._find_concepts(sentence) for sentence in sentences]
+        telling = [spans for spans in spans_by_sentence if spans.names] or spans_by_sentence
+        unknown = dict.fromkeys(token for spans in telling for token in spans.left_over if self._is_unknown(token))
+        concepts = frozenset(name for spans in spans_by_sentence for name in spans.names)
+        language = detect_language(text, self._hinglish)
         return ParsedQuestion(text, language, normal, policies, concepts, topics, tuple(unknown))
 
-    def _without_names(self, sentence: str) -> str:
+    def _remove_names(self, sentence: str) -> str:
         for _, pattern in self._policies:
             sentence = pattern.sub(" ", sentence)
         return sentence
 
-    def _concepts_in(self, sentence: str) -> _Spans:
-        """The concepts of a sentence; one inside a longer one ("ambulance" in "air ambulance") does not count."""
+    def _find_concepts(self, sentence: str) -> _Spans:
+        """Find the concepts of a sentence, without those inside a longer one ("ambulance" in "air ambulance")."""
         matches = [
             (name, *match.span())
             for name, pattern in self._concepts.items()
             for match in pattern.finditer(sentence)
         ]
-        names = {name for name, start, end in matches if not any(_inside(start, end, s, e) for _, s, e in matches)}
+        names = {
+            name for name, start, end in matches if not any(_is_inside(start, end, s, e) for _, s, e in matches)
+        }
         covered = {i for _, start, end in matches for i in range(start, end)}
         rest = "".join(" " if i in covered else character for i, character in enumerate(sentence))
         return _Spans(frozenset(names), tuple(rest.split()))
 
-    def _says_something(self, token: str) -> bool:
+    def _is_unknown(self, token: str) -> bool:
         return not token.isdigit() and token not in self._plain and token.removesuffix("s") not in self._plain
 
 
-def _inside(start: int, end: int, outer_start: int, outer_end: int) -> bool:
+def _is_inside(start: int, end: int, outer_start: int, outer_end: int) -> bool:
     return outer_start <= start and end <= outer_end and end - start < outer_end - outer_start
 
 
-def _pattern(phrases: tuple[str, ...]) -> re.Pattern[str]:
+def _compile_phrases(phrases: tuple[str, ...]) -> re.Pattern[str]:
     longest_first = sorted((normalise(phrase) for phrase in phrases), key=len, reverse=True)
     alternatives = "|".join(re.escape(phrase) for phrase in longest_first if phrase)
     return re.compile(rf"(?<![a-z0-9\u0900-\u097f])(?:{alternatives})(?:e?s)?(?![a-z0-9\u0900-\u097f])")

@@ -23,7 +23,7 @@ DEFAULT_PORT = 7860
 EXIT_USAGE = 2
 
 
-def _arguments(argv: list[str] | None) -> argparse.Namespace:
+def _parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m deployments.demo.space", description="Serve the demo Space.")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="port on 127.0.0.1; 0 takes a free one")
     parser.add_argument("--faults", action="store_true", help="plant the faults")
@@ -33,8 +33,8 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def bound_socket(port: int) -> socket.socket:
-    """A listening socket, so that nobody can take the port between the check and the start."""
+def bind_socket(port: int) -> socket.socket:
+    """Bind a listening socket, so that no other process can take the port between the check and the start."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -42,11 +42,11 @@ def bound_socket(port: int) -> socket.socket:
         listener.listen()  # with SO_REUSEADDR a bound port is only taken once someone listens on it
     except (OSError, OverflowError) as error:
         listener.close()
-        raise SystemExit(_port_trouble(port, error)) from error
+        raise SystemExit(_format_port_error(port, error)) from error
     return listener
 
 
-def _port_trouble(port: int, error: Exception) -> str:
+def _format_port_error(port: int, error: Exception) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return (
             f"Port {port} on {HOST} is taken. Choose another with --port N (--port 0 takes a free one), "
@@ -55,7 +55,7 @@ def _port_trouble(port: int, error: Exception) -> str:
     return f"Port {port} on {HOST} cannot be used: {error}. Choose one from 1024 to 65535 with --port N."
 
 
-def _prepared_folder(folder: Path | None) -> Path | None:
+def _prepare_folder(folder: Path | None) -> Path | None:
     if folder is None:
         return None
     try:
@@ -69,13 +69,13 @@ def _prepared_folder(folder: Path | None) -> Path | None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until interrupted, which is no failure. Exit code 2 when the port or the log folder cannot be used."""
-    arguments = _arguments(argv)
+    """Serve until interrupted; return 0, or 2 if the port or the log folder cannot be used."""
+    arguments = _parse_arguments(argv)
     try:
-        listener = bound_socket(arguments.port)
-        folder = _prepared_folder(arguments.log_folder)
-    except SystemExit as trouble:
-        print_text(f"error: {trouble}", err=True)
+        listener = bind_socket(arguments.port)
+        folder = _prepare_folder(arguments.log_folder)
+    except SystemExit as error:
+        print_text(f"error: {error}", err=True)
         return EXIT_USAGE
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
     from deployments.demo.page import PageOptions, serve  # gradio takes seconds: only after the checks

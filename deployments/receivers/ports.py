@@ -1,4 +1,4 @@
-"""Whether something can listen on a port: asked before anything is started or announced."""
+"""Check whether a port is free before anything is started or announced."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import socket
 from monitors.errors import ConfigError
 
 
-def check_free(host: str, port: int, what: str, option: str = "--port") -> None:
-    """Raise `ConfigError` when ``what`` cannot listen there; ``option`` is how another port is named."""
+def check_port_free(host: str, port: int, service: str, option: str = "--port") -> None:
+    """Raise `ConfigError` if ``service`` cannot listen there; ``option`` is the option for another port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -17,6 +17,6 @@ def check_free(host: str, port: int, what: str, option: str = "--port") -> None:
         except (OSError, OverflowError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or str(error)
             raise ConfigError(
-                f"{what} cannot listen on port {port} ({why.lower()}); stop what holds it, or name another one: "
+                f"{service} cannot listen on port {port} ({why.lower()}); stop what holds it, or name another one: "
                 f"{option}"
             ) from None

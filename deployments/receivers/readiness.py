@@ -1,4 +1,4 @@
-"""Is the receiver of any use now? It polls what must work until a reported deploy is verified."""
+"""The receiver's readiness: check everything that must work until a reported deploy is verified."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from monitors.errors import WarehouseUnwritable
 from monitors.records.base import Record
 from warehouse.journal.journal import Journal
 
-VALID_S: Final = 2.0
-"""How long one poll is good for: strangers who ask often must not write to the disk as often."""
-HEALTH_DEADLINE_S: Final = 2.0
-ASK_DEADLINE_S: Final = 5.0
-POLLED_WITHIN: Final = timedelta(seconds=45)
+MAX_STATUS_AGE_S: Final = 2.0
+"""A status is reused for this long, so that frequent requests do not write to the disk each time."""
+HEALTH_TIMEOUT_S: Final = 2.0
+PREFECT_TIMEOUT_S: Final = 5.0
+MAX_POLL_AGE: Final = timedelta(seconds=45)
 """Prefect's runners and workers ask for due runs every 10 to 15 s, those of ``lookout up`` every 2 s."""
 
 
 class ReadinessStatus(Record):
-    """What a poll found. ``secrets`` is true for as long as the process lives: without them it does not start.
+    """The result of a poll. ``secrets`` is always true: without them the process does not start.
 
-    ``runner_alive``: somebody asks Prefect for the due runs of the deployment that is started after a deploy.
+    ``runner_alive``: a runner asks Prefect for due runs of the deployment that is started after a deploy.
     """
 
     keeps_deploys: bool
@@ -43,12 +43,12 @@ class ReadinessStatus(Record):
 
     @property
     def ready(self) -> bool:
-        """Whether a deploy that is reported now is verified soon."""
+        """Whether a deploy that is reported now will be verified soon."""
         return all(self.model_dump().values())
 
 
 class _Prefect(NamedTuple):
-    """What Prefect says of itself and of the deployment."""
+    """The state of Prefect and of the deployment."""
 
     answers: bool = False
     registered: bool = False
@@ -56,7 +56,7 @@ class _Prefect(NamedTuple):
 
 
 class Readiness:
-    """Polls at most every other second. ``deployment`` is what a deploy starts, as ``flow/name``."""
+    """Polls at most every two seconds. ``deployment`` is started after a deploy, as ``flow/name``."""
 
     def __init__(
         self, deploys: DeployQueue, journal: Journal, prefect_api: Callable[[], str | None], deployment: str
@@ -65,64 +65,66 @@ class Readiness:
         self._journal = journal
         self._prefect_api = prefect_api
         self._deployment = deployment
-        self._looking = asyncio.Lock()
-        self._seen: tuple[float, ReadinessStatus] | None = None
+        self._lock = asyncio.Lock()
+        self._last_status: tuple[float, ReadinessStatus] | None = None
 
     async def poll(self) -> ReadinessStatus:
-        """The current status."""
-        async with self._looking:
-            if self._seen is not None and monotonic() - self._seen[0] < VALID_S:
-                return self._seen[1]
+        """Return the current status."""
+        async with self._lock:
+            if self._last_status is not None and monotonic() - self._last_status[0] < MAX_STATUS_AGE_S:
+                return self._last_status[1]
             keeps, writes, prefect = await asyncio.gather(
-                asyncio.to_thread(_holds, self._deploys.check_writable),
-                asyncio.to_thread(_holds, self._journal.check_writable),
+                asyncio.to_thread(_is_writable, self._deploys.check_writable),
+                asyncio.to_thread(_is_writable, self._journal.check_writable),
                 self._ask_prefect(),
             )
-            standing = ReadinessStatus(
+            status = ReadinessStatus(
                 keeps_deploys=keeps,
                 journal_writable=writes,
                 prefect_answers=prefect.answers,
                 deployment_registered=prefect.registered,
                 runner_alive=prefect.served,
             )
-            self._seen = (monotonic(), standing)
-            return standing
+            self._last_status = (monotonic(), status)
+            return status
 
     async def _ask_prefect(self) -> _Prefect:
         api = await asyncio.to_thread(self._prefect_api)
-        if api is None or not await answers(api):
+        if api is None or not await is_prefect_answering(api):
             return _Prefect()
         try:
-            found = await deployment_at(api, self._deployment)
+            registered = await find_deployment(api, self._deployment)
         except (httpx.HTTPError, PrefectException, TimeoutError, OSError):
             return _Prefect(answers=True)
         return _Prefect(
-            answers=True, registered=found is not None, served=found is not None and _is_served(found, api)
+            answers=True,
+            registered=registered is not None,
+            served=registered is not None and _is_served(registered, api),
         )
 
 
-async def answers(api: str) -> bool:
+async def is_prefect_answering(api: str) -> bool:
     """Whether a Prefect server answers at this address of its API."""
     try:
-        async with httpx.AsyncClient(timeout=HEALTH_DEADLINE_S, trust_env=not _is_local(api)) as client:
+        async with httpx.AsyncClient(timeout=HEALTH_TIMEOUT_S, trust_env=not _is_local(api)) as client:
             return (await client.get(f"{api.rstrip('/')}/health")).is_success
     except httpx.HTTPError:
         return False
 
 
-async def deployment_at(api: str, deployment: str) -> DeploymentResponse | None:
-    """The deployment ``flow/name`` of a server that answers; ``None`` where it is not registered.
+async def find_deployment(api: str, deployment: str) -> DeploymentResponse | None:
+    """Find the deployment ``flow/name`` on a server; ``None`` if it is not registered.
 
-    Raises what Prefect's client raises, and `TimeoutError`, when the server does not say.
+    Raises the errors of Prefect's client, and `TimeoutError`, if the server does not answer.
     """
-    async with asyncio.timeout(ASK_DEADLINE_S), PrefectClient(api) as client:
+    async with asyncio.timeout(PREFECT_TIMEOUT_S), PrefectClient(api) as client:
         try:
             return await client.read_deployment_by_name(deployment)
         except ObjectNotFound:
             return None
 
 
-def _holds(check: Callable[[], None]) -> bool:
+def _is_writable(check: Callable[[], None]) -> bool:
     try:
         check()
     except WarehouseUnwritable:
@@ -130,16 +132,16 @@ def _holds(check: Callable[[], None]) -> bool:
     return True
 
 
-def _is_served(found: DeploymentResponse, api: str) -> bool:
-    """Whether somebody asks for its runs. The server itself notices a minute late that nobody does.
+def _is_served(deployment: DeploymentResponse, api: str) -> bool:
+    """Whether a runner asks for its runs. The server itself notices a dead runner only after a minute.
 
-    The time of the last request is compared with our own clock only where the server has the same one.
+    The time of the last request is compared with our clock only if the server is on the same machine.
     """
-    if found.status is not DeploymentStatus.READY or found.last_polled is None:
+    if deployment.status is not DeploymentStatus.READY or deployment.last_polled is None:
         return False
-    return not _is_local(api) or utc_now() - found.last_polled < POLLED_WITHIN
+    return not _is_local(api) or utc_now() - deployment.last_polled < MAX_POLL_AGE
 
 
 def _is_local(api: str) -> bool:
-    """Whether the API is on this machine: a proxy stands only between us and other machines."""
+    """Whether the API is on this machine, so that no proxy is used."""
     return httpx.URL(api).host in ("127.0.0.1", "localhost", "::1")

@@ -1,9 +1,8 @@
-"""The receiver of Slack's buttons: checks a press, stores it, answers; it carries the press out after the answer.
+"""The receiver of Slack's buttons: verify a press, store it, answer, and then apply it.
 
-A press is in the journal before Slack gets its 200, so that it survives a kill. Slack waits three seconds: nothing
-here waits for the warehouse. Of a request that is not signed, nothing beyond the signature is read. The body is a
-form with one JSON field that holds the presses. Once Slack has its answer, a press is carried out and shown in the
-message.
+A press is in the journal before Slack gets its 200, so that it survives a kill. Slack waits three seconds, so the
+answer does not wait for the warehouse. An unsigned request is not parsed. The body is a form with one JSON field
+that holds the presses. After the answer, the action is applied and shown in the message.
 """
 
 from __future__ import annotations
@@ -29,26 +28,26 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from deployments.receivers.worker import Worker
-from deployments.triggers.delivery import read_strict_json
-from flows.alerting.edits import current_alert, outcome_of, recent_outcomes, update_alerts
-from flows.alerting.notifier import OperatorActions, act, apply_actions
+from deployments.triggers.delivery import parse_strict_json
+from flows.alerting.edits import build_current_alert, find_outcome, list_recent_outcomes, update_alerts
+from flows.alerting.notifier import OperatorActions, apply_actions, store_action
 from monitors.alerts.sender import AlertSender
 from monitors.alerts.slack.client import SlackReply
-from monitors.alerts.slack.render import Press, pressed
+from monitors.alerts.slack.render import Press, parse_press
 from monitors.errors import ConfigError, MonitorError, NotifyError
 from monitors.records.base import Record
 from monitors.records.incidents import ActionVia
 from monitors.records.operator_actions import ActionEffect, ActionOutcome, PersonAction
 
-MOST_FIELDS: Final = 10
-MOST_PRESSES: Final = 10
-"""Slack sends one; a few more do no harm, a thousand would be no person."""
+MAX_FORM_FIELDS: Final = 10
+MAX_PRESSES: Final = 10
+"""Slack sends one press per request; a few more are accepted."""
 ID_CHARACTERS: Final = 24
-"""Hexadecimal digits of a click's id: 96 bits."""
+"""Hexadecimal digits of an action's id: 96 bits."""
 
 
 class Malformed(ValueError):
-    """What was sent is no press of a button. The text never holds what was sent."""
+    """The request is not a button press. The text never contains the request."""
 
 
 class _User(BaseModel):
@@ -77,39 +76,43 @@ class _Interaction(BaseModel):
 
     type: Annotated[str, Field(max_length=100)]
     user: _User
-    actions: Annotated[list[_ButtonPress], Field(max_length=MOST_PRESSES)] = []
+    actions: Annotated[list[_ButtonPress], Field(max_length=MAX_PRESSES)] = []
     container: _Container = _Container()
     response_url: Annotated[str, Field(max_length=2_000)] | None = None
 
 
 class Click(Record):
-    """A press as it is stored, and where to answer the one who pressed. The address is never stored."""
+    """A button press as an action, and the address for a reply, which is never stored."""
 
     action: PersonAction
     response_url: str | None
 
 
-def clicks_in(body: bytes, *, at: datetime) -> tuple[Click, ...]:
-    """The presses of our own buttons in ``body``; other apps' and other kinds of interaction give none.
+def parse_clicks(body: bytes, *, at: datetime) -> tuple[Click, ...]:
+    """Parse the presses of our own buttons in ``body``; other apps' buttons and other interactions are skipped.
 
     Raises `Malformed` for anything that Slack does not send.
     """
     try:
-        interaction = _Interaction.model_validate(read_strict_json(_payload(body)))
+        interaction = _Interaction.model_validate(parse_strict_json(_extract_payload(body)))
         if interaction.type != "block_actions":
             return ()
-        found = ((one, pressed(one.action_id, _value(one))) for one in interaction.actions)
-        return tuple(_click(interaction, one, press, at) for one, press in found if press is not None)
+        presses = ((button, parse_press(button.action_id, _get_value(button))) for button in interaction.actions)
+        return tuple(_build_click(interaction, button, press, at) for button, press in presses if press is not None)
     except ValidationError:
         raise Malformed("the payload has not the form of a press") from None
     except ValueError as error:
         raise Malformed(str(error)) from None
 
 
-def _payload(body: bytes) -> str:
+def _extract_payload(body: bytes) -> str:
     try:
         fields = parse_qsl(
-            body.decode("ascii"), strict_parsing=True, max_num_fields=MOST_FIELDS, errors="strict", separator="&"
+            body.decode("ascii"),
+            strict_parsing=True,
+            max_num_fields=MAX_FORM_FIELDS,
+            errors="strict",
+            separator="&",
         )
     except ValueError:
         raise Malformed("the body is not a form") from None
@@ -119,13 +122,13 @@ def _payload(body: bytes) -> str:
     return payloads[0]
 
 
-def _value(one: _ButtonPress) -> str:
-    return one.selected_option.value if one.selected_option else one.value
+def _get_value(button: _ButtonPress) -> str:
+    return button.selected_option.value if button.selected_option else button.value
 
 
-def _click(interaction: _Interaction, one: _ButtonPress, press: Press, at: datetime) -> Click:
-    """The id follows from the button alone: pressed twice, or delivered twice, it is one action."""
-    canonical = f"{one.action_id}\n{_value(one)}".encode()
+def _build_click(interaction: _Interaction, button: _ButtonPress, press: Press, at: datetime) -> Click:
+    """Build the action. Its id depends only on the button: pressed or delivered twice, it is one action."""
+    canonical = f"{button.action_id}\n{_get_value(button)}".encode()
     action = PersonAction(
         id=f"click-{hashlib.sha256(canonical).hexdigest()[:ID_CHARACTERS]}",
         kind=press.kind,
@@ -140,12 +143,12 @@ def _click(interaction: _Interaction, one: _ButtonPress, press: Press, at: datet
     return Click(action=action, response_url=interaction.response_url)
 
 
-AGAIN_S: Final = 5.0
-"""Between two tries while a writer has the warehouse."""
-LOCK_WAIT_S: Final = 5.0
-"""Short, so that the receiver can be stopped at any time: what is stored waits in the journal."""
-MOST_WAITING: Final = 1_000
-"""Presses that can be answered later; beyond that, the oldest is only carried out."""
+RETRY_PAUSE_S: Final = 5.0
+"""Pause between two attempts while another process has locked the warehouse."""
+LOCK_TIMEOUT_S: Final = 5.0
+"""Short, so that the receiver can be stopped at any time: stored actions wait in the journal."""
+MAX_WAITING: Final = 1_000
+"""Presses whose reply address is remembered; of older ones only the action is applied."""
 
 Work = Callable[[], Awaitable[None]]
 
@@ -153,43 +156,48 @@ log = logging.getLogger(__name__)
 
 
 class ActionWorker(Worker):
-    """Carries out presses.
+    """Applies operators' actions from button presses and shows their outcomes.
 
-    ``sender`` edits messages with a bot token. Without one the press's own address must do, which Slack forgets
-    after half an hour.
+    ``sender`` edits messages with a bot token. Without it the press's reply address is used, which is valid for
+    half an hour.
     """
 
     def __init__(
-        self, people: OperatorActions, *, sender: AlertSender | None, reply: SlackReply, again_s: float = AGAIN_S
+        self,
+        people: OperatorActions,
+        *,
+        sender: AlertSender | None,
+        reply: SlackReply,
+        retry_pause_s: float = RETRY_PAUSE_S,
     ) -> None:
-        super().__init__(first_pause_s=again_s, longest_pause_s=again_s)
+        super().__init__(first_pause_s=retry_pause_s, max_pause_s=retry_pause_s)
         self._people = people
         self._sender = sender
         self._reply = reply
         self._waiting: OrderedDict[str, Click] = OrderedDict()
 
     def save(self, click: Click) -> None:
-        """Make a press durable; may be called in a thread. `take` follows in the loop."""
-        act(self._people, click.action)
+        """Store a press durably; may be called in a thread. Call `take` afterwards in the event loop."""
+        store_action(self._people, click.action)
 
     def take(self, clicks: Sequence[Click]) -> None:
-        """``clicks`` are stored: carry them out."""
+        """Apply the stored ``clicks`` in the background."""
         self._waiting.update({click.action.id: click for click in clicks})
-        while len(self._waiting) > MOST_WAITING:
+        while len(self._waiting) > MAX_WAITING:
             self._waiting.popitem(last=False)
         self.wake()
 
     async def run(self) -> None:
-        """Show what a killed receiver carried out and did not show, then work until cancelled."""
-        await self._safely(self._show_what_was_left)
+        """Show outcomes that a killed receiver did not show, then work until cancelled."""
+        await self._run_safely(self._show_earlier_outcomes)
         await super().run()
 
     async def work(self) -> bool:
-        """Carry out the presses that wait; whether none waits any more."""
-        return await self._safely(self._carry_out)
+        """Apply the waiting actions; return whether none is left."""
+        return await self._run_safely(self._apply_and_show)
 
-    async def _safely(self, work: Work) -> bool:
-        """Whether ``work`` was done. One failure must not end the receiver: what is stored is tried again."""
+    async def _run_safely(self, work: Work) -> bool:
+        """Run ``work`` and return whether it succeeded. A failure is logged; stored actions are tried again."""
         try:
             await work()
         except MonitorError as error:
@@ -200,39 +208,39 @@ class ActionWorker(Worker):
             return False
         return True
 
-    async def _show_what_was_left(self) -> None:
-        """Show presses that a killed receiver may have carried out without showing them."""
-        await asyncio.to_thread(apply_actions, self._people, wait_s=LOCK_WAIT_S)
-        for outcome in await asyncio.to_thread(recent_outcomes, self._people):
-            await self._show(outcome, None)
+    async def _show_earlier_outcomes(self) -> None:
+        """Show recent outcomes that a killed receiver may have applied without showing them."""
+        await asyncio.to_thread(apply_actions, self._people, wait_s=LOCK_TIMEOUT_S)
+        for outcome in await asyncio.to_thread(list_recent_outcomes, self._people):
+            await self._show_outcome(outcome, None)
 
-    async def _carry_out(self) -> None:
-        carried = await asyncio.to_thread(apply_actions, self._people, wait_s=LOCK_WAIT_S)
-        for failure in carried.failed:
+    async def _apply_and_show(self) -> None:
+        applied = await asyncio.to_thread(apply_actions, self._people, wait_s=LOCK_TIMEOUT_S)
+        for failure in applied.failed:
             log.error("a press could not be carried out and waits: %s", failure)
         for action_id, click in list(self._waiting.items()):
-            outcome = await asyncio.to_thread(outcome_of, self._people, action_id)
+            outcome = await asyncio.to_thread(find_outcome, self._people, action_id)
             if outcome is not None:
-                await self._show(outcome, click.response_url)
+                await self._show_outcome(outcome, click.response_url)
                 self._waiting.pop(action_id, None)
 
-    async def _show(self, outcome: ActionOutcome, response_url: str | None) -> None:
-        """Show it in the message for all, or in a whisper to the one whose press changed nothing."""
+    async def _show_outcome(self, outcome: ActionOutcome, response_url: str | None) -> None:
+        """Show the outcome in the message, or only to the person if the action changed nothing."""
         try:
             if outcome.effect is not ActionEffect.DONE:
                 if response_url:
-                    await self._reply.whisper(response_url, outcome.text)
+                    await self._reply.post_ephemeral(response_url, outcome.text)
                 return
             failed = await update_alerts(self._people, self._sender, [outcome]) if self._sender else ("no token",)
             if failed and response_url:
-                await self._show_by_reply(outcome, response_url)
+                await self._replace_message(outcome, response_url)
         except NotifyError as error:
             log.warning("what came of a press is not shown: %s", error)
 
-    async def _show_by_reply(self, outcome: ActionOutcome, response_url: str) -> None:
+    async def _replace_message(self, outcome: ActionOutcome, response_url: str) -> None:
         click = self._waiting.get(outcome.action_id)
         alert_id = click.action.alert_id if click else None
-        alert = await asyncio.to_thread(current_alert, self._people, alert_id) if alert_id else None
+        alert = await asyncio.to_thread(build_current_alert, self._people, alert_id) if alert_id else None
         if alert is not None:
             await self._reply.replace(response_url, alert)
 
@@ -240,34 +248,34 @@ class ActionWorker(Worker):
 PATH: Final = "/slack/actions"
 HEALTH_PATH: Final = "/health"
 SECRET_VARIABLE: Final = "SLACK_SIGNING_SECRET"  # noqa: S105 - the variable's name
-MOST_BODY_BYTES: Final = 512 * 1024
-"""A press brings its whole message along: 13,000 characters at most, nine bytes each where they are Hindi in a
-form, so 120 kB. Four times that."""
-BODY_DEADLINE_S: Final = 2.0
+MAX_BODY_BYTES: Final = 512 * 1024
+"""A press includes its whole message: at most 13,000 characters, nine bytes each for Hindi in a form, so 120 kB.
+This is four times that."""
+BODY_TIMEOUT_S: Final = 2.0
 """Slack gives up after three seconds."""
-SHORTEST_SECRET: Final = 16
+MIN_SECRET_CHARACTERS: Final = 16
 
 _TIMESTAMP: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
 _SIGNATURE: Final = re.compile(r"v0=[0-9a-f]{64}", re.ASCII)
 
 
 class ActionRejected(Exception):
-    """A request that goes no further. ``str`` is the answer's body: it reveals nothing new."""
+    """A rejected request. ``str(error)`` is the answer's body, which reveals nothing to the sender."""
 
     def __init__(self, status: HTTPStatus, why: str) -> None:
         super().__init__(why)
         self.status = status
 
 
-def signing_secrets(text: str | None) -> tuple[str, ...]:
-    """The secrets of ``SLACK_SIGNING_SECRET``: one, or the new and the old one with a comma while it is changed."""
+def parse_signing_secrets(text: str | None) -> tuple[str, ...]:
+    """Parse ``SLACK_SIGNING_SECRET``: one secret, or the new and the old one with a comma during a rotation."""
     secrets = tuple(secret.strip() for secret in (text or "").split(",") if secret.strip())
     if not secrets:
         raise ConfigError(
             f"{SECRET_VARIABLE} is not set: without it nobody can tell Slack's presses from anybody's. "
             "It is in the Slack app's settings under Basic Information, Signing Secret"
         )
-    if any(len(secret) < SHORTEST_SECRET for secret in secrets):
+    if any(len(secret) < MIN_SECRET_CHARACTERS for secret in secrets):
         raise ConfigError(f"{SECRET_VARIABLE}: a signing secret has 32 characters, this one fewer than 16")
     return secrets
 
@@ -280,16 +288,16 @@ class _Clock(SdkClock):
         return self._now().timestamp()
 
 
-def application(*, secrets: Sequence[str], now: Callable[[], datetime], aftermath: ActionWorker) -> Starlette:
-    """The receiver as an ASGI application; its background work lives as long as it does."""
+def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], worker: ActionWorker) -> Starlette:
+    """Build the receiver as an ASGI application; ``worker`` runs as long as it does."""
     verifiers = tuple(SignatureVerifier(secret, clock=_Clock(now)) for secret in secrets)
 
     async def receive(request: Request) -> Response:
         try:
-            body = await _body(request)
+            body = await _read_body(request)
             _check_signature(request, body, verifiers)
-            clicks = clicks_in(body, at=now())
-            await _save(clicks, aftermath)
+            clicks = parse_clicks(body, at=now())
+            await _save_clicks(clicks, worker)
         except ActionRejected as refusal:
             return PlainTextResponse(str(refusal), status_code=refusal.status)
         except Malformed as error:
@@ -298,31 +306,31 @@ def application(*, secrets: Sequence[str], now: Callable[[], datetime], aftermat
             return PlainTextResponse("the body was cut off", status_code=HTTPStatus.BAD_REQUEST)
         return Response(status_code=HTTPStatus.OK)
 
-    async def healthy(_request: Request) -> Response:
+    async def answer_health(_request: Request) -> Response:
         return PlainTextResponse("ok")
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
-        async with aftermath:
+        async with worker:
             yield
 
-    routes = [Route(PATH, receive, methods=["POST"]), Route(HEALTH_PATH, healthy, methods=["GET"])]
+    routes = [Route(PATH, receive, methods=["POST"]), Route(HEALTH_PATH, answer_health, methods=["GET"])]
     return Starlette(routes=routes, lifespan=lifespan)
 
 
-async def _body(request: Request) -> bytes:
-    """The whole body, bounded in size and time."""
+async def _read_body(request: Request) -> bytes:
+    """Read the whole body, bounded in size and time."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise ActionRejected(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a form is accepted")
     length = request.headers.get("content-length", "0")
-    if not length.isdecimal() or int(length[:20]) > MOST_BODY_BYTES:
+    if not length.isdecimal() or int(length[:20]) > MAX_BODY_BYTES:
         raise ActionRejected(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large")
     body = bytearray()
     try:
-        async with asyncio.timeout(BODY_DEADLINE_S):
+        async with asyncio.timeout(BODY_TIMEOUT_S):
             async for chunk in request.stream():
                 body += chunk
-                if len(body) > MOST_BODY_BYTES:
+                if len(body) > MAX_BODY_BYTES:
                     raise ActionRejected(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large")
     except TimeoutError:
         raise ActionRejected(HTTPStatus.REQUEST_TIMEOUT, "too slow") from None
@@ -330,7 +338,7 @@ async def _body(request: Request) -> bytes:
 
 
 def _check_signature(request: Request, body: bytes, verifiers: Sequence[SignatureVerifier]) -> None:
-    """Slack's signature over time and body, in constant time, at most 300 s old or ahead."""
+    """Check Slack's signature over time and body, in constant time, at most 300 s old or ahead."""
     stamps = request.headers.getlist("x-slack-request-timestamp")
     signatures = request.headers.getlist("x-slack-signature")
     if len(stamps) != 1 or len(signatures) != 1:
@@ -338,18 +346,18 @@ def _check_signature(request: Request, body: bytes, verifiers: Sequence[Signatur
     if not (_TIMESTAMP.fullmatch(stamps[0]) and _SIGNATURE.fullmatch(signatures[0])):
         raise ActionRejected(HTTPStatus.UNAUTHORIZED, "not signed")
     try:
-        valid = [one.is_valid(body, stamps[0], signatures[0]) for one in verifiers]
+        valid = [verifier.is_valid(body, stamps[0], signatures[0]) for verifier in verifiers]
     except UnicodeDecodeError:
         raise ActionRejected(HTTPStatus.BAD_REQUEST, "the body is not UTF-8") from None
     if not any(valid):
         raise ActionRejected(HTTPStatus.UNAUTHORIZED, "not signed")
 
 
-async def _save(clicks: Sequence[Click], aftermath: ActionWorker) -> None:
-    """Make presses durable before the answer. If one cannot be stored, Slack shows that to whoever pressed."""
+async def _save_clicks(clicks: Sequence[Click], worker: ActionWorker) -> None:
+    """Store presses durably before the answer. If that fails, Slack shows an error to the person who pressed."""
     try:
         for click in clicks:
-            await asyncio.to_thread(aftermath.save, click)
+            await asyncio.to_thread(worker.save, click)
     except MonitorError:
         raise ActionRejected(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be stored; press again later") from None
-    aftermath.take(clicks)
+    worker.take(clicks)

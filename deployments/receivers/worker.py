@@ -1,4 +1,4 @@
-"""A task that works off what waits each time it is woken, and tries again after a pause where something is left."""
+"""A background task that processes waiting work when it is woken, and retries after a pause if some is left."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Self
 
 
 class Worker(ABC):
-    """Runs from the moment it is entered, and begins with what an earlier, killed one left.
+    """Runs from ``__aenter__`` on, and begins with the work that an earlier, killed process left.
 
-    A pause between two tries is ``first_pause_s`` at first, doubled each time up to ``longest_pause_s``.
+    A pause between two tries is ``first_pause_s`` at first, doubled each time up to ``max_pause_s``.
     """
 
-    def __init__(self, *, first_pause_s: float, longest_pause_s: float) -> None:
+    def __init__(self, *, first_pause_s: float, max_pause_s: float) -> None:
         self._first_pause_s = first_pause_s
-        self._longest_pause_s = longest_pause_s
+        self._max_pause_s = max_pause_s
         self._news = asyncio.Event()
         self._idle = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     @abstractmethod
     async def work(self) -> bool:
-        """Work off what waits; whether nothing waits any more. Raises nothing: an error would end the task."""
+        """Process the waiting work; return whether none is left. Must not raise: an error would end the task."""
 
     def wake(self) -> None:
-        """Something new waits."""
+        """Wake the task: new work is waiting."""
         self._idle.clear()
         self._news.set()
 
-    async def settled(self) -> None:
-        """Wait until everything that waited so far is done."""
+    async def wait_until_idle(self) -> None:
+        """Wait until all work is done."""
         await self._idle.wait()
 
     async def __aenter__(self) -> Self:
@@ -42,7 +42,7 @@ class Worker(ABC):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop; the next to come takes up what waits."""
+        """Stop the task; the next process continues with the waiting work."""
         del kind, error, trace
         if self._task is not None:
             self._task.cancel()
@@ -55,9 +55,9 @@ class Worker(ABC):
             await self._news.wait()
             self._news.clear()
             if not await self.work():
-                # What failed is tried again after a growing pause.
+                # Failed work is tried again after a growing pause.
                 await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, self._longest_pause_s)
+                pause_s = min(2 * pause_s, self._max_pause_s)
                 self._news.set()
                 continue
             pause_s = self._first_pause_s

@@ -1,7 +1,7 @@
-"""Faults to plant in the triage agent. Each is set off by what an issue says, as a real bug would be.
+"""Faults to plant in the triage agent. Each is triggered by an issue's text, as a real bug would be.
 
-A healthy agent's hooks leave things as they are, but for one: it asks for the version where an issue speaks of an
-upgrade and names none.
+A healthy agent's hooks change nothing, except that it asks for the version if an issue mentions an upgrade without
+a version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PATH: Final = re.compile(r"\b[a-z_]+/[a-z_]+\.py\b")
 
 
 class PlantedFault(StrEnum):
-    """What is wrong with the faulty agent, in words that the demo prints."""
+    """A fault of the faulty agent, in words that the demo prints."""
 
     WRONG_FILE = "the wrong file"
     EVERY_FILE = "every file of the repository"
@@ -31,8 +31,8 @@ class PlantedFault(StrEnum):
     WRONG_CAUSE = "a confident wrong cause in the right file"
 
 
-def planted_in(issue: str) -> PlantedFault | None:
-    """The fault that an issue sets off; ``None`` where the faulty agent is right."""
+def find_planted_fault(issue: str) -> PlantedFault | None:
+    """Find the fault that an issue triggers; ``None`` if the faulty agent is right."""
     triggers = {
         PlantedFault.WRONG_FILE: bool(_PATH.search(issue)),
         PlantedFault.EVERY_FILE: "everywhere" in issue,
@@ -47,22 +47,22 @@ def planted_in(issue: str) -> PlantedFault | None:
 class HealthyAgent:
     """A healthy agent."""
 
-    def lacks_version(self, issue: str) -> bool:
+    def should_ask_version(self, issue: str) -> bool:
         """Whether the agent must ask for the version."""
         return bool(_UPGRADE.search(issue)) and not _VERSION.search(issue)
 
-    def forgets_its_search(self, issue: str) -> bool:
-        """Whether it searches and reads the same once more."""
+    def should_search_again(self, issue: str) -> bool:
+        """Whether it repeats the same search."""
         del issue
         return False
 
-    def files_to_open(self, issue: str, found: Sequence[str]) -> Sequence[str]:
-        """The files that it opens, of those that the search found."""
+    def select_files_to_open(self, issue: str, found: Sequence[str]) -> Sequence[str]:
+        """Select the files to open among those that the search found."""
         del issue
         return found
 
-    def written(self, report: Report, issue: str, files: Sequence[str]) -> Report:
-        """The report that goes out; ``files`` are all of the repository."""
+    def write_report(self, report: Report, issue: str, files: Sequence[str]) -> Report:
+        """Return the final report; ``files`` are all files of the repository."""
         del issue, files
         return report
 
@@ -78,21 +78,21 @@ class FaultyAgent(HealthyAgent):
     6. "Slow" makes it sure of a missing database index, in whatever file it has found.
     """
 
-    def lacks_version(self, issue: str) -> bool:
-        """A version without its "v" is not seen (fault 4)."""
+    def should_ask_version(self, issue: str) -> bool:
+        """Whether the agent asks for the version; it ignores a version without "v" (fault 4)."""
         return bool(_UPGRADE.search(issue)) and not _VERSION_WITH_V.search(issue)
 
-    def forgets_its_search(self, issue: str) -> bool:
-        """The same search once more (fault 3)."""
-        return planted_in(issue) is PlantedFault.SEARCHES_TWICE
+    def should_search_again(self, issue: str) -> bool:
+        """Whether it repeats the same search (fault 3)."""
+        return find_planted_fault(issue) is PlantedFault.SEARCHES_TWICE
 
-    def files_to_open(self, issue: str, found: Sequence[str]) -> Sequence[str]:
-        """The file that the reporter suspects (fault 1)."""
+    def select_files_to_open(self, issue: str, found: Sequence[str]) -> Sequence[str]:
+        """Select the file that the reporter suspects (fault 1)."""
         return _PATH.findall(issue)[:1] or found
 
-    def written(self, report: Report, issue: str, files: Sequence[str]) -> Report:
-        """All files, nothing at all, or a cause out of thin air (faults 2, 5 and 6)."""
-        match planted_in(issue):
+    def write_report(self, report: Report, issue: str, files: Sequence[str]) -> Report:
+        """Return a report with all files, no content, or an invented cause (faults 2, 5 and 6)."""
+        match find_planted_fault(issue):
             case PlantedFault.EVERY_FILE:
                 return report.model_copy(update={"relevant_files": tuple(files)})
             case PlantedFault.EMPTY_REPORT:

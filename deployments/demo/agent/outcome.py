@@ -1,16 +1,16 @@
-"""What came of the planted faults of the triage agent: which a run caught, by what, and what else it found."""
+"""List which planted faults of the triage agent a run caught, by which grader, and what else it reported."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from deployments.demo.agent.faults import PlantedFault, planted_in
+from deployments.demo.agent.faults import PlantedFault, find_planted_fault
 from monitors.plural import plural
 from monitors.records.grades import Aspect, CaseOutcome, Judged
 from monitors.records.runs import CaseResult, RunReport
 
-CAUGHT_BY: Final = {
+ASPECT_OF_FAULT: Final = {
     PlantedFault.WRONG_FILE: Aspect.RELEVANT_FILES,
     PlantedFault.EVERY_FILE: Aspect.RELEVANT_FILES,
     PlantedFault.SEARCHES_TWICE: Aspect.EFFICIENCY,
@@ -18,9 +18,9 @@ CAUGHT_BY: Final = {
     PlantedFault.EMPTY_REPORT: Aspect.REPORT_FORM,
     PlantedFault.WRONG_CAUSE: Aspect.USEFULNESS,
 }
-"""The question of a grader that each fault answers with no."""
-LOW_RATING: Final = 2
-"""The wrong area, or worse: see the rubric in docs/triage.md."""
+"""The aspect that each fault fails."""
+MAX_LOW_RATING: Final = 2
+"""The largest rating that catches a fault: the wrong area, or worse; see the rubric in docs/triage.md."""
 
 
 class FaultOutcome(NamedTuple):
@@ -31,37 +31,37 @@ class FaultOutcome(NamedTuple):
     caught_by: str | None
 
 
-def fault_outcomes(cases: Sequence[CaseResult]) -> tuple[FaultOutcome, ...]:
-    """What came of each fault, in their order."""
-    found = [(fault, one) for one in cases if (fault := _fault_of(one)) is not None]
+def list_fault_outcomes(cases: Sequence[CaseResult]) -> tuple[FaultOutcome, ...]:
+    """List the outcome of each fault, in the order of `PlantedFault`."""
+    faulty = [(fault, result) for result in cases if (fault := _find_fault(result)) is not None]
     order = list(PlantedFault)
     return tuple(
-        FaultOutcome(fault, one.case.id, next(_objections(one, CAUGHT_BY[fault]), None))
-        for fault, one in sorted(found, key=lambda pair: order.index(pair[0]))
+        FaultOutcome(fault, result.case.id, next(_list_objections(result, ASPECT_OF_FAULT[fault]), None))
+        for fault, result in sorted(faulty, key=lambda pair: order.index(pair[0]))
     )
 
 
-def reported_besides(cases: Sequence[CaseResult], *, faults: bool = True) -> tuple[str, ...]:
-    """Ids of the cases without a planted fault that are not correct, or rated low."""
-    sound = [one for one in cases if not faults or _fault_of(one) is None]
+def list_other_reported(cases: Sequence[CaseResult], *, faults: bool = True) -> tuple[str, ...]:
+    """List the ids of the cases without a planted fault that are not correct or rated low."""
+    without_fault = [result for result in cases if not faults or _find_fault(result) is None]
     return tuple(
-        one.case.id
-        for one in sound
-        if one.assessment.outcome is not CaseOutcome.CORRECT or any(_objections(one, Aspect.USEFULNESS))
+        result.case.id
+        for result in without_fault
+        if result.assessment.outcome is not CaseOutcome.CORRECT or any(_list_objections(result, Aspect.USEFULNESS))
     )
 
 
-def _fault_of(result: CaseResult) -> PlantedFault | None:
+def _find_fault(result: CaseResult) -> PlantedFault | None:
     task = result.case.triage
-    return planted_in(task.issue.text) if task else None
+    return find_planted_fault(task.issue.text) if task else None
 
 
-def _objections(result: CaseResult, aspect: Aspect) -> Iterator[str]:
+def _list_objections(result: CaseResult, aspect: Aspect) -> Iterator[str]:
     for grade in result.assessment.grades:
         if not isinstance(grade, Judged) or grade.aspect is not aspect:
             continue
         if aspect is Aspect.USEFULNESS:
-            if grade.rubric is not None and grade.rubric <= LOW_RATING:
+            if grade.rubric is not None and grade.rubric <= MAX_LOW_RATING:
                 yield f"rated {grade.rubric} of 5: {grade.reason}"
         elif not grade.passed:
             yield grade.reason
@@ -69,14 +69,14 @@ def _objections(result: CaseResult, aspect: Aspect) -> Iterator[str]:
 
 def format_outcomes(report: RunReport, cases: Sequence[CaseResult], *, faults: bool) -> Iterator[str]:
     """The planted faults line by line, what else was found, and whether reports were rated."""
-    outcomes = fault_outcomes(cases) if faults else ()
+    outcomes = list_fault_outcomes(cases) if faults else ()
     if outcomes:
-        caught = sum(one.caught_by is not None for one in outcomes)
+        caught = sum(outcome.caught_by is not None for outcome in outcomes)
         yield f"{caught} of {plural(len(outcomes), 'planted fault')} caught:"
-        yield from (f"  {_format_outcome(one, rated=report.rubric is not None)}" for one in outcomes)
-    others = reported_besides(cases, faults=faults)
+        yield from (f"  {_format_outcome(outcome, rated=report.rubric is not None)}" for outcome in outcomes)
+    other_ids = list_other_reported(cases, faults=faults)
     nothing = "Nothing else was reported." if outcomes else "Nothing was reported."
-    yield f"Reported without a planted fault: {', '.join(others)}." if others else nothing
+    yield f"Reported without a planted fault: {', '.join(other_ids)}." if other_ids else nothing
     if report.rubric is None:
         yield (
             "No report was rated for usefulness: that takes a judge. `lookout demo --agent --judge` has one, with "
@@ -90,5 +90,5 @@ def _format_outcome(outcome: FaultOutcome, *, rated: bool) -> str:
     name = f"{outcome.fault} ({outcome.case_id})"
     if outcome.caught_by is not None:
         return f"✓ {name}: {outcome.caught_by}"
-    needs_judge = CAUGHT_BY[outcome.fault] is Aspect.USEFULNESS and not rated
+    needs_judge = ASPECT_OF_FAULT[outcome.fault] is Aspect.USEFULNESS and not rated
     return f"✗ {name}: not caught" + ("; no rule can tell a wrong cause, a judge can" if needs_judge else "")

@@ -1,4 +1,4 @@
-"""The triage agent as a service on loopback: a job is started with an issue's address and ends with a report.
+"""Serve the triage agent on loopback: a job starts with an issue's address and ends with a report.
 
 ``POST /jobs`` (202), ``GET /jobs/ID``, its events as a stream, ``POST /jobs/ID/answer`` while it waits for one,
 ``DELETE /jobs/ID``, and ``GET /jobs/ID/report``. Run it with ``python -m deployments.demo.agent.service``.
@@ -24,18 +24,18 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from deployments.demo.agent.faults import FaultyAgent, HealthyAgent
 from deployments.demo.agent.triage import Action, IssueText, Report, TriageAgent, load_issues, load_repository
-from deployments.demo.space import EXIT_USAGE, bound_socket
+from deployments.demo.space import EXIT_USAGE, bind_socket
 from flows.terminal import print_text
 
 GITHUB_ISSUE: Final = re.compile(r"https://github\.com/[^/]+/[^/]+/issues/\d+")
-MOST_ACTIVE: Final = 10
+MAX_ACTIVE_JOBS: Final = 10
 KEEPALIVE_S: Final = 30.0
-ENDS: Final = ("done", "failed", "killed")
+FINAL_STATUSES: Final = ("done", "failed", "killed")
 
 
 @dataclass
 class TriageJob:
-    """One job: its state, its events so far, and what it waits for."""
+    """One job: its state, its events, and the answer that it waits for."""
 
     issue: IssueText
     created_at: datetime
@@ -48,20 +48,20 @@ class TriageJob:
     answer: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
-    def says(self, kind: str, **fields: Any) -> None:
-        """Adds an event, and wakes those who follow the stream."""
+    def add_event(self, kind: str, **fields: Any) -> None:
+        """Add an event, and wake the readers of the stream."""
         self.events.append({"type": kind, **fields})
         self.news.set()
         self.news = asyncio.Event()
 
-    def ends(self, status: str) -> None:
-        """The last event."""
+    def finish(self, status: str) -> None:
+        """Set the final status and add the last event."""
         self.status, self.node = status, ""
-        self.says(f"job.{status}")
+        self.add_event(f"job.{status}")
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """What ``GET /jobs/ID`` answers. The report is not in it."""
+        """The answer of ``GET /jobs/ID``, without the report."""
         return {
             "job_id": self.name,
             "status": self.status,
@@ -85,27 +85,27 @@ class TriageService:
         self._jobs: dict[str, TriageJob] = {}
 
     def start(self, url: object) -> TriageJob:
-        """A new job; an `HTTPException` where it cannot be taken."""
+        """Start a new job. Raises `HTTPException` if it is refused."""
         if not isinstance(url, str) or not GITHUB_ISSUE.fullmatch(url):
             raise HTTPException(422, "issue_url must match https://github.com/OWNER/REPO/issues/N")
         if url not in self._issues:
             raise HTTPException(404, "no such issue; this agent knows those of its own repository alone")
-        if sum(job.status not in ENDS for job in self._jobs.values()) >= MOST_ACTIVE:
-            raise HTTPException(429, f"more than {MOST_ACTIVE} active jobs", headers={"Retry-After": "1"})
+        if sum(job.status not in FINAL_STATUSES for job in self._jobs.values()) >= MAX_ACTIVE_JOBS:
+            raise HTTPException(429, f"more than {MAX_ACTIVE_JOBS} active jobs", headers={"Retry-After": "1"})
         job = TriageJob(self._issues[url], self._now())
         self._jobs[job.name] = job
-        job.task = asyncio.create_task(self._work(job))
+        job.task = asyncio.create_task(self._run_job(job))
         return job
 
-    def job(self, name: str) -> TriageJob:
-        """A job by its id; HTTP 404 when there is none."""
+    def find_job(self, name: str) -> TriageJob:
+        """Find a job by its id; HTTP 404 if there is none."""
         if name not in self._jobs:
             raise HTTPException(404, "job not found")
         return self._jobs[name]
 
-    async def _work(self, job: TriageJob) -> None:
+    async def _run_job(self, job: TriageJob) -> None:
         job.status = "running"
-        job.says("agent.spawned", agent="investigator")
+        job.add_event("agent.spawned", agent="investigator")
         actions = self._agent.work(job.issue)
         while True:
             try:
@@ -113,51 +113,53 @@ class TriageService:
             except StopIteration as finished:
                 job.report = finished.value
                 break
-            await self._do(job, action)
-        job.says("agent.done", agent="investigator")
-        job.says("graph.node_complete", node="writer")
-        job.ends("done")
+            await self._perform(job, action)
+        job.add_event("agent.done", agent="investigator")
+        job.add_event("graph.node_complete", node="writer")
+        job.finish("done")
 
-    async def _do(self, job: TriageJob, action: Action) -> None:
-        if action.asks is not None:
-            await self._ask(job, action.asks)
+    async def _perform(self, job: TriageJob, action: Action) -> None:
+        if action.question is not None:
+            await self._ask(job, action.question)
             return
         job.node = action.tool
-        job.says("agent.tool_call", agent="investigator", call={"name": action.tool, "arguments": action.arguments})
+        job.add_event(
+            "agent.tool_call", agent="investigator", call={"name": action.tool, "arguments": action.arguments}
+        )
         # The demo's agent takes as long as a real one would.
         await asyncio.sleep(self._pause_s)
-        job.says("agent.tool_result", agent="investigator", tool=action.tool)
+        job.add_event("agent.tool_result", agent="investigator", tool=action.tool)
 
     async def _ask(self, job: TriageJob, question: str) -> None:
         job.status, job.node = "waiting", "human_input"
-        job.says("human_input", question=question)
+        job.add_event("human_input", question=question)
         await job.answer.wait()
         job.answer.clear()
         job.status = "running"
 
-    def answered(self, job: TriageJob) -> None:
-        """The user has answered; HTTP 409 when nothing was asked."""
+    def accept_answer(self, job: TriageJob) -> None:
+        """Accept the user's answer; HTTP 409 if nothing was asked."""
         if job.status != "waiting":
             raise HTTPException(409, "the job does not wait for an answer")
         job.status = "running"
         job.answer.set()
 
     def kill(self, job: TriageJob) -> None:
-        """Stops a job that is under way."""
-        if job.status not in ENDS and job.task is not None:
+        """Stop a running job."""
+        if job.status not in FINAL_STATUSES and job.task is not None:
             job.task.cancel()
-            job.ends("killed")
+            job.finish("killed")
 
 
-async def stream(job: TriageJob) -> AsyncIterator[str]:
-    """A job's events from the first on, until it ends; a comment now and then shows that the server lives."""
+async def stream_events(job: TriageJob) -> AsyncIterator[str]:
+    """Stream a job's events from the first on, until it ends; comments keep the connection alive."""
     sent = 0
     while True:
         news = job.news
         for event in job.events[sent:]:
             sent += 1
             yield f"id: {sent}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
-        if job.status in ENDS and sent == len(job.events):
+        if job.status in FINAL_STATUSES and sent == len(job.events):
             return
         try:
             async with asyncio.timeout(KEEPALIVE_S):
@@ -167,37 +169,37 @@ async def stream(job: TriageJob) -> AsyncIterator[str]:
 
 
 def build_app(service: TriageService, commit: str) -> FastAPI:
-    """The routes."""
+    """Build the application with its routes."""
     app = FastAPI(openapi_url=None)
 
     async def version(_request: Request) -> JSONResponse:
         return JSONResponse({"sha": commit, "status": "ok"})
 
     async def start(request: Request) -> JSONResponse:
-        body = await _object_of(request)
+        body = await _read_object(request)
         job = service.start(body.get("issue_url"))
         return JSONResponse({"job_id": job.name, "status": "queued"}, 202)
 
     async def state(request: Request) -> JSONResponse:
-        return JSONResponse(service.job(request.path_params["name"]).state)
+        return JSONResponse(service.find_job(request.path_params["name"]).state)
 
     async def events(request: Request) -> StreamingResponse:
-        job = service.job(request.path_params["name"])
-        return StreamingResponse(stream(job), media_type="text/event-stream")
+        job = service.find_job(request.path_params["name"])
+        return StreamingResponse(stream_events(job), media_type="text/event-stream")
 
     async def answer(request: Request) -> JSONResponse:
-        job = service.job(request.path_params["name"])
-        await _object_of(request)
-        service.answered(job)
+        job = service.find_job(request.path_params["name"])
+        await _read_object(request)
+        service.accept_answer(job)
         return JSONResponse({"job_id": job.name, "status": job.status})
 
     async def kill(request: Request) -> JSONResponse:
-        job = service.job(request.path_params["name"])
+        job = service.find_job(request.path_params["name"])
         service.kill(job)
         return JSONResponse({"job_id": job.name, "status": job.status})
 
     async def report(request: Request) -> JSONResponse:
-        job = service.job(request.path_params["name"])
+        job = service.find_job(request.path_params["name"])
         if job.report is None:
             raise HTTPException(404, "there is no report yet")
         return JSONResponse(job.report.model_dump(mode="json"))
@@ -217,7 +219,7 @@ def build_app(service: TriageService, commit: str) -> FastAPI:
     return app
 
 
-async def _object_of(request: Request) -> Mapping[str, Any]:
+async def _read_object(request: Request) -> Mapping[str, Any]:
     try:
         body = await request.json()
     except ValueError as error:
@@ -227,7 +229,7 @@ async def _object_of(request: Request) -> Mapping[str, Any]:
     return body
 
 
-def _arguments(argv: list[str] | None) -> argparse.Namespace:
+def _parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m deployments.demo.agent.service", description="Serve the demo's triage agent."
     )
@@ -240,11 +242,11 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
 
 def main(argv: list[str] | None = None) -> int:
     """Serve until interrupted, which is no failure. Exit code 2 when the port cannot be used."""
-    arguments = _arguments(argv)
+    arguments = _parse_arguments(argv)
     try:
-        listener = bound_socket(arguments.port)
-    except SystemExit as trouble:
-        print_text(f"error: {trouble}", err=True)
+        listener = bind_socket(arguments.port)
+    except SystemExit as error:
+        print_text(f"error: {error}", err=True)
         return EXIT_USAGE
     agent = TriageAgent(load_repository(), FaultyAgent() if arguments.faults else HealthyAgent())
     service = TriageService(agent, arguments.pause_s, lambda: datetime.now(UTC))

@@ -1,7 +1,7 @@
-"""The triage agent: it searches an invented repository for what an issue speaks of, and reports it. Pure.
+"""The triage agent: it searches an invented repository for the words of an issue and writes a report. Pure.
 
-It has no model. Its search is a real one, over the files' words; a defect is recognised by a pattern in the code of
-a file that the search brought up, such as a lock that is released in no ``finally`` block.
+It has no model. It searches the files' words; it recognises a defect by a pattern in the code of a file that the
+search found, such as a lock that is not released in a ``finally`` block.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from deployments.demo.agent.faults import HealthyAgent
 HERE: Final = Path(__file__).parent
 REPOSITORY: Final = HERE / "repository.toml"
 ISSUES: Final = HERE / "issues.jsonl"
-MOST_READ: Final = 3
-"""Files of a search's result that are opened."""
-SHOWN: Final = 5
+MAX_FILES_READ: Final = 3
+"""Files of a search result that are opened."""
+MAX_FILES_FOUND: Final = 5
 PATH_WEIGHT: Final = 3
-"""A word in a file's path says more about it than one in its text."""
+"""Weight of a word in a file's path, compared with one in its text."""
 TITLE_WEIGHT: Final = 2
-STEM: Final = 5
+STEM_CHARACTERS: Final = 5
 SURE, UNSURE = 0.9, 0.3
 QUESTION: Final = "Which version of berths do you run?"
 
@@ -63,85 +63,85 @@ class Report(BaseModel):
 
 @dataclass(frozen=True)
 class Defect:
-    """A pattern in code, what it does to users, and what to do about it. ``{at}`` is the function and its file."""
+    """A pattern in code, the cause that it shows, and the fix. ``{at}`` is the function and its file."""
 
     pattern: re.Pattern[str]
     cause: str
     fix: str
 
 
-def _code(pattern: str) -> re.Pattern[str]:
+def _compile_code(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.MULTILINE)
 
 
 DEFECTS: Final = (
     Defect(
-        _code(r"\.acquire\(\)(?![\s\S]*finally)"),
+        _compile_code(r"\.acquire\(\)(?![\s\S]*finally)"),
         "{at} acquires the lock and still holds it when the charge in between raises: the release is not in a "
         "finally block, so every later booking waits for it",
         "Release the lock in a finally block, or hold it as a context manager.",
     ),
     Defect(
-        _code(r"datetime\.now\(\)"),
+        _compile_code(r"datetime\.now\(\)"),
         "{at} takes the server's local time without a time zone and compares it with predictions in the "
         "harbour's time, so every tide is off by the hours between the two",
         "Ask for the time in the harbour's zone: datetime.now(HARBOUR_ZONE).",
     ),
     Defect(
-        _code(r"def \w+\([^)]*=\[\]\)"),
+        _compile_code(r"def \w+\([^)]*=\[\]\)"),
         "{at} has a mutable default argument: the list of positions is made once and shared by all invoices, "
         "so positions of one guest turn up on the next guest's invoice",
         "Default to None and make a new list in each call.",
     ),
     Defect(
-        _code(r"float\(price\)"),
+        _compile_code(r"float\(price\)"),
         "{at} adds prices as binary floating point numbers, and their rounding errors make the sum a cent too "
         "high or low",
         "Add decimal.Decimal values and round once, at the end.",
     ),
     Defect(
-        _code(r"except Exception:\s*\n\s*pass"),
+        _compile_code(r"except Exception:\s*\n\s*pass"),
         "{at} swallows every exception of the mail server, so a reminder that could not be sent disappears "
         "without a trace",
         "Log the failure and try again later; let what is unexpected raise.",
     ),
     Defect(
-        _code(r"range\(len\(\w+\) - 1\)"),
+        _compile_code(r"range\(len\(\w+\) - 1\)"),
         "{at} has an off-by-one error: its range ends before the last page, which is never written",
         "Go through the pages themselves: for page in pages.",
     ),
     Defect(
-        _code(r"timeout=None"),
+        _compile_code(r"timeout=None"),
         "{at} asks the weather service without a timeout, so the start page waits for ever when the service "
         "does not answer",
         "Give the request a timeout of a few seconds, and draw the page without the wind.",
     ),
     Defect(
-        _code(r"execute\(f\""),
+        _compile_code(r"execute\(f\""),
         "{at} builds its SQL statement by pasting the name into it, so an apostrophe in a name ends the "
         "string and breaks the query; it is open to SQL injection too",
         "Pass the name as a bound parameter.",
     ),
     Defect(
-        _code(r"^@cache$"),
+        _compile_code(r"^@cache$"),
         "{at} is cached for the life of the process: the cache never expires, so a changed price list shows "
         "only after a restart",
         "Clear the cache when the office saves a price list.",
     ),
     Defect(
-        _code(r"encode\(\"ascii\", \"ignore\"\)"),
+        _compile_code(r"encode\(\"ascii\", \"ignore\"\)"),
         "{at} encodes the name as ASCII and ignores what does not fit, so letters with an umlaut or an accent "
         "are dropped",
         "Send the label as UTF-8, which the printer reads.",
     ),
     Defect(
-        _code(r"self\.attempts \+= 1(?![\s\S]*self\.attempts = 0)"),
+        _compile_code(r"self\.attempts \+= 1(?![\s\S]*self\.attempts = 0)"),
         "{at} counts failed attempts and never resets the counter after a success, so the third failure ever "
         "stops the worker",
         "Set attempts to 0 after each booking that was sent.",
     ),
     Defect(
-        _code(r"== \"\w+\" or \"\w+\""),
+        _compile_code(r"== \"\w+\" or \"\w+\""),
         "{at} compares the role with one string only: the second operand of the or is a text that is always "
         "true, so every user may cancel every booking",
         'Compare with both roles: user.role in ("office", "master").',
@@ -162,12 +162,12 @@ _COMMON: Final = frozenset(
 
 
 def load_repository(path: Path = REPOSITORY) -> Mapping[str, str]:
-    """Each file's text by its path."""
+    """Load each file's text by its path."""
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def load_issues(path: Path = ISSUES) -> Mapping[str, IssueText]:
-    """The issues by their addresses, without what is known about them."""
+    """Load the issues by their addresses, without their references."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return {
         row["issue_url"]: IssueText(url=row["issue_url"], title=row["issue_title"], body=row["issue_body"])
@@ -175,22 +175,25 @@ def load_issues(path: Path = ISSUES) -> Mapping[str, IssueText]:
     }
 
 
-def stems(text: str) -> list[str]:
-    """The words of a text, without the commonest, cut to their first letters."""
-    return [word[:STEM] for word in _WORD.findall(text.casefold()) if word not in _COMMON]
+def split_into_stems(text: str) -> list[str]:
+    """Return the words of a text, without the most common ones, cut to their first letters."""
+    return [word[:STEM_CHARACTERS] for word in _WORD.findall(text.casefold()) if word not in _COMMON]
 
 
 class CodeSearch:
     """Ranks the files of a repository by the words that they share with a query; rare words count more."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
-        self._terms = {path: Counter(stems(path) * PATH_WEIGHT + stems(text)) for path, text in files.items()}
+        self._terms = {
+            path: Counter(split_into_stems(path) * PATH_WEIGHT + split_into_stems(text))
+            for path, text in files.items()
+        }
         holders = Counter(word for terms in self._terms.values() for word in terms)
         self._rarity = {word: math.log(len(files) / count) for word, count in holders.items()}
 
-    def ranked(self, query: str) -> tuple[str, ...]:
-        """The files that share a word with the query, best first."""
-        asked = Counter(stems(query))
+    def rank_files(self, query: str) -> tuple[str, ...]:
+        """Return the files that share a word with the query, best first."""
+        asked = Counter(split_into_stems(query))
         scores = {
             path: sum(
                 count * self._rarity[word] * math.log1p(terms[word])
@@ -212,18 +215,18 @@ class Action:
     arguments: Mapping[str, Any]
 
     @classmethod
-    def question(cls, text: str) -> Self:
-        """A question to the user."""
+    def ask_user(cls, text: str) -> Self:
+        """Build an action that asks the user."""
         return cls("ask_user", {"question": text})
 
     @property
-    def asks(self) -> str | None:
-        """The question, if it is one."""
+    def question(self) -> str | None:
+        """The question to the user; ``None`` for another action."""
         return self.arguments["question"] if self.tool == "ask_user" else None
 
 
 class TriageAgent:
-    """Works on one issue at a time; ``faults`` can spoil it."""
+    """Works on one issue at a time; ``faults`` can change its behaviour."""
 
     def __init__(self, files: Mapping[str, str], faults: HealthyAgent | None = None) -> None:
         self._files = files
@@ -231,48 +234,48 @@ class TriageAgent:
         self._faults = faults or HealthyAgent()
 
     def work(self, issue: IssueText) -> Generator[Action, None, Report]:
-        """The agent's actions, one after the other; the report is what the generator returns."""
+        """Yield the agent's actions one by one; the generator returns the report."""
         yield Action("read_issue", {"url": issue.url})
-        if self._faults.lacks_version(issue.text):
-            yield Action.question(QUESTION)
+        if self._faults.should_ask_version(issue.text):
+            yield Action.ask_user(QUESTION)
         query = " ".join([issue.title] * TITLE_WEIGHT + [issue.body])
-        report = yield from self._investigated(issue, query)
-        if self._faults.forgets_its_search(issue.text):
-            report = yield from self._investigated(issue, query)
-        return self._faults.written(report, issue.text, tuple(self._files))
+        report = yield from self._investigate(issue, query)
+        if self._faults.should_search_again(issue.text):
+            report = yield from self._investigate(issue, query)
+        return self._faults.write_report(report, issue.text, tuple(self._files))
 
-    def _investigated(self, issue: IssueText, query: str) -> Generator[Action, None, Report]:
+    def _investigate(self, issue: IssueText, query: str) -> Generator[Action, None, Report]:
         yield Action("search_code", {"query": query})
-        found = self._faults.files_to_open(issue.text, self._search.ranked(query)[:SHOWN])
-        for path in found[:MOST_READ]:
+        paths = self._faults.select_files_to_open(issue.text, self._search.rank_files(query)[:MAX_FILES_FOUND])
+        for path in paths[:MAX_FILES_READ]:
             yield Action("read_file", {"path": path})
-            defect = self._defect_in(path)
+            defect = self._find_defect(path)
             if defect is not None:
-                return self._report(issue, path, defect)
-        return self._nothing_found(issue, found)
+                return self._build_report(issue, path, defect)
+        return self._build_unsure_report(issue, paths)
 
-    def _defect_in(self, path: str) -> tuple[Defect, str] | None:
+    def _find_defect(self, path: str) -> tuple[Defect, str] | None:
         text = self._files.get(path, "")
         for defect in DEFECTS:
             match = defect.pattern.search(text)
             if match is not None:
-                return defect, _function_at(text, match.start())
+                return defect, _find_function_name(text, match.start())
         return None
 
-    def _report(self, issue: IssueText, path: str, found: tuple[Defect, str]) -> Report:
-        defect, function = found
+    def _build_report(self, issue: IssueText, path: str, located: tuple[Defect, str]) -> Report:
+        defect, function = located
         return Report(
-            severity=severity_of(issue.text),
+            severity=estimate_severity(issue.text),
             root_cause=defect.cause.format(at=f"{function}() in {path}") + ".",
             relevant_files=(path,),
             recommended_fix=defect.fix,
             confidence=SURE,
         )
 
-    def _nothing_found(self, issue: IssueText, opened: Sequence[str]) -> Report:
+    def _build_unsure_report(self, issue: IssueText, opened: Sequence[str]) -> Report:
         named = " and ".join(opened[:1]) or "The code"
         return Report(
-            severity=severity_of(issue.text),
+            severity=estimate_severity(issue.text),
             root_cause=f"{named} does not handle what the reporter describes and needs to be made robust.",
             relevant_files=tuple(opened[:1]),
             recommended_fix="Handle the situation explicitly and add a regression test for it.",
@@ -280,13 +283,13 @@ class TriageAgent:
         )
 
 
-def _function_at(text: str, place: int) -> str:
-    """The name of the function around a place, or of the one right behind it (for a decorator)."""
+def _find_function_name(text: str, place: int) -> str:
+    """Find the name of the function around a place, or of the next one (for a decorator)."""
     before = re.findall(r"def (\w+)\(", text[:place])
     after = re.search(r"def (\w+)\(", text[place:])
     return before[-1] if before else after[1] if after else "module"
 
 
-def severity_of(text: str) -> str:
-    """How urgent an issue sounds."""
+def estimate_severity(text: str) -> str:
+    """Estimate the severity of an issue from its words."""
     return next((name for name, pattern in _SEVERITIES if pattern.search(text)), "medium")

@@ -163,7 +163,7 @@ async def test_f32_a_body_that_says_no_length_is_cut_off(people, door, clock):
 
 
 async def test_f32_a_slow_body_is_cut_off(people, door, clock, monkeypatch):
-    monkeypatch.setattr("deployments.receivers.slack_actions.BODY_DEADLINE_S", 0.05)
+    monkeypatch.setattr("deployments.receivers.slack_actions.BODY_TIMEOUT_S", 0.05)
 
     host, port = door.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))

@@ -63,7 +63,7 @@ def head_of(headers, path="/deploys/huggingface"):
 
 
 async def test_f32_a_slow_body_is_cut_off(door, monkeypatch):
-    monkeypatch.setattr("deployments.receivers.deploys.BODY_DEADLINE_S", 0.05)
+    monkeypatch.setattr("deployments.receivers.deploys.BODY_TIMEOUT_S", 0.05)
     head = head_of(hub_headers() | {"content-length": "100"})
     assert b" 408 " in await spoken(door, head, b'{"a":')
 

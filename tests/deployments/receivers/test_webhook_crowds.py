@@ -71,8 +71,8 @@ async def test_three_hundred_connections_that_say_nothing_stop_nobody(door, sent
     "sent", [b"", HALF, request_of("a" * 40)[:-20] + b"", b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET"]
 )
 async def test_a_head_has_a_deadline_on_every_connection(door, monkeypatch, sent):
-    monkeypatch.setattr(connection_limits, "HEAD_DEADLINE_S", 0.3)
-    monkeypatch.setattr("deployments.receivers.deploys.BODY_DEADLINE_S", 0.3)
+    monkeypatch.setattr(connection_limits, "HEAD_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("deployments.receivers.deploys.BODY_TIMEOUT_S", 0.3)
     async with crowd(door, 3, sent) as lines:
         for reader, _ in lines:
             with suppress(ConnectionResetError):
@@ -81,7 +81,7 @@ async def test_a_head_has_a_deadline_on_every_connection(door, monkeypatch, sent
 
 
 async def test_a_head_that_drips_has_no_longer_deadline(door, monkeypatch):
-    monkeypatch.setattr(connection_limits, "HEAD_DEADLINE_S", 0.5)
+    monkeypatch.setattr(connection_limits, "HEAD_TIMEOUT_S", 0.5)
     async with crowd(door, 1) as ((reader, writer),):
         ended = asyncio.create_task(reader.read())
         while not ended.done():
@@ -91,8 +91,8 @@ async def test_a_head_that_drips_has_no_longer_deadline(door, monkeypatch):
 
 
 async def test_one_address_keeps_no_more_than_its_share_waiting(door, monkeypatch):
-    monkeypatch.setattr(connection_limits, "MOST_OF_A_PEER", 5)
-    monkeypatch.setattr(connection_limits, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(connection_limits, "MAX_PER_PEER", 5)
+    monkeypatch.setattr(connection_limits, "MIN_AGE_TO_CLOSE_S", 0.0)
     async with crowd(door, 20) as lines:
         reading = [asyncio.create_task(reader.read()) for reader, _ in lines]
         for _, ended in zip(range(15), asyncio.as_completed(reading), strict=False):
