@@ -23,7 +23,7 @@ from monitors.records.incidents import IncidentKind, RunSummary
 class Fault(NamedTuple):
     """What broke: a stable name, which identifies the incident, and a text for people."""
 
-    what: str
+    name: str
     detail: str
 
 
@@ -45,7 +45,7 @@ async def notify_fault(notifier: Notifier, fault: Fault, *, commit: str | None =
         commit=commit,
         owner=notifier.owner,
     )
-    observation = observe_monitor_fault(context, fault_name=fault.what, detail=fault.detail)
+    observation = observe_monitor_fault(context, fault_name=fault.name, detail=fault.detail)
     summary = RunSummary(commit=commit, production=notifier.production)
     try:
         await notify(notifier, [observation], summary=summary)

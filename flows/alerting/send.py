@@ -53,7 +53,7 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
             wait_s=LOCK_WAIT_S,
             is_gone=is_gone,
             printing=not notifier.sender.notifies,
-            but=[receipt.alert_id for receipt in receipts],
+            except_ids=[receipt.alert_id for receipt in receipts],
         )
         lease = await asyncio.to_thread(claim)
         if not lease.alerts:

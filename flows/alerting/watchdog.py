@@ -82,7 +82,7 @@ message."""
 
 
 class HangWatchdog:
-    """A thread that survives a hung event loop and calls ``on_hang`` when `done` was not called in time."""
+    """A thread that survives a hung event loop and calls ``on_hang`` when `cancel` was not called in time."""
 
     def __init__(self, after_s: float, on_hang: Callable[[], None]) -> None:
         self._after_s = after_s
@@ -94,7 +94,7 @@ class HangWatchdog:
         """Start the watchdog thread."""
         self._thread.start()
 
-    def done(self) -> None:
+    def cancel(self) -> None:
         """Stop the watchdog: the run is over."""
         self._done.set()
 
@@ -127,7 +127,7 @@ async def with_watchdog(
         await beat.ping(Beat.FAILED, run_id=notifier.run_id, note=type(error).__name__)
         raise
     finally:
-        watchdog.done()
+        watchdog.cancel()
 
 
 def end_hung_process(notifier: Notifier, beat: Heartbeat, *, after_s: float, stop: Callable[[int], None]) -> None:

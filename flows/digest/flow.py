@@ -186,7 +186,7 @@ def _format_missing_nightly(newest: NightlyReport | None, due: datetime, now: da
 
 def _build_graded_nightly_figures(nightly: NightlyReport) -> Iterator[DigestFigure]:
     until = f"until {nightly.until:%Y-%m-%d %H:%M} UTC"
-    census_kinds = {one.kind.failure_kind for one in nightly.census}
+    census_kinds = {kind_rate.kind.failure_kind for kind_rate in nightly.census}
     figures = {
         "night": f"{plural(nightly.read, 'conversation')} read {until}, {nightly.sampled:,} sampled"
         if nightly.read
@@ -194,11 +194,11 @@ def _build_graded_nightly_figures(nightly: NightlyReport) -> Iterator[DigestFigu
         "severity-3 rate": format_rate_text(nightly.severe) if nightly.read else "",
         "any failure": format_rate_text(nightly.failed) if nightly.read else "",
         "failed in the sample": ", ".join(
-            f"{FAILURE_TITLES[one.kind]} {one.failures:,}"
-            for one in nightly.kinds
-            if one.failures and one.kind not in census_kinds
+            f"{FAILURE_TITLES[kind_rate.kind]} {kind_rate.failures:,}"
+            for kind_rate in nightly.kinds
+            if kind_rate.failures and kind_rate.kind not in census_kinds
         ),
-        **{CENSUS_WORDS[one.kind]: format_rate(one) for one in nightly.census if one.found},
+        **{CENSUS_WORDS[kind_rate.kind]: format_rate(kind_rate) for kind_rate in nightly.census if kind_rate.found},
         "reports": format_reports(nightly.reports) if nightly.reports is not None else "",
         "clarifying questions": format_questions(nightly.questions) if nightly.questions.questions else "",
         "drift": nightly.drift_reading.text if nightly.drift_reading is not None else "",

@@ -348,7 +348,7 @@ def build_draft_from_trace(
 
     `ConfigError` for what a probe asked: that is a gold case already.
     """
-    conversation = graded.said
+    conversation = graded.conversation
     if graded.origin is Origin.PROBE:
         raise ConfigError(
             f"{conversation.run_id}/{conversation.case_id} was asked by a run of the gold set: it is a case already"

@@ -219,7 +219,7 @@ class LogFollower:
     async def _notify_log_faults(self, log_read: LogRead, began_at: datetime) -> None:
         """Report what is wrong with the log itself, and what no longer is."""
         silence_faults = await asyncio.to_thread(self._find_silence_faults)
-        faults_by_name = {fault.what: fault for fault in [*_build_faults(log_read, self.settings), *silence_faults]}
+        faults_by_name = {fault.name: fault for fault in [*_build_faults(log_read, self.settings), *silence_faults]}
         for fault in faults_by_name.values():
             await notify_fault(self.notifier, fault)
         resolved_texts = {name: text for name, text in _RESOLVED_TEXTS.items() if name not in faults_by_name}
@@ -283,7 +283,7 @@ def build_follower(config: Config, target: str) -> LogFollower:
         place=open_log_place(settings),
         store=notifier.store,
         pool=EncoderPool(_build_line_settings(target, settings, configured), count_cores(), utc_now),
-        limits=BatchLimits(longest_bytes=settings.longest_line_kb * 1024),
+        limits=BatchLimits(max_line_bytes=settings.longest_line_kb * 1024),
     )
     return LogFollower(
         notifier=notifier,

@@ -92,7 +92,7 @@ class Upkeep:
 
     def describe(self) -> str:
         """One line for Prefect's page."""
-        return "; ".join([*_format_upkeep(self), *(f"{fault.what}: {fault.detail}" for fault in self.faults)])
+        return "; ".join([*_format_upkeep(self), *(f"{fault.name}: {fault.detail}" for fault in self.faults)])
 
 
 def build_load_faults(report: LoadReport) -> list[Fault]:

@@ -1,4 +1,4 @@
-"""What people hear of a nightly run: failures of severity 3 by kind, drift, a fooled judge, unread sources."""
+"""The observations and faults of a nightly run: severity-3 failures by kind, drift, a void judge, unread sources."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from monitors.records.grades import TRAFFIC_ROW, FailureKind
 from monitors.records.incidents import Incident, IncidentKind, Observation
 from monitors.records.nightly import CensusExample, CensusKind, NightlyReport
 from monitors.records.runs import CaseResult, Judging
-from monitors.stats.drift import BACK
+from monitors.stats.drift import RECOVERED_PREFIX
 
 SOURCE_UNREAD: Final = "TrafficUnread"
 ITEMS_UNREADABLE: Final = "TrafficItemsUnreadable"
@@ -53,15 +53,15 @@ NIGHT_FAULTS: Final = {
     SCORES_UNWRITTEN: "The night's scores could be written back.",
     JUDGE_SILENT: "The judge answers again.",
 }
-"""What can go wrong with a nightly run, and what is said once it is over."""
+"""The faults of a nightly run, and the text for each once it is over."""
 
 GRADED_AGAIN_TEXT: Final = "The night's traffic could be graded again."
 RESOLVED_TEXT: Final = "No sample of the last week had a conversation that failed in this way."
 METRIC: Final = "failures in live traffic"
 MAX_KINDS: Final = 3
-"""Kinds of failure that a message of drift names."""
+"""How many kinds of failure a drift alert names."""
 CENSUS_FAILURE_KINDS: Final = frozenset(kind.failure_kind for kind in CensusKind if kind.failure_kind is not None)
-"""Kinds of failure that rules check in every conversation: no alert reports what a sample says of them."""
+"""Kinds of failure that rules check in every conversation; alerts about the sample exclude them."""
 RULE_FAILURE_KINDS: Final = frozenset(
     {
         FailureKind.PII_DISCLOSURE,
@@ -71,15 +71,15 @@ RULE_FAILURE_KINDS: Final = frozenset(
         FailureKind.WRONG_LANGUAGE,
     }
 )
-"""Kinds that rules find in every sampled reply; another one is found only where a fact was checked."""
+"""Kinds that rules can find in every sampled reply; other kinds need checked facts."""
 RESOLVE_AFTER: Final = timedelta(days=7)
-"""A kind of failure that a week of nightly runs did not sample again is over: one sample alone proves nothing."""
+"""A kind of failure is resolved when a week of nightly runs did not find it again; a single sample proves nothing."""
 
 
 def observe_traffic(
     results: Sequence[CaseResult], report: NightlyReport, context: ObservationContext, settings: AlertSettings
 ) -> tuple[Observation, ...]:
-    """One observation for each kind of failure that alerts: an example, how often, and the estimate for all."""
+    """Build one observation for each kind of failure that alerts, with an example, its count and estimated rate."""
     observations = observe_cases(
         results,
         target=context.target,
@@ -104,12 +104,12 @@ def observe_traffic(
 
 
 def build_traffic_case_id(kind: FailureKind) -> str:
-    """The case id of a kind of failure: all conversations that failed in this way are one incident."""
+    """Build the case id of a kind of failure: all conversations with this kind are one incident."""
     return f"{TRAFFIC_CASE}{kind.value}"
 
 
 def _format_frequency(kind: FailureKind, report: NightlyReport) -> str:
-    kind_rate = next(one for one in report.kinds if one.kind is kind)
+    kind_rate = next(candidate for candidate in report.kinds if candidate.kind is kind)
     sampled = f"{kind_rate.failures:,} of {plural(report.sampled, 'conversation')} sampled from {report.read:,}"
     return (
         f"{sampled}, estimated {kind_rate.rate.text} of all"
@@ -121,7 +121,7 @@ def _format_frequency(kind: FailureKind, report: NightlyReport) -> str:
 def find_resolved_cases(
     open_incidents: Sequence[Incident], report: NightlyReport, earlier: Sequence[NightlyReport], now: datetime
 ) -> frozenset[str]:
-    """Kinds of failure absent from a week of nightly runs that could have found them. The census ends its own."""
+    """Find the case ids of failures that a week of nightly runs could have found and did not; not of census kinds."""
     found_cases = {build_traffic_case_id(incident.kind) for incident in report.kinds} | {
         format_census_case(kind) for kind in CensusKind
     }
@@ -151,7 +151,7 @@ def _could_find(kind: FailureKind | None, nightly: NightlyReport) -> bool:
 def observe_traffic_drift(
     report: NightlyReport, results: Sequence[CaseResult], context: ObservationContext, settings: AlertSettings
 ) -> Iterator[Observation]:
-    """A rate of failures that rose against the nightly runs before, with an example; a fall wakes nobody."""
+    """Observe a failure rate that rose against earlier nightly runs, with an example. A fall is not observed."""
     reading = report.drift_reading
     if reading is not None and reading.drifted and reading.worse:
         kinds = [kind_rate for kind_rate in report.kinds if kind_rate.kind not in CENSUS_FAILURE_KINDS][:MAX_KINDS]
@@ -173,7 +173,7 @@ def observe_traffic_drift(
 
 
 def _find_example(kinds: Sequence[FailureKind], results: Sequence[CaseResult]) -> Exchange | None:
-    """One conversation of the most frequent kind that has one."""
+    """Find a sampled conversation of the first kind that has one."""
     for kind in kinds:
         for result in results:
             if kind in result.assessment.failure_kinds and isinstance(result.result, Exchange):
@@ -190,7 +190,7 @@ def observe_census_kinds(
     settings: AlertSettings,
     severity: Severity,
 ) -> Iterator[Observation]:
-    """What rules found in all conversations: one observation for each kind that people must hear of."""
+    """Build one observation for each kind that alerts, of what rules found in all conversations."""
     grades = {kind: _decide_census_severity(kind, severity) for kind in CensusKind}
     nightly_runs = _list_earlier_censuses(report, earlier)
     return observe_census(
@@ -201,12 +201,12 @@ def observe_census_kinds(
 def find_resolved_by_census(
     report: NightlyReport, earlier: Sequence[NightlyReport], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """What the census shows to be over."""
+    """Find the incidents that the census shows to be over."""
     return find_census_endings(_build_census(report), _list_earlier_censuses(report, earlier), open_incidents)
 
 
 def _list_earlier_censuses(report: NightlyReport, earlier: Sequence[NightlyReport]) -> list[NightlyCensus]:
-    """The nightly runs before this one that had a census, oldest first. One graded late ignores later ones."""
+    """List the censuses of nightly runs that were due before this one, oldest first."""
     return [
         _build_census(nightly) for nightly in reversed(earlier) if nightly.census and nightly.due_at < report.due_at
     ]
@@ -225,27 +225,27 @@ def _decide_census_severity(kind: CensusKind, severity: Severity) -> CensusSever
 
 
 def format_drift_end(report: NightlyReport) -> str:
-    """The text once the rate is back where it was; empty where this nightly run does not show that."""
+    """Format the text for a rate that is back to normal; empty if this nightly run does not show that."""
     reading = report.drift_reading
-    if reading is None or reading.drifted or not reading.reason.startswith(BACK):
+    if reading is None or reading.drifted or not reading.reason.startswith(RECOVERED_PREFIX):
         return ""
     return f"Failures in live traffic: {reading.reason}."
 
 
 def observe_judge_void(text: str, context: ObservationContext) -> Iterator[Observation]:
-    """A judge that missed its canaries."""
+    """Observe a judge that missed its canaries, described by ``text``; nothing if it is empty."""
     if text:
         yield observe_void_judge(context, detail=text)
 
 
 def find_cleared_kinds(report: NightlyReport) -> frozenset[IncidentKind]:
-    """What this nightly run proved absent: a fooled judge. A judge that gave no verdict proves nothing."""
+    """Return the incident kinds that this nightly run proved absent: a void judge, if the judge gave valid verdicts."""
     believed = report.judging.judged and not report.judging.void_groups
     return frozenset({IncidentKind.JUDGE_VOID}) if believed else frozenset()
 
 
 def find_judge_faults(judging: Judging) -> Iterator[Fault]:
-    """A judge that is configured, was asked and gave no verdict, or too few."""
+    """Yield a fault for a judge that was asked and gave no verdicts or too few."""
     if judging.is_short:
         reasons = "; ".join(judging.ungraded_because[:2]) or "it gave no reason"
         asked = judging.reached_judge - judging.void_grades
@@ -257,7 +257,7 @@ def find_judge_faults(judging: Judging) -> Iterator[Fault]:
 
 
 def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
-    """What went wrong with reading, one fault of each kind."""
+    """Find the faults of reading the sources and of the judge, one of each kind."""
     faults: list[Fault] = []
     if report.interrupted:
         faults.append(Fault(SOURCE_UNREAD, f"Not all of the night was read: {'; '.join(report.interrupted)}."))
@@ -274,12 +274,12 @@ def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
             )
         )
     if not report.read and not report.interrupted:
-        known = f" What it holds since {report.since:%Y-%m-%d %H:%M} UTC was graded already ({report.known:,})."
+        known_text = f" What it holds since {report.since:%Y-%m-%d %H:%M} UTC was graded already ({report.known:,})."
         faults.append(
             Fault(
                 NOTHING_READ,
                 f"The source holds no new conversation until {report.until:%Y-%m-%d %H:%M} UTC."
-                f"{known if report.known else ''} See whether the application still keeps its conversations, and "
+                f"{known_text if report.known else ''} See whether the application still keeps its conversations, and "
                 "whether the source is the right one.",
             )
         )
@@ -287,6 +287,6 @@ def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
 
 
 def observe_faults(faults: Sequence[Fault], context: ObservationContext) -> Iterator[Observation]:
-    """Faults as observations of the monitor."""
+    """Convert faults to observations of the monitor."""
     for fault in faults:
         yield observe_monitor_fault(context, fault_name=fault.what, detail=fault.detail)

@@ -1,9 +1,8 @@
 """The census: rules check every conversation of a nightly run and count how many show each kind of failure.
 
-The census also says from when to when a kind shows, and gives an example. Workers do this, one on each core, or
-this process alone where that is quicker. While the nightly run reads, it holds of a conversation only its id, its
-time, a digest and what it shows. It holds the texts only of those that may be sampled, and of a few possible
-examples.
+The census also records when a kind first and last appeared, and an example. Worker processes do this, one on each
+core, or this process alone if that is quicker. While the nightly run reads, it stores of each conversation only its
+id, time, digest and kinds. It stores texts only of conversations that may be sampled and of a few possible examples.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from monitors.sources.question_quality import QuestionTally
 from monitors.sources.sampling.sample import Candidates
 
 CHUNK_SIZE: Final = 500
-"""Conversations in one message to a worker: about a tenth of a second's work."""
+"""Conversations in one message to a worker; it takes about 0.1 s."""
 MIN_CHUNKS_FOR_WORKERS: Final = 8
-"""Chunks before workers start: they take a second to start, and most nightly runs are over by then."""
+"""Chunks before workers start: starting takes a second, and most nightly runs are over by then."""
 MAX_WORKERS: Final = 8
 """Each takes some 60 MB."""
 _LINE_LIMIT: Final = 1 << 26
@@ -60,9 +59,9 @@ class CensusPool:
     async def classify(
         self, chunks: AsyncIterator[ConversationsJson]
     ) -> AsyncGenerator[tuple[ConversationsJson, list[CensusResult]]]:
-        """What every conversation shows; a few chunks are under way at once, so that memory stays flat.
+        """Yield the chunks with the result of each conversation; a few chunks are in progress at a time.
 
-        Close it where it may be left early: nothing is under way any more when it is closed.
+        Close the generator if you may leave it early; that cancels the chunks in progress.
         """
         waiting: deque[tuple[ConversationsJson, asyncio.Future[list[CensusResult]]]] = deque()
         try:
@@ -111,7 +110,7 @@ class _Worker:
         self._turn = asyncio.Lock()
 
     async def ask(self, chunk: ConversationsJson) -> list[CensusResult]:
-        """What these conversations show. Raises `OSError` or `IncompleteReadError` when the process is gone."""
+        """Classify these conversations. Raises `OSError` or `IncompleteReadError` when the process is gone."""
         async with self._turn:
             process = self._process = self._process or await self._start()
             assert process.stdin is not None
@@ -144,7 +143,7 @@ class _Worker:
 
 @asynccontextmanager
 async def open_census_pool(settings: CensusSettings) -> AsyncGenerator[CensusPool]:
-    """A pool with as many workers as there are cores; all end when the block is left."""
+    """Open a pool with one worker for each core; all workers end with the block."""
     pool = CensusPool(settings, min(MAX_WORKERS, os.cpu_count() or 1))
     try:
         yield pool
@@ -153,20 +152,20 @@ async def open_census_pool(settings: CensusSettings) -> AsyncGenerator[CensusPoo
 
 
 MAX_EXAMPLE_CHARACTERS: Final = 1_000
-"""Characters of a question or a reply in an example; a message cuts it to its own length."""
+"""Maximum characters of a question or a reply in an example; a message shortens it further."""
 MAX_EXAMPLES_PER_KIND: Final = 3
-"""Held of each kind while a nightly run reads: the first one may come again with another content."""
+"""Stored for each kind while a nightly run reads, since the first one may be replaced by a newer version."""
 
 
 class Census(NamedTuple):
-    """What a nightly run's conversations show, with an example of each kind that was found."""
+    """The rate of each kind in a nightly run's conversations, with an example of each kind that was found."""
 
     rates: tuple[CensusRate, ...] = ()
     examples: tuple[CensusExample, ...] = ()
 
 
 class TakenConversation(NamedTuple):
-    """A conversation that was taken, as far as the census remembers it."""
+    """What the census stores of a conversation."""
 
     id: str
     completed_at: datetime
@@ -174,7 +173,7 @@ class TakenConversation(NamedTuple):
 
 
 class _CensusHit(NamedTuple):
-    """A conversation that shows a kind; the first of a nightly run sorts first."""
+    """A conversation with a finding; hits sort by time."""
 
     at: datetime
     id: str
@@ -183,10 +182,10 @@ class _CensusHit(NamedTuple):
 
 
 class SourceCensus:
-    """The conversations of one source: each in some 250 bytes, and the texts of those that may be needed."""
+    """The conversations of one source, about 250 bytes each, and the texts of possible samples and examples."""
 
-    def __init__(self, known: Container[str], candidates: Candidates) -> None:
-        self.intake, self.candidates = Intake(known), candidates
+    def __init__(self, known_ids: Container[str], candidates: Candidates) -> None:
+        self.intake, self.candidates = Intake(known_ids), candidates
         self.counts = dict.fromkeys(Offer, 0)
         self._names: list[str] = []
         self._strata, self._graded, self._found = array("B"), array("B"), array("B")
@@ -194,13 +193,13 @@ class SourceCensus:
         self._examples: dict[CensusKind, list[_CensusHit]] = {kind: [] for kind in CensusKind}
 
     def offer(self, conversation: Conversation, written: bytes) -> Offer:
-        """Whether the conversation must be classified; `record` then takes the results in the same order."""
+        """Return whether the conversation is new; new ones must be classified and passed to `record` in this order."""
         offer = self.intake.offer(conversation, written)
         self.counts[offer] += 1
         return offer
 
     def record(self, conversation: Conversation, offer: Offer, verdict: CensusResult) -> None:
-        """Record what a conversation that was taken shows."""
+        """Record the result of a conversation that was taken."""
         if offer is Offer.REPLACED:
             self._withdraw(conversation.id)
         place = self.intake.find_position(conversation.id)
@@ -220,25 +219,25 @@ class SourceCensus:
             ]
 
     def list_taken(self) -> Iterator[TakenConversation]:
-        """Every conversation, with the stratum it counts in."""
+        """Yield every conversation with its stratum."""
         for place, (key, at) in enumerate(self.intake.list_taken()):
             yield TakenConversation(key, at, self._names[self._strata[place]])
 
     def rows(self) -> Iterator[tuple[datetime, int, int]]:
-        """When each conversation was completed, which kinds were graded in it and which were found, as bits."""
+        """Yield for each conversation its completion time and, as bits, the kinds graded and the kinds found."""
         for place, (_, at) in enumerate(self.intake.list_taken()):
             yield at, self._graded[place], self._found[place]
 
     def questions(self) -> QuestionTally:
-        """The clarifying questions in all of them."""
+        """Sum up the clarifying questions of all conversations."""
         return QuestionTally(*map(sum, self._chunk_count))
 
     def examples(self, kind: CensusKind) -> Sequence[_CensusHit]:
-        """The first conversations that show a kind."""
+        """Return the first conversations with this kind."""
         return self._examples[kind]
 
     def _withdraw(self, key: str) -> None:
-        """Withdraw the earlier version of a conversation that came again with another content."""
+        """Withdraw the earlier version of a conversation that was replaced."""
         place = self.intake.find_position(key)
         self.candidates.withdraw(self._names[self._strata[place]], key)
         for kind, hits in self._examples.items():
@@ -255,7 +254,7 @@ def build_census(
     to_stored: Callable[[Conversation], Conversation],
     account_patterns: Sequence[str],
 ) -> Census:
-    """What all of them show. ``stored`` makes of a conversation the version that may be stored."""
+    """Build the census of all sources. ``to_stored`` converts a conversation to the version that may be stored."""
     counted = [_KindCount() for _ in KINDS]
     for tally in tallies:
         for at, graded_bits, found_bits in tally.rows():

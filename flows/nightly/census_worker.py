@@ -1,4 +1,4 @@
-"""A census worker: classifies the conversations that it gets by rules alone. One process runs on each core.
+"""A worker process of the census: classifies conversations by rules. One process runs on each core.
 
 It starts as `python -m flows.nightly.census_worker` and talks through its pipes: a first line of settings, then
 again and again a number and so many lines with a conversation each. It answers each group with one line of results.
@@ -28,14 +28,14 @@ MODULE: Final = "flows.nightly.census_worker"
 
 
 class CensusSettings(Record):
-    """What a worker must know of its target."""
+    """The settings of the target that a worker needs."""
 
     graders: GraderSettings
     sampling: SamplingSettings
 
 
 class CensusResult(NamedTuple):
-    """What a conversation shows: its stratum, and as bits of `KINDS` the kinds graded and the kinds found."""
+    """The result of a conversation: its stratum and, as bits of `KINDS`, the kinds graded and the kinds found."""
 
     stratum: str
     graded: int
@@ -45,7 +45,7 @@ class CensusResult(NamedTuple):
     """The application's clarifying questions."""
 
     def map_findings(self) -> dict[CensusKind, CensusFinding]:
-        """Each kind that was found, and where it shows."""
+        """Map each kind that was found to its finding."""
         return {KINDS[place]: finding for place, finding in self.findings}
 
 
@@ -58,7 +58,7 @@ class CensusScanner:
         self._facts = TargetFacts(settings.sampling, graders.account_patterns, graders.public_contacts)
 
     def scan(self, written: bytes) -> CensusResult:
-        """What one conversation, written as JSON, shows."""
+        """Classify one conversation, given as JSON."""
         conversation = Conversation.model_validate_json(written)
         census, asked = self._panel.census(conversation), count_questions(conversation)
         return _build_result(find_stratum(conversation, self._facts), census, asked)
@@ -71,12 +71,12 @@ def _build_result(stratum: str, census: CensusOfOne, asked: QuestionTally) -> Ce
 
 
 def pack_conversations(conversations: Sequence[bytes]) -> bytes:
-    """Conversations, each written as JSON, for a worker."""
+    """Pack conversations, each given as JSON, into a message for a worker."""
     return b"%d\n" % len(conversations) + b"".join(conversation + b"\n" for conversation in conversations)
 
 
 def parse_results(line: bytes) -> list[CensusResult]:
-    """The results in a worker's answer."""
+    """Parse the results in a worker's answer."""
     return [
         CensusResult(
             stratum,
@@ -90,7 +90,7 @@ def parse_results(line: bytes) -> list[CensusResult]:
 
 
 def run_worker(source: BinaryIO, answers: BinaryIO) -> None:
-    """Answer until the input ends."""
+    """Classify conversations from ``source`` and write the results to ``answers`` until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it decides what an interrupt means
     census = CensusScanner(CensusSettings.model_validate_json(source.readline()))
     while count := int(source.readline() or 0):

@@ -34,15 +34,15 @@ JUDGED_FILE: Final = "judged.json"
 ROWS_PER_SEGMENT: Final = 5_000
 """Conversations in one segment: about 1.5 MB."""
 EARLIER_NIGHT_COUNT: Final = 30
-"""Nightly runs whose counts set the expected rates, and whose watermarks are read."""
+"""How many earlier nightly runs set the expected rates and the watermarks."""
 
 
 class NightlyCheckpoint:
-    """The journal of one nightly run, and two notes beside it: the results of reading and of judging.
+    """The journal of one nightly run, and two note files: the results of reading and of judging.
 
-    A note is written before the rows that it belongs to, which are one segment, and counts once they are there:
-    after a kill in between, that step starts again. Both notes go when the nightly run is over. Only `resume` reads
-    what the run stored.
+    A note is written before the segment with its rows, and is valid once the rows exist: after a kill in between,
+    that step starts again. Both notes are removed when the nightly run is over. Only `resume` reads what the run
+    stored.
     """
 
     def __init__(self, store: Store, target: str, run_id: str, folder: Path, grader: TrafficGrader) -> None:
@@ -50,20 +50,20 @@ class NightlyCheckpoint:
         self._folder, self._grader = folder, grader
 
     def load_earlier(self) -> tuple[NightlyReport, ...]:
-        """The reports of the nightly runs before this one, newest first. Loads what waits."""
+        """Load the journal and return the reports of earlier nightly runs, newest first."""
         self._store.load_pending(LOAD_WAIT_S)
         nightly_runs = list_recent_nightly_reports(self._store, self._target, EARLIER_NIGHT_COUNT)
         return tuple(nightly for nightly in nightly_runs if nightly.run_id != self._run_id)
 
     def load_known_ids(self, since: Mapping[str, datetime]) -> Mapping[str, KnownIds]:
-        """Ids that earlier nightly runs took of each source since a time, without those that this run stored."""
+        """Load the ids of conversations that earlier nightly runs took since a time, by source."""
         return {
             name: KnownIds(iterate_known_ids(self._store, self._target, name, moment, except_run=self._run_id))
             for name, moment in since.items()
         }
 
     def save_reading(self, state: NightlyState, counted: Iterable[SeenConversation]) -> None:
-        """Save what was ``counted`` and not sampled, in parts; then the sample with its grades.
+        """Save the ``counted`` conversations that were not sampled, in parts; then the sample with its grades.
 
         The parts belong to no run's folder: a nightly run that is resumed has no use for a million ids.
         """
@@ -74,12 +74,12 @@ class NightlyCheckpoint:
         self._append([*grades, *(ConversationRow(row=row) for row in state.sample)])
 
     def save_judged(self, judged: NightlyJudging, results: Sequence[CaseResult]) -> None:
-        """Save the result of judging, with the replies that it ``settled``."""
+        """Save the result of judging and the regraded replies."""
         self._write_note(JUDGED_FILE, judged)
         self._append([AssessmentRow(row=result.assessment) for result in results])
 
     def resume(self) -> NightlyState | None:
-        """Read back what a killed nightly run had done; ``None`` where it had not read everything."""
+        """Read the state of a killed nightly run; ``None`` if it had not finished reading."""
         text = self._read_note(READING_FILE)
         reading = IntakeCheckpoint.model_validate_json(text) if text is not None else None
         if reading is None or (reading.read and not reading.strata):
@@ -100,12 +100,12 @@ class NightlyCheckpoint:
             (self._folder / name).unlink(missing_ok=True)
 
     def load_report(self) -> NightlyReport | None:
-        """The report of the nightly run, once it is done."""
+        """Load the report of the nightly run; ``None`` before it is done."""
         saved = next((row.row for row in self._read_rows() if isinstance(row, NightlyRunRow)), None)
         return saved or find_nightly_report(self._store, self._run_id)
 
     def load_sample(self) -> tuple[SeenConversation, ...]:
-        """Each sampled conversation, once: a nightly run whose note is missing has read twice."""
+        """Load the sampled conversations without duplicates, which occur when the run had to read twice."""
         sample: dict[str, SeenConversation] = {}
         for row in self._read_rows():
             if isinstance(row, ConversationRow) and row.row.sampled is not None:
@@ -113,7 +113,7 @@ class NightlyCheckpoint:
         return tuple(sample.values())
 
     def load_results(self) -> list[CaseResult]:
-        """Every sampled reply with its last assessment, in the order of the sample."""
+        """Load every sampled reply with its last assessment, in the order of the sample."""
         exchanges: dict[str, Exchange] = {}
         assessments: dict[str, Assessment] = {}
         for row in self._read_rows():
@@ -128,7 +128,7 @@ class NightlyCheckpoint:
         ]
 
     def _load_turns(self, sample: Sequence[SeenConversation]) -> tuple[GradedTurn, ...]:
-        """Every sampled reply with its last assessment, and the stored passages that it was made from."""
+        """Load every sampled reply with its last assessment and its stored passages."""
         passages = {
             build_turn_id(row.sampled.conversation.id, number): turn.context
             for row in sample
@@ -157,7 +157,7 @@ class NightlyCheckpoint:
 def build_intake_checkpoint(
     read: NightlyRead, census: Census | None = None, strata: Sequence[StratumCount] = ()
 ) -> IntakeCheckpoint:
-    """The result of reading, without the conversations; a plan has neither census nor ``strata``."""
+    """Build the checkpoint of reading, without conversations; a plan has neither census nor ``strata``."""
     census = census or Census()
     return IntakeCheckpoint(
         since=read.since,
@@ -177,12 +177,12 @@ def build_intake_checkpoint(
 
 
 def _split_rows(counted: Iterable[SeenConversation]) -> Iterator[list[JournalRow]]:
-    """Rows in segments of a size that costs little memory to write and to load."""
+    """Split the rows into segments that need little memory."""
     rows = (ConversationRow(row=conversation) for conversation in counted)
     while part := list[JournalRow](islice(rows, ROWS_PER_SEGMENT)):
         yield part
 
 
 def build_rows(result: CaseResult) -> list[JournalRow]:
-    """The rows to store of a graded reply."""
+    """Build the journal rows of a graded reply."""
     return [ResultRow(row=result.result), AssessmentRow(row=result.assessment)]

@@ -47,7 +47,7 @@ _NIGHT_MARK: Final = "-night-"
 
 @dataclass(frozen=True)
 class NightlyContext:
-    """All that one nightly run of one target needs, alive. ``key`` makes pseudonyms."""
+    """The live objects that one nightly run of one target needs. ``key`` is the key for pseudonyms."""
 
     target: str
     due_at: datetime
@@ -73,18 +73,18 @@ class NightlyContext:
 
     @property
     def seed(self) -> Seed:
-        """What the sample depends on."""
+        """The seed of the sample: target and day."""
         return Seed(target=self.target, day=self.due_at.date())
 
     def gold(self) -> tuple[GoldCase, ...]:
-        """Known cases, which canaries are made of."""
+        """Load the gold cases for canaries."""
         return load_suite(self.configured.suite).cases
 
 
 def build_nightly_context(
     config: Config, target: str, now: datetime, *, due_at: datetime | None = None
 ) -> NightlyContext:
-    """The nightly run that is due at ``now``, or the one of ``due_at``. `ConfigError` before anything is read."""
+    """Build the context of the nightly run due at ``now``, or of ``due_at``. Raises `ConfigError`; reads nothing."""
     configured = config.target(target)
     settings = configured.traffic
     if settings is None:
@@ -119,7 +119,7 @@ def build_nightly_context(
 
 
 def build_traffic_grader(configured: TargetConfig, settings: NightlySettings) -> TrafficGrader:
-    """The graders of a target's live traffic, with the gold set that the target names."""
+    """Build the graders of a target's live traffic, with its gold set."""
     return TrafficGrader(
         TrafficPanel(configured.graders),
         severity=settings.severity,
@@ -129,7 +129,7 @@ def build_traffic_grader(configured: TargetConfig, settings: NightlySettings) ->
 
 
 def list_targets_to_grade(config: Config, target: str | None) -> tuple[str, ...]:
-    """The targets whose live traffic is graded. `ConfigError` where there is none."""
+    """List the targets whose live traffic is graded. Raises `ConfigError` if there is none."""
     if target is not None:
         config.target(target)
         return (target,)
@@ -140,9 +140,9 @@ def list_targets_to_grade(config: Config, target: str | None) -> tuple[str, ...]
 
 
 def list_unfinished_runs(config: Config, target: str) -> tuple[datetime, ...]:
-    """When the nightly runs of ``target`` were due that were killed and not gone on with since, the oldest first.
+    """List the due times of nightly runs of ``target`` that were killed and not resumed, oldest first.
 
-    What such a run took is taken: unless it goes on, its conversations are in no report.
+    Such a run must be resumed: later runs skip its conversations, so that they would be in no report.
     """
     due_times: list[datetime] = []
     for note in get_runs_folder(config).glob(f"*{_NIGHT_MARK}*/{READING_FILE}"):
@@ -153,7 +153,7 @@ def list_unfinished_runs(config: Config, target: str) -> tuple[datetime, ...]:
 
 
 def compute_previous_due_at(now: datetime, settings: NightlySettings) -> datetime:
-    """The last time at or before ``now`` that it was ``settings.hour`` in their time zone, in UTC."""
+    """Compute the last time at or before ``now`` when it was ``settings.hour`` in their time zone; in UTC."""
     here = now.astimezone(ZoneInfo(settings.time_zone))
     ended = here.replace(hour=settings.hour, minute=0, second=0, microsecond=0)
     if ended > here:
@@ -162,7 +162,7 @@ def compute_previous_due_at(now: datetime, settings: NightlySettings) -> datetim
 
 
 def _load_pseudonym_key(settings: NightlySettings) -> bytes:
-    """The key for pseudonyms; without one, pseudonyms of users hold for one nightly run only."""
+    """Load the key for pseudonyms; without one, generate a key for this nightly run only."""
     if get_environment().get(AGE_KEY_VARIABLE) or settings.privacy is PrivacyMode.PSEUDONYMISE:
         return load_age_key()
     return generate_key()

@@ -1,6 +1,6 @@
-"""The estimates of a nightly run: counts by stratum, rates with intervals, drift, the quality of questions. Pure.
+"""Computes the estimates of a nightly run: counts by stratum, rates with intervals, drift, question quality. Pure.
 
-It also plans: which rates a nightly run will give at what cost, by what earlier runs took and found.
+It also plans which rates a nightly run will give at which cost, from the results of earlier runs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from monitors.records.nightly import (
 from monitors.records.runs import CaseResult
 from monitors.records.traffic import Conversation, SampledConversation, StratumCount, Turn
 from monitors.sources.question_quality import QuestionQuality, QuestionTally, measure_question_quality
-from monitors.sources.sampling.plan import FAILED, SEVERE, Grading, PlannedRate
+from monitors.sources.sampling.plan import ANY_FAILURE_NAME, SEVERE_RATE_NAME, Grading, PlannedRate
 from monitors.sources.sampling.sample import ExpectedRate, compute_expected_rates
 from monitors.stats.agreement import Confusion
 from monitors.stats.drift import observe, restart_if_recovered, start_test, summarise_drift
@@ -54,25 +54,25 @@ from monitors.stats.stratified import compute_counted_rate, compute_sequential_c
 RULES: Final = "rules"
 """The name of the grader where there was no judge."""
 DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
-"""After a drift alert people have a week; then the new rate is the reference of the next nightly runs."""
+"""This long after a drift alert the new rate becomes the reference of the next nightly runs."""
 NEW_REFERENCE_REASON: Final = "the changed rate has stood for a week and is the reference now"
 NO_FACT_TEXT: Final = "no fact was checked"
 
 Assessments = Mapping[str, Sequence[Assessment]]
 """The assessments of each sampled conversation's replies, by the conversation's id."""
 FACT_ASPECTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL})
-"""What needs gold or passages to be checked; all else rules find in every reply."""
+"""Aspects that need gold or passages to be checked; rules check all others in every reply."""
 MIN_CHECKED_SHARE: Final = 0.5
-"""The share of conversations that rules passed whose facts must be checked to take the others as alike."""
+"""The minimum share of conversations with checked facts, of those that rules passed, to extrapolate to the others."""
 
 Fails = Callable[[Assessment], bool]
 
 
 class FailureBasis(StrEnum):
-    """What decides whether a conversation that rules passed has failed."""
+    """What determines whether a conversation that rules passed has failed."""
 
     NOTHING_OPEN = "nothing open"
-    """No fact can make it fail in the way in question."""
+    """No fact can make it fail in this way."""
     GOLD = "gold"
     """Rules compared a reply with its gold."""
     JUDGE = "judge"
@@ -80,7 +80,7 @@ class FailureBasis(StrEnum):
 
 
 class _ConversationResult(NamedTuple):
-    """A sampled conversation's answer to one question: what decides it, and whether the conversation failed."""
+    """The result of a sampled conversation for one kind of failure: its basis, and whether it failed."""
 
     stratum: str
     by_rule: bool
@@ -117,7 +117,7 @@ class NightlyEstimates:
         self._why, self._confusion = why_unchecked, confusion
 
     def compute_checkable_share(self, asks_judge: Callable[[Conversation], bool]) -> float:
-        """The share of the sampled conversations whose facts are checked: by rule, or where a judge ``asks``."""
+        """Return the share of sampled conversations whose facts are checked by rule, or for which ``asks_judge``."""
         checked = sum(
             asks_judge(sampled.conversation)
             or any(map(_select_fact_grades, self.get_assessments(sampled.conversation.id)))
@@ -126,16 +126,16 @@ class NightlyEstimates:
         return checked / len(self._sampled) if self._sampled else 0.0
 
     def get_assessments(self, conversation_id: str) -> Sequence[Assessment]:
-        """The assessments of a sampled conversation's replies."""
+        """Return the assessments of a sampled conversation's replies."""
         return self._said.get(conversation_id, ())
 
     def is_graded(self, conversation_id: str) -> bool:
-        """Whether a conversation in which nothing was found can be called correct: one of its facts was checked."""
+        """Whether a conversation without a finding counts as correct: one of its facts was checked."""
         standing = _assess_conversation("", self.get_assessments(conversation_id), _is_failed, _counts_any_fact)
         return standing.by in {FailureBasis.GOLD, FailureBasis.JUDGE} and standing.is_safe
 
-    def severe(self) -> Rate:
-        """The share that failed with severity 3. Facts count where a case or the target gives that severity."""
+    def estimate_severe_rate(self) -> Rate:
+        """Estimate the share that failed with severity 3. Facts count if a case or the target gives that severity."""
         standings = self._assess_sample(_is_severe, _counts_severe_facts)
         others = [result for result in standings if not result.by_rule]
         graded = [result for assessments in self._said.values() for result in assessments]
@@ -149,40 +149,40 @@ class NightlyEstimates:
             return self._estimate_rate(_is_severe, _counts_severe_facts, counted)
         return counted
 
-    def failed(self) -> Rate:
-        """The share that failed in any way: what rules found, and of the rest what was wrong in its facts."""
+    def estimate_failed_rate(self) -> Rate:
+        """Estimate the share that failed in any way: by rules, and of the rest by wrong facts."""
         rate = self._estimate_rate(_is_failed, _counts_any_fact)
         if isinstance(rate, RateUnknown):
             return rate
         return rate.raise_to(self._failing)
 
     def count_severe(self) -> tuple[GradedStratum, ...]:
-        """How many failed with severity 3, stratum by stratum."""
+        """Count the conversations that failed with severity 3, by stratum."""
         standings = self._assess_sample(_is_severe, _counts_severe_facts)
         return self._count_by_stratum(
             (result, _is_decided(result), result.by_rule or result.fails) for result in standings
         )
 
-    def facts(self) -> tuple[GradedStratum, ...]:
-        """How many of those whose facts were graded failed for them, of the conversations that rules passed."""
+    def count_fact_failures(self) -> tuple[GradedStratum, ...]:
+        """Count, by stratum, the conversations that rules passed and that failed for their facts."""
         standings = [result for result in self._assess_sample(_is_failed, _counts_any_fact) if not result.by_rule]
         return self._count_by_stratum(
             (result, result.by in {FailureBasis.GOLD, FailureBasis.JUDGE}, result.fails) for result in standings
         )
 
     def count_found_by_rules(self, besides: AbstractSet[FailureKind] = frozenset()) -> tuple[GradedStratum, ...]:
-        """How many failed in a way that needs no judge; a kind in ``besides`` does not count where it is alone.
+        """Count, by stratum, the failures that rules found; a failure only of kinds in ``besides`` does not count.
 
-        A kind that rules check in every conversation has its own exact rate, which shows when it changes. A burst
-        of it is no second drift.
+        A kind that rules check in every conversation has its own exact rate, so that a burst of it must not count
+        as drift again.
         """
         standings = self._assess_sample(_fails_besides(besides), _counts_any_fact)
         return self._count_by_stratum(
             (result, result.is_safe or result.by_rule, result.by_rule or result.fails) for result in standings
         )
 
-    def checked(self) -> FactsChecked:
-        """How many replies had their facts checked, by what."""
+    def count_facts_checked(self) -> FactsChecked:
+        """Count the replies whose facts were checked, by judge and by gold."""
         grades = [
             _select_fact_grades(assessment) for assessments in self._said.values() for assessment in assessments
         ]
@@ -190,7 +190,7 @@ class NightlyEstimates:
         return FactsChecked(replies=len(grades), by_judge=judged, by_gold=sum(map(bool, grades)) - judged)
 
     def count_known_questions(self) -> KnownQuestions | None:
-        """The results of conversations whose questions stand in the gold set, where there were any."""
+        """Count the conversations whose questions are in the gold set, and their failures; ``None`` without any."""
         graded = [
             [
                 grade
@@ -204,8 +204,8 @@ class NightlyEstimates:
         conversations = sum(map(bool, graded))
         return KnownQuestions(conversations=conversations, failed=failed) if conversations else None
 
-    def kinds(self) -> tuple[KindRate, ...]:
-        """Each kind of failure that was found, the worst first, with the share of all that have it."""
+    def estimate_kinds(self) -> tuple[KindRate, ...]:
+        """Return each kind of failure that was found, worst first, with its estimated rate."""
         kind_counts = Counter(
             kind
             for assessments in self._said.values()
@@ -235,9 +235,9 @@ class NightlyEstimates:
         return estimate_rate(self._count_by_stratum(graded), judged=judged, finite=False)
 
     def _estimate_rate(self, fails: Fails, open_facts: Fails, counted: RateEstimate | None = None) -> Rate:
-        """The rate of what rules found, and of wrong facts in the conversations that rules passed.
+        """Estimate the rate of failures found by rules, and of wrong facts in the conversations that rules passed.
 
-        What rules found is estimated from the sample, unless it was ``counted`` in every conversation.
+        The first is estimated from the sample, unless it was ``counted`` in every conversation.
         """
         standings = list(self._assess_sample(fails, open_facts))
         by_rule = counted or estimate_rate(
@@ -266,7 +266,7 @@ class NightlyEstimates:
         return RateUnknown(conversations=there, sampled=sampled, why=f"{text}{why}")
 
     def _build_parts(self, passed: Sequence[_ConversationResult], rest: float) -> list[tuple[float, RateEstimate]]:
-        """Shares of the conversations by what decides, each with its rate; ungraded ones go with the last."""
+        """Return the share of conversations for each basis, with its rate; ungraded ones go with the last basis."""
         last = (
             FailureBasis.JUDGE if any(result.by is FailureBasis.JUDGE for result in passed) else FailureBasis.GOLD
         )
@@ -281,7 +281,7 @@ class NightlyEstimates:
         return parts
 
     def _compute_sizes(self, by: FailureBasis, placed: Sequence[_ConversationResult]) -> Mapping[str, float]:
-        """How many conversations of each stratum a part stands for: its share of those that rules passed."""
+        """Return how many conversations of each stratum a basis stands for, by its share of the sample."""
         here = Counter(
             conversation_result.stratum for conversation_result in placed if conversation_result.by is by
         )
@@ -334,7 +334,7 @@ class NightlyEstimates:
     def _count_by_stratum(
         self, graded: Iterable[tuple[_ConversationResult, bool, bool]]
     ) -> tuple[GradedStratum, ...]:
-        """Counts by stratum of (conversation, whether it was graded, whether it failed)."""
+        """Count by stratum the triples (conversation, whether it was graded, whether it failed)."""
         graded_counts, failures = Counter[str](), Counter[str]()
         for result, is_graded, fails in graded:
             graded_counts[result.stratum] += is_graded
@@ -409,7 +409,7 @@ def _is_severe(assessment: Assessment) -> bool:
 
 
 def _is_severe_besides_disclosure(assessment: Assessment) -> bool:
-    """Whether rules found something of severity 3 that is not counted in every conversation."""
+    """Whether rules found a severity-3 failure other than a disclosure, which is counted in every conversation."""
     by_rule = _is_severe(assessment) and _fails_by_rule(assessment, set(assessment.failure_kinds))
     return by_rule and not _fails_by_rule(assessment, {FailureKind.PII_DISCLOSURE})
 
@@ -429,7 +429,7 @@ def _counts_severe_facts(assessment: Assessment) -> bool:
 def update_drift(
     state_before: DriftState | None, due_at: datetime, failed: Sequence[GradedStratum], graded_by: str
 ) -> tuple[DriftState, DriftReading]:
-    """The test's state with one more run, and its reading. A change reported a week ago is the new reference."""
+    """Add one run to the drift test; return its state and reading. A change reported a week ago is the new reference."""
     if (
         state_before is not None
         and state_before.alarm is not None
@@ -444,7 +444,7 @@ def update_drift(
 
 
 def build_question_figures(tally: QuestionTally) -> QuestionsAsked:
-    """How users rated the application's clarifying questions."""
+    """Build the figures on how users rated the application's clarifying questions."""
     quality = measure_question_quality(tally)
     if isinstance(quality, QuestionQuality):
         return QuestionsAsked(
@@ -460,13 +460,13 @@ def build_question_figures(tally: QuestionTally) -> QuestionsAsked:
 
 
 VERDICT_TOKENS: Final = 300
-"""A verdict with two quotes and a reason, generously."""
+"""An upper estimate for a verdict with two quotes and a reason."""
 MIN_CALLS: Final = 20
-"""Calls of earlier nightly runs from which on their price says more than a calculation."""
+"""From this many calls of earlier nightly runs on, their average cost is used instead of an estimate."""
 
 
 def estimate_grading(plan: JudgePlan, sampled: Sequence[Conversation], earlier: Sequence[NightlyReport]) -> Grading:
-    """Calls for a sampled conversation, and dollars for a call; none without a judge or passages to judge by."""
+    """Estimate the calls per sampled conversation and the dollars per call; zero without a judge or passages."""
     settings = plan.settings
     askable = [turn for conversation in sampled for turn in conversation.turns if _is_askable(turn)]
     if settings is None or plan.why_off or not askable:
@@ -482,7 +482,7 @@ def estimate_grading(plan: JudgePlan, sampled: Sequence[Conversation], earlier: 
 def plan_rates(
     estimates: NightlyEstimates, strata: Sequence[StratumCount], plan: JudgePlan, earlier: Sequence[NightlyReport]
 ) -> tuple[PlannedRate, PlannedRate]:
-    """The rates that the nightly run will report, of a sample that only rules have graded so far."""
+    """Plan the rates that the nightly run will report, from a sample that only rules have graded."""
     names = [stratum.stratum for stratum in strata]
     speaks = plan.settings is not None and not plan.why_off
     share = estimates.compute_checkable_share(lambda stratum: speaks and any(map(_is_askable, stratum.turns)))
@@ -490,18 +490,18 @@ def plan_rates(
     facts = [stratum for nightly in earlier for stratum in nightly.fact_strata]
     return (
         PlannedRate(
-            SEVERE,
+            SEVERE_RATE_NAME,
             compute_expected_rates(names, severe),
-            graded_share=_compute_graded_share(estimates.severe(), share),
+            graded_share=_compute_graded_share(estimates.estimate_severe_rate(), share),
             learnt=any(stratum.graded for stratum in severe),
-            why_none=_explain_missing_interval(estimates.severe(), share, plan.why_off),
+            why_none=_explain_missing_interval(estimates.estimate_severe_rate(), share, plan.why_off),
         ),
         PlannedRate(
-            FAILED,
+            ANY_FAILURE_NAME,
             _expect_any_failure(names, facts, earlier),
-            graded_share=_compute_graded_share(estimates.failed(), share),
+            graded_share=_compute_graded_share(estimates.estimate_failed_rate(), share),
             learnt=any(stratum.graded for stratum in facts),
-            why_none=_explain_missing_interval(estimates.failed(), share, plan.why_off),
+            why_none=_explain_missing_interval(estimates.estimate_failed_rate(), share, plan.why_off),
         ),
     )
 
@@ -511,7 +511,7 @@ def _compute_graded_share(rate: Rate, share: float) -> float:
 
 
 def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
-    """Why a rate will have no interval. ``rate`` is the estimate by rules alone."""
+    """Explain why a rate will have no interval; empty if it will. ``rate`` is the estimate by rules alone."""
     if isinstance(rate, RateEstimate) and rate.is_counted:
         return "counted in every conversation, so without an interval"
     if isinstance(rate, RateEstimate) or share >= MIN_CHECKED_SHARE:
@@ -523,7 +523,7 @@ def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
 def _expect_any_failure(
     strata: Sequence[str], facts: Sequence[GradedStratum], earlier: Sequence[NightlyReport]
 ) -> Mapping[str, ExpectedRate]:
-    """Of each stratum what was wrong in its facts, and everywhere what earlier runs found besides, on average."""
+    """Compute each stratum's expected rate of any failure: of wrong facts, plus the average of all other failures."""
     expected = compute_expected_rates(strata, facts)
     failed_rates = [fact.failed.rate for fact in earlier if isinstance(fact.failed, RateEstimate)]
     graded = [fact for fact in facts if fact.graded]
@@ -542,7 +542,7 @@ def _is_askable(turn: Turn) -> bool:
 
 
 def rate_reports(results: Sequence[CaseResult]) -> ReportsRated | None:
-    """The average rating of the sampled reports on issues; ``None`` where there was no such report."""
+    """Compute the average rating of the sampled issue reports; ``None`` without any report."""
     reports = [result for result in results if result.case.triage is not None]
     rated = [
         Rated(float(rating), result.case.related or place)
@@ -560,13 +560,14 @@ def rate_reports(results: Sequence[CaseResult]) -> ReportsRated | None:
 
 
 def average_call_cost(earlier: Sequence[NightlyReport]) -> Decimal | None:
-    """What a call cost in earlier nightly runs, on average."""
+    """Return the average cost of a judge's call in earlier nightly runs; ``None`` with too few calls."""
     calls = sum(nightly.judging.calls for nightly in earlier)
     spent = sum((nightly.judging.cost_usd for nightly in earlier), Decimal(0))
     return spent / calls if calls >= MIN_CALLS else None
 
 
 def estimate_call_cost(settings: JudgeSettings, turns: Sequence[Turn]) -> Decimal:
+    """Estimate the cost of a judge's call in dollars from the length of prompt and replies."""
     prompt_bytes = len(instructions(Task.GROUNDED).text.encode())
     bytes_each = prompt_bytes + sum(map(_count_bytes, turns)) / len(turns)
     usage = Usage(

@@ -19,18 +19,18 @@ from monitors.sources.traffic.source import ScoreKeeper, TrafficSource
 CORRECT: Final = "lookout_correct"
 SEVERITY: Final = "lookout_severity"
 MAX_FAILURES_IN_A_ROW: Final = 3
-"""Conversations of one source in a row that would not take their scores; then the source is skipped."""
+"""After this many failures in a row a source is skipped."""
 
 
 class FeedbackReport(NamedTuple):
-    """How many conversations have their scores, and the first thing that went wrong with each source."""
+    """How many conversations got their scores, and the first error of each source."""
 
     conversations: int
     errors: tuple[str, ...]
 
     @property
     def fault(self) -> Fault | None:
-        """The fault that people hear of."""
+        """The fault to report; ``None`` without an error."""
         if not self.errors:
             return None
         errors = "; ".join(self.errors)
@@ -43,7 +43,7 @@ async def write_scores(
     source_of: Mapping[str, str],
     estimates: NightlyEstimates,
 ) -> FeedbackReport:
-    """Give each sampled conversation its scores, where its source takes any. Twice is once.
+    """Write the scores of each sampled conversation to its source, if it accepts scores. Idempotent.
 
     The original texts are no longer in memory, so the scores go to the stored id. A conversation whose original id
     identified a person has another stored id, and gets no scores. Never raises for a source.
@@ -67,7 +67,7 @@ async def write_scores(
 
 
 def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> tuple[Score, ...]:
-    """``lookout_correct`` is 1 or 0, ``lookout_severity`` 1 (nothing found) to 0 (severity 3); none if ungraded."""
+    """Build ``lookout_correct`` (1 or 0) and ``lookout_severity`` (1: nothing found, 0: severity 3); none if ungraded."""
     key = sampled.conversation.id
     failed = [
         assessment for assessment in estimates.get_assessments(key) if assessment.outcome is CaseOutcome.FAILED
@@ -84,7 +84,7 @@ def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> t
 
 
 def _format_kinds(failed: Sequence[Assessment]) -> str:
-    """The kinds of failure alone: a reason may quote the reply."""
+    """Format the kinds of failure without the reasons, which may quote the reply."""
     return ", ".join(
         kind.value for kind in sort_worst_first(kind for assessment in failed for kind in assessment.failure_kinds)
     )

@@ -1,11 +1,11 @@
-"""Grade a night of live traffic: sample what real users got as answers, grade it, estimate the rate for all.
+"""Grade a night of live traffic: sample the replies to real users, grade them, estimate the failure rate of all.
 
     read ─▶ sample ─▶ grade by rule ─▶ save ─▶ judge ─▶ estimate ─▶ save ─▶ notify ─▶ write back
 
-It asks the application nothing. It grades conversations as they were said and stores them as `privacy` says; raw
-texts stay in memory. A nightly run that was killed goes on where it stood: sampled conversations stay sampled, and
-judged ones stay judged. The flow ends Completed as Graded, as Empty (there was no new conversation), or as Partial:
-a source could not be read, the judge was void, did not answer or reached its budget. The message says which.
+It does not ask the application anything. It grades the original texts and stores them as the setting `privacy` says;
+raw texts stay in memory. A killed nightly run is resumed with the same sample and verdicts. The flow ends Completed
+as Graded, as Empty (no new conversation), or as Partial: a source could not be read, or the judge was void, did not
+answer or reached its budget. The message says which.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from monitors.records.nightly import NightlyReport
 async def grade_traffic(
     config_path: Path, target: str | None = None, due_at: datetime | None = None
 ) -> State[tuple[NightlyReport, ...]]:
-    """Grade the last night of ``target``, or of every target with traffic; ``due_at`` is when another one ended.
+    """Grade the last night of ``target``, or of every target with traffic; ``due_at`` selects another night.
 
-    It finishes a killed nightly run first. Raises `ConfigError` before anything is read. A target whose nightly run
-    fails does not stop the others; the first failure is raised once all are done.
+    Killed nightly runs are resumed first. Raises `ConfigError` before anything is read. A failed nightly run does
+    not stop the others; the first error is raised at the end.
     """
     config = await asyncio.to_thread(load_config, config_path)
     reports: list[NightlyReport] = []
@@ -70,7 +70,7 @@ async def grade_traffic(
 @task(name="grade nightly run", cache_policy=NO_CACHE)
 @redact_errors
 async def grade_target(config: Config, target: str, due_at: datetime | None) -> NightlyReport:
-    """Do one nightly run of one target."""
+    """Run one nightly run of one target."""
     context = await asyncio.to_thread(build_nightly_context, config, target, utc_now(), due_at=due_at)
     return await NightlyRun(context).run()
 

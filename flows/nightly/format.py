@@ -1,4 +1,4 @@
-"""A nightly run in words, for a terminal and for Prefect's page."""
+"""Formats a nightly run as text, for a terminal and for Prefect's UI."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from monitors.records.nightly import CensusRate, NightlyReport, QuestionsAsked, 
 from monitors.records.traffic import SourceWarning, SourceWarningKind
 
 SOURCE_WARNING_KINDS: Final = frozenset({SourceWarningKind.PAGES_MAY_FOLLOW})
-"""Notices that are about a source and not about one of its items."""
+"""Warnings about a whole source and not about one of its items."""
 
 
 class IntakeSummary(Protocol):
-    """What reading the sources came to: a nightly run's report, or a plan's reading."""
+    """The result of reading the sources: a nightly run's report, or a plan's reading."""
 
     @property
     def issues(self) -> Sequence[SourceWarning]:
@@ -40,10 +40,10 @@ class IntakeSummary(Protocol):
 
 
 def format_nightly(report: NightlyReport) -> Iterator[str]:
-    """The results of a nightly run, a line a fact."""
+    """Yield the results of a nightly run, one line for each fact."""
     yield f"{report.target}: the night until {report.until:%Y-%m-%d %H:%M} UTC"
-    known = f", {report.known:,} known from earlier nights" if report.known else ""
-    yield f"  {plural(report.read, 'conversation')}{known}; {report.sampled:,} sampled"
+    known_text = f", {report.known:,} known from earlier nights" if report.known else ""
+    yield f"  {plural(report.read, 'conversation')}{known_text}; {report.sampled:,} sampled"
     for row in report.strata:
         counts = f"{row.sampled:,} of {row.conversations:,} sampled, {row.failures:,} of severity 3"
         yield f"    {row.stratum}: {counts}"
@@ -71,7 +71,7 @@ def format_nightly(report: NightlyReport) -> Iterator[str]:
 
 
 def _format_census(report: NightlyReport) -> Iterator[str]:
-    """What rules found in every conversation. A kind that was found nowhere is a number too."""
+    """Yield what rules found in all conversations, including kinds that were not found."""
     if report.census:
         yield f"  in all {plural(report.read, 'conversation')}, by rules alone:"
     for rate in report.census:
@@ -85,7 +85,7 @@ def _format_period(rate: CensusRate) -> str:
 
 
 def format_nightly_briefly(report: NightlyReport) -> str:
-    """The same in one line, for a list of runs."""
+    """Format the results of a nightly run in one line, for a list of runs."""
     short = f"; not whole: {', '.join(report.shortfalls)}" if report.shortfalls else ""
     return (
         f"{report.target}: {report.sampled:,} of {report.read:,} sampled, "
@@ -94,7 +94,7 @@ def format_nightly_briefly(report: NightlyReport) -> str:
 
 
 def format_rate_text(rate: Rate, reviews: int = 0) -> str:
-    """The rate with its interval and how many were graded for it, or why there is none."""
+    """Format a rate with its interval and how many were graded, or why there is none."""
     if not isinstance(rate, RateEstimate):
         return f"unknown, {rate.why}"
     if rate.is_counted:
@@ -114,7 +114,7 @@ def _format_facts(report: NightlyReport) -> str:
 
 
 def format_reports(reports: ReportsRated) -> str:
-    """How useful the reports on issues are, by the judge."""
+    """Format how useful the judge rated the reports on issues."""
     many = plural(reports.reports, "report on an issue", "reports on issues")
     if reports.mean is None or reports.low is None or reports.high is None:
         return f"{many}, none rated"
@@ -136,7 +136,7 @@ def _format_judge_silence(report: NightlyReport) -> str:
 
 
 def format_questions(questions: QuestionsAsked) -> str:
-    """How many clarifying questions there were, how they were known, and how users liked them."""
+    """Format how many clarifying questions there were, how they were recognised, and how users rated them."""
     marked_in_log = questions.questions - questions.recognised
     ways = [f"{questions.recognised:,} known by their wording"] if questions.recognised else []
     ways += [f"{marked_in_log:,} marked in the log"] if marked_in_log else []
@@ -148,7 +148,7 @@ def format_questions(questions: QuestionsAsked) -> str:
 
 
 def format_intake(read: IntakeSummary) -> Iterator[str]:
-    """What of the sources could not be used, or not all be read, and what appeared twice."""
+    """Yield what could not be used or not be read completely, and how many items were repeated."""
     yield from (f"not read to its end: {warning}" for warning in read.interrupted)
     yield from (
         f"{warning.place}: {warning.detail}" for warning in read.issues if warning.kind in SOURCE_WARNING_KINDS
@@ -161,7 +161,7 @@ def format_intake(read: IntakeSummary) -> Iterator[str]:
 
 
 def count_unusable(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
-    """How many items could not be used, and the first of them."""
+    """Count the items that could not be used; also return the first of them."""
     others = sum(warning.kind in SOURCE_WARNING_KINDS for warning in read.issues)
     return read.issue_count - others, next(
         (warning for warning in read.issues if warning.kind not in SOURCE_WARNING_KINDS), None

@@ -48,7 +48,7 @@ from monitors.records.triage import Issue, TriageReference, TriageTask
 
 NO_GOLD: Final = "(live traffic: nobody wrote down what is right)"
 EMPTY_MESSAGE: Final = "(nothing)"
-"""Stands for a message without text: a case must ask something."""
+"""Replaces a message without text, because a case must ask something."""
 TRAFFIC: Final = "traffic"
 MAX_ID_LENGTH: Final = 160
 
@@ -60,7 +60,7 @@ class GradedTurn(Record):
     passages: tuple[str, ...] = ()
 
     def with_result(self, result: CaseResult) -> GradedTurn:
-        """The same reply with the grades that a judge settled it with."""
+        """Return a copy with the result of the judge."""
         return GradedTurn(result=result, passages=self.passages)
 
     @property
@@ -70,7 +70,7 @@ class GradedTurn(Record):
 
     @property
     def has_gold(self) -> bool:
-        """Whether somebody wrote down what is right."""
+        """Whether the gold set has the correct answer."""
         return _has_gold(self.result.case)
 
 
@@ -94,9 +94,9 @@ class TrafficGrader:
     def grade_turns(
         self, conversation: Conversation, stored: Conversation, run_id: Identifier
     ) -> tuple[GradedTurn, ...]:
-        """Every reply of ``conversation``, graded as it was said; ``stored`` is the version to store.
+        """Grade every reply of ``conversation`` in its original text; ``stored`` is the version to store.
 
-        A question without a reply has nothing to grade.
+        Questions without a reply are skipped.
         """
         graded: list[GradedTurn] = []
         for number, turn in enumerate(conversation.turns):
@@ -121,7 +121,7 @@ class TrafficGrader:
         return tuple(graded)
 
     def rebuild_case(self, exchange: Exchange, assessment: Assessment) -> GoldCase:
-        """The case of a reply that was graded before, made again from what is stored."""
+        """Rebuild the case of a reply that was graded before from the stored exchange and assessment."""
         gold_case = self._gold.find_case(exchange.turns)
         if gold_case is not None:
             return _adapt_gold_case(gold_case, exchange.case_id, assessment.cluster)
@@ -145,12 +145,12 @@ class TrafficGrader:
 
 
 def _adapt_gold_case(gold_case: GoldCase, case_id: Identifier, conversation_id: str | None) -> GoldCase:
-    """A gold case as a real user asked it: its id comes from the conversation, and so does its cluster."""
+    """Return a copy of a gold case with the id and the cluster of the conversation that asked it."""
     return gold_case.model_copy(update={"id": case_id, "cluster": conversation_id, "pair": None})
 
 
 def _case_row(case: GoldCase) -> str:
-    """Where the case's severity comes from: the suite, or the setting for questions that it does not have."""
+    """Return the policy row of the case's severity: the suite, or the setting for other questions."""
     return CASE_ROW if _has_gold(case) else TRAFFIC_ROW
 
 
@@ -159,13 +159,13 @@ def _has_gold(case: GoldCase) -> bool:
 
 
 def is_safely_graded(assessment: Assessment) -> bool:
-    """Whether the checks that every reply goes through gave a grade."""
+    """Whether the checks that apply to every reply (disclosures, leaked errors) gave a grade."""
     graded_aspects = {grade.aspect for grade in assessment.grades if isinstance(grade, Judged)}
     return {Aspect.DISCLOSURE, Aspect.ERROR_LEAK} <= graded_aspects
 
 
 def build_turn_id(conversation_id: str, number: int) -> Identifier:
-    """A reply's case id: the conversation and which reply it is, from 1."""
+    """Build a reply's case id: the conversation id and the number of the reply, from 1."""
     if len(conversation_id) > MAX_ID_LENGTH:
         digest = hashlib.sha256(conversation_id.encode()).hexdigest()[:16]
         conversation_id = f"{conversation_id[:MAX_ID_LENGTH].rstrip('.')}-{digest}"
@@ -189,7 +189,7 @@ def _build_traffic_case(conversation: Conversation, number: int, severity: Sever
 
 
 def _issue_case(case_id: Identifier, questions: Sequence[str], severity: Severity, cluster: str | None) -> GoldCase:
-    """A case without a reference: an issue that a real user gave an agent, its title in the first line."""
+    """Build a case without a reference from an issue that a real user gave an agent; the first line is its title."""
     title, _, body = (questions[-1].strip() or EMPTY_MESSAGE).partition("\n")
     return GoldCase(
         id=case_id,
@@ -205,7 +205,7 @@ def _issue_case(case_id: Identifier, questions: Sequence[str], severity: Severit
 
 
 def _list_questions(conversation: Conversation, number: int) -> tuple[str, ...]:
-    """The user's messages up to a reply."""
+    """Return the user's messages up to a reply."""
     return tuple(turn.user_text for turn in conversation.turns[: number + 1])
 
 
@@ -237,7 +237,7 @@ NO_PASSAGES: Final = "the passages that the reply was made from were not kept"
 
 
 class NightlyJudging(Record):
-    """The result of judging: the account of it, and why its grades are void."""
+    """The result of judging: its figures, and why its grades are void (empty: they are valid)."""
 
     judging: Judging
     void: str = ""
@@ -252,9 +252,9 @@ async def judge_traffic(
     environment: Mapping[str, str],
     nonce: Callable[[], str],
 ) -> tuple[NightlyJudging, tuple[CaseResult, ...]]:
-    """Have the judge grade the replies that are open; also return each of them as it was settled.
+    """Have the judge grade the open replies; return the figures and the regraded replies.
 
-    ``known`` are gold cases that canaries are made of. Never raises for a judge that does not work.
+    Canaries are made of ``gold_cases``. Never raises for a judge that fails.
     """
     open_turns = [turn for turn in turns if is_open(turn)]
     askable = [turn for turn in open_turns if not (plan.why_off or _explain_unaskable(turn, gold_cases))]
@@ -282,7 +282,7 @@ async def judge_traffic(
 
 
 def explain_unchecked(judged: NightlyJudging) -> str:
-    """Why facts of this nightly run were not checked, in a few words."""
+    """Explain why facts of this nightly run were not checked."""
     judging = judged.judging
     if judging.budget_reached:
         return "the judge's budget was reached"
@@ -294,20 +294,20 @@ def explain_unchecked(judged: NightlyJudging) -> str:
 
 
 def _explain_unaskable(turn: GradedTurn, gold_cases: Sequence[GoldCase]) -> str:
-    """Why a judge cannot be asked about a reply; empty where it can."""
+    """Explain why a judge cannot be asked about a reply; empty if it can."""
     if turn.is_report:
         return "" if any(case.triage is not None for case in gold_cases) else NO_KNOWN_REPORT
     return "" if turn.has_gold or turn.passages else NO_PASSAGES
 
 
 def is_unanswered(grade: Grade) -> bool:
-    """Whether a judge was asked for this grade and gave none."""
+    """Whether a judge was asked for this grade and gave no verdict."""
     asked = isinstance(grade, Abstained) and grade.grader == JUDGE
     return asked and grade.reason not in (NO_PASSAGES, NO_KNOWN_REPORT) and not grade.reason.startswith(OFF)
 
 
 def is_open(turn: GradedTurn) -> bool:
-    """Whether only a judge could grade it, and none was asked yet."""
+    """Whether only a judge can grade the reply, and none was asked yet."""
     assessment = turn.result.assessment
     asked = any(grade.grader == JUDGE for grade in assessment.grades)
     waits = is_report_open(assessment) if turn.is_report else assessment.outcome is CaseOutcome.UNGRADED
@@ -317,7 +317,7 @@ def is_open(turn: GradedTurn) -> bool:
 async def _judge_by_task(
     judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], gold_cases: Sequence[GoldCase], seed: str
 ) -> tuple[tuple[JudgedGroup, ...], tuple[str, ...]]:
-    """Reports and answers in groups of their own: each is judged beside known ones of its kind."""
+    """Judge reports and answers in separate groups, each with gold cases of its kind."""
     groups, missing = tuple[JudgedGroup, ...](), tuple[str, ...]()
     for reports in (False, True):
         turns_of_kind = [turn for turn in askable if turn.is_report is reports]
@@ -356,7 +356,7 @@ async def _judge_groups(
 
 
 def _build_subject(turn: GradedTurn) -> Subject:
-    """The gold, where the question stands in the gold set, else the passages."""
+    """Build the judge's subject: with gold if the gold set has the question, otherwise with passages."""
     exchange = _retrieval_exchange(turn)
     if turn.is_report:
         subject = judge_case(turn.result.case, exchange, turn.result.assessment.grades).subject
@@ -383,7 +383,7 @@ def _apply_ruling(turn: GradedTurn, ruling: Ruling) -> CaseResult:
 
 
 def _add_grade(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
-    """The reply with one more grade, assessed anew. An answer that is none fails by rule, whatever a judge says."""
+    """Add a grade to a reply and reassess it. A trivial answer fails by rule even if the judge passes it."""
     case, exchange = turn.result.case, _retrieval_exchange(turn)
     grades_before = (grade for grade in turn.result.assessment.grades if not is_replaced(grade, added))
     grades: tuple[Grade, ...] = (*grades_before, added)
@@ -437,10 +437,10 @@ def _deduplicate(reasons: Sequence[str]) -> tuple[str, ...]:
 
 
 def identify_graders(judging: Judging, rules: str) -> str:
-    """Who graded: the rules alone, or the judge that spoke.
+    """Return a string that identifies the graders: the rules alone, or the rules and the judges.
 
-    A judge is identified by its model and all that live traffic may ask it: a nightly run in which no question
-    stood in the gold set has the same judge as the run before.
+    A judge is identified by its model and all prompts for live traffic, so that a nightly run without questions of
+    the gold set has the same judge as the run before.
     """
     prompts = "".join(instructions(task).sha256 for task in (Task.FACTUAL, Task.GROUNDED))
     judges = {f"{lineage.model}:{_hash_short(prompts)}:{lineage.rubric_version}" for lineage in judging.lineages}

@@ -20,12 +20,12 @@ from monitors.sources.sampling.sample import Candidates
 from monitors.sources.traffic.source import TrafficSource
 
 MAX_WARNINGS: Final = 20
-"""Stored of a nightly run with their words; all are counted."""
+"""How many warnings a nightly run stores with their text; all are counted."""
 
 
 @dataclass
 class NightlyRead:
-    """Everything new, source by source. Texts are as they were said: they never leave memory."""
+    """The new conversations of all sources, with original texts, which are never written to disk."""
 
     since: datetime
     until: datetime
@@ -54,7 +54,7 @@ class NightlyRead:
         return any(conversation_id in tally.intake for tally in self.tallies.values())
 
     def add_source(self, name: str, read: SourceRead) -> None:
-        """Take all that a source gave."""
+        """Add the result of reading a source."""
         self.tallies[name] = read.tally
         self.candidates.merge(read.tally.candidates)
         self.known += read.tally.counts[Offer.TAKEN_EARLIER]
@@ -65,7 +65,7 @@ class NightlyRead:
 
 
 class SourceRead:
-    """What one source gives, as it comes."""
+    """Reads one source."""
 
     def __init__(self, tally: SourceCensus, mark: Watermark | None) -> None:
         self.tally, self._mark = tally, mark
@@ -82,7 +82,7 @@ class SourceRead:
                     self.tally.record(*waiting.popleft(), verdict)
 
     def _note_issue(self, issue: SourceWarning) -> None:
-        """Note what could not be used, unless it is older than the watermark: its own nightly run reported it."""
+        """Store a warning, unless it is older than the watermark, since an earlier nightly run has reported it."""
         if issue.at is None or self._mark is None or issue.at >= self._mark.completed_to:
             self.issues = _sort_and_limit([*self.issues, issue])
             self.issue_count += 1
@@ -112,7 +112,7 @@ def _sort_and_limit(issues: Sequence[SourceWarning]) -> list[SourceWarning]:
 
 
 class _UnionContainer:
-    """What an earlier nightly run took, or this one from another source."""
+    """A container of the items of several containers."""
 
     def __init__(self, *places: Container[object]) -> None:
         self._places = places
@@ -123,7 +123,7 @@ class _UnionContainer:
 
 @dataclass(frozen=True)
 class LookbackWindow:
-    """How far back a nightly run reads: what may come late, and how much the first run takes."""
+    """How far back a nightly run reads: the maximum delay of conversations, and the period of the first run."""
 
     late: timedelta
     first: timedelta
@@ -164,12 +164,12 @@ async def read_traffic(
 
 
 def build_window(mark: Watermark | None, until: datetime, reach: LookbackWindow) -> IntakeWindow:
-    """The time span to read of one source."""
+    """Build the time span to read from one source."""
     return compute_intake_window(mark, until, max_delay=reach.late, first_period=reach.first)
 
 
 def collect_watermarks(earlier: Sequence[NightlyReport]) -> Mapping[str, Watermark]:
-    """The newest watermark of each source, by name; ``earlier`` nightly runs come newest first."""
+    """Collect the newest watermark of each source, by name; ``earlier`` is ordered newest first."""
     marks: dict[str, Watermark] = {}
     for report in earlier:
         for mark in report.watermarks:

@@ -81,7 +81,7 @@ class NightlyRun:
         self._earlier: tuple[NightlyReport, ...] = ()
 
     async def run(self) -> NightlyReport:
-        """Do what is left of the nightly run; return the report of one graded before. Raises `MonitorError`."""
+        """Run or resume the nightly run; return the stored report if it was graded before. Raises `MonitorError`."""
         with exclusive_lock(self._context.folder.parent, f"nights of {self._context.target}", wait_s=1):
             self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier)
             done = await asyncio.to_thread(self._checkpoint.load_report)
@@ -104,7 +104,7 @@ class NightlyRun:
             return report
 
     async def _notify_of_clock_fault(self, report: NightlyReport) -> None:
-        """Report a nightly run that was graded before its night was over: the clock was ahead then."""
+        """Report a nightly run that was graded before its night was over, which means that the clock was ahead."""
         if report.finished_at <= self._began_at:
             return
         detail = (
@@ -115,11 +115,11 @@ class NightlyRun:
         await notify_fault(self._notifier, Fault(GRADED_AHEAD_FAULT, detail))
 
     def load_report(self) -> NightlyReport | None:
-        """The report, once all is done; ``None`` before. Raises `WarehouseError`."""
+        """Load the report; ``None`` before the run is done. Raises `WarehouseError`."""
         return self._checkpoint.load_report()
 
     async def plan(self) -> tuple[NightlyPlan | None, IntakeCheckpoint]:
-        """The plan of the nightly run, if it had a conversation, and the result of reading. Stores nothing."""
+        """Return the plan of the nightly run, if there are conversations, and the result of reading. Stores nothing."""
         self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier)
         read = await self._read()
         reading = await asyncio.to_thread(build_intake_checkpoint, read)
@@ -136,7 +136,7 @@ class NightlyRun:
         return plan_nightly(sampled.strata, wanted, grading, self._context.settings.sampling)
 
     def _estimate_by_rules(self, read: NightlyRead, sampled: Sample) -> NightlyEstimates:
-        """What rules say of a sample, in memory alone: a plan stores nothing."""
+        """Grade a sample by rules and build its estimates, without storing anything."""
         assessments: dict[str, list[Assessment]] = {}
         for sampled_conversation in sampled.sampled:
             graded = self._context.grader.grade_turns(
@@ -176,7 +176,7 @@ class NightlyRun:
         return read.candidates.sample(compute_expected_rates(read.candidates.rank_candidates(), earlier))
 
     def _grade(self, read: NightlyRead) -> NightlyState:
-        """Sample what was read, grade the sample by rule, and save that."""
+        """Draw the sample, grade it by rule, and save the state."""
         context, sample = self._context, self._draw_sample(read)
         stored_samples, turns = dict[str, SampledConversation](), list[GradedTurn]()
         for sampled in sample.sampled:
@@ -195,7 +195,7 @@ class NightlyRun:
         return state
 
     def _to_stored(self, conversation: Conversation) -> Conversation:
-        """The version of a conversation that may be stored."""
+        """Return the version of a conversation that may be stored, by the privacy settings."""
         context = self._context
         return protect_conversation(
             conversation, context.settings.privacy, context.key, account_patterns=context.facts.account_patterns
@@ -204,7 +204,7 @@ class NightlyRun:
     def _iterate_conversations(
         self, read: NightlyRead, sampled: Mapping[str, SampledConversation]
     ) -> Iterator[SeenConversation]:
-        """Every conversation that was read. A new iterator each time: a list of a million would not fit."""
+        """Yield every conversation that was read; not a list, since a million would not fit in memory."""
         for source, tally in read.tallies.items():
             for taken in tally.list_taken():
                 yield SeenConversation(
@@ -253,7 +253,7 @@ class NightlyRun:
         )
 
     def _load_reviews(self, judging: Judging) -> list[tuple[bool, bool, float]]:
-        """What people said of the verdicts of the judges that spoke, on this target, whenever that was."""
+        """Load people's reviews of the verdicts of the judges of this run on this target."""
         judges = frozenset(judging.lineages)
         return [
             (review.judge_passed, review.people_right, review.inclusion_probability)
@@ -267,7 +267,7 @@ class NightlyRun:
         context, reading, judging = self._context, state.reading, state.judging.judging
         graders = identify_graders(judging, RULES)
         drift, drift_reading = self._update_drift(judging, estimates, graders)
-        failed = estimates.failed()
+        failed = estimates.estimate_failed_rate()
         corrected = isinstance(failed, RateEstimate) and failed.corrected
         return NightlyReport(
             since=reading.since,
@@ -287,11 +287,11 @@ class NightlyRun:
             finished_at=self._notifier.now(),
             sampled=len(state.sample),
             strata=estimates.count_severe(),
-            fact_strata=estimates.facts(),
-            severe=estimates.severe(),
+            fact_strata=estimates.count_fact_failures(),
+            severe=estimates.estimate_severe_rate(),
             failed=failed,
-            kinds=estimates.kinds(),
-            facts=estimates.checked(),
+            kinds=estimates.estimate_kinds(),
+            facts=estimates.count_facts_checked(),
             known_questions=estimates.count_known_questions(),
             reports=rate_reports(state.results),
             reviews=len(self._load_reviews(judging)) if corrected else 0,
@@ -304,13 +304,13 @@ class NightlyRun:
     def _update_drift(
         self, judging: Judging, estimates: NightlyEstimates, graders: str
     ) -> tuple[DriftState | None, DriftReading | None]:
-        """The drift test after this run, where all that it follows was graded; else unchanged, without a reading.
+        """Add this run to the drift test if everything it needs was graded; otherwise return the test unchanged.
 
-        With a judge the test follows the facts, without any what rules find: a judge that did not speak changes
-        neither.
+        With a judge the test uses wrong facts, without one it uses what rules found. A configured judge that gave no
+        verdict leaves the test unchanged.
         """
         if judging.judged and not judging.is_short and not judging.void_groups:
-            counts = estimates.facts()
+            counts = estimates.count_fact_failures()
         elif self._context.judge.settings is None:
             counts = estimates.count_found_by_rules(besides=CENSUS_FAILURE_KINDS)
         else:
@@ -320,7 +320,7 @@ class NightlyRun:
         return update_drift(self._find_drift_before(), self._context.due_at, counts, graders)
 
     def _find_drift_before(self) -> DriftState | None:
-        """The drift test after the nightly runs before this one; a run graded late ignores later ones."""
+        """Find the state of the drift test after the nightly runs that were due before this one."""
         before = (nightly for nightly in self._earlier if nightly.due_at < self._context.due_at)
         return next((nightly.drift for nightly in before if nightly.drift is not None), None)
 
@@ -367,7 +367,7 @@ class NightlyRun:
         for case, text in endings:
             await notify(notifier, [], scope=scope.narrow_to(cases={case}, text=text))
         await self._end_drift(report, scope)
-        open_names = {SCORES_UNWRITTEN, *(fault.what for fault in faults)}
+        open_names = {SCORES_UNWRITTEN, *(fault.name for fault in faults)}
         if not (report.judging.judged or report.judging.void_grades):  # what is void was an answer too
             open_names.add(JUDGE_SILENT)
         resolved_texts = {name: text for name, text in NIGHT_FAULTS.items() if name not in open_names}
@@ -377,7 +377,7 @@ class NightlyRun:
         )
 
     async def _end_drift(self, report: NightlyReport, scope: ResolutionScope) -> None:
-        """Report a rate that is back. A new rate that stood for a week is no news and no success."""
+        """Resolve the drift incident: with an alert if the rate is back, without one if it is the new reference."""
         text = format_drift_end(report)
         if text:
             await notify(self._notifier, [], scope=scope.narrow_to(cleared={IncidentKind.DRIFT}, text=text))
@@ -386,7 +386,7 @@ class NightlyRun:
             await resolve_incidents(self._notifier, {drift: None}, began_at=self._notifier.now())
 
     async def _write_back(self, report: NightlyReport, state: NightlyState, estimates: NightlyEstimates) -> None:
-        """Write scores to the sources of the conversations, where that is wanted; report trouble with it."""
+        """Write scores to the sources of the conversations if that is configured; report errors as a fault."""
         if not self._context.settings.write_back:
             return
         written = await write_scores(self._context.sources, state.conversations, state.sources, estimates)
@@ -398,11 +398,11 @@ class NightlyRun:
 
 
 def _count_disclosing(census: Sequence[CensusRate], read: int) -> tuple[int, int] | None:
-    """How many of all conversations disclose something, where rules checked them all."""
+    """Return how many conversations disclose personal data, and how many were read; ``None`` without a census."""
     disclosures = next((rate.found for rate in census if rate.kind is CensusKind.DISCLOSURE), None)
     return None if disclosures is None else (disclosures, read)
 
 
 def _compute_failing_share(census: Sequence[CensusRate], read: int) -> float:
-    """The share of all conversations that rules alone show to have failed, at the least."""
+    """Compute the minimum share of conversations that failed according to rules alone."""
     return max((rate.found for rate in census if rate.kind.always_fails), default=0) / read if read else 0.0

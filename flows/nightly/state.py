@@ -12,12 +12,12 @@ from monitors.records.traffic import SampledConversation, StratumCount
 
 
 class IntakeCheckpoint(NightlyIntake):
-    """The result of reading, saved beside the run: a nightly run that is resumed does not read again."""
+    """The result of reading, saved in the run's folder so that a resumed nightly run does not read again."""
 
     questions: QuestionsAsked = QuestionsAsked(questions=0, up=0, down=0)
     strata: tuple[StratumCount, ...] = ()
     examples: tuple[CensusExample, ...] = ()
-    """Redacted; they go with the note when the nightly run is over, and stay in the messages that show them."""
+    """Redacted. They are removed when the nightly run is over, and remain in the messages that show them."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class NightlyState:
     judged: NightlyJudging | None = None
 
     def complete(self, judged: NightlyJudging, judged_results: Sequence[CaseResult] = ()) -> NightlyState:
-        """The state after judging; ``settled`` are the replies that it settled."""
+        """Return the state after judging; ``judged_results`` are the regraded replies."""
         by_case = {result.case.id: result for result in judged_results}
         turns = (turn.with_result(by_case.get(turn.result.case.id, turn.result)) for turn in self.turns)
         return replace(self, turns=tuple(turns), judged=judged)
 
     @property
     def judging(self) -> NightlyJudging:
-        """The result of judging, which is there once the state is complete."""
+        """The result of judging. Only for a complete state."""
         if self.judged is None:
             raise AssertionError("the nightly run has not judged its sample yet")
         return self.judged

@@ -411,7 +411,7 @@ def _choose_port(port_before: int | None) -> int:
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that was killed leaves remains
-        return _bound(probe, port)
+        return _try_bind(probe, port)
 
 
 @contextmanager
@@ -425,15 +425,15 @@ def _lock_port_choice(wait_s: float) -> Generator[None]:
     """
     end = time.monotonic() + wait_s
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as choosing:
-        while not _bound(choosing, FIRST_PORT) and time.monotonic() < end:
+        while not _try_bind(choosing, FIRST_PORT) and time.monotonic() < end:
             # Another start holds the port for as long as it takes; nothing tells when it is free.
             time.sleep(POLL_INTERVAL_S)
         yield
 
 
-def _bound(to_be: socket.socket, port: int) -> bool:
+def _try_bind(candidate: socket.socket, port: int) -> bool:
     try:
-        to_be.bind(("127.0.0.1", port))
+        candidate.bind(("127.0.0.1", port))
     except OSError:
         return False
     return True

@@ -1,8 +1,8 @@
-"""What a run reports to people: severe failures while it goes on, and everything it saw and resolved at its end.
+"""The alerts of a run: about severe failures while it goes on, and about all observations at its end.
 
-The first severity-3 failure sends an alert at once; the next ones are collected and added to its message. At the
-end the run's observations become messages where they are news. One line sums them up: what is new, what was known,
-and whether anybody was notified.
+The first severity-3 failure sends an alert immediately; the next ones are collected and added to its message. At the
+end, observations that are new become messages. One line sums up what is new, what was known before, and whether
+anybody was notified.
 """
 
 from __future__ import annotations
@@ -41,15 +41,14 @@ from warehouse.queries.incidents import RunMessage, list_run_messages
 from warehouse.queries.runs import find_last_answered
 
 COLLECT_S: Final = 60.0
-"""After an alert, further failures are collected this long: the first second matters, the tenth message does
-not."""
+"""After an alert, further failures are collected for this long and sent as one message."""
 
 
 class EarlyAlerts:
-    """Sends alerts about severe failures from a task of its own, so that asking never waits for Slack.
+    """Sends alerts about severe failures from a background task, so that asking never waits for Slack.
 
-    What is left when the run ends is reported with everything else, so an error here drops nothing; it becomes a
-    fault of the run, which is reported then too.
+    Failures that were not sent are reported at the end of the run. An error here becomes a fault of the run, which
+    is reported at the end too.
     """
 
     def __init__(self, run: LiveRun, at: ObservationContext) -> None:
@@ -61,7 +60,7 @@ class EarlyAlerts:
         self._message: asyncio.Task[object] | None = None
 
     def on_result(self, result: CaseResult) -> None:
-        """Take in one result."""
+        """Queue an alert if the result is a severe failure."""
         observations = observe_cases(
             [result],
             target=self._at.target,
@@ -82,7 +81,7 @@ class EarlyAlerts:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop collecting; let a message that is under way finish."""
+        """Stop collecting, and wait for the message that is being sent."""
         del kind, error, trace
         if self._sender is not None:
             self._sender.cancel()
@@ -102,7 +101,7 @@ class EarlyAlerts:
             await asyncio.sleep(COLLECT_S)
 
     async def _wait_for_message(self) -> None:
-        """Let the message under way end; what stopped it is a fault of the run."""
+        """Wait for the message that is being sent; an error becomes a fault of the run."""
         if self._message is None:
             return
         (outcome,) = await asyncio.gather(self._message, return_exceptions=True)
@@ -116,11 +115,11 @@ TOO_LITTLE_GRADED = "TooLittleGraded"
 EXPLAINING_KINDS = frozenset(
     {IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE, IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID}
 )
-"""Where one of these is reported, it is why nothing was graded."""
+"""Incident kinds that explain why nothing was graded."""
 
 
 def observe_run(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
-    """Everything that is wrong: worst cases, outages, the monitor's own faults; before folding into incidents."""
+    """Collect all observations of a run: failed cases, the failed gate, outages and faults of the monitor."""
     context, observed_in = run.context, build_observation_context(run)
     observations = list(
         observe_cases(
@@ -163,7 +162,7 @@ def observe_run(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
 
 
 def _find_notified_cases(run: LiveRun) -> frozenset[str]:
-    """The failed cases that a message about the open gate incident has reported: the new ones are shown first."""
+    """Find the cases that alerts about open incidents have named, so that a gate alert shows new ones first."""
     try:
         open_incidents = run.context.store.open_incidents(run.context.target.name)
     except WarehouseError:
@@ -172,17 +171,17 @@ def _find_notified_cases(run: LiveRun) -> frozenset[str]:
 
 
 def format_flaky_notes(report: RunReport) -> Mapping[str, str]:
-    """By case id, how often a case was right that was right only sometimes."""
+    """Format, by case id, how often a flaky case was right."""
     return {case.case_id: case.text for case in report.flaky}
 
 
 def _deduplicate_faults(faults: Sequence[Fault]) -> Sequence[Fault]:
-    """The first fault of each name: one incident needs one message."""
-    return tuple({fault.what: fault for fault in reversed(faults)}.values())
+    """Return the first fault of each name."""
+    return tuple({fault.name: fault for fault in reversed(faults)}.values())
 
 
 def _format_nothing_graded(run: LiveRun) -> str:
-    """Green or not, a run that graded nothing has watched nothing."""
+    """Format the fault of a run that graded no answer."""
     reason = next((r.assessment.reason for r in run.results), "no question came back")
     return (
         f"The run ended without grading a single answer: {plural(len(run.results), 'result')}, and none "
@@ -191,7 +190,7 @@ def _format_nothing_graded(run: LiveRun) -> str:
 
 
 def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
-    """Of a whole run that is INCONCLUSIVE because too few of its answers were graded: which, and why the first."""
+    """Format the fault of a complete run that is INCONCLUSIVE for lack of graded answers; else empty."""
     reason = next(
         (candidate for candidate in report.reasons if candidate.kind is ReasonKind.COVERAGE and candidate.case_ids),
         None,
@@ -211,7 +210,7 @@ def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
 
 
 def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) -> list[Observation]:
-    """One message for an app that was down, one for a monitor that could not see; never one per case."""
+    """Observe an application that was down and a monitor that could not ask, each at most once."""
     if run.not_ready is not None:
         return [_observe_not_served(run.not_ready, at)]
     silent = [r.result for r in run.results if isinstance(r.result, NoAnswer)]
@@ -252,20 +251,19 @@ CANNOT_READ: Final = "Lookout cannot read the answers"
 NO_ANSWERS_SINCE: Final = "No answers since lookout.toml changed"
 NO_ANSWERS_THOUGH: Final = "No answers, though lookout.toml is unchanged"
 _MAX_DETAIL_CHARACTERS: Final = 260
-"""The most of what went wrong, so that the next step behind it is not cut off."""
+"""Maximum characters of an error, so that the next step after it is not cut off."""
 
 
 def _format_with_cause(run: LiveRun, cause: str, detail: str) -> str:
-    """The cause first, where one is known, and the next step last."""
+    """Format a detail with its cause first, if known, and the next step last."""
     shortened = shorten(detail, _MAX_DETAIL_CHARACTERS).rstrip(".")
     return f"{f'{cause} ' if cause else ''}{shortened}. Next: `lookout doctor {run.context.target.name}`."
 
 
 def _explain_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
-    """Whether lookout.toml is the likely cause that nothing came back, and that in words.
+    """Return whether a change of lookout.toml likely caused the missing answers, and a text about it.
 
-    It is where its settings of the target are not those of the last run that got answers, and nothing of the
-    application is known to have changed.
+    That is likely if the target's settings differ from those of the last run that got answers.
     """
     if run.has_answers or report.snapshot is None:
         return False, ""
@@ -292,7 +290,7 @@ def _explain_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
 
 
 def _find_api_path(run: LiveRun) -> str:
-    """The path that an API is asked at; nothing for a page."""
+    """Return the path of the API; empty for a page."""
     probe = run.context.configured.probe
     if probe.driver not in {"json", "sse"}:
         return ""
@@ -306,7 +304,7 @@ def _observe_not_served(error: ProbeError, at: ObservationContext) -> Observatio
 
 
 def build_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionScope:
-    """What the run may resolve."""
+    """Build the scope of incidents that the run may resolve."""
     cleared = {IncidentKind.GATE_FAIL} if report.verdict is Verdict.PASS else set[IncidentKind]()
     has_own_faults = any(isinstance(r.result, NoAnswer) and r.result.blame is not Blame.APP for r in run.results)
     if run.graded and not has_own_faults and not run.faults:
@@ -325,7 +323,7 @@ def build_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionScope:
 
 
 def build_observation_context(run: LiveRun) -> ObservationContext:
-    """When and where the run sees something."""
+    """Build the context of the run's observations: target, time, commit and address."""
     context = run.context
     return ObservationContext(
         target=context.target.name,
@@ -338,7 +336,7 @@ def build_observation_context(run: LiveRun) -> ObservationContext:
 
 
 def _extract_origin(address: str) -> str:
-    """``http://host:port`` of an address, without what else may stand in it."""
+    """Extract ``http://host:port`` from an address, without credentials and path."""
     parsed = urlsplit(address)
     return f"{parsed.scheme}://{parsed.netloc.rpartition('@')[2]}"
 
@@ -359,14 +357,14 @@ DELIVERY_WORDS: Final = {
     "printed": "printed here: no Slack is set up, so nobody was notified",
     "sent": "sent now",
 }
-"""How far the messages came, the worst first: a reader must know of one that did not arrive."""
+"""The delivery status of the messages, worst first."""
 
 
 def describe_notifications(notifier: Notifier, observations: Sequence[Observation]) -> str:
-    """``2 already known, nothing sent``, or ``1 new, sent now; 2 already known``, for all that a run saw.
+    """Describe what was sent, such as ``1 new, sent now; 2 already known``.
 
-    "Nothing to send" when it saw nothing and nothing recovered. A warehouse that cannot be read is named as the
-    reason.
+    The text is "nothing to send" without observations and recoveries. If the warehouse cannot be read, the text
+    says so.
     """
     try:
         messages = list_run_messages(notifier.store, notifier.run_id)

@@ -1,4 +1,4 @@
-"""Ask a run's questions: the part of a verification that needs no Prefect server, and does not wait for one.
+"""Asks a run's questions: the part of a verification that works without a Prefect server.
 
 prepare_run ─▶ ask_in_time ─▶ wait_for_deploy ─▶ question ─▶ grade ─▶ journal ─┬─▶ severity-3 failure: alert at once
 ▲                          └─▶ open: the judge
@@ -38,9 +38,9 @@ from monitors.records.runs import CaseResult
 async def prepare_run(
     request: VerifyRequest, listener: ProgressListener, *, unreported: tuple[type[Exception], ...]
 ) -> LiveRun:
-    """Load the configuration and the suite, open the journal, and take over a stopped run's answers.
+    """Load the configuration and the suite, open the journal, and load a stopped run's answers.
 
-    No message is sent about errors that are ``unreported``: whoever started the run reads them.
+    No message is sent about errors of the types ``unreported``: the person who started the run reads them.
     """
     try:
         await asyncio.to_thread(
@@ -50,7 +50,7 @@ async def prepare_run(
         await asyncio.to_thread(run.context.journal.append_suite, run.context.suite)
         if run.context.run_folder.resumed:
             await asyncio.to_thread(run.load_stored)
-    except Exception as error:  # whatever broke, its owners hear of it; raised again
+    except Exception as error:  # the owners are notified of every error; raised again
         if not isinstance(error, unreported):
             await _notify_unprepared(request, error)
         raise
@@ -60,12 +60,12 @@ async def prepare_run(
 async def _notify_unprepared(request: VerifyRequest, error: Exception) -> None:
     """Report a run that could not begin as a fault of the monitor.
 
-    A schedule has nobody who reads exit codes: there people hear of the configuration's faults too.
+    Scheduled runs also report faults of the configuration, since nobody reads their exit codes.
     """
     try:
         config = load_request_config(request)
     except ConfigError:
-        return  # it does not even say whom to notify; Prefect has the failed run
+        return  # without a configuration there is no channel; Prefect shows the failed run
     await notify_fault(
         build_notifier_without_run(config, request.target, Capability.VERIFY),
         fault_from_error(error),
@@ -74,7 +74,7 @@ async def _notify_unprepared(request: VerifyRequest, error: Exception) -> None:
 
 
 async def ask_in_time(run: LiveRun) -> None:
-    """Ask every case until the run's deadline, and send an alert at once about a severe failure."""
+    """Ask every case until the run's deadline, and send an alert immediately about a severe failure."""
     limit_s = run.context.config.watchdog.run_deadline_s
     async with EarlyAlerts(run, build_observation_context(run)) as alerts:
         asking = asyncio.timeout(limit_s)
@@ -96,15 +96,15 @@ def _format_stop(run: LiveRun, limit_s: float) -> str:
 
 
 async def wait_for_deploy(run: LiveRun) -> bool:
-    """Whether the target serves what is to be verified; if not, the run knows why.
+    """Wait until the target serves the commit to verify; return whether it does, else store the error in the run.
 
-    A plain page that names no version is ready when it can be asked: the first question shows that.
+    A page without a version counts as ready; the first question shows whether it is.
     """
     context = run.context
     settings = context.configured.probe.readiness
     if context.target.space is None and settings.version_url is None:
         return True
-    context.listener.stage("waiting for the deploy")
+    context.listener.on_stage("waiting for the deploy")
     try:
         ready = await wait_until_ready(
             context.target, settings, commit=context.start.commit, hub_token=context.hub_token
@@ -117,12 +117,12 @@ async def wait_for_deploy(run: LiveRun) -> bool:
 
 
 async def wait_for_recovery(run: LiveRun) -> None:
-    """Wait until an app that stopped answering serves again, on the commit that is verified.
+    """Wait until an app that stopped answering serves the verified commit again.
 
-    Raises a `ProbeError` when it does not: then the run stops, and one message says so.
+    Raises `ProbeError` if it does not; then the run stops and sends one message.
     """
     settings, listener = run.context.configured.probe, run.context.listener
-    listener.stage("waiting for the app to come back")
+    listener.on_stage("waiting for the app to come back")
     try:
         await wait_until_back(
             run.context.target,
@@ -132,15 +132,15 @@ async def wait_for_recovery(run: LiveRun) -> None:
             hub_token=run.context.hub_token,
         )
     finally:
-        listener.stage("asking")
+        listener.on_stage("asking")
 
 
 async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> None:
-    """Ask what is still open, worst first, a few at once; each result is stored before ``on_result`` gets it."""
+    """Ask the unanswered cases, worst first, a few at a time; each result is stored before ``on_result`` gets it."""
     context = run.context
     settings = context.configured.probe
     planned = tuple(order_questions(context.suite.cases, repeats_severity_3=settings.repeats_severity_3))
-    context.listener.planned(context.run_id, len(planned), run.resumed)
+    context.listener.on_planned(context.run_id, len(planned), run.resumed)
     answered = frozenset(run.answered)
     left = tuple(select_unanswered(planned, answered))
 
@@ -149,7 +149,7 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
         if (
             result.case.id,
             result.result.repeat,
-        ) not in answered:  # else it was counted as stored, and is judged now
+        ) not in answered:  # otherwise it was counted as a stored answer and is judged now
             context.listener.on_result(result)
             run.done += 1
             await run.on_step(run.done, len(planned))
@@ -157,7 +157,7 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
     async with JudgeStage(run, on_graded) as judges, AsyncExitStack() as stack:
         if not left or not await wait_for_deploy(run):
             return
-        context.listener.stage("asking")
+        context.listener.on_stage("asking")
         grader = _AnswerGrader(run, judges, on_graded)
         driver = await stack.enter_async_context(open_chat_driver(context))
         run.browser = format_browser(driver)
@@ -186,13 +186,13 @@ class _AnswerGrader:
         self._graded: dict[tuple[str, int], tuple[Grade, ...]] = {}
 
     async def is_wrong(self, case: GoldCase, exchange: Exchange) -> bool:
-        """Whether the answer is not graded correct, so that a picture of the page is worth storing."""
+        """Whether the answer is not graded correct, so that a screenshot of the page is stored."""
         grades = grade_exchange(self._run.context.panel, case, exchange)
         self._graded[case.id, exchange.repeat] = grades
         return assess(case, exchange, grades).outcome is not CaseOutcome.CORRECT
 
     async def save(self, case: GoldCase, result: ProbeResult) -> None:
-        """Store the final result in the journal, then pass it to whoever watches. Judges get what needs them."""
+        """Store the final result in the journal and report it; pass answers that need a judge to the judges."""
         grades = self._graded.pop((case.id, result.repeat), ())
         assessment = assess(case, result, grades if isinstance(result, Exchange) else ())
         if isinstance(result, Exchange) and self._judges.is_needed(assessment):

@@ -1,10 +1,10 @@
-"""Verify at once, without waiting for the Prefect server: the flow takes the run over when the server answers.
+"""Verifies without waiting for the Prefect server: the flow takes over the run when the server answers.
 
     prepare_run ─▶ asking ─────────────────────────────▶ ask_and_grade waits for it ─▶ …
               └──▶ server starts ─▶ Prefect is imported ─▶ verify_deploy ┘
 
-The journal has every result at once, as in the flow. Where no server comes, asking ends, and what was answered is
-what a stopped run leaves: the same command goes on from there.
+Every result is stored in the journal immediately, as in the flow. If no server starts, asking ends, and the same
+command resumes the stopped run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 
 async def verify(request: VerifyRequest, listener: ProgressListener) -> RunReport:
-    """The report of a run that asks at once. Raises as `verify_deploy`, and `PrefectUnavailable`."""
+    """Verify a target, asking immediately; return the report. Raises as `verify_deploy`, and `PrefectUnavailable`."""
     config = load_request_config(request)
     run = await prepare_run(request, listener, unreported=(ConfigError,))
     async with _ask_early(run) as asking:
@@ -47,9 +47,9 @@ async def verify(request: VerifyRequest, listener: ProgressListener) -> RunRepor
 
 @asynccontextmanager
 async def _ask_early(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]:
-    """Ask; whatever ends the run before all is asked ends the asking too.
+    """Ask in a background task, which is cancelled at the end of the block.
 
-    Where asking failed by itself and no server came to hear of it, its own error is raised.
+    If asking failed and no server started, the error of asking is raised.
     """
     with run.context.run_folder:
         run.asking = asking = asyncio.create_task(ask_in_time(run))
@@ -67,10 +67,10 @@ async def _ask_early(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]:
 
 @contextmanager
 def _show_server_wait(asking: asyncio.Task[None], listener: ProgressListener) -> Generator[None]:
-    """Say so when all is asked before there is a server."""
+    """Show the stage "waiting for the Prefect server" if asking ends inside the block."""
 
     def show(_: asyncio.Task[None]) -> None:
-        listener.stage("waiting for the Prefect server")
+        listener.on_stage("waiting for the Prefect server")
 
     asking.add_done_callback(show)
     yield
@@ -78,7 +78,7 @@ def _show_server_wait(asking: asyncio.Task[None], listener: ProgressListener) ->
 
 
 async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
-    """Do ``work`` in a thread that the end of this process does not wait for: Ctrl-C ends a run at once."""
+    """Run ``work`` in a daemon thread, so that Ctrl-C ends the process immediately."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Result] = loop.create_future()
 
@@ -105,7 +105,7 @@ async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
 
 @contextmanager
 def _cancel_on_sigterm() -> Generator[None]:
-    """Let SIGTERM stop the run as Ctrl-C does; inside its flow Prefect sees to that."""
+    """Cancel the current task on SIGTERM, as Ctrl-C does; inside a flow Prefect does that."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is None:
         raise AssertionError("a coroutine runs in a task")

@@ -1,6 +1,6 @@
-"""A run's results as rows of an experiment: what was asked, what came back, what it was worth, all texts redacted.
+"""Builds the rows of an experiment from a run's results: inputs, outputs and scores, with redacted texts.
 
-Severe cases are asked several times, and the worst asking counts (pass^k). So a case's share of the weighted score
+Severe cases are asked several times, and the worst answer counts (pass^k). So a case's share of the weighted score
 is divided among its rows: over a whole experiment the average of ``lookout_earned`` divided by that of
 ``lookout_weight`` is the run's weighted score.
 """
@@ -32,7 +32,7 @@ WEIGHT: Final = "lookout_weight"
 
 
 class CaseWeights:
-    """What each graded case of a run earned in the weighted score, and could earn, shared by its rows."""
+    """The points that each graded case earned and could earn in the weighted score, divided among its rows."""
 
     def __init__(self, report: RunReport, assessments: Iterable[Assessment], weights: Weights) -> None:
         all_assessments = tuple(assessments)
@@ -44,7 +44,7 @@ class CaseWeights:
         self._weights = weights
 
     def scores(self, case_id: str) -> Iterator[Score]:
-        """Both, as shares of the heaviest weight; none of a case that does not count."""
+        """Yield both scores as shares of the heaviest weight; nothing for a case that does not count."""
         worst = self._worst.get(case_id)
         if worst is None:
             return
@@ -60,7 +60,7 @@ class CaseWeights:
 def build_experiment_rows(
     results: Iterable[CaseResult], examples: Mapping[str, str], weights: CaseWeights, redact: Redact
 ) -> Iterator[ExperimentRow]:
-    """The rows of the cases that have an example; ``examples`` has its id by the case's."""
+    """Yield the rows of the cases that have an example; ``examples`` maps case ids to example ids."""
     for result in results:
         example_id = examples.get(result.case.id)
         if example_id is not None:
@@ -113,7 +113,7 @@ def _build_metadata(assessment: Assessment) -> Json:
 
 
 def _build_scores(result: CaseResult) -> Iterator[Score]:
-    """What was found of one asking; what could not be told has no value."""
+    """Yield the scores of one answer; a score that is unknown has no value."""
     assessment = result.assessment
     match assessment.outcome:
         case CaseOutcome.CORRECT:
@@ -139,18 +139,18 @@ def _build_scores(result: CaseResult) -> Iterator[Score]:
 
 
 def _build_severity_score(assessment: Assessment) -> Score:
-    """1 is nothing found, 0 severity 3: as the scores of live traffic have it."""
+    """Build the severity score: 1 for no finding, 0 for severity 3, as for live traffic."""
     value = 1 - assessment.severity / Severity.PAGE
     return Score(key=SEVERITY, value=value, comment=f"severity {assessment.severity.value}")
 
 
 def _format_failures(assessment: Assessment) -> str:
-    """The kinds of failure alone: a reason may quote the reply."""
+    """Format the kinds of failure without the reasons, which may quote the reply."""
     return ", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds)
 
 
 def split_into_batches(rows: Iterator[ExperimentRow], size: int) -> Iterator[Sequence[ExperimentRow]]:
-    """Rows a few at a time: a long run is never held twice."""
+    """Split rows into lists of up to ``size``, so that a long run is not held in memory twice."""
     batch = list[ExperimentRow]()
     for row in rows:
         batch.append(row)

@@ -1,9 +1,8 @@
-"""A run as an experiment on a platform such as LangSmith: opened while it asks, written after people were notified.
+"""Writes a run as an experiment to a platform such as LangSmith: opened while it asks, written after notifications.
 
-So the experiment's address is known when messages and reports are made, and nothing of the verdict, the alerts or
-the reports waits for the platform. Whatever goes wrong there is a warning of the run and changes nothing else. All
-ids are made of run, case and repeat: a run that was killed here, and is finished by the next one, writes nothing
-twice.
+So the experiment's URL is known for messages and reports, and neither verdict, alerts nor reports wait for the
+platform. Errors of the platform become a warning of the run. All ids are derived from run, case and repeat, so that
+a resumed run writes nothing twice.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ OPEN_TIMEOUT_S: Final = 120.0
 WRITE_TIMEOUT_S: Final = 600.0
 """For all rows; 500 of them with 5 scores are 3,000 requests, eight at once."""
 ROWS_PER_BATCH: Final = 50
-"""Rows that are held in memory and written together."""
+"""Rows that are written together."""
 
 
 class _OpenExperiment(NamedTuple):
@@ -42,20 +41,20 @@ class _OpenExperiment(NamedTuple):
 
 
 class ExperimentWriter:
-    """The experiment of one run. Nothing here raises what the platform did: `RunExperiment.problem` says it."""
+    """Writes the experiment of one run. Never raises an error of the platform; see `RunExperiment.problem`."""
 
     def __init__(self, run: LiveRun, address: DatasetAddress, opening: asyncio.Task[_OpenExperiment]) -> None:
         self._run, self._address, self._opening = run, address, opening
 
     def describe(self) -> RunExperiment | None:
-        """What can be said now, without waiting; ``None`` while the platform has not answered."""
+        """Describe the experiment without waiting; ``None`` while the platform has not answered."""
         if not self._opening.done() or self._opening.cancelled():
             return None
         error = self._opening.exception()
         return self._opening.result().described if error is None else self._build_failure(error)
 
     async def write(self, report: RunReport) -> RunExperiment:
-        """Write all rows with their scores, and say what became of them."""
+        """Write all rows with their scores; return the description of the experiment, with a problem if it failed."""
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 opened = await asyncio.shield(self._opening)
@@ -88,7 +87,7 @@ class ExperimentWriter:
 
 @asynccontextmanager
 async def open_experiment(run: LiveRun) -> AsyncGenerator[ExperimentWriter | None]:
-    """The experiment that a run appears as, being opened beside it; ``None`` where the target names no dataset."""
+    """Open the run's experiment in the background; yield ``None`` if the target names no dataset."""
     written = run.context.configured.experiments
     if written is None:
         yield None
@@ -128,7 +127,7 @@ async def _open_on_platform(run: LiveRun, address: DatasetAddress, stack: AsyncE
 
 
 async def _load_examples(datasets: Datasets, dataset: Dataset, cases: frozenset[str]) -> Mapping[str, str]:
-    """The examples of these cases, by the case's id; of the rest of a large dataset nothing is held."""
+    """Load the example ids of these cases, by case id."""
     examples: dict[str, str] = {}
     async with aclosing(datasets.pull(dataset)) as entries:
         async for entry in entries:
@@ -141,7 +140,7 @@ async def _load_examples(datasets: Datasets, dataset: Dataset, cases: frozenset[
 
 
 def _build_metadata(run: LiveRun, report: RunReport | None) -> dict[str, JsonValue]:
-    """What the platform filters and compares experiments by; ``report`` once there is one."""
+    """Build the metadata by which the platform filters and compares experiments; ``report`` once there is one."""
     context = run.context
     metadata: dict[str, JsonValue] = {
         "run_id": context.run_id,

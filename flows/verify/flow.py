@@ -4,9 +4,8 @@
                    │ each result: journal, at once  publish ◀─ write_experiment ◀─ ask_again ◀┘
                    └ first severity-3 failure: alert, at once
 
-The run waits until the deployed commit serves: it never grades an older image. It grades each answer while its page
-is open. The flow ends ``Completed``, named Pass, Fail or Inconclusive; ``Failed`` means that the monitor broke, and
-says so.
+The run waits until the deployed commit serves, so that it never grades an older image. It grades each answer while its
+page is open. The flow ends ``Completed``, named Pass, Fail or Inconclusive; ``Failed`` means that the monitor broke.
 """
 
 from __future__ import annotations
@@ -54,23 +53,23 @@ from warehouse.journal.rows import RunRow
 
 NAME: Final = "verify-deploy"
 LOAD_WAIT_S = 30.0
-"""Loading may wait this long for another process; the next run loads what this one cannot."""
+"""Loading waits this long for another process; what is left is loaded by the next run."""
 
 
 @flow(name=NAME, description=__doc__)
 async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
-    """Verify one target and return its report, as the data of a state that is named after the verdict.
+    """Verify one target; return a state that is named after the verdict, with the report as its data.
 
-    Raises `ConfigError` before anything is asked. A run that is stopped in the middle stores what was answered, and
-    the next run with the same target, suite and commit goes on from there.
+    Raises `ConfigError` before anything is asked. A stopped run has stored its answers, and the next run with the
+    same target, suite and commit resumes it.
     """
     return await _run_verification(request, None)
 
 
 def build_flow_for_run(run: LiveRun) -> Callable[[VerifyRequest], Awaitable[State[RunReport]]]:
-    """Return the same flow for a run that this process began before it had a server.
+    """Return the flow for a run that this process began before it had a server.
 
-    Prefect stores a flow's parameters on its server, so what is alive comes with the function.
+    Prefect stores a flow's parameters on its server, so the live run is bound to the function instead.
     """
 
     @flow(name=NAME, description=__doc__)
@@ -116,7 +115,7 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
 @task(name="prepare", cache_policy=NO_CACHE)
 @redact_errors
 async def prepare(request: VerifyRequest, begun: LiveRun | None) -> LiveRun:
-    """Take over the run that this process began before it had a server, or prepare one."""
+    """Return the run that this process began before it had a server, or prepare one."""
     if begun is not None:
         return begun
     listener = RunLog(request.target, log_line) if deployment.id else NO_LISTENER
@@ -124,26 +123,26 @@ async def prepare(request: VerifyRequest, begun: LiveRun | None) -> LiveRun:
 
 
 def _select_caller_errors() -> tuple[type[Exception], ...]:
-    """The errors that the caller of a run reads himself; a deployment has no such caller."""
+    """Return the error types that the caller of a run sees; none for a deployment, which has no caller."""
     return () if deployment.id else (ConfigError,)
 
 
 @task(name="ask and grade", cache_policy=NO_CACHE)
 @redact_errors
 async def ask_and_grade(run: LiveRun) -> None:
-    """Ask every case, worst first; grade and store each answer, and send an alert at once when it is severe."""
+    """Ask every case, worst first; grade and store each answer, and send an alert immediately about severe failures."""
     page = ProgressPage(run.context.target.name)
     await page.start(run.done, run.planned)
     run.on_step = page.show
     await (run.asking if run.asking is not None else ask_in_time(run))
-    await page.show(run.done, run.planned)  # what came in while the page was made
+    await page.show(run.done, run.planned)  # results that came while the page was created
 
 
 @task(name="evaluate", cache_policy=NO_CACHE)
 @redact_errors
 async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None) -> RunReport:
-    """Apply the gate."""
-    run.context.listener.stage("evaluating")
+    """Apply the gate and return the report of the run."""
+    run.context.listener.on_stage("evaluating")
     await asyncio.to_thread(find_judge_change, run)
     baseline = await asyncio.to_thread(find_baseline, run)
     pulls = await asyncio.to_thread(list_pull_requests, run)
@@ -174,7 +173,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
 @redact_errors
 async def record(run: LiveRun, report: RunReport) -> ReportPaths:
     """Write the report into the journal first, then into the warehouse and into files."""
-    run.context.listener.stage("recording")
+    run.context.listener.on_stage("recording")
     return await _store_run(run, report)
 
 
@@ -186,9 +185,9 @@ async def _store_run(run: LiveRun, report: RunReport) -> ReportPaths:
 
 
 def _load_journal(run: LiveRun) -> None:
-    """Load what the journal has into the warehouse. When another process holds the file, it is loaded later.
+    """Load the journal into the warehouse; skip it if another process holds the file.
 
-    A damaged file is rebuilt from the journal, and the monitor's owners hear of it.
+    A damaged file is rebuilt from the journal, and the monitor's owners are notified.
     """
     store = run.context.store
     try:
@@ -217,7 +216,7 @@ def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
 
 
 def _read_history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
-    """The run before and the open incidents, for "since which deploy"; a report can do without them."""
+    """Read the previous run and the open incidents, for "since which deploy"; empty if the warehouse fails."""
     store, target = run.context.store, run.context.target.name
     try:
         previous = store.last_report(target, run.context.suite.sha256, before=run.context.run_id)
@@ -229,19 +228,19 @@ def _read_history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]
 @task(name="notify people", cache_policy=NO_CACHE)
 @redact_errors
 async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
-    """Report all that the run saw at once, with what it proved gone; people hear only of what is new."""
-    run.context.listener.stage("notifying")
+    """Notify people of the run's observations and resolve incidents; only news is sent."""
+    run.context.listener.on_stage("notifying")
     notifier, patterns = run.context.notifier, run.context.configured.graders.account_patterns
     summary = build_run_summary(report, _build_links(report, paths), account_patterns=patterns)
     observations = observe_run(run, report)
     await notify(notifier, observations, summary=summary, scope=build_resolution_scope(run, report))
     await _complete_alerts(run, report, paths)
     notifications = await asyncio.to_thread(describe_notifications, notifier, observations)
-    run.context.listener.ended(f"{report.verdict}, {notifications}", str(paths.html))
+    run.context.listener.on_ended(f"{report.verdict}, {notifications}", str(paths.html))
 
 
 async def _complete_alerts(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
-    """Add to this run's alerts all that is known of it by now."""
+    """Add the run's summary and recheck to the alerts that it sent."""
     patterns, recheck = run.context.configured.graders.account_patterns, report.recheck
     await finish_first_alerts(
         run.context.notifier,
@@ -256,9 +255,9 @@ async def _complete_alerts(run: LiveRun, report: RunReport, paths: ReportPaths) 
 @task(name="ask again", cache_policy=NO_CACHE)
 @redact_errors
 async def ask_again(run: LiveRun, report: RunReport) -> RunReport:
-    """Ask the severe failed cases again, now that people know of them; add what came of it wherever they stand.
+    """Ask the severe failed cases again after people were notified; add the results to report, alerts and comments.
 
-    The verdict and its figures stay as they are.
+    The verdict and its figures do not change.
     """
     recheck = await recheck_failures(run, hub_token=run.context.hub_token)
     if recheck is None:
@@ -272,10 +271,10 @@ async def ask_again(run: LiveRun, report: RunReport) -> RunReport:
 @task(name="write the experiment", cache_policy=NO_CACHE)
 @redact_errors
 async def write_experiment(run: LiveRun, report: RunReport, experiment: ExperimentWriter | None) -> RunReport:
-    """Show the run on the target's platform. What the reports said of it before is set right, if it was wrong."""
+    """Write the run to the target's platform as an experiment; update the reports if that changed."""
     if experiment is None:
         return report
-    run.context.listener.stage("writing the experiment")
+    run.context.listener.on_stage("writing the experiment")
     written = report.add_experiment(await experiment.write(report))
     if written != report:
         await asyncio.to_thread(_write_reports, run, written)
@@ -285,7 +284,7 @@ async def write_experiment(run: LiveRun, report: RunReport, experiment: Experime
 @task(name="publish", cache_policy=NO_CACHE)
 @redact_errors
 async def publish(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
-    """Publish the run on Prefect's own pages."""
+    """Publish the run in Prefect's UI."""
     await publish_artifacts(report, run.results, paths)
 
 

@@ -1,8 +1,9 @@
-"""Settles the answers that need a judge: by a rule, the judge, or an abstention that says why.
+"""Grades the answers that need a judge: by a rule, by the judge, or by an abstention with its reason.
 
-A judge grades what the plain graders leave open and, as `[judge] scope` says, confirms what they grade.
+A judge grades what the plain graders leave open and confirms their grades as `[judge] scope` says.
 
-Answers wait here for the judge while the run goes on asking: in groups, and a severity-3 case without delay.
+Answers are queued for the judge while the run goes on asking. They are judged in groups; severity-3 cases are sent
+without delay.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from monitors.records.runs import CaseResult, JudgeState, Judging
 
 
 class PendingAnswer(NamedTuple):
-    """An answer that needs a judge, with what the plain graders said of it and of its facts."""
+    """An answer that needs a judge, with the grades and the factual finding of the plain graders."""
 
     case: GoldCase
     exchange: Exchange
@@ -46,18 +47,17 @@ OnRuling = Callable[[PendingAnswer, Ruling], Awaitable[None]]
 
 
 class JudgeQueue:
-    """Judges in a task of its own, so that asking never waits for a provider.
+    """Judges in a background task, so that asking never waits for a provider.
 
-    It sends a group when the group is full, when something severe in it is open, or when nothing more comes: what
-    the rules pass can wait for its confirmation. The first group, and one after a void group, holds a canary of
-    each kind. ``known`` are the cases that canaries are made of. Leaving the ``async with`` block waits until all
-    is judged; leaving it by an exception does not: what was not judged stays open, and a resumed run takes it up.
+    It sends a group when the group is full, when a severe case in it is open, or when the queue is closed. The first
+    group, and one after a void group, has a canary of each kind, made of ``canary_cases``. Leaving the ``async with``
+    block waits for all verdicts. Leaving it by an exception does not; a resumed run judges what is left.
     """
 
     def __init__(
         self,
         judge: Judge,
-        known: Sequence[GoldCase],
+        canary_cases: Sequence[GoldCase],
         *,
         seed: str,
         size: int,
@@ -65,7 +65,7 @@ class JudgeQueue:
         on_group: Callable[[JudgedGroup], None],
     ) -> None:
         self._judge = judge
-        self._canary_cases = known
+        self._canary_cases = canary_cases
         self._seed = seed
         self._size = size
         self._on_ruling = on_ruling
@@ -78,7 +78,7 @@ class JudgeQueue:
         self._worker: asyncio.Task[None] | None = None
 
     def add(self, waiting: PendingAnswer) -> None:
-        """Add one answer."""
+        """Queue one answer."""
         self._waiting.append(waiting)
         self._arrived.set()
 
@@ -136,7 +136,7 @@ OnGraded = Callable[[CaseResult], Awaitable[None]]
 
 
 class JudgeStage:
-    """Settles the answers of one run that need a judge; ``on_graded`` hears of each once, when it is final.
+    """Grades the answers of one run that need a judge; calls ``on_graded`` once for each final result.
 
     Every answer is in the journal before it waits for a judge, and again when it has a grade.
     """
@@ -174,7 +174,7 @@ class JudgeStage:
         return self
 
     async def _resume_open_answers(self) -> None:
-        """Take up what a stopped run left open, or could not have judged."""
+        """Queue the answers that a stopped run left open."""
         for opened in [result for result in self._run.results if self.is_needed(result.assessment)]:
             if isinstance(opened.result, Exchange):
                 await self.resolve_answer(opened.case, opened.result, opened.assessment.grades)
@@ -193,7 +193,7 @@ class JudgeStage:
             self._record_outcome()
 
     async def resolve_answer(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
-        """Settle an answer that needs a judge."""
+        """Grade an answer that needs a judge: by rule, by abstention, or by queueing it."""
         assessment = assess(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
         by_rule = fails_by_rule(case, exchange) if is_open(assessment) else None
         if by_rule is not None:
@@ -220,7 +220,7 @@ class JudgeStage:
             self._voids.append(group)
 
     def _record_outcome(self) -> None:
-        """Record what the run says of its judging, and what people must hear of it."""
+        """Store the figures of judging in the run, and void or missing verdicts as faults."""
         self._run.judging = judging = self._build_judging(self._run.results)
         if self._voids:
             self._run.judge_void = _format_void(self._voids)
@@ -230,7 +230,7 @@ class JudgeStage:
             self._run.faults.append(Fault(JUDGE_UNAVAILABLE, detail))
 
     def _build_judging(self, results: Sequence[CaseResult]) -> Judging:
-        """How many answers needed a judge and what became of them, counted from their grades; and what it cost."""
+        """Build the figures of judging: how many answers needed a judge, the results, and the cost."""
         answers = by_rule = spoken = judged = waiting = to_confirm = disputed = 0
         graded_by = set[JudgeLineage]()
         reasons = Counter[str]()
@@ -279,20 +279,20 @@ class JudgeStage:
 
 
 def apply_ruling(pending: PendingAnswer, ruling: Ruling) -> Assessment:
-    """What an answer comes to once the judge has ruled."""
+    """Return the assessment of an answer with the judge's ruling."""
     grades = add_grade(pending.grades, grade_of(ruling, pending.exchange))
     unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
     return mark_unconfirmed(assess(pending.case, pending.exchange, grades), unconfirmed=unconfirmed)
 
 
 def mark_unconfirmed(assessment: Assessment, *, unconfirmed: bool) -> Assessment:
-    """The assessment; a severity-3 failure that rests on one judge alone says so, as a disputed case does."""
+    """Return the assessment, marked if a severity-3 failure rests on a single judge or the case is disputed."""
     severe = assessment.outcome is CaseOutcome.FAILED and assessment.severity is Severity.PAGE
     return assessment.mark_unconfirmed((unconfirmed and severe) or assessment.is_disputed)
 
 
 def add_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade, ...]:
-    """The grades with one more, in place of an earlier word of the same grader."""
+    """Return the grades with ``added``, which replaces an earlier grade of the same grader."""
     return (*(grade for grade in grades if not is_replaced(grade, added)), added)
 
 
@@ -301,7 +301,7 @@ def _drop_judge_grades(result: CaseResult) -> Sequence[Grade]:
 
 
 def _compute_earlier_cost(results: Sequence[CaseResult]) -> Cost:
-    """What the process that was stopped had spent on grades that are stored."""
+    """Compute the cost of the judge's grades that a stopped process had stored."""
     grades = (grade for result in results for grade in result.assessment.grades)
     spent = [grade.cost_usd for grade in grades if isinstance(grade, Judged) and grade.grader == JUDGE]
     return Cost(calls=len(spent), usd=sum(spent, Decimal(0)))

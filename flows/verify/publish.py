@@ -1,6 +1,6 @@
-"""Publishes a run on Prefect's pages: a summary, a table of failures, links.
+"""Publishes a run in Prefect's UI: a summary, a table of failures, links.
 
-A run does not depend on its pages: where the server is gone, it goes on without them.
+A run does not depend on this: without the server it goes on.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ MAX_ROWS: Final = 100
 """Rows of the table of failures; results.json has them all."""
 
 STEP_PERCENT: Final = 5.0
-"""How far a run goes between two updates of its progress: each costs a request of about 10 ms."""
+"""Minimum progress between two updates; each costs a request of about 10 ms."""
 
 PAGE_TIMEOUT_S: Final = 10.0
-"""How long a run waits for one page: Prefect's client itself tries for a minute."""
+"""How long a run waits for one request; Prefect's client would try for a minute."""
 
 
 @asynccontextmanager
@@ -46,7 +46,7 @@ async def _ignore_lost_server() -> AsyncGenerator[None]:
 
 
 async def publish_artifacts(report: RunReport, results: Sequence[CaseResult], paths: ReportPaths) -> None:
-    """The Markdown summary and the table of what was not right. Needs a flow run."""
+    """Publish the Markdown summary and the table of cases that were not right. Needs a flow run."""
     async with _ignore_lost_server():
         await _publish(_build_artifact_key(report.target.name), report, results, paths)
 
@@ -67,12 +67,12 @@ async def _publish(key: str, report: RunReport, results: Sequence[CaseResult], p
 
 
 def _build_artifact_key(target: str) -> str:
-    """An artifact's key may hold small letters, digits and hyphens."""
+    """Build an artifact's key, which may hold lower-case letters, digits and hyphens."""
     return f"verify-{re.sub(r'[^a-z0-9]+', '-', target.lower()).strip('-')}"
 
 
 class ProgressPage:
-    """The run's progress on Prefect's page, in steps. Needs a task run."""
+    """Shows the run's progress in Prefect's UI, in steps. Needs a task run."""
 
     def __init__(self, target: str) -> None:
         self._key = f"{_build_artifact_key(target)}-progress"
@@ -80,7 +80,7 @@ class ProgressPage:
         self._artifact: UUID | None = None
 
     async def start(self, done: int, cases: int) -> None:
-        """Show where the run begins, or how far it came before it had a page."""
+        """Create the progress artifact with the progress so far."""
         self._shown = _compute_percent(done, cases)
         async with _ignore_lost_server():
             self._artifact = await acreate_progress_artifact(
@@ -88,7 +88,7 @@ class ProgressPage:
             )
 
     async def show(self, done: int, cases: int) -> None:
-        """So many results of so many."""
+        """Update the progress to ``done`` of ``cases`` results."""
         percent = _compute_percent(done, cases)
         artifact = self._artifact
         due = percent - self._shown >= STEP_PERCENT or (done == cases and percent > self._shown)

@@ -1,8 +1,8 @@
-"""Is it still so? Severe cases that failed are asked again after the verdict, here and on the build before.
+"""Asks severe failed cases again after the verdict, at the target and on the previous build.
 
-People were notified by then, and nothing of it counts: not in the verdict, not in a rate, not in the next baseline.
-Each asking is in the journal before the next one, so that a run that is killed here asks nothing twice. Whatever
-goes wrong is a sentence of the report.
+People have been notified by then, and the results do not count for the verdict, a rate or the next baseline. Each
+result is stored before the next question, so that a resumed run asks nothing twice. Errors are sentences of the
+report.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RECOVERY_DEADLINE_S: Final = 5.0
 """For an application that has just been asked a whole suite to answer once more."""
 POLL_S: Final = 1.0
 RECHECK_FOLDER: Final = "recheck"
-"""Inside the run's folder; a driver leaves something there only when it has to."""
+"""Inside the run's folder: files that a driver writes while it asks again."""
 JOB_DRIVER: Final = "job"
 AGENT_TEXT: Final = "each question would start another job of the agent"
 APP_DOWN_TEXT: Final = "the application had stopped answering before the run was over"
@@ -56,14 +56,14 @@ APP_DOWN_TEXT: Final = "the application had stopped answering before the run was
 MAX_BUILD_CHARACTERS: Final = 120
 
 OnOpen = Callable[[CaseResult], bool]
-"""Takes an answer that the plain graders left open; whether somebody judges it."""
+"""Gets an answer that the plain graders left open; returns whether a judge grades it."""
 
 
 async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | None:
-    """Ask the severe failed cases again, within the budget of ``[recheck]``; ``None`` where nothing is to be asked.
+    """Ask the severe failed cases again, within the budget of ``[recheck]``; return ``None`` if there are none.
 
-    ``hub_token`` shows what a private Space runs. Never raises what the application, its previous build or a judge
-    did.
+    ``hub_token`` gives access to a private Space. Never raises errors of the application, its previous build or a
+    judge.
     """
     settings = run.context.config.recheck
     failed = await asyncio.to_thread(select_severe_failures, run.results) if settings.times else ()
@@ -71,7 +71,7 @@ async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | 
         return None
     if why := _explain_not_asked(run):
         return Recheck(left_out=len(failed), problem=why)
-    run.context.listener.stage("asking failed cases again")
+    run.context.listener.on_stage("asking failed cases again")
     address, previous = _find_previous_build(run)
     places = 1 if address is None else 2
     plan = plan_recheck(failed, times=settings.times, max_questions=settings.max_questions, places=places)
@@ -88,7 +88,7 @@ async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | 
 
 
 def _explain_not_asked(run: LiveRun) -> str:
-    """Why no case of this run is asked again; empty where cases are."""
+    """Explain why no case of this run is asked again; empty if cases are."""
     if run.context.configured.probe.driver == JOB_DRIVER:
         return AGENT_TEXT
     silent = (answer.result for answer in run.results if isinstance(answer.result, NoAnswer))
@@ -97,7 +97,7 @@ def _explain_not_asked(run: LiveRun) -> str:
 
 
 def _find_previous_build(run: LiveRun) -> tuple[str | None, PreviousBuild | None]:
-    """Where the previous build answers, and what is known of it; without an address, why there is none."""
+    """Find the address of the previous build and what is known of it; without an address, the problem."""
     context = run.context
     template = context.configured.previous_url
     if template is None:
@@ -112,9 +112,9 @@ def _find_previous_build(run: LiveRun) -> tuple[str | None, PreviousBuild | None
 
 
 class Rechecker:
-    """Asks one run's failed cases again, and counts what came, that of a stopped process included.
+    """Asks one run's failed cases again and counts the results, including those of a stopped process.
 
-    ``problem`` says why not all was asked.
+    ``problem`` says why not everything was asked.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Rechecker:
         self.problem = ""
 
     def build_recheck(self) -> Recheck:
-        """What it came to."""
+        """Build the result of asking again."""
         patterns = self._run.context.configured.graders.account_patterns
         previous = self._previous
         if previous is not None:
@@ -143,7 +143,7 @@ class Rechecker:
         )
 
     async def ask(self, address: str | None) -> None:
-        """Ask where the cases failed, then at the ``address`` of the previous build."""
+        """Ask at the target, then at the ``address`` of the previous build."""
         try:
             self.problem = await self._ask_target()
         except Exception as error:  # noqa: BLE001 - the verdict stands, whatever asking again meets
@@ -152,7 +152,7 @@ class Rechecker:
             self._previous = await self._ask_previous(address, self._previous)
 
     async def _ask_target(self) -> str:
-        """Why not all was asked, or empty."""
+        """Ask at the target; return why not everything was asked, or an empty text."""
         target, own_commit = self._run.context.target, self._run.commit
         async with self._open_asker(target.address) as asker:
             serving = await self._find_serving_commit(asker, target)
@@ -161,7 +161,7 @@ class Rechecker:
             return await self._ask(asker, RecheckPlace.TARGET)
 
     async def _ask_previous(self, address: str, previous: PreviousBuild) -> PreviousBuild:
-        """What is known of the build before, once it was asked."""
+        """Ask the previous build; return what is known of it."""
         problem, serving = "", None
         try:
             async with self._open_asker(address) as asker:
@@ -200,7 +200,7 @@ class Rechecker:
         )
 
     async def _find_serving_commit(self, asker: CaseAsker, target: Target) -> str | None:
-        """The commit that serves there, where something names it. Raises a `ProbeError` where nothing serves."""
+        """Find the commit that serves there, if known. Raises `ProbeError` if nothing serves."""
         readiness = asker.settings.readiness
         if target.space is None and readiness.version_url is None:
             return None
@@ -214,7 +214,7 @@ class Rechecker:
         return self._redact(ready.commit) if ready.commit else None
 
     async def _ask(self, asker: CaseAsker, place: RecheckPlace) -> str:
-        """Ask what was not asked there yet; why the rest was not asked, or empty."""
+        """Ask what was not asked there yet; return why the rest was not asked, or an empty text."""
         asked = {(case.case_id, case.repeat) for case in self._answers if case.place is place}
         questions = [
             Question(case=case.case, repeat=repeat)
@@ -245,7 +245,7 @@ class Rechecker:
 
     @asynccontextmanager
     async def _open_judging(self, place: RecheckPlace) -> AsyncGenerator[OnOpen]:
-        """Judges answers to the cases that a judge failed, as far as the run's budget goes; no others."""
+        """Open a judge for the cases that a judge failed, within the run's budget; yield a function to queue answers."""
         context, settings = self._run.context, self._run.context.judge.settings
         if not self._by_judge or settings is None or context.judge.why_off:
             yield lambda _: False
@@ -282,7 +282,7 @@ class Rechecker:
         return True
 
     def _save(self, place: RecheckPlace, result: CaseResult, assessment: Assessment) -> None:
-        """Make an asking durable, then count it."""
+        """Store a result in the journal, then count it."""
         context, probe_result = self._run.context, result.result
         builds = list_named_builds(probe_result) if isinstance(probe_result, Exchange) else ()
         costs = (grade.cost_usd for grade in assessment.grades if isinstance(grade, Judged))
@@ -308,7 +308,7 @@ class Rechecker:
 
 
 def _list_failed_by_judge(run: LiveRun) -> Iterator[str]:
-    """The cases that failed by the word of a judge."""
+    """Yield the ids of the cases that a judge failed."""
     for result in run.results:
         if result.assessment.outcome is CaseOutcome.FAILED and any(
             isinstance(grade, Judged) and grade.grader == JUDGE and not grade.passed
@@ -318,7 +318,7 @@ def _list_failed_by_judge(run: LiveRun) -> Iterator[str]:
 
 
 def _load_earlier_answers(run: LiveRun) -> list[RecheckAnswer]:
-    """What a stopped process had asked again."""
+    """Load what a stopped process had asked again."""
     context = run.context
     if not context.run_folder.resumed:
         return []

@@ -1,6 +1,6 @@
-"""A run's folder, which notes the start, so that one process can find a stopped run and finish it.
+"""A run's folder, which stores the start of the run, so that another process can find a stopped run and resume it.
 
-The request of a flow is part of it: plain values that Prefect may store and show. Never a secret.
+The request of a flow consists of plain values that Prefect stores and shows; never put a secret into it.
 """
 
 from __future__ import annotations
@@ -53,14 +53,13 @@ class VerifyRequest(BaseModel):
 START_FILE = "run.json"
 LOCK_FILE = "run.lock"
 ALIVE_FILE = "run.alive"
-"""Locked beside `LOCK_FILE` by whoever works on the run: asking for this one disturbs nobody who wants that."""
+"""Also locked by the process that works on the run, so that checking it does not interfere with `LOCK_FILE`."""
 DONE_FILE = "done"
-"""Written last: the reports exist and people were notified. After a kill between the two, the next run notifies
-them."""
+"""Written last: the reports exist and people were notified. After a kill before that, the next run notifies them."""
 
 RESUME_WITHIN = timedelta(hours=1)
-"""How long a stopped run may be finished by the next one; after that its answers are too old. Of one from the
-future, by a clock that was set back since, nobody knows how old it is."""
+"""How long a stopped run may be resumed; after that its answers are too old. A start in the future, by a clock that
+was set back, counts like one in the past."""
 
 
 class RunStart(Record):
@@ -79,20 +78,20 @@ class RunStart(Record):
     planned: int | None = None
 
     def same_question(self, other: RunStart) -> bool:
-        """Whether ``other``'s answers are answers to this run's questions."""
+        """Whether ``other`` asks the same questions about the same deploy."""
         return (self.target, self.suite_sha256, self.commit) == (other.target, other.suite_sha256, other.commit)
 
 
 def build_run_id(target: str, now: datetime, random_bytes: bytes) -> str:
-    """An id that sorts by time and names its target; ``chance`` keeps two runs of one second apart."""
+    """Build an id that sorts by time and names its target; ``random_bytes`` makes it unique."""
     return f"{now:%Y%m%dT%H%M%SZ}-{target}-{random_bytes.hex()}"
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run that this process has to itself: the lock on its folder ends with the process, however that ends.
+    """A run that this process has locked; the lock ends with the process.
 
-    ``resumed`` is true when another process began it. As a context manager it gives the lock back.
+    ``resumed`` is true when another process began it. As a context manager it releases the lock.
     """
 
     start: RunStart
@@ -102,7 +101,7 @@ class RunFolder:
     alive: TextIO
 
     def finish(self) -> None:
-        """Note that nothing is left to do: the next run starts a new folder."""
+        """Mark the run as done: the next run starts a new folder."""
         (self.folder / DONE_FILE).touch()
 
     def __enter__(self) -> Self:
@@ -117,7 +116,7 @@ class RunFolder:
 
 
 def begin_run(runs: Path, start: RunStart) -> RunFolder:
-    """Make the run's folder and note its start. Raises `WarehouseUnwritable`."""
+    """Create the run's folder, lock it and store its start. Raises `WarehouseUnwritable`."""
     folder = runs / start.run_id
     lock = _lock_folder(folder, runs.parent)
     if lock is None:
@@ -127,12 +126,12 @@ def begin_run(runs: Path, start: RunStart) -> RunFolder:
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether nothing is left to do of the run in ``folder``."""
+    """Whether the run in ``folder`` is done."""
     return (folder / DONE_FILE).exists()
 
 
 def is_worked_on(folder: Path) -> bool:
-    """Whether a living process works on the run in ``folder``. Asking holds nobody up."""
+    """Whether a live process works on the run in ``folder``."""
     try:
         with (folder / ALIVE_FILE).open(encoding="utf-8") as alive:
             fcntl.flock(alive, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -144,10 +143,10 @@ def is_worked_on(folder: Path) -> bool:
 
 
 def find_unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
-    """The newest stopped run that asked the same questions lately, if it can be finished now.
+    """Find and lock the newest stopped run that asked the same questions recently; ``None`` if there is none.
 
-    A run that another living process works on is not stopped, and one that a later run of the target has overtaken
-    is not taken up: what it was answered is older than what is known.
+    Runs that another process works on are skipped. A run that is older than a finished run of the target is not
+    resumed, because its answers are older.
     """
     for start_file in sorted(runs.glob(f"*/{START_FILE}"), reverse=True):
         start = read_start(start_file.parent)
@@ -178,14 +177,14 @@ def _lock_folder(folder: Path, data_folder: Path) -> TextIO | None:
 
 
 def _lock_alive_file(folder: Path, data_folder: Path) -> TextIO:
-    """Who has the run to itself waits here for nobody but a question of a moment."""
+    """Lock the alive file; this only waits for a check by `is_worked_on`."""
     alive = open_for_lock(folder / ALIVE_FILE, within=data_folder)
     fcntl.flock(alive, fcntl.LOCK_EX)
     return alive
 
 
 def read_start(folder: Path) -> RunStart | None:
-    """What the run in ``folder`` set out to do; ``None`` where no note says it."""
+    """Read the start of the run in ``folder``; ``None`` if there is none."""
     try:
         return RunStart.model_validate_json((folder / START_FILE).read_text(encoding="utf-8"))
     except (OSError, ValidationError):

@@ -1,8 +1,7 @@
 """The state of a run while it goes: what is planned, what has come back, what is still to ask.
 
-Results take little room, so that the orchestrating process does not grow with the suite. The run also finds its
-baseline: a named run, or the last accepted one of the base branch. When its judge is not the one of the run before,
-the two are not compared.
+Results are stored compressed, so that the process does not grow with the suite. This module also finds the run's
+baseline: a named run, or the last accepted one. Runs with different judges are not compared.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 MAX_UNPACKED: Final = 500
-"""Results of which the records are kept once made: a run goes through its results some forty times, 0.2 ms each."""
+"""Results that are cached unpacked: a run reads its results some forty times, 0.2 ms each."""
 
 
 class PackedResults(Sequence[CaseResult]):
-    """Results by case and repeat, in the order in which they first came.
+    """Compressed results by case and repeat, in the order in which they first came.
 
-    Each read makes the records of a long run anew: go through it rather than make a list of it. Safe while it
-    grows: an iteration sees what was there when it began.
+    Each access unpacks a result, so iterate instead of building a list. You may add results while iterating: an
+    iteration sees the results that existed when it began.
     """
 
     def __init__(self) -> None:
@@ -58,7 +57,7 @@ class PackedResults(Sequence[CaseResult]):
         self._unpacked: dict[_PackedResult, CaseResult] = {}
 
     def put(self, result: CaseResult) -> None:
-        """Store a result in place of the one before it."""
+        """Store a result; it replaces an earlier one of the same case and repeat."""
         key = result.case.id, result.result.repeat
         if key in self._packed:
             self._unpacked.pop(self._packed[key], None)
@@ -116,9 +115,9 @@ _NAMES: Final[dict[frozenset[str], set[str]]] = {}
 
 
 def _share_field_names(record: Model) -> Model:
-    """The same record, sharing its sets of field names with others of its kind: they are half of its size.
+    """Make a record share its sets of field names with other records, which halves its size.
 
-    Records are frozen, so that nobody changes such a set; a copy of a record gets a copy of it.
+    Records are frozen, so that the shared sets do not change; a copy of a record copies the set.
     """
     names = record.model_fields_set
     object.__setattr__(record, "__pydantic_fields_set__", _NAMES.setdefault(frozenset(names), names))
@@ -130,7 +129,7 @@ def _share_field_names(record: Model) -> Model:
 
 
 OnStep = Callable[[int, int], Awaitable[None]]
-"""Hears after each final result how many there are, and of how many."""
+"""Called after each final result with the number of results and the number planned."""
 
 
 async def _ignore_step(done: int, planned: int) -> None:
@@ -138,7 +137,7 @@ async def _ignore_step(done: int, planned: int) -> None:
 
 
 class LiveRun:
-    """Belongs to one flow run and its event loop. Not a record: it is alive, and Prefect passes it as it is."""
+    """The mutable state of one flow run. Belongs to one event loop; Prefect passes it by reference."""
 
     def __init__(self, context: RunContext) -> None:
         self.context = context
@@ -149,7 +148,7 @@ class LiveRun:
         """Final results, those of a stopped run included."""
         self.on_step: OnStep = _ignore_step
         self.asking: asyncio.Task[None] | None = None
-        """Where the questions are asked before the flow begins: the flow waits for it instead of asking."""
+        """The task that asks before the flow begins; the flow waits for it instead of asking."""
         self.interrupted = False
         self.faults: list[Fault] = []
         self.serving: str | None = None
@@ -178,11 +177,11 @@ class LiveRun:
 
     @property
     def commit(self) -> str | None:
-        """The commit that is verified: as it was asked for, else as the target says it runs."""
+        """The verified commit: the requested one, else the one that the target serves."""
         return self.context.start.commit or self.serving
 
     def load_stored(self) -> None:
-        """Take over a stopped run's results, but ask again what had no answer: an answer is better."""
+        """Load a stopped run's results, except those without an answer, which are asked again."""
         results: dict[tuple[str, int], Exchange | NoAnswer] = {}
         for row in self.context.journal.read_run(self.context.run_id):
             match row:
@@ -198,7 +197,7 @@ class LiveRun:
         self.resumed = self.done = len(self._results)
 
     def save(self, case: GoldCase, result: Exchange | NoAnswer, assessment: Assessment) -> CaseResult:
-        """Make a result durable, then count it: what is counted survives a kill."""
+        """Store a result in the journal, then count it."""
         rows = (ResultRow(row=result), AssessmentRow(row=assessment))
         self.context.journal.append(rows, run_id=self.context.run_id)
         saved = CaseResult(case=case, result=result, assessment=assessment)
@@ -207,7 +206,7 @@ class LiveRun:
 
     @property
     def answered(self) -> Sequence[tuple[str, int]]:
-        """Case and repeat of every question that needs no asking any more."""
+        """Case and repeat of every question that has a result."""
         return self._results.keys
 
     @property
@@ -217,7 +216,7 @@ class LiveRun:
         return sum(isinstance(r.result, Exchange) and r.assessment.outcome in graded_outcomes for r in self.results)
 
     def facts(self, finished_at: datetime, pull_request: PullRequest | None = None) -> RunFacts:
-        """What the gate needs to know besides the results; ``pull_request`` is where the deploy belongs."""
+        """Build what the gate needs besides the results; ``pull_request`` is the deploy's pull request."""
         start = self.context.start
         return RunFacts(
             run_id=start.run_id,
@@ -240,9 +239,9 @@ RESULTS_FILE: Final = "results.json"
 
 
 def find_baseline(run: LiveRun) -> Baseline | None:
-    """The baseline of a run that was graded; ``None`` without any. Raises `ConfigError` as `load_named_baseline` does.
+    """Find the baseline of a graded run; ``None`` without one, or if the warehouse cannot be read.
 
-    A warehouse that cannot be read gives none: a run without comparison is better than no run.
+    Raises `ConfigError` as `load_named_baseline` does.
     """
     context = run.context
     if context.request.baseline != AUTO:
@@ -261,10 +260,9 @@ def find_baseline(run: LiveRun) -> Baseline | None:
 
 
 def load_named_baseline(name: str, runs: Path) -> Baseline | None:
-    """The run of a results.json, or of a run's id in the folder of ``runs``; ``None`` where none is wanted.
+    """Load the baseline named by the path of a results.json or a run's id; ``None`` for `AUTO` and `NO_BASELINE`.
 
-    `AUTO` names no run: it is resolved once the judges are known. Raises `ConfigError` for what is not there or no
-    result, before anything is asked.
+    Raises `ConfigError` if the file does not exist or is not a result.
     """
     if name in (AUTO, NO_BASELINE):
         return None
@@ -282,9 +280,9 @@ JUDGE_CHANGED = "JudgeChanged"
 
 
 def find_judge_change(run: LiveRun) -> None:
-    """Note a changed judge: the run says so once, and is not compared with the one before.
+    """Store in the run whether its judge differs from that of the run before, which prevents a comparison.
 
-    A run that no judge was needed for compares with any: nothing in it is a judge's.
+    A run without a judge's grades compares with any run.
     """
     if run.judging is None or not run.judging.lineages:
         return

@@ -1,7 +1,7 @@
-"""Runs that have no report yet, as their own files say: what came back so far, and whether anybody works on them.
+"""Reads the progress of runs that have no report yet from their files, and whether a process works on them.
 
-Reading only. A run's start is its note, its results are its journal segments, and its life is a lock that is asked
-about and never held. No run waits for this, and this waits for no run.
+It only reads: the start file, the journal segments, and whether the run's lock is held. Neither side waits for the
+other.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from warehouse.journal.journal import Journal
 from warehouse.journal.segments import Segment, parse_segment_id, parse_time
 
 LISTED_FOR: Final = timedelta(hours=24)
-"""Runs that began before that are not listed: nobody goes on with them."""
+"""Older runs are not listed, since they will not be resumed."""
 CACHE_FOR: Final = timedelta(seconds=1)
-"""How long what was read is shown to whoever asks next."""
+"""How long a list is cached."""
 MAX_RUNS: Final = 16
 _TIME_PREFIX: Final = "%Y%m%dT%H%M%SZ"
 
@@ -52,7 +52,7 @@ class SevereFailure(Record):
     found_at: UtcTime
 
     def mask(self, mask: Callable[[str], str]) -> Self:
-        """The failure as a page may show it."""
+        """Return the failure with masked texts, for a page."""
         return self.model_copy(update={"asked": mask(self.asked), "reason": mask(self.reason)})
 
 
@@ -75,7 +75,7 @@ class RunProgress(Record):
     severe: tuple[SevereFailure, ...]
 
     def mask(self, mask: Callable[[str], str]) -> Self:
-        """The run as a page may show it."""
+        """Return the run with masked texts, for a page."""
         return self.model_copy(update={"severe": tuple(failure.mask(mask) for failure in self.severe)})
 
     @property
@@ -96,7 +96,7 @@ class RunProgress(Record):
 
 @dataclass
 class _Results:
-    """What a run's segments say, as far as they were read."""
+    """The results of a run, from the segments that were read so far."""
 
     segments: set[str] = field(default_factory=set[str])
     outcomes: dict[tuple[str, int], CaseOutcome] = field(default_factory=dict[tuple[str, int], CaseOutcome])
@@ -104,7 +104,7 @@ class _Results:
     last_at: datetime | None = None
 
     def add(self, name: str, segment: Segment) -> None:
-        """Take in a segment; of a case that was asked twice the later result counts."""
+        """Add a segment; if a case was asked twice, the later result counts."""
         stored_at = parse_time(parse_segment_id(name))
         questions = dict(_read_questions(segment))
         for line in segment.lines:
@@ -147,17 +147,17 @@ class RunWatch:
         self._listed: tuple[datetime, tuple[RunProgress, ...]] | None = None
         self._guard = Lock()
 
-    def unfinished(self, now: datetime) -> tuple[RunProgress, ...]:
-        """Runs that began lately and that nothing calls finished, those that go on first, then the newest first.
+    def list_unfinished(self, now: datetime) -> tuple[RunProgress, ...]:
+        """List recent unfinished runs: running ones first, then newest first.
 
-        Raises `WarehouseUnwritable` where the journal's place cannot be reached.
+        Raises `WarehouseUnwritable` if the journal cannot be reached.
         """
         with self._guard:
             if self._listed is None or abs(now - self._listed[0]) > CACHE_FOR:
                 self._listed = (now, self._list(now))
             return self._listed[1]
 
-    def progress(self, run_id: str) -> RunProgress | None:
+    def load_progress(self, run_id: str) -> RunProgress | None:
         """One run, whenever it began; ``None`` where there is no note of it. Raises as `find_unfinished` does."""
         if "/" in run_id or run_id.startswith("."):
             return None
@@ -185,7 +185,7 @@ class RunWatch:
 
     def _load_results(self, run_id: str) -> _Results:
         results = self._read.pop(run_id, None) or _Results()
-        self._read[run_id] = results  # the newest last: the first is the one to forget
+        self._read[run_id] = results  # newest last: the first one is evicted
         while len(self._read) > MAX_RUNS:
             self._read.pop(next(iter(self._read)))
         for name in self._journal.segments.names(run_id):

@@ -1,4 +1,4 @@
-"""What is recorded of a run beside its grades, and what of it differs from the last accepted run."""
+"""Builds the snapshot of a run (commit, settings, graders, judges), and finds the last accepted run to compare with."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from warehouse.queries.runs import find_deploy_time, find_last_accepted
 
 
 def build_run_snapshot(run: LiveRun) -> RunSnapshot:
-    """The snapshot of a run that has been asked."""
+    """Build the snapshot of a run after asking."""
     context = run.context
     snapshot = RunSnapshot(
         commit=run.commit,
@@ -46,7 +46,7 @@ def build_run_snapshot(run: LiveRun) -> RunSnapshot:
 
 
 def hash_settings(context: RunContext) -> Mapping[str, str]:
-    """A hash of each part of the configuration that bears on a verdict, by its name in lookout.toml."""
+    """Hash each part of the configuration that affects the verdict, by its name in lookout.toml."""
     parts: Mapping[str, BaseModel | str] = {
         "gate": context.config.gate,
         "target": context.target,
@@ -58,7 +58,7 @@ def hash_settings(context: RunContext) -> Mapping[str, str]:
 
 
 def hash_grading_settings(configured: TargetConfig, judge: JudgePlan) -> Mapping[str, str]:
-    """The same of the parts alone that bear on how an answer is graded."""
+    """Hash each part of the configuration that affects grades, by its name in lookout.toml."""
     parts: Mapping[str, BaseModel | str | None] = {
         "graders": configured.graders,
         "domains": ",".join(configured.domains),
@@ -73,12 +73,12 @@ def _hash(part: BaseModel | str) -> str:
 
 
 def needs_changes(report: RunReport) -> bool:
-    """Whether somebody will ask what changed: not of a run that passed."""
+    """Whether the report should say what changed: not if it passed."""
     return report.verdict is not Verdict.PASS
 
 
 def find_last_pass(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
-    """The last accepted run: the baseline where it is one, else the newest."""
+    """Find the last accepted run: the baseline if it passed, else the newest."""
     context = run.context
     if baseline is not None and baseline.report.verdict is Verdict.PASS:
         return baseline.report

@@ -96,7 +96,7 @@ class DemoNights:
             findings[sampled_conversation.conversation.id] = [turn.result.assessment for turn in graded]
         weighing = NightlyEstimates(sampled.strata, sampled.sampled, findings)
         self._graded.insert(0, weighing.count_severe())
-        severe = weighing.severe()
+        severe = weighing.estimate_severe_rate()
         assert isinstance(severe, RateEstimate)
         return Simulated(severe, self.planted / self.conversations, planned.width)
 

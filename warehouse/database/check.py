@@ -18,7 +18,7 @@ from monitors.plural import plural
 from monitors.records.base import Record
 from warehouse.database.connection import REBUILD_HINT, Deadline, open_connection, transaction
 from warehouse.database.database import build_database, remove_database
-from warehouse.database.load import BATCH_ROWS, known_archives, load_segments
+from warehouse.database.load import BATCH_ROWS, load_archive_hashes, load_segments
 from warehouse.database.stage import (
     Entry,
     NamedSegment,
@@ -217,7 +217,7 @@ def _compare_with_journal(store: Store, deadline: Deadline) -> CheckReport:
     database = store.database
     with open_connection(database.file, deadline, read_only=True) as live:
         entries = {str(row[0]): str(row[1]) for row in live.execute("select id, sha256 from segments").fetchall()}
-        archives = known_archives(live)
+        archives = load_archive_hashes(live)
         missing = store.count_missing(live)
     with build_database(database.file, deadline, database.schema, database.clock) as (fresh, beside):
         copies = load_copies(fresh, store.journal, database.scratch, entries, archives)

@@ -56,7 +56,7 @@ class Deadline:
         self._end = patience.monotonic() + wait_s
         self._pause_s = _MIN_PAUSE_S
 
-    def within(self, seconds: float) -> Deadline:
+    def limit_to(self, seconds: float) -> Deadline:
         """A deadline that ends ``seconds`` from now, or with this one."""
         left_s = self._end - self._patience.monotonic()
         return Deadline(self._patience, max(0.0, min(seconds, left_s)))
@@ -100,9 +100,9 @@ def _lock_exclusively(handle: int, file: Path, deadline: Deadline) -> bool:
         with _open_turn_file(file) as turn:
             if not _flock(turn, fcntl.LOCK_EX, deadline):
                 return False
-            if _flock(handle, fcntl.LOCK_EX, deadline.within(_WRITER_TURN_S)):
+            if _flock(handle, fcntl.LOCK_EX, deadline.limit_to(_WRITER_TURN_S)):
                 return True
-        readers_turn = deadline.within(_READERS_TURN_S)
+        readers_turn = deadline.limit_to(_READERS_TURN_S)
         while readers_turn.pause():
             pass
         if not deadline.pause():

@@ -72,14 +72,14 @@ class _SkippedSegments:
     too_new: int = 0
 
 
-def pending(connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str | None = None) -> Sequence[str]:
+def list_pending(connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str | None = None) -> Sequence[str]:
     """Names of the segments (of one folder) that are not loaded yet, oldest first."""
     names = journal.segments.names(folder)
     known = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
     return [name for name in names if parse_segment_id(name) not in known]
 
 
-def load(
+def load_journal(
     connection: duckdb.DuckDBPyConnection, journal: Journal, scratch: Path, folder: str | None = None
 ) -> LoadReport:
     """Load what is pending: all archives, and the segments (of one folder).
@@ -91,7 +91,7 @@ def load(
     rows: Counter[str] = Counter()
     left = _SkippedSegments()
     count = _load_archives(connection, journal, scratch, rows, left)
-    for batch in _batches(journal, pending(connection, journal, folder), left):
+    for batch in _batches(journal, list_pending(connection, journal, folder), left):
         for each in _load_batch(connection, journal, batch, left):
             rows.update(each.segment.header.rows)
             count += 1
@@ -106,7 +106,7 @@ def load_segments(
     insert_staged(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
 
 
-def known_archives(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
+def load_archive_hashes(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
     """Hashes of the archives of which the tables have everything."""
     return frozenset(str(row[0]) for row in connection.execute("select sha256 from archives").fetchall())
 
@@ -125,7 +125,7 @@ def _load_archives(
     rows: Counter[str],
     left: _SkippedSegments,
 ) -> int:
-    done = known_archives(connection)
+    done = load_archive_hashes(connection)
     count = 0
     for name in list_current_manifests(journal):
         if parse_hash(name) in done:

@@ -30,7 +30,7 @@ from warehouse.database.database import (
     remove_database,
     write_ledger,
 )
-from warehouse.database.load import LoadReport, load
+from warehouse.database.load import LoadReport, load_journal
 from warehouse.database.store import Store
 
 DEPENDENT_TABLES: Mapping[str, tuple[tuple[str, ...], Sequence[str]]] = {
@@ -264,7 +264,7 @@ def _fill_database(
 ) -> RebuildReport:
     database = store.database
     ledger = read_ledger(database.file)
-    loaded = load(connection, store.journal, database.scratch)
+    loaded = load_journal(connection, store.journal, database.scratch)
     have = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
     old = copy_missing_rows(database, deadline, have)
     missing = () if journal_only else restore_missing(connection, old)

@@ -20,7 +20,7 @@ import duckdb
 
 from monitors.errors import WarehouseDamaged
 from monitors.records.base import Record
-from warehouse.database.load import known_archives, load, remember_archive
+from warehouse.database.load import load_archive_hashes, load_journal, remember_archive
 from warehouse.database.snapshot import discard_snapshots
 from warehouse.database.stage import (
     ARCHIVE_FOLDER,
@@ -67,10 +67,10 @@ def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinishe
     scratch = store.database.scratch
     report = CompactReport()
     with store.database.open_for_writing(wait_s) as connection:
-        load(connection, store.journal, scratch)
+        load_journal(connection, store.journal, scratch)
         store.save_ledger(connection)
         scratch.unlink(missing_ok=True)
-        _remove_leftovers(store.journal, scratch, known_archives(connection))
+        _remove_leftovers(store.journal, scratch, load_archive_hashes(connection))
         for batch in _batches(
             store.journal, _list_old_segments(connection, store.journal, before, unfinished=unfinished)
         ):
@@ -226,7 +226,7 @@ def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: 
                 _age_archive(connection, store.journal, manifest, key, store.database.scratch)
                 archives += 1
                 segments += len(manifest.segments)
-        load(connection, store.journal, store.database.scratch)
+        load_journal(connection, store.journal, store.database.scratch)
         store.save_ledger(connection)
     compact_segments(store, before=before, wait_s=wait_s, unfinished=True)  # the replaced archives go
     discard_snapshots(store.database.file.parent)
@@ -263,14 +263,14 @@ def _age_archive(
 def _hash_segments(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
     """The hash that each staged segment's body has now."""
     rows = connection.execute("select segment_id, table_name, row_json from staged order by segment_id, position")
-    for segment_id, lines in groupby(_every(rows), key=lambda row: str(row[0])):
+    for segment_id, lines in groupby(_fetch_batches(rows), key=lambda row: str(row[0])):
         body = hashlib.sha256()
         for _, table, row in lines:
             body.update(format_line(SegmentLine(str(table), str(row).encode())) + b"\n")
         yield segment_id, body.hexdigest()
 
 
-def _every(rows: duckdb.DuckDBPyConnection) -> Iterator[tuple[object, ...]]:
+def _fetch_batches(rows: duckdb.DuckDBPyConnection) -> Iterator[tuple[object, ...]]:
     while batch := rows.fetchmany(10_000):
         yield from batch
 

@@ -69,10 +69,10 @@ class Snapshot:
         make_private_folder(self.folder)
         self.source.ensure(wait_s)
         seen_at, version = self.source.clock(), self.source.compute_version()
-        known = self._find_newest(version)
-        if known is None:
-            known = self._ensure_copy(wait_s)
-        changed = self._open_copy(known)
+        copy_name = self._find_newest(version)
+        if copy_name is None:
+            copy_name = self._ensure_copy(wait_s)
+        changed = self._open_copy(copy_name)
         self.as_of = seen_at
         return changed
 

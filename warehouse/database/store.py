@@ -17,7 +17,7 @@ from monitors.records.incidents import Alert, Incident
 from monitors.records.runs import RunReport
 from warehouse.database.connection import WaitPolicy
 from warehouse.database.database import Database, Ledger, Schema, load_bundled_schema, read_ledger, write_ledger
-from warehouse.database.load import LoadReport, load
+from warehouse.database.load import LoadReport, load_journal
 from warehouse.journal.journal import Journal
 from warehouse.journal.segments import Clock, Entropy
 
@@ -87,7 +87,7 @@ class Store:
         """
         with self.database.open_for_writing(wait_s) as connection:
             restored = self.count_missing(connection)
-            report = load(connection, self.journal, self.database.scratch)
+            report = load_journal(connection, self.journal, self.database.scratch)
             self.save_ledger(connection)
         return report.model_copy(update={"restored": restored, "swept": self.journal.sweep()})
 

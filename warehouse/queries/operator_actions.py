@@ -31,7 +31,7 @@ from monitors.records.operator_actions import (
     StoredConversation,
 )
 from warehouse.database.connection import transaction
-from warehouse.database.load import load
+from warehouse.database.load import load_journal
 from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
 from warehouse.journal.journal import OUTBOX, Journal
 from warehouse.journal.rows import (
@@ -46,7 +46,7 @@ from warehouse.journal.rows import (
     ResultRow,
     SilenceRow,
 )
-from warehouse.queries.outbox import next_sequence, save
+from warehouse.queries.outbox import compute_next_sequence, save_rows
 
 _LOADED = """
 select turns, case when graded_channel = 'wire' then wire_text else visible_text end, partial_text
@@ -112,7 +112,7 @@ def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *,
     done: list[ActionChanges] = []
     failed: list[str] = []
     with store.database.open_for_writing(wait_s) as connection:
-        load(connection, journal, store.database.scratch, OUTBOX)
+        load_journal(connection, journal, store.database.scratch, OUTBOX)
         for action_id, record in connection.execute(_WAITING).fetchall():
             try:
                 done.append(_carry_out_action(connection, journal, resolve, str(record)))
@@ -130,7 +130,7 @@ def _carry_out_action(
 ) -> ActionChanges:
     with transaction(connection):
         changes = resolve(_build_subject(connection, journal, PersonAction.model_validate_json(record)))
-        save(connection, journal, _build_rows(changes, next_sequence(connection)))
+        save_rows(connection, journal, _build_rows(changes, compute_next_sequence(connection)))
     return changes
 
 
@@ -271,7 +271,7 @@ def append_outcomes(journal: Journal, outcomes: tuple[DraftOutcome, ...]) -> Non
 class GradedConversation(NamedTuple):
     """What was said once, and what the run thought of it. ``severity`` is 0 where nothing graded it."""
 
-    said: StoredConversation
+    conversation: StoredConversation
     target: str
     origin: Origin
     severity: int = 0
@@ -292,7 +292,7 @@ def load_graded_conversation(
         return None
     origin, target, severity, policy_row, outcome, kinds, reason = row
     return GradedConversation(
-        said=conversation,
+        conversation=conversation,
         target=str(target),
         origin=Origin(origin),
         severity=int(severity or 0),

@@ -17,7 +17,7 @@ from monitors.errors import WarehouseBusy
 from monitors.records.base import Identifier, Record
 from monitors.records.incidents import Alert, Incident, Receipt
 from warehouse.database.connection import transaction
-from warehouse.database.load import load, load_segments
+from warehouse.database.load import load_journal, load_segments
 from warehouse.database.stage import NamedSegment
 from warehouse.database.store import Store, read_incidents
 from warehouse.journal.journal import OUTBOX, Journal
@@ -60,17 +60,17 @@ def open_incident_book(store: Store, journal: Journal, target: str, *, wait_s: f
     `WarehouseBusy`: then nothing was decided. An error in the block passes through, and nothing was decided.
     """
     with store.database.open_for_writing(wait_s) as connection:
-        load(connection, journal, store.database.scratch, OUTBOX)
+        load_journal(connection, journal, store.database.scratch, OUTBOX)
         with transaction(connection):
             book = IncidentBook(read_incidents(connection, target))
             yield book
             versions = [
                 IncidentRow(row=IncidentVersion(sequence=number, incident=incident))
-                for number, incident in enumerate(book.changed, start=next_sequence(connection))
+                for number, incident in enumerate(book.changed, start=compute_next_sequence(connection))
             ]
             rows: list[OutboxRow] = [*versions, *(AlertRow(row=alert) for alert in book.alerts)]
             if rows:
-                save(connection, journal, rows)
+                save_rows(connection, journal, rows)
         store.save_ledger(connection)
 
 
@@ -84,7 +84,7 @@ def claim_alerts(
     wait_s: float,
     is_gone: Callable[[str], bool] = lambda _: False,
     printing: bool = False,
-    but: Collection[str] = (),
+    except_ids: Collection[str] = (),
 ) -> SendLease:
     """Take up to ``limit`` unsent messages for sending, worst first; nobody else gets them for ``lease_s`` seconds.
 
@@ -95,13 +95,13 @@ def claim_alerts(
     id in ``but`` are left out. Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
     with store.database.open_for_writing(wait_s) as connection:
-        load(connection, journal, store.database.scratch, OUTBOX)
+        load_journal(connection, journal, store.database.scratch, OUTBOX)
         now = store.clock()
         expires_at = now + timedelta(seconds=lease_s)
         with transaction(connection):
             _end_leases(connection, now, is_gone)
             wanted = {"now": now, "latest": expires_at + timedelta(seconds=lease_s), "limit": limit}
-            rows = connection.execute(_FREE, wanted | {"printing": printing, "but": list(but)}).fetchall()
+            rows = connection.execute(_FREE, wanted | {"printing": printing, "but": list(except_ids)}).fetchall()
             for alert_id, _, _ in rows:
                 connection.execute(_LEASE, [owner, now, expires_at, alert_id])
         store.save_ledger(connection)
@@ -115,7 +115,7 @@ def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: 
     journal.append_outbox([ReceiptRow(row=receipt)])
     try:
         with store.database.open_for_writing(wait_s) as connection:
-            load(connection, journal, store.database.scratch, OUTBOX)
+            load_journal(connection, journal, store.database.scratch, OUTBOX)
             store.save_ledger(connection)
     except WarehouseBusy:
         return  # the journal has it, and every decision and claim reads the journal first
@@ -149,13 +149,13 @@ select $1, $2, $3, $4, (select count(*) from receipts where alert_id = $4)
 """
 
 
-def next_sequence(connection: duckdb.DuckDBPyConnection) -> int:
+def compute_next_sequence(connection: duckdb.DuckDBPyConnection) -> int:
     """The next number of an incident's version; whoever asks holds the lock."""
     row = connection.execute("select coalesce(max(sequence), 0) + 1 from incident_history").fetchone()
     return int(row[0]) if row else 1
 
 
-def save(connection: duckdb.DuckDBPyConnection, journal: Journal, rows: Sequence[OutboxRow]) -> None:
+def save_rows(connection: duckdb.DuckDBPyConnection, journal: Journal, rows: Sequence[OutboxRow]) -> None:
     """Put ``rows`` into the journal and the tables together, inside the caller's transaction."""
     name = f"{OUTBOX}/{journal.append_outbox(rows)}{SUFFIX}"
     load_segments(connection, journal, [NamedSegment(name, journal.read(name))])

@@ -159,7 +159,7 @@ def list_entry_times(
     By their own account, unless it cannot be: an entry that was read as it came was not written a week before, nor
     after that. Then, and where it says nothing, it is when it was read.
     """
-    found: Table = store.query(
+    table: Table = store.query(
         """
         select case when notify and not logged_at between read_at - interval 7 day and read_at then read_at
                     else coalesce(logged_at, read_at) end as moment
@@ -168,7 +168,7 @@ def list_entry_times(
         [log, since.isoformat()],
         wait_s=wait_s,
     )
-    return [moment for (moment,) in found.rows if isinstance(moment, datetime)]
+    return [moment for (moment,) in table.rows if isinstance(moment, datetime)]
 
 
 def _build_entry(row: tuple[object, ...]) -> LoggedHallucination:

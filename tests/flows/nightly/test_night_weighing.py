@@ -56,7 +56,7 @@ def test_what_rules_grade_and_that_they_check_no_fact(replies, severe, found):
     weighing = weighed(*replies)
     assert [(one.graded, one.failures) for one in weighing.count_severe()] == [severe]
     assert [(one.graded, one.failures) for one in weighing.count_found_by_rules()] == [found]
-    assert [(one.graded, one.failures) for one in weighing.facts()] == [(0, 0)]
+    assert [(one.graded, one.failures) for one in weighing.count_fact_failures()] == [(0, 0)]
     assert not weighing.is_graded("talk")
 
 
@@ -88,7 +88,7 @@ def severe_of(*replies: str, severity: Severity = Severity.WRONG, gold: tuple[Go
     said = {one.id: [turn.result.assessment for turn in grader.grade_turns(one, one, "night-1")] for one in talks}
     strata = (StratumCount(stratum="all", conversations=1_000, sampled=len(talks)),)
     sampled = [SampledConversation(conversation=one, stratum="all", inclusion_probability=0.01) for one in talks]
-    return NightlyEstimates(strata, sampled, said, disclosing=(30, 1_000)).severe()
+    return NightlyEstimates(strata, sampled, said, disclosing=(30, 1_000)).estimate_severe_rate()
 
 
 @pytest.mark.parametrize(("gold", "row"), [((), "traffic"), ((GOLD,), "case")], ids=["unknown", "of the suite"])

@@ -89,8 +89,8 @@ def test_a_trace_comes_back_with_its_grade_and_target(store):
     store.load_pending(1)
     found = load_graded_conversation(store, "run-1", "case-1")
     assert found is not None
-    assert found.said.turns == exchange().turns
-    assert found.said.answer == exchange().graded_text
+    assert found.conversation.turns == exchange().turns
+    assert found.conversation.answer == exchange().graded_text
     assert found.origin is Origin.PROBE
     assert found.target == run_report().target.name
     assert found.severity == int(assessment().severity)

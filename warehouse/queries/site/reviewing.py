@@ -58,9 +58,9 @@ def list_judge_verdicts(store: Store, wanted: Sequence[AnswerId]) -> tuple[Judge
         " where judge_model is not null and passed is not null and aspect = 'factual_match'"
         " and list_contains(from_json($runs::json, '[\"VARCHAR\"]'), run_id)",
         {
-            "wanted": json.dumps([one.model_dump() for one in wanted]),
+            "wanted": json.dumps([answer.model_dump() for answer in wanted]),
             "shape": '[{"run_id": "VARCHAR", "case_id": "VARCHAR", "repeat": "INTEGER"}]',
-            "runs": json.dumps(sorted({one.run_id for one in wanted})),
+            "runs": json.dumps(sorted({answer.run_id for answer in wanted})),
         },
     )
     return tuple(JudgedAnswer(_build_answer_id(row), _build_lineage(row[3:6]), bool(row[6])) for row in table.rows)
