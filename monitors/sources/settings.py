@@ -20,21 +20,21 @@ class NightlySettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sources: dict[Identifier, TrafficSettings] = Field(
-        min_length=1, description="where stored conversations lie, by name"
+        min_length=1, description="sources of stored conversations, by name"
     )
-    sampling: SamplingSettings = Field(default=SamplingSettings(), description="which of them are looked at")
+    sampling: SamplingSettings = Field(default=SamplingSettings(), description="which conversations are sampled")
     privacy: PrivacyMode = Field(
         default=PrivacyMode.REDACT,
-        description="what becomes of personal data before anything is stored: redact, pseudonymise (needs "
+        description="how personal data is removed before anything is stored: redact, pseudonymise (needs "
         "LOOKOUT_AGE_KEY) or none",
     )
-    hour: Annotated[int, Field(ge=0, le=23)] = Field(default=2, description="hour at which the night is graded")
+    hour: Annotated[int, Field(ge=0, le=23)] = Field(default=2, description="hour of the nightly run")
     time_zone: str = Field(default="UTC", description="zone of that hour, such as Asia/Kolkata")
     first_h: Annotated[float, Field(gt=0)] = Field(
-        default=24.0, description="hours that the first night looks back"
+        default=24.0, description="hours of traffic that the first nightly run reads"
     )
     late_h: Annotated[float, Field(ge=0)] = Field(
-        default=48.0, description="hours after which a conversation that appears late is no longer looked for"
+        default=48.0, description="hours after its end within which a conversation may appear in the source"
     )
     severity: Severity = Field(
         default=Severity.WRONG,

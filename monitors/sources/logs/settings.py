@@ -19,7 +19,7 @@ class LogFields(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    ts: Paths = Field(default=("ts", "timestamp", "time", "created_at"), description="when it was held back")
+    ts: Paths = Field(default=("ts", "timestamp", "time", "created_at"), description="when the reply was held back")
     user_text: Paths = Field(
         default=("user_text", "question", "query", "prompt", "user_message", "input", "questions"),
         description="what the user asked; a list of texts is joined",
@@ -85,7 +85,7 @@ class HallucinationLogSettings(BaseModel):
     )
     store_raw: bool = Field(
         default=False,
-        description="keep the entries' texts as they are; false masks personal data before anything is stored",
+        description="store the entries' texts unchanged; false masks personal data before anything is stored",
     )
     group_minutes: Annotated[float, Field(ge=0, le=24 * 60)] = Field(
         default=30.0,
@@ -97,7 +97,7 @@ class HallucinationLogSettings(BaseModel):
         description="seconds between two polls of `lookout watch`, and of a scheduled run while it goes on",
     )
     longest_line_kb: Annotated[int, Field(ge=1, le=64 * 1024)] = Field(
-        default=1024, description="longer lines are put aside unread"
+        default=1024, description="longer lines are quarantined unread"
     )
 
     fields: LogFields = Field(default=LogFields(), description="where in an entry its parts lie")

@@ -79,7 +79,8 @@ class SamplingSettings(BaseModel):
         description="share of the conversations instead of a number; with strata, times their risk weight",
     )
     minimum_per_stratum: Annotated[int, Field(ge=1)] = Field(
-        default=1, description="least number of conversations from each stratum that has any, whatever number says"
+        default=1,
+        description="minimum number of conversations from each stratum that has any, even beyond number",
     )
     signs: Annotated[tuple[RiskSign, ...], Field(min_length=1)] = Field(
         default=tuple(RiskSign),
@@ -97,8 +98,8 @@ class SamplingSettings(BaseModel):
     )
     risk_weights: dict[RiskSign, Weight] = Field(
         default_factory=_build_default_weights,
-        description="how much likelier a conversation with this sign is sampled with a rate than one without a "
-        "sign; with a number, how loudly it asks for a quarter of that",
+        description="weight of a conversation with this sign; 1 without a sign: with a rate it multiplies the rate, "
+        "with a number it decides a quarter of the number",
     )
     primary_path: str | None = Field(
         default=None,
@@ -107,7 +108,7 @@ class SamplingSettings(BaseModel):
     )
     main_language: Language = Field(
         default=Language.ENGLISH,
-        description="the language that is no stratum of its own: en, hi, hinglish or other",
+        description="the main language, which is not a stratum: en, hi, hinglish or other",
     )
     latency_objective_ms: Annotated[float, Field(gt=0)] = Field(
         default=4_000, description="a reply that took longer is slow, in milliseconds"

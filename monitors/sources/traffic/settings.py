@@ -146,7 +146,7 @@ class Fields(BaseModel):
     )
     latency_s: Paths = Field(
         default=("latency_s", "duration_s", "latency_seconds", "elapsed_s"),
-        description="the same in seconds, where no milliseconds are given",
+        description="seconds from question to reply, where no milliseconds are given",
     )
     app_version: Paths = Field(
         default=("app_version", "version", "commit", "release", "metadata.app_version", "metadata.version"),
@@ -157,7 +157,7 @@ class Fields(BaseModel):
             "user_key", "user_id", "user.id", "account_id", "customer_id", "metadata.user_id", "user_email",
             "email",
         ),
-        description="who the user was; never stored but as a pseudonym",
+        description="who the user was; only stored as a pseudonym",
     )  # fmt: skip
     thumb: Paths = Field(
         default=("thumb", "thumbs", "feedback.thumb", "feedback.thumbs", "feedback.value", "feedback", "vote"),
@@ -248,7 +248,7 @@ class HttpTraffic(_StrictModel):
     """`kind = "http"`: an export in pages of JSON, which follow by number, by cursor or by link."""
 
     kind: Literal["http"]
-    url: HttpUrl = Field(description="the first page; parameters that it has are kept")
+    url: HttpUrl = Field(description="the address of the first page; its parameters stay")
     token_env: Name | None = Field(default=None, description="environment variable with the bearer token")
     headers: HeaderTable = Field(default={}, description="sent with every request; to the address's own host alone")
     items: Paths = Field(
@@ -287,7 +287,7 @@ class HttpTraffic(_StrictModel):
     until_parameter: str | None = Field(default=None, min_length=1, description="parameter of the latest time")
     time_format: TimeFormat = Field(default=TimeFormat.ISO, description="iso, epoch-s or epoch-ms")
     most_pages: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        default=1_000, description="pages after which reading stops with an error: more would follow"
+        default=1_000, description="maximum number of pages; reading stops with an error if more follow"
     )
     page_most_mb: Megabytes = Field(default=64.0, description="the largest page that is taken")
     request_deadline_s: Seconds = Field(default=60.0, description="for one page, from asking to its last byte")
@@ -356,7 +356,7 @@ class PageTraffic(_StrictModel):
     url: HttpUrl = Field(description="the page with the list")
     selectors: PageSelectors = Field(default=PageSelectors(), description="selectors where discovery needs help")
     most_pages: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        default=100, description="list pages after which reading stops with an error: more would follow"
+        default=100, description="maximum number of list pages; reading stops with an error if more follow"
     )
     page_deadline_s: Seconds = Field(
         default=30.0, description="from opening a page to its conversations or messages"
