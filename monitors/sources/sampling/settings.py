@@ -98,8 +98,8 @@ class SamplingSettings(BaseModel):
     )
     risk_weights: dict[RiskSign, Weight] = Field(
         default_factory=_build_default_weights,
-        description="weight of a conversation with this sign; 1 without a sign: with a rate it multiplies the rate, "
-        "with a number it decides a quarter of the number",
+        description="weight of a conversation with this sign; 1 without a sign: with a rate it multiplies the "
+        "rate, with a number it decides a quarter of the number",
     )
     primary_path: str | None = Field(
         default=None,
