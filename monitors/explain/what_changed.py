@@ -50,7 +50,7 @@ def find_run_changes(now: RunSnapshot, since: RunReport | None) -> WhatChanged:
     comparison = WhatChanged(since_run_id=since.run_id, since_commit=since.commit, since=since.finished_at)
     before = since.snapshot
     if before is None:
-        return comparison.refuse("the last PASS was recorded before Lookout noted such things")
+        return comparison.refuse("the last PASS was recorded before Lookout stored snapshots")
     causes = [
         *_find_monitor_changes(before, now),
         *_find_application_changes(before, now),

@@ -277,7 +277,7 @@ TEXT_ENDINGS = (".txt", ".md")
 def read_documents(folder: Path) -> dict[str, str]:
     """Read the texts (``*.txt``, ``*.md``) of a folder and its subfolders, by lower-case name without suffix."""
     if not folder.is_dir():
-        raise GoldSetError(f"{folder} is no folder; give one that holds the documents as text, {TEXT_ENDINGS}")
+        raise GoldSetError(f"{folder} is not a folder; give one that holds the documents as text, {TEXT_ENDINGS}")
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in TEXT_ENDINGS)
     if not files:
         raise GoldSetError(f"{folder} holds no text ({', '.join(TEXT_ENDINGS)}); convert the documents first")
@@ -299,7 +299,7 @@ def check_quotes(cases: Sequence[NumberedCase], documents: Mapping[str, str]) ->
                 check=SuiteCheck.QUOTE,
                 weight=Weight.MUST,
                 places=(numbered.place,),
-                what=f"its clause does not stand in {source.document}",
+                what=f"its clause is not in {source.document}",
                 do="quote the document word for word, or correct `provenance.document`",
             )
     if missing:
@@ -362,7 +362,7 @@ def _check_ids(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
                 check=SuiteCheck.DUPLICATE,
                 weight=Weight.MUST,
                 places=(first.place, numbered.place),
-                what="the same id stands twice; the suite does not load",
+                what="the id is given twice; the suite does not load",
                 do="give the second an id of its own",
             )
 

@@ -93,7 +93,8 @@ def _check_files(task: TriageTask) -> Iterator[_Fault]:
             yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, finding, advice)
         elif files:
             finding = (
-                f"{written!r} is relevant and not among the `repository_files`: who names it is said to make it up"
+                f"{written!r} is relevant and not among the `repository_files`: "
+                "a report that names it would count as invented"
             )
             file_advice = advice if suggestion else "add it to `repository_files`, or correct its path"
             yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, finding, file_advice)
@@ -109,7 +110,7 @@ def _describe_non_path(written: str, path: str) -> str:
     if "://" in written and not files_in(written):
         return "is a link that leads to no file of a repository"
     if path.startswith(("/", "../")):
-        return "is a place on somebody's machine"
+        return "is a path on a local machine"
     if any(sign.isspace() for sign in path):
         return "is a text and no path"
     if written.rstrip("`'\" ").endswith(("/", "\\")):
@@ -168,7 +169,7 @@ def _check_leaks(task: TriageTask) -> Iterator[_Fault]:
         yield _Fault(
             SuiteCheck.LEAK,
             Weight.MUST,
-            "its root cause stands in the issue word for word: who copies the issue is right",
+            "the issue holds its root cause word for word: copying the issue would pass",
             "take the sentence out of `issue_body`, or choose another issue",
         )
     files = task.reference.relevant_files
@@ -178,7 +179,7 @@ def _check_leaks(task: TriageTask) -> Iterator[_Fault]:
             SuiteCheck.LEAK,
             Weight.SHOULD,
             f"the issue names {'its relevant file' if len(files) == 1 else 'all its relevant files'} "
-            f"({_join_names(files)}): who repeats them has found nothing",
+            f"({_join_names(files)}): repeating them proves no investigation",
             "count on its root cause and keywords, cut the list from `issue_body`, or choose another issue",
         )
 

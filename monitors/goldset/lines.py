@@ -120,8 +120,8 @@ def describe_bad_value(key: str, value: object) -> str:
 def describe_unreviewed(pipeline: Pipeline) -> str:
     """Describe a case that no person has accepted."""
     return (
-        f'"provenance.reviewed_by" is missing: a case of the pipeline "{pipeline.value}" is no gold before a '
-        "person has said yes; accepted: that person's name, as `lookout gold review` writes it"
+        f'"provenance.reviewed_by" is missing: a case of the pipeline "{pipeline.value}" needs a '
+        "person's review; accepted: that person's name, as `lookout gold review` writes it"
     )
 
 
@@ -294,7 +294,7 @@ def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields: dict[str, object] = {}
     for key, value in pairs:
         if key in fields:
-            raise _NotJson(f"the key {format_value(key)} stands twice in one object")
+            raise _NotJson(f"the key {format_value(key)} is given twice in one object")
         fields[key] = value
     return fields
 

@@ -256,7 +256,7 @@ def _build_quote(document: Document, span: tuple[int, int]) -> Quote:
 def _describe_quote_problem(proposed: ProposedDraft) -> str:
     if len(proposed.quote.split()) < QUOTE_MIN_WORDS:
         return f'its quote "{proposed.quote}" has fewer than {QUOTE_MIN_WORDS} words'
-    return f'its quote does not stand in the document: "{shorten(proposed.quote)}"'
+    return f'its quote is not in the document: "{shorten(proposed.quote)}"'
 
 
 def _find_problem(proposed: ProposedDraft, defaults: DraftDefaults, clause: str) -> str:

@@ -43,7 +43,7 @@ def append_case(path: Path, case: GoldCase, *, paired_with: str | None = None) -
     `GoldSetError` when the suite does not load, another case has the id, or ``case`` was not reviewed.
     """
     if not (case.provenance.reviewed_by or "").strip():
-        raise GoldSetError(f"{case.id} was reviewed by nobody, so it does not join {path}")
+        raise GoldSetError(f"{case.id} was not reviewed, so it does not join {path}")
     with lock_folder(path):
         text = read_text_or_empty(path)
         existing = next((existing_case for existing_case in read_cases(path) if existing_case.id == case.id), None)
@@ -244,7 +244,7 @@ def _read_manifest(path: Path) -> SuiteManifest:
     try:
         return SuiteManifest.model_validate_json(read_text(path))
     except ValidationError as error:
-        raise GoldSetError(f"{path} is no manifest of a frozen suite; take it from version control") from error
+        raise GoldSetError(f"{path} is not the manifest of a frozen suite; take it from version control") from error
 
 
 def load_cases(path: Path) -> tuple[GoldCase, ...]:

@@ -141,8 +141,8 @@ class Intake:
             SourceWarning(
                 kind=SourceWarningKind.ITEM_CHANGED,
                 place=conversation_id,
-                detail="several questions stand under this id, and only the latest was used: name in "
-                "traffic fields.id what no two items share",
+                detail="several questions have this id, and only the latest was used: set traffic fields.id "
+                "to a path that is unique to each item",
             )
             for conversation_id in sorted(self._changed_ids)
         )

@@ -46,7 +46,7 @@ JOINED = "what rules found and what was judged, their limits joined by the metho
 NOTHING_SAMPLED, NO_CONVERSATIONS, ALL_UNGRADED = (
     "no conversation was sampled",
     "there was no conversation",
-    "nobody could tell",
+    "nothing could be graded",
 )
 
 

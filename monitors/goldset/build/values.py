@@ -105,7 +105,7 @@ def _parse_by_kind(fact: GivenFact, field: FactField) -> Single | Several | Unus
     values = [_parse_single(raw_value, fact, field) for raw_value in fact.value]
     usable = tuple(raw_value for raw_value in values if isinstance(raw_value, Amount | TextValue | ChoiceValue))
     if len(usable) != len(values) or not usable:
-        return UnusableFact(f"{format_value(fact.value)} is no list of {field.kind} values")
+        return UnusableFact(f"{format_value(fact.value)} is not a list of {field.kind} values")
     return usable[0] if len(usable) == 1 else Several(usable)
 
 
@@ -171,7 +171,7 @@ def _parse_number(raw: JsonValue) -> Decimal | None:
 def _check_proof(value: Single | Several, fact: GivenFact) -> Single | Several | UnusableFact:
     """Return the value if its quote states its amounts; other values need a quote for a person to compare."""
     if not fact.quote:
-        return UnusableFact("it has no quote, so nobody can trace it")
+        return UnusableFact("it has no quote, so it cannot be traced")
     amounts = [
         amount
         for amount in (value.values if isinstance(value, Several) else (value,))

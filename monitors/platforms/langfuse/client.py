@@ -175,7 +175,7 @@ class LangfuseClient:
         response = await self._send_with_retries(method, path, doing, arguments)
         if response.status_code == _NOT_FOUND:
             raise self.build_unavailable_error(
-                doing, f"HTTP 404{_format_error(response)}; was something deleted meanwhile?"
+                doing, f"HTTP 404{_format_error(response)}; was it deleted meanwhile?"
             )
         return self._parse_reply(response, answer, doing)
 

@@ -174,7 +174,7 @@ def plan_nightly(
     ``ConfigError`` when there is no conversation: a nightly run of nothing needs no plan.
     """
     if not any(count.sampled for count in counts):
-        raise ConfigError("there is no conversation to plan for; see whether the source has any of that night")
+        raise ConfigError("there is no conversation to plan for; check whether the source has any of that night")
     severe = planned_rates[0].expected
     calls = ceil(sum(count.sampled for count in counts) * grading.calls_per_conversation)
     return NightlyPlan(

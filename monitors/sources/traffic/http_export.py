@@ -99,7 +99,7 @@ class ExportClient:
                 body = await self._read_body(url, response)
                 document = await self._parse_document(body, response)
                 return ExportPage(document, dict(response.headers), hashlib.sha256(body).hexdigest())
-        raise SourceUnavailable(f"{strip_url_secrets(url)}: redirects go on and on")
+        raise SourceUnavailable(f"{strip_url_secrets(url)}: too many redirects")
 
     def _check_status(self, url: str, response: httpx.Response) -> None:
         status = response.status_code
@@ -148,7 +148,7 @@ def resolve_link(url: str, link: str, action: str) -> str:
     try:
         target = base.join(link)
     except (httpx.InvalidURL, ValueError):
-        raise SourceUnavailable(f"{strip_url_secrets(url)}: {action} what is no address") from None
+        raise SourceUnavailable(f"{strip_url_secrets(url)}: {action} an invalid address") from None
     is_same_origin = target.host == base.host and target.scheme == base.scheme and target.port == base.port
     is_upgraded = target.host == base.host and (base.scheme, target.scheme) == ("http", "https")
     if not is_same_origin and not is_upgraded:

@@ -51,7 +51,7 @@ class LangSmithTrafficSource:
                 if cursor is None:
                     return
                 if cursor in cursors:
-                    raise SourceUnavailable(f"{self.name}: its pages go round in a circle")
+                    raise SourceUnavailable(f"{self.name}: its pages repeat")
                 cursors.add(cursor)
 
     async def write_back(self, conversation: Conversation, scores: Sequence[Score]) -> None:

@@ -109,9 +109,9 @@ def test_the_address_of_the_previous_build(template, commit, own, address):
     [
         (None, NOW, "no accepted run names a commit"),
         (f"{NOW}aaaa", NOW, "was of 9b1c003aaaa too"),
-        ("x@evil.example", NOW, "characters that an address cannot take"),
-        ("evil.example:80", NOW, "characters that an address cannot take"),
-        ("a.b", NOW, "characters that an address cannot take"),
+        ("x@evil.example", NOW, "characters that are not allowed in an address"),
+        ("evil.example:80", NOW, "characters that are not allowed in an address"),
+        ("a.b", NOW, "characters that are not allowed in an address"),
     ],
 )
 def test_no_address_is_made_up(commit, own, why):

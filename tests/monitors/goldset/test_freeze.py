@@ -54,5 +54,5 @@ def test_a_frozen_file_that_was_changed_is_not_believed(tmp_path):
 def test_a_broken_manifest_is_named(tmp_path):
     """Rather than starting again at one."""
     (tmp_path / "core-v3.json").write_text("{}")
-    with pytest.raises(GoldSetError, match=r"core-v3\.json is no manifest"):
+    with pytest.raises(GoldSetError, match=r"core-v3\.json is not the manifest"):
         freeze_suite(suite(case_of()), tmp_path, at=NOON)

@@ -45,7 +45,7 @@ def test_joining_again_changes_nothing(tmp_path):
 
 
 def test_nobodys_yes_joins_nothing(tmp_path):
-    with pytest.raises(GoldSetError, match="reviewed by nobody"):
+    with pytest.raises(GoldSetError, match="was not reviewed"):
         append_case(tmp_path / "suite.jsonl", draft_case())
     assert not (tmp_path / "suite.jsonl").exists()
 

@@ -141,7 +141,7 @@ def test_a_name_that_two_publishers_use_is_asked_with_the_publisher():
          Amount(FieldKind.DURATION, Decimal(48), DurationUnit.MONTH, Bound.EXACT)),
         ("maternity_coverage", {"value": True, "quote": "Maternity is payable"}, YesNo(True)),
         ("co_payment_pct", {"value": 20, "quote": "as in the schedule"}, UnusableFact("its quote does not state the value")),
-        ("co_payment_pct", {"quote": None}, UnusableFact("it has no quote, so nobody can trace it")),
+        ("co_payment_pct", {"quote": None}, UnusableFact("it has no quote, so it cannot be traced")),
         ("co_payment_pct", {"confidence": "low"}, UnusableFact("its confidence is low, below unrated")),
         ("co_payment_pct", {"value": "a fifth"}, UnusableFact('a percent cannot be read from "a fifth"')),
         ("co_payment_pct", {"value": True}, UnusableFact("a percent cannot be read from true")),
