@@ -26,7 +26,7 @@ _MAX_CONVERSATION_LENGTH: Final = timedelta(days=1)
 class ScriptRunner(Protocol):
     """A browser that can run a script on a page."""
 
-    def evaluate(self, address: str, script: str, argument: object) -> Awaitable[Any]:
+    def evaluate(self, address: str, script: str, argument: object, /) -> Awaitable[Any]:
         """Load a page, call the script with the argument and return its result. Raises `ProbeError`."""
         ...
 
