@@ -1,4 +1,4 @@
-// What a page with past conversations holds: links to them and the next list page, or the messages of one.
+// Reads a page with past conversations: the links to them and to the next list page, or the messages of one.
 async ({ part, selectors, deadlineMs }) => {
   const USER = /^(user|human|customer|visitor|client|guest|you|me|question|asked)$/i;
   const REPLY = /^(assistant|bot|ai|agent|model|chatbot|reply|answer|answered)$/i;
@@ -28,7 +28,7 @@ async ({ part, selectors, deadlineMs }) => {
     return decodeURIComponent(pathname.split("/").filter(Boolean).at(-1) ?? "");
   };
 
-  // Links to conversations share all of their address but the id, and stand in the page's main part.
+  // Links to conversations have the same address apart from the id, and are in the page's main part.
   const shapeOf = (url) => {
     const { pathname, searchParams } = new URL(url);
     const steps = pathname.split("/").filter(Boolean);
@@ -40,9 +40,9 @@ async ({ part, selectors, deadlineMs }) => {
     && anchor.href.split("#")[0] !== location.href.split("#")[0];
   const isNext = (anchor) => /(^|\s)(next|prev)(\s|$)/.test(anchor.rel) || NEXT.test(anchor.textContent)
     || NEXT.test(anchor.getAttribute("aria-label") ?? "") || /[?&](page|p|offset|cursor|after|before)=/.test(anchor.href);
-  const found = () => {
+  const findLinks = () => {
     if (selectors.link) {
-      return all(selectors.link).map((one) => one.closest("a[href]") ?? one.querySelector("a[href]")).filter((one) => one && isLink(one));
+      return all(selectors.link).map((node) => node.closest("a[href]") ?? node.querySelector("a[href]")).filter((node) => node && isLink(node));
     }
     const groups = new Map();
     for (const anchor of all("a[href]")) {
@@ -50,82 +50,82 @@ async ({ part, selectors, deadlineMs }) => {
       const shape = shapeOf(anchor.href);
       groups.set(shape, [...(groups.get(shape) ?? []), anchor]);
     }
-    const weight = ([shape, anchors]) => new Set(anchors.map((one) => one.href)).size
-      * (TALK.test(shape) || anchors.some((one) => one.closest("[data-conversation-id]")) ? 1000 : anchors.some((one) => timeOf(near(one))) ? 10 : 0);
+    const weight = ([shape, anchors]) => new Set(anchors.map((node) => node.href)).size
+      * (TALK.test(shape) || anchors.some((node) => node.closest("[data-conversation-id]")) ? 1000 : anchors.some((node) => timeOf(near(node))) ? 10 : 0);
     const best = [...groups].sort((a, b) => weight(b) - weight(a))[0];
     return best && weight(best) ? best[1] : [];
   };
   const list = () => {
     const links = new Map();
-    for (const anchor of found()) {
+    for (const anchor of findLinks()) {
       const row = near(anchor);
       const holder = anchor.closest("[data-conversation-id]") ?? row.querySelector("[data-conversation-id]");
       const id = holder?.dataset.conversationId || idIn(anchor.href);
       if (!links.has(anchor.href)) links.set(anchor.href, { url: anchor.href, id, time: timeOf(row, selectors.time) });
     }
-    const pinned = selectors.next_page ? document.querySelector(selectors.next_page) : null;
-    const next = selectors.next_page ? pinned?.closest("a[href]") ?? pinned?.querySelector("a[href]")
+    const configured = selectors.next_page ? document.querySelector(selectors.next_page) : null;
+    const next = selectors.next_page ? configured?.closest("a[href]") ?? configured?.querySelector("a[href]")
       : document.querySelector("a[rel~=next][href], link[rel~=next][href]")
-        ?? all("a[href]").find((one) => NEXT.test(one.textContent) || NEXT.test(one.getAttribute("aria-label") ?? ""));
+        ?? all("a[href]").find((node) => NEXT.test(node.textContent) || NEXT.test(node.getAttribute("aria-label") ?? ""));
     return { links: [...links.values()], next: next?.href ?? null };
   };
 
   const roleOf = (element) => {
     if (selectors.user_message && element.matches(selectors.user_message)) return "user";
     if (selectors.reply && element.matches(selectors.reply)) return "assistant";
-    const said = ROLES.map((name) => element.getAttribute(name) ?? "");
-    said.push(element.getAttribute("aria-label") ?? "", element.getAttribute("class") ?? "");
-    for (const text of said) {
+    const labels = ROLES.map((name) => element.getAttribute(name) ?? "");
+    labels.push(element.getAttribute("aria-label") ?? "", element.getAttribute("class") ?? "");
+    for (const text of labels) {
       const words = text.split(/[^A-Za-z]+/);
       if (words.some((word) => USER.test(word))) return "user";
       if (words.some((word) => REPLY.test(word))) return "assistant";
     }
     return null;
   };
-  const outermost = (elements) => elements.filter((one) => !elements.some((other) => other !== one && other.contains(one)));
+  const outermost = (elements) => elements.filter((node) => !elements.some((other) => other !== node && other.contains(node)));
   const messages = () => {
-    const pinned = [selectors.message, ...(selectors.message ? [] : [selectors.user_message, selectors.reply])].filter(Boolean);
-    for (const selector of pinned.length ? [pinned.join(", ")] : MESSAGES) {
-      const those = outermost(all(selector).filter((one) => roleOf(one) && one.textContent.trim()));
-      if (new Set(those.map(roleOf)).size === 2) return those;
+    const configured = [selectors.message, ...(selectors.message ? [] : [selectors.user_message, selectors.reply])].filter(Boolean);
+    for (const selector of configured.length ? [configured.join(", ")] : MESSAGES) {
+      const elements = outermost(all(selector).filter((node) => roleOf(node) && node.textContent.trim()));
+      if (new Set(elements.map(roleOf)).size === 2) return elements;
     }
     return [];
   };
   const thumbOf = (element) => {
     const pressed = element.querySelector("[aria-pressed=true], [data-pressed=true]");
-    const said = element.dataset.thumb ?? element.dataset.feedback
+    const label = element.dataset.thumb ?? element.dataset.feedback
       ?? (pressed && (pressed.dataset.thumb ?? pressed.getAttribute("aria-label") ?? pressed.textContent));
-    if (!said) return null;
-    return /\bdown\b|dislike|👎|\bbad\b/i.test(said) ? "down" : /\bup\b|like|👍|\bgood\b/i.test(said) ? "up" : null;
+    if (!label) return null;
+    return /\bdown\b|dislike|👎|\bbad\b/i.test(label) ? "down" : /\bup\b|like|👍|\bgood\b/i.test(label) ? "up" : null;
   };
   const read = (element) => {
     const message = { role: roleOf(element), time: timeOf(element, selectors.time), thumb: thumbOf(element) };
     const texts = selectors.text ? all(selectors.text, element) : [element];
-    for (const one of selectors.text ? [] : all(NO_TEXT, element)) one.remove(); // the page is left after this
-    return { ...message, content: texts.map((one) => one.innerText.trim()).join("\n") };
+    for (const node of selectors.text ? [] : all(NO_TEXT, element)) node.remove(); // the page is left after this
+    return { ...message, content: texts.map((node) => node.innerText.trim()).join("\n") };
   };
   const conversation = () => {
-    const those = messages();
+    const elements = messages();
     const holder = document.querySelector("[data-conversation-id]");
     const main = document.querySelector("main") ?? document.body;
     const ended = main.getAttribute("data-completed-at") ?? holder?.getAttribute("data-completed-at");
-    return { id: holder?.dataset.conversationId ?? null, completed_at: ended, messages: those.map(read) };
+    return { id: holder?.dataset.conversationId ?? null, completed_at: ended, messages: elements.map(read) };
   };
 
-  // A page that draws itself is waited for: until it shows something, and then stands still for a moment.
-  const there = () => (part === "list" ? found().length : messages().length);
+  // Wait for a page that renders itself: until it shows something and then does not change for a moment.
+  const countFound = () => (part === "list" ? findLinks().length : messages().length);
   const deadline = performance.now() + deadlineMs;
   await new Promise((resolve) => {
     let timer = null;
-    const look = () => {
+    const scheduleFinish = () => {
       clearTimeout(timer);
       const left = deadline - performance.now();
-      timer = setTimeout(finish, there() ? Math.min(300, Math.max(0, left)) : Math.max(0, left));
+      timer = setTimeout(finish, countFound() ? Math.min(300, Math.max(0, left)) : Math.max(0, left));
     };
-    const observer = new MutationObserver(look);
+    const observer = new MutationObserver(scheduleFinish);
     const finish = () => { observer.disconnect(); resolve(); };
     observer.observe(document, { childList: true, subtree: true, characterData: true });
-    look();
+    scheduleFinish();
   });
   return part === "list" ? list() : conversation();
 }
