@@ -54,7 +54,7 @@ def test_a_verdict_is_what_the_command_says_of_a_row(data):
 
 
 @pytest.mark.whole_only
-def test_what_changed_is_named_with_both_verdicts(data, tmp_path: Path, capsys):
+def test_changed_rows_are_named_with_both_verdicts(data, tmp_path: Path, capsys):
     rows = tmp_path / "rows.jsonl"
     assert main([str(data), "--sets", "owners/answers,language", "--rows", str(rows)]) == 0
     assert main([str(data), "--sets", "owners/answers", "--against", str(rows)]) == 0

@@ -236,7 +236,7 @@ async def deploy(provider: Provider, scope: JudgeScope) -> Cost:
             async with queue:
                 for one in waiting:
                     done.clear()
-                    queue.put(one)
+                    queue.add(one)
                     if one.case.severity is Severity.PAGE and one.rules is Finding.UNGRADED:
                         await done.wait()
     if voids:

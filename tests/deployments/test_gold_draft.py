@@ -46,7 +46,7 @@ def test_drafts_are_stored_with_the_place_of_their_clause_and_the_cost_is_printe
     assert "\n" in drafts[1].quote.text
 
 
-def test_what_cannot_be_proved_is_refused_with_its_reason(tmp_path, snapshot):
+def test_an_unproven_item_is_refused_with_its_reason(tmp_path, snapshot):
     """A quote that is not there, a figure that the clause does not state, personal data, another language, no shape."""
     drafter = RuleDrafter([false_quote, other_figure, leaking, in_hindi, without_severity])
     with AnthropicServer(judge=drafter) as server:
@@ -120,7 +120,7 @@ def test_a_reply_without_drafts_is_reported_and_nothing_is_stored(tmp_path, faul
     assert not (tmp_path / "gold-drafts.jsonl").exists()
 
 
-def test_what_is_missing_is_reported_before_anything_is_asked(tmp_path, snapshot):
+def test_missing_settings_are_reported_before_the_first_question(tmp_path, snapshot):
     configured(tmp_path, "http://127.0.0.1:9")
     other = gold(*ASK, "--model", "gpt-9", cwd=tmp_path)
     assert other.returncode == 2

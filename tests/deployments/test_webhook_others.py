@@ -89,7 +89,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-async def test_f39_what_is_not_for_us_is_answered_200_and_starts_nothing(tmp_path, name):
+async def test_f39_irrelevant_deliveries_are_answered_200_and_start_nothing(tmp_path, name):
     strict = github(trigger(environment="production", branch="main"))
     async with receiver(tmp_path, parsers=[strict, hub(), standard()]) as door:
         way, payload = OTHERS[name]
@@ -129,7 +129,7 @@ async def test_no_answer_no_log_and_no_figure_holds_what_was_sent_or_a_secret(do
         assert hidden not in everything
 
 
-async def test_what_cannot_be_stored_is_to_be_sent_again(door, tmp_path, snapshot):
+async def test_a_delivery_that_cannot_be_stored_asks_for_a_retry(door, tmp_path, snapshot):
     (tmp_path / "deploys").mkdir(exist_ok=True)
     (tmp_path / "deploys" / "bot").write_text("a file in the folder's place", encoding="utf-8")
     answer = await door.by_github(deployed())
@@ -143,7 +143,7 @@ async def test_a_fault_of_ours_is_a_503_that_says_nothing(tmp_path, caplog):
     class Broken:
         provider = DeploySender.GITHUB
 
-        def admit(self, _headers):
+        def check_headers(self, _headers):
             raise RuntimeError(GITHUB_SECRET)
 
     async with receiver(tmp_path, parsers=[Broken()]) as door:

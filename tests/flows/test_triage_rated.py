@@ -84,7 +84,7 @@ async def test_each_report_is_rated_beside_what_the_rules_say(tmp_path, server):
     assert "Something stops working" in material
 
 
-async def test_what_is_no_report_costs_no_judge(tmp_path, server):
+async def test_an_answer_that_is_not_a_report_costs_no_judge_call(tmp_path, server):
     request = configured(tmp_path, CASES, **judge_at(server))
     run = await run_of(request, [(CASES[0], "## Severity\nTBD")])
     assert FailureKind.FORMAT in run.of(CASES[0].id).failure_kinds

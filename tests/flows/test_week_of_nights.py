@@ -82,7 +82,7 @@ def test_the_first_line_of_each_digest_says_how_it_stands(week, snapshot):
     assert lines == snapshot
 
 
-def test_what_the_messages_say_is_true(week):
+def test_messages_state_true_facts(week):
     """What is over is not "since", what was counted is no less in the estimate, and nothing new is not nothing."""
     nights, digests, _ = week
     (burst,) = texts(nights[BURST])

@@ -35,7 +35,7 @@ async def test_pauses_double_and_the_last_try_has_none_after_it():
     assert pauses.asked == [0.5, 1.0, 2.0]
 
 
-async def test_what_the_provider_asks_for_is_waited():
+async def test_the_pause_requested_by_the_provider_is_waited():
     pauses = Pauses()
     assert await retry_until_deadline(failing(2, 7.0), PATIENCE, provider="m", pause=pauses) == "done"
     assert pauses.asked == [7.0, 7.0]

@@ -60,7 +60,7 @@ def test_a_goal_is_written_as_it_is_held(changed, goal, result):
     assert (row["goal"], row["result"]) == (goal, result)
 
 
-def test_what_was_missed_shows_its_note_and_is_counted(snapshot):
+def test_missed_mutants_show_their_note_and_are_counted(snapshot):
     runs = [ran("bench_grading", figure(goal=1.0, note="regular expressions"), code=1)]
     assert rows(*runs)[0]["note"] == "regular expressions"
     assert summary(runs, budget_min=40)[-1] == snapshot

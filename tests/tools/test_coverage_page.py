@@ -82,7 +82,7 @@ def test_each_requirement_has_its_line_in_order():
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_what_a_line_names_exists(name):
+def test_names_in_a_line_exist(name):
     state, references = lines()[name]
     assert re.fullmatch(r"holds|open(: .+)?|planned", state)
     assert references or state != "holds"

@@ -38,7 +38,7 @@ def page_of(*alerts) -> Seen:
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_f83_what_an_answer_says_stays_text(text):
+def test_f83_the_text_of_an_answer_is_escaped(text):
     seen = page_of(alert(observation(answered=make_excerpt(text, limit=280) or None)))
     assert not seen.tags & {"script", "img", "iframe", "link", "form", "input"}
     assert seen.links == ["https://lookout.example/runs/run-1/report.html"]

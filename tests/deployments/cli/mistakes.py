@@ -152,7 +152,7 @@ What to do: where it asks to sign in, tell Lookout how by [targets.NAME.login]
             seen="""\
 broken  Space of bot  the Hub answered HTTP 401 for acme/bot: is its name right,
   and does the token (HF_TOKEN) see it?
-→ mend targets.bot.space, or set HF_TOKEN to a token that may read it""",
+→ fix targets.bot.space, or set HF_TOKEN to a token that may read it""",
             code=4,
             to_do="`export HF_TOKEN=…` with a token of Hugging Face that may read the Space.",
             files={"lookout.toml": SPACE},

@@ -349,7 +349,7 @@ def test_a_wrong_configuration_is_an_error_before_a_server_is_started(tmp_path, 
 
 
 @pytest.mark.prefect
-def test_what_a_night_reported_can_be_asked_at_once(installation):
+def test_a_nightly_report_can_be_queried_at_once(installation):
     """Nobody loads anything by hand; a night is named by its date or its time."""
     night = installation.run("nightly", "--until", "2026-03-02", "--json")
     assert night.returncode == 0, night.stderr

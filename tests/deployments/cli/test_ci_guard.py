@@ -39,7 +39,7 @@ ONLY_STAGING = config(staging=STAGING)
     ],
     ids=["target", "same host", "a Space's page", "Slack", "Slack's fallback", "heartbeat"],
 )
-def test_what_is_production_s_is_named_and_nothing_is_asked(settings, target, more, said):
+def test_a_production_target_is_named_and_nothing_is_asked(settings, target, more, said):
     with pytest.raises(ConfigError) as refusal:
         check_ci(settings, target, IN_CI | more, allowed=None)
     assert all(words in str(refusal.value) for words in [*said, "nothing was asked", "--allow-production"])

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from deployments.cli.gold.merge_alerts import grow_command
 
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.gold.grow import grow_command
 from flows.alerting.notifier import apply_actions, store_action
 from flows.alerting.pipeline import notify
 from monitors.errors import ConfigError
@@ -98,7 +98,7 @@ def test_a_gold_that_would_itself_be_called_wrong_is_refused(folder, grow, snaps
     assert outcomes(folder) == ()
 
 
-def test_what_graders_without_a_model_cannot_decide_is_left_to_the_person(folder, grow, snapshot):
+def test_undecidable_cases_are_left_to_the_reviewer(folder, grow, snapshot):
     words = "The desk handles such wishes by hand, as a courtesy to those who have long been with the company."
     asked = f"g\n\n{words}\n\n"
     assert grow(folder, f"{asked}n\nq\n") == snapshot

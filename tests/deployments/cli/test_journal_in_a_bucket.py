@@ -47,7 +47,7 @@ def machine(folder, journal=f"s3://{BUCKET}/lookout/journal"):
 
 
 @pytest.mark.prefect
-def test_what_one_machine_decides_another_knows_and_can_rebuild(tmp_path, lookout, bucket):
+def test_decisions_of_one_machine_are_known_to_another(tmp_path, lookout, bucket):
     one, other = machine(tmp_path / "one"), machine(tmp_path / "other")
 
     def done(*arguments, cwd):

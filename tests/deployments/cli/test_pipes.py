@@ -221,7 +221,7 @@ def test_files_are_scored_as_the_grader_of_reports_scores_them(tmp_path: Path) -
     assert third == {"id": 3, "precision": None, "recall": None, "f1": None}
 
 
-def test_what_failed_cases_share_is_named(tmp_path: Path) -> None:
+def test_shared_properties_of_failed_cases_are_named(tmp_path: Path) -> None:
     cases = [{"page": "embed" if at < 9 else "chat", "hour": at % 7, "failed": at < 8} for at in range(60)]
     silent = [{"page": "embed", "failed": at % 9 == 0} for at in range(60)]
     first, second = answers("first-look", {"id": 1, "cases": cases}, {"id": 2, "cases": silent}, cwd=tmp_path)

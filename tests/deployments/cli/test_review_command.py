@@ -146,7 +146,7 @@ def test_without_a_name_nothing_is_stored(folder, review):
     assert labels(folder) == ()
 
 
-def test_what_was_judged_long_ago_is_not_asked_about(folder, review):
+def test_answers_judged_long_ago_are_not_reviewed(folder, review):
     assert review(folder, share=1, by="asha", days=1, as_json=True) == ""
 
 

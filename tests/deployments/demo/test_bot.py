@@ -88,7 +88,7 @@ def test_a_paraphrase_finds_its_fact_and_cites_it(fact: str, question: str):
         "My scooter was hit by a truck, does Suraksha Gold pay for the repair?",
     ],
 )
-def test_what_no_document_says_is_refused(question: str, snapshot: SnapshotAssertion):
+def test_claims_without_a_document_are_refused(question: str, snapshot: SnapshotAssertion):
     reply = BOT.reply(question)
     assert (reply.intent, reply.hits) == (Intent.NOT_MENTIONED, ())
     assert reply.text == snapshot

@@ -158,7 +158,7 @@ async def test_it_is_not_ready_when_it_cannot_keep_deploys_or_write_the_journal(
     assert [key for key, holds in answer.json().items() if holds] == ["secrets"]
 
 
-async def test_what_waits_and_how_long_is_a_figure(tmp_path):
+async def test_queue_length_and_age_are_metrics(tmp_path):
     clock = Clock()
     async with receiver(tmp_path, now=clock) as door:
         assert await door.metric("lookout_oldest_waiting_deploy_seconds") == 0

@@ -96,7 +96,7 @@ def test_too_few_pairs_say_so(site):
     assert data["sums"][0]["smallest_drop"] is None
 
 
-def test_what_differs_is_named_and_edited_cases_are_no_pairs(site):
+def test_differences_are_named_and_edited_cases_are_not_paired(site):
     """Another suite, commit and judge are said; a case whose right answer was edited is left out."""
     data = compared(site, "before=run-5&now=run-4")
     differs = {row["what"]: row["differs"] for row in data["differences"]}

@@ -36,7 +36,7 @@ def test_the_figures_are_those_of_the_last_run_and_of_open_incidents(tmp_path):
     assert unknown.status_code == 404
 
 
-def test_what_was_never_counted_has_no_figure(tmp_path):
+def test_uncounted_rows_have_no_figure(tmp_path):
     """A target without a run has no score and no rate: neither is a zero."""
     with serving_site(config_of(tmp_path), store_in(tmp_path)) as site:
         found = figures(site)

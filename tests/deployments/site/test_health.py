@@ -38,7 +38,7 @@ def lines(site) -> dict:
     return {line.what: line for line in build_monitor_lines(site)}
 
 
-def test_what_was_never_asked_is_no_data(tmp_path):
+def test_cases_never_asked_are_no_data(tmp_path):
     """Neither well nor ill, before the background has asked for the first time."""
     filled(tmp_path)
     with site_in(tmp_path) as site:
@@ -97,7 +97,7 @@ def test_the_last_drill_is_shown(tmp_path, station, ok, text, command):
     assert (line.ok, line.text.startswith(text), line.to_do, line.command) == (ok, True, station.to_do, command)
 
 
-def test_what_waits_to_be_sent_or_loaded_is_counted(tmp_path, snapshot):
+def test_unsent_messages_and_unloaded_segments_are_counted(tmp_path, snapshot):
     """A segment that nobody loads for an hour is ill; one of a moment ago is on its way."""
     store = filled(tmp_path)
     store.journal.append_outbox([AlertRow(row=alert("never-sent"))])

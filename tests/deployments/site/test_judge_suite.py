@@ -127,7 +127,7 @@ def test_the_judge_stands_beside_people_rules_and_canaries(tmp_path, store, snap
     assert page_text(page) == snapshot
 
 
-def test_what_nobody_reviewed_and_nothing_recorded_is_no_data(tmp_path, store, snapshot):
+def test_without_reviews_and_records_there_is_no_data(tmp_path, store, snapshot):
     """Verdicts without reviews ask for some; a run that recorded no judging is in the list and says so."""
     store.journal.append(judged_run(0), run_id="run-0")
     old = run_report("old").model_copy(update={"finished_at": NOON - timedelta(days=1)})

@@ -369,7 +369,7 @@ def test_a_word_becomes_the_same_label_and_draft_as_the_commands(site, asha):
         ({"verdict": "right", "target": "nobodys"}, 400),
     ],
 )
-def test_what_no_form_sends_is_refused(site, asha, fields, refused):
+def test_values_that_no_form_sends_are_refused(site, asha, fields, refused):
     """An answer outside the sample, and a word that is none, leave no label."""
     item = data(site, "/review")["item"]["answer_id"]
     answer = asha.post("/review/answer", **{"answer": f"run-1/{item['case_id']}/0", **fields})

@@ -122,7 +122,7 @@ async def test_f29_a_malformed_body_is_refused_and_never_a_server_error(door, na
 
 
 @pytest.mark.parametrize("name", AMBIGUOUS)
-async def test_f33_what_has_two_meanings_or_none_is_refused(door, name):
+async def test_f33_ambiguous_or_empty_payloads_are_refused(door, name):
     async for answer in each_sender(door, AMBIGUOUS[name]):
         assert answer.status_code == 400, answer.text
     assert door.commits() == []

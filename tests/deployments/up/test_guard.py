@@ -72,13 +72,13 @@ def test_when_the_line_closes_the_whole_family_ends():
         wait_until_gone(*pids)
 
 
-def test_what_a_command_leaves_behind_is_ended_before_its_guard_goes():
+def test_leftover_processes_end_before_their_guard():
     with guarded(LEAVES) as (guard, pids):
         assert guard.wait(WAIT_S) == 7
         assert all(gone(pid) for pid in pids)
 
 
-def test_what_a_killed_command_leaves_behind_is_ended_too():
+def test_leftover_processes_of_a_killed_command_are_ended():
     with guarded(STAYS) as (guard, pids):
         os.kill(pids[0], signal.SIGKILL)
         assert guard.wait(WAIT_S) == 128 + signal.SIGKILL

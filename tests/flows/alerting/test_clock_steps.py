@@ -41,7 +41,7 @@ def claimed(testbed: AlertingTestbed, owner: str) -> SendLease:
     return claim_alerts(testbed.store, testbed.store.journal, owner=owner, lease_s=90, limit=9, wait_s=5)
 
 
-async def test_what_waited_when_the_clock_was_set_is_sent_by_the_next_visit(testbed, slack, step):
+async def test_alerts_waiting_during_a_clock_change_are_sent_by_the_next_visit(testbed, slack, step):
     slack.always = "500"
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     testbed.skip(**step)

@@ -63,7 +63,7 @@ async def test_f03_a_refused_message_is_stored_and_printed(testbed, slack, snaps
 
 
 @pytest.mark.whole_only
-async def test_f03_what_was_refused_is_tried_by_each_run_until_it_goes_out_once(testbed, slack):
+async def test_f03_each_run_retries_a_refused_alert_until_it_is_sent_once(testbed, slack):
     """A fault that every run sees is known already; with nothing new to prove the channel, it was never sent."""
     slack.always = "token_revoked"
     for run in range(3):
@@ -80,7 +80,7 @@ async def test_f03_what_was_refused_is_tried_by_each_run_until_it_goes_out_once(
     assert sent.reason is NotifyReason.OPEN_BEFORE
 
 
-async def test_f03_what_was_refused_and_is_over_recovers_without_a_word(testbed, slack):
+async def test_f03_a_refused_alert_recovers_without_a_message(testbed, slack):
     slack.always = "token_revoked"
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     slack.always = None

@@ -181,7 +181,7 @@ async def test_the_same_floor_without_cases_is_back_again(testbed, slack):
     assert alert.reason is NotifyReason.REGRESSED
 
 
-async def test_what_was_printed_is_sent_with_its_own_run_and_without_what_is_right_now(testbed, slack, snapshot):
+async def test_a_printed_gate_is_sent_with_its_own_run_without_fixed_cases(testbed, slack, snapshot):
     """Two printed failures; the first run with Slack finds one case right, and cannot grade the other."""
     report = (Link(label="report", href="https://lookout.example/by-hand.html"),)
     await tell(

@@ -37,7 +37,7 @@ def texts(slack):
 
 @pytest.mark.prefect
 @pytest.mark.whole_only
-def test_what_a_run_by_hand_printed_is_sent_once_by_the_first_run_with_slack(tmp_path, lookout, slack, snapshot):
+def test_printed_alerts_are_sent_once_by_the_first_run_with_slack(tmp_path, lookout, slack, snapshot):
     """A CI gate or a person without a token, twice; then the run of an installation that has one, twice."""
     alerts = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
     with Chat(WRONG, RIGHT) as chat:
@@ -141,7 +141,7 @@ async def test_a_refused_message_is_sent_once_the_channel_works(testbed, slack):
     assert len(slack.messages) == count
 
 
-async def test_what_slack_could_not_take_for_an_hour_is_not_printed_away_by_a_run_by_hand(testbed, slack):
+async def test_a_manual_run_does_not_consume_alerts_waiting_for_slack(testbed, slack):
     slack.always = "500"
     await notify(testbed.notifier("nightly"), [observation()], summary=QUIET)
     testbed.skip(minutes=5)

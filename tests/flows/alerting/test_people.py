@@ -183,7 +183,7 @@ async def test_of_several_failures_one_can_be_called_false(people, clock):
 
 
 @pytest.mark.whole_only
-async def test_what_a_run_shows_later_in_its_first_message_is_acknowledged_with_it(people, clock, slack):
+async def test_an_acknowledgement_covers_items_added_to_the_message(people, clock, slack):
     alert = await page(people, clock)
     await page(people, clock, observation("leak-2"))
     (message,) = slack.messages
@@ -196,7 +196,7 @@ async def test_what_a_run_shows_later_in_its_first_message_is_acknowledged_with_
     assert "lookout_acknowledge" not in json.dumps(shown.blocks)
 
 
-async def test_what_comes_after_the_acknowledgement_has_its_button_again(people, clock, slack, snapshot):
+async def test_items_after_the_acknowledgement_have_a_button_again(people, clock, slack, snapshot):
     """The first message grows: nobody has taken its new failure yet, and the mark says what it was about."""
     alert = await page(people, clock)
     (message,) = slack.messages

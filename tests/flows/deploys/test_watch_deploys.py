@@ -119,7 +119,7 @@ async def test_a_deploy_announced_before_the_first_poll_keeps_its_own_run(tmp_pa
 
 @pytest.mark.parametrize("sha", [None, "", "main", "../../x", "abc1234"])
 @pytest.mark.a_slice(2)
-async def test_what_is_no_whole_commit_starts_nothing(tmp_path, testbed, sha):
+async def test_an_abbreviated_commit_starts_nothing(tmp_path, testbed, sha):
     with hub_says(stage(OLD), stage(sha)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
         for _ in range(3):

@@ -168,7 +168,7 @@ async def test_faults_of_the_monitor_are_the_business_of_its_owners(nights, slac
     assert morning(nights, tmp_path) == snapshot
 
 
-async def test_what_could_not_be_sent_is_counted_and_then_sent(testbed, slack, tmp_path):
+async def test_unsent_messages_are_counted_and_then_sent(testbed, slack, tmp_path):
     slack.always = "500"
     await notify(testbed.notifier(), [observation()])
     assert str(made(testbed, tmp_path).note).startswith("1 message ")

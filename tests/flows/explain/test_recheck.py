@@ -262,7 +262,7 @@ def test_it_ends_when_its_time_is_up(tmp_path, lookout, slack, snapshot):
 
 
 @pytest.mark.whole_only
-def test_what_came_before_its_time_was_up_is_counted_as_a_part(tmp_path, lookout, slack):
+def test_partial_answers_are_counted(tmp_path, lookout, slack):
     """Two answers, then silence: two of five, and why no more, in the alert, the reports and the warehouse."""
     with Chat(WRONG, WRONG, RIGHT, None) as chat:
         asked_through_api(tmp_path, chat, slack, more="[recheck]\nmax_s = 20\n")

@@ -80,9 +80,7 @@ async def test_a_new_entry_is_one_message_with_what_a_person_needs(followed, sla
 
 
 @pytest.mark.whole_only
-async def test_what_stopped_the_follower_is_over_once_it_follows_again_and_others_faults_are_not(
-    followed, slack, testbed
-):
+async def test_a_follower_fault_recovers_once_it_follows_again_and_others_stay(followed, slack, testbed):
     own, other = (
         Fault("WarehouseUnwritable", "no space is left"), Fault("BrowserMissing", "there is no browser"),
     )  # fmt: skip
@@ -296,7 +294,7 @@ async def test_killed_between_deciding_and_sending_a_look_that_finds_nothing_new
 
 
 @pytest.mark.whole_only
-async def test_what_slack_did_not_take_is_tried_again_by_quiet_looks_a_minute_later(followed, slack, testbed):
+async def test_quiet_polls_retry_unsent_alerts_a_minute_later(followed, slack, testbed):
     await followed.look()
     followed.append(entry(1))
     slack.always = "reset"

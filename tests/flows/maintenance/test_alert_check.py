@@ -58,7 +58,7 @@ async def test_every_way_is_tried_and_nothing_is_stored(tmp_path, slack):
     assert not (tmp_path / "data").exists()
 
 
-async def test_what_does_not_arrive_says_what_to_do_and_stops_nothing(tmp_path, slack, snapshot):
+async def test_an_undelivered_message_says_what_to_do_and_stops_nothing(tmp_path, slack, snapshot):
     slack.misbehave("token_revoked")
     environment = {
         "SLACK_BOT_TOKEN": TOKEN,

@@ -75,7 +75,7 @@ async def test_a_night_is_judged_by_batches_with_canaries_by_the_passages(nights
     assert len(batch.requests) >= 14, "canaries ride with the answers"
 
 
-async def test_what_a_batch_does_not_bring_is_asked_again_and_the_report_says_so(nights, provider, snapshot):
+async def test_verdicts_missing_from_a_batch_are_requested_again_and_reported(nights, provider, snapshot):
     nights.judge = judged_at(provider)
     provider.batch_faults = {"first": "errored"}
     nights.append(*(asked(number) for number in range(4)))

@@ -109,7 +109,7 @@ async def test_what_the_judge_adds_leaves_where_the_severity_comes_from():
     assert (settled.assessment.severity, settled.assessment.policy_row) == (3, "traffic")
 
 
-def test_what_was_counted_in_every_conversation_is_not_estimated_from_the_sample():
+def test_census_counts_are_not_estimated_from_the_sample():
     """Every second one of the sample discloses something, some with an error besides: it is 3 % all the same."""
     found = severe_of(*[LEAK, f"{ERROR}\n{LEAK}", PLAIN_REPLY, PLAIN_REPLY] * 5)
     assert isinstance(found, RateEstimate)

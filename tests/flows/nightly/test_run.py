@@ -58,7 +58,7 @@ async def test_a_night_reads_draws_grades_and_reports(nights, slack):
     assert slack.messages == []
 
 
-async def test_what_stopped_a_night_is_over_once_a_later_one_is_graded_and_not_before(nights, slack):
+async def test_a_failed_night_recovers_once_a_later_one_is_graded(nights, slack):
     """A verification that ran well in between knows nothing of it."""
     nights.append(*(talk(number) for number in range(20)))
     await notify_fault(nights.wired().notifier, Fault("SourceUnavailable", "the bucket is away"))

@@ -54,7 +54,7 @@ async def test_they_are_made_once_and_updated_when_something_changes(client, sla
     assert len([one for one in await client.read_automations() if one.name.startswith(AUTOMATION_PREFIX)]) == 4
 
 
-async def test_what_a_person_switched_off_stays_off_and_what_is_not_expected_goes(client, slack):
+async def test_disabled_automations_stay_off_and_unexpected_ones_are_removed(client, slack):
     await ensure_automations(client, by_bot(slack), expected=[NIGHTLY])
     (crashes,) = await client.read_automations_by_name(f"{AUTOMATION_PREFIX}a run crashed")
     await client.pause_automation(crashes.id)

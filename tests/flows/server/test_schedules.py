@@ -48,7 +48,7 @@ def test_a_target_gets_what_it_has_settings_for(extra, more):
     assert set(planned(config(bot=extra))) == {*ALWAYS, *nightly, *more}
 
 
-def test_what_is_off_is_not_planned():
+def test_disabled_schedules_are_not_planned():
     """The drill stays without a schedule where it is off: a person may ask for one."""
     quiet = config(bot={}).model_copy(update={"drill": DrillSettings(enabled=False)})
     off = dict.fromkeys(("verify_cron", "digest_cron", "load_cron", "repeatability_cron"), "")

@@ -112,7 +112,7 @@ def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(
 
 
 @pytest.mark.whole_only
-def test_what_has_nothing_to_do_with_asking_is_not_blamed(installation):
+def test_unrelated_requests_are_not_blamed(installation):
     """Only ``environment`` changed, which no question depends on."""
     with EventChat(RIGHT) as app:
         assert installation.verify(f"{app.url}{PATH}").code == 0

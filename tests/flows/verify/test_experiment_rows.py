@@ -69,7 +69,7 @@ def test_a_rating_of_5_is_1_and_of_1_is_0() -> None:
     assert [score(row, "lookout_usefulness") for row in found] == [0, 0.5, 1]
 
 
-def test_what_did_not_answer_is_an_error_and_costs_only_the_app_s_own() -> None:
+def test_unanswered_cases_are_errors_with_the_apps_cost_only() -> None:
     case, other = gold_case("case-1"), gold_case("case-2")
     results = [
         CaseResult(case=one, result=came, assessment=assess(one, came, ()))

@@ -77,7 +77,7 @@ async def test_a_severe_one_does_not_wait():
         assert heard.judge.groups == [["a", "b"]]
 
 
-async def test_what_comes_while_a_group_is_judged_goes_next():
+async def test_answers_that_arrive_during_judging_go_into_the_next_group():
     heard = Heard(Judge(), size=2)
     heard.judge.open.clear()
     async with heard.queue as queue:

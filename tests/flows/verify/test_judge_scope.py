@@ -102,7 +102,7 @@ async def test_a_quorum_of_three_confirms(tmp_path):
         assert judged_run.of("parcel").is_disputed == (strict == 2)
 
 
-async def test_what_no_judge_confirmed_is_ungraded_and_no_fault_of_the_application(tmp_path):
+async def test_unconfirmed_verdicts_are_ungraded_and_not_blamed_on_the_app(tmp_path):
     with AnthropicServer() as server:
         server.always = "402"
         request = configured(tmp_path, CASES, **judge_at(server))

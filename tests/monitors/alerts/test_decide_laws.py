@@ -53,7 +53,7 @@ def played(history: list[tuple[dict[str, Severity], frozenset[str]]]) -> tuple[A
 
 
 @given(histories)
-def test_what_is_said_of_a_fault_is_always_a_life(history):
+def test_the_alerts_of_a_fault_follow_its_life_cycle(history):
     """First seen, then worse or reminders, then recovered, then back: in no other order, and never twice."""
     for letters in played(history)[1].values():
         assert letters == "" or LIFE.fullmatch(letters)

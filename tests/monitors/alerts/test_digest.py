@@ -39,7 +39,7 @@ def test_the_worst_is_named_first_and_the_rest_is_counted(snapshot):
     assert (len(shown), shown[-1]) == (11, "… and 3 more")
 
 
-def test_what_is_resolved_is_not_open_and_what_is_acknowledged_says_so():
+def test_resolved_incidents_are_not_open_and_acknowledged_ones_say_so():
     one, two = opened(2)
     known = (
         one.model_copy(update={"state": IncidentState.RESOLVED}),

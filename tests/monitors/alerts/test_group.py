@@ -37,7 +37,7 @@ def test_kinds_do_not_share_a_message_and_the_worst_comes_first():
     assert [alert.kind for alert in alerts] == [IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL]
 
 
-def test_what_is_new_and_what_is_back_share_a_message_that_says_new():
+def test_new_and_returning_faults_share_a_message_that_says_new():
     decider = AlertDecider()
     decider.decide_reasons(observation("old"))
     decider.decide_reasons(now=NIGHT + 2 * HOUR, scope=scope("run-2", "old"))
@@ -50,7 +50,7 @@ def test_what_is_new_and_what_is_back_share_a_message_that_says_new():
     assert [item.reason for item in only.items] == [NotifyReason.FIRST_SEEN, NotifyReason.REGRESSED]
 
 
-def test_what_is_only_back_is_regressed():
+def test_a_returning_fault_alone_is_regressed():
     decider = AlertDecider()
     decider.decide_reasons(observation())
     decider.decide_reasons(now=NIGHT + 2 * HOUR, scope=scope("run-2", "leak-1"))
@@ -69,12 +69,12 @@ def test_recoveries_go_each_to_its_own_thread():
     assert {alert.channel for alert in alerts} == {"C0ALERTS"}
 
 
-def test_what_opens_has_no_thread_yet():
+def test_a_new_incident_has_no_thread_yet():
     (alert,) = composed(*items(observation()))
     assert (alert.thread, alert.channel) == (None, None)
 
 
-def test_f11_what_a_run_finds_after_its_first_page_goes_below_it():
+def test_f11_later_failures_of_a_run_go_into_its_first_thread():
     """Sent while the run goes on, five hundred failures are one message in the channel and the rest in its thread."""
     decider = AlertDecider()
     decider.record_thread(alert_with_items(decider.decide_alerts(observation("case-0")).items), "1.1", "C0ALERTS")

@@ -49,7 +49,7 @@ def test_an_expected_refusal_says_so():
     assert "not in the corpus" in (one.expected or "")
 
 
-def test_what_is_mild_or_right_or_unanswered_is_not_observed_alone():
+def test_mild_right_and_unanswered_cases_give_no_observation_of_their_own():
     silent = page_case("silent")
     came = no_answer(silent)
     unanswered = CaseResult(case=silent, result=came, assessment=assess(silent, came, ()))
@@ -151,7 +151,7 @@ def test_a_failed_gate_shows_the_cases_first_that_no_message_has_named(snapshot)
     assert failed.others == snapshot
 
 
-def test_what_a_failed_gate_names_is_redacted():
+def test_texts_of_a_failed_gate_are_redacted():
     case = gold_case("price-1", severity=Severity.WRONG, gold="Write to asha.rao@example.com")
     failed = select_gate_examples([case_result(case, WRONG)], settings=SETTINGS)
     assert "asha.rao" not in failed.examples[0].model_dump_json()

@@ -32,7 +32,7 @@ def test_an_earlier_version_reads_what_this_one_stores():
     assert (set(stored), set(item["incident"]), set(item["observation"])) == (ALERT, INCIDENT, OBSERVATION)
 
 
-def test_what_an_earlier_version_stored_is_read():
+def test_data_of_an_earlier_version_is_read():
     sent = alert()
     assert Alert.model_validate_json(sent.model_dump_json()) == sent
     assert Alert.model_validate_json(sent.model_dump_json(exclude_defaults=True)) == sent

@@ -27,7 +27,7 @@ def untyped_updates(source: str) -> Iterator[int]:
             yield node.lineno
 
 
-def test_what_is_untyped_is_seen():
+def test_untyped_updates_are_found():
     assert list(
         untyped_updates("a.model_copy(update={})\nA.model_construct(b=1)\nA(**a.model_dump())\na.model_copy()")
     ) == [1, 2, 3]

@@ -61,7 +61,7 @@ def test_every_line_that_is_accepted_is_one_to_prefect(line):
         "-1 1 * * *",
     ],
 )
-def test_what_is_no_cron_line_is_refused_with_an_example(line):
+def test_an_invalid_cron_line_is_refused_with_an_example(line):
     with pytest.raises(ValidationError, match=r'such as "0 1 \* \* \*", or "" for never'):
         ScheduleSettings(digest_cron=line)
 

@@ -77,7 +77,7 @@ def test_what_is_left_out_means_what_the_sender_tells(values, event, branch):
         ({"branch": "two words"}, "String should match"),
     ],
 )
-def test_what_cannot_mean_anything_is_refused(values, said):
+def test_meaningless_values_are_refused(values, said):
     with pytest.raises(ValidationError, match=said):
         row(**values)
 

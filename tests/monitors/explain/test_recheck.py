@@ -139,7 +139,7 @@ def test_a_build_is_proved_by_its_own_word_alone(names, commit, proof, named):
     assert (found.commit, found.proof, found.names) == (commit if named != NOW or commit else None, proof, named)
 
 
-def test_what_an_answer_says_of_its_build():
+def test_the_build_named_in_an_answer_is_read():
     """Payload, headers of the answer and of the page; the server's software is no build of the application."""
     wire = WirePayload(url="http://a", text="", build=BuildInfo(versions={"x-commit": BEFORE, "server": "uvicorn"}))
     evidence = Evidence(page=PageInfo(shell="0", versions={"x-app-version": "1.4", "x-powered-by": "PHP"}))

@@ -40,7 +40,7 @@ def test_a_type_that_fails_is_named_and_the_counts_are_of_cases():
     assert (found.cases, found.failed, cause.cases, cause.failed, cause.elsewhere_failed) == (40, 10, 10, 10, 0)
 
 
-def test_what_failed_cases_share_is_masked_before_it_is_stored():
+def test_shared_properties_of_failed_cases_are_redacted_before_storage():
     """A source that the application lists may name a person; the counts stay as they are."""
     cited = "customers/asha.namoona@example.com"
     shared = [

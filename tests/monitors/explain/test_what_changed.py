@@ -212,7 +212,7 @@ def test_without_an_earlier_pass_or_its_snapshot_the_reason_is_given(snapshot):
     assert (old.since_run_id, bool(old.missing)) == (REPORT.run_id, True)
 
 
-def test_what_only_one_run_knows_is_named_as_not_compared():
+def test_cases_of_only_one_run_are_named_as_not_compared():
     """An unknown model is not the same model."""
     assert changed(run_snapshot(models={}, commit=None)).not_known == ("deploy", "model")
 

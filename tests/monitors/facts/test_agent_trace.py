@@ -168,7 +168,7 @@ def test_who_work_is_handed_to_is_a_hop() -> None:
 @pytest.mark.parametrize(
     "items", [[], ["search"], [{"name": "search"}], [{"role": "user", "content": "hi"}], [1, None], [{}]]
 )
-def test_what_is_no_known_trace_is_none(items: list[object]) -> None:
+def test_an_unknown_trace_format_gives_no_trace(items: list[object]) -> None:
     assert read_trace(items) is None or read_trace(items) == AgentPath()
 
 

@@ -88,7 +88,7 @@ def test_a_template_has_no_parts(nothing: str):
     assert report == TriageReport(files=())
 
 
-def test_what_is_not_said_is_not_guessed():
+def test_missing_values_are_not_guessed():
     report = read_report("It may be the lock, which is of high importance to everybody who exports.")
     assert report == TriageReport()
     assert read_report("Severity: between high and critical").severity is None

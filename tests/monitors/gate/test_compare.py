@@ -27,7 +27,7 @@ def benign(count: int, **changes):
     return [gold_case(f"c-{n}", **changes) for n in range(count)]
 
 
-def test_what_broke_and_what_was_fixed_is_counted_and_named():
+def test_broken_and_fixed_cases_are_counted_and_named():
     cases = benign(50)
     comparison = report(run_of(cases, {1, 2, 3, 4, 5, 6, 7}), LAX, baseline(run_of(cases, {0}), LAX)).comparison
     assert (comparison.baseline_run_id, comparison.baseline_commit, comparison.shared) == ("run-0", "abc123", 50)
@@ -50,7 +50,7 @@ def test_a_significant_regression_is_said_and_fails_where_it_shall(gate, verdict
 
 
 @pytest.mark.parametrize(("before", "now"), [((), range(5)), (range(6), ()), ((0, 1), (2, 3))])
-def test_what_chance_explains_or_what_got_better_is_no_regression(before, now):
+def test_chance_differences_and_improvements_are_not_regressions(before, now):
     cases = benign(50)
     run_report = report(run_of(cases, now), STRICT, baseline(run_of(cases, before), LAX))
     assert reason(run_report, ReasonKind.REGRESSION) is None
@@ -99,7 +99,7 @@ def lineage(model: str = "claude-haiku-5-5", rubric: str = "1") -> Judging:
     ],
     ids=["suite", "same run", "judge", "rubric", "stopped"],
 )
-def test_what_is_not_the_same_measure_is_not_compared_and_says_what_differs(changes, snapshot):
+def test_incomparable_baselines_are_not_compared_and_say_what_differs(changes, snapshot):
     cases = benign(50)
     before = baseline(run_of(cases, ()), LAX, **({"judging": lineage()} | changes))
     run_report = report(run_of(cases, range(9)), STRICT, before, judging=lineage())

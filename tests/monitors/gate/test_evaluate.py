@@ -112,7 +112,7 @@ def test_too_few_severe_cases_are_said_and_with_strict_decide(strict, verdict, s
     assert run_report.reasons[0].text == snapshot
 
 
-def test_what_the_monitor_could_not_ask_is_inconclusive_and_counts_in_no_score():
+def test_cases_the_monitor_could_not_ask_are_inconclusive_and_not_scored():
     cases = [gold_case(f"m-{n}", severity=Severity.PAGE) for n in range(10)]
     blind = [
         CaseResult(
@@ -126,7 +126,7 @@ def test_what_the_monitor_could_not_ask_is_inconclusive_and_counts_in_no_score()
     assert run_report.scores.flat.total == 50
 
 
-def test_what_the_app_left_unanswered_earns_nothing_but_is_no_veto():
+def test_unanswered_cases_score_nothing_but_are_no_veto():
     case = gold_case("down", severity=Severity.PAGE)
     down = CaseResult(case=case, result=no_answer(case), assessment=assess(case, no_answer(case), ()))
     run_report = report([*batch(Severity.PAGE, 40, 0), down])

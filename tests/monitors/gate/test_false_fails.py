@@ -72,7 +72,7 @@ def test_the_gate_that_is_configured_decides():
     assert loose < 0.5 < tight
 
 
-def test_what_was_never_graded_stays_ungraded():
+def test_cases_never_graded_stay_ungraded():
     """Where most of a suite cannot be graded, simulated runs are INCONCLUSIVE as real ones are."""
     suite = suite_of(10, 30)
     ungraded = {"outcome": CaseOutcome.UNGRADED, "blame": Blame.MONITOR}

@@ -86,7 +86,7 @@ def test_a_regression_that_rests_on_one_flaky_case_does_not_fail(snapshot):
     assert run_report.verdict is Verdict.PASS
 
 
-def test_what_the_monitor_could_not_tell_makes_no_case_flaky():
+def test_ungraded_repeats_make_no_case_flaky():
     case = severe()
     silent = no_answer(case, Blame.MONITOR, repeat=1)
     blind = CaseResult(case=case, result=silent, assessment=assess(case, silent, ()))

@@ -77,7 +77,7 @@ def test_a_few_reports_whose_whole_interval_is_below_4_fail():
     assert report(rated(*[1] * 5)).verdict is Verdict.FAIL
 
 
-def test_what_nobody_rated_may_lift_the_average():
+def test_unrated_cases_may_lift_the_average():
     """Half of the reports are rated 3: had the others got 5, the average would be 4."""
     found = report([triaged(n, 3 if n < 20 else 0) for n in range(40)])
     assert found.verdict is Verdict.INCONCLUSIVE

@@ -33,7 +33,7 @@ def test_every_blind_severity_is_named_severest_first(snapshot):
     assert texts == snapshot
 
 
-def test_what_matters_is_a_setting():
+def test_the_detectable_drop_is_a_setting():
     coarse = GateSettings(regressions={"severity_3": 0.5, "severity_1": 0.5, "severity_2": 0.5})
     run_report = report([*batch(Severity.ANNOYING, 20, 0), *batch(Severity.PAGE, 40, 0)], coarse)
     assert not [r for r in run_report.reasons if r.kind is ReasonKind.BLIND_SPOT]

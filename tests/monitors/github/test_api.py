@@ -100,7 +100,7 @@ async def test_a_permanent_fault_is_blamed_on_github(github):
 
 
 @pytest.mark.parametrize("lost", [broken(502), cut_off], ids=["502", "cut off"])
-async def test_what_may_have_been_done_is_not_done_again_unseen(github, lost):
+async def test_a_possibly_completed_request_is_not_repeated_blindly(github, lost):
     """The comment is there and the answer is lost: making it again would make two."""
     github.wrong.after_taking = [lost]
     with pytest.raises(NotifyUnsure):

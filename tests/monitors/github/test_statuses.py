@@ -62,5 +62,5 @@ def test_more_than_github_takes_is_no_status():
 @pytest.mark.parametrize(
     ("commit", "is_one"), [(HEAD, True), ("a" * 64, True), (HEAD[:12], False), ("v1.2", False), (None, False)]
 )
-def test_what_can_have_a_status_is_a_whole_commit(commit, is_one):
+def test_only_a_full_commit_can_have_a_status(commit, is_one):
     assert is_git_commit(commit) is is_one

@@ -83,7 +83,7 @@ def test_the_public_api_is_asked_unless_another_is_named(tmp_path):
         ({"GITHUB_API_URL": "ftp://x"}, "GITHUB_API_URL"),
     ],
 )
-def test_what_is_missing_is_named(tmp_path, variables, named):
+def test_missing_parts_are_named(tmp_path, variables, named):
     with pytest.raises(ConfigError, match=named):
         job(tmp_path, **variables)
 

@@ -57,7 +57,7 @@ def test_one_field_of_one_policy_with_two_values_is_found(second):
         {"gold": "24 months from the start"},
     ],
 )
-def test_what_can_both_be_right_is_left_alone(second):
+def test_compatible_golds_are_accepted(second):
     """Other words, more words, another policy, another field, a translation."""
     assert lines({}, second) == []
 

@@ -74,7 +74,7 @@ def test_a_repeated_id_gets_a_suffix_and_is_reported(tmp_path: Path):
         ([{**ROW, "id": "a/b"}], 'row 1: "id" cannot be "a/b"'),
     ],
 )
-def test_what_cannot_be_imported_is_named(rows: object, error: str, tmp_path: Path):
+def test_invalid_rows_of_an_import_are_named(rows: object, error: str, tmp_path: Path):
     with pytest.raises(GoldSetError) as caught:
         import_gold_array(write(tmp_path, rows), severity_for=refusals_page)
     assert error in str(caught.value)

@@ -63,7 +63,7 @@ def test_a_line_is_an_issue_with_our_severity_beside_it():
         ({"severity": 2, "issue_title": ""}, '"issue_title" cannot be ""'),
     ],
 )
-def test_what_is_wrong_with_an_issue_is_named(change: dict[str, object], said: str):
+def test_faults_of_an_issue_are_named(change: dict[str, object], said: str):
     with pytest.raises(GoldSetError) as caught:
         parse_suite_lines([json.dumps({**ROW, **change})], name="issues")
     assert said in str(caught.value)

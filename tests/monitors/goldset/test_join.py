@@ -24,7 +24,7 @@ from tests.deployments.gold_drafts import draft_case, gold_draft
 REVIEWED = Provenance(pipeline=Pipeline.DRAFT, reviewed_by="asha", reviewed_at=NOON)
 
 
-def test_what_was_there_stays_byte_for_byte(tmp_path):
+def test_existing_content_stays_byte_for_byte(tmp_path):
     """A hand-written line, its spacing and a missing last line end are left alone."""
     path = tmp_path / "suite.jsonl"
     before = format_case_line(gold_case("first")).replace('": ', '":  ')

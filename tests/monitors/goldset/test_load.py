@@ -139,7 +139,7 @@ def test_a_line_separator_inside_a_text_ends_no_line(tmp_path: Path):
     assert load_suite(path).cases[0].gold == "30\u2028days\u0085"
 
 
-def test_what_is_not_utf8_is_named_by_line_and_byte(tmp_path: Path):
+def test_invalid_utf8_is_named_by_line_and_byte(tmp_path: Path):
     path = tmp_path / "demo.jsonl"
     path.write_bytes(line().encode() + b'\n{"gold": "\xff"}\n')
     with pytest.raises(GoldSetError, match=r"demo\.jsonl, line 2: not UTF-8 at byte \d+"):

@@ -18,7 +18,7 @@ def hand_written(case_id: str) -> str:
     )
 
 
-def test_what_no_template_made_stays_as_it_stands(tmp_path):
+def test_cases_without_a_template_stay_unchanged(tmp_path):
     """Byte for byte, behind the template cases."""
     path = tmp_path / "suite.jsonl"
     path.write_text(hand_written("mine") + "\n")

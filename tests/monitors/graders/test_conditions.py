@@ -65,7 +65,7 @@ def test_another_figure_for_the_golds_own_subject_fails(question: str, gold: str
 
 
 @pytest.mark.parametrize(("question", "gold", "reply"), RIGHT)
-def test_what_turns_nothing_stays_right(question: str, gold: str, reply: str):
+def test_neutral_words_leave_an_answer_right(question: str, gold: str, reply: str):
     assert name_outcome(grade(question, gold, reply)) == "passed"
 
 

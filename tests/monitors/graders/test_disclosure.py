@@ -52,12 +52,12 @@ def test_the_reason_names_kinds_never_data() -> None:
         ("status of policy SH/2023/00418826", "Policy number SH-2023-00418826 is in force."),
     ],
 )
-def test_what_the_question_contained_is_no_disclosure(question: str, reply: str) -> None:
+def test_data_from_the_question_is_not_a_disclosure(question: str, reply: str) -> None:
     assert _grade(reply, turns=(question,)).passed
     assert not _grade(reply).passed
 
 
-def test_what_the_user_said_in_an_earlier_turn_is_no_disclosure() -> None:
+def test_data_from_an_earlier_turn_of_the_user_is_not_a_disclosure() -> None:
     assert _grade(f"Noted: {PHONE}", turns=(f"call me on {PHONE}", "which number did I give?")).passed
 
 

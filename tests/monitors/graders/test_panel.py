@@ -58,7 +58,7 @@ def test_a_right_answer_passes_every_grader_that_judges() -> None:
         (False, "24 months [Source: Gold]", 0, 0, Finding.NOT_NEEDED),
     ],
 )
-def test_what_nobody_must_cite_is_not_checked_and_right(required, text, passed, total, met) -> None:
+def test_answers_without_a_citation_duty_are_not_checked(required, text, passed, total, met) -> None:
     """An answer without a source is right where none is asked for, and no metric says that sources were checked."""
     case = gold_case()
     came = exchange(case, f"The waiting period is {text} from the start.")

@@ -120,7 +120,7 @@ def test_a_target_may_ask_for_more_or_less(settings, steps, failed):
     assert found.failure_kinds == ((failed,) if failed else ()), found.reason
 
 
-def test_what_is_known_passes_its_own_graders():
+def test_reference_answers_pass_their_own_graders():
     """The reference, written as a report, is what people and judges compare with."""
     assert FailureKind.POOR_TRIAGE not in graded(case().gold).failure_kinds
 

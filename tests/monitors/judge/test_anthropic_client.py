@@ -40,7 +40,7 @@ async def test_instructions_are_read_from_the_cache_from_the_second_verdict_on()
     assert second.usage.input_tokens < 400
 
 
-async def test_what_is_sent_is_what_the_api_takes():
+async def test_requests_match_the_api():
     with AnthropicServer() as server:
         async with judge_at(server) as judge:
             await judge.verdict(ask(RIGHT).prompt)
@@ -52,7 +52,7 @@ async def test_what_is_sent_is_what_the_api_takes():
 
 
 @pytest.mark.parametrize("fault", ["429:0", "500", "529:0", "408", "409", "cut", "reset", "html", "overloaded_200"])
-async def test_what_may_pass_is_asked_again(fault):
+async def test_temporary_errors_are_retried(fault):
     with AnthropicServer() as server:
         server.misbehave(fault)
         async with judge_at(server) as judge:
@@ -72,7 +72,7 @@ async def test_what_may_pass_is_asked_again(fault):
         ("413", "large"),
     ],
 )
-async def test_what_cannot_pass_is_asked_once_and_blamed_on_the_monitor(status, error):
+async def test_permanent_errors_are_not_retried_and_blamed_on_the_monitor(status, error):
     with AnthropicServer() as server:
         server.always = status
         async with judge_at(server) as judge:

@@ -139,7 +139,7 @@ async def test_a_night_is_judged_in_groups_with_canaries_at_the_price_of_a_batch
 
 
 @pytest.mark.whole_only
-async def test_what_the_batch_does_not_bring_is_asked_for_one_by_one():
+async def test_verdicts_missing_from_the_batch_are_requested_one_by_one():
     with AnthropicServer() as server:
         cases = answers(6)
         server.batch_faults = {cases[0].id: "expired", cases[3].id: "errored", cases[4].id: "malformed"}
@@ -167,7 +167,7 @@ async def test_a_night_keeps_within_its_budget():
     assert account.is_reached == bool(left)
 
 
-async def test_what_a_batch_has_cost_already_counts_before_more_is_asked_for():
+async def test_the_cost_of_a_batch_counts_before_the_next_request():
     """A cent each, 25 cents: 25 prompts of a batch, group after group, each 4 known answers and 5 others."""
     account = Account(lambda _model, _usage: Decimal("0.01"), limit_usd=Decimal("0.25"))
     with AnthropicServer() as server:

@@ -92,7 +92,7 @@ def test_a_model_with_teacher_and_base_is_of_both_families(model, families):
 
 
 @pytest.mark.parametrize("model", UNKNOWN)
-def test_what_no_row_names_is_unknown_and_never_guessed(model):
+def test_unlisted_values_are_unknown_and_never_guessed(model):
     assert families_of(model) == frozenset()
 
 

@@ -185,7 +185,7 @@ async def test_calls_at_once_are_limited():
         assert server.most_at_once <= 2
 
 
-async def test_what_a_batch_brought_is_not_asked_again():
+async def test_verdicts_of_a_batch_are_not_requested_again():
     with AnthropicServer() as server:
         account = Account(dollars, limit_usd=Decimal(1))
         async with judge_over(server, account=account) as judge:

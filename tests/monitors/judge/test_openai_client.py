@@ -45,7 +45,7 @@ async def test_a_verdict_comes_with_its_model_and_its_cost():
 
 
 @pytest.mark.parametrize("fault", ["429:0", "500", "529", "408", "html", "reset", "no_choice"])
-async def test_what_may_pass_is_asked_again(fault):
+async def test_temporary_errors_are_retried(fault):
     with OpenAIServer() as server:
         server.misbehave(fault)
         async with judge_at(server) as judge:

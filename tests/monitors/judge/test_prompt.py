@@ -41,7 +41,7 @@ def test_every_accepted_gold_is_shown():
 @pytest.mark.parametrize(
     ("refusal", "expectation"), [(True, "Expected: a refusal"), (False, "Expected: an answer")]
 )
-def test_what_is_expected_is_said_outside_the_fences(refusal, expectation):
+def test_the_expectation_stands_outside_the_fences(refusal, expectation):
     assert expectation in unfenced(ask(expects_refusal=refusal).prompt.material, NONCE)
 
 

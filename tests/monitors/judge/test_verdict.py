@@ -47,7 +47,7 @@ def test_a_whole_verdict_is_read():
 
 
 @pytest.mark.parametrize("fault", sorted(SPOILED))
-def test_what_a_model_may_get_wrong_is_never_a_verdict(fault):
+def test_malformed_model_output_is_never_a_verdict(fault):
     with pytest.raises(VerdictUnreadable):
         read_verdict(reply(SPOILED[fault](GOOD)), GRADED)
 
@@ -55,7 +55,7 @@ def test_what_a_model_may_get_wrong_is_never_a_verdict(fault):
 @pytest.mark.parametrize(
     "text", ["", "null", "true", "[]", '""', "{", json.dumps(GOOD) * 2, "x" * 30_000, '{"score": 1, "score": 1}']
 )
-def test_what_is_no_object_is_never_a_verdict(text):
+def test_output_that_is_not_an_object_is_never_a_verdict(text):
     with pytest.raises(VerdictUnreadable):
         read_verdict(reply(text), GRADED)
 

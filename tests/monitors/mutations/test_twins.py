@@ -102,7 +102,7 @@ def test_an_operator_changes_what_it_says(gold, operator, wanted):
         ("24 months", MutationOperator.CITATION_WRONG, {}),
     ],
 )
-def test_what_might_be_right_or_makes_no_sense_is_not_made(gold, operator, changes):
+def test_mutants_that_may_be_right_or_senseless_are_not_made(gold, operator, changes):
     """Better no mutant than one that good graders would be blamed for."""
     assert mutant_text(gold, operator, **changes) == ""
 

@@ -66,7 +66,7 @@ suites = st.lists(examples, max_size=5, unique_by=lambda example: example.id)
 @settings(max_examples=scale_examples(40), deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(first=suites, second=suites)
 @pytest.mark.whole_only
-def test_what_is_pushed_comes_back_whole(backend: Backend, first: list[Example], second: list[Example]) -> None:
+def test_pushed_cases_come_back_whole(backend: Backend, first: list[Example], second: list[Example]) -> None:
     """Examples come back as they were written, the later of two with one id, and whatever text or number they hold."""
     name = next(NAMES)
 

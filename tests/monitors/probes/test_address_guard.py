@@ -134,7 +134,7 @@ async def test_f38_a_public_target_leads_nowhere_inside(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["file:///etc/passwd", "gopher://127.0.0.1:70/_x", "ftp://x/", "javascript:alert(1)", ""]
 )
-async def test_f38_what_is_no_web_page_is_refused_whatever_is_configured(url: str) -> None:
+async def test_f38_a_non_web_address_is_refused_with_any_configuration(url: str) -> None:
     with pytest.raises(AccessDenied, match="no web page"):
         await AddressGuard([PUBLIC], private_network=True).check(url)
 

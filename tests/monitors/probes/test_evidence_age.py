@@ -41,7 +41,7 @@ def left(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def test_what_was_right_goes_first_and_failures_later(tmp_path: Path) -> None:
+def test_right_cases_go_first_and_failures_later(tmp_path: Path) -> None:
     evidence = tmp_path / "runs" / "r" / "evidence"
     put(evidence / "right.case.r0.t0.jpg", 15)
     put(evidence / "leak.r1.t0.jpg", 15)

@@ -63,7 +63,7 @@ async def test_a_page_that_has_stopped_asking_for_more_is_not_waited_for_with_pa
     assert answer.visible_text == reply(question)
 
 
-async def test_what_is_typed_reaches_the_app_as_it_is(zoo: str, driver_for: MakeDriver) -> None:
+async def test_typed_text_reaches_the_app_unchanged(zoo: str, driver_for: MakeDriver) -> None:
     question = "₹1,50,000 के लिए \"quotes\" <b>&amp;</b> 'x' 🙂 – क्या?"
     async with driver_for(f"{zoo}/contenteditable.html") as driver:
         answer = await driver.ask((question,))

@@ -168,7 +168,7 @@ def test_however_much_fails_it_is_no_longer_than_github_takes(count):
 
 
 @pytest.mark.parametrize("limit", range(60, 400, 7))
-def test_what_does_not_fit_is_counted_or_said_to_be_cut(limit):
+def test_text_over_the_limit_is_counted_or_marked_as_cut(limit):
     rows = [f"row {n} 𝔸" for n in range(20)]
     blocks = [
         Block(head=["first"]),

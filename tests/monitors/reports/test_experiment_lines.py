@@ -46,7 +46,7 @@ MISSING = [
 
 
 @pytest.mark.parametrize(("found", "lines"), MISSING)
-def test_what_is_missing_is_said_with_what_to_do(found: RunExperiment | None, lines: tuple[str, ...]) -> None:
+def test_missing_parts_are_reported_with_what_to_do(found: RunExperiment | None, lines: tuple[str, ...]) -> None:
     assert format_experiment(found) == lines
 
 

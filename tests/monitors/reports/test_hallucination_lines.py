@@ -29,7 +29,7 @@ def test_claims_are_what_a_grade_on_facts_points_at():
     assert by_case["coverage-uncited-0"]["unsupported_claims"] == []
 
 
-def test_what_was_graded_is_what_is_logged():
+def test_the_graded_text_is_the_logged_text():
     by_case = {line["case_id"]: line for line in LINES}
     assert by_case["sublimit-room-rent"]["blocked_reply"].endswith("Suraksha Gold, clause 4.2]")
 

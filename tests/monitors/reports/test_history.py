@@ -17,7 +17,7 @@ def test_an_older_one_says_since_which_deploy_and_how_often(snapshot):
     assert text == snapshot
 
 
-def test_what_is_not_known_is_not_said(snapshot):
+def test_unknown_values_are_not_printed(snapshot):
     assert format_since(None, COMMIT) == ""
     nowhere = OLD.model_copy(update={"first_commit": None, "occurrences": 1})
     assert format_since(nowhere, None) == snapshot

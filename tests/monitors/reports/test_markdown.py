@@ -56,7 +56,7 @@ def test_nobodys_data_is_in_it(text):
     assert "9812345670" not in text
 
 
-def test_what_is_left_out_is_counted_and_the_text_stays_short():
+def test_omitted_items_are_counted_and_the_text_stays_short():
     """A pull-request comment holds 65,536 characters."""
     cases = [result for _ in range(120) for result in (leak(), *without_answer())]
     report = report_of(cases, FAIL_REASONS)

@@ -27,7 +27,7 @@ def test_marking_changes_no_character(text, edges):
 
 
 @given(st.text("ab ", max_size=400), EDGES, st.integers(1, 60))
-def test_what_is_left_out_is_counted(text, edges, limit):
+def test_omitted_items_are_counted(text, edges, limit):
     marks = collect_marks([passed("g", Aspect.CITATION, "r", *spans(*edges))], Channel.VISIBLE)
     pieces = split_into_pieces(text, marks, (), limit)
     shown = sum(len(piece.text) for piece in pieces if piece.kind is not PieceKind.LEFT_OUT)

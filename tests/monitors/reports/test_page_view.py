@@ -68,7 +68,7 @@ def test_a_raised_severity_names_its_row(page):
     )
 
 
-def test_what_was_graded_stands_first_beside_what_was_seen(page):
+def test_the_graded_text_stands_before_the_shown_text(page):
     answers = view(page, "sublimit-room-rent").answers
     assert [(answer.title, answer.graded) for answer in answers] == [
         ("Sent over the wire", True),

@@ -72,7 +72,7 @@ def test_a_message_speaks_of_its_own_cases_alone():
     assert format_recheck_briefly(found, []) == ""
 
 
-def test_what_was_not_asked_is_said_with_the_reason(snapshot):
+def test_unasked_cases_are_reported_with_the_reason(snapshot):
     """A report has a line a case, then what is missing."""
     previous = PreviousBuild(problem="no accepted run names a commit")
     found = rechecked(FAILS, left_out=2).model_copy(update={"previous": previous})

@@ -23,7 +23,7 @@ def written(path, change=None):
     return path
 
 
-def test_what_was_written_is_read_back_equal(path):
+def test_written_rows_are_read_back_equal(path):
     path.write_text("".join(format_results_json(RUN.report, RUN.cases)), encoding="utf-8")
     assert read_results(path) == (RUN.report, RUN.cases)
 
@@ -102,7 +102,7 @@ def test_a_fault_names_file_key_and_what_is_accepted(path, change, said):
     ],
     ids=lambda content: repr(content[:16]),
 )
-def test_what_is_no_results_file_is_refused_with_its_name(path, content):
+def test_a_file_that_is_not_a_results_file_is_refused_by_name(path, content):
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"results\.json.*accepted"):
         read_results(path)

@@ -59,7 +59,7 @@ def test_f85_a_link_that_leads_out_of_the_folder_is_missing(folder):
 
 
 @pytest.mark.parametrize("content", [b"<svg onload=alert(1)>", b"", b"GIF89a", b"\x89PN"])
-def test_what_is_no_png_or_jpeg_is_not_shown(folder, content):
+def test_a_file_that_is_not_png_or_jpeg_is_not_shown(folder, content):
     (folder / "x.png").write_bytes(content)
     assert album(folder).picture("x.png", personal=False).shown is PictureMode.MISSING
 

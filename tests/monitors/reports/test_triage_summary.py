@@ -77,7 +77,7 @@ def test_without_a_baseline_the_values_are_said_and_no_movement(snapshot):
     assert {one.moved for one in build_dimensions(report)} == {None}
 
 
-def test_what_is_not_known_is_neither_zero_nor_good():
+def test_unknown_values_are_neither_zero_nor_good():
     report = evaluated([result_of(Written(LOCK, GOOD))])
     unknown = {one.name: one.value for one in build_dimensions(report) if not one.known}
     assert unknown == {

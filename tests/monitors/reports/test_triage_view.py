@@ -170,7 +170,7 @@ def test_f87_personal_data_is_masked_in_each_part_and_each_file(snapshot):
     assert plain(view.parts[1].said) == snapshot
 
 
-def test_f87_what_a_grader_found_personal_is_masked_in_the_part_too():
+def test_f87_personal_data_found_by_a_grader_is_redacted_in_excerpts():
     text = structured("The log shows customer Meera Kulkarni as the last one.", "Ask Meera Kulkarni.", [])
     leak = failed(
         "disclosure", Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE, "a name", span(text, "Meera Kulkarni", "name")

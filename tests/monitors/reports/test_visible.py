@@ -32,7 +32,7 @@ def test_showing_twice_is_showing_once(text):
         pytest.param("soft\u00adhyphen", "soft[U+00AD]hyphen", id="soft hyphen"),
     ],
 )
-def test_what_draws_nothing_is_written_out(text, shown):
+def test_invisible_characters_are_written_out(text, shown):
     assert show_invisible(text) == shown
 
 

@@ -57,7 +57,7 @@ def test_every_text_is_redacted_by_type() -> None:
     assert (turn.app_path, stored.app_version) == ("for [e-mail]", "built by [e-mail]")
 
 
-def test_what_is_known_from_one_text_is_masked_in_the_others() -> None:
+def test_personal_data_found_in_one_text_is_redacted_in_all() -> None:
     stored = protect_conversation(conversation("I am Tara Devi, help", "Customer on file: Tara Devi"), REDACT, KEY)
     assert (stored.turns[0].user_text, stored.turns[0].reply_text) == (
         "I am [name], help",

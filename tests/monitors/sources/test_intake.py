@@ -90,9 +90,7 @@ def test_however_nights_are_cut_all_are_taken_once(
 
 
 @given(NIGHT, st.sets(st.integers(0, 6).map(lambda number: f"c-{number}")))
-def test_what_is_known_is_not_taken_again_and_all_is_accounted_for(
-    offered: list[Conversation], known: set[str]
-) -> None:
+def test_known_conversations_are_skipped_and_all_are_counted(offered: list[Conversation], known: set[str]) -> None:
     tonight = fresh(offered, known)
     assert {one.id for one in tonight.taken} == {one.id for one in offered} - known
     assert len(tonight.taken) + tonight.known + tonight.again == len(offered)

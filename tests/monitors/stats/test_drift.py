@@ -143,7 +143,7 @@ def test_f50_another_judge_restarts_the_test_and_says_so():
     assert summarise_drift(other).drifted is False
 
 
-def test_what_is_remembered_does_not_grow():
+def test_the_memory_of_past_items_does_not_grow():
     state = followed([(1, 20)] * 100, window_runs=14)[-1]
     assert len(state.nightly_runs) == 14
     assert (state.older_runs, state.older_failures, state.older_graded) == (86, 86, 86 * 20)

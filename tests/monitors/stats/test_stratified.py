@@ -147,7 +147,7 @@ def test_a_stratum_where_each_stands_for_many_keeps_the_interval_wide():
     assert found.high > 0.95 * compute_finite_limits(0, 20, 1_900)[1]
 
 
-def test_what_nobody_could_tell_widens_and_is_never_counted_as_right():
+def test_ungraded_answers_widen_the_interval_and_never_count_as_right():
     all_graded, half_graded = (
         estimate(graded_strata((1_000, 40, 40, 2))),
         estimate(graded_strata((1_000, 40, 20, 1))),

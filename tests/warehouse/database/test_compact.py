@@ -62,7 +62,7 @@ def test_compacting_twice_changes_nothing_and_later_segments_get_an_archive_of_t
     assert count(store, "results") == 10
 
 
-def test_what_is_young_unfinished_or_a_suite_stays_in_the_journal(store):
+def test_recent_unfinished_and_suite_segments_stay_in_the_journal(store):
     store.journal.append_suite(suite())
     append_run(store, "run-2", interrupted=True)
     store.journal.append([ResultRow(row=exchange("run-3"))], run_id="run-3")

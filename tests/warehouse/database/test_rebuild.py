@@ -200,7 +200,7 @@ def test_a_segment_brought_back_makes_the_rebuild_whole(data):
     assert lookout("warehouse", "check", data=data).returncode == 0
 
 
-def test_what_an_unreadable_old_file_had_is_counted(data):
+def test_lost_lines_of_an_unreadable_old_file_are_counted(data):
     """Nobody can name what is missing, so the number is said, by the ledger."""
     name = segment_names(data)[7]
     (data / "journal" / "run-1" / name).unlink()

@@ -160,7 +160,7 @@ def test_an_archive_without_personal_data_is_not_lost_when_it_is_aged(tmp_path):
     assert store.list_unsent_alerts() == (alert(),)
 
 
-def test_what_is_young_stays(store):
+def test_recent_data_stays(store):
     assert remove_personal_data(store, before=NOON, key=KEY, wait_s=1).archives == 0
     assert SECRET in all_text(store)
 

@@ -137,7 +137,7 @@ def test_aged_rows_can_still_be_read_as_records(store):
     assert (entry.id, entry.reply.extra) == ("0-1-abc", {})
 
 
-def test_what_is_young_stays_as_it_was(store):
+def test_recent_data_stays_unchanged(store):
     before = all_text(store)
     assert aged(store, before=NOON) == 0
     assert all_text(store) == before

@@ -54,7 +54,7 @@ def test_who_reads_an_old_copy_finishes_with_it(tmp_path):
     add(store, "case-1")
     snapshot, copy = build_snapshot_store(store)
     snapshot.refresh(5)
-    with snapshot.reading() as old:
+    with snapshot.open_cursor() as old:
         add(store, "case-2")
         assert snapshot.refresh(5)
         assert old.execute("select count(*) from assessments").fetchone() == (1,)
@@ -79,7 +79,7 @@ def test_two_sites_share_one_copy(tmp_path):
     second.close()
 
 
-def test_what_a_killed_maker_left_is_no_copy(tmp_path):
+def test_an_unfinished_copy_is_not_used(tmp_path):
     """A partial copy is made again."""
     store = store_in(tmp_path)
     add(store, "case-1")

@@ -35,7 +35,7 @@ def full_store(folder):
     return store
 
 
-def test_what_was_written_can_be_read_back(tmp_path):
+def test_written_rows_can_be_read_back(tmp_path):
     store = full_store(tmp_path)
     report = store.load_pending(1)
     assert report.rows == {"results": 3, "assessments": 3, "runs": 1, "cases": 3, "deploys": 1}

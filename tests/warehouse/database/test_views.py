@@ -52,7 +52,7 @@ def answered(run_id: str, case_id: str, total_ms: float, *, repeat: int = 0) -> 
 
 
 def assessments_of(run_id: str) -> Sequence[Assessment]:
-    """Four cases, one of them asked twice, one without an answer through our fault, one nobody could tell."""
+    """Four cases, one of them asked twice, one without an answer through our fault, one ungraded."""
     return (
         assessment(run_id, "steady"),
         assessment(run_id, "steady", repeat=1),

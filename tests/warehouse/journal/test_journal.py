@@ -42,7 +42,7 @@ def test_a_suite_is_stored_once(tmp_path):
     assert [row.row.case for row in rows if isinstance(row, CaseRow)] == list(suite(4).cases)
 
 
-def test_what_a_killed_writer_left_is_ignored_and_swept_when_it_is_old(tmp_path):
+def test_files_of_a_killed_writer_are_ignored_and_removed_when_old(tmp_path):
     clock = SteppingClock()
     journal = journal_in(tmp_path, clock=clock)
     journal.append([ResultRow(row=exchange())], run_id="run-1")

@@ -68,7 +68,7 @@ def unsent(store):
     return store.list_unsent_alerts(wait_s=1)
 
 
-def test_what_was_decided_before_a_kill_is_seen_by_the_next(tmp_path):
+def test_decisions_from_before_a_kill_are_known_to_the_next_process(tmp_path):
     """The journal has the decision, the file does not: as after a kill between the two."""
     decider = store_in(tmp_path)
     decide(decider, decider.journal, "helpdesk", open_once, wait_s=1)

@@ -80,7 +80,7 @@ def test_sessions_are_in_no_score_trend_or_list_of_runs(tmp_path):
         {"suite_sha256": "f" * 64},
     ],
 )
-def test_what_is_not_the_same_does_not_count(tmp_path, changes):
+def test_different_items_do_not_count(tmp_path, changes):
     """Other graders, target, environment, a time long gone, a case that the suite has not, or has otherwise."""
     store = store_with(tmp_path, RepeatabilityRow(row=session(**changes)))
     assert load_recorded_repeats(store, SCOPE).of_sessions == ()

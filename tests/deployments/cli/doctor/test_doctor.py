@@ -88,7 +88,7 @@ def test_a_wire_rule_survives_being_printed(text: str) -> None:
     assert WireRule.model_validate(table) == rule
 
 
-def test_what_was_found_is_shown_with_how_sure_and_without_styling_by_the_page(snapshot: SnapshotAssertion) -> None:
+def test_findings_are_shown_with_confidence_and_escaped(snapshot: SnapshotAssertion) -> None:
     candidate = WireCandidate(
         kind="web socket", rule=WireRule(url="/ws", text="t", joins=True), likeness=0.8, more="[P-7]"
     )
@@ -152,7 +152,7 @@ def test_a_machine_that_is_well(pages: str, tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()  # to look changes nothing
 
 
-def test_what_is_wrong_says_what_to_do(pages: str, tmp_path: Path) -> None:
+def test_an_error_says_what_to_do(pages: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         dead = f"http://127.0.0.1:{free.getsockname()[1]}/api"
     path = config(tmp_path, f"{pages}/status/401", prefect=f'api_url = "{dead}"')

@@ -84,7 +84,7 @@ BASE = len(DEMO.read_text(encoding="utf-8").splitlines())
         ),
     ],
 )  # fmt: skip
-def test_what_is_planted_is_found_with_its_line(found, tmp_path, rows, check, lines):
+def test_planted_findings_are_found_with_their_line(found, tmp_path, rows, check, lines):
     """The exit code says that it must be fixed, and nothing else is found."""
     code, groups = found(suite_with(tmp_path, *rows))
     assert code == 1
@@ -189,7 +189,7 @@ def test_people_read_where_what_and_what_to_do(tmp_path):
     at = said.index("Cases without a severity (1)")
     assert said[at + 1] == f"  ✕ line {BASE + 1} no-severity"
     assert said[at + 3].startswith("      → ")
-    assert said[-1].startswith("1 must be mended")
+    assert said[-1].startswith("1 must be fixed")
 
 
 def test_a_file_that_is_not_there_is_a_usage_error(tmp_path):

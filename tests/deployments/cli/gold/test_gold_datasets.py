@@ -153,7 +153,7 @@ def test_a_person_at_a_terminal_is_asked(
     assert len(server.examples(NAME) if server.datasets else ()) == count
 
 
-def test_what_people_changed_there_is_pulled_and_every_other_line_stays(
+def test_changed_examples_are_pulled_and_other_lines_stay(
     folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
     """Order, spacing and an empty line too."""
@@ -205,7 +205,7 @@ def test_cases_are_deleted_only_when_that_is_asked_for(
     assert len(server.examples(NAME)) == 1
 
 
-def test_what_a_person_adds_there_becomes_a_case_that_catches_the_bad_reply(
+def test_a_case_added_in_langsmith_catches_the_bad_reply(
     folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
     """One click on a trace and the right answer there; a draft here, redacted, with its trace; gold after a yes."""

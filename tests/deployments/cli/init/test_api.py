@@ -205,7 +205,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("path", FOUND)
-def test_what_an_api_wants_is_found_by_asking(place, shapes, path):
+def test_the_request_format_of_an_api_is_detected(place, shapes, path):
     """One harmless question finds out which body the API takes and where its answer stands."""
     before = len(shapes.posts)
     done = init(place, f"{shapes.url}{path}")

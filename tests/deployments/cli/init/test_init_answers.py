@@ -183,7 +183,7 @@ def test_a_wrong_answer_is_asked_again_with_what_is_accepted():
     assert answers.channel == "#x"
 
 
-def test_what_the_command_line_says_is_not_asked():
+def test_values_on_the_command_line_are_not_asked():
     answers, said = asked("llama", target="acme/bot", environment="production", slack_channel="none")
     assert said.count("   > ") == 1
     assert answers.target.model_family == "llama"

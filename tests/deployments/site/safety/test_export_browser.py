@@ -182,7 +182,7 @@ def test_a_folder_with_other_files_is_refused_and_left_as_it_is(tmp_path, name, 
 
 
 @pytest.mark.parametrize("what", ["a link to a folder", "a link to a file", "a file of the same name"])
-def test_what_a_person_put_into_a_copy_is_neither_followed_nor_replaced(tmp_path, what):
+def test_user_files_in_a_copy_are_neither_followed_nor_replaced(tmp_path, what):
     """A planted link leads no file of an export out of its folder, also not one that is removed."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=2)

@@ -121,7 +121,7 @@ def test_every_look_is_written_down_with_its_filters(guarded):
     ]
 
 
-def test_what_cannot_be_written_down_is_not_shown(tmp_path, snapshot):
+def test_actions_that_cannot_be_stored_are_not_shown(tmp_path, snapshot):
     """A view log that cannot be written closes the pages, and the answer says what to do."""
     store = store_of(tmp_path, TEXTS[:2])
     with serving_site(config_of(tmp_path), store) as site:

@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 import pytest
 
-from deployments.site.access import _FORWARDED as FORWARDED
+from deployments.site.access import _PROXY_HEADERS as FORWARDED
 from tests.deployments.site.browser_pages import PHONE, RULES, opened
 from tests.deployments.site.safety.guarded_site import FORMS, INCIDENT, address_of, guarded_site, routes_of
 from tests.deployments.site.safety.proxy_server import ProxyWay, reverse_proxy

@@ -44,7 +44,7 @@ async def test_f90_no_file_is_sent_with_any_message(slack):
     assert files_asked_for(slack) == []
 
 
-async def test_what_a_webhook_posts_has_no_buttons(slack):
+async def test_webhook_messages_have_no_buttons(slack):
     """Nobody could tell it who pressed them: the receiver edits with a bot's token."""
     settings = SETTINGS.model_copy(update={"slack_api_url": slack.api_url})
     await SlackWebhook(settings, url=slack.webhook_url, now=lambda: NIGHT).send(examples()[1].alert)

@@ -166,7 +166,7 @@ async def test_f02_a_slack_that_answers_500_takes_the_message_afterwards(slack, 
         ("something_slack_makes_up_next_year", "documentation"),
     ],
 )
-async def test_f03_what_slack_refuses_says_what_to_do(slack, fault, advice):
+async def test_f03_a_refusal_of_slack_says_what_to_do(slack, fault, advice):
     slack.misbehave(fault)
     with pytest.raises(NotifyRejected, match=advice):
         await bot(slack).send(alert())
@@ -174,7 +174,7 @@ async def test_f03_what_slack_refuses_says_what_to_do(slack, fault, advice):
 
 
 @pytest.mark.parametrize(("fault", "advice"), [("no_service", "incoming webhook"), ("action_prohibited", "owner")])
-async def test_f03_what_a_webhook_refuses_says_what_to_do(slack, fault, advice):
+async def test_f03_a_refused_webhook_says_what_to_do(slack, fault, advice):
     slack.misbehave(fault)
     with pytest.raises(NotifyRejected, match=advice):
         await webhook(slack).send(alert())
@@ -265,7 +265,7 @@ async def test_f08_a_message_that_waited_is_looked_for_unasked(slack):
     assert len(slack.messages) == 1
 
 
-async def test_what_belongs_in_a_thread_that_is_gone_goes_to_the_channel(slack):
+async def test_a_reply_to_a_deleted_thread_goes_to_the_channel(slack):
     receipt = await bot(slack).send(alert(observation("leak-2")), thread="1.0001", channel="C0ALERTS")
     (message,) = slack.messages
     assert (receipt.status, message.thread_ts) == (DeliveryStatus.SENT, None)

@@ -52,11 +52,11 @@ def test_a_probe_s_finding_can_be_acknowledged_or_called_false():
 
 
 @pytest.mark.parametrize("origin", [Origin.TRAFFIC, Origin.LOG])
-def test_what_a_user_asked_can_become_gold(origin):
+def test_a_question_of_a_user_can_become_gold(origin):
     assert names(alert(observation(origin=origin)))[-1] == "lookout_add_to_gold"
 
 
-def test_what_is_not_about_an_answer_can_only_be_acknowledged():
+def test_alerts_without_an_answer_can_only_be_acknowledged():
     assert names(alert_with_items(items(outage(IncidentKind.APP_DOWN)))) == ["lookout_acknowledge"]
 
 
@@ -73,7 +73,7 @@ def test_a_recovery_has_no_buttons():
         (ActionKind.RESOLVE, ["lookout_false_alarm"]),
     ],
 )
-def test_what_was_done_is_not_offered_again(done, left):
+def test_completed_actions_are_not_offered_again(done, left):
     assert names(marked(alert(), mark(done, observation()))) == left
 
 

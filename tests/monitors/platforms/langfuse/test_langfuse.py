@@ -98,7 +98,7 @@ PEOPLE = [
 
 
 @pytest.mark.parametrize(("written", "read"), PEOPLE)
-def test_what_people_add_is_read_whatever_its_shape(written: dict[str, Any], read: dict[str, Any]) -> None:
+def test_added_examples_of_any_shape_are_read(written: dict[str, Any], read: dict[str, Any]) -> None:
     """An item made in Langfuse's pages is read, with its trace, where it is no object too."""
     item = DatasetItem.model_validate({"id": "1", "datasetName": "golden"} | written)
     assert example_from_item(item).model_dump(include=set(read)) == read

@@ -127,7 +127,7 @@ async def test_a_key_that_is_refused_is_named_and_not_shown(server: LangSmithDat
     assert KEY not in str(refused.value)
 
 
-async def test_what_is_gone_is_made_again_and_what_is_gone_twice_is_deleted_once(
+async def test_missing_items_are_created_again_and_deletions_happen_once(
     server: LangSmithDatasetServer,
 ) -> None:
     """An entry that is deleted between our reading and our writing, and one that is deleted before."""
@@ -157,7 +157,7 @@ async def test_an_entry_that_is_there_and_not_listed_yet_is_replaced(server: Lan
     assert (len(server.examples(NAME)), golds) == (9, {"1 month"})
 
 
-async def test_what_people_added_is_neither_changed_nor_deleted(server: LangSmithDatasetServer) -> None:
+async def test_examples_added_by_users_are_neither_changed_nor_deleted(server: LangSmithDatasetServer) -> None:
     await push(server, plans(2))
     added = server.add(NAME, inputs={"question": "A wig?"}, outputs={"answer": "Yes."}, source_run_id=_TRACE)
     await push(server, plans(1), overwrite=True, prune=True)

@@ -145,7 +145,7 @@ async def test_a_limit_is_waited_for_as_long_as_it_asks_and_never_without_end(
     assert sleep.asked_s == waits
 
 
-async def test_what_a_server_cannot_do_is_said_at_once(server: LangSmithExperimentServer) -> None:
+async def test_an_unsupported_server_feature_is_reported_at_once(server: LangSmithExperimentServer) -> None:
     server.faults = [("/runs", 501, {})]
     sleep = Waits()
     with pytest.raises(SourceUnavailable, match="writing case case-1: HTTP 501"):

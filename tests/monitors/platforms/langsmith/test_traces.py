@@ -173,7 +173,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("changes", "environment", "words"), REFUSED)
-async def test_what_cannot_be_checked_is_refused(
+async def test_unverifiable_input_is_refused(
     server: LangSmithServer, changes: dict[str, str], environment: dict[str, str], words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words):

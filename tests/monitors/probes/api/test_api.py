@@ -174,7 +174,7 @@ async def test_gradios_exception_is_the_apps(gradio: str) -> None:
     assert raised.value.partial_text.startswith("The waiting period")
 
 
-async def test_what_is_no_gradio_says_so(zoo: str) -> None:
+async def test_a_page_that_is_not_gradio_says_so(zoo: str) -> None:
     async with asking(zoo, "gradio") as driver:
         with pytest.raises(Unreachable, match="404"):
             await driver.ask(("eye",))
@@ -200,5 +200,5 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(("data", "text"), SHAPES)
-def test_what_a_chat_function_returns_has_one_text(data: Any, text: str) -> None:
+def test_the_result_of_a_chat_function_has_one_text(data: Any, text: str) -> None:
     assert extract_message_text(data) == text

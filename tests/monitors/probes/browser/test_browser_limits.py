@@ -160,7 +160,7 @@ async def test_a_download_leaves_nothing_on_the_disk(driver_for: MakeDriver, tmp
 
 
 @pytest.mark.browser
-async def test_what_is_temporary_lies_in_the_runs_folder_and_goes_with_the_browser():
+async def test_temporary_files_lie_in_the_runs_folder_and_go_with_the_browser():
     with browser_root() as run:
         async with Chromium(browser_path=os.environ.get("CHROMIUM_PATH"), run_folder=run) as chromium:
             await chromium.browser()
@@ -180,7 +180,7 @@ def browser_root() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def test_what_a_killed_process_left_goes_with_the_next_start(tmp_path, monkeypatch):
+def test_leftovers_of_a_killed_process_are_removed_at_the_next_start(tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "MAX_FOLDER_CHARACTERS", 1000)
     dead = subprocess.Popen([sys.executable, "-c", ""], cwd=ROOT)
     dead.wait()
@@ -265,8 +265,8 @@ async def test_every_process_of_the_browser_is_counted_once_with_its_driver():
             await (await browser.new_page()).goto("data:text/html,<p>x")
         watch = chromium._watch
         assert watch is not None
-        tree = await asyncio.to_thread(watch._tree)
-        again = await asyncio.to_thread(watch._tree)
+        tree = await asyncio.to_thread(watch._list_processes)
+        again = await asyncio.to_thread(watch._list_processes)
     assert len({one.pid for one in tree}) == len(tree)
     assert sum(one.is_page for one in again) >= 2
     assert any(one.is_browser and one.rss_mb > 50 for one in tree)
@@ -295,7 +295,7 @@ def test_a_pause_restarts_the_timeout_of_a_busy_page():
 
 def test_a_browser_that_grows_itself_is_ended():
     browser = replace(PAGE, is_page=False, is_browser=True, rss_mb=3000)
-    assert BrowserWatch("mark").offenders([browser, PAGE], 0)[0][0] is browser
+    assert BrowserWatch("mark").find_offenders([browser, PAGE], 0)[0][0] is browser
     assert asyncio.iscoroutinefunction(BrowserWatch("mark").watch)
 
 

@@ -94,7 +94,7 @@ def drivers() -> set[int]:
     return {pid for pid, command in commands.items() if command.exists() and b"run-driver" in command.read_bytes()}
 
 
-async def test_f61_what_hangs_is_cut_at_its_own_deadline() -> None:
+async def test_f61_a_hanging_step_is_cut_at_its_own_deadline() -> None:
     forever = asyncio.Event()
     assert not await close_within_deadline(forever.wait(), 0.01)
     with pytest.raises(BrowserLost, match="closing hung"):

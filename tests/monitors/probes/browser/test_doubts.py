@@ -44,7 +44,7 @@ async def test_an_error_in_the_answers_place_is_the_apps(zoo: str, driver_for: M
     assert "An error occurred" in str(failure)
 
 
-async def test_what_stood_on_the_page_before_the_question_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
+async def test_text_from_before_the_question_is_not_an_answer(zoo: str, driver_for: MakeDriver) -> None:
     failure = await _failure(driver_for, f"{zoo}/revealed.html?only", LONG, answer_deadline_s=8, patience_s=1)
     assert isinstance(failure, CaptureUnsure | PageNotUnderstood)
     assert failure.blame is Blame.MONITOR

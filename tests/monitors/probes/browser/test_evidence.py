@@ -33,7 +33,7 @@ async def everything(_answer: Answer) -> EvidenceFilter:
 
 
 @pytest.mark.usefixtures("open_umask")
-async def test_f90_what_a_page_showed_is_for_its_owner_alone(
+async def test_f90_page_evidence_is_readable_by_its_owner_only(
     zoo: str, driver_for: MakeDriver, tmp_path: Path
 ) -> None:
     async with driver_for(f"{zoo}/clock.html", traces="always") as driver:

@@ -113,7 +113,7 @@ async def _after(deed: str, zoo: str, page: Page) -> Page:
     return other
 
 
-async def test_what_the_page_set_going_keeps_it_from_being_idle(zoo: str, page: Page) -> None:
+async def test_pending_work_keeps_the_page_busy(zoo: str, page: Page) -> None:
     async def ends_idle(deed: str) -> bool:
         return await _is_idle_once_still(await _after(deed, zoo, page))
 

@@ -73,7 +73,7 @@ async def test_detected_selectors_are_reported_configured_and_used(
 
 
 @pytest.mark.parametrize("way", ["open", "named"])
-async def test_what_a_socket_or_a_stream_carried_is_proposed(
+async def test_answers_of_sockets_and_streams_are_proposed(
     wired: str, settings: ProbeSettings, tmp_path: Path, way: str
 ) -> None:
     look = await looked(f"{wired}/{way}", settings, tmp_path, patience_s=1)

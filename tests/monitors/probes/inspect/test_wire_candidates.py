@@ -45,7 +45,7 @@ def test_the_rule_finds_what_was_sent(body: str, path: str, joins: bool) -> None
     assert payload.text == SENT
 
 
-def test_what_did_not_carry_the_answer_is_not_proposed() -> None:
+def test_requests_without_the_answer_are_not_proposed() -> None:
     other = NetworkMessage(url="http://x/me", kind="response", texts=(json.dumps({"name": "The limit"}),))
     assert find_wire_candidates([other, other.model_copy(update={"texts": ("",)})], ANSWER) == ()
 

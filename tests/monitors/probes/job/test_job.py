@@ -213,7 +213,7 @@ async def test_another_question_takes_up_nobodys_job(jobs: Jobs, tmp_path: Path)
     assert answer.visible_text == report_on("another")
 
 
-async def test_f90_what_was_asked_is_noted_for_its_owner_alone(jobs: Jobs, tmp_path: Path) -> None:
+async def test_f90_asked_questions_are_readable_by_their_owner_only(jobs: Jobs, tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         async with asking(jobs, tmp_path) as driver:

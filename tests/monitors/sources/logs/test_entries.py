@@ -125,7 +125,7 @@ def test_a_long_line_goes_aside_by_its_length_alone():
     assert (aside.reason, aside.length) == (QuarantineReason.TOO_LONG, 9_000_000)
 
 
-def test_what_goes_aside_does_not_quote_the_line():
+def test_quarantine_does_not_quote_the_line():
     aside = parse_line("bot", line(b'{"user_text": "my PAN is ABCPE1234F'))
     assert isinstance(aside, QuarantinedLine)
     assert "ABCPE1234F" not in aside.model_dump_json()

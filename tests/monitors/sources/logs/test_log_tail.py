@@ -239,7 +239,7 @@ def test_a_missing_log_is_reported_at_every_poll(log, reader):
     assert [reader.cursor.is_history(read.generation, read.offset) for read in reader.entries] == [False]
 
 
-def test_what_stood_in_the_log_before_it_was_watched_is_history_also_after_a_kill(log):
+def test_lines_from_before_the_first_poll_are_history_also_after_a_kill(log):
     log.append(b"".join(entry(number) for number in range(100)))
     reader = Reader(log.path, limits=BatchLimits(max_batch_bytes=3_000))
     reader.keep(next(reader.batches()))  # killed after the first batch

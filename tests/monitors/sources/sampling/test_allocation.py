@@ -79,7 +79,7 @@ def test_no_stratum_falls_behind_half_of_its_share(asked, budget):
         assert count >= min(claim.conversations, budget / 2 * claim.conversations / max(1, there) - 1)
 
 
-def test_what_is_wanted_whole_comes_first_in_its_quarter():
+def test_a_stratum_wanted_whole_comes_first_in_its_quarter():
     assert allocate([StratumDemand(8, 1, whole=True), StratumDemand(1_000, 1)], 40, 1) == (8, 32)
     wanted, _ = allocate([StratumDemand(30, 1, whole=True), StratumDemand(1_000, 30)], 40, 1)
     alike, _ = allocate([StratumDemand(30, 1), StratumDemand(1_000, 30)], 40, 1)

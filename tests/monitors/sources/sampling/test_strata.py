@@ -60,7 +60,7 @@ def with_turn(*turns: tuple[str, str]):
     return conversation(1).model_copy(update={"turns": made})
 
 
-def test_what_the_user_wrote_before_is_no_disclosure():
+def test_data_the_user_wrote_before_is_not_a_disclosure():
     """Spelt another way it is still theirs; written only afterwards it is not."""
     echo = with_turn(("my mail is Asha.Verma.1987@GMAIL.com", "Thank you, asha.verma.1987@gmail.com is noted."))
     later = with_turn(("hello", "Write to asha.verma.1987@gmail.com."), ("asha.verma.1987@gmail.com?", "Yes."))

@@ -80,6 +80,6 @@ def test_every_setting_is_described_closed_and_frozen(model: type[BaseModel]) ->
         {"kind": "langsmith", "project": "bot", "key_env": "lsv2-hush"},
     ],
 )
-def test_what_does_not_fit_is_refused(given: dict[str, Any]) -> None:
+def test_oversized_input_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         SETTINGS.validate_python(given)

@@ -183,7 +183,7 @@ async def test_f71_a_bad_value_in_parquet_costs_its_characters_alone(tmp_path: P
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"{}", b"PAR1" + b"\0" * 500 + b"PAR1"])
-async def test_f81_what_is_no_parquet_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
+async def test_f81_a_file_that_is_not_parquet_is_named_in_the_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.parquet").write_bytes(content)
     read = await read_all(source(tmp_path / "x.parquet"))
     assert isinstance(read.error, SourceUnavailable)

@@ -55,7 +55,7 @@ async def test_past_conversations_are_read_without_configuration(style: str) -> 
     assert turn.feedback.thumb is Thumb.DOWN
 
 
-async def test_what_began_long_before_or_after_the_window_is_not_opened() -> None:
+async def test_files_outside_the_window_are_not_opened() -> None:
     chats = [chat(number, time=(NOON + timedelta(days=number)).isoformat()) for number in (-3, 0, 1)]
     with PastChats(chats) as server:
         read = await read_all(source(f"{server.url}/chats"), since=NOON, until=NOON + timedelta(days=1))

@@ -158,7 +158,7 @@ NOTHING: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("item", "why"), NOTHING)
-def test_what_is_no_conversation_is_reported_and_not_quoted(item: Any, why: str) -> None:
+def test_an_item_that_is_not_a_conversation_is_reported_and_not_quoted(item: Any, why: str) -> None:
     warning = read(item)
     assert isinstance(warning, SourceWarning)
     assert why in warning.detail
