@@ -1,4 +1,4 @@
-"""The data folder holds what the application really said: it is its owner's alone, and nothing in it leads out."""
+"""Guards the data folder, which holds the application's real replies: only its owner has access, without links."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from monitors.errors import ConfigError
 from monitors.storage import build_unwritable_error, open_folder, open_without_links
 
 INSPECTED_FOLDERS: Final = ("journal", "runs", "deploys", "sessions")
-"""Folders inside it whose entries are inspected too."""
+"""Folders inside it whose entries are checked for links too."""
 
 
 @contextmanager
 def lock_file(path: Path) -> Generator[TextIO]:
-    """A file to lock by, made when it is missing. Raises `WarehouseUnwritable`, also where it is a link."""
+    """Open a lock file, created if missing. Raises `WarehouseUnwritable`, also for a symbolic link."""
     with open_for_lock(path) as lock:
         yield lock
 
 
 def open_for_lock(path: Path, *, within: Path | None = None) -> TextIO:
-    """As `lock_file`, for whoever holds it longer than a block.
+    """Open a lock file without a context manager; see `lock_file`.
 
     With ``within``, the data folder, no link below that leads there, and missing folders are made.
     """
@@ -36,7 +36,7 @@ def open_for_lock(path: Path, *, within: Path | None = None) -> TextIO:
 
 
 def refuse_links(data_folder: Path) -> None:
-    """Raise `ConfigError` where something in the data folder is a symbolic link. It may be one itself."""
+    """Raise `ConfigError` if something in the data folder is a symbolic link. The folder itself may be one."""
     for place in (data_folder, *(data_folder / name for name in INSPECTED_FOLDERS)):
         for link in _find_links(place):
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""What a drill works with, made of the configuration and of this process's clock, environment and chance."""
+"""The context of a drill: the configuration, and this process's clock, environment and random numbers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from monitors.records.base import UtcTime
 from monitors.records.self_checks import DRILL_TARGET
 
 DRILL_FOLDER: Final = "drill"
-"""Inside the data folder: what a drill plants and reads."""
+"""Inside the data folder: the files that a drill writes and reads."""
 
 
 class StationFailed(MonitorError):
-    """A station does not work. ``to_do`` is what helps, with the command where there is one."""
+    """Raised when a station fails. ``to_do`` says how to fix it, if possible with a command."""
 
     def __init__(self, finding: str, to_do: str) -> None:
         super().__init__(finding)
@@ -29,15 +29,15 @@ class StationFailed(MonitorError):
 
 
 class NotSetUp(Exception):
-    """The installation has no such part; the text says how it would have one."""
+    """Raised when the installation does not have this part; the text says how to set it up."""
 
 
 @dataclass
 class DrillContext:
-    """What a drill works with. ``prefect_api`` is absent where it runs without a worker.
+    """The context of a drill. ``prefect_api`` is ``None`` if it runs without a worker.
 
-    ``now`` is the clock, ``monotonic`` measures seconds, ``chance`` picks the fault. ``outside_at`` is the time by
-    somebody else's clock, once one was heard, with our own at that moment.
+    ``now`` is the clock, ``monotonic`` measures seconds, ``chance`` selects the planted fault. ``outside_at`` is the
+    time of an external server, once it is known, with our own time at that moment.
     """
 
     config: Config
@@ -54,14 +54,14 @@ class DrillContext:
 
     @property
     def folder(self) -> Path:
-        """Where a drill plants its log and stores its pictures."""
+        """The folder for the drill's log file and screenshots."""
         return self.config.data_folder / DRILL_FOLDER
 
 
 def build_drill_context(
     config: Config, config_path: Path, *, drill_id: str | None = None, prefect_api: str | None = None
 ) -> DrillContext:
-    """A drill of this process, by the real clock, environment and chance."""
+    """Build the context of a drill with the real clock, environment and random numbers."""
     return DrillContext(
         config=config,
         config_path=config_path,

@@ -1,8 +1,7 @@
-"""One drill from its first station to its end: in order, each with its seconds, up to the first that fails.
+"""Runs the stations of a drill in order, up to the first that fails, and reports the result.
 
-What it came to is written beside the journal after every station, so that it is known even where the drill dies;
-at its end it is stored, people hear of it, and the check outside is pinged. Where a station failed, every way to
-people is tried, and none of them needs the station.
+The report is written to a file after every station, so that it exists even if the drill is killed. At the end it is
+stored, people are notified, and the external heartbeat is pinged. If a station failed, every delivery path is tried.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ from monitors.storage import write_atomically
 from warehouse.journal.rows import DrillRow
 
 STATION_TIMEOUT_S: Final = 300.0
-"""For one station: a judge may be slow, a warehouse may be held for half a minute; nothing may hang for ever."""
+"""For one station, which may wait for a slow judge or half a minute for the warehouse."""
 REPORT_FILE: Final = "drill.json"
-"""In the data folder: how the newest drill stands, station by station, for whoever cannot ask the warehouse."""
+"""In the data folder: the report of the newest drill, readable without the warehouse."""
 PASSED_TEXT: Final = "Drill: this one passed, so there is nothing more to do."
 MISSING_DRILL_FAULT: Final = "DrillMissing"
-"""The fault of drills that do not come."""
+"""The name of the fault about missing drills."""
 
 OnStation = Callable[[StationResult], None]
 Station = Callable[[], Awaitable[str]]
 
 
 class Course:
-    """One drill while it goes on. ``on_station`` hears of each station when it is done."""
+    """Runs one drill. ``on_station`` is called with the result of each station."""
 
     def __init__(self, drill: DrillContext, on_station: OnStation, before: Sequence[StationResult] = ()) -> None:
         self._drill = drill
@@ -64,7 +63,7 @@ class Course:
         )
 
     async def run(self) -> DrillReport:
-        """All stations, then the end. Never raises for a station that fails, whatever it raises."""
+        """Run all stations, store the report and notify. Never raises for a station that fails."""
         try:
             for name, station in self._list_stations():
                 if self._report.failed is not None:
@@ -110,7 +109,7 @@ class Course:
         self._on_station(result)
 
     def _update_report(self, **changes: object) -> None:
-        """Keep what is known so far, in a file too; a folder that takes none is the drill's own finding."""
+        """Update the report and write it to the file. A data folder that cannot be written is reported by a station."""
         page = self._answer.page
         self._report = self._report.model_copy(
             update={
@@ -123,7 +122,7 @@ class Course:
         store_report(self._drill.config.data_folder, self._report)
 
     async def _store_and_notify(self) -> DrillReport:
-        """Store what came of it, and notify; whoever follows the file sees the end when people were notified."""
+        """Store the report, notify people of a failure, and write the finished report to the file last."""
         self._report = self._report.model_copy(update={"finished": True, "finished_at": self._drill.now()})
         try:
             async with asyncio.timeout(STATION_TIMEOUT_S):
@@ -139,10 +138,10 @@ class Course:
     def _store(self) -> None:
         store = open_store(self._drill.config)
         store.journal.append((DrillRow(row=self._report),), run_id=None)
-        store.load_pending(LOAD_WAIT_S if self._report.passed else 0.0)  # what fails must not make people wait
+        store.load_pending(LOAD_WAIT_S if self._report.passed else 0.0)  # a failed drill must not delay the alert
 
     async def _resolve_incidents(self) -> None:
-        """Close the drill's own incident, and after one that passed what earlier ones had opened."""
+        """Resolve the drill's own incident and, if the drill passed, the incidents of earlier drills."""
         try:
             notifier = build_drill_notifier(self._drill, open_store(self._drill.config))
             if self._answer.incident:
@@ -171,14 +170,14 @@ async def _run_station(station: Station) -> tuple[StationState, str, str]:
 
 
 def format_failure_title(report: DrillReport) -> str:
-    """The first line of the message about a drill that failed."""
+    """Format the first line of the alert about a failed drill."""
     failed = report.failed
     where = failed.station.place if failed else "its end"
     return f"Drill failed at {where}: a real fault might go unreported"
 
 
 def format_failure_text(report: DrillReport) -> str:
-    """What was found, what helps, and what had worked before."""
+    """Format the alert about a failed drill: the finding, how to fix it, and which stations passed."""
     failed = report.failed
     if failed is None:
         raise AssertionError("only of a drill that failed")
@@ -190,16 +189,16 @@ def format_failure_text(report: DrillReport) -> str:
 
 
 def _format_sentence(finding: str) -> str:
-    """With a capital where it begins with a plain word, not with a name or a path, and without its full stop."""
+    """Capitalise the first letter if the first word is not a name or a path, and remove the full stop."""
     begins = finding[:1].upper() if finding.split(" ", 1)[0].isalpha() else finding[:1]
     return f"{begins}{finding[1:].rstrip('.')}"
 
 
 async def notify_failure(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:
-    """Say by every way that works which station failed; returns the names of the ways that took it.
+    """Notify people which station failed; return the names of the paths that accepted the message.
 
-    The message goes straight to Slack, by one path after the other until one takes it, without warehouse or outbox.
-    Where none does now, it is stored, and the next process that gets through sends it.
+    The message is sent directly to Slack, without warehouse or outbox, by the first path that accepts it. If none
+    does, it is stored, and the next process that can send delivers it.
     """
     log_line(f"{format_failure_title(report)}. {format_failure_text(report)}")
     delivered_by = [*await _send_directly(drill, report)]
@@ -225,7 +224,7 @@ async def _send_directly(drill: DrillContext, report: DrillReport) -> tuple[str,
 
 
 def _list_delivery_paths(drill: DrillContext) -> tuple[DeliveryPath, ...]:
-    """Every path to people: to the monitor's owners, the fallbacks, and where alerts about the application go."""
+    """List every delivery path: to the monitor's owners, the fallbacks, and the channel for application alerts."""
     alerts = drill.config.alerts.model_copy(update={"slack_monitor_channel": None})
     config = drill.config.model_copy(update={"alerts": alerts})
     elsewhere = build_delivery_paths(config, drill.environment, now=drill.now)[:1]
@@ -234,7 +233,7 @@ def _list_delivery_paths(drill: DrillContext) -> tuple[DeliveryPath, ...]:
 
 
 def build_failure_alert(drill: DrillContext, report: DrillReport) -> Alert:
-    """The message about a drill that failed, which nothing stores."""
+    """Build the alert about a failed drill, without storing it."""
     now = drill.now()
     decision = decide({}, [_observe_failure(drill, report)], now=now, settings=drill.config.alerts)
     (alert,) = group_items(decision.items, target=DRILL_TARGET, run_id=drill.drill_id, now=now)
@@ -259,7 +258,7 @@ async def _store_for_later(drill: DrillContext, report: DrillReport) -> None:
 
 
 def store_report(data_folder: Path, report: DrillReport) -> None:
-    """Write how a drill stands beside the journal, where the folder takes it."""
+    """Write the report of a drill to a file in the data folder, if it can be written."""
     try:
         write_atomically(data_folder / REPORT_FILE, report.model_dump_json(), within=data_folder)
     except MonitorError:
@@ -267,7 +266,7 @@ def store_report(data_folder: Path, report: DrillReport) -> None:
 
 
 def read_report(data_folder: Path) -> DrillReport | None:
-    """How the newest drill of a data folder stands; ``None`` where none was done, or it cannot be read."""
+    """Read the report of the newest drill of a data folder; ``None`` if there is none or it cannot be read."""
     try:
         return DrillReport.model_validate(json.loads((data_folder / REPORT_FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, ValidationError):

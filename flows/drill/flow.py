@@ -1,9 +1,9 @@
-"""The fire drill: would a wrong answer on a page today reach people today.
+"""Test the alert path end to end with a planted wrong answer.
 
     data folder ─▶ suite ─▶ schedule ─▶ network ─▶ clock ─▶ log ─▶ receiver ─▶ shadow page ─▶ browser ─▶ graders
         ─▶ judge ─▶ gate ─▶ journal ─▶ warehouse ─▶ outbox ─▶ Slack ─▶ heartbeat
 
-The first station that fails is named by every way that still works, and the flow ends ``Failed`` with its name.
+If a station fails, people are notified by every path that still works, and the flow ends ``Failed`` with its name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from monitors.records.self_checks import DrillReport, StationResult
 
 @flow(name="fire-drill", description=__doc__)
 async def fire_drill(config_path: Path, drill_id: str | None = None) -> State[DrillReport]:
-    """Do one drill; the state's data is its report. Raises `ConfigError` before anything is tried."""
+    """Run one drill; the state's data is its report. Raises `ConfigError` before anything is tried."""
     config = await asyncio.to_thread(load_config, config_path)
     drill = build_drill_context(
         config, config_path, drill_id=drill_id, prefect_api=get_environment().get("PREFECT_API_URL")

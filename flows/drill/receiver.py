@@ -1,4 +1,4 @@
-"""A signed delivery of an installation to its own receiver of deploys, about nothing that is watched."""
+"""Checks an installation's own deploy receiver with a signed delivery that starts nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECEIVER_VARIABLE: Final = "LOOKOUT_RECEIVER_URL"
 """Set by ``lookout up`` for its parts."""
 DEFAULT_RECEIVER_URL: Final = "http://127.0.0.1:8066"
 NOT_FOR_US_PREFIX: Final = "not for us"
-"""How the receiver's answer begins when a delivery was proved and starts nothing."""
+"""The beginning of the receiver's answer to a verified delivery that starts nothing."""
 SECRETS: Final[Mapping[DeploySender, str]] = {
     DeploySender.GITHUB: "LOOKOUT_GITHUB_WEBHOOK_SECRET",
     DeploySender.HUGGINGFACE: "LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET",
@@ -29,14 +29,14 @@ SECRETS: Final[Mapping[DeploySender, str]] = {
 
 
 class SignedDelivery(NamedTuple):
-    """A body with the headers that prove it."""
+    """A body with its signature headers."""
 
     headers: Mapping[str, str]
     body: bytes
 
 
 async def check_receiver(drill: DrillContext) -> str:
-    """Send a signed delivery in the form of each sender; the receiver must prove it and start nothing."""
+    """Check that the receiver verifies a signed delivery of each configured sender and starts nothing."""
     providers = sorted(drill.config.deploys.providers)
     if not providers:
         raise NotSetUp("no [[deploys.triggers]]")
@@ -80,7 +80,7 @@ async def _deliver(
 
 
 def sign_delivery(provider: DeploySender, secret: str, drill_id: str, at: int) -> SignedDelivery:
-    """A delivery that ``provider`` could have sent, at ``at`` (seconds since 1970), signed with ``secret``."""
+    """Build a delivery as ``provider`` sends it, at the Unix time ``at``, signed with ``secret``."""
     content_headers = {"content-type": "application/json"}
     match provider:
         case DeploySender.GITHUB:

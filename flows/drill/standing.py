@@ -1,4 +1,4 @@
-"""How drills stand, in words: the last one passed, failed at a station, is overdue, or none was ever done."""
+"""Describes the state of drills: the last one passed, failed at a station, is overdue, or none was done."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from monitors.plural import plural
 from monitors.records.self_checks import DrillReport
 
 MAX_DRILL_DURATION: Final = timedelta(hours=1)
-"""A drill that has not ended for longer will not end."""
+"""A drill that has not ended after this time was killed."""
 
 
 class DrillState(StrEnum):
-    """How the last drill leaves the installation."""
+    """The state of the installation by its last drill."""
 
     PROVED = "proved"
     FAILED = "failed"
@@ -24,7 +24,7 @@ class DrillState(StrEnum):
 
 
 class DrillStanding(NamedTuple):
-    """The state, the text that says it, and what to do."""
+    """The state of drills, a text about it, and what to do."""
 
     state: DrillState
     text: str
@@ -32,7 +32,7 @@ class DrillStanding(NamedTuple):
 
 
 def build_standing(report: DrillReport | None, settings: DrillSettings, now: datetime) -> DrillStanding:
-    """How things stand at ``now`` after ``report``, the newest drill."""
+    """Build the state of drills at ``now`` from ``report``, the newest drill."""
     if report is None:
         return DrillStanding(DrillState.NEVER, "none was done yet", "lookout drill")
     done = f"{report.started_at:%Y-%m-%d %H:%M} UTC"

@@ -1,7 +1,7 @@
-"""What a drill tries before it asks anything: the parts that an alert stands on, each by really using it.
+"""The stations of a drill before it asks anything: each checks a part that alerts depend on by using it.
 
-A station returns what it found in words. It raises `StationFailed` where it does not work, and `NotSetUp` where the
-installation has no such part.
+A station returns its finding as text. It raises `StationFailed` if the part does not work, and `NotSetUp` if the
+installation does not have it.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from monitors.sources.logs.tail import read_new_batches
 
 REQUEST_TIMEOUT_S: Final = 10.0
 MIN_FREE_BYTES: Final = 256_000_000
-"""A run of 500 cases stores some 100 MB of pictures, and DuckDB needs room for a copy of its file."""
+"""A run of 500 cases stores some 100 MB of screenshots, and DuckDB needs space for a copy of its file."""
 PROBE_BYTES: Final = 1_000_000
 MAX_CLOCK_OFFSET_S: Final = 300.0
 """Signatures of webhooks and of Slack are refused beyond five minutes."""
 
 
 async def check_data_folder(drill: DrillContext) -> str:
-    """Write a megabyte, and see what room is left."""
+    """Check that the data folder can be written and has enough free space."""
     return await asyncio.to_thread(_check_folder, drill.folder)
 
 
@@ -72,7 +72,7 @@ def _check_folder(folder: Path) -> str:
 
 
 async def check_suites(drill: DrillContext) -> str:
-    """Load every target's suite, as a run would."""
+    """Check that every target's suite can be loaded."""
     for name, target in drill.config.targets.items():
         try:
             await asyncio.to_thread(load_suite, target.suite)
@@ -82,7 +82,7 @@ async def check_suites(drill: DrillContext) -> str:
 
 
 async def check_schedules(drill: DrillContext) -> str:
-    """See that everything which has a schedule is registered and not paused."""
+    """Check that every scheduled deployment is registered and not paused."""
     if drill.prefect_api is None:
         raise NotSetUp("without a worker no schedule is looked at")
     from prefect.client.orchestration import PrefectClient  # reads its settings at import
@@ -107,7 +107,7 @@ async def check_schedules(drill: DrillContext) -> str:
 
 
 async def check_network(drill: DrillContext) -> str:
-    """Reach Slack as its own client would: by name, and through the proxy where one is named."""
+    """Check that Slack can be reached by name, and through the proxy if one is set."""
     url = _find_slack_url(drill.config, drill.environment)
     if url is None:
         raise NotSetUp("no Slack credentials, so nothing outside is needed")
@@ -131,7 +131,7 @@ _API_TEST: Final = "api.test"
 
 
 def _find_slack_url(config: Config, environment: Mapping[str, str]) -> str | None:
-    """What is asked to see whether Slack can be reached: nothing secret is in it."""
+    """Find the URL that shows whether Slack can be reached, without secrets; ``None`` without credentials."""
     if environment.get(TOKEN_VARIABLE):
         return f"{config.alerts.slack_api_url.rstrip('/')}/{_API_TEST}"
     webhook = urlsplit(environment.get(WEBHOOK_VARIABLE, ""))
@@ -139,7 +139,7 @@ def _find_slack_url(config: Config, environment: Mapping[str, str]) -> str | Non
 
 
 def _find_proxy_variable(scheme: str, host: str) -> str | None:
-    """The variable whose proxy stands between this machine and ``host``."""
+    """Find the variable that sets the proxy for ``host``; ``None`` without a proxy."""
     proxied = scheme in getproxies() and not proxy_bypass(host)
     return f"{scheme.upper()}_PROXY" if proxied else None
 
@@ -182,7 +182,7 @@ def _store_server_time(drill: DrillContext, response: httpx.Response) -> None:
 
 
 async def check_clock(drill: DrillContext) -> str:
-    """Compare this machine's clock with Slack's."""
+    """Check this machine's clock against Slack's."""
     if drill.outside_at is None:
         raise NotSetUp("nobody outside said what time it is")
     theirs, ours = drill.outside_at
@@ -201,7 +201,7 @@ def _format_span(seconds: float) -> str:
 
 
 async def check_hallucination_logs(drill: DrillContext) -> str:
-    """Follow a log of our own in which a line is planted, and open each log that is configured."""
+    """Check that a planted line in a test log is read, and that each configured log can be opened."""
     logs = {
         name: target.hallucination_log for name, target in drill.config.targets.items() if target.hallucination_log
     }

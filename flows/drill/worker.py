@@ -1,6 +1,6 @@
-"""A drill through the installation's own worker: asked for at Prefect, followed from here until it ends.
+"""Runs a drill in the installation's own worker: starts it at Prefect and follows it until it ends.
 
-Where Prefect or the worker is dead the drill ends here, and this process says so by every way that still works.
+If Prefect or the worker does not work, the drill ends here, and this process notifies people.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 DEPLOYMENT: Final = f"{DRILL}/{DRILL}"
 POLL_S: Final = 0.5
 SILENCE_TIMEOUT_S: Final = 400.0
-"""Longer than one station may take: after that the worker's process is gone, or hangs."""
+"""Longer than one station may take; after that the worker is gone or hangs."""
 STATIONS_BEFORE_WORKER: Final = 2
-"""Prefect and the worker come before the stations that the worker itself goes through."""
+"""The stations Prefect and worker, which come before those that the worker itself runs."""
 START_UP_HINT: Final = "start `lookout up` (or the worker of your work pool), and see its log"
 
 
 async def run_drill_by_worker(
     config: Config, config_path: Path, on_station: OnStation, environment: MutableMapping[str, str]
 ) -> DrillReport:
-    """Have the worker do a drill; its report, or one that ends with the Prefect server or the worker.
+    """Run a drill in the worker and return its report; if Prefect or the worker fails, the report ends there.
 
-    ``environment`` is what Prefect's client reads when it is imported: it is pointed at the server.
+    Sets variables in ``environment``, which Prefect's client reads when it is imported.
     """
     drill = build_drill_context(config, config_path)
     follower = _DrillFollower(drill, on_station)
@@ -75,13 +75,13 @@ async def _find_prefect_api(config: Config, environment: Mapping[str, str]) -> s
 
 
 def _set_prefect_variables(config: Config, api: str, environment: MutableMapping[str, str]) -> None:
-    """Set what Prefect's client reads when it is imported."""
+    """Set the variables that Prefect's client reads when it is imported."""
     for name, value in prefect_server.build_client_settings(api, get_prefect_home(config)).items():
         environment.setdefault(name, value)
 
 
 class _DrillFollower:
-    """What is seen of a drill that somebody else does: each station once."""
+    """Follows a drill that the worker runs, and reports each station once."""
 
     def __init__(self, drill: DrillContext, on_station: OnStation) -> None:
         self._drill = drill
@@ -89,7 +89,7 @@ class _DrillFollower:
         self.results: list[StationResult] = []
 
     async def run_station(self, name: DrillStation, station: Station) -> str:
-        """Do a station here. Raises `StationFailed` when it fails, once that was noted."""
+        """Run a station in this process and add its result. Raises `StationFailed` if it fails."""
         began_s = self._drill.monotonic()
         try:
             finding = await station()
@@ -100,7 +100,7 @@ class _DrillFollower:
         return finding
 
     async def run_to_end(self, api: str) -> DrillReport:
-        """Make the run, and follow it. Raises `StationFailed` where no worker does it."""
+        """Create the run and follow it to its end. Raises `StationFailed` if no worker runs it."""
         from prefect.client.orchestration import PrefectClient  # reads its settings at import
 
         began_s = self._drill.monotonic()
@@ -168,7 +168,7 @@ class _DrillFollower:
             await asyncio.sleep(POLL_S)
 
     def _read_stored_report(self) -> DrillReport | None:
-        """The report from the journal, where the worker has a data folder of its own."""
+        """Read the report from the warehouse, for a worker with another data folder; ``None`` if it is not there."""
         store = open_store(self._drill.config)
         try:
             store.load_pending(LOAD_WAIT_S)
@@ -178,7 +178,7 @@ class _DrillFollower:
         return report if report is not None and report.drill_id == self._drill.drill_id else None
 
     def _show_new_results(self) -> DrillReport | None:
-        """The report as far as it is written; what is new in it is shown."""
+        """Read the report file and report new stations; ``None`` if the file is of another drill."""
         report = read_report(self._drill.config.data_folder)
         if report is None or report.drill_id != self._drill.drill_id:
             return None

@@ -1,7 +1,7 @@
-"""The way of a wrong answer: asked of a page of our own, graded, judged, put through the gate, stored, sent.
+"""The stations of a drill that follow a planted wrong answer: ask, grade, judge, gate, store and send.
 
-Each station uses the very parts that a verification uses. Nothing of it is stored as a run, so that no score, trend
-or baseline can hold it: a drill has a record of its own.
+Each station uses the same code as a verification. Nothing is stored as a run, so that no score, trend or baseline
+includes it: a drill has its own record.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ LOAD_WAIT_S: Final = 30.0
 PAGE_START_TIMEOUT_S: Final = 60.0
 HEARTBEAT_VARIABLE: Final = "LOOKOUT_HEARTBEAT_URL"
 _PAGE_COMMAND: Final = ("-P", "-m", "deployments.demo.drill_page", "--chance")
-"""The page is a process of its own, as every watched application is."""
+"""The page runs in its own process, as every watched application does."""
 
 
 class ShadowPage(BaseModel):
-    """What the page says of itself: where it serves, and which case of which suite brings the planted fault out."""
+    """What the page prints at its start: its URL, and which case of which suite shows the planted fault."""
 
     url: str
     suite: Path
@@ -79,7 +79,7 @@ class ShadowPage(BaseModel):
 
 @dataclass
 class WrongAnswer:
-    """What is known of the wrong answer so far; each station adds to it."""
+    """The state of the drill's wrong answer; each station adds to it."""
 
     process: Process | None = None
     page: ShadowPage | None = None
@@ -101,14 +101,14 @@ class WrongAnswer:
 
     @property
     def cases(self) -> Suite:
-        """The cases that are asked, once they were read."""
+        """The cases to ask, once they were loaded."""
         if self.suite is None:
             raise AssertionError("the shadow page comes first")
         return self.suite
 
 
 async def start_page(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Start the page, with a fault that chance picked."""
+    """Start the drill's page, with a random fault."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *_PAGE_COMMAND,
@@ -142,7 +142,7 @@ async def stop_page(answer: WrongAnswer) -> None:
 
 
 async def ask_in_browser(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Ask the page in this installation's browser; the wrong answer is what comes back."""
+    """Ask the page in this installation's browser and store the answers."""
     settings = ProbeSettings(
         attempts=1,
         concurrency=1,
@@ -178,7 +178,7 @@ async def ask_in_browser(drill: DrillContext, answer: WrongAnswer) -> str:
 
 
 async def check_graders(drill: DrillContext, answer: WrongAnswer) -> str:
-    """The planted fault must fail, and the right answer beside it must not."""
+    """Check that the graders fail the planted fault and pass the right answer."""
     del drill
     panel = default_panel(GraderSettings(), load_domain(DEFAULT_DOMAINS))
     answer.results = [_grade_result(panel, result) for result in answer.results]
@@ -200,7 +200,7 @@ def _grade_result(panel: Sequence[Grader], result: CaseResult) -> CaseResult:
 
 
 async def check_judges(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Each judge must pass a known right answer and fail a known wrong one."""
+    """Check that each judge passes a known right answer and fails a known wrong one."""
     del answer
     if drill.config.judge is None:
         raise NotSetUp("no [judge] is configured")
@@ -218,7 +218,7 @@ async def check_judges(drill: DrillContext, answer: WrongAnswer) -> str:
 
 
 async def check_gate(drill: DrillContext, answer: WrongAnswer) -> str:
-    """The gate, as it is configured, must not let the wrong answer pass."""
+    """Check that the configured gate fails the wrong answer."""
     now = drill.now()
     facts = RunFacts(
         run_id=drill.drill_id,
@@ -239,7 +239,7 @@ async def check_gate(drill: DrillContext, answer: WrongAnswer) -> str:
 
 
 async def check_journal(drill: DrillContext, answer: WrongAnswer, report: DrillReport) -> str:
-    """Write the drill into the journal, and read it back."""
+    """Check that the drill can be written to the journal and read back."""
     answer.store = await asyncio.to_thread(open_store, drill.config)
     journal_place = drill.config.warehouse.journal or "the data folder"
     try:
@@ -254,7 +254,7 @@ async def check_journal(drill: DrillContext, answer: WrongAnswer, report: DrillR
 
 
 async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Load the drill into the warehouse, and ask for it."""
+    """Check that the warehouse can load the drill and return it."""
     store = _get_store(answer)
     try:
         await asyncio.to_thread(store.load_pending, LOAD_WAIT_S)
@@ -270,7 +270,7 @@ async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
 
 
 async def check_outbox(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Open an incident with its message, and have it taken out of the outbox."""
+    """Check that an incident is opened and its message leaves the outbox."""
     notifier = build_drill_notifier(drill, _get_store(answer))
     after_s = drill.monotonic() - (answer.answered_s or drill.monotonic())
     context = ObservationContext(
@@ -298,7 +298,7 @@ async def check_outbox(drill: DrillContext, answer: WrongAnswer) -> str:
 
 
 def format_passed_message(fault: str, *, judged: bool) -> str:
-    """What the message of a drill says that found nothing broken. ``judged``: a judge is configured."""
+    """Format the message of a drill that passed. ``judged`` is true if a judge is configured."""
     judge = "judge, " if judged else ""
     return (
         f"Lookout planted a wrong answer on a page of its own ({fault}) and sent it the whole way to you: browser, "
@@ -308,7 +308,7 @@ def format_passed_message(fault: str, *, judged: bool) -> str:
 
 
 async def check_slack(answer: WrongAnswer) -> str:
-    """Slack must have taken the message, in the channel of the alerts."""
+    """Check that Slack accepted the message, in the channel for alerts."""
     receipts = await asyncio.to_thread(list_receipts, _get_store(answer), answer.alert_id)
     last = receipts[-1]
     if last.status is DeliveryStatus.PRINTED:
@@ -326,7 +326,7 @@ async def check_slack(answer: WrongAnswer) -> str:
 
 
 async def check_heartbeat(drill: DrillContext) -> str:
-    """Ping the check outside: one of its own where the address names targets, else a start of the shared one."""
+    """Check the external heartbeat: ping the drill's own check if the URL names targets, else start the shared one."""
     address = drill.environment.get(HEARTBEAT_VARIABLE, "")
     beat = build_heartbeat_in(drill.environment, DRILL_TARGET)
     if not beat.is_configured:
@@ -342,7 +342,7 @@ async def check_heartbeat(drill: DrillContext) -> str:
 
 
 def build_drill_notifier(drill: DrillContext, store: Store) -> Notifier:
-    """The notifier of a drill: nothing else opens or resolves what it opens."""
+    """Build the notifier of a drill, which owns the incidents that it opens."""
     return build_notifier(
         drill.config,
         store,

@@ -1,4 +1,4 @@
-"""Cases asked once more: at any address of a target, each time in a fresh session, graded by the target's graders.
+"""Asks cases again at any address of a target, each time in a new session, graded by the target's graders.
 
 Nothing here belongs to a run's verdict: what comes back is counted apart, and stores no picture. `open_case_asker` is for
 whoever knows a target and an address of it, such as a build before.
@@ -30,17 +30,17 @@ from monitors.records.runs import CaseResult
 
 Clock = Callable[[], datetime]
 OnAsked = Callable[[CaseResult], Awaitable[None]]
-"""Takes each result as it comes; what it raises ends the asking."""
+"""Called with each result; an exception ends the asking."""
 
 MAX_FAILURES_IN_A_ROW = 3
-"""Questions in a row without an answer after which the rest is not asked: there is no verdict to save here."""
+"""After this many questions in a row without an answer the rest is not asked."""
 
 
 @dataclass(frozen=True)
 class CaseAsker:
-    """Asks cases at one address, each time in a session of its own. Belongs to one event loop.
+    """Asks cases at one address, each time in a new session. Belongs to one event loop.
 
-    ``clock`` gives the time that stands on what comes back.
+    ``clock`` gives the time of the results.
     """
 
     driver: ChatDriver
@@ -50,9 +50,9 @@ class CaseAsker:
     clock: Clock
 
     async def ask(self, questions: Iterable[Question], *, on_asked: OnAsked) -> ProbeTally:
-        """Ask in the given order. Without an answer three times in a row the rest is not asked.
+        """Ask in the given order; stop after three questions in a row without an answer.
 
-        What the plain graders leave open comes back ungraded: `is_open` says whether a judge could settle it.
+        Answers that the plain graders leave open stay ungraded: `is_open` says whether a judge could grade them.
         """
 
         async def grade_and_pass_on(case: GoldCase, result: ProbeResult) -> None:
@@ -70,7 +70,7 @@ class CaseAsker:
         )
 
     async def ask_case(self, case: GoldCase, times: int, *, first_repeat: int = 0) -> tuple[CaseResult, ...]:
-        """Ask one case so often; what came back, in the order in which it came."""
+        """Ask one case ``times`` times; return the results in the order in which they came."""
         results: list[CaseResult] = []
 
         async def append_result(result: CaseResult) -> None:
@@ -122,7 +122,7 @@ async def open_case_asker(
 
 
 def assess_by_rules(panel: Sequence[Grader], case: GoldCase, result: ProbeResult) -> Assessment:
-    """What an answer comes to by all that needs no model: the graders and the judge's precheck."""
+    """Assess an answer without a model: by the graders and the judge's precheck."""
     if not isinstance(result, Exchange):
         return assess(case, result, ())
     grades = grade_exchange(panel, case, result)
@@ -132,7 +132,7 @@ def assess_by_rules(panel: Sequence[Grader], case: GoldCase, result: ProbeResult
 
 
 def build_repeat_settings(settings: ProbeSettings) -> ProbeSettings:
-    """The settings for asking again: a browser context for each session, one try each, and no pictures."""
+    """Return the settings for asking again: one browser context for each session, one try, no screenshots."""
     return settings.model_copy(
         update={
             "isolation": Isolation.CONTEXT,
@@ -145,9 +145,9 @@ def build_repeat_settings(settings: ProbeSettings) -> ProbeSettings:
 
 
 def move_settings(settings: ProbeSettings, own_address: str, address: str) -> ProbeSettings:
-    """The settings with every address below ``own`` moved to where ``address`` is.
+    """Return the settings with every URL below ``own_address`` moved to ``address``.
 
-    `ConfigError` for an API that is posted to elsewhere: what answers there is not the build at ``address``.
+    Raises `ConfigError` for an API at another address, which would not be the build at ``address``.
     """
     if own_address == address:
         return settings

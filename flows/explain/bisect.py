@@ -1,8 +1,8 @@
-"""A search over builds at their addresses: asks, one question at a time, until the first bad build is known.
+"""Searches for the first bad build: asks builds at their addresses, one question at a time.
 
-Each answer is stored before the next question, and counts when the search is begun again: the build behind a commit
-does not change. An answer that fails in another way, or that no rule can grade, says nothing; a build that gives
-nothing else is left out.
+Each answer is stored before the next question and used again by a later search, because the build of a commit does
+not change. An answer that fails in another way, or that no rule can grade, is not used; a build that gives no other
+answers is excluded.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from monitors.records.runs import CaseResult
 from monitors.storage import OWNER_ONLY_MODE, lock_folder, read_text_or_empty, write_atomically
 
 BISECT_FOLDER: Final = "bisect"
-"""Inside the data folder: the answers of builds, one file a target."""
+"""Inside the data folder: the answers of builds, one file for each target."""
 MAX_UNGRADED_ANSWERS: Final = 2
-"""So many answers in a row that say nothing, and the build is left out."""
+"""After this many unusable answers in a row a build is excluded."""
 
 
 class FailingCase(NamedTuple):
-    """A case with the kinds by which it failed; none where any failure counts."""
+    """A case with the kinds of its failure; empty if any failure counts."""
 
     case: GoldCase
     kinds: frozenset[FailureKind] = frozenset()
@@ -54,7 +54,7 @@ class FailingCase(NamedTuple):
         return hash_cases([self.case])
 
     def fails(self, answer: BuildAnswer) -> bool | None:
-        """Whether the answer has the fault; ``None`` where it says nothing about it."""
+        """Whether the answer has the failure; ``None`` if it cannot be used."""
         if answer.outcome is CaseOutcome.CORRECT:
             return False
         has_kind = not self.kinds or bool(self.kinds & set(answer.failure_kinds))
@@ -62,14 +62,14 @@ class FailingCase(NamedTuple):
 
 
 class BuildAnswers:
-    """The stored answers of a target's builds. `ConfigError` for a file that holds something else."""
+    """Stores the answers of a target's builds in a file. Raises `ConfigError` for a file with other content."""
 
     def __init__(self, data_folder: Path, target: str) -> None:
         self._data_folder = data_folder
         self._path = data_folder / BISECT_FOLDER / f"{target}.jsonl"
 
     def read(self) -> tuple[BuildAnswer, ...]:
-        """All of them, oldest first."""
+        """Read all stored answers, oldest first."""
         lines = read_text_or_empty(self._path).splitlines()
         return tuple(self._parse_answer(line, number) for number, line in enumerate(lines, start=1))
 
@@ -82,7 +82,7 @@ class BuildAnswers:
             ) from None
 
     def add(self, answer: BuildAnswer) -> None:
-        """Store one; it is on disk when this returns."""
+        """Store an answer durably."""
         with lock_folder(self._path):
             text = f"{read_text_or_empty(self._path)}{answer.model_dump_json()}\n"
             write_atomically(self._path, text, mode=OWNER_ONLY_MODE, within=self._data_folder)
@@ -94,7 +94,7 @@ OnBuildAnswer = Callable[[BuildAnswer, bool | None], None]
 
 @dataclass
 class BuildVisitor:
-    """Asks cases at builds; the page of the last one stays open until another is asked."""
+    """Asks cases at builds; the page of the last build stays open until another is asked."""
 
     config: Config
     target: str
@@ -108,7 +108,7 @@ class BuildVisitor:
     _asked: int = 0
 
     async def ask(self, build: Build, case: GoldCase) -> BuildAnswer:
-        """Ask once. A build that is not there, or serves another commit, is an answer that says so."""
+        """Ask a case once. If the build does not serve, or serves another commit, the answer says so."""
         asked_at = self.clock()
         try:
             asker = await self._open_asker(build)
@@ -141,7 +141,7 @@ class BuildVisitor:
         return asker
 
     async def _check_commit(self, build: Build) -> None:
-        """Where the application names its commit, it must name this one. Raises `ProbeError`."""
+        """Raise `ProbeError` if the application reports another commit than the build's."""
         configured = self.config.target(self.target)
         target = build_target_record(self.target, configured)
         settings = move_settings(configured.probe, target.address, build.address).readiness
@@ -168,7 +168,7 @@ async def open_build_visitor(
     environment: Mapping[str, str],
     clock: Clock,
 ) -> AsyncGenerator[BuildVisitor]:
-    """Whoever asks builds of ``target``; ``folder`` is for what a driver leaves behind."""
+    """Open a visitor that asks builds of ``target``; ``folder`` is for a driver's files."""
     visitor = BuildVisitor(config, target, cases, folder, run_id, environment, clock)
     try:
         yield visitor
@@ -177,7 +177,7 @@ async def open_build_visitor(
 
 
 def format_reason(result: CaseResult) -> str:
-    """Why it came to what it came to, in one sentence."""
+    """Format why a result has its outcome, in one sentence."""
     return result.result.detail if isinstance(result.result, NoAnswer) else result.assessment.reason
 
 
@@ -204,9 +204,9 @@ def _build_answer(
 
 @dataclass
 class BuildBisection:
-    """A search for the first bad one of ``builds`` by ``cases``, worst first, with at most ``budget`` questions.
+    """Searches for the first bad one of ``builds`` by ``cases``, worst first, with at most ``budget`` questions.
 
-    ``answers`` are those of before; ``ask`` asks, ``on_answer`` hears of each with whether it failed.
+    ``answers`` stores the answers; ``ask`` asks a build; ``on_answer`` is called with each answer and whether it failed.
     """
 
     target: str
@@ -226,7 +226,7 @@ class BuildBisection:
         self._left_out: dict[int, str] = {}
 
     async def run(self) -> BisectReport:
-        """Ask until one hypothesis is likely enough, the budget is used up, or no question promises anything."""
+        """Ask until one hypothesis is likely enough, the budget is used up, or no question is informative."""
         self._load_stored_answers()
         for end in (len(self.builds) - 1, 0):
             while not self._has_answer(end) and end not in self._left_out and self.asked < self.budget:

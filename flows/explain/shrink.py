@@ -1,9 +1,8 @@
-"""The smallest question that still fails like a case, asked of the live application, and the draft that it becomes.
+"""Finds the smallest question that still fails like a case in the live application, and drafts a case from it.
 
-"Like the case" means: the same grader finds the same kind of failure, and where that is a wrong fact, the same
-wrong one, if the case states it each time. A question that has lost what it asks for fails too, by a fact that is
-missing. Where the application has another address at which the case is right, a shorter question must be right
-there.
+"Like the case" means: the same grader finds the same kind of failure and, for a wrong fact, the same wrong fact, if
+the case states it each time. A question that has lost its point also fails, by a missing fact. If the application has
+another address at which the case is right, a shorter question must be right there.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ POINTLESS_QUESTION_FAILURES: Final = frozenset(
 
 
 class FailureMark(NamedTuple):
-    """By what a failure is known again: its grader, its kind, and what a wrong fact claims (empty: anything)."""
+    """Identifies a failure: its grader, its kind, and what a wrong fact claims (empty: anything)."""
 
     grader: str
     kind: FailureKind
@@ -53,7 +52,7 @@ class FailureMark(NamedTuple):
 
 
 def find_failure_mark(result: CaseResult) -> FailureMark | None:
-    """The mark of a result's worst failure; ``None`` where it did not fail."""
+    """Find the mark of a result's worst failure; ``None`` if it did not fail."""
     if result.assessment.outcome is not CaseOutcome.FAILED:
         return None
     worst = result.assessment.failure_kinds[0]
@@ -89,7 +88,7 @@ class CaseShrinker:
         self.failing: dict[Turns, CaseResult] = {}
 
     async def run(self, budget: int) -> ShrunkQuestion:
-        """The smallest question, by at most ``budget`` questions; those of the control are counted apart."""
+        """Find the smallest failing question with at most ``budget`` questions, not counting those to the control."""
         return await shrink_question(self.case.turns, self._fails, budget=budget)
 
     async def _fails(self, turns: Turns) -> bool | None:
@@ -108,7 +107,7 @@ class CaseShrinker:
         return turns == self.case.turns or await self._is_right_elsewhere(turns)
 
     def _update_mark(self, result: CaseResult) -> None:
-        """Learn from the whole case what its failure is, and whether it states the same wrong fact each time."""
+        """Update the mark from a result of the whole case: its failure, and whether the wrong fact is always the same."""
         mark = find_failure_mark(result)
         if self.mark is None:
             self.mark = mark
@@ -129,14 +128,14 @@ async def _ask_once(asker: CaseAsker, case: GoldCase, turns: Turns, number: int)
 
 
 async def ask_case_times(asker: CaseAsker, case: GoldCase, times: int) -> Sequence[CaseResult]:
-    """What the case comes to, asked so often."""
+    """Ask a case ``times`` times; return the results."""
     return await asker.ask_case(case, times)
 
 
 def build_shrunk_draft(
     shrinker: CaseShrinker, shrunk: ShrunkQuestion, *, target: str, at: datetime, account_patterns: Sequence[str]
 ) -> CaseDraft:
-    """The draft of a case that asks the smallest question, for `lookout gold grow`. Its id is the question's."""
+    """Build the draft of a case that asks the smallest question, for `lookout gold grow`. Its id is the question's."""
     case, result = shrinker.case, shrinker.failing[shrunk.turns]
     key = "\0".join((target, case.id, *shrunk.turns))
 

@@ -1,7 +1,7 @@
-"""A suite and the dataset of a platform: compared, pushed, pulled. What people added there becomes drafts.
+"""Compares, pushes and pulls a suite and the dataset of a platform. Entries that people added become drafts.
 
-Nothing is written before the difference is known, and a push that was stopped anywhere is made whole by the same
-push again: entries have the ids of their cases, and each carries the hash of what was pushed.
+Nothing is written before the difference is known. A stopped push is completed by repeating it: entries have the ids
+of their cases and the hash of what was pushed.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from monitors.sources.traffic.items import parse_turns
 from monitors.sources.traffic.settings import Fields
 
 OnProgress = Callable[[int], None]
-"""Told how many entries were read or written since the last time."""
+"""Called with the number of entries read or written since the last call."""
 
 BATCH_SIZE: Final = 100
 TRACES_AT_ONCE: Final = 8
-"""A trace that is not there any more is waited for."""
+"""Traces that are read concurrently; a missing trace takes a wait."""
 
 
 class ComparedDataset(NamedTuple):
-    """A suite against a dataset; ``dataset`` is ``None`` where there is none of that name."""
+    """The comparison of a suite with a dataset; ``dataset`` is ``None`` if there is none of that name."""
 
     name: str
     dataset: Dataset | None
@@ -48,7 +48,7 @@ class ComparedDataset(NamedTuple):
 async def compare_dataset(
     datasets: Datasets, name: str, suite: Sequence[GoldCase], on_progress: OnProgress
 ) -> ComparedDataset:
-    """Read the dataset page by page against the suite; of what is the same on both sides, nothing is held."""
+    """Compare the suite with the dataset, page by page; equal entries are not stored."""
     dataset = await datasets.find(name)
     if dataset is None:
         return ComparedDataset(name, None, DatasetDiff(added=tuple(suite)))
@@ -70,12 +70,12 @@ class PushPlan(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many entries it writes or deletes."""
+        """How many entries the push writes or deletes."""
         return len(self.cases) + len(self.deleted)
 
 
 def build_push_plan(diff: DatasetDiff, suite: Sequence[GoldCase], *, overwrite: bool, prune: bool) -> PushPlan:
-    """What makes the dataset hold the suite. What people added is left alone whatever is asked."""
+    """Plan the push that makes the dataset equal to the suite, except for entries that people added."""
     by_id = {case.id: case for case in suite}
     edited = diff.select_changed_by(ChangedBy.DATASET, ChangedBy.BOTH)
     cases: list[tuple[GoldCase, Example | None]] = [(case, None) for case in diff.added]
@@ -95,7 +95,7 @@ def build_push_plan(diff: DatasetDiff, suite: Sequence[GoldCase], *, overwrite: 
 async def push_suite(
     datasets: Datasets, compared: ComparedDataset, suite: Suite, plan: PushPlan, on_progress: OnProgress
 ) -> Dataset:
-    """Write what is planned, then tag the version with the suite's hash. A dataset that is missing is made."""
+    """Write the plan, then tag the version with the suite's hash. Creates a missing dataset; returns the dataset."""
     description = f"Gold cases of the suite {suite.name}, written by Lookout"
     dataset = compared.dataset or await datasets.create(
         compared.name, description, {METADATA_KEY: {"suite": suite.name}}
@@ -114,12 +114,12 @@ async def push_suite(
 
 
 def build_dataset_tag(suite: Suite) -> str:
-    """What a version of the dataset is called that holds this suite."""
+    """Build the tag of a dataset version that equals this suite."""
     return f"{METADATA_KEY}-{suite.sha256[:12]}"
 
 
 class PullPlan(Record):
-    """What a pull changes in a suite's file. ``conflicts`` are those in which the file's own case stays."""
+    """What a pull changes in a suite's file. ``conflicts`` counts cases that stay as they are in the file."""
 
     changed: tuple[GoldCase, ...]
     added: tuple[GoldCase, ...]
@@ -129,12 +129,12 @@ class PullPlan(Record):
 
     @property
     def size(self) -> int:
-        """How many cases it writes or removes."""
+        """How many cases the pull writes or removes."""
         return len(self.changed) + len(self.added) + len(self.removed)
 
 
 def build_pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullPlan:
-    """What brings the dataset's changes into the suite; what was changed in the suite alone stays."""
+    """Plan the pull of the dataset's changes into the suite; cases that only the suite changed stay."""
     changed_by = (ChangedBy.DATASET, *((ChangedBy.BOTH, ChangedBy.SUITE) if overwrite else ()))
     return PullPlan(
         changed=tuple(change.there for change in diff.select_changed_by(*changed_by)),
@@ -145,7 +145,7 @@ def build_pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullP
 
 
 class DraftSource(NamedTuple):
-    """Where drafts come from, and for whom."""
+    """The origin of drafts: dataset, target, author and time."""
 
     dataset: Dataset
     target: str
@@ -157,7 +157,7 @@ class DraftSource(NamedTuple):
 async def build_drafts_from_entries(
     entries: Sequence[Example], source: DraftSource, traces: Traces
 ) -> Sequence[CaseDraft]:
-    """A draft of each entry that holds a question, with the reply of its trace where that is still there."""
+    """Build a draft from each entry with a question, with the reply of its trace if that still exists."""
     drafts = list[CaseDraft | None]()
     for start in range(0, len(entries), TRACES_AT_ONCE):
         batch = entries[start : start + TRACES_AT_ONCE]
@@ -169,7 +169,7 @@ async def build_drafts_from_entries(
 
 
 async def _read_reply(entry: Example, traces: Traces) -> str | None:
-    """What the application replied in the trace of an entry; ``None`` where that cannot be read."""
+    """Read the application's reply from the trace of an entry; ``None`` if it cannot be read."""
     if entry.source_trace is None:
         return None
     with suppress(SourceUnavailable, ConfigError):  # of a project that this key or this configuration does not see
@@ -179,10 +179,10 @@ async def _read_reply(entry: Example, traces: Traces) -> str | None:
 
 
 def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | None) -> CaseDraft | None:
-    """The draft of what a person added; ``None`` where no question can be read in it.
+    """Build the draft of an entry that a person added; ``None`` if it has no question.
 
-    The reference that a platform proposes is the application's own reply. Where the person has written another,
-    that is the gold, and the reply is the bad one.
+    The platform proposes the application's own reply as reference. If the person has written another one, that is
+    the gold, and the reply is the bad reply.
     """
     turns = parse_turns(entry.model_dump(mode="json", include={"inputs", "outputs"}), Fields())
     questions = tuple(turn.user_text for turn in turns if turn.user_text.strip())
@@ -217,7 +217,7 @@ def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | N
 
 
 def build_draft_id(entry: Example) -> str:
-    """The id of the draft that an entry becomes: pulling again makes no second one."""
+    """Build the id of an entry's draft; it is stable, so that pulling again creates no second draft."""
     return f"entry-{hashlib.sha256(entry.id.encode()).hexdigest()[:24]}"
 
 
@@ -233,7 +233,7 @@ def _format_finding(entry: Example, dataset: Dataset, *, compared: bool, differs
 
 
 def _propose_severity(reply: str, account_patterns: Sequence[str]) -> tuple[FailureKind | None, Severity, str]:
-    """The severity that a case of this reply should have, and why."""
+    """Propose the failure kind and severity of a case with this reply, and the reason."""
     disclosures = find_disclosures(reply, account_patterns=account_patterns)
     if disclosures:
         return (

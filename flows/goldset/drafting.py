@@ -1,8 +1,8 @@
-"""Drafts of gold cases: questions over a document, translations of cases, and conversations of a run.
+"""Drafts gold cases: questions about a document, translations of cases, and conversations of a run.
 
-A model writes the first two, within the budget: each reply is paid for, and read only when it is whole. The
-quantities of a translation must survive. A draft from a conversation is redacted, with a proposed severity and its
-reason. Nothing is gold before a person says yes.
+A model writes the first two within the budget; only complete replies are used. A translation must keep all
+quantities. A draft from a conversation is redacted and has a proposed severity with a reason. A draft becomes gold
+only when a person accepts it.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ from warehouse.queries.operator_actions import GradedConversation
 
 @dataclass(frozen=True)
 class MeteredModel:
-    """A model with the account that pays for it."""
+    """A model with the account that counts its cost."""
 
     model: JudgeModel
     account: Account
 
     async def ask(self, prompt: JudgePrompt) -> ModelReply:
-        """Return a whole reply, paid for.
+        """Ask the model and return a complete reply.
 
-        Raises `BudgetReached` before it spends more than the budget; `JudgeUnavailable` and `JudgeMisconfigured` as
-        they come; `JudgeRefused` and `VerdictUnreadable` for half a reply.
+        Raises `BudgetReached` before it exceeds the budget, `JudgeUnavailable` and `JudgeMisconfigured`, and
+        `JudgeRefused` or `VerdictUnreadable` for an incomplete reply.
         """
         with self.account.reserved(self.model.name, prompt):
             reply = await self.model.verdict(prompt)
@@ -74,14 +74,14 @@ class MeteredModel:
 
     @property
     def cost(self) -> Cost:
-        """The money spent so far."""
+        """The cost so far."""
         return self.account.total
 
 
 def select_model(settings: JudgeSettings | None, name: str | None) -> tuple[JudgeModelSettings, JudgeSettings]:
-    """The configured model of this name, else the first. `ConfigError` says what to add where there is none.
+    """Select the configured model of this name, else the first. Raises `ConfigError` if there is none.
 
-    A writer of drafts may be of any family: a person reads every line, and nothing is graded here.
+    The model may be of any family, since it grades nothing and a person reads every draft.
     """
     if settings is None:
         raise ConfigError(
@@ -100,14 +100,14 @@ def select_model(settings: JudgeSettings | None, name: str | None) -> tuple[Judg
 async def open_metered_model(
     chosen: JudgeModelSettings, settings: JudgeSettings, environment: Mapping[str, str], schema: Mapping[str, Any]
 ) -> AsyncGenerator[MeteredModel]:
-    """The model with its connection open; replies have the form ``schema``. `ConfigError` without its key."""
+    """Open the model; replies have the JSON schema ``schema``. Raises `ConfigError` without its key."""
     account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
     async with build_judge_client(chosen, settings, environment, schema) as model:
         yield MeteredModel(model, account)
 
 
 MAX_DOCUMENT_CHARACTERS: Final = 240_000
-"""About 60,000 tokens of English: a third of what the models read at once, and a long policy with its annexes."""
+"""About 60,000 tokens of English: a third of the models' context, enough for a long policy with its annexes."""
 
 TOKENS_PER_DRAFT: Final = 320
 """The longest question, clause and gold that are allowed, and JSON around them."""
@@ -131,7 +131,7 @@ class DraftResult:
     refused: list[RejectedProposal] = field(default_factory=list[RejectedProposal])
 
     def take(self, draft: GoldDraft | RejectedProposal) -> None:
-        """Add it to the drafts or to the refused proposals."""
+        """Add a draft, or a refused proposal."""
         if isinstance(draft, GoldDraft):
             self.drafts.append(draft)
         else:
@@ -139,7 +139,7 @@ class DraftResult:
 
 
 def read_document(path: Path, name: str | None) -> Document:
-    """A document of plain text or Markdown, UTF-8. `ConfigError` says what to do about anything else."""
+    """Read a document of plain text or Markdown in UTF-8. Raises `ConfigError` for anything else."""
     try:
         raw = path.read_bytes()
         text = raw.decode("utf-8-sig")
@@ -169,9 +169,10 @@ async def draft_questions(
     nonce: Callable[[], str],
     now: Callable[[], datetime],
 ) -> DraftResult:
-    """Ask once; save what stands in the document and is graded right against itself.
+    """Ask the model once for questions about a document; return the drafts and the refused proposals.
 
-    ``others`` are the cases and drafts that exist: a question that one of them asks is refused.
+    A draft must be supported by the document and pass the graders. A question that one of ``others``, the existing
+    cases and drafts, asks is refused.
     """
     reply = await asker.ask(_draft_prompt(document, wanted, others, nonce()))
     try:
@@ -189,7 +190,7 @@ async def draft_questions(
 def reject_if_gold_fails(
     draft: GoldDraft | RejectedProposal, panel: Sequence[Grader]
 ) -> GoldDraft | RejectedProposal:
-    """The draft, unless the graders would call its own gold wrong."""
+    """Return the draft, or a refused proposal if the graders fail its own gold."""
     reason = explain_gold_failure(draft.case, panel) if isinstance(draft, GoldDraft) else ""
     if isinstance(draft, GoldDraft) and reason:
         return RejectedProposal(about=shorten(draft.case.question), reason=f"its own gold does not pass: {reason}")
@@ -216,7 +217,7 @@ def _draft_prompt(document: Document, wanted: DraftDefaults, others: Sequence[Go
 
 
 CASES_PER_PROMPT: Final = 10
-"""Cases in one prompt: with fewer the instructions repeat for nothing, with more a bad reply is expensive."""
+"""Fewer cases repeat the instructions more often; with more a bad reply is expensive."""
 
 TOKENS_PER_TRANSLATION: Final = 400
 """Devanagari takes about three times the tokens of English."""
@@ -234,7 +235,7 @@ Write the translations."""
 def select_untranslated(
     cases: Sequence[GoldCase], language: Language, waiting: Sequence[GoldDraft]
 ) -> Sequence[GoldCase]:
-    """English cases of one turn without a partner in ``language``, in the suite or among the drafts."""
+    """Select the English single-turn cases without a translation to ``language`` in the suite or the drafts."""
     partners = {case.pair for case in cases if case.language is language and case.pair}
     drafted = {
         draft.original.id for draft in waiting if draft.original is not None and draft.case.language is language
@@ -258,7 +259,7 @@ async def translate_cases(
     nonce: Callable[[], str],
     now: Callable[[], datetime],
 ) -> DraftResult:
-    """Drafts of translations, ten to a prompt; one that loses or gains a quantity is refused and reported."""
+    """Translate cases, ten in a prompt; a translation that loses or adds a quantity is refused and reported."""
     result = DraftResult()
     for batch in _split_into_batches(cases):
         reply = await asker.ask(_translation_prompt(batch, language, nonce()))
@@ -280,7 +281,7 @@ async def translate_cases(
 def _select_first_translations(
     batch: Sequence[GoldCase], proposed: Sequence[ProposedTranslation], result: DraftResult
 ) -> Iterator[ProposedTranslation]:
-    """Every pair's first translation; numbers that no pair has, and pairs without one, are reported as refused."""
+    """Yield each pair's first translation; report unknown numbers and missing translations as refused."""
     by_number: dict[int, ProposedTranslation] = {}
     for translation in proposed:
         if translation.number > len(batch):
@@ -344,9 +345,9 @@ def _format_pair(number: int, case: GoldCase, nonce: str) -> str:
 def build_draft_from_trace(
     graded: GradedConversation, *, by: str, at: datetime, account_patterns: Sequence[str]
 ) -> CaseDraft:
-    """The draft of a trace. A reply that failed is its bad reply; any other reply is proposed as gold.
+    """Build the draft of a conversation. A failed reply becomes its bad reply; any other reply is proposed as gold.
 
-    `ConfigError` for what a probe asked: that is a gold case already.
+    Raises `ConfigError` for a conversation of a probe, which is a gold case already.
     """
     conversation = graded.conversation
     if graded.origin is Origin.PROBE:
@@ -381,7 +382,7 @@ def build_draft_from_trace(
 
 
 def _propose_severity(graded: GradedConversation) -> tuple[Severity, str]:
-    """The severity that the run gave a failure, with the policy row; nobody has rated what did not fail."""
+    """Propose a severity and its reason: that of the failure, or 2 if nothing failed."""
     if graded.failed and graded.severity:
         return Severity(
             graded.severity

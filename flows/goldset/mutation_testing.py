@@ -1,4 +1,4 @@
-"""The mutation score of a suite: which known-bad mutants of right answers the graders catch.
+"""Computes the mutation score of a suite: which known-bad mutants of right answers the graders catch.
 
 The real panel grades every mutant; no model is needed. The score counts catches by operator, by grader and by
 severity. For one case, the graders must pass its gold and fail its bad reply.
@@ -41,10 +41,10 @@ _FIXED_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class GradedMutant(Record):
-    """A mutant and what the graders said of it. ``caught_by`` are the graders that failed it.
+    """A mutant with its grades. ``caught_by`` are the graders that failed it.
 
-    ``severity`` is that of the failure it stands for. Where nobody failed it, ``passed`` separates a mutant that
-    was graded correct from one that was left to the judge.
+    ``severity`` is that of the failure it represents. If no grader failed it, ``passed`` tells a mutant that was
+    graded correct from one that was left to the judge.
     """
 
     case_id: str
@@ -57,9 +57,9 @@ class GradedMutant(Record):
 
 
 class RightReply(Record):
-    """What the graders made of a right answer: ``wrong`` is why they failed it, ``open`` why none could pass it.
+    """The grading of a right answer: ``wrong`` is why it failed, ``open`` why no grader could pass it.
 
-    ``open_otherwise`` is why a reply is left open that is right in words of its own: the gold passes word for word.
+    ``open_otherwise`` is why a right reply in other words is left open while the gold itself passes.
     """
 
     case_id: str
@@ -81,7 +81,7 @@ def grade_right_reply(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
 
 
 def _explain_open_facts(assessment: Assessment) -> str:
-    """Why the facts stay open; what was not looked for (citations, where none are needed) does not belong here."""
+    """Explain why the facts of a reply stay open, by the abstentions on facts."""
     facts = [
         grade
         for grade in assessment.grades
@@ -101,10 +101,10 @@ _OPENER: Final = re.compile(r"(?i)\s*(yes|no|haan|nahi|नहीं|हाँ|�
 
 
 def _explain_open_in_other_words(case: GoldCase, panel: Sequence[Grader]) -> str:
-    """Why a right reply in other words stays open: none of the gold's, its figures alone, or without its yes or no.
+    """Explain why a right reply in other words stays open; empty if it does not.
 
-    What has no word of a gold may be wrong as well: only the reason that it may be right counts. The other two are
-    right where nothing but the gold's words is missing.
+    Tries an unrelated reply, the gold's figures alone, and the gold without its yes or no. For the unrelated reply,
+    which may be wrong, only the reason that it may be right counts.
     """
     left_open = _reasons_left_open(case, _UNRELATED_REPLY, panel) & _WORD_FOR_WORD
     opener, rest = _split_opener(case.gold)
@@ -117,7 +117,7 @@ def _explain_open_in_other_words(case: GoldCase, panel: Sequence[Grader]) -> str
 
 
 _MIN_SENTENCE_WORDS: Final = 3
-"""Words; "online" of "Yes, online" answers nothing by itself."""
+"""Minimum number of words: "online" of "Yes, online" is not an answer by itself."""
 
 
 def _reasons_left_open(case: GoldCase, reply: str, panel: Sequence[Grader]) -> frozenset[str]:
@@ -126,13 +126,13 @@ def _reasons_left_open(case: GoldCase, reply: str, panel: Sequence[Grader]) -> f
 
 
 def _split_opener(gold: str) -> tuple[str, str]:
-    """The yes or no that a gold opens with, empty where it opens with neither, and what stands behind it."""
+    """Split a gold into its opening yes or no (empty if there is none) and the rest."""
     opened = _OPENER.match(gold)
     return (f"{opened[1]}.", gold[opened.end() :]) if opened else ("", gold)
 
 
 def _extract_figures(gold: str) -> str:
-    """The quantities of a gold without its other words."""
+    """Extract the quantities of a gold, without its other words."""
     scanned = scan(gold)
     spans = (scanned.normalised.original_span(reading.start, reading.end) for reading in scanned.readings)
     return ", ".join(gold[start:end] for start, end in spans)
@@ -141,7 +141,7 @@ def _extract_figures(gold: str) -> str:
 def grade_mutants(
     cases: Sequence[GoldCase], panel: Sequence[Grader], *, citation_required: bool = True
 ) -> Iterator[GradedMutant]:
-    """Grade all mutants of ``cases``, in order. A sibling is the next case of another policy that asks the same."""
+    """Grade all mutants of ``cases``, in order."""
     siblings = find_siblings(cases)
     for number, case in enumerate(cases):
         failing_anyway = _list_failing_graders(assess_reply(case, right_reply(case), panel))
@@ -156,7 +156,7 @@ def grade_mutants(
 
 
 def find_siblings(cases: Iterable[GoldCase]) -> dict[str, GoldCase]:
-    """For each case the next one, in a ring, that asks for the same field in the same language elsewhere."""
+    """Find for each case the next one that asks for the same field in the same language in another cluster."""
     groups: dict[tuple[str, str], list[GoldCase]] = {}
     for case in cases:
         if case.provenance.field and case.cluster and not case.expected_refusal:
@@ -185,7 +185,7 @@ def _list_failing_graders(assessment: Assessment) -> tuple[str, ...]:
 def _grade_mutant(
     case: GoldCase, mutant: Mutant, panel: Sequence[Grader], failing_anyway: Sequence[str]
 ) -> GradedMutant:
-    """Grade one mutant. A grader that fails the right reply too catches nothing."""
+    """Grade one mutant. Graders in ``failing_anyway``, which fail the right reply too, do not count."""
     assessment = assess_reply(case, mutant.reply, panel)
     failed = [grader for grader in _list_failing_graders(assessment) if grader not in failing_anyway]
     return GradedMutant(
@@ -200,7 +200,7 @@ def _grade_mutant(
 
 
 def assess_reply(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessment:
-    """The graders' assessment of a reply that nobody gave."""
+    """Assess a made-up reply to a case."""
     exchange = Exchange(
         run_id="mutants",
         case_id=case.id,
@@ -214,7 +214,7 @@ def assess_reply(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessm
 
 
 class SuiteReach(Record):
-    """How many golds of a suite rules can decide; ``left`` are the ids of the others, worst severity first."""
+    """How many golds of a suite rules can decide; ``left`` has the ids of the others, worst severity first."""
 
     golds: int
     by_rules: int
@@ -222,11 +222,11 @@ class SuiteReach(Record):
 
     @property
     def share(self) -> float:
-        """The share that rules can decide; 1 of none."""
+        """The share of golds that rules can decide; 1 for an empty suite."""
         return self.by_rules / self.golds if self.golds else 1.0
 
     def format_shortfall(self, floor: float) -> str:
-        """Why a run without a judge may stay below the ``floor`` of coverage; empty where it should not."""
+        """Explain why a run without a judge may stay below the coverage ``floor``; empty if it should not."""
         if self.share >= floor:
             return ""
         return (
@@ -236,13 +236,13 @@ class SuiteReach(Record):
 
 
 MAX_REACH_CASES: Final = 200
-"""Golds that are tried: evenly spread over a larger suite, a second of work."""
+"""How many golds are tried, evenly spread over a larger suite; takes about a second."""
 
 
 def compute_suite_reach(
     cases: Sequence[GoldCase], panel: Sequence[Grader], *, max_cases: int | None = None
 ) -> SuiteReach:
-    """Try which golds rules can decide; of a suite of more than ``most`` cases, as many spread over it."""
+    """Compute which golds rules can decide; of a larger suite, about ``max_cases`` evenly spread cases are tried."""
     step = max(1, -(-len(cases) // max_cases)) if max_cases else 1
     tried = cases[::step]
     undecidable = sorted((case for case in tried if not is_decidable(case, panel)), key=lambda case: -case.severity)
@@ -254,7 +254,7 @@ def compute_suite_reach(
 def is_decidable(case: GoldCase, panel: Sequence[Grader]) -> bool:
     """Whether rules pass right answers in other words than the gold's, and fail one that contradicts it.
 
-    What says a case's `must_say` is right in any words.
+    For a case with `must_say`, every wording that contains it is right.
     """
     right = grade_right_reply(case, panel)
     if case.must_say:
@@ -271,11 +271,11 @@ def is_decidable(case: GoldCase, panel: Sequence[Grader]) -> bool:
 
 
 MAX_CONTRADICTIONS: Final = 2
-"""Contradictions that are tried of each gold: the first change its value, or its yes."""
+"""How many contradictions of each gold are tried: the first ones change its value, or its yes."""
 
 
 CONTENT_ASPECTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL, Aspect.DISCLOSURE, Aspect.ERROR_LEAK})
-"""The content of a reply, not its form: a gold is written without citations, and may be shorter than any reply."""
+"""Aspects of a reply's content, not of its form: a gold has no citations and may be shorter than any reply."""
 
 CITATION_KINDS: Final = frozenset({FailureKind.MISSING_CITATION, FailureKind.WRONG_CITATION})
 
@@ -306,9 +306,9 @@ class MutationOutcome(Record):
 
 
 def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
-    """Why the graders call the gold of ``case`` wrong, given as the reply to its question; empty if they do not.
+    """Explain why the graders fail the gold of ``case`` as a reply to its question; empty if they do not.
 
-    The gold of an expected refusal is no reply but a reason, so nothing is graded.
+    The gold of an expected refusal is a reason and not a reply, so it is not graded.
     """
     if case.expected_refusal:
         return ""
@@ -320,7 +320,7 @@ def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
 def detect_bad_reply(
     case: GoldCase, bad_reply: str | None, panel: Sequence[Grader], kind: FailureKind | None
 ) -> MutationOutcome:
-    """Whether the graders pass the gold and fail the bad reply; ``kind`` is what was wrong with it."""
+    """Test whether the graders pass the gold and fail the bad reply; ``kind`` is the bad reply's failure."""
     wrong = explain_gold_failure(case, panel)
     if wrong:
         return MutationOutcome(
@@ -352,7 +352,7 @@ def detect_bad_reply(
 
 
 def _detect_mutants(case: GoldCase, panel: Sequence[Grader]) -> MutationOutcome:
-    """Whether the graders catch made-up wrong answers, for a conversation that has no known bad reply."""
+    """Test whether the graders catch made-up wrong answers, for a case without a known bad reply."""
     mutants = [
         mutant
         for mutant in grade_mutants([case], panel)
@@ -391,13 +391,13 @@ def _format_abstentions(assessment: Assessment) -> str:
 
 
 MAX_SEVERE_CASES: Final = 60
-"""Severity-3 cases whose mutants a run tries: about 500 mutants, a second or less."""
+"""How many severity-3 cases a run tests with mutants: about 500 mutants, a second or less."""
 
 
 def compute_severe_mutation_score(
     cases: Iterable[GoldCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> MutationScores | None:
-    """The mutation score of a suite's first severity-3 cases, for its run's report; ``None`` where it has none."""
+    """Compute the mutation score of a suite's first severity-3 cases, for a run's report; ``None`` without any."""
     severe = [case for case in cases if case.severity is Severity.PAGE][:MAX_SEVERE_CASES]
     usable = [case for case in severe if not grade_right_reply(case, panel).wrong]
     return (
@@ -406,7 +406,7 @@ def compute_severe_mutation_score(
 
 
 def count_mutants(graded: Sequence[GradedMutant]) -> MutationScores:
-    """Count the mutants and the catches."""
+    """Count the mutants and how many were caught, in total, by operator and by severity."""
     severe = [mutant for mutant in graded if mutant.severity is Severity.PAGE]
     excluded_operators = {MutationOperator.PERSONAL_DATA, *LEFT_TO_JUDGE}
     contradicting = [mutant for mutant in severe if mutant.operator not in excluded_operators]

@@ -1,4 +1,4 @@
-"""All cores encode the lines of a long backlog: batches go out and come back in order, a few at once.
+"""Encodes the lines of a long backlog on all cores; batches are returned in order.
 
 A poll of what was added in a minute needs none of this: workers start where a poll has read some tens of megabytes.
 A worker is `python -m flows.hallucination_log.encoder_pool` and talks through its pipes: settings first, then
@@ -26,13 +26,13 @@ from monitors.sources.logs.tail import LogBatch
 
 MODULE: Final = "flows.hallucination_log.encoder_pool"
 MIN_BATCHES_FOR_WORKERS: Final = 8
-"""Batches before workers start, some 30 MB: they take a second to start, and most polls are over by then."""
+"""Batches before workers start, some 30 MB: starting takes a second, and most polls are over by then."""
 MAX_WORKERS: Final = 8
 """Each takes some 80 MB."""
 
 
 class EncoderPool:
-    """Encodes batches on so many ``cores``; on one core, or for a few batches, in this process."""
+    """Encodes batches on ``cores`` cores; with one core, or for a few batches, in this process."""
 
     def __init__(self, settings: LineSettings, cores: int, now: Callable[[], datetime]) -> None:
         self._settings, self._now = settings, now
@@ -40,7 +40,7 @@ class EncoderPool:
         self._max_workers = min(MAX_WORKERS, cores)
 
     def encode_batches(self, batches: Iterable[LogBatch]) -> Generator[tuple[LogBatch, EncodedLines]]:
-        """Every batch with what is to be stored of it, in order. No worker is left when this ends or is closed."""
+        """Yield every batch with its encoded lines, in order. All workers end when the generator ends or is closed."""
         remaining = iter(batches)
         for number, batch in enumerate(remaining, start=1):
             yield batch, self._local_encoder.encode(batch.lines, batch.cursor, self._now())
@@ -59,7 +59,7 @@ class EncoderPool:
 
     @contextmanager
     def _start_workers(self) -> Generator[Callable[[LogBatch], Future[EncodedLines]]]:
-        """How to ask one of them; each starts with its first batch."""
+        """Create the workers and yield a function that submits a batch; a worker starts with its first batch."""
         free: SimpleQueue[_EncoderProcess] = SimpleQueue()
         workers = [_EncoderProcess(self._settings) for _ in range(self._max_workers)]
         for worker in workers:
@@ -91,7 +91,7 @@ class _EncoderProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def encode(self, batch: LogBatch, read_at: datetime) -> EncodedLines:
-        """What is to be stored of a batch. Raises `OSError` or `EOFError` when the process is gone."""
+        """Encode a batch. Raises `OSError` or `EOFError` when the process is gone."""
         process = self._process = self._process or self._start()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -119,7 +119,7 @@ class _EncoderProcess:
 
 
 def run_worker(source: BinaryIO, answers: BinaryIO) -> None:
-    """Answer until the input ends."""
+    """Encode batches from ``source`` and write the results to ``answers`` until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it decides what an interrupt means
     encoder = LineEncoder(LineSettings.model_validate_json(source.readline()))
     gc.freeze()  # what was imported stays: it need not be looked through again and again

@@ -3,8 +3,8 @@
     load ─▶ read ─▶ save, with the read position ─▶ send alerts about new entries ─▶ check the log itself
      └──────────────────────────────── again every poll_s, for for_s ────────────────────────────────┘
 
-A start costs seconds and a poll milliseconds, so a run that starts every minute polls more than once. The flow ends
-Completed as Notified (an alert was decided), Quiet or Unreadable; a log that cannot be read is a fault.
+A start takes seconds and a poll milliseconds, so each run polls more than once. The flow ends Completed as Notified
+(an alert was decided), Quiet or Unreadable; a log that cannot be read is a fault.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from monitors.records.incidents import Capability
 
 @flow(name="follow-log", description=__doc__)
 async def follow_log(config_path: Path, target: str | None = None, for_s: float = 0) -> State[tuple[LogPoll, ...]]:
-    """Poll the log of ``target``, or of every target that has one, and again until ``for_s`` seconds are over.
+    """Poll the log of ``target``, or of every target that has one, repeatedly for ``for_s`` seconds.
 
-    Raises `ConfigError` before anything. What breaks for one log does not stop the others from being followed. The
-    state's data are the last poll of each log that could be made.
+    Raises `ConfigError` before anything is read. An error of one log does not stop the others. The state's data are
+    the successful polls.
     """
     config = await asyncio.to_thread(load_config, config_path)
     targets = logs_to_follow(config, target)

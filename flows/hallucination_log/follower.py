@@ -54,23 +54,23 @@ from warehouse.queries.incidents import find_newest_alert
 from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_unnotified_entries
 
 LOAD_WAIT_S: Final = 30.0
-"""As long as for messages: a load of a whole nightly run takes seconds."""
+"""Loading a whole nightly run takes seconds."""
 
 
 class LogRead(Record):
-    """What one poll of a log found. ``history`` counts entries that stood there before anybody watched the log."""
+    """The result of reading a log once. ``history`` counts entries from before the log was followed."""
 
     entries: int = 0
     history: int = 0
     aside: tuple[QuarantinedLine, ...] = ()
-    """Lines that are no entries: the first few of them."""
+    """The first lines that are not valid entries."""
     aside_count: int = 0
     issues: tuple[LogWarning, ...] = ()
 
 
 @dataclass(frozen=True)
 class LogReader:
-    """Reads one target's log. ``pool`` makes of lines what is stored of them, personal data masked."""
+    """Reads one target's log. ``pool`` encodes lines for the journal, with personal data redacted."""
 
     target: str
     place: LogPlace
@@ -79,10 +79,10 @@ class LogReader:
     limits: BatchLimits
 
     def poll(self) -> LogRead:
-        """Read and store what is new; durable when this returns, and loaded into the warehouse.
+        """Read new lines, store them durably and load them into the warehouse.
 
-        Raises `SourceUnavailable` when the log cannot be read, `WarehouseBusy` when the read position is not known:
-        then nothing was read, and the next poll begins where this one did.
+        Raises `SourceUnavailable` when the log cannot be read, and `WarehouseBusy` when the read position cannot be
+        read; then nothing was read, and the next poll begins at the same position.
         """
         with exclusive_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
             self.store.load_pending(LOAD_WAIT_S)
@@ -97,7 +97,7 @@ class LogReader:
         return log_read
 
     def _store_batch(self, log_read: LogRead, batch: LogBatch, lines: EncodedLines) -> LogRead:
-        """Lines and read position in one step."""
+        """Store a batch and its read position in one segment; return the updated result."""
         self.store.journal.append_encoded(lines.rows + encode_rows([CursorRow(row=batch.cursor)]), run_id=None)
         return LogRead(
             entries=log_read.entries + lines.entries,
@@ -109,15 +109,15 @@ class LogReader:
 
 
 MAX_ENTRIES_PER_MESSAGE: Final = 500
-"""Entries in one message; more go into the next one. A message counts them, and shows the first few."""
+"""Entries in one message; a message counts them and shows the first few."""
 NORM_DAYS: Final = 30
-"""The norm of a log's pauses is taken from this many days: nights and weekends are in it."""
+"""The usual pauses of a log are computed from this many days, which include nights and weekends."""
 MAX_TRIES: Final = 3
 RETRY_AFTER_S: Final = 5.0
 
 
 class LogPoll(Record):
-    """What came of one poll. ``alerts`` are the ids of the messages that were decided."""
+    """The result of one poll. ``alerts`` are the ids of the alerts that were decided."""
 
     target: str
     found: LogRead = LogRead()
@@ -127,9 +127,9 @@ class LogPoll(Record):
 
 @dataclass(frozen=True)
 class LogFollower:
-    """Follows one target's log, for one poll or for months. ``account_patterns`` are the target's own, for masking.
+    """Follows one target's log. ``account_patterns`` are the target's patterns for redaction.
 
-    ``new_run`` names a run: each poll is one, so that its news is a message of its own unless a burst goes on.
+    ``new_run`` returns a new run id: each poll is a run, so that it sends a new message unless a burst goes on.
     """
 
     notifier: Notifier
@@ -183,7 +183,7 @@ class LogFollower:
         return sent
 
     def _select_burst_notifier(self) -> Notifier:
-        """The notifier of the run that started the burst, so that its first message grows; else this poll's own."""
+        """Return the notifier of the run that started the current burst, so that its message grows; else this poll's."""
         page = find_newest_alert(self.notifier.store, self.notifier.target, IncidentKind.HALLUCINATION)
         group = timedelta(minutes=self.settings.group_minutes)
         if page is None or abs(self.notifier.now() - page.created_at) > group:
@@ -217,7 +217,7 @@ class LogFollower:
         return (Link(label="log", href=self.settings.at),)
 
     async def _notify_log_faults(self, log_read: LogRead, began_at: datetime) -> None:
-        """Report what is wrong with the log itself, and what no longer is."""
+        """Report faults of the log itself, and resolve those that are over."""
         silence_faults = await asyncio.to_thread(self._find_silence_faults)
         faults_by_name = {fault.name: fault for fault in [*_build_faults(log_read, self.settings), *silence_faults]}
         for fault in faults_by_name.values():
@@ -246,7 +246,7 @@ _RESOLVED_TEXTS: Final = {
     LOG_LINES_UNREADABLE: "New entries could be read.",
     LOG_GAP: None,
 }
-"""What is said when a fault is gone. The entries in a gap do not come back: that fault ends without a word."""
+"""The text when a fault is over. A gap is resolved without a text, since its entries do not come back."""
 
 
 def _build_faults(log_read: LogRead, settings: HallucinationLogSettings) -> list[Fault]:
@@ -272,7 +272,7 @@ def _format_aside(log_read: LogRead, settings: HallucinationLogSettings) -> str:
 
 
 def build_follower(config: Config, target: str) -> LogFollower:
-    """The follower of the log of ``target``. `ConfigError` where it has none."""
+    """Build the follower of the log of ``target``. Raises `ConfigError` if it has no log."""
     configured = config.target(target)
     settings = configured.hallucination_log
     if settings is None:
@@ -296,7 +296,7 @@ def build_follower(config: Config, target: str) -> LogFollower:
 
 
 def logs_to_follow(config: Config, target: str | None) -> tuple[str, ...]:
-    """The targets whose log is followed. `ConfigError` where there is none."""
+    """List the targets whose log is followed. Raises `ConfigError` if there is none."""
     if target is not None:
         config.target(target)
         return (target,)
@@ -307,13 +307,13 @@ def logs_to_follow(config: Config, target: str | None) -> tuple[str, ...]:
 
 
 def get_poll_interval_s(config: Config, target: str) -> float:
-    """Seconds between two polls of the log of ``target``."""
+    """Return the seconds between two polls of the log of ``target``."""
     settings = config.target(target).hallucination_log
     return settings.poll_s if settings else 0.0
 
 
 def open_log_place(settings: HallucinationLogSettings) -> LogPlace:
-    """Where the log lies."""
+    """Open the local or remote place of a log."""
     if settings.is_remote:
         return build_remote_log(settings.at, get_environment())
     return LocalLog(Path(settings.at), rotated=settings.rotated)
@@ -329,14 +329,14 @@ def _build_line_settings(target: str, settings: HallucinationLogSettings, config
 
 
 def select_state_name(polls: Sequence[LogPoll]) -> str:
-    """Notified, Quiet or Unreadable: what most needs a person."""
+    """Return Unreadable, Notified or Quiet: the most important of all polls."""
     if any(poll.unreadable for poll in polls):
         return "Unreadable"
     return "Notified" if any(poll.alerts for poll in polls) else "Quiet"
 
 
 def format_polls(polls: Sequence[LogPoll]) -> list[str]:
-    """One line for each log, however many polls there were."""
+    """Format one line for each log, with its polls summed up."""
     logs: dict[str, LogPoll] = {}
     for poll in polls:
         merged = logs.get(poll.target)
@@ -359,7 +359,7 @@ def _merge_polls(first: LogPoll, second: LogPoll) -> LogPoll:
 
 
 def format_poll(poll: LogPoll) -> str:
-    """One line for a person."""
+    """Format a poll in one line."""
     if poll.unreadable:
         return f"{poll.target}: {poll.unreadable}"
     log_read = poll.found

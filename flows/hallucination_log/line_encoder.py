@@ -1,6 +1,6 @@
-"""Lines of a log become rows of the journal: parsed, checked, masked and encoded, in this process alone.
+"""Converts lines of a log to rows of the journal: parses, checks, redacts and encodes them.
 
-Nothing personal leaves it unmasked: what it gives back is what is stored.
+The result is what is stored; it contains no unredacted personal data.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from warehouse.journal.segments import EncodedRows, encode_rows
 
 _BLOCKED_REPLY: Final = BlockedReply.__pydantic_serializer__
 MAX_ASIDE_SHOWN: Final = 10
-"""Lines put aside that a result names; the others are counted."""
+"""How many invalid lines a result contains; all are counted."""
 
 
 class LineSettings(Record):
-    """What is to be known of a target to store its entries. ``store_raw`` stores texts as they are."""
+    """The settings of a target for storing its entries. ``store_raw`` stores texts without redaction."""
 
     target: Identifier
     fields: LogFields = LogFields()
@@ -39,7 +39,7 @@ class LineSettings(Record):
 
 
 class EncodedLines(NamedTuple):
-    """What a batch of lines came to. ``history`` counts entries that stood there before anybody watched the log."""
+    """The encoded rows of a batch of lines. ``history`` counts entries from before the log was followed."""
 
     rows: EncodedRows
     entries: int
@@ -55,7 +55,7 @@ class LineEncoder:
         self._settings = settings
 
     def encode(self, lines: Sequence[LogLine], cursor: LogCursor, read_at: datetime) -> EncodedLines:
-        """The lines as they are stored; ``cursor`` says which of them are history."""
+        """Encode lines as rows of the journal; ``cursor`` tells which of them are history."""
         templates: dict[tuple[int, bool], _RowTemplate] = {}
         aside: list[QuarantinedLine] = []
         encoded: list[bytes] = []
@@ -83,9 +83,9 @@ class LineEncoder:
 
 
 class _RowTemplate:
-    """The JSON of a row with gaps for what differs from entry to entry: to build a record of each costs more.
+    """The JSON of a row with gaps for the values of an entry, which is faster than building a record for each.
 
-    It is made from a record, so that it says what a record's JSON says.
+    It is made from a record's JSON, so that the format is the same.
     """
 
     def __init__(self, target: Identifier, generation: int, notify: bool, read_at: datetime) -> None:
@@ -103,7 +103,7 @@ class _RowTemplate:
         self._target, self._parts, self._end = target, parts, f"{rest}\n".encode()
 
     def fill(self, line: LogLine, reply: BlockedReply) -> bytes:
-        """The row of one entry, as its record's JSON, with its line end."""
+        """Return the row of one entry as JSON, with a line end."""
         entry_id = compute_line_id(line)
         entry_fingerprint = fingerprint(self._target, IncidentKind.HALLUCINATION, entry_id)
         first, second, third, fourth = self._parts
@@ -114,7 +114,7 @@ class _RowTemplate:
 
 
 def redact_reply(reply: BlockedReply, account_patterns: Sequence[str] = ()) -> BlockedReply:
-    """The same entry with personal data and secrets masked in every text of it, those of unknown fields too."""
+    """Return the entry with personal data and secrets redacted in all texts, including unknown fields."""
     values = reply.model_dump(mode="json", exclude={"ts"})
     safe = {name: _redact_value(value, account_patterns) for name, value in values.items()}
     return BlockedReply.model_validate({**safe, "ts": reply.ts})
@@ -140,7 +140,7 @@ def _redact_text(text: str, account_patterns: Sequence[str]) -> str:
 
 
 def _collect_texts(reply: BlockedReply) -> list[str]:
-    """Every text that `redact_reply` masks."""
+    """Collect all texts that `redact_reply` redacts."""
     texts = (reply.user_text or "", reply.blocked_reply or "")
     return [*texts, *reply.reasons, *reply.unsupported_claims, *reply.policy_ids, *_iterate_texts(reply.extra)]
 

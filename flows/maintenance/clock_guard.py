@@ -1,9 +1,8 @@
-"""Keeps a clock that is wrong for an hour from aging anything out: what is deleted does not come back.
+"""Prevents a wrong clock from deleting data by its age.
 
-A note in the data folder says what the clock showed at the last maintenance, and how long the machine had been up.
-A clock that since then went further than the time that passed was set ahead. Nothing ages out by it until the next
-maintenance that is half a day later or more finds that it goes on as it stood: a machine whose clock was wrong
-before, or that was off for days, loses a night; a clock that is set right again by then changed nothing.
+A note in the data folder has the time and the uptime of the last maintenance. A clock that advanced more than the
+uptime was set ahead. Then nothing is deleted by age until a maintenance at least half a day later confirms the clock.
+A machine whose clock was wrong before, or that was off for days, skips one night.
 """
 
 from __future__ import annotations
@@ -21,43 +20,44 @@ from monitors.storage import write_atomically
 CLOCK_AHEAD: Final = "ClockAhead"
 NOTE_FILE: Final = "clock.json"
 MAX_GAIN: Final = timedelta(hours=1)
-"""A clock may gain so much on the time that passed; it is far below any number of days."""
+"""A clock may gain this much on the uptime; it is far below any retention time."""
 MAX_UNSEEN_GAIN: Final = timedelta(hours=48)
-"""Where a restart hides how much time passed: two nights. Maintenance runs once a day."""
+"""The allowed advance after a restart, which hides how much time passed. Maintenance runs once a day."""
 CONFIRMED_AFTER: Final = timedelta(hours=12)
 
 
 class Uptime(Record):
-    """How long a machine has been up, suspended or not. ``boot`` names the start that it counts from."""
+    """How long a machine has been up, suspended or not. ``boot`` is the id of the boot."""
 
     boot: str
     seconds: float = Field(ge=0)
 
 
 class ClockReading(Record):
-    """What the clock showed at a moment; ``uptime`` is ``None`` on systems that do not say it."""
+    """The time of the clock and the uptime at the same moment; ``uptime`` is ``None`` if it is unknown."""
 
     at: UtcTime
     uptime: Uptime | None = None
 
 
 def build_clock_reading(at: datetime, uptime: tuple[str, float] | None) -> ClockReading:
-    """What the clock shows now; ``uptime`` is the machine's own word for how long it has been up."""
+    """Build a reading from the clock's time and the boot id and uptime of the machine."""
     up = Uptime(boot=uptime[0], seconds=uptime[1]) if uptime is not None else None
     return ClockReading(at=at, uptime=up)
 
 
 class ClockNote(Record):
-    """The last reading that was believed, and the first of those since that were not."""
+    """The last trusted reading, and the first doubted one since."""
 
     believed: ClockReading | None = None
     doubted: ClockReading | None = None
 
 
 def check_clock(data_folder: Path, reading: ClockReading, newest: datetime | None) -> Fault | None:
-    """What is wrong with the clock; ``None`` where things may age out by it. The note is renewed.
+    """Check the clock and update the note; return the fault, or ``None`` if data may be deleted by age.
 
-    Without a note the ``newest`` thing that Lookout has written takes its place. Raises `WarehouseUnwritable`.
+    Without a note it is compared with ``newest``, the time of the newest journal segment. Raises
+    `WarehouseUnwritable`.
     """
     file = data_folder / NOTE_FILE
     note = _read_note(file)
@@ -81,7 +81,7 @@ def _read_note(file: Path) -> ClockNote:
 
 
 def _compute_gain(before: ClockReading, reading: ClockReading) -> timedelta:
-    """How much more the clock went than time passed, as far as that is known."""
+    """Compute how much further the clock advanced than the uptime."""
     clock_advance = reading.at - before.at
     if before.uptime is None or reading.uptime is None or before.uptime.boot != reading.uptime.boot:
         return clock_advance - MAX_UNSEEN_GAIN

@@ -1,6 +1,6 @@
-"""Findings of the warehouse's nightly maintenance, and what follows from them.
+"""The results of the warehouse's nightly maintenance and the faults to report.
 
-Screenshots and traces of a data folder age out. The runs' results say which of them show a failure.
+Also removes old screenshots and traces; the runs' results tell which of them show a failure.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from warehouse.database.retention import AgeReport, CompactReport
 
 
 def age_evidence(config: Config, *, now: datetime) -> RemovedEvidence:
-    """Remove what ``[evidence]`` no longer stores. The journal and the warehouse stay as they are."""
+    """Remove screenshots and traces that are older than ``[evidence]`` allows."""
     return remove_old_evidence(config.data_folder, config.evidence, now=now, failed_cases=find_failed_cases)
 
 
 def find_failed_cases(run: Path) -> frozenset[str] | None:
-    """The cases of a run's folder that were not right; ``None`` without results that can be read."""
+    """Find the ids of the cases of a run's folder that were not right; ``None`` without readable results."""
     try:
         _, results = read_results(run / "results.json")
     except ConfigError:
@@ -40,8 +40,7 @@ def find_failed_cases(run: Path) -> frozenset[str] | None:
 
 
 REPAIRED_BY_REBUILD: Final = frozenset({CheckProblemKind.FILE_DAMAGED, CheckProblemKind.TABLE_DIFFERS})
-"""Problems that the journal can repair in full. A missing segment is not among them: a rebuild would drop its rows
-too."""
+"""Problems that a rebuild from the journal repairs. It would drop the rows of a missing segment."""
 
 ROWS_CAME_BACK: Final = "RowsCameBack"
 
@@ -54,7 +53,7 @@ class WarehouseHealth(StrEnum):
     """Something was missing or damaged, and is back from the journal."""
 
     BUSY = "Busy"
-    """Another process held the file all the time; nothing is missing, and the next nightly run tries again."""
+    """Another process had the file locked; nothing is missing, and the next maintenance tries again."""
 
     INCOMPLETE = "Incomplete"
     """A stage could not do its work."""
@@ -65,7 +64,7 @@ class WarehouseHealth(StrEnum):
 
 @dataclass(slots=True)
 class Upkeep:
-    """What each stage did; ``None`` where it was not asked to, or could not. ``faults`` are for people."""
+    """The result of each stage; ``None`` if it was not run or failed. ``faults`` are reported to people."""
 
     loaded: LoadReport | None = None
     rebuilt: LoadReport | None = None
@@ -77,11 +76,11 @@ class Upkeep:
     busy: bool = False
     faults: list[Fault] = field(default_factory=list[Fault])
     is_damaged: bool = False
-    """Whether anything is wrong that the nightly run did not repair."""
+    """Whether anything is damaged that maintenance did not repair."""
 
     @property
     def health(self) -> WarehouseHealth:
-        """The worst health that a stage found."""
+        """The health of the warehouse after all stages."""
         if self.is_damaged:
             return WarehouseHealth.DAMAGED
         if self.rebuilt or (self.loaded and self.loaded.restored):
@@ -91,12 +90,12 @@ class Upkeep:
         return WarehouseHealth.INCOMPLETE if self.faults else WarehouseHealth.SOUND
 
     def describe(self) -> str:
-        """One line for Prefect's page."""
+        """Describe the maintenance in one line, for Prefect's UI."""
         return "; ".join([*_format_upkeep(self), *(f"{fault.name}: {fault.detail}" for fault in self.faults)])
 
 
 def build_load_faults(report: LoadReport) -> list[Fault]:
-    """What the monitor's owners must know of a load: damaged segments, rows that had been missing."""
+    """Build the faults of a load: damaged segments, restored rows, and segments of a newer Lookout."""
     faults = [Fault("WarehouseDamaged", str(error)) for error in report.errors()]
     if report.restored:
         detail = (
@@ -112,7 +111,7 @@ def build_load_faults(report: LoadReport) -> list[Fault]:
 
 
 def build_check_faults(report: CheckReport) -> list[Fault]:
-    """One fault per kind of trouble, with the first of them in words."""
+    """Build one fault for each kind of problem, with the text of the first one."""
     kinds: dict[str, list[str]] = {}
     for problem in report.troubles:
         kinds.setdefault(problem.kind.value, []).append(problem.text)

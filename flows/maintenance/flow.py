@@ -2,9 +2,9 @@
 
     load ─▶ export ─▶ age ─▶ compact ─▶ check ─▶ age pictures ─▶ notify the monitor's owners, when there is cause
 
-A stage that fails is reported, and the next one goes on. By a clock that was set ahead nothing ages out. A file
+A stage that fails is reported, and the next one is run. If the clock was set ahead, nothing is removed by age. A file
 that is damaged, or that differs from the journal, is rebuilt from the journal. The flow ends Completed as Sound,
-Restored or Busy, Failed as Damaged or Incomplete.
+Restored or Busy, or Failed as Damaged or Incomplete.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ from warehouse.database.retention import AgeReport, CompactReport, compact_segme
 from warehouse.database.store import Store
 
 SUBJECT: Final = "warehouse"
-"""The subject of the messages, in the place of a target's name."""
+"""The subject of the messages, instead of a target's name."""
 
 LOCK_TIMEOUT_S: Final = 600.0
-"""At night there is time: many times the longest load that was measured."""
+"""Many times longer than the longest load that was measured."""
 
 HEALTHY_STATES: Final = frozenset({WarehouseHealth.SOUND, WarehouseHealth.RESTORED, WarehouseHealth.BUSY})
 
@@ -83,7 +83,7 @@ async def load_warehouse(config_path: Path, wait_s: float = LOCK_TIMEOUT_S) -> S
 
 
 async def _is_clock_right(config: Config, notifier: Notifier, upkeep: Upkeep) -> bool:
-    """Whether things may age out by this machine's clock; else ``done`` has the fault."""
+    """Whether this machine's clock is right enough to remove old data; if not, add the fault to ``upkeep``."""
     reading = build_clock_reading(notifier.now(), read_uptime())
     newest = await asyncio.to_thread(notifier.store.journal.newest)
     fault = await asyncio.to_thread(check_clock, config.data_folder, reading, newest)
@@ -108,7 +108,7 @@ async def _run_stages(
 
 
 async def _run_stage(upkeep: Upkeep, job: Awaitable[Done]) -> Done | None:
-    """Run one stage. A failure becomes a fault to report, only one for a file that another process holds."""
+    """Run one stage and return its result; an error becomes a fault, reported once for a locked file."""
     try:
         return await job
     except WarehouseBusy as error:
@@ -124,7 +124,7 @@ async def _run_stage(upkeep: Upkeep, job: Awaitable[Done]) -> Done | None:
 
 
 async def _load_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> LoadReport:
-    """Load what the journal has; rebuild a damaged file from it."""
+    """Load the journal; rebuild a damaged file from it."""
     try:
         report = await load_pending(store, wait_s)
     except WarehouseDamaged as error:
@@ -136,7 +136,7 @@ async def _load_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> LoadR
 
 
 async def _check_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> CheckReport:
-    """Check the warehouse. Where the tables alone are wrong, rebuild them and compare again."""
+    """Check the warehouse. If only the tables are wrong, rebuild the file and check again."""
     report = await check_warehouse(store, wait_s)
     upkeep.faults.extend(build_check_faults(report))
     if not report.sound and {problem.kind for problem in report.troubles} <= REPAIRED_BY_REBUILD:
@@ -148,19 +148,19 @@ async def _check_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> Chec
 
 @task(name="load", cache_policy=NO_CACHE)
 async def load_pending(store: Store, wait_s: float) -> LoadReport:
-    """Load what the journal has and the file has not."""
+    """Load the segments that are not in the file yet."""
     return await asyncio.to_thread(store.load_pending, wait_s)
 
 
 @task(name="rebuild", cache_policy=NO_CACHE)
 async def rebuild_from_journal(store: Store, wait_s: float) -> LoadReport:
-    """Rebuild the file from the journal; the old one stays beside it."""
+    """Rebuild the file from the journal; the old file is saved beside it."""
     return (await asyncio.to_thread(rebuild_database, store, wait_s=wait_s)).loaded
 
 
 @task(name="export", cache_policy=NO_CACHE)
 async def export_days(store: Store, folder: Path, days: int, wait_s: float) -> ExportReport:
-    """Write the last ``days`` up to yesterday as Parquet."""
+    """Export the last ``days`` days up to yesterday as Parquet."""
     yesterday = store.clock().date() - timedelta(days=1)
     since = yesterday - timedelta(days=days - 1)
     return await asyncio.to_thread(export_parquet, store, folder, since=since, until=yesterday, wait_s=wait_s)
@@ -168,7 +168,7 @@ async def export_days(store: Store, folder: Path, days: int, wait_s: float) -> E
 
 @task(name="age", cache_policy=NO_CACHE)
 async def age_out(store: Store, days: int, wait_s: float) -> AgeReport:
-    """Remove personal data from what is older than ``days``."""
+    """Remove personal data that is older than ``days`` days."""
     key = load_age_key()
     before = store.clock() - timedelta(days=days)
     return await asyncio.to_thread(remove_personal_data, store, before=before, key=key, wait_s=wait_s)
@@ -194,7 +194,7 @@ async def check_warehouse(store: Store, wait_s: float) -> CheckReport:
 
 
 async def _notify_recovery(notifier: Notifier, *, began_at: datetime) -> None:
-    """A nightly run without a fault ends the faults that earlier ones reported."""
+    """Resolve the faults that earlier maintenance runs reported."""
     scope = ResolutionScope(
         target=SUBJECT,
         run_id=notifier.run_id,

@@ -1,4 +1,4 @@
-"""Self-tests before the first run: a message through every delivery path, and two known answers for each judge."""
+"""Tests an installation: a message by every delivery path, and two known answers for each judge."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ from monitors.storage import make_private_folder, write_atomically
 
 TEST_ALERT = "TestAlert"
 PROOF_VALID_FOR: Final = timedelta(hours=24)
-"""A way that took a test message counts as proved for so long: nobody is rung by each look at the installation."""
+"""How long a delivery path that accepted a test message is not tested again, to avoid repeated test messages."""
 
 
 class PathProof(Record):
-    """When a way last took a test message, and which."""
+    """When a delivery path last accepted a test message, and the message's id."""
 
     at: UtcTime
     alert_id: Identifier
 
 
 class PathProofs(Record):
-    """What was proved of the ways that ``ways_sha256`` stands for: other credentials or channels are other ways."""
+    """The proofs for the delivery paths identified by ``ways_sha256``, a hash of credentials and channels."""
 
     ways_sha256: Sha256
     proofs: Mapping[str, PathProof] = {}
 
 
 def read_proofs(folder: Path, config: Config, environment: Mapping[str, str]) -> PathProofs:
-    """What doctors before proved of the ways that are configured now; nothing where none did."""
+    """Read the proofs of earlier tests for the delivery paths that are configured now."""
     paths_sha256 = _hash_paths(config, environment)
     try:
         stored = PathProofs.model_validate_json((folder / PROOFS_FILE).read_text(encoding="utf-8"))
@@ -65,7 +65,7 @@ def read_proofs(folder: Path, config: Config, environment: Mapping[str, str]) ->
 
 
 def save_proofs(folder: Path, stored: PathProofs, outcomes: Sequence[PathOutcome], now: datetime) -> None:
-    """Add the ways that took a test message just now. A folder that cannot be written costs one more test."""
+    """Store the paths that accepted a test message. If the folder cannot be written, the next test repeats it."""
     fresh = {outcome.path: PathProof(at=now, alert_id=outcome.alert_id) for outcome in outcomes if outcome.alert_id}
     updated = stored.model_copy(update={"proofs": {**stored.proofs, **fresh}})
     # A folder that cannot be written costs one more test, as the docstring says.
@@ -86,10 +86,10 @@ def _hash_paths(config: Config, environment: Mapping[str, str]) -> str:
 
 
 class PathOutcome(Record):
-    """The outcome of the test by one delivery path: its name, whether it arrived, and what to do where it did not.
+    """The outcome of testing one delivery path: its name, whether the message arrived, and what to do if not.
 
-    ``arrived`` is true for a message that was printed, too: that is how it arrives without credentials. A path that
-    is not ``configured`` was not tried.
+    ``arrived`` is also true for a printed message, which is the delivery without credentials. A path that is not
+    ``configured`` was not tried.
     """
 
     path: str
@@ -107,11 +107,11 @@ async def send_test_alert(
     now: Clock,
     proofs: Mapping[str, PathProof] = MappingProxyType({}),
 ) -> tuple[PathOutcome, ...]:
-    """Send a test about ``target`` by the main path, the fallbacks, and the heartbeat; nothing is stored.
+    """Send a test alert by the main path, the fallbacks and the heartbeat of ``target``; store nothing.
 
-    With a bot it tries both the application's and the monitor's channel. A path with one of ``proofs`` that is
-    young enough is left alone. Never raises for a path that fails. `ConfigError` where credentials exist and what
-    they need is not configured.
+    With a bot it tests both the application's and the monitor's channel. A path with a recent proof in ``proofs`` is
+    skipped. Never raises for a path that fails. Raises `ConfigError` if credentials exist without the settings that
+    they need.
     """
     alert = build_test_alert(config, now())
     valid_proofs = {path: proof for path, proof in proofs.items() if now() - proof.at < PROOF_VALID_FOR}
@@ -131,7 +131,7 @@ async def send_test_alert(
 
 
 def build_test_alert(config: Config, now: datetime) -> Alert:
-    """A message that nobody can take for a real one, not even on a lock screen."""
+    """Build a test alert that cannot be mistaken for a real one, even on a lock screen."""
     context = ObservationContext(target=TEST_TARGET, run_id=f"test-{now:%Y%m%dT%H%M%SZ}", seen_at=now)
     observation = observe_monitor_fault(
         context,
@@ -160,7 +160,7 @@ async def _try_path(
 
 
 async def _try_heartbeat(environment: Mapping[str, str], target: str, run_id: str) -> PathOutcome:
-    """Send a start without an end: the check notes it, and the watchdog hears of no work done."""
+    """Send a start ping without an end, which the heartbeat check records without counting a run."""
     beat = build_heartbeat_in(environment, target)
     if not beat.is_configured:
         detail = "set LOOKOUT_HEARTBEAT_URL to a check outside: else nobody hears of it when all of this is down"
@@ -184,14 +184,14 @@ KNOWN_CASE: Final = GoldCase(
         pipeline=Pipeline.TEMPLATE, document="made for the doctor", reviewed_at=datetime(2026, 11, 22, tzinfo=UTC)
     ),
 )
-"""A question about no application: every judge can compare these sentences without knowing anything."""
+"""A case about no application, so that every judge can compare the sentences."""
 
 
 class JudgeOutcome(Record):
     """The verdicts of one judging model on the two known answers.
 
-    ``distinguished`` is ``None`` where it gave no verdict; ``detail`` says why. ``cost_usd`` is what its provider
-    charges for both, ``took_s`` how long both took.
+    ``distinguished`` is ``None`` without a verdict; ``detail`` says why. ``cost_usd`` and ``took_s`` are for both
+    answers.
     """
 
     model: str
@@ -204,7 +204,7 @@ class JudgeOutcome(Record):
 async def try_judges(
     plan: JudgePlan, environment: Mapping[str, str], *, nonce: Callable[[], str]
 ) -> tuple[JudgeOutcome, ...]:
-    """Try every model of a plan that has its keys, one after the other. Never raises for a judge that fails."""
+    """Test every model of a plan, one after the other. Never raises for a judge that fails."""
     settings = plan.settings
     if settings is None or plan.why_off:
         return ()

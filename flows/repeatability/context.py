@@ -1,4 +1,4 @@
-"""What one session needs, from configuration and environment."""
+"""Builds the context of one repeatability session from configuration and environment."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from warehouse.database.store import Store
 from warehouse.queries.repeatability import RepeatScope, hash_grading
 
 COUNTED_FOR: Final = timedelta(days=90)
-"""Repeats of before say little of today's application."""
+"""Older repeats are not counted, since the application has changed."""
 
 
 @dataclass(frozen=True)
 class RepeatabilityContext:
-    """All that one session needs, alive. ``rng`` is seeded once; ``now`` is its clock."""
+    """The live objects that one session needs. ``rng`` is seeded once; ``now`` is its clock."""
 
     config: Config
     target: Target
@@ -45,7 +45,7 @@ class RepeatabilityContext:
 
     @property
     def scope(self) -> RepeatScope:
-        """Which recorded repeats count beside this session's."""
+        """Which recorded repeats count in addition to this session's."""
         panel = default_panel(self.configured.graders, self.configured.domain)
         hashes = hash_grading_settings(self.configured, self.judge)
         return RepeatScope(
@@ -58,7 +58,7 @@ class RepeatabilityContext:
 
 
 def build_repeatability_context(config: Config, target: str) -> RepeatabilityContext:
-    """Everything for one session. `ConfigError` before anything is asked."""
+    """Build the context of one session. Raises `ConfigError` before anything is asked."""
     configured = config.target(target)
     refuse_production(config, target, get_environment())
     record = build_target_record(target, configured)

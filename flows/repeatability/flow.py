@@ -1,4 +1,4 @@
-"""Measure repeatability: some cases are asked twice against the same build, and what differs is chance.
+"""Measure repeatability: ask some cases twice against the same build; differences are due to chance.
 
     sample ─▶ build? ─▶ ask twice, grade ─▶ same build? ─▶ save ─▶ figures ─▶ save
 
@@ -37,7 +37,7 @@ ASKED_AGAIN_TEXT: Final = "Cases were asked twice again."
 async def measure_repeatability(
     config_path: Path, target: str | None = None, cases: int | None = None
 ) -> State[tuple[RepeatabilityRun, ...]]:
-    """Ask ``cases`` cases (as configured, when left out) of ``target``, or of every target, twice.
+    """Ask ``cases`` cases (default: as configured) of ``target``, or of every target, twice.
 
     Raises `ConfigError` before anything is asked. A target that cannot be asked does not stop the others; the first
     failure of the monitor is raised once all are done.
@@ -70,7 +70,7 @@ async def measure_repeatability(
 @task(name="ask twice", cache_policy=NO_CACHE)
 @redact_errors
 async def ask_target_twice(config: Config, target: str, cases: int | None) -> RepeatabilityRun:
-    """Do one session of one target."""
+    """Run one session of one target."""
     context = await asyncio.to_thread(build_repeatability_context, config, target)
     return await RepeatabilitySession(context).run(cases)
 

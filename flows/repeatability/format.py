@@ -1,4 +1,4 @@
-"""Repeatability as text: for a terminal, a digest, the site and Prefect's page."""
+"""Formats repeatability as text, for a terminal, a digest, the site and Prefect's UI."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS: Final = {kind.value: text for kind, text in FAILURE_WORDS.items()} | {NO
 
 
 def format_repeatability(figures: Repeatability) -> Iterator[str]:
-    """All figures, a line a fact."""
+    """Yield all figures, one line for each fact."""
     size = f"{plural(figures.suite_cases, 'case')}, {figures.severity_3_cases:,} of severity 3"
     yield f"{figures.target}: repeatability of suite {figures.suite_name} ({size})"
     yield f"  {_format_pairs(figures)}"
@@ -50,19 +50,19 @@ def _format_rate_line(rate: FlipRate) -> str:
 
 
 def format_rate_name(rate: FlipRate) -> str:
-    """What a flip rate is about, as alerts and reports say it."""
+    """Return the name of a flip rate as in alerts and reports."""
     return _KINDS.get(rate.name, rate.name)
 
 
 def format_flip_rate(rate: FlipRate) -> str:
-    """A flip rate with its interval, or that there are too few pairs."""
+    """Format a flip rate with its interval, or that there are too few pairs."""
     if not rate.enough:
         return TOO_FEW_TEXT
     return f"{_format_percent(rate.flips / rate.pairs)} ({_format_interval(rate.low, rate.high)})"
 
 
 def format_noise(figures: Repeatability) -> str:
-    """The share of askings that fail by chance."""
+    """Format the share of answers that fail by chance."""
     if figures.noise is None:
         return "noise: no case without a fault was asked twice and graded both times"
     interval = _format_interval(figures.noise_low, figures.noise_high)
@@ -96,7 +96,7 @@ def _format_advice_line(advice: RepeatAdvice, *, now: bool) -> str:
 
 
 def format_repeat_advice(advice: RepeatAdvice) -> str:
-    """What one number of repeats buys, in a sentence."""
+    """Format the effect of one number of repeats in a sentence."""
     false_fail = advice.false_fail
     times = "once" if false_fail.repeats == 1 else f"{false_fail.repeats} times"
     interval = _format_interval(false_fail.low, false_fail.high)
@@ -109,7 +109,7 @@ def format_repeat_advice(advice: RepeatAdvice) -> str:
 
 
 def format_false_fail_rate(figures: Repeatability) -> str:
-    """How often the gate fails by chance as it is configured, or that nobody knows."""
+    """Format how often the configured gate fails by chance, or that there are too few pairs."""
     if not figures.advice:
         return TOO_FEW_TEXT
     false_fail = figures.advice[0].false_fail
@@ -120,7 +120,7 @@ def format_false_fail_rate(figures: Repeatability) -> str:
 
 
 def format_session_briefly(session: RepeatabilityRun) -> str:
-    """What a session came to."""
+    """Format the result of a session in one line."""
     asked = f"{len(session.cases):,} of {plural(session.sampled, 'case')} asked twice"
     if session.void:
         return f"{session.target}: {asked}, void: {session.void}"
@@ -130,7 +130,7 @@ def format_session_briefly(session: RepeatabilityRun) -> str:
 
 
 def format_for_digest(figures: Repeatability) -> str:
-    """The flip rate and the false-FAIL rate, on one line."""
+    """Format the flip rate and the false-FAIL rate in one line, for the digest."""
     if not figures.rates:
         return "no pair was graded yet"
     rate = figures.rates[0]

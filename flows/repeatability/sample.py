@@ -1,4 +1,4 @@
-"""Which cases a session asks twice: most of severity 3, of every type and language, each in its turn. Pure."""
+"""Selects the cases that a session asks twice: mostly severity 3, from every type and language in turn. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 
 TURNS_BY_SEVERITY: Final = {Severity.PAGE: 3, Severity.WRONG: 2, Severity.ANNOYING: 1}
-"""How often a case has its turn: one failure of severity 3 fails a run, so most must be known of these."""
+"""How often cases of each severity are selected; a single severity-3 failure fails a run, so these come most often."""
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
@@ -20,9 +20,9 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 def sample_cases(
     cases: Sequence[GoldCase], count: int, last_asked: Mapping[str, datetime], rng: Random
 ) -> tuple[GoldCase, ...]:
-    """``count`` of ``cases`` (all, where there are fewer), those first that were asked twice longest ago.
+    """Select up to ``count`` of ``cases``, those first that were asked twice longest ago.
 
-    Within a severity each type and language gives one case after the other, so that all come to their turn.
+    Within a severity the types and languages take turns.
     """
     queues = {
         severity: list(_order_by_turn([case for case in cases if case.severity is severity], last_asked, rng))
@@ -33,7 +33,7 @@ def sample_cases(
 
 
 def _compute_quotas(available: Mapping[Severity, int], count: int) -> Mapping[Severity, int]:
-    """How many of each severity: by its share, no more than there are, none left over while there are cases."""
+    """Compute how many cases to select of each severity, by its share and up to the number available."""
     quotas = dict.fromkeys(available, 0)
     for _ in range(min(count, sum(available.values()))):
         open_ones = [severity for severity in available if quotas[severity] < available[severity]]
@@ -48,7 +48,7 @@ def _compute_quotas(available: Mapping[Severity, int], count: int) -> Mapping[Se
 def _order_by_turn(
     cases: Iterable[GoldCase], last_asked: Mapping[str, datetime], rng: Random
 ) -> Iterator[GoldCase]:
-    """One case of each type and language after the other, the longest not asked first; chance breaks ties."""
+    """Yield cases of each type and language in turn, those asked longest ago first; ties are random."""
     ordered = sorted(cases, key=lambda case: (last_asked.get(case.id, _NEVER), rng.random()))
     groups: defaultdict[tuple[str, str], list[GoldCase]] = defaultdict(list)
     for case in ordered:

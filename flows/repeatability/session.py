@@ -1,6 +1,6 @@
-"""One session: sampled cases are asked twice in fresh sessions, graded as a run grades them, and stored apart.
+"""Runs one repeatability session: asks sampled cases twice, grades them as a run does, and stores them separately.
 
-The build that serves is read before and after, and off every answer that names one: pairs across a deploy are void.
+The serving build is read before and after, and from every answer that names one: pairs across a deploy are void.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from warehouse.queries.runs import find_last_accepted
 
 ASKINGS_PER_CASE: Final = 2
 CASES_PER_BLOCK: Final = 8
-"""Cases that are asked once before each of them is asked again: the two askings are not one moment's."""
+"""How many cases are asked once before each of them is asked again, to separate the two answers in time."""
 
 LOAD_WAIT_S: Final = 60.0
 REPEATABILITY_FOLDER: Final = "repeatability"
-"""Inside the data folder: what a driver leaves behind while it asks."""
+"""Inside the data folder: files that a driver writes while it asks."""
 
 
 @dataclass
 class _AskedTwice:
-    """What came back so far, by case."""
+    """The assessments so far, by case."""
 
     assessments: defaultdict[str, list[Assessment]] = field(default_factory=lambda: defaultdict(list))
     versions: set[str] = field(default_factory=set[str])
@@ -63,7 +63,7 @@ class _AskedTwice:
     cost_usd: Decimal = Decimal(0)
 
     def take(self, result: CaseResult) -> None:
-        """Count an answer, or that there was none; what was not asked does not count."""
+        """Add a result; questions that were not asked do not count."""
         probe_result = result.result
         if isinstance(probe_result, NoAnswer) and probe_result.reason is NoAnswerReason.CIRCUIT_OPEN:
             self.away = probe_result.detail
@@ -74,14 +74,14 @@ class _AskedTwice:
 
 
 class RepeatabilitySession:
-    """Asks, stores, and computes the figures. Belongs to one event loop."""
+    """Asks cases, stores the results and computes the figures. Belongs to one event loop."""
 
     def __init__(self, context: RepeatabilityContext) -> None:
         self._context = context
         self._asked = _AskedTwice()
 
     async def run(self, cases: int | None = None) -> RepeatabilityRun:
-        """The whole session; ``cases`` instead of the configured number. Raises `MonitorError`."""
+        """Run the whole session; ``cases`` overrides the configured number. Raises `MonitorError`."""
         context, started_at = self._context, self._context.now()
         await asyncio.to_thread(_load_journal, context.store)
         await asyncio.to_thread(context.store.journal.append_suite, context.suite)
@@ -184,7 +184,7 @@ class RepeatabilitySession:
 
 
 class _Judging:
-    """Settles what the plain graders leave open, where there is a judge; leaving it waits for all verdicts."""
+    """Judges the answers that the plain graders leave open, if there is a judge; leaving it waits for all verdicts."""
 
     def __init__(self, context: RepeatabilityContext, asked: _AskedTwice) -> None:
         self._context = context
@@ -237,11 +237,11 @@ class _Judging:
 
 
 def _ignore_group(_group: JudgedGroup) -> None:
-    """A group whose canaries failed is void already: its answers came back ungraded."""
+    """Do nothing: the answers of a group whose canaries failed are ungraded already."""
 
 
 async def _find_serving_commit(context: RepeatabilityContext) -> tuple[str | None, str]:
-    """The commit that serves, ``None`` where nothing names it; and why the target cannot be asked, or nothing."""
+    """Find the serving commit (``None`` if unknown), and why the target cannot be asked (empty if it can)."""
     settings = context.configured.probe.readiness
     if context.target.space is None and settings.version_url is None:
         return None, ""
@@ -266,7 +266,7 @@ def _build_repeated_case(case: GoldCase, build: str, assessments: Sequence[Asses
 
 
 def _load_journal(store: Store) -> None:
-    """Load what the journal has. When another process holds the file, it is loaded later."""
+    """Load the journal; skip it if another process has the file locked."""
     try:
         store.load_pending(LOAD_WAIT_S)
     except WarehouseBusy:
@@ -274,7 +274,7 @@ def _load_journal(store: Store) -> None:
 
 
 def compute_figures(context: RepeatabilityContext, session: RepeatabilityRun | None = None) -> Repeatability:
-    """The figures of all recorded repeats that count; with ``session``, also where it is not loaded yet."""
+    """Compute the figures of all recorded repeats that count, including ``session`` even if it is not loaded yet."""
     _load_journal(context.store)
     repeats = load_recorded_repeats(context.store, context.scope)
     if session is not None and not session.void and not _has_run(repeats, session.run_id):

@@ -1,4 +1,4 @@
-"""Which targets' cases are asked twice, and why the others' are not."""
+"""Lists the targets whose cases are asked twice, and explains why others are not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from monitors.errors import ConfigError
 
 
 def list_measured_targets(config: Config, target: str | None) -> list[str]:
-    """The targets whose cases are asked twice. `ConfigError` for one that is named and is not."""
+    """List the targets whose cases are asked twice. Raises `ConfigError` if ``target`` is not one of them."""
     if target is None:
         return [name for name in config.targets if not explain_not_measured(config, name)]
     if why := explain_not_measured(config, target):
@@ -16,7 +16,7 @@ def list_measured_targets(config: Config, target: str | None) -> list[str]:
 
 
 def explain_not_measured(config: Config, target: str) -> str:
-    """Why a target's cases are not asked twice; empty where they are."""
+    """Explain why a target's cases are not asked twice; empty if they are."""
     configured = config.target(target)
     if configured.probe.driver == "job":
         return f"targets.{target} is asked by jobs (probe.driver): an agent's work is not done twice for a figure"

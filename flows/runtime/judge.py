@@ -1,4 +1,4 @@
-"""Turns the settings of the judge and its keys into a plan, and a plan into an open judge."""
+"""Plans the judge from its settings and keys, and opens it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class JudgePlan(Record):
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models of the judge, in the order in which they are asked."""
+        """The names of the judge's models, in the order in which they are asked."""
         return tuple(model.model for model in self.settings.models) if self.settings else ()
 
 
 def plan_judge(settings: JudgeSettings | None, target: Target, environment: Mapping[str, str]) -> JudgePlan:
-    """Whether ``target`` can be judged. `ConfigError` for a judge of its family, or one without a price.
+    """Plan the judge of ``target``. Raises `ConfigError` for a judge of the target's family or without a price.
 
-    The families are checked even without a key, so that a wrong configuration shows before the key comes.
+    The families are checked even without a key, so that a wrong configuration is found early.
     """
     if settings is None:
         return JudgePlan(family_policy=FamilyPolicy(target=target.name), why_off=NOT_CONFIGURED)
@@ -54,7 +54,7 @@ def plan_judge(settings: JudgeSettings | None, target: Target, environment: Mapp
 async def open_judge(
     plan: JudgePlan, environment: Mapping[str, str], account: Account, nonce: Callable[[], str]
 ) -> AsyncGenerator[Judge]:
-    """The judge of a plan that has one, with its connections open."""
+    """Open the judge of a plan with its connections."""
     settings = plan.settings
     if settings is None or plan.why_off:
         raise AssertionError("only a plan with a judge is opened")
@@ -76,9 +76,9 @@ def build_judge_client(
     environment: Mapping[str, str],
     schema: Mapping[str, Any] = SCHEMA,
 ) -> anthropic_client.AnthropicJudge | openai_client.OpenAIJudge:
-    """The client of one configured model, not entered yet. `ConfigError` when its key is not set.
+    """Build the client of one configured model, not entered yet. Raises `ConfigError` when its key is not set.
 
-    ``schema`` is the form of its replies.
+    ``schema`` is the JSON schema of its replies.
     """
     key = environment.get(model.key_from)
     if not key:
@@ -107,7 +107,7 @@ def build_judge_client(
 
 
 def refuse_rating_without_judge(config: Config, judge: JudgePlan) -> None:
-    """Raise `ConfigError` where a rating is asked for that only a judge gives, and its key is not set."""
+    """Raise `ConfigError` if a rating is required, which only a judge gives, and the judge's key is not set."""
     if config.gate.rating_needed and judge.settings is not None and judge.why_off:
         raise ConfigError(
             f"{judge.why_off}, so the judge is off, and an average rating of {config.gate.min_rubric:g} is asked "

@@ -1,4 +1,4 @@
-"""Turns the settings of a probe into what asks the target: a driver, its headers and its login."""
+"""Builds what asks the target from the settings of a probe: a driver, its headers and its login."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ BROWSER_VARIABLE = "CHROMIUM_PATH"
 
 
 def format_browser(driver: ChatDriver) -> str | None:
-    """The browser that a driver asks with, and its version; ``None`` where it needs none."""
+    """Format the name and version of a driver's browser; ``None`` for a driver without one."""
     version = driver.chromium.version if isinstance(driver, BrowserDriver) else None
     return f"Chromium {version}" if version else None
 
 
 def apply_browser_path(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
-    """The settings with the browser that the environment names, where they name none."""
+    """Return the settings with the browser path from the environment, if they have none."""
     named = environment.get(BROWSER_VARIABLE)
     return settings if settings.browser_path or not named else settings.model_copy(update={"browser_path": named})
 
@@ -46,7 +46,7 @@ def open_driver(
     traces: JobTraces | None = None,
     script: Script = answer_no_question,
 ) -> AbstractAsyncContextManager[ChatDriver]:
-    """The driver that asks at an address and authenticates there. `ConfigError` for a header without a value."""
+    """Open the driver that asks at an address. Raises `ConfigError` for a header without a value."""
     headers = build_probe_headers(settings, environment)
     return build_driver(
         address,
@@ -61,7 +61,7 @@ def open_driver(
 
 
 def build_script(cases: Sequence[GoldCase]) -> Script:
-    """What these cases answer an agent that stops to ask: each case knows its own turns."""
+    """Build the script of answers for an agent that asks back, from the ``when_asked`` of these cases."""
     scripted = {case.turns: case for case in cases if case.when_asked}
 
     def find_answer(turns: tuple[str, ...], question: str) -> str | None:
@@ -72,25 +72,21 @@ def build_script(cases: Sequence[GoldCase]) -> Script:
 
 
 def build_probe_headers(settings: ProbeSettings, environment: Mapping[str, str]) -> RequestHeaders:
-    """The headers for a target that is asked through an API. `ConfigError` names what is missing."""
+    """Build the headers for a target with an API. Raises `ConfigError` for a missing value."""
     return build_request_headers(
         settings.headers, environment, key="probe.headers", token_variable=API_TOKEN_VARIABLE
     )
 
 
 def build_login(config: Config, name: str, environment: Mapping[str, str]) -> Login | None:
-    """The login that opens a target's pages, ``None`` where it has none.
-
-    `ConfigError` names the variable that is missing.
-    """
+    """Build the login for a target's pages; ``None`` if it has none. Raises `ConfigError` for a missing variable."""
     return build_login_at(config, name, build_target_record(name, config.target(name)).address, environment)
 
 
 def build_login_at(config: Config, name: str, address: str, environment: Mapping[str, str]) -> Login | None:
-    """Like `build_login`, at another address of the target.
+    """Build the login for a given address of a target; ``None`` if it has none.
 
-    A session opens one origin: at another one a target has a session of its own, which a form or headers make.
-    `ConfigError` where only a person can sign in there.
+    Sessions are stored by origin. Raises `ConfigError` for another origin at which only a person can sign in.
     """
     configured = config.target(name)
     if configured.login is None:
@@ -110,10 +106,10 @@ def build_login_at(config: Config, name: str, address: str, environment: Mapping
 
 
 def count_cores() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def build_local_pace(settings: ProbeSettings) -> Pace:
-    """How many questions are under way on this machine."""
+    """Build the pace (concurrent questions) for this machine's cores and load."""
     return build_pace(settings, count_cores(), CpuTimes())

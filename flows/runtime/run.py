@@ -1,4 +1,4 @@
-"""Turns a request and the environment into the live objects of one verification.
+"""Builds the live objects of one verification from a request and the environment.
 
 Only `flows/runtime/` names concrete classes and the providers' clients, and reads the real clock, randomness and
 environment.
@@ -50,9 +50,9 @@ DISTRIBUTION: Final = "lookout-monitor"
 
 @dataclass(frozen=True)
 class RunContext:
-    """All that one verification needs, alive.
+    """The live objects that one verification needs.
 
-    ``now`` is its clock, ``nonce`` its source of chance; ``listener`` gets its progress.
+    ``now`` is its clock, ``nonce`` its random source; ``listener`` gets its progress.
     """
 
     config: Config
@@ -93,7 +93,7 @@ class RunContext:
 
 
 def load_request_config(request: VerifyRequest) -> Config:
-    """The request's configuration, read now when it came as a path."""
+    """Return the request's configuration; load it if the request has a path."""
     if request.config is not None:
         return request.config
     if request.config_path is None:
@@ -102,9 +102,9 @@ def load_request_config(request: VerifyRequest) -> Config:
 
 
 def check_request(request: VerifyRequest) -> None:
-    """Refuse in a second what `build_run_context` would refuse after a server has been started: raises as it does.
+    """Check a request before a server is started; raises the same errors as `build_run_context`.
 
-    It refuses here a rating threshold without a judge's key, too: the run could reach no verdict.
+    Also refuses a rating threshold without a judge's key, since the run could not reach a verdict.
     """
     config = load_request_config(request)
     configured = config.target(request.target)
@@ -125,7 +125,7 @@ def check_request(request: VerifyRequest) -> None:
 
 
 def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LISTENER) -> RunContext:
-    """Everything for ``request``. `ConfigError` and `WarehouseUnwritable` before anything is asked."""
+    """Build the context for ``request``. Raises `ConfigError` and `WarehouseUnwritable` before anything is asked."""
     config = load_request_config(request)
     configured = config.target(request.target)
     refuse_production(config, request.target, os.environ)
@@ -172,10 +172,10 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
 
 
 def connect_prefect(config: Config) -> str:
-    """Make sure that a Prefect server answers, and point this process at it; returns the address of its UI.
+    """Make sure that a Prefect server answers, and configure this process for it; return the URL of its UI.
 
-    `AssertionError` where ``prefect`` was imported before its server was known: it read its settings then, and
-    would start a server of its own in the user's home, or wait a minute for one.
+    Raises `AssertionError` if ``prefect`` was imported before its server was known, because it has read its settings
+    then and would start another server or wait a minute for one.
     """
     url_before = os.environ.get("PREFECT_API_URL")
     prefect_server.connect(
@@ -206,22 +206,22 @@ PLATFORMS: Mapping[PlatformScheme, Callable[[Config, Mapping[str, str]], OpenPla
     PlatformScheme.LANGSMITH: _open_langsmith,
     PlatformScheme.LANGFUSE: _open_langfuse,
 }
-"""How each platform that an address such as ``langsmith:DATASET`` names is opened."""
+"""The function that opens each platform, by the scheme of an address such as ``langsmith:DATASET``."""
 
 
 def open_platform(config: Config, scheme: PlatformScheme, environment: Mapping[str, str]) -> OpenPlatform:
-    """A platform for a ``with`` block. `ConfigError` names the variable that should hold its key, at once."""
+    """Open a platform, for a ``with`` block. Raises `ConfigError` if its key is missing."""
     return PLATFORMS[scheme](config, environment)
 
 
 def get_lookout_version() -> str:
-    """The version of Lookout that runs."""
+    """Return the installed version of Lookout."""
     return version(DISTRIBUTION)
 
 
 @asynccontextmanager
 async def open_chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
-    """The driver that asks the target, as ``probe.driver`` says. Raises here, once, where there is no browser."""
+    """Open the driver that asks the target, by ``probe.driver``. Raises if the browser is missing."""
     settings = apply_browser_path(context.configured.probe, os.environ)
     login = build_login(context.config, context.target.name, os.environ)
     address, folder = context.target.address, context.folder
@@ -239,5 +239,5 @@ async def open_chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
 
 
 def stop_process(code: int) -> None:
-    """End this process at once, whatever hangs in it."""
+    """End this process immediately, without cleanup."""
     os._exit(code)

@@ -1,6 +1,7 @@
-"""What the environment gives: keys, tokens, randomness and the ids that are made of it.
+"""Keys and tokens from the environment, random values and run ids.
 
-A function that takes an ``environment`` reads no other, and a key goes straight into the client that needs it.
+A function with a parameter ``environment`` reads no other one, and a key is passed directly to the client that
+needs it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ AGE_KEY_VARIABLE = "LOOKOUT_AGE_KEY"
 
 
 def load_secret(variable: str) -> str:
-    """A secret from the environment; `ConfigError` names the variable, never a value."""
+    """Load a secret from the environment. Raises `ConfigError` if it is not set."""
     value = os.environ.get(variable)
     if not value:
         raise ConfigError(f"{variable} is not set: secrets come from the environment, never from lookout.toml")
@@ -28,7 +29,7 @@ def load_secret(variable: str) -> str:
 
 
 def load_age_key() -> bytes:
-    """The key that makes pseudonyms, always the same; `ConfigError` when it is missing or could be guessed."""
+    """Load the key for pseudonyms. Raises `ConfigError` when it is missing or too short."""
     key = load_secret(AGE_KEY_VARIABLE).encode()
     if len(key) < MIN_KEY_LENGTH:
         raise ConfigError(
@@ -38,25 +39,25 @@ def load_age_key() -> bytes:
 
 
 def generate_key() -> bytes:
-    """A key that nobody stores: its pseudonyms can never be matched to those of another nightly run."""
+    """Generate a key that is not stored, so that its pseudonyms cannot be matched to those of other nightly runs."""
     return os.urandom(32)
 
 
 def generate_nonce() -> str:
-    """A number that nobody can guess, for the fences of one prompt."""
+    """Generate an unpredictable hexadecimal number, for the fences of one prompt."""
     return os.urandom(16).hex()
 
 
 def get_hub_token() -> str | None:
-    """The token that opens a private Space, from the variable that the Hub's own tools read."""
+    """Return the token for private Spaces, from the variable that the Hub's own tools read; ``None`` without one."""
     return os.environ.get(HUB_VARIABLE)
 
 
 def get_environment() -> MutableMapping[str, str]:
-    """The real environment: keys go from here into the clients that need them."""
+    """Return the environment of this process."""
     return os.environ
 
 
 def generate_run_id(target: str) -> str:
-    """A new run's id, by the real clock and chance."""
+    """Generate the id of a new run, with the current time and random bytes."""
     return build_run_id(target, utc_now(), os.urandom(3))

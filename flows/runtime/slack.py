@@ -1,4 +1,4 @@
-"""Turns configuration and credentials into what sends: Slack, the terminal, the notifier and the heartbeat."""
+"""Builds senders from configuration and credentials: Slack, the terminal, the notifier and the heartbeat."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from warehouse.database.store import Store
 
 
 class SlackEndpoint(Record):
-    """Where Prefect's server posts: an address with headers, both secret, and the channel where one is needed."""
+    """Where Prefect's server posts: a URL with headers, both secret, and the channel if one is needed."""
 
     url: SecretStr
     headers: Mapping[str, SecretStr] = {}
@@ -38,7 +38,7 @@ class SlackEndpoint(Record):
 
 
 def build_bot_endpoint(*, token: str, api_url: str, channel: str) -> SlackEndpoint:
-    """The way by bot token."""
+    """Build the endpoint for a bot token."""
     return SlackEndpoint(
         url=SecretStr(f"{api_url.rstrip('/')}/chat.postMessage"),
         headers={"Authorization": SecretStr(f"Bearer {token}")},
@@ -47,7 +47,7 @@ def build_bot_endpoint(*, token: str, api_url: str, channel: str) -> SlackEndpoi
 
 
 def build_webhook_endpoint(url: str) -> SlackEndpoint:
-    """The way by incoming webhook."""
+    """Build the endpoint for an incoming webhook."""
     return SlackEndpoint(url=SecretStr(url))
 
 
@@ -63,7 +63,7 @@ FALLBACK_VARIABLE = "SLACK_FALLBACK_WEBHOOK_URL"
 def build_delivery_paths(
     config: Config, environment: Mapping[str, str], *, now: Callable[[], datetime]
 ) -> tuple[DeliveryPath, ...]:
-    """Every delivery path to Slack, the main one first; none without credentials."""
+    """Build all delivery paths to Slack, the main one first; empty without credentials."""
     alerts = config.alerts
     token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
     paths: list[DeliveryPath] = []
@@ -81,7 +81,7 @@ def build_delivery_paths(
 
 
 def build_slack_endpoint(config: Config, environment: Mapping[str, str]) -> SlackEndpoint | None:
-    """How Prefect's server reports the monitor's own trouble; ``None`` without credentials."""
+    """Build the endpoint where Prefect's server reports faults of the monitor; ``None`` without credentials."""
     token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
     channel = config.alerts.channel_for_monitor()
     if token and channel:
@@ -93,16 +93,16 @@ HEARTBEAT_VARIABLE = "LOOKOUT_HEARTBEAT_URL"
 
 
 console = make_terminal_console(stderr=True)
-"""Where messages are printed when there are no credentials to send them with."""
+"""Where messages are printed without credentials."""
 
 
 def log_line(line: str) -> None:
-    """One plain line on stderr, as the log of ``lookout up`` has it."""
+    """Write one line to stderr, for the log of ``lookout up``."""
     write_note(f"{line}\n")
 
 
 def build_alert_sender(config: Config, environment: Mapping[str, str]) -> FallbackSender:
-    """Slack by bot token or webhook, whichever the environment has, then its fallbacks; else the terminal."""
+    """Build the sender of alerts: Slack by bot token or webhook, then its fallbacks; else the terminal."""
     return FallbackSender(
         build_delivery_paths(config, environment, now=utc_now)
         or (DeliveryPath("terminal", build_terminal_sender(config)),)
@@ -110,7 +110,7 @@ def build_alert_sender(config: Config, environment: Mapping[str, str]) -> Fallba
 
 
 def build_slack_bot(config: Config) -> SlackBot | None:
-    """The client that edits messages that were sent: only a bot token can; ``None`` without one."""
+    """Build the client that can edit sent messages; ``None`` without a bot token."""
     token = os.environ.get(TOKEN_VARIABLE)
     return SlackBot(config.alerts, token=token, now=utc_now) if token and config.alerts.slack_channel else None
 
@@ -124,7 +124,7 @@ def build_notifier(
     run_id: str,
     owner: Capability = Capability.VERIFY,
 ) -> Notifier:
-    """The notifier that decides and sends the messages of one run about one target."""
+    """Build the notifier that decides and sends the alerts of one run about one target."""
     configured = config.targets.get(target)
     return Notifier(
         target=target,
@@ -142,7 +142,7 @@ def build_notifier(
 
 
 def build_notifier_without_run(config: Config, target: str, owner: Capability) -> Notifier:
-    """The notifier of something that is no run: a start that failed, a digest."""
+    """Build the notifier for something other than a run, such as a failed start or a digest."""
     sender = build_alert_sender(config, os.environ)
     return build_notifier(
         config, open_store(config), sender, target=target, run_id=generate_run_id(target), owner=owner
@@ -150,9 +150,9 @@ def build_notifier_without_run(config: Config, target: str, owner: Capability) -
 
 
 def build_recorded_heartbeat(config: Config, target: str) -> Heartbeat:
-    """The watchdog outside that gets a ping for each run, by the address in the environment; nobody without one.
+    """Build the external heartbeat from the URL in the environment; without a URL it does nothing.
 
-    What came of the newest ping is noted in the data folder, for `read_last_ping`.
+    The result of the newest ping is stored in the data folder, for `read_last_ping`.
     """
     file = _build_ping_path(config, target)
 
@@ -165,7 +165,7 @@ def build_recorded_heartbeat(config: Config, target: str) -> Heartbeat:
 
 
 def read_last_ping(config: Config, target: str) -> LastPing | None:
-    """The newest ping about a target; ``None`` where none is noted in this data folder."""
+    """Read the newest ping about a target; ``None`` if there is none in this data folder."""
     try:
         return LastPing.model_validate_json(_build_ping_path(config, target).read_bytes())
     except (OSError, ValidationError):
@@ -182,5 +182,5 @@ def build_heartbeat_in(environment: Mapping[str, str], target: str) -> Heartbeat
 
 
 def build_terminal_sender(config: Config) -> AlertSender:
-    """Prints a message as a person would see it."""
+    """Build the sender that prints messages to the terminal."""
     return TerminalSender(config.alerts, console=console, now=utc_now)

@@ -1,7 +1,7 @@
 """Keeps the local Prefect server of an installation alive: ``python -m flows.server.keep lookout.toml``.
 
-It starts the server, or takes over one that an earlier command left running. When the server stops answering this
-process ends, so that whoever started it starts it again; on SIGTERM it stops the server.
+It starts the server, or uses one that an earlier command left running. When the server stops answering, this process
+ends, so that its supervisor starts it again; on SIGTERM it stops the server.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BROKEN_EXIT_CODE: Final = 4
 
 
 def main() -> int:
-    """Exit code 0 after SIGTERM, 4 when there is no server, or no more."""
+    """Keep the server alive; return exit code 0 after SIGTERM, 4 when the server cannot start or has gone."""
     signal.signal(signal.SIGTERM, _stop)
     config = load_config(Path(sys.argv[1]))
     home = get_prefect_home(config)
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 class _ServerStopped(BaseException):
-    """SIGTERM came."""
+    """Raised on SIGTERM."""
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
@@ -65,7 +65,7 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 
 
 def _wait_until_gone(home: Path, server: LocalServer) -> None:
-    """Return when the server is gone; end one that hangs."""
+    """Wait until the server stops answering, then kill it."""
     silent = 0
     while silent < MAX_SILENT_POLLS:
         threading.Event().wait(POLL_S)

@@ -1,4 +1,4 @@
-"""Finds a Prefect server to record runs on: the configured one, or a local one that is started once and reused.
+"""Finds the Prefect server that records runs: the configured one, or a local one that is started and reused.
 
 Call it before anything imports ``prefect``, which reads its settings from the environment at import.
 """
@@ -26,27 +26,27 @@ from warehouse.data_folder import lock_file
 
 POLL_INTERVAL_S = 0.2
 HEALTH_TIMEOUT_S = 10.0
-"""A server on a machine at its limit answers late; one that is gone refuses at once."""
+"""A server on an overloaded machine answers late; one that is gone refuses immediately."""
 
 FIRST_PORT = 4200
 PORTS_TO_TRY = 50
 PORT_RELEASE_TIMEOUT_S = 3.0
 STOP_TIMEOUT_S = 30.0
 MAX_PORTS_LOST = 3
-"""So often somebody else's server may come up first on the port that was chosen."""
+"""How many times another server may take the chosen port first."""
 PROGRESS_INTERVAL_S = 30.0
-"""How often a start that takes longer than it said is heard of."""
+"""How often a slow start is reported."""
 LOG = "server.log"
 
 _WHEN_NOTED = (
     "import os, sys; os.read(0, 1) or sys.exit(1); os.dup2(os.open(os.devnull, os.O_RDONLY), 0); "
     "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 )
-"""What a server's process does first: it waits for the byte that says that its number is noted. If its starter is
-killed before, the pipe ends and so does the process, on every system: no server runs unknown."""
+"""The server's process first waits for a byte that says that its pid is stored. If its starter is killed before, the
+pipe ends and so does the process: no server runs without a note."""
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
-"""Servers that this process has started: they outlive it, but while it lives it must reap them."""
+"""Servers that this process has started and must reap; they outlive it."""
 
 
 class PrefectUnavailable(MonitorError):
@@ -56,24 +56,24 @@ class PrefectUnavailable(MonitorError):
 
 
 class LocalServer(Record):
-    """A local server, noted beside its database so that the next run finds it."""
+    """A local server, stored in a file beside its database so that the next run finds it."""
 
     pid: int
     port: int
 
     @property
     def api_url(self) -> str:
-        """Where its API answers."""
+        """The URL of its API."""
         return f"http://127.0.0.1:{self.port}/api"
 
     @property
     def ui_url(self) -> str:
-        """The address of its UI."""
+        """The URL of its UI."""
         return f"http://127.0.0.1:{self.port}"
 
 
 def build_client_settings(api_url: str, home: Path) -> dict[str, str]:
-    """Environment variables that a Prefect client of ours needs, besides what the user has set.
+    """Build the environment variables that our Prefect clients need, in addition to those of the user.
 
     Logs go to the server, where a run's page shows them; the terminal shows the run itself.
     """
@@ -98,11 +98,11 @@ def connect(
     write_line: Callable[[str], None],
     stays: bool = True,
 ) -> LocalServer | None:
-    """Point ``environment`` at a server that answers; the local server when it is ours, else ``None``.
+    """Set ``environment`` for a server that answers; return the local server, or ``None`` for a configured one.
 
     A URL in the configuration wins over ``PREFECT_API_URL``, which wins over a local server. A configured server
-    that does not answer is an error: a second, empty one would hide it. ``say`` gets a line when the start takes
-    time, and one every half minute that it takes longer. ``stays`` is false where the caller ends it itself.
+    that does not answer is an error: a second, empty one would hide it. ``write_line`` gets a line when the start takes
+    time, and one for every further half minute. ``stays`` is false if the caller stops the server itself.
     """
     url = configured_url or environment.get("PREFECT_API_URL")
     local = None
@@ -125,16 +125,16 @@ def connect(
 
 
 def find_running_server(home: Path) -> LocalServer | None:
-    """The local server of ``home`` if it lives and answers; another server may listen on its port by now."""
+    """Find the local server of ``home``; ``None`` if it does not run or another server listens on its port."""
     server = read_noted_server(home)
     return server if server and _is_alive(server) and _is_serving(server, home) else None
 
 
 def is_server_gone(error: BaseException) -> bool:
-    """Whether ``error`` is what Prefect's client says without its server, in the middle of a run or at its start.
+    """Whether ``error`` means that Prefect's client cannot reach its server.
 
-    That may be that the run is not known: another data folder's server can come up on the port. Whoever else uses
-    connections translates how they end into a `MonitorError`.
+    It may also say that the run does not exist, if another data folder's server uses the port now. Other code
+    converts connection errors to a `MonitorError`.
     """
     if isinstance(error, httpx.TransportError | TimeoutError):
         return True
@@ -143,7 +143,7 @@ def is_server_gone(error: BaseException) -> bool:
 
 
 class ServerOnMachine(Record):
-    """A local server of some data folder on this machine. ``memory_mb`` is what all of its processes hold."""
+    """A local server of a data folder on this machine. ``memory_mb`` is the memory of all of its processes."""
 
     home: Path
     server: LocalServer
@@ -151,9 +151,9 @@ class ServerOnMachine(Record):
 
 
 def list_servers_on_machine() -> tuple[ServerOnMachine, ...]:
-    """This user's local servers that Lookout started, by home. Empty where the system has no ``/proc``.
+    """List this user's local servers that Lookout started, by home. Empty on systems without ``/proc``.
 
-    Root can read everybody's processes; the folders say whose they are.
+    The owner of the folder counts, since root can read all processes.
     """
     servers: list[ServerOnMachine] = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -179,7 +179,7 @@ def _is_own(home: Path) -> bool:
 
 
 def measure_memory_mb(server: LocalServer) -> float:
-    """What the server's processes hold in memory; 0 where the system does not say."""
+    """Measure the memory of the server's processes; 0 if it is unknown."""
     pages = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -192,7 +192,7 @@ def measure_memory_mb(server: LocalServer) -> float:
 
 
 def read_noted_server(home: Path) -> LocalServer | None:
-    """The server that was last started for ``home``; it may be gone."""
+    """Read the server that was last started for ``home``, which may be gone; ``None`` if there is none."""
     try:
         return LocalServer.model_validate_json(_build_note_path(home).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -200,7 +200,7 @@ def read_noted_server(home: Path) -> LocalServer | None:
 
 
 def _is_alive(server: LocalServer) -> bool:
-    """Whether it is still that server: after a restart of the machine the number may belong to anybody."""
+    """Whether the process with this pid is still that server; after a reboot it may be another process."""
     pid = server.pid
     try:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -220,14 +220,14 @@ def _is_alive(server: LocalServer) -> bool:
 
 
 def _has_proc() -> bool:
-    """Whether ``/proc`` says what a process is; without it, a number alone may belong to anybody."""
+    """Whether ``/proc`` exists, which identifies processes."""
     return Path("/proc/self").exists()
 
 
 def stop_server(home: Path) -> bool:
-    """Stop the local server of ``home``, once it has this process's last log lines; false when none was running.
+    """Stop the local server of ``home`` after sending this process's last log lines; false if none was running.
 
-    One that does not answer any more is stopped too, and one that does not end within 30 s is killed.
+    A server that does not answer is stopped too, and one that does not end within 30 s is killed.
     """
     server = read_noted_server(home)
     if server is None or not _is_alive(server) or not (_has_proc() or _answers(server.api_url)):
@@ -245,7 +245,7 @@ def stop_server(home: Path) -> bool:
 
 
 def _wait_for_end(server: LocalServer, within_s: float) -> bool:
-    """Wait for its end; a child of this process is reaped."""
+    """Wait for the server's end and return whether it ended in time; reap a child of this process."""
     child = _children.get(server.pid)
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
@@ -312,7 +312,7 @@ def _start_server(
 def _spawn_server(
     home: Path, environment: Mapping[str, str], port: int
 ) -> tuple[LocalServer, subprocess.Popen[bytes]]:
-    """Its process, noted beside its database before it does anything."""
+    """Start the server's process, which waits until its pid is stored beside its database."""
     server_start = ("-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port))
     command = [sys.executable, "-c", _WHEN_NOTED, *server_start]
     variables = {**environment, **build_client_settings(f"http://127.0.0.1:{port}/api", home)}
@@ -332,7 +332,7 @@ def _spawn_server(
 def _wait_until_serving(
     server: LocalServer, home: Path, within_s: float, write_line: Callable[[str], None]
 ) -> bool:
-    """Whether it answers in time; false at once when it ends. ``say`` hears that it still starts."""
+    """Wait until the server answers; return false when it ends or the time is over. Progress goes to ``write_line``."""
     child = _children.get(server.pid)
     began, lines_written = time.monotonic(), 0
     while not _is_serving(server, home):
@@ -357,9 +357,9 @@ def _answers(api_url: str) -> bool:
 
 
 def _is_serving(server: LocalServer, home: Path) -> bool:
-    """Whether it is the server of ``home`` that answers on its port: another one may have come up there first.
+    """Whether the server of ``home`` answers on its port, and not another one.
 
-    A server that keeps its settings to itself is believed.
+    A server that does not show its settings is accepted.
     """
     if not _answers(server.api_url):
         return False
@@ -371,7 +371,7 @@ def _is_serving(server: LocalServer, home: Path) -> bool:
 
 
 def _get_json(api_url: str, path: str) -> object:
-    """What the server answers in JSON; ``None`` where it does not."""
+    """Get the server's answer as JSON; ``None`` if it does not answer."""
     try:
         response = httpx.get(
             f"{api_url.rstrip('/')}/{path}",
@@ -385,7 +385,7 @@ def _get_json(api_url: str, path: str) -> object:
 
 
 def _is_local(api_url: str) -> bool:
-    """Whether the API is on this machine: a proxy stands only between us and other machines."""
+    """Whether the API is on this machine, so that no proxy is used."""
     return httpx.URL(api_url).host in ("127.0.0.1", "localhost", "::1")
 
 

@@ -1,19 +1,18 @@
-"""Registers the planned deployments at Prefect, has Prefect watch over them, and runs what is due in this process.
+"""Registers the planned deployments at Prefect, creates automations that watch them, and executes due runs.
 
-This module imports Prefect, which reads its settings at import: connect first. Prefect itself watches for runs that
-do not come, and for runs whose process is gone:
+This module imports Prefect, which reads its settings at import: connect first. Prefect's automations watch for
+missing runs, and for runs whose process is gone:
 
     no run of a deployment has completed in time ─────▶ a message
     a run's heartbeats stop before it reports an end ──▶ the run is marked Crashed
     a run is Crashed, whoever marked it ───────────────▶ a message
     a run could not begin, so it could notify nobody ──▶ a message
 
-The messages go from Prefect's server straight to Slack, because the process that would decide and store them may be
-what is gone. Prefect alone is no sufficient watchdog: when its server dies its messages die with it, and only a
-missing heartbeat shows that to somebody outside.
+The messages go from Prefect's server directly to Slack, because the process that would send them may be gone. Prefect
+is not a sufficient watchdog: when its server dies it sends nothing, and only the missing heartbeat shows that.
 
-An event of a run is named after the *name* of its state (``prefect.flow-run.Pass``), so what is expected is matched
-by the state's type, a label of the event.
+An event of a run is named after the *name* of its state (``prefect.flow-run.Pass``), so the triggers match the state's
+type, a label of the event.
 """
 
 from __future__ import annotations
@@ -48,20 +47,20 @@ from monitors.records.base import Record
 from monitors.reports.format import format_zoned_moment
 
 AUTOMATION_PREFIX: Final = "lookout: "
-"""The beginning of the name of each of our automations; others are never touched."""
+"""The prefix of the names of our automations; others are never changed."""
 BLOCK_NAME: Final = "lookout-alerts"
 WATCHED_FLOWS: Final = (
     *("verify-deploy", "digest", "load-warehouse", "grade-traffic", "follow-log", "watch-deploys"),
     *("fire-drill", "measure-repeatability"),
 )
-"""The flows that are watched: on a shared server other people's flows are theirs."""
+"""The flows that are watched, since a shared server has others."""
 MINUTELY: Final = ("follow-log", "watch-deploys")
 NOT_STARTED_MESSAGES: Final = (
     "Flow run encountered an exception: ConfigError*",
     "Flow run encountered an exception: GoldSetError*",
     "Validation of flow parameters failed*",
 )
-"""What Prefect says of such a run's state."""
+"""The state messages of a run that could not begin."""
 CRASHED_AFTER_S: Final = 95.0
 """Three heartbeats at the 30 s that `prefect_server.settings_for` sets, and a little."""
 STOPPED_MESSAGES: Final = [
@@ -69,21 +68,21 @@ STOPPED_MESSAGES: Final = [
     "Execution was aborted by an interrupt signal.",
     "Execution was aborted by a termination signal.",
 ]
-"""What Prefect says of a run that a signal ended (`prefect.states`)."""
+"""The state messages of a run that was ended by a signal (`prefect.states`)."""
 DUPLICATE_WINDOW: Final = timedelta(hours=1)
-"""An event may reach Prefect's triggers twice, from the run's process and from the server: one message for both."""
+"""Only one message in this time: an event may reach Prefect's triggers twice, from the run and from the server."""
 RUN_EVENTS: Final = "prefect.flow-run.*"
 
 
 class Expectation(Record):
-    """A deployment (the name of ``flow/name``) of which a run must complete every so often."""
+    """A deployment (the name of ``flow/name``) of which a run must complete every ``within_s`` seconds."""
 
     deployment: str
     within_s: float
 
 
 class Change(StrEnum):
-    """What became of an automation."""
+    """What was done with an automation."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -99,10 +98,10 @@ async def ensure_automations(
     flows: Sequence[str] = WATCHED_FLOWS,
     crashed_after_s: float = CRASHED_AFTER_S,
 ) -> Mapping[str, Change]:
-    """Create or update our automations, so that calling it again changes nothing; what became of each, by name.
+    """Create Prefect automations that alert on missing or crashed runs (idempotent); return the changes by name.
 
-    Without a ``way`` nobody can be notified: crashed runs are still marked Crashed. An automation that a person has
-    switched off stays off. Those of deployments that are expected no more are removed.
+    Without an ``endpoint`` nobody is notified, but crashed runs are still marked Crashed. An automation that a person
+    has disabled stays disabled. Automations of deployments that are no longer expected are removed.
     """
     wanted = [build_abandoned_run_automation(flows, crashed_after_s)]
     if endpoint is not None:
@@ -122,7 +121,7 @@ async def ensure_automations(
 
 
 def build_missing_run_automation(expectation: Expectation, block: UUID, channel: str | None) -> AutomationCore:
-    """A message when no run of a deployment has completed in time, whatever its verdict; repeats until one does."""
+    """Build the automation that sends a message when no run of a deployment completed in time; repeats."""
     hours = expectation.within_s / 3600
     text = (
         f"🛠️ Lookout itself is in trouble · no run of {expectation.deployment} has completed for {hours:g} hours. "
@@ -146,9 +145,9 @@ def build_missing_run_automation(expectation: Expectation, block: UUID, channel:
 
 
 def build_crashed_run_automation(flows: Sequence[str], block: UUID, channel: str | None) -> AutomationCore:
-    """A message for every run that crashed: its process is gone, so it cannot report it itself.
+    """Build the automation that sends a message for every crashed run, whose process is gone.
 
-    One that was stopped (Ctrl-C, or SIGTERM at a shutdown) is Crashed for Prefect too, and no trouble of Lookout's.
+    A run that was stopped (Ctrl-C, or SIGTERM at a shutdown) is also Crashed for Prefect; its text says that.
     """
     text = (
         f'(("🛠️ A run was stopped · run " if flow_run.state.message in {STOPPED_MESSAGES} else '
@@ -176,10 +175,10 @@ def build_crashed_run_automation(flows: Sequence[str], block: UUID, channel: str
 
 
 def build_unstarted_run_automation(flows: Sequence[str], block: UUID, channel: str | None) -> AutomationCore:
-    """A message for a run whose configuration or parameters are wrong: it may not even know whom to notify.
+    """Build the automation that sends a message for a run whose configuration or parameters are wrong.
 
-    A run that does know notifies people too, so they hear of it twice. This leaves out the jobs of every minute, as
-    each minute would be a message: they are reported only when they do not complete for long.
+    Such a run may not know whom to notify; one that does sends a second message. Jobs that run every minute are
+    excluded, since they would send a message each minute: they are only reported when they do not complete for long.
     """
     text = (
         '("🛠️ Lookout itself is in trouble · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, '
@@ -212,7 +211,7 @@ def build_unstarted_run_automation(flows: Sequence[str], block: UUID, channel: s
 
 
 def build_abandoned_run_automation(flows: Sequence[str], crashed_after_s: float) -> AutomationCore:
-    """Mark a run Crashed when its heartbeats stop: with its runner dead nobody else does, and it holds its slot."""
+    """Build the automation that marks a run Crashed when its heartbeats stop, so that it frees its slot."""
     return AutomationCore(
         name=f"{AUTOMATION_PREFIX}a run gives no sign of life",
         description="Marks a run Crashed when its heartbeats stop.",
@@ -250,13 +249,13 @@ def _build_resource_match(labels: Mapping[str, str | list[str]]) -> ResourceSpec
 
 
 def _build_payload(text_as_json: str, channel: str | None) -> str:
-    """The JSON that Slack takes, with the placeholders that Prefect fills in."""
+    """Build the JSON for Slack, with placeholders that Prefect fills in."""
     place = f'"channel": {json.dumps(channel)}, ' if channel else ""
     return f'{{{place}"text": {text_as_json}}}'
 
 
 async def _save_webhook_block(client: PrefectClient, endpoint: SlackEndpoint) -> UUID:
-    """The block with the webhook. Prefect stores its secrets encrypted, and the automations name the block."""
+    """Save the block with the webhook and return its id. Prefect stores its secrets encrypted."""
     headers = {name: value.get_secret_value() for name, value in endpoint.headers.items()}
     webhook = Webhook(url=endpoint.url, headers=SecretDict({**headers, "Content-Type": "application/json"}))
     return await webhook.asave(BLOCK_NAME, overwrite=True, client=client)
@@ -288,11 +287,11 @@ async def _ensure_automation(
 
 
 MAX_LONG_RUNS: Final = 4
-"""Besides the jobs of every minute. A verification is a browser and an event loop, about half a gigabyte."""
+"""In addition to the jobs that run every minute. A verification takes about half a gigabyte for its browser."""
 
 
 async def build_runner_deployment(planned: PlannedDeployment) -> RunnerDeployment:
-    """The deployment in Prefect's form. Prefect finds the flow by its module: a flow object would be pickled."""
+    """Build Prefect's deployment object. Prefect finds the flow by its module: a flow object would be pickled."""
     flow: Flow[..., Any] = getattr(importlib.import_module(planned.module), planned.function)
     if flow.name != planned.flow:
         raise AssertionError(f"{planned.module} holds the flow {flow.name!r}, not {planned.flow!r}")
@@ -308,7 +307,7 @@ async def build_runner_deployment(planned: PlannedDeployment) -> RunnerDeploymen
 
 
 def list_expectations(planned: Sequence[PlannedDeployment]) -> tuple[Expectation, ...]:
-    """What Prefect's automations alert about when it does not come."""
+    """List the deployments whose missing runs are reported."""
     return tuple(
         Expectation(deployment=deployment.name, within_s=deployment.late_after_s)
         for deployment in planned
@@ -317,7 +316,7 @@ def list_expectations(planned: Sequence[PlannedDeployment]) -> tuple[Expectation
 
 
 def compute_run_limit(planned: Sequence[PlannedDeployment]) -> int:
-    """How many runs may be under way: so many that long runs do not hold up the jobs of every minute."""
+    """Compute how many runs may execute concurrently, so that long runs do not delay the jobs of every minute."""
     return MAX_LONG_RUNS + sum(isinstance(deployment.when, Every) for deployment in planned)
 
 
@@ -327,10 +326,10 @@ async def serve_all(
     now: Callable[[], datetime],
     write_line: Callable[[str], None],
 ) -> None:
-    """Register all, then run what is due until SIGTERM, which pauses the schedules and ends the runs under way.
+    """Register all deployments, then execute due runs until SIGTERM, which pauses the schedules and ends the runs.
 
-    ``say`` gets a line for each: what it does, and when next. A new registration drops what was due while nobody
-    was there: a minute that is over is not made up for.
+    ``write_line`` gets a line for each: what it does, and its next run. Runs that were due while no runner was alive
+    are dropped.
     """
     runner = _Runner(name=TAG, limit=compute_run_limit(planned), pause_on_shutdown=True)
     for deployment in planned:
@@ -342,7 +341,7 @@ async def serve_all(
 
 
 async def format_timetable(planned: Sequence[PlannedDeployment], at: datetime) -> tuple[str, ...]:
-    """A line for each deployment: its name, what it does, and when next, in the zone of its schedule."""
+    """Format a line for each deployment: its name, its purpose, and its next run, in the time zone of its schedule."""
     width = max(len(deployment.name) for deployment in planned)
     return tuple(
         [
@@ -367,13 +366,13 @@ async def _format_next_run(planned: PlannedDeployment, at: datetime) -> str:
 async def ensure_watched(
     planned: Sequence[PlannedDeployment], endpoint: SlackEndpoint | None
 ) -> Mapping[str, Change]:
-    """Have Prefect's server watch over the deployments; return what became of each automation, by its name."""
+    """Create or update the automations for the planned deployments; return the changes by name."""
     async with get_client() as client:
         return await ensure_automations(client, endpoint, expected=list_expectations(planned))
 
 
 class _Runner(Runner):
-    """A runner with its own SIGTERM handler: Prefect's makes a coroutine that nobody awaits, and warns of it."""
+    """A runner with its own SIGTERM handler, because Prefect's creates a coroutine that is never awaited."""
 
     def handle_sigterm(self, *args: Any, **kwargs: Any) -> None:
         """End `start`; leaving it pauses the schedules and ends the runs under way."""

@@ -1,4 +1,4 @@
-"""What Prefect's server says of our schedules: when each runs next, when it ran last, and how that ended."""
+"""Reads the state of our schedules from Prefect's server: the next run, the last run, and how it ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monitors.records.base import Record, UtcTime
 
 TIMEOUT_S: Final = 5.0
 MAX_ROWS: Final = 200
-"""As many as Prefect gives at once."""
+"""Prefect's maximum page size."""
 ENDED_STATES: Final = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 _TIME: Final[TypeAdapter[UtcTime]] = TypeAdapter(UtcTime)
 _ROWS: Final = TypeAdapter(list[dict[str, Any]])
@@ -33,13 +33,13 @@ class ScheduleState(Record):
 
 
 def find_api_url(configured: str | None, home: Path, environment: Mapping[str, str]) -> str | None:
-    """The address of the server's API that this installation uses; ``None`` where none is known or noted."""
+    """Find the URL of the Prefect API that this installation uses; ``None`` if none is configured or running."""
     local = read_noted_server(home)
     return configured or environment.get("PREFECT_API_URL") or (local.api_url if local else None)
 
 
 def load_schedule_states(api_url: str, auth: str = "") -> tuple[ScheduleState, ...] | None:
-    """Our deployments by name; ``None`` where the server does not answer. ``auth`` is ``name:password``, if any."""
+    """Load the states of our deployments; ``None`` if the server does not answer. ``auth`` is ``name:password``."""
     name, _, password = auth.partition(":")
     try:
         with httpx.Client(
@@ -75,7 +75,7 @@ def _query(client: httpx.Client, resource: str, filters: Mapping[str, Any]) -> l
 
 
 def _first_by_deployment(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The first run of each deployment."""
+    """Return the first run of each deployment, by deployment id."""
     first_runs: dict[str, dict[str, Any]] = {}
     for run in runs:
         first_runs.setdefault(run["deployment_id"], run)

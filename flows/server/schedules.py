@@ -1,4 +1,4 @@
-"""Which deployments at Prefect a configuration gives, as data: what is run, when, with which parameters.
+"""Plans the Prefect deployments of a configuration: what is run, when, and with which parameters.
 
     verify-deploy           when a deploy is reported     verify-deploy/verify-deploy
     scheduled-verify-TARGET every night                   verify-deploy/scheduled-verify-TARGET
@@ -9,7 +9,7 @@
     load-warehouse, digest  every day                     load-warehouse/load-warehouse, digest/digest
     fire-drill              every week                    fire-drill/fire-drill
 
-Prefect shows parameters to everybody who sees its pages: they hold names and paths, and never a secret.
+Prefect shows parameters to everybody who can open its UI: they hold names and paths, never a secret.
 """
 
 from __future__ import annotations
@@ -26,21 +26,20 @@ from monitors.records.base import Record
 
 EVERY_MINUTE_S: Final = 60.0
 FOLLOW_EVERY_S: Final = 25.0
-"""People hear of an entry within a minute even if the run that would report it is killed: the next one reports it.
+"""People are notified of an entry within a minute even if the run that would report it is killed.
 
-At worst the entry comes just after a run's last poll, the next run is killed before its first, and the one after
-that needs a start: two intervals less the second poll (15 s into a run, by default), or 35 s, and what a busy
-machine adds to the starts.
+At worst the entry comes just after a run's last poll, the next run is killed before its first poll, and the one after
+that has to start: two intervals less the second poll (15 s into a run, by default), or 35 s, plus slow starts.
 """
 FOLLOW_FOR_S: Final = 17.0
-"""Of that: two polls 15 s apart; a start takes 4 to 10 s, and the run must be over before the next one begins."""
+"""Enough for two polls 15 s apart; a start takes 4 to 10 s, and the run must end before the next one begins."""
 MINUTELY_LATE_S: Final = 3600.0
-"""A job of every minute of which none completed for an hour is stuck. Much less would alert at every restart."""
+"""A job that runs every minute and has not completed for an hour is stuck. Much less would alert at every restart."""
 DAY_S: Final = 86_400.0
 VERIFY: Final = "verify-deploy"
 DRILL: Final = "fire-drill"
 TAG: Final = "lookout"
-"""On every deployment of ours: a shared server has others."""
+"""The tag of our deployments, since a shared server has others."""
 UTC_ZONE: Final = "UTC"
 
 
@@ -52,7 +51,7 @@ class Cron(Record):
 
 
 class Every(Record):
-    """Again and again, so many seconds apart."""
+    """Repeatedly, every ``seconds`` seconds."""
 
     seconds: float
 
@@ -79,14 +78,14 @@ _PURPOSES: Final = {
     "digest": "sends one message for each target, and asks no bot",
     "fire-drill": "plants a wrong answer on a page of its own, and asks no bot; sends one message to prove the way",
 }
-"""What each flow does, in the words of whoever owns the bot and the phone."""
+"""What each flow does, for the owner of the bot."""
 
 
 class PlannedDeployment(Record):
-    """One deployment: the ``flow`` (its function has its name, with ``_``), when, and with what.
+    """One deployment: the ``flow`` (its function has the same name, with ``_``), its schedule and parameters.
 
-    ``late_after_s`` is how long none of its runs may complete before people are notified; ``None``: it has no
-    schedule, or one with days off.
+    People are notified when none of its runs completes for ``late_after_s``; ``None`` for a deployment without a
+    schedule or one that does not run daily.
     """
 
     name: str
@@ -108,22 +107,22 @@ class PlannedDeployment(Record):
 
     @property
     def purpose(self) -> str:
-        """What it does: whether it asks the bot, and whether people may hear of it."""
+        """What the deployment does: whether it asks the bot, and whether it may alert."""
         request = self.parameters.get("request", self.parameters)
         return _PURPOSES[self.flow].format(target=request.get("target", "the target that was deployed"))
 
     @property
     def full_name(self) -> str:
-        """As Prefect and ``deploys.deployment`` name it."""
+        """The name in the form ``flow/name``, as in Prefect and ``deploys.deployment``."""
         return f"{self.flow}/{self.name}"
 
 
 def plan_deployments(
     config: Config, config_path: Path, settings: ScheduleSettings
 ) -> tuple[PlannedDeployment, ...]:
-    """All deployments of a configuration, which runs read from ``config_path`` (absolute), in a stable order.
+    """Plan all deployments of a configuration, in a stable order; runs read it from the absolute ``config_path``.
 
-    Each name is there once: where ``deploys.deployment`` names a nightly one, that serves for both.
+    Each name occurs once: if ``deploys.deployment`` names a nightly deployment, that one serves both.
     """
     config_parameter = {"config_path": str(config_path)}
     planned = (
@@ -139,7 +138,7 @@ def plan_deployments(
 
 
 def _plan_after_deploys(config: Config) -> PlannedDeployment:
-    """The deployment that ``deploys.deployment`` names; where that is of another flow, it is somebody's own."""
+    """Plan the deployment for deploys, named by ``deploys.deployment`` unless that is of another flow."""
     flow, _, name = config.deploys.deployment.partition("/")
     return PlannedDeployment(name=name if flow == VERIFY else VERIFY, flow=VERIFY, tags=("deploy",))
 
@@ -192,7 +191,7 @@ def _plan_traffic(config: Config, where: Mapping[str, str]) -> Iterator[PlannedD
 
 
 def _plan_minutely(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
-    """One of each for all targets: a start costs seconds of a core, a poll of one target more next to nothing."""
+    """Plan the jobs that run every minute, one for all targets, since a start is expensive and a poll is cheap."""
     if any(target.hallucination_log is not None for target in config.targets.values()):
         yield PlannedDeployment(
             name="follow-log",
@@ -229,7 +228,7 @@ def _plan_daily(
 
 
 def _plan_drill(config: Config, where: Mapping[str, str], settings: ScheduleSettings) -> PlannedDeployment:
-    """The drill, which `lookout drill` starts too where it has no schedule."""
+    """Plan the drill; without a schedule it is only started by `lookout drill`."""
     cron = config.drill.cron if config.drill.enabled else ""
     return PlannedDeployment(
         name=DRILL,

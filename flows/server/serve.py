@@ -1,7 +1,7 @@
 """The runner of an installation, as a process: ``python -m flows.server.serve lookout.toml [--deploys]``.
 
-It registers every deployment of the configuration, and does their runs here, until SIGTERM. With ``--deploys`` it
-is the deployment that is started after a deploy, and no other.
+It registers every deployment of the configuration and executes their runs in this process, until SIGTERM. With
+``--deploys`` it only serves the deployment that is started after a deploy.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ONLY_DEPLOYS: Final = "--deploys"
 
 
 def main() -> int:
-    """Exit code 0 after SIGTERM, 4 when it could not begin."""
+    """Serve the deployments; return exit code 0 after SIGTERM, 4 when it could not begin."""
     try:
         _serve(Path(sys.argv[1]).resolve(), only_deploys=ONLY_DEPLOYS in sys.argv[2:])
     except MonitorError as error:
@@ -66,14 +66,14 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
 
 
 def _change_to_own_folder(config: Config) -> None:
-    """Work in a folder of our own: Prefect imports a flow from the current one first, where others may lie."""
+    """Change to our own folder, because Prefect first imports flows from the current folder."""
     own = next((folder for folder in (get_prefect_home(config), config.data_folder) if folder.is_dir()), None)
     if own is not None:
         os.chdir(own)
 
 
 async def _send_undelivered(config: Config) -> None:
-    """Send what was only printed, now that this installation runs, if it has a way to people."""
+    """Send the alerts that were only printed so far, if there is a delivery path to people."""
     try:
         for target in await asyncio.to_thread(list_targets_with_open_incidents, open_store(config)):
             await send_undelivered(build_notifier_without_run(config, target, Capability.UP))
@@ -82,7 +82,7 @@ async def _send_undelivered(config: Config) -> None:
 
 
 def _end_when_moved(config: Config) -> None:
-    """End when the local server came back on another port: this process would ask at the old one for ever."""
+    """End this process when the local server has moved to another port."""
     connected = get_environment()["PREFECT_API_URL"]
     while True:
         threading.Event().wait(POLL_S)

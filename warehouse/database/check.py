@@ -1,6 +1,6 @@
-"""Does the file hold what the journal says? Exactly: the tables are made anew and compared row by row.
+"""Checks the file against the journal: builds the tables again and compares them row by row.
 
-The tables to compare with are made from what the file says it has loaded.
+The comparison uses the segments that the file has loaded.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from warehouse.journal.segments import parse_segment_id
 
 
 class CheckProblemKind(StrEnum):
-    """What can be wrong."""
+    """The kinds of problems that a check finds."""
 
     FILE_DAMAGED = "file_damaged"
     LOADED_ROWS_LOST = "loaded_rows_lost"
@@ -49,7 +49,7 @@ class CheckProblemKind(StrEnum):
 
 
 class CheckProblem(Record):
-    """One thing that is wrong, and what to do."""
+    """One problem, and what to do."""
 
     kind: CheckProblemKind
     text: str
@@ -57,7 +57,7 @@ class CheckProblem(Record):
 
 @dataclass(slots=True)
 class CopyReport:
-    """What was found: the ids of all segments that are there, and what is wrong with them."""
+    """The ids of all segments in the journal, and their problems."""
 
     ids: set[str] = field(default_factory=set[str])
     problems: list[CheckProblem] = field(default_factory=list[CheckProblem])
@@ -70,10 +70,9 @@ def load_copies(
     loaded: Mapping[str, str],
     archives: AbstractSet[str],
 ) -> CopyReport:
-    """Fill empty tables from those segments that ``loaded`` (id → hash) names, archived or not.
+    """Fill empty tables from the segments in ``loaded`` (id → hash), archived or not.
 
-    ``archives`` are the hashes of those that the file has: one that replaces another and waits to be loaded does
-    not count yet.
+    ``archives`` are the hashes of the archives that the file has loaded; others do not count yet.
     """
     copies = CopyReport()
     for name in list_current_manifests(journal, unless=lambda sha256: sha256 not in archives):
@@ -135,7 +134,7 @@ def _read_segment(journal: Journal, name: str, copies: CopyReport) -> NamedSegme
 
 
 def _select_loaded(entries: Sequence[Entry], loaded: Mapping[str, str], copies: CopyReport) -> Iterator[Entry]:
-    """The segments that the file has with the same hash; another hash is a trouble."""
+    """Yield the segments that the file has loaded with the same hash; report another hash as a problem."""
     for entry in entries:
         copies.ids.add(entry.header.id)
         if entry.header.id not in loaded:
@@ -180,11 +179,11 @@ DERIVED_TABLES = (
     "drills",
     "repeatability_runs",
 )
-"""Tables that follow from the segments alone."""
+"""Tables that are derived from the segments."""
 
 
 class CheckReport(Record):
-    """What a check found. ``pending`` segments are not loaded yet, which is no trouble."""
+    """The result of a check. ``pending`` segments are not loaded yet, which is not a problem."""
 
     loaded: int
     pending: int
@@ -192,12 +191,12 @@ class CheckReport(Record):
 
     @property
     def sound(self) -> bool:
-        """Whether everything that was acknowledged is there, once, as it was written."""
+        """Whether there is no problem: every stored row is there once, as it was written."""
         return not self.troubles
 
 
 def check_database(store: Store, *, wait_s: float) -> CheckReport:
-    """Compare the segments with the tables. No row is changed, repaired or set aside.
+    """Compare the segments with the tables without changing anything.
 
     Takes about as long as a rebuild and holds the lock for it; runs write their journal meanwhile. Raises
     `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable` without room for the copy beside the file, and
@@ -248,7 +247,7 @@ def _find_differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> Iterator[
 
 
 def _fingerprint_table(fresh: duckdb.DuckDBPyConnection, table: str) -> object:
-    """Count and two order-free sums of row hashes: equal for equal rows, however they lie."""
+    """Return the count and two order-independent sums of row hashes, which are equal for equal rows."""
     return fresh.execute(f"select count(*), bit_xor(hash(t)), sum(hash(t)) from {table} t").fetchone()  # noqa: S608 - names from DERIVED
 
 

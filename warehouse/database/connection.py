@@ -1,8 +1,8 @@
-"""Opening the warehouse file: one writer or many readers, and nobody waits for ever.
+"""Opens the warehouse file for one writer or many readers, with limited waits.
 
-DuckDB locks its file per process and refuses at once. A lock file beside it (``flock``) orders Lookout's own
-processes and threads, also while the file itself is being replaced; DuckDB's lock covers everybody else. A second
-one, the turn, stops readers who come one after the other from barring a writer for ever.
+DuckDB locks its file per process and refuses immediately. A lock file beside it (``flock``) coordinates Lookout's own
+processes and threads, also while the file itself is being replaced; DuckDB's lock covers other programs. A second
+lock file, the turn, prevents a stream of readers from blocking a writer forever.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from monitors.storage import build_unwritable_error, open_without_links
 
 _MIN_PAUSE_S = 0.005
 _MAX_PAUSE_S = 0.1
-"""Between two tries: DuckDB needs about 33 ms to open, write and close, so that waiting longer gains nothing."""
+"""Between two tries. DuckDB needs about 33 ms to open, write and close, so longer pauses gain nothing."""
 
 _WRITER_TURN_S = 2.0
-"""How long a waiting writer bars new readers: usual queries are over by then."""
+"""How long a waiting writer blocks new readers; usual queries end by then."""
 
 _READERS_TURN_S = 0.3
-"""How long it lets them in again when one of those inside takes longer: three tries of each."""
+"""How long the writer then lets new readers in, if a query takes longer."""
 
 _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-"""Everything needed is built in; nothing is ever downloaded at run time."""
+"""All extensions are built in; nothing is downloaded at run time."""
 
 REBUILD_HINT = (
     "run `lookout warehouse rebuild` (it keeps the old file beside and restores everything from the journal)"
@@ -57,12 +57,12 @@ class Deadline:
         self._pause_s = _MIN_PAUSE_S
 
     def limit_to(self, seconds: float) -> Deadline:
-        """A deadline that ends ``seconds`` from now, or with this one."""
+        """Return a deadline that ends ``seconds`` from now, but not later than this one."""
         left_s = self._end - self._patience.monotonic()
         return Deadline(self._patience, max(0.0, min(seconds, left_s)))
 
     def pause(self) -> bool:
-        """Wait a little; ``False`` when the time is over."""
+        """Wait a little; return ``False`` when the time is over."""
         left_s = self._end - self._patience.monotonic()
         if left_s <= 0:
             return False
@@ -74,9 +74,9 @@ class Deadline:
 
 @contextmanager
 def acquire_lock(file: Path, deadline: Deadline, *, exclusive: bool) -> Generator[None]:
-    """Hold the lock beside ``file``. Raises `WarehouseBusy` when it cannot be had in time.
+    """Hold the lock beside ``file``. Raises `WarehouseBusy` when it cannot be acquired in time.
 
-    A reader who may not even create the lock file (a read-only folder) goes on without: nobody can write there.
+    A reader who cannot create the lock file (in a read-only folder) continues without it.
     """
     lock = file.with_name(f"{file.name}.lock")
     try:
@@ -95,7 +95,7 @@ def acquire_lock(file: Path, deadline: Deadline, *, exclusive: bool) -> Generato
 
 
 def _lock_exclusively(handle: int, file: Path, deadline: Deadline) -> bool:
-    """A writer waits with the turn in hand: those inside leave, nobody new comes in. Now and then it lets them."""
+    """Acquire the exclusive lock while holding the turn, which blocks new readers; let them in now and then."""
     while True:
         with _open_turn_file(file) as turn:
             if not _flock(turn, fcntl.LOCK_EX, deadline):
@@ -143,9 +143,9 @@ def _flock(handle: int, kind: int, deadline: Deadline) -> bool:
 
 @contextmanager
 def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Generator[duckdb.DuckDBPyConnection]:
-    """An open connection, closed (and so checkpointed) at the end. The caller holds the lock.
+    """Open a connection and close it (with a checkpoint) at the end. The caller holds the lock.
 
-    Every DuckDB error inside becomes a `WarehouseError`; programming errors in SQL pass through.
+    DuckDB errors inside become a `WarehouseError`; errors in the SQL statement are not converted.
     """
     connection = _connect(file, deadline, read_only=read_only)
     try:
@@ -159,7 +159,7 @@ def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Gener
 
 @contextmanager
 def transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
-    """Everything inside happens together or not at all."""
+    """Run the block in a transaction; roll back on an exception."""
     connection.begin()
     try:
         yield
@@ -201,18 +201,18 @@ def _build_busy_error(file: Path) -> WarehouseBusy:
 
 
 def build_not_duckdb_error(file: Path) -> WarehouseDamaged:
-    """The error for an empty or strange file where the warehouse should be."""
+    """Build the error for a file that is not a DuckDB file."""
     return WarehouseDamaged(
         f"{file} is not a DuckDB file and was left untouched; move it away if it is yours, or {REBUILD_HINT}"
     )
 
 
 _STATEMENT_ERRORS = (duckdb.ProgrammingError, duckdb.NotSupportedError, duckdb.DataError)
-"""Mistakes in a statement, not in the file: they pass through as they are."""
+"""Errors of a statement and not of the file; they are not converted."""
 
 
 def translate_error(error: duckdb.Error, file: Path) -> Exception:
-    """DuckDB's error as one of ours; what is wrong in a statement rather than in the file stays as it is."""
+    """Convert an error of DuckDB to one of ours; return an error of a statement unchanged."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, duckdb.IOException | duckdb.PermissionException):
         return _translate_disk_error(text, file)
@@ -233,11 +233,11 @@ _UNWRITABLE_SIGNS = (
     "quota exceeded",
     "File too large",
 )
-"""What the system says about a place that cannot be written: nothing is wrong with the file there."""
+"""Texts of errors about a place that cannot be written, while the file is not damaged."""
 
 
 _COMMIT_ERRORS = (duckdb.TransactionException, duckdb.FatalException)
-"""A commit or a checkpoint that the disk had no room for."""
+"""Errors of a commit or a checkpoint without enough disk space."""
 
 
 def _build_unwritable_error(text: str, file: Path) -> WarehouseUnwritable:

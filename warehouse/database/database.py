@@ -1,7 +1,7 @@
-"""The warehouse file in use: who may open it, how it comes to be, what it must hold before anyone reads it.
+"""Creates, migrates and opens the warehouse file.
 
-Migrations bring a file to the present schema in numbered steps, each in a transaction with its record. A file
-beside it records how much it held: DuckDB drops a torn log without a word.
+Migrations bring a file to the current schema in numbered steps, each in a transaction with its record. A ledger file
+beside it stores how many segments were loaded, because DuckDB silently drops a damaged log.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class Migration:
 
     @property
     def sha256(self) -> str:
-        """Hash of the statements, stored with the record."""
+        """The hash of the statements, stored with the record."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a file must hold: the steps in order, and the views, which are made anew whenever they change."""
+    """The migrations in order, and the views, which are recreated whenever they change."""
 
     migrations: Sequence[Migration]
     views: str
@@ -66,7 +66,7 @@ class Schema:
 
 
 def load_bundled_schema() -> Schema:
-    """The steps and views that come with this version of Lookout."""
+    """Load the migrations and views of this version of Lookout."""
     package = resources.files("warehouse")
     files = sorted(package.joinpath("migrations").iterdir(), key=lambda file: file.name)
     steps = [
@@ -78,7 +78,7 @@ def load_bundled_schema() -> Schema:
 
 
 def create_database(file: Path, deadline: Deadline, schema: Schema, clock: Clock) -> None:
-    """Make a new warehouse beside and move it into place whole; an existing file is never replaced.
+    """Create a new warehouse beside ``file`` and move it into place; an existing file is never replaced.
 
     The caller holds the lock. Raises `WarehouseUnwritable`.
     """
@@ -96,12 +96,12 @@ def create_database(file: Path, deadline: Deadline, schema: Schema, clock: Clock
 def build_database(
     file: Path, deadline: Deadline, schema: Schema, clock: Clock
 ) -> Generator[tuple[duckdb.DuckDBPyConnection, Path]]:
-    """A new warehouse beside ``file``, open to be filled; at the end it is proven whole and on the disk.
+    """Build a new warehouse beside ``file``: open it to be filled, then check that it is complete and on the disk.
 
-    DuckDB closes without a word when its last checkpoint fails, on a full disk for one, and leaves a file without
-    the rows that its log has. So the checkpoint is made by name, no log may be left, and every table must have in
-    the file, opened again, the rows that it had in the making. What cannot be finished, and what a killed builder
-    left, is removed. The caller holds the lock. Raises `WarehouseUnwritable` and `OSError`.
+    DuckDB reports no error when its last checkpoint fails, for example on a full disk, and leaves a file without the
+    rows of its log. So the checkpoint is explicit, no log may be left, and every table must have the same row counts
+    after reopening the file. Unfinished files are removed. The caller holds the lock. Raises `WarehouseUnwritable`
+    and `OSError`.
     """
     beside = file.with_name(f"{file.name}.new")
     remove_database(beside)
@@ -121,7 +121,7 @@ def build_database(
 
 
 def _count_rows_by_table(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    """How many rows each table of the file has."""
+    """Count the rows of each table of the file."""
     names = connection.execute(
         "select table_name from duckdb_tables() where database_name = current_database() and not temporary"
     ).fetchall()
@@ -134,7 +134,7 @@ def _count_rows(connection: duckdb.DuckDBPyConnection, table: str) -> int:
 
 
 def _check_row_counts(beside: Path, deadline: Deadline, expected: dict[str, int]) -> None:
-    """Everything that was put in is in the file itself. Raises `WarehouseUnwritable`."""
+    """Raise `WarehouseUnwritable` if the file does not have all rows."""
     if get_log_path(beside).exists():
         raise WarehouseUnwritable(f"{beside} could not be written whole (its log was left over): free some space")
     with open_connection(beside, deadline, read_only=True) as connection:
@@ -151,18 +151,18 @@ def _check_row_counts(beside: Path, deadline: Deadline, expected: dict[str, int]
 
 
 def get_log_path(file: Path) -> Path:
-    """DuckDB's write-ahead log of a database file."""
+    """Return the path of DuckDB's write-ahead log of a database file."""
     return file.with_name(f"{file.name}.wal")
 
 
 def remove_database(file: Path) -> None:
-    """Remove a database file that nobody needs, with its log. Raises `OSError`."""
+    """Remove a database file with its log. Raises `OSError`."""
     for path in (file, get_log_path(file)):
         path.unlink(missing_ok=True)
 
 
 def migrate(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, clock: Clock) -> Sequence[int]:
-    """Apply the steps that are missing and renew the views; the numbers of the steps that were applied.
+    """Apply the missing migrations and replace changed views; return the numbers of the applied steps.
 
     ``file`` is for errors. Raises `SchemaTooNew` for a file of a newer Lookout, `WarehouseUnwritable` for a
     DuckDB file of something else; both are left as they are.
@@ -182,7 +182,7 @@ def migrate(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, c
 
 
 def read_schema_number(connection: duckdb.DuckDBPyConnection, file: Path) -> int:
-    """The number of the last step that the file has. Raises `WarehouseUnwritable` when it is not a warehouse."""
+    """Read the number of the last applied migration. Raises `WarehouseUnwritable` if it is not a warehouse."""
     try:
         row = connection.execute("select coalesce(max(number), 0) from lookout_migrations").fetchone()
     except duckdb.CatalogException:
@@ -194,7 +194,7 @@ def read_schema_number(connection: duckdb.DuckDBPyConnection, file: Path) -> int
 
 
 def is_current(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema) -> bool:
-    """Whether nothing is left to apply. Works on a read-only connection."""
+    """Whether the schema is up to date. Works on a read-only connection."""
     return read_schema_number(connection, file) == schema.newest and not _views_differ(connection, schema)
 
 
@@ -222,19 +222,19 @@ def _hash_views(schema: Schema) -> str:
 
 
 class Ledger(Record):
-    """How many segments were committed. Written after the commit, so that it never says too much."""
+    """How many segments were committed. Written after the commit, so that it is never too high."""
 
     segments: int
     as_of: UtcTime
 
 
 def get_ledger_path(file: Path) -> Path:
-    """Where the ledger of a warehouse file lies."""
+    """Return the path of the ledger of a warehouse file."""
     return file.with_name(f"{file.name}.ledger")
 
 
 def read_ledger(file: Path) -> Ledger | None:
-    """The ledger, or ``None`` when there is none or it cannot be read: then nothing can be said."""
+    """Read the ledger; ``None`` if there is none or it cannot be read."""
     try:
         return Ledger.model_validate_json(get_ledger_path(file).read_bytes())
     except (FileNotFoundError, ValidationError):
@@ -242,7 +242,7 @@ def read_ledger(file: Path) -> Ledger | None:
 
 
 def write_ledger(file: Path, ledger: Ledger) -> None:
-    """Replace the ledger whole. Raises `WarehouseUnwritable`."""
+    """Replace the ledger atomically. Raises `WarehouseUnwritable`."""
     write_atomically(get_ledger_path(file), ledger.model_dump_json())
 
 
@@ -261,12 +261,12 @@ class Database:
 
     @property
     def scratch(self) -> Path:
-        """A file beside for whoever holds the lock; what is found there belongs to nobody."""
+        """A temporary file beside the warehouse, for the holder of the lock."""
         return self.file.with_name(f"{self.file.name}.scratch")
 
     @contextmanager
     def hold_lock(self, wait_s: float) -> Generator[Deadline]:
-        """The lock alone: nobody of Lookout's has the file open meanwhile. Raises `WarehouseBusy`."""
+        """Hold the exclusive lock without opening the file. Raises `WarehouseBusy`."""
         deadline = Deadline(self.patience, wait_s)
         make_private_folder(self.file.parent)
         with acquire_lock(self.file, deadline, exclusive=True):
@@ -274,7 +274,7 @@ class Database:
 
     @contextmanager
     def open_for_writing(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
-        """The file, created or migrated where needed, for this writer alone; waits ``wait_s`` seconds at most.
+        """Open the file exclusively for writing, created or migrated if needed; wait at most ``wait_s`` seconds.
 
         Raises `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
         """
@@ -286,7 +286,7 @@ class Database:
 
     @contextmanager
     def open_for_reading(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
-        """The file for reading, beside other readers; waits ``wait_s`` seconds at most for a writer.
+        """Open the file for reading, shared with other readers; wait at most ``wait_s`` seconds for a writer.
 
         A missing file is created and an old one migrated first. Raises as `open_for_writing` does.
         """
@@ -313,7 +313,7 @@ class Database:
                 yield connection
 
     def compute_version(self) -> str:
-        """What changes whenever the file does: made of its place on the disk, its size, the time of its change."""
+        """Compute a value that changes with the file, from its inode, size and modification time."""
         parts: list[int] = []
         for path in (self.file, get_log_path(self.file)):
             # A file that is missing is part of the version: it adds nothing.

@@ -73,7 +73,7 @@ class _SkippedSegments:
 
 
 def list_pending(connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str | None = None) -> Sequence[str]:
-    """Names of the segments (of one folder) that are not loaded yet, oldest first."""
+    """List the names of the segments (of one folder) that are not loaded yet, oldest first."""
     names = journal.segments.names(folder)
     known = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
     return [name for name in names if parse_segment_id(name) not in known]
@@ -101,7 +101,7 @@ def load_journal(
 def load_segments(
     connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], *, all_new: bool = False
 ) -> None:
-    """Put whole segments into the tables, inside the caller's transaction. ``all_new`` as in `insert_staged`."""
+    """Insert segments into the tables, inside the caller's transaction. ``all_new`` as in `insert_staged`."""
     stage_segments(connection, batch)
     insert_staged(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
 
@@ -112,7 +112,7 @@ def load_archive_hashes(connection: duckdb.DuckDBPyConnection) -> frozenset[str]
 
 
 def remember_archive(connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: ArchiveManifest) -> None:
-    """Note that the tables have all of an archive."""
+    """Store that the tables have all rows of an archive."""
     connection.execute(
         "insert or ignore into archives values (?, ?, ?)", [manifest.sha256, len(manifest.segments), journal.now()]
     )
@@ -146,7 +146,7 @@ def _load_archive(
     scratch: Path,
     rows: Counter[str],
 ) -> int:
-    """Load what the tables lack. Of an archive that replaces another, they lack what has another hash."""
+    """Load the missing segments of an archive; in a replacing archive, also those with another hash. Return how many."""
     loaded = dict(connection.execute("select id, sha256 from segments").fetchall())
     wanted = [each for each in build_entries(manifest) if _is_lacking(each, loaded, manifest)]
     ids = [each.header.id for each in wanted]
@@ -210,7 +210,7 @@ def _load_batch(
 
 
 _ROW_ERRORS = (duckdb.IntegrityError, duckdb.DataError)
-"""What a row can be guilty of: a missing field, a value of the wrong type."""
+"""Errors that a row can cause: a missing field, a value of the wrong type."""
 
 
 def _load_one_by_one(

@@ -29,11 +29,11 @@ _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoload_known_extensions": False,
 }
 _QUERY: Final = "from read_parquet(?, utf8_validation = 'replace', hive_partitioning = false)"
-"""Bytes that are no UTF-8 become question marks: they cost their characters, and not the row or the file."""
+"""Bytes that are not valid UTF-8 become question marks."""
 
 
 def read_parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
-    """Every row by the names of its columns, in order, in lists of up to `ROWS_PER_BATCH`.
+    """Yield the rows of a Parquet file as dictionaries, in order, in lists of up to `ROWS_PER_BATCH`.
 
     Structures are dicts, lists are lists, times are aware in UTC where the file says so. Columns of bytes that are
     UTF-8 are texts, as some writers do not mark them. ``ValueError`` where the file is no Parquet, or damaged.
@@ -52,7 +52,7 @@ def read_parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
 
 
 def _decode_bytes(value: Any) -> Any:
-    """Texts that were stored as bytes are texts."""
+    """Decode bytes as UTF-8 text (``None`` if that fails); return other values unchanged."""
     if not isinstance(value, bytes):
         return value
     try:
@@ -88,11 +88,11 @@ DAY_EXPRESSIONS = {
     "grades": "(select cast(r.asked_at as date) from results r where r.run_id = t.run_id"
     " and r.case_id = t.case_id and r.repeat = t.repeat)",
 }
-"""The day (UTC) that a row belongs to: grades go with their question, cases with the first run that asked them."""
+"""The SQL for the day (UTC) of a row: grades have the day of their question, cases of the first run that asked them."""
 
 
 class ExportReport(Record):
-    """What was written: files and rows, for the days in question."""
+    """How many files and rows were written."""
 
     files: int
     rows: int
@@ -141,7 +141,7 @@ def _write_days(connection: duckdb.DuckDBPyConnection, table: str, beside: Path,
 
 
 def _replace_days(beside: Path, goal: Path, since: date, until: date) -> int:
-    """Put the new days in place; a day that has no rows any more goes."""
+    """Replace the days by the new ones; remove days that have no rows any more. Return the number of files."""
     goal.mkdir(exist_ok=True)
     fresh = {day.name: day for day in beside.glob("day=*")}
     for old in goal.glob("day=*"):

@@ -1,6 +1,6 @@
-"""A new warehouse file from the journal, swapped in atomically; the old one is saved beside it.
+"""Rebuilds the warehouse file from the journal and swaps it in atomically; the old file is saved beside it.
 
-A rebuild takes over what only the old warehouse file still has: rows of segments that are missing from the journal.
+A rebuild copies rows of segments that are missing from the journal from the old file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DEPENDENT_TABLES: Mapping[str, tuple[tuple[str, ...], Sequence[str]]] = {
     "assessments": (("run_id", "case_id", "repeat"), ("grades",)),
     "runs": (("run_id",), ("metrics", "tallies")),
 }
-"""Tables without segments of their own: they follow the rows of another one, by these columns."""
+"""Tables without a segment id: they depend on the rows of another table, by these columns."""
 
 _IN_MEMORY = Path(":memory:")
 
@@ -55,7 +55,7 @@ class MissingSegment(Record):
 
     @property
     def text(self) -> str:
-        """The loss, for a person, and what to do."""
+        """A text about the loss and what to do."""
         return (
             f"the segment {self.name} is no longer readable in the journal: {self.restored_rows} of its "
             f"{self.rows} rows are there, from the old file; restore it from a backup and rebuild"
@@ -76,14 +76,14 @@ class OldFile:
 
     @property
     def missing(self) -> tuple[MissingSegment, ...]:
-        """The segments that the journal lacks, oldest first."""
+        """The segments that the journal does not have, oldest first."""
         return tuple(self.known[segment_id] for segment_id in sorted(self.known))
 
 
 def copy_missing_rows(database: Database, deadline: Deadline, have: AbstractSet[str]) -> OldFile:
-    """Copy to the scratch file what the old file has of segments that are not in ``have``.
+    """Copy the old file's rows of segments that are not in ``have`` to the scratch file.
 
-    It is read by a database of its own, so that a damaged one harms nothing. The caller holds the lock.
+    A separate database connection reads the old file, so that a damaged one does no harm. The caller holds the lock.
     """
     remove_database(database.scratch)
     if not database.file.exists():
@@ -113,7 +113,7 @@ def _read_old_file(reader: duckdb.DuckDBPyConnection, database: Database, have: 
 
 
 def _copy_segments(reader: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None:
-    """Their entries, their rows, and what follows these."""
+    """Copy the entries of these segments, their rows, and the rows of dependent tables."""
     reader.execute(
         "create table salvaged.segments as select * from old.segments where id in (select unnest(?))", [ids]
     )
@@ -131,7 +131,7 @@ def _copy_segments(reader: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> Non
 
 
 def restore_missing(connection: duckdb.DuckDBPyConnection, old: OldFile) -> tuple[MissingSegment, ...]:
-    """Rows of the copy → the new file, with their segments' entries; how many came of which segment."""
+    """Insert the copied rows into the new file; return the missing segments with the number of restored rows."""
     if old.copy is None:
         return old.missing
     connection.execute(f"attach '{_quote_path(old.copy)}' as salvaged (read_only)")
@@ -161,7 +161,7 @@ def _restore_tables(connection: duckdb.DuckDBPyConnection, old: OldFile) -> Mapp
 
 
 def _restore_table(connection: duckdb.DuckDBPyConnection, table: str) -> None:
-    """Take the old file's row of two, unless the new file's is of a segment that the old one had not seen."""
+    """Insert the copied rows of a table; a row of a segment that the old file had not loaded is not replaced."""
     keys = ", ".join(f'"{column}"' for column in _find_primary_key(connection, table))
     connection.execute(
         f"create or replace temp table taken as select c.* from salvaged.{table} c anti join "  # noqa: S608 - names of the schema
@@ -180,7 +180,7 @@ def _restore_table(connection: duckdb.DuckDBPyConnection, table: str) -> None:
 
 
 def _list_segment_tables(connection: duckdb.DuckDBPyConnection, database: str) -> Sequence[str]:
-    """Tables of which each row names its segment."""
+    """List the tables whose rows have a segment id."""
     result = connection.execute(
         "select c.table_name from duckdb_columns() c join duckdb_tables() t using (table_oid, database_name)"
         " where c.database_name = ? and c.column_name = 'segment_id' and not t.temporary order by all",
@@ -219,13 +219,13 @@ class RebuildReport(Record):
 
     @property
     def whole(self) -> bool:
-        """Whether the new file has from the journal everything that was ever acknowledged."""
+        """Whether the new file has everything that was ever stored, from the journal."""
         return not (
             self.missing or self.unknown or self.set_aside or self.loaded.damaged or self.loaded.too_new
         )
 
     def errors(self) -> Sequence[WarehouseDamaged]:
-        """One error per damaged or missing segment, to be raised or reported to the monitor's owners."""
+        """Return one error for each damaged or missing segment."""
         errors = [*self.loaded.errors(), *(WarehouseDamaged(segment.text) for segment in self.missing)]
         if self.unknown:
             summary = (
@@ -237,7 +237,7 @@ class RebuildReport(Record):
 
 
 def rebuild_database(store: Store, *, wait_s: float, journal_only: bool = False) -> RebuildReport:
-    """Make the warehouse file anew from everything that the journal holds.
+    """Rebuild the warehouse file from the journal.
 
     Readers see the old file until the new one is whole. Works whatever the old file is: damaged, foreign, gone. It
     is saved beside under a name with the time, to be deleted by a person. What only the old file still has, of
@@ -279,17 +279,17 @@ def _fill_database(
 
 
 def _count_unknown(ledger: Ledger | None, old: OldFile, have: int) -> int:
-    """How many segments the ledger speaks of that neither the journal has nor the old file names."""
+    """Count the segments in the ledger that neither the journal nor the old file has."""
     if ledger is None:
         return 0
     return max(0, ledger.segments - have - len(old.missing))
 
 
 def _replace_file(file: Path, beside: Path, now: datetime) -> Path | None:
-    """Put the new file in place; there is a file under the name at every moment.
+    """Move the new file into place and return the path of the saved old file; the name always has a file.
 
-    The old log goes first: a new file with an old log would be nonsense, an old file without its log only lacks
-    what the journal has.
+    The old log is moved first: a new file with an old log would be wrong, while an old file without its log only
+    lacks rows that the journal has.
     """
     backup = file.with_name(f"{file.name}.before-{now:%Y%m%dT%H%M%S.%fZ}") if file.exists() else None
     log = get_log_path(file)

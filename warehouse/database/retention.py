@@ -1,9 +1,8 @@
-"""Retention: personal data ages out (W6), and old segments move into Parquet archives.
+"""Retention: removes old personal data (W6), and moves old segments into Parquet archives.
 
-Texts are emptied, and ids of real conversations become pseudonyms. Verdicts, scores, timings and everything that
-trends are made of stay. Old segments are archived, the archive is replaced by one without personal data, and the
-tables are filled from that: journal and tables say the same. Nothing is deleted before its copy is proven and
-durable.
+Texts are emptied, and ids of real conversations become pseudonyms. Verdicts, scores, timings and everything needed
+for trends stay. Old segments are archived, the archive is replaced by one without personal data, and the tables are
+filled from it, so that journal and tables agree. Nothing is deleted before its copy is verified and durable.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ MAX_ARCHIVE_ROWS = 200_000
 
 
 class CompactReport(Record):
-    """What a compaction did. ``bytes_before`` and ``bytes_after`` are the segments' and the archives' sizes."""
+    """The result of a compaction. ``bytes_before`` is the size of the segments, ``bytes_after`` of the archives."""
 
     segments: int = 0
     archives: int = 0
@@ -133,7 +132,7 @@ def _archive_batch(
 
 
 def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces: str = "") -> None:
-    """Staged lines → Parquet, read back and compared. Raises `WarehouseDamaged` when they differ.
+    """Write the staged lines to Parquet, read them back and compare. Raises `WarehouseDamaged` if they differ.
 
     ``replaces``, the hash of the archive that this one replaces, is written into the file: without it, one in which
     nothing had to change would be the same file under the same name.
@@ -154,13 +153,13 @@ def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces
 
 
 def publish_archive(journal: Journal, manifest: ArchiveManifest, file: Path) -> None:
-    """Put an archive in its place; from its manifest on it counts."""
+    """Store an archive and then its manifest, from which on it counts."""
     journal.segments.put_file(manifest.parquet, file)
     journal.segments.put(manifest.name, manifest.model_dump_json().encode())
 
 
 def _remove_leftovers(journal: Journal, scratch: Path, loaded: AbstractSet[str]) -> None:
-    """Tidy up after a kill: segments that an archive has are removed, archives that do not count too."""
+    """Clean up after a kill: remove segments that an archive has, and archives that do not count."""
     names = list_current_manifests(journal, unless=lambda sha256: sha256 not in loaded)
     current = [read_manifest(journal, name) for name in names]
     segments_by_id = {parse_segment_id(name): name for name in journal.segments.names()}
@@ -191,11 +190,11 @@ def _add_reports(first: CompactReport, second: CompactReport) -> CompactReport:
 
 
 MIN_KEY_LENGTH = 16
-"""Bytes: a shorter key could be found by trying."""
+"""In bytes; a shorter key could be guessed."""
 
 
 class AgeReport(Record):
-    """What was aged: archives and the segments in them."""
+    """How many archives and segments lost their personal data."""
 
     archives: int
     segments: int
@@ -261,7 +260,7 @@ def _age_archive(
 
 
 def _hash_segments(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
-    """The hash that each staged segment's body has now."""
+    """Yield the id and the current body hash of each staged segment."""
     rows = connection.execute("select segment_id, table_name, row_json from staged order by segment_id, position")
     for segment_id, lines in groupby(_fetch_batches(rows), key=lambda row: str(row[0])):
         body = hashlib.sha256()

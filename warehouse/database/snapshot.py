@@ -61,7 +61,7 @@ class Snapshot:
     _guard: Lock = field(default_factory=Lock)
 
     def refresh(self, wait_s: float) -> bool:
-        """Open a newer copy where the warehouse has changed; whether there was one.
+        """Open a newer copy if the warehouse has changed; return whether there was one.
 
         Waits ``wait_s`` seconds at most for a writer, while pages go on with the copy that they have. Raises
         `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
@@ -78,7 +78,7 @@ class Snapshot:
 
     @contextmanager
     def open_cursor(self) -> Generator[duckdb.DuckDBPyConnection]:
-        """A cursor of the newest copy. Raises `WarehouseBusy` before there is one."""
+        """Open a cursor of the newest copy. Raises `WarehouseBusy` before there is one."""
         with self._guard:
             copy = self._current
             if copy is None:
@@ -96,12 +96,12 @@ class Snapshot:
 
     @property
     def copy_name(self) -> str:
-        """Names the copy that is read now; another name is another copy. Empty before the first."""
+        """The file name of the current copy; empty before the first."""
         current = self._current
         return current.file.name if current else ""
 
     def close(self) -> None:
-        """Close the copy. The file stays for the next to open; `discard_snapshots` removes it."""
+        """Close the copy. The file stays; `discard_snapshots` removes it."""
         with self._guard:
             copy, self._current = self._current, None
         if copy is not None:
@@ -162,7 +162,7 @@ class Snapshot:
 
 @contextmanager
 def _lock_folder(folder: Path) -> Generator[None]:
-    """One process at a time makes a copy. Raises `WarehouseBusy` while another does."""
+    """Hold the lock for making a copy. Raises `WarehouseBusy` while another process has it."""
     with open_for_lock(folder / _LOCK) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -172,7 +172,7 @@ def _lock_folder(folder: Path) -> Generator[None]:
 
 
 def _remove_old_copies(folder: Path, newest: Path) -> None:
-    """Who still reads an older copy has it open: it goes when they close it."""
+    """Remove all older copies; open ones are freed when their readers close them."""
     for old in folder.glob(_COPY_PATTERN):
         if old != newest:
             old.unlink(missing_ok=True)
@@ -215,7 +215,7 @@ class SnapshotDatabase(Database):
 
 
 def build_snapshot_store(store: Store) -> tuple[Snapshot, Store]:
-    """The snapshot of a store's warehouse, not made yet, and a store whose questions are answered by it."""
+    """Build the snapshot of a store's warehouse, without making a copy yet, and a store that reads from it."""
     source = store.database
     folder = source.file.parent
     snapshot = Snapshot(source, folder / SNAPSHOT_FOLDER)

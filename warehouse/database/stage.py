@@ -1,8 +1,8 @@
-"""Lines of segments become rows of tables, inside the caller's transaction.
+"""Inserts lines of segments into tables, inside the caller's transaction.
 
-Old segments lie in Parquet archives: the same lines, a fraction of the room, read back by the million. An archive
-is a Parquet file of lines and a manifest that lists the segments with their headers. The manifest is written last:
-a Parquet file without one does not count. Names carry the content's hash.
+Old segments are stored in Parquet archives, which are much smaller and fast to read. An archive is a Parquet file of
+lines and a manifest that lists the segments with their headers. The manifest is written last: a Parquet file without
+one does not count. Names contain the content's hash.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class NamedSegment:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the table of segments stores of one."""
+    """A row of the table of segments."""
 
     header: SegmentHeader
     name: str
@@ -62,17 +62,17 @@ class Entry:
 
 
 def build_entry(named: NamedSegment) -> Entry:
-    """The entry of a segment."""
+    """Build the entry of a segment."""
     return Entry(named.segment.header, named.name, named.segment.size_bytes)
 
 
 def clear_stage(connection: duckdb.DuckDBPyConnection) -> None:
-    """An empty staging table."""
+    """Create an empty staging table."""
     connection.execute(_STAGED)
 
 
 def stage_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedSegment]) -> None:
-    """Lines of these segments alone → the staging table."""
+    """Replace the staging table's content by the lines of these segments."""
     clear_stage(connection)
     with connection.appender("staged") as appender:
         appender.append_rows(
@@ -85,7 +85,7 @@ def stage_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedS
 def insert_staged(
     connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry], now: datetime, *, all_new: bool = False
 ) -> None:
-    """Staged lines → tables, with the segments' entries.
+    """Insert the staged lines into the tables, with the segments' entries.
 
     ``all_new`` says that rows of `MOSTLY_NEW_TABLES` are in no table yet, so that nothing is looked for. Where one is,
     this raises `duckdb.ConstraintException`, and the transaction is lost.
@@ -101,7 +101,7 @@ def insert_staged(
 
 
 def delete_segment_rows(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) -> None:
-    """Remove what these segments brought of results and assessments, and their entries: they come anew."""
+    """Delete the results, assessments and entries of these segments, so that they can be loaded again."""
     ids = list(segment_ids)
     connection.execute("create or replace temp table aged as select unnest(?::varchar[]) as id", [ids])
     connection.execute(
@@ -183,7 +183,7 @@ class ArchiveManifest(Record):
 
 
 def list_current_manifests(journal: Journal, *, unless: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
-    """Names of the manifests that count: all but those that another one replaces.
+    """List the names of the manifests that count: all except those that another one replaces.
 
     A replacing manifest of whose hash ``unless`` is true does not count, so that what it replaces does.
     """
@@ -197,17 +197,17 @@ def list_current_manifests(journal: Journal, *, unless: Callable[[str], bool] = 
 
 
 def load_manifests(journal: Journal) -> Sequence[ArchiveManifest]:
-    """All archives that count. Raises `WarehouseDamaged` for an unreadable manifest, `SchemaTooNew`."""
+    """Load the manifests that count. Raises `WarehouseDamaged` for an unreadable manifest, and `SchemaTooNew`."""
     return [read_manifest(journal, name) for name in list_current_manifests(journal)]
 
 
 def parse_hash(name: str) -> str:
-    """The hash in the name of a manifest or a Parquet file."""
+    """Parse the hash from the name of a manifest or a Parquet file."""
     return name.rpartition("/")[2].partition(".")[0]
 
 
 def read_manifest(journal: Journal, name: str) -> ArchiveManifest:
-    """One archive's manifest. Raises `WarehouseDamaged` and `SchemaTooNew`."""
+    """Read an archive's manifest. Raises `WarehouseDamaged` and `SchemaTooNew`."""
     place = journal.segments.place(name)
     try:
         manifest = ArchiveManifest.model_validate_json(journal.segments.get(name))
@@ -219,12 +219,12 @@ def read_manifest(journal: Journal, name: str) -> ArchiveManifest:
 
 
 def build_entries(manifest: ArchiveManifest) -> Sequence[Entry]:
-    """The entries of an archive's segments."""
+    """Build the entries of an archive's segments."""
     return [Entry(archived.header, archived.name, archived.size_bytes) for archived in manifest.segments]
 
 
 def get_verified_parquet(journal: Journal, manifest: ArchiveManifest, scratch: Path) -> Path:
-    """The archive's Parquet file, its hash found right. Raises `WarehouseDamaged`."""
+    """Return the archive's Parquet file after verifying its hash. Raises `WarehouseDamaged`."""
     place = journal.segments.place(manifest.parquet)
     try:
         file = journal.segments.as_file(manifest.parquet, scratch)
@@ -236,7 +236,7 @@ def get_verified_parquet(journal: Journal, manifest: ArchiveManifest, scratch: P
 
 
 def stage_archived_segments(connection: duckdb.DuckDBPyConnection, file: Path, segment_ids: Sequence[str]) -> None:
-    """Lines of these segments → the staging table."""
+    """Add the lines of these segments from an archive to the staging table."""
     connection.execute(
         "insert into staged select segment_id, position, table_name, row_json from read_parquet(?)"
         " where segment_id in (select unnest(?::varchar[]))",
@@ -245,6 +245,6 @@ def stage_archived_segments(connection: duckdb.DuckDBPyConnection, file: Path, s
 
 
 def hash_file(file: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal."""
     with file.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""The warehouse as flows and people use it: load what runs wrote, ask it questions."""
+"""The warehouse as flows and people use it: load the journal, and query the tables."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ DATABASE_FILE = "warehouse.duckdb"
 JOURNAL_FOLDER = "journal"
 
 DEFAULT_READ_WAIT_S = 5.0
-"""How long a reader waits by default: a hundred times what a usual load takes."""
+"""How long a reader waits by default; a hundred times longer than a usual load."""
 
 VIEWS_SQL = """
 select view_name as "view", comment as "what it answers"
 from duckdb_views() where not internal and schema_name = 'main' order by view_name
 """
-"""What people can ask: each view with its comment."""
+"""Lists the views with their comments."""
 
 Parameter = str | int | float | bool | None
-"""What may be bound to a ``?`` or a ``$name`` of a query."""
+"""A value that can be bound to a ``?`` or a ``$name`` of a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A query's answer. Times are in UTC with zone, decimals are ``Decimal``, lists are lists."""
+    """The result of a query. Times are in UTC with zone, decimals are ``Decimal``, lists are lists."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
 
 
 class CaseStanding(Record):
-    """What one case of a run came to: enough to compare two runs case by case."""
+    """The outcome of one case of a run, for comparing two runs case by case."""
 
     case_id: str
     repeat: int
@@ -75,15 +75,15 @@ class Store:
         self.clock = clock
 
     def with_database(self, database: Database) -> Store:
-        """The same store with another file than the folder's own, such as a snapshot of it."""
+        """Return the same store with another database file, such as a snapshot."""
         store = copy(self)
         store.database = database
         return store
 
     def load_pending(self, wait_s: float) -> LoadReport:
-        """Take everything that the journal has and the file has not; waits ``wait_s`` seconds at most for it.
+        """Load the segments that are not in the file yet; wait at most ``wait_s`` seconds for the lock.
 
-        Raises `WarehouseBusy` when it could not have the file: nothing is lost, whoever comes next loads it.
+        Raises `WarehouseBusy` if the file stays locked; nothing is lost, and the next load completes it.
         """
         with self.database.open_for_writing(wait_s) as connection:
             restored = self.count_missing(connection)
@@ -98,10 +98,10 @@ class Store:
         *,
         wait_s: float = DEFAULT_READ_WAIT_S,
     ) -> Table:
-        """Run one query for reading only; ``parameters`` are bound, never pasted.
+        """Run one read-only query with bound ``parameters``.
 
-        It sees what is loaded. Files and network are out of its reach. Raises `QueryInvalid` with DuckDB's own
-        explanation, and `WarehouseBusy` when a writer held the file for longer than ``wait_s`` seconds.
+        It sees what is loaded and has no access to files and network. Raises `QueryInvalid` with DuckDB's message,
+        and `WarehouseBusy` when a writer held the lock for longer than ``wait_s`` seconds.
         """
         with self.database.open_for_reading(wait_s) as connection:
             connection.execute("SET enable_external_access = false")
@@ -115,7 +115,7 @@ class Store:
                 raise QueryInvalid(str(error)) from error
 
     def open_incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[Incident, ...]:
-        """A target's incidents that are not resolved, worst first."""
+        """Return a target's unresolved incidents, worst first."""
         incidents = self.incidents(target, wait_s=wait_s).values()
         unresolved = [
             incident for incident in incidents if incident.resolved_at is None or incident.state != "resolved"
@@ -123,14 +123,14 @@ class Store:
         return tuple(sorted(unresolved, key=lambda incident: (-incident.severity, incident.opened_at)))
 
     def incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Mapping[str, Incident]:
-        """All of a target's incidents as they stand, by fingerprint."""
+        """Return the current state of all of a target's incidents, by fingerprint."""
         with self.database.open_for_reading(wait_s) as connection:
             return read_incidents(connection, target)
 
     def last_report(
         self, target: str, suite_sha256: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
     ) -> RunReport | None:
-        """The newest report of a finished run over the same cases, for comparison; not that of run ``before``."""
+        """Return the newest report of a finished run over the same cases, except that of run ``before``."""
         table = self.query(
             "select report from runs where target = $target and suite_sha256 = $suite and not interrupted"
             " and run_id is distinct from $before order by finished_at desc, run_id desc limit 1",
@@ -140,12 +140,12 @@ class Store:
         return _parse_report(str(table.rows[0][0])) if table.rows else None
 
     def report(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> RunReport | None:
-        """A run's report, or ``None`` when no such run is loaded."""
+        """Return a run's report; ``None`` if no such run is loaded."""
         table = self.query("select report from runs where run_id = $run", {"run": run_id}, wait_s=wait_s)
         return _parse_report(str(table.rows[0][0])) if table.rows else None
 
     def outcomes(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[CaseStanding, ...]:
-        """What each case of a run came to, by case and repeat."""
+        """Return the outcome of each case of a run, ordered by case and repeat."""
         table = self.query(
             "select case_id, repeat, outcome from assessments where run_id = $run order by case_id, repeat",
             {"run": run_id},
@@ -157,7 +157,7 @@ class Store:
         )
 
     def list_unsent_alerts(self, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[Alert, ...]:
-        """Messages that have no final receipt (sent, printed, rejected), worst first, whoever is sending them."""
+        """List the alerts without a final receipt (sent, printed, rejected), worst first, including leased ones."""
         table = self.query(
             "select record from alerts semi join unsent_alerts using (id) order by severity desc, created_at, id",
             wait_s=wait_s,
@@ -165,21 +165,21 @@ class Store:
         return tuple(Alert.model_validate_json(str(row[0])) for row in table.rows)
 
     def save_ledger(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Write beside the file how much it holds now, so that a loss can be noticed."""
+        """Write the ledger beside the file, so that a loss can be detected."""
         write_ledger(self.database.file, self.build_ledger(connection))
 
     def build_ledger(self, connection: duckdb.DuckDBPyConnection) -> Ledger:
-        """How much an open file holds now."""
+        """Build the ledger of an open file."""
         return Ledger(segments=_count_segments(connection), as_of=self.clock())
 
     def count_missing(self, connection: duckdb.DuckDBPyConnection) -> int:
-        """Segments that were committed to the file and are not in it any more."""
+        """Count the segments that were committed to the file and are no longer in it."""
         ledger = read_ledger(self.database.file)
         return max(0, ledger.segments - _count_segments(connection)) if ledger else 0
 
 
 def read_incidents(connection: duckdb.DuckDBPyConnection, target: str) -> Mapping[str, Incident]:
-    """A target's incidents as they stand, by fingerprint, on an open connection."""
+    """Read the current state of a target's incidents by fingerprint, on an open connection."""
     rows = connection.execute("select record from incidents where target = ?", [target]).fetchall()
     incidents = (Incident.model_validate_json(str(row[0])) for row in rows)
     return {incident.fingerprint: incident for incident in incidents}
