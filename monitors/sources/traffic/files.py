@@ -225,7 +225,7 @@ class FileTrafficSource:
         for cause in (error, error.__cause__, error.__context__):  # fsspec says "no such file" of every refusal
             status = getattr(cause, "status", None)
             if status in _REFUSED_STATUSES:
-                return SourceUnavailable(f"{name}: answered {self._headers.refused(status)}")
+                return SourceUnavailable(f"{name}: answered {self._headers.explain_refusal(status)}")
         return _build_unreadable_error(name, error)
 
     def _read_rows(self, file: _File, *, packed: bool) -> Iterator[LocatedItem]:

@@ -106,7 +106,7 @@ class ExportClient:
         if status in _RETRY_STATUSES:
             raise TryAgain(f"answered HTTP {status}", parse_retry_after_s(response.headers))
         if status in _REFUSED_STATUSES:
-            raise SourceUnavailable(f"{strip_url_secrets(url)}: answered {self._headers.refused(status)}")
+            raise SourceUnavailable(f"{strip_url_secrets(url)}: answered {self._headers.explain_refusal(status)}")
         if not response.is_success:
             raise SourceUnavailable(f"{strip_url_secrets(url)}: answered HTTP {status}")
 
