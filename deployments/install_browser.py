@@ -1,7 +1,7 @@
-"""Which browser the probes drive, whether it works, and one where there is none: ``lookout browser [install]``.
+"""``lookout browser [install]``: show the browser that the probes drive, check that it works, or install one.
 
-The order is that of the probes: ``CHROMIUM_PATH``; Playwright's own download; a Chromium of the system. Nothing is
-fetched while one of them works.
+The search order is that of the probes: ``CHROMIUM_PATH``; Playwright's own download; a Chromium of the system.
+Nothing is downloaded while one of them works.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class WorkingBrowser(Record):
 
 
 def find_working_browser(environment: Mapping[str, str]) -> WorkingBrowser:
-    """Find the browser that a run would drive and try it: about 2 s.
+    """Find the browser that a run would drive and start it: about 2 s.
 
     Raises:
-        BrowserMissing: there is none, or it opens no page.
-        BrowserLost: there is one, and it does not start.
+        BrowserMissing: no browser was found, or it cannot open a page.
+        BrowserLost: the browser does not start.
     """
     return asyncio.run(_try_browser(find_browser(environment.get("CHROMIUM_PATH"))))
 
@@ -104,7 +104,7 @@ def report_browser(*, as_json: bool) -> ExitCode:
 
 
 def _format_browser(browser: WorkingBrowser) -> str:
-    """One line; that it has no sandbox stands in the log of its start."""
+    """Return one line about the browser. A missing sandbox is logged when it starts."""
     return (
         f"Browser: {browser.executable} ({browser.source}), Chromium {browser.version}. It starts and opens a page."
     )
@@ -139,7 +139,7 @@ def _fetch_nothing(_environment: Mapping[str, str]) -> bool:
 
 
 def _download_browser(environment: Mapping[str, str]) -> bool:
-    """Fetch Playwright's own build; what goes wrong is said with its reason. True where it was fetched."""
+    """Download Playwright's own build; print why it failed. Returns whether it was downloaded."""
     command = [sys.executable, "-P", "-m", "playwright", "install", "--only-shell", "--no-progress", "chromium"]
     print_text("No browser works here yet: downloading Chromium's headless shell, about 110 MB.")
     try:
@@ -171,7 +171,7 @@ def _is_downloaded() -> bool:
 
 
 def _format_download_error(output: str) -> str:
-    """Why a download failed, and from which host, out of the many lines that Playwright says."""
+    """Return why a download failed, and from which host, from Playwright's output."""
     reason, address = _REASON.search(output), _ADDRESS.search(output)
     why = reason[1] if reason else "Playwright gives no reason"
     host = urlsplit(address[1]).hostname if address else None
@@ -179,7 +179,7 @@ def _format_download_error(output: str) -> str:
 
 
 def _install_package(environment: Mapping[str, str]) -> bool:
-    """Install the distribution's Chromium; only as root, only where apt is. True when something was installed."""
+    """Install the distribution's Chromium, as root and with apt only. Returns whether one was installed."""
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0 or environment.get("LOOKOUT_NO_APT"):
         return False

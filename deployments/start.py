@@ -1,6 +1,6 @@
-"""The script ``lookout``: says in plain words that Python is too old or a library missing.
+"""The script ``lookout``: explains when Python is too old or a library is missing.
 
-It runs on any Python: its syntax is that of the oldest, and it imports nothing that may be missing. ``make`` runs
+It runs on any Python version: it uses old syntax only, and imports nothing that may be missing. ``make`` runs
 it as a program, which looks at the Python at hand alone.
 """
 
@@ -38,7 +38,7 @@ def refuse_old_python(advice):
 
 
 def explain_import_error(error):
-    """What to do about an `ImportError`, in words; ``None`` where it is a fault of Lookout itself."""
+    """Return what to do about an `ImportError`; ``None`` where it is a fault of Lookout itself."""
     module = (error.name or "").split(".")[0]
     return _explain_foreign_package() or (
         _explain_unfit_library(module, error) if module and module not in OWN_PACKAGES else None
@@ -46,7 +46,7 @@ def explain_import_error(error):
 
 
 def _explain_foreign_package():
-    """Say that another package has a name of ours, and where it lies; ``None`` where all are Lookout's."""
+    """Explain that another package has the name of one of Lookout's, and where; ``None`` if none has."""
     from importlib.util import find_spec
 
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -63,7 +63,7 @@ def _explain_foreign_package():
 
 
 def _explain_unfit_library(module, error):
-    """Name the library that is missing or of another version, and the command that installs it."""
+    """Name the library that is missing or has the wrong version, and the command that installs it."""
     from importlib.util import find_spec
     from shlex import quote
 
@@ -78,7 +78,7 @@ def _explain_unfit_library(module, error):
 
 
 def _select_requirements(module):
-    """Our requirements that are missing, else the one of this module; all, where none of them is."""
+    """Return our missing requirements, else the one of this module, else all of them."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
@@ -96,7 +96,7 @@ def _select_requirements(module):
 
 
 def _parse_distribution_name(requirement):
-    """The distribution's name in a requirement such as ``moto[s3]>=5``."""
+    """Return the distribution's name in a requirement such as ``moto[s3]>=5``."""
     import re
 
     return re.split(r"[^A-Za-z0-9_.-]", requirement.strip(), maxsplit=1)[0].lower().replace("_", "-")

@@ -1,4 +1,4 @@
-"""The command ``lookout``: the table of its commands, and how an error becomes one line and an exit code.
+"""The command ``lookout``: the table of its commands, and the conversion of errors to one line and an exit code.
 
 A command's module is imported when the command is run or asked for its own help; ``lookout --help`` imports none.
 """
@@ -26,7 +26,7 @@ from monitors.errors import MonitorError
 # fmt: off
 COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "lookout": {
-        "verify": ("cli.verify", "Ask a live page the whole suite in a real browser; grade, gate, store, alert."),
+        "verify": ("cli.verify", "Run the suite against a live page in a real browser."),
         "demo": ("demo.command",
             "Start a real chat page, or an agent, on this machine, with faults, and verify it: in two minutes."),
         "report": ("cli.report", "Write the reports of a run again from its results.json, and say where they are."),
@@ -74,9 +74,9 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "prefect-yaml": ("prefect.prefect_yaml",
             "Print a prefect.yaml with every deployment and schedule, for workers of a work pool."),
         "drill": ("cli.drill",
-            "Plant a wrong answer on a page of our own and see whether people hear of it, station by station."),
+            "Test the alert path end to end with a planted failure."),
         "automations": ("cli.automations",
-            "Have Prefect's server report runs that do not come or whose process is gone; again changes nothing."),
+            "Create Prefect automations that alert on missing or crashed runs (idempotent)."),
     },
     "browser": {
         "install": ("install_browser",
@@ -172,7 +172,7 @@ USERS: Final[Mapping[str, tuple[str, ...]]] = {
         *("grade", "facts", "redact", "localise", "efficiency", "first-look"),
     ),
 }
-"""Who uses which commands and groups, in the order of the help. Each stands in one place."""
+"""Who uses which commands and groups, in the order of the help. Each is listed once."""
 
 _PANELS: Final = {name: user for user, names in USERS.items() for name in names}
 
@@ -255,7 +255,7 @@ GROUPS: Final = {
 
 
 NESTED_GROUPS: Final = {"token": "site token"}
-"""Groups within another, by their own name."""
+"""Groups inside another group, by their own name."""
 GROUP_OF_SITE: Final = "Serve the pages over the warehouse: what is right now, runs, incidents, decisions."
 GROUP_OF_BROWSER: Final = "Say which browser the probes drive and whether it works; install one."
 GROUP_OF_TOKENS: Final = "Who may see the site beyond this machine: add, list, revoke."
@@ -274,7 +274,7 @@ class LazyGroup(TyperGroup):
             self._group_by_users()
 
     def _group_by_users(self) -> None:
-        """Put the commands in the order of `USERS`, each under its heading."""
+        """Sort the commands in the order of `USERS`, each under its heading."""
         order = [*(name for name in _PANELS if name in self.commands), *self.commands]
         self.commands = {name: self.commands[name] for name in order}
         for name, command in self.commands.items():
@@ -300,14 +300,14 @@ class LazyGroup(TyperGroup):
 
 
 def _format_epilog(path: str) -> str:
-    """The end of a command's help: an example, and what its exit codes mean where it has some of its own."""
+    """Return the end of a command's help: an example, and its special exit codes."""
     codes = [f"{int(code)} {meaning}" for code, meaning in SPECIAL_CODES.get(path, {}).items()]
     code_lines = f"\n\nExit codes: {'; '.join(codes)}." if codes else ""
     return f"Example: lookout {path} {EXAMPLES.get(path, '')}".rstrip() + code_lines
 
 
 def _escape_help(command: Any) -> Any:
-    """The command, with brackets in its help as they are written: to the renderer ``[[judge.models]]`` is markup."""
+    """Escape brackets in a command's help: the renderer would take ``[[judge.models]]`` as markup."""
     for part in (command, *command.params):
         if part.help:
             part.help = escape(part.help)
@@ -386,7 +386,7 @@ def _run_root(
 
 
 def main() -> None:
-    """Run the command; every error is one line that says what to do, and an exit code."""
+    """Run the command; print every error as one line that says what to do, and exit with a code."""
     with guard_output():
         _run_app()
 
@@ -396,7 +396,7 @@ def _run_app() -> None:
         get_command(app)()
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(int(ExitCode.INCONCLUSIVE))
-    except Exception as error:  # noqa: BLE001 - whatever it is, people get a line and an exit code
+    except Exception as error:  # noqa: BLE001 - every error ends as a line and an exit code
         advice = explain_import_error(error) if isinstance(error, ImportError) else None
         write_note(f"lookout: {advice}\n" if advice else _format_error(error))
         sys.exit(int(_choose_exit_code(error, is_refused=advice is not None)))
@@ -408,7 +408,7 @@ def _run_app() -> None:
 
 
 def _is_sigterm(error: BaseException) -> bool:
-    """Whether Prefect says that a run got SIGTERM; nobody can have said so before Prefect was loaded."""
+    """Whether the error is Prefect's for a run that got SIGTERM."""
     prefect = sys.modules.get("prefect.exceptions")
     return prefect is not None and isinstance(error, prefect.TerminationSignal)
 
@@ -420,7 +420,7 @@ def _choose_exit_code(error: Exception, *, is_refused: bool) -> ExitCode:
 
 
 def _format_error(error: Exception) -> str:
-    """The error as a person reads it; with LOOKOUT_DEBUG, where it happened too. The exit code is the same."""
+    """Format the error for a person; with LOOKOUT_DEBUG also its traceback."""
     from flows.server.prefect_server import is_server_gone  # only where something went wrong
     from monitors.alerts.redact import redact, redact_except
 

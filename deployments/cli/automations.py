@@ -1,4 +1,4 @@
-"""``lookout automations``: Prefect's server reports runs that a work pool should have done and did not."""
+"""``lookout automations``: create Prefect automations that alert on missing or crashed runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def automations_command(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: Annotated[bool, typer.Option("--json", help="print what became of each as JSON")] = False,
 ) -> ExitCode:
-    """Have Prefect's server report runs that do not come or whose process is gone; again changes nothing."""
+    """Create Prefect automations that alert on missing or crashed runs (idempotent)."""
     from flows.runtime.run import connect_prefect  # slack_sdk, duckdb
     from flows.runtime.secrets import get_environment  # slack_sdk, duckdb
     from flows.runtime.slack import build_slack_endpoint  # slack_sdk, duckdb

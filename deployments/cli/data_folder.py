@@ -1,4 +1,4 @@
-"""Which data folder a command is about, and its warehouse."""
+"""Find a command's data folder and open its warehouse."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOAD_WAIT_S: Final = 10.0
 
 
 def find_data_folder(config: Path, data_folder: Path | None) -> Path:
-    """The folder that was given, else the configuration's, else the usual one, else the demo's."""
+    """Return the given folder, else the configuration's, else the default one, else the demo's."""
     if data_folder is not None:
         return data_folder
     if config.exists():
@@ -36,9 +36,9 @@ def find_data_folder(config: Path, data_folder: Path | None) -> Path:
 
 
 def open_warehouse(config: Path, data_folder: Path | None) -> Store:
-    """The warehouse of `find_data_folder`, with its journal where the configuration of that folder puts it.
+    """Open the warehouse of `find_data_folder`, with its journal where that folder's configuration puts it.
 
-    A folder that is not the configuration's has its journal inside: nothing names another place.
+    A folder that is not the configuration's has its journal inside.
     """
     from flows.data_folder import open_store, open_store_in  # duckdb
     from monitors.config.file import load_config  # as above
@@ -51,7 +51,7 @@ def open_warehouse(config: Path, data_folder: Path | None) -> Store:
 
 
 def load_pending(store: Store) -> Store:
-    """The warehouse with what runs have written since it was last loaded; it says what cannot be loaded now.
+    """Load what runs have written since the last load, and return the warehouse; print what cannot be loaded.
 
     Raises `ConfigError` where nothing was ever written.
     """

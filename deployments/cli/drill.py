@@ -1,4 +1,4 @@
-"""``lookout drill``: plant a wrong answer and see whether people hear of it, station by station."""
+"""``lookout drill``: test the alert path end to end with a planted failure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def drill_command(
     ] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Plant a wrong answer on a page of our own and see whether people hear of it, station by station."""
+    """Test the alert path end to end with a planted failure."""
     from monitors.config.file import load_config
 
     loaded, path = load_config(config), config.resolve()

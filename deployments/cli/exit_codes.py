@@ -35,10 +35,10 @@ MEANINGS: Final[Mapping[ExitCode, tuple[str, str]]] = {
         "Nothing is proved: too little could be graded, the app did not serve, or Ctrl-C or SIGTERM ended it.",
         "The reasons name what was missing. The same command goes on with what was stored."),
     ExitCode.MONITOR: (
-        "The monitor itself is in trouble: the application is neither right nor wrong by this.",
+        "The monitor itself failed: this says nothing about the application.",
         "The line on standard error says what broke; `lookout doctor` checks what runs need."),
 }
-"""What each code says, and what to do then."""
+"""What each code means, and what to do then."""
 
 _VERDICT: Final = {
     ExitCode.FAIL: "FAIL", ExitCode.INCONCLUSIVE: "INCONCLUSIVE, also when the application did not serve",
@@ -70,8 +70,8 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "warehouse rebuild": _DAMAGED,
     "browser": {ExitCode.USAGE: "no browser works"},
     "browser install": {ExitCode.USAGE: "no browser could be installed"},
-    "gold check": {ExitCode.FAIL: "something must be mended"},
-    "gold freeze": {ExitCode.FAIL: "something must be mended first; with --verify: it is not what was frozen last"},
+    "gold check": {ExitCode.FAIL: "something must be fixed"},
+    "gold freeze": {ExitCode.FAIL: "something must be fixed first; with --verify: it is not what was frozen last"},
     "gold mutants": {ExitCode.FAIL: "too few mutants are caught"},
     "gold push": {ExitCode.FAIL: "people changed cases in the dataset since the last push: nothing was written"},
     "gold pull": {ExitCode.FAIL: "a case was changed on both sides, or an entry cannot be read: those were left"},
@@ -79,16 +79,16 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "gold translate": {ExitCode.INCONCLUSIVE: "the model gave no translation that can be used"},
 }
 # fmt: on
-"""Codes that a command gives a meaning of its own, by what is typed behind ``lookout``."""
+"""Special meanings of codes, by command as it is typed after ``lookout``."""
 
 
 def exit_code_from_verdict(verdict: Verdict) -> ExitCode:
-    """The exit code of a run: each verdict has one of its name."""
+    """Return the exit code of a verdict: each has one of its name."""
     return ExitCode[verdict.name]
 
 
 def exit_code_from_error(error: MonitorError) -> ExitCode:
-    """USAGE for an error that the caller can fix by calling otherwise, else MONITOR."""
+    """Return USAGE for an error that the caller can fix, else MONITOR."""
     match error:
         case ConfigError() | GoldSetError() | QueryInvalid():
             return ExitCode.USAGE

@@ -1,4 +1,4 @@
-"""``lookout login``: begins the session that opens a page behind a login, and stores it for the runs."""
+"""``lookout login``: sign in to a page behind a login, and store the session for the runs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def _sign_in(
 
 
 def _watch_for_enter() -> Any:
-    """Whether Enter was pressed in the terminal since; never where there is none."""
+    """Return a function that tells whether Enter was pressed since; always false without a terminal."""
     pressed = threading.Event()
     if sys.stdin.isatty():
         threading.Thread(target=lambda: (sys.stdin.readline(), pressed.set()), daemon=True).start()
@@ -90,7 +90,7 @@ def _format_summary(target: str, address: str, login: Login, by_hand: bool) -> s
     again = (
         "When it ends, runs sign in again by the form."
         if login.settings.has_form
-        else (f"When it ends, an alert says so, and {login.command} mends it.")
+        else (f"When it ends, an alert says so, and {login.command} renews it.")
     )
     return f"{summary} The session is in {login.file.path}, which only its owner can read. {again}"
 

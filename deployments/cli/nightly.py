@@ -1,4 +1,4 @@
-"""``lookout nightly``: grades the last night of live traffic, or says first what that would take."""
+"""``lookout nightly``: grade the last night of live traffic, or show the plan for it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ GONE_AT_THE_END = (
 def _grade_nights(
     planned: Sequence[NightlyContext], config: Path, target: str | None, due_at: datetime | None
 ) -> Sequence[NightlyReport]:
-    """The reports; what was graded counts also where the Prefect server ended meanwhile."""
+    """Grade the nights and return the reports, also where the Prefect server ended after grading."""
     try:
         return asyncio.run(_run_flow(config, target, due_at))
     except Exception as error:  # Prefect raises several kinds; only a lost server is handled

@@ -12,11 +12,14 @@ DEFAULT_CONFIG: Final = Path("lookout.toml")
 ConfigOption = Annotated[Path, typer.Option("--config", help="the configuration file")]
 FolderOption = Annotated[Path | None, typer.Option("--data-folder", help="instead of the configuration's")]
 VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="print the arithmetic, every metric, and what did not decide, too")
+    bool,
+    typer.Option(
+        "--verbose", "-v", help="also print the calculation, all metrics and the reasons that did not decide"
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")]
 CommitOption = Annotated[str | None, typer.Option(help="the deployed commit, when it is known")]
 SuiteOption = Annotated[Path | None, typer.Option(help="gold questions, JSON lines; needed with an address")]
 AllowProductionOption = Annotated[
-    str | None, typer.Option(help="a CI run may not touch production; a reason here lets it, and is said")
+    str | None, typer.Option(help="allow a CI run against production; give a reason, which is printed")
 ]

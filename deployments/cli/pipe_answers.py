@@ -1,4 +1,4 @@
-"""The answers of ``lookout facts`` and the other pipes to one line each.
+"""Compute the answers of ``lookout facts`` and the other pipes, one line at a time.
 
 Each field of a line is checked: an error names the field and what is accepted. ``lookout grade`` uses the panel and
 the gate's rule, as a run does.
@@ -36,11 +36,11 @@ from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judge
 from monitors.records.sayings import parse_saying
 
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
-"""Half of a surrogate pair is no text; one character replaces it, so that positions stay right."""
+"""Half of a surrogate pair is not text; one character replaces it, so that positions stay right."""
 
 
 def read_text(fields: Fields, name: str, default: str | None = None) -> str:
-    """A text. Without a default it must be there; it may be empty."""
+    """Read a text. Without a default it must be there; it may be empty."""
     value = fields.get(name, default)
     if value is None and default is not None:
         return default
@@ -51,12 +51,12 @@ def read_text(fields: Fields, name: str, default: str | None = None) -> str:
 
 
 def replace_surrogates(text: str) -> str:
-    """The text with halves of surrogate pairs replaced by U+FFFD, one for one."""
+    """Replace halves of surrogate pairs by U+FFFD, one for one."""
     return text if text.isascii() else text.translate(_SURROGATES)
 
 
 def read_texts(fields: Fields, name: str) -> tuple[str, ...]:
-    """A text or a list of texts, each of which is equally right."""
+    """Read a text or a list of texts, each of which is equally right."""
     value = fields.get(name)
     if isinstance(value, list):
         texts = cast("list[Any]", value)
@@ -67,7 +67,7 @@ def read_texts(fields: Fields, name: str) -> tuple[str, ...]:
 
 
 def read_flag(fields: Fields, name: str) -> bool:
-    """``true`` or ``false``; absent is false."""
+    """Read ``true`` or ``false``; absent is false."""
     value = fields.get(name)
     if value is None:
         return False
@@ -77,7 +77,7 @@ def read_flag(fields: Fields, name: str) -> bool:
 
 
 def read_severity(fields: Fields) -> Severity:
-    """1, 2 or 3; absent is 2, a plainly wrong answer."""
+    """Read a severity of 1, 2 or 3; absent is 2, a wrong answer."""
     value = fields.get("severity")
     if value is None:
         return Severity.WRONG
@@ -87,7 +87,7 @@ def read_severity(fields: Fields) -> Severity:
 
 
 def read_language(fields: Fields) -> Language | None:
-    """One of the four languages, or ``None`` where the line names none."""
+    """Read one of the four languages, or ``None`` where the line names none."""
     value = fields.get("language")
     if value is None:
         return None
@@ -98,17 +98,17 @@ def read_language(fields: Fields) -> Language | None:
 
 
 def read_locale(fields: Fields) -> str | None:
-    """A locale such as ``de-DE``, or ``None`` where the line names none."""
+    """Read a locale such as ``de-DE``, or ``None`` where the line names none."""
     return _read_checked_text(fields, "locale", checked_locale)
 
 
 def read_currency(fields: Fields) -> str | None:
-    """An ISO 4217 code, or ``None`` where the line names none."""
+    """Read an ISO 4217 code, or ``None`` where the line names none."""
     return _read_checked_text(fields, "currency", checked_currency)
 
 
 def read_domain(fields: Fields) -> Domain:
-    """The domain of the packs that the line names; that of the default packs where it names none."""
+    """Load the domain of the packs that the line names, or of the default packs."""
     packs = read_texts(fields, "domains") if fields.get("domains") is not None else DEFAULT_DOMAINS
     if any("/" in pack for pack in packs):
         raise Unreadable("domains: a line names packs that come with Lookout, no folder")
@@ -128,7 +128,7 @@ def _read_checked_text(fields: Fields, name: str, check: Callable[[str], str]) -
 
 
 def extract_facts(fields: Fields) -> Fields:
-    """All quantities of ``text`` in order of position; English and Hindi are read together.
+    """Return all quantities of ``text`` in order of position; English and Hindi are read together.
 
     ``language``, ``locale`` (``de-DE``) and ``currency`` (ISO 4217) are optional; they settle what is ambiguous. Of
     a text beyond a million characters the two ends are read, and ``unread`` is the span between them.
@@ -168,12 +168,12 @@ _CORRECT = {CaseOutcome.CORRECT: True, CaseOutcome.FAILED: False}
 
 @lru_cache(maxsize=8)
 def _build_panel(locale: str | None, currency: str | None, domain: Domain) -> tuple[Grader, ...]:
-    """The graders of an application that writes numbers this way; many lines share one panel."""
+    """Build the graders for a locale, currency and domain; many lines share one panel."""
     return default_panel(GraderSettings(locale=locale, currency=currency, citation_required=True), domain)
 
 
 def grade_line(fields: Fields) -> Fields:
-    """Grade one answer. ``null`` means that every grader concerned abstained."""
+    """Grade the answer of one line. ``null`` means that every grader concerned abstained."""
     case = _build_case(fields)
     exchange = _build_exchange(case, read_text(fields, "answer"))
     grades = grade_exchange(
@@ -215,7 +215,7 @@ def _build_case(fields: Fields) -> GoldCase:
 
 
 def _read_sayings(fields: Fields, name: str) -> tuple[str, ...]:
-    """Phrases and patterns; absent or an empty list is none."""
+    """Read phrases and patterns; absent or an empty list means none."""
     if fields.get(name) in (None, []):
         return ()
     written = read_texts(fields, name)
@@ -243,7 +243,7 @@ def _has_failed(grade: Grade, aspect: Aspect) -> bool:
 
 
 def _find_refusal_kind(case: GoldCase, answer: str) -> RefusalKind | None:
-    """What the answer does with the question; ``None`` where the rules are unsure or its language is not read."""
+    """Return whether the answer refuses; ``None`` where the rules are unsure or do not read its language."""
     refusal = read_refusal(answer, " ".join(case.turns), expected=case.expected_refusal)
     unread = case.language is Language.OTHER and refusal.language != "de" and not refusal.refused
     return None if unread else refusal.kind
@@ -270,7 +270,7 @@ def _format_span(span: Span) -> Fields:
 
 
 def redact_line(fields: Fields) -> Fields:
-    """``text`` with personal data and secrets masked, and what was found: positions are in the original text.
+    """Redact personal data and secrets in ``text``, and list them with positions in the original text.
 
     Of a text beyond a million characters the middle is withheld, with a mark in its place; ``unread`` is its span.
     """
@@ -281,7 +281,7 @@ def redact_line(fields: Fields) -> Fields:
 
 
 def score_named_files(fields: Fields) -> Fields:
-    """How well the files in ``named`` agree with those in ``gold``, each file once however it is written.
+    """Score how well the files in ``named`` agree with those in ``gold``; each file counts once.
 
     Nothing named has a precision of 0. Without a gold file nothing can be said: all three are ``null``.
     """
@@ -310,7 +310,7 @@ def _read_list(fields: Fields, name: str, content: str) -> list[Any]:
 
 
 def count_calls(fields: Fields) -> Fields:
-    """How many calls were made, how many would have done, and how many repeat an earlier one, arguments and all."""
+    """Count the calls, the reference's calls, and calls that repeat an earlier one with the same arguments."""
     calls, reference = _read_calls(fields, "calls"), _read_calls(fields, "reference")
     return {"calls": len(calls), "reference": len(reference), "repeats": len(repeated(calls))}
 
@@ -327,11 +327,11 @@ def _read_call(name: str, at: int, value: Any) -> ToolCall:
 
 
 FAILED = "failed"
-"""The key of a case that is no attribute: whether it failed."""
+"""The key of a case that says whether it failed; all others are attributes."""
 
 
 def find_common_causes(fields: Fields) -> Fields:
-    """What the failed of these cases have in common, the most surprising first; an empty list for nothing."""
+    """Return what the failed cases have in common, the most surprising first; may be empty."""
     rows = [_read_case(at, value) for at, value in enumerate(_read_list(fields, "cases", "cases"), start=1)]
     look = find_shared_causes([attributes for attributes, _ in rows], [failed for _, failed in rows])
     return {"causes": [cause.conditions for cause in look.causes]}

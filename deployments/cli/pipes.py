@@ -1,6 +1,6 @@
 """``lookout facts``, ``grade``, ``redact`` and the other pipes: the flows' own code on JSON lines.
 
-They read JSON lines and write one answer for each, in the same order, whatever the line is.
+They read JSON lines and write one answer for each, in the same order, also for a bad line.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from deployments.cli.exit_codes import ExitCode
 from flows.terminal import escape_json, get_byte_output
 
 Fields = dict[str, Any]
-"""One line as JSON gives it, or one answer as JSON takes it: the border of the program, so not yet a record."""
+"""One line as parsed from JSON, or one answer before it is encoded."""
 
 
 class Unreadable(ValueError):
-    """A line that has no answer; its text says what is wrong and what would be accepted."""
+    """A line that cannot be answered; the message says what is wrong and what is accepted."""
 
 
 def run_pipe(lines: Iterable[bytes], out: BinaryIO, answer: Callable[[Fields], Fields]) -> ExitCode:
@@ -77,7 +77,7 @@ def _parse_json(text: str) -> object:
 
 
 def _refuse_constant(name: str) -> object:
-    raise Unreadable(f"{name} is no JSON number")
+    raise Unreadable(f"{name} is not a valid JSON number")
 
 
 def _name_json_type(value: object) -> str:
@@ -144,6 +144,6 @@ def first_look_command() -> ExitCode:
 def _run_on_stdin(answer: Callable[[Fields], Fields]) -> ExitCode:
     try:
         return run_pipe(sys.stdin.buffer, get_byte_output(), answer)
-    except BrokenPipeError:  # whoever read our lines has had enough; nothing may be flushed to them at exit
+    except BrokenPipeError:  # the reader closed the pipe; nothing may be flushed to it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), get_byte_output().fileno())
         return ExitCode.PASS

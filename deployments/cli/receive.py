@@ -1,6 +1,6 @@
-"""``lookout receive``: serves the receiver of deploys, and runs what it starts where nobody else does.
+"""``lookout receive``: serve the receiver of deploys, and run what it starts unless another process does.
 
-on this machine, alone              a server, a runner and the receiver, kept alive as by ``lookout up``
+on this machine, alone              a server, a runner and the receiver, restarted as by ``lookout up``
 beside a ``lookout up``             the receiver alone: that one runs what is due
 at a Prefect server of one's own    the receiver alone, once its deployment is registered there
 
@@ -55,9 +55,9 @@ from monitors.config.sections import DeploySender, DeploySettings
 from monitors.errors import ConfigError
 
 BACKLOG: Final = 2_048
-"""Connections that the system holds for a burst until the server takes them: it refuses none of them."""
+"""Connections that the system queues in a burst until the server accepts them."""
 STOP_S: Final = 5
-"""For deliveries under way at SIGTERM: as long as a body may take."""
+"""For deliveries in progress at SIGTERM: as long as a body may take."""
 
 HostOption = Annotated[str, typer.Option(help="the address to listen on")]
 PortOption = Annotated[int, typer.Option(min=1, max=65_535, help="the port to listen on")]
@@ -91,8 +91,8 @@ def serve_deploys(
 ) -> ExitCode:
     """Serve until SIGTERM or SIGINT. Raises `ConfigError` and `WarehouseUnwritable` before it listens.
 
-    ``settings`` are the configuration's ``[deploys]``; ``config_path`` is what the runs read. With ``only`` whoever
-    starts it sees to the runs.
+    ``settings`` are the configuration's ``[deploys]``; ``config_path`` is what the runs read. With ``only`` the
+    caller takes care of the runs.
     """
     secrets = _load_secrets(config, settings, environment)
     DeployQueue(config.data_folder).check_writable()
@@ -140,7 +140,7 @@ def build_deploys_receiver(
     secrets: Secrets,
     environment: Mapping[str, str],
 ) -> Starlette:
-    """The receiver over the configuration's data folder. Raises `ConfigError` for a secret of the wrong form."""
+    """Build the receiver of deploys for the configuration. Raises `ConfigError` for an invalid secret."""
     from deployments.receivers.deploys import (
         ReceiverMetrics,
         RunStarter,
@@ -164,7 +164,7 @@ def build_deploys_receiver(
 
 
 def build_parsers(secrets: Secrets, settings: DeploySettings) -> list[TriggerParser]:
-    """A parser for every sender that has a secret. Raises `ConfigError` naming the variable."""
+    """Build a parser for every sender that has a secret. Raises `ConfigError` naming the variable."""
     makers = {
         DeploySender.GITHUB: GitHubParser,
         DeploySender.HUGGINGFACE: HuggingFaceParser,
@@ -180,7 +180,7 @@ def build_parsers(secrets: Secrets, settings: DeploySettings) -> list[TriggerPar
 
 
 def make_api_lookup(config: Config, environment: Mapping[str, str]) -> Callable[[], str | None]:
-    """Finds Prefect's API: as configured, as the environment says, or the data folder's own server."""
+    """Return a function that finds Prefect's API: configured, in the environment, or the data folder's server."""
     api_url = config.prefect.api_url or environment.get("PREFECT_API_URL")
     if api_url:
         return lambda: api_url
@@ -193,7 +193,7 @@ def make_api_lookup(config: Config, environment: Mapping[str, str]) -> Callable[
 
 
 def _load_secrets(config: Config, settings: DeploySettings, environment: Mapping[str, str]) -> Secrets:
-    """Refuse half a configuration: a receiver that can start nothing seems alive to everybody else."""
+    """Load the senders' secrets. Refuses an incomplete configuration: such a receiver could start nothing."""
     if not settings.triggers:
         raise ConfigError("[[deploys.triggers]]: there is none, so no delivery could start anything; add one")
     for trigger in settings.triggers:
@@ -211,7 +211,7 @@ def _prepare_prefect(config: Config, environment: MutableMapping[str, str]) -> N
 
 
 def _check_registered(api: str, deployment: str) -> None:
-    """Refuse a server that answers and has not the deployment. One that is away may have it: deploys are stored."""
+    """Raise `ConfigError` if the server lacks the deployment. One that does not answer is accepted."""
     from prefect.exceptions import PrefectException
 
     from deployments.receivers.readiness import find_deployment, is_prefect_answering  # brings Prefect's client
@@ -242,7 +242,7 @@ def _print_deploys_status(
 
 
 class _ReceiverStopped(BaseException):
-    """SIGTERM came, and everything was closed properly."""
+    """SIGTERM arrived, and everything was closed properly."""
 
 
 @contextmanager
@@ -274,7 +274,7 @@ def slack_actions_command(
 
 
 def build_actions_receiver(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:
-    """The receiver over the configuration's warehouse; with a bot token it edits messages itself."""
+    """Build the receiver of Slack's buttons; with a bot token it edits messages itself."""
     actions = build_operator_actions(config, open_store(config), utc_now)
     sender = SlackBot(config.alerts, token=token, now=utc_now) if token else None
     aftermath = ActionWorker(actions, sender=sender, reply=SlackReply(config.alerts))

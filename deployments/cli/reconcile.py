@@ -1,6 +1,6 @@
-"""``lookout reconcile``: compares the guard's log, the nightly runs and people's labels.
+"""``lookout reconcile``: compare the guard's log, the nightly runs and people's labels.
 
-It prints what two detectors found and missed, in words for somebody who meets these figures for the first time.
+It prints what two detectors found and missed, in words for a first-time reader.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import typer
 from deployments.cli.data_folder import load_pending
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from flows.nightly.reconciliation import reconciled, without_log
+from flows.nightly.reconciliation import mark_log_missing, reconcile_detectors
 from flows.terminal import write_json
 from flows.terminal_console import make_terminal_console
 from flows.waiting import show_waiting
@@ -25,7 +25,7 @@ from monitors.records.reconciliation import NO_LOG, Figure, Interval, Reconcilia
 
 
 def format_reconciliation(reconciliation: Reconciliation) -> Iterator[str]:
-    """A line a fact; the first names target and time. An unknown figure says why."""
+    """Yield one line for each figure; the first names target and time. An unknown figure says why."""
     counts = reconciliation.counts
     yield f"{counts.target}, {counts.since:%Y-%m-%d %H:%M} to {counts.until:%Y-%m-%d %H:%M} UTC"
     yield f"  {_format_guard(reconciliation)}"
@@ -96,7 +96,7 @@ def _format_two_detectors(reconciliation: Reconciliation) -> str:
 
 
 def _list_notes(reconciliation: Reconciliation) -> Iterator[str]:
-    """What a reader must know to judge the figures."""
+    """Yield what a reader must know to interpret the figures."""
     counts = reconciliation.counts
     nightly = counts.nightly
     confidence = 100 * reconciliation.confidence
@@ -155,9 +155,9 @@ def reconcile_command(
     store, until = load_pending(open_store(configured)), utc_now()
     for name in names:
         with show_waiting(f"{name}: comparing guard and judge"):
-            reconciliation = reconciled(store, name, until - timedelta(days=days), until, wait_s=WAIT_S)
+            reconciliation = reconcile_detectors(store, name, until - timedelta(days=days), until, wait_s=WAIT_S)
         if configured.targets[name].hallucination_log is None:
-            reconciliation = without_log(reconciliation)
+            reconciliation = mark_log_missing(reconciliation)
         if as_json:
             write_json(reconciliation.model_dump_json() + "\n")
         else:

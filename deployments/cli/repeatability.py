@@ -1,4 +1,4 @@
-"""``lookout repeatability``: asks some cases twice, and says how often answers differ by chance."""
+"""``lookout repeatability``: ask some cases twice, and report how often answers differ by chance."""
 
 from __future__ import annotations
 

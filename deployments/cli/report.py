@@ -1,4 +1,4 @@
-"""``lookout report``: writes a run's reports again from its results.json; no page and no server is needed."""
+"""``lookout report``: write a run's reports again from its results.json; needs no page and no server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lookout sql``: the warehouse answers queries.
+"""``lookout sql``: query the warehouse.
 
 Its CSV is safe: a spreadsheet shows the rows and never runs them.
 """
@@ -31,13 +31,13 @@ from monitors.reports.invisible import show_invisible
 from warehouse.database.store import VIEWS_SQL, Store, Table
 
 FORMULA_SIGNS: Final = ("=", "+", "-", "@")
-"""How a cell begins that a spreadsheet takes for a formula (OWASP, CSV injection); tab and line ends too."""
+"""First characters that make a spreadsheet read a cell as a formula (OWASP, CSV injection)."""
 TEXT_MARK: Final = "'"
-"""Before such a cell: a spreadsheet then shows it as text."""
+"""Put before such a cell, so that a spreadsheet shows it as text."""
 
 
 def format_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A header and the rows, as RFC 4180 has it. Numbers stay numbers; texts that would run are marked."""
+    """Format a header and rows as CSV (RFC 4180). Numbers stay numbers; formula-like texts are marked."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([format_csv_cell(name) for name in columns])
@@ -46,7 +46,7 @@ def format_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def format_csv_cell(value: object) -> str:
-    """One value as it is written."""
+    """Format one value for CSV."""
     match value:
         case None:
             return ""
@@ -63,7 +63,7 @@ def format_csv_cell(value: object) -> str:
 
 
 def escape_formula_cell(text: str) -> str:
-    """``text``, marked when a spreadsheet would run it: wide forms and blanks before the sign count too."""
+    """Mark ``text`` when a spreadsheet would run it; also with wide signs or blanks before the sign."""
     visible_text = unicodedata.normalize("NFKC", text).lstrip()
     return (
         TEXT_MARK + text if visible_text.startswith(FORMULA_SIGNS) or text.startswith(("\t", "\r", "\n")) else text
@@ -72,10 +72,10 @@ def escape_formula_cell(text: str) -> str:
 
 WAIT_S = 10.0
 MIN_WHOLE_NUMBER = 1000.0
-"""From here on a fraction means nothing, and an exponent is harder to read than a digit more."""
+"""Floats from here on are printed without a fraction."""
 
 MAX_GRID_COLUMNS = 3
-"""So few columns are read as a table even when their text wraps."""
+"""Up to this many columns are printed as a table even when their text wraps."""
 
 
 def sql_command(
@@ -111,7 +111,7 @@ def _print_result(table: Table, *, as_json: bool) -> None:
 
 
 def _run_prompt(store: Store, *, as_json: bool) -> None:
-    """One query a line until the end of input; a wrong one prints its error, and the prompt goes on."""
+    """Read one query a line until the end of input; an invalid one prints its error."""
     while True:
         try:
             query = input("lookout> ").strip()
@@ -145,7 +145,7 @@ def _to_json_value(value: object) -> object:
 
 
 def _print_table(table: Table) -> None:
-    """As a table where it fits the terminal, else one block a row."""
+    """Print a table where it fits the terminal, else one block for each row."""
     rows = [tuple(map(show_invisible, map(_format_cell, row))) for row in table.rows]
     width = sum(max(map(len, column), default=0) + 2 for column in zip(table.columns, *rows, strict=True))
     if width <= make_terminal_console().width or len(table.columns) <= MAX_GRID_COLUMNS:

@@ -1,6 +1,6 @@
 """``lookout up``: the whole monitor on one machine, in the foreground, with one log, until SIGTERM or SIGINT.
 
-``lookout down`` ends the local Prefect server of a data folder, and says what else is running.
+``lookout down`` ends the local Prefect server of a data folder, and lists what else is running.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def up_command(
         try:
             stack.enter_context(
                 hold_data_folder(loaded.data_folder, utc_now)
-            )  # before the ports: they are the other one's too
+            )  # before the ports: the other installation uses them
         except WarehouseUnwritable:
             check_installation(
                 loaded, host=host, port=port, environment=get_environment()
@@ -80,13 +80,13 @@ def up_command(
 
 
 def _list_inactive_parts(config: Config, variables: Mapping[str, str]) -> Iterator[str]:
-    """What the owner may believe to be on, and is not."""
+    """Yield a note for each part that is off, though the owner may believe it is on."""
     if not config.deploys.triggers:
-        is_polled = any(one.space is not None for one in config.targets.values())
+        is_polled = any(target.space is not None for target in config.targets.values())
         polled = "; the running commit of each Space is polled instead" if is_polled else ""
         yield f"no [[deploys.triggers]]: no deploy is received{polled}"
     if config.judge is not None:
-        missing = sorted({one.key_from for one in config.judge.models if not variables.get(one.key_from)})
+        missing = sorted({model.key_from for model in config.judge.models if not variables.get(model.key_from)})
         if missing:
             yield f"the judge is off, and what it would decide stays ungraded: {', '.join(missing)} is not set"
     if not variables.get(TOKEN_VARIABLE) and not variables.get(WEBHOOK_VARIABLE):
@@ -120,7 +120,7 @@ def receive_and_run(
 
 
 def _start_log(config_path: Path, parts: Sequence[SupervisedProcess]) -> Callable[[str, str], None]:
-    """The log, which starts with the parts that are kept alive."""
+    """Return a log function, after logging the names of the parts."""
     log = make_stderr_log(utc_now)
     log(SUPERVISOR_NAME, f"{config_path}: {', '.join(part.name for part in parts)}")
     return log
@@ -139,7 +139,7 @@ async def _run_parts(parts: tuple[SupervisedProcess, ...], reports: SupervisorLo
 
 
 async def _watch_configuration(path: Path, log: Callable[[str, str], None]) -> None:
-    """Say what becomes of a change of the configuration: runs read it anew, what keeps running does not."""
+    """Log changes of the configuration: runs read it again, processes that keep running do not."""
     current = content = await asyncio.to_thread(_read_content, path)
     while True:
         # A file is polled: its editor may replace it, which ends a watch on it.
@@ -168,7 +168,7 @@ def _read_content(path: Path) -> bytes | None:
 
 
 def build_supervisor_log(config: Config, log: Callable[[str, str], None]) -> SupervisorLog:
-    """The log, and the messages about the monitor itself."""
+    """Build the supervisor's reports: the log, and alerts about the monitor itself."""
 
     async def report_crash_loop(name: str, deaths: int, code: int) -> None:
         detail = (
@@ -180,14 +180,14 @@ def build_supervisor_log(config: Config, log: Callable[[str, str], None]) -> Sup
 
     async def report_recovery(name: str) -> None:
         notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.UP)
-        text = f"The part {name!r} of `lookout up` stands again."
+        text = f"The part {name!r} of `lookout up` is running again."
         await resolve_faults(notifier, {_format_fault_name(name): text}, began_at=notifier.now())
 
     return SupervisorLog(log=log, report_crash_loop=report_crash_loop, report_recovery=report_recovery)
 
 
 def make_stderr_log(now: Callable[[], datetime]) -> Callable[[str, str], None]:
-    """One line each, with its time in UTC and the name of its part."""
+    """Return a function that writes one line to standard error, with its UTC time and part."""
 
     def log(name: str, line: str) -> None:
         write_note(f"{now():%Y-%m-%dT%H:%M:%SZ} {name:<8} | {line}\n")
@@ -248,7 +248,7 @@ def _refuse_while_used(folder: Path) -> None:
 
 
 def _find_own_server(config: Path, environment: Mapping[str, str]) -> str | None:
-    """Somebody's own Prefect server, which we must not end."""
+    """Return the address of a Prefect server of the user's own, which is never ended; ``None`` for none."""
     configured = load_config(config).prefect.api_url if config.exists() else None
     return configured or environment.get("PREFECT_API_URL")
 

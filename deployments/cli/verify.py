@@ -1,11 +1,11 @@
-"""``lookout verify``: verifies a configured target by its name, or any page by its address.
+"""``lookout verify``: verify a configured target by its name, or any page by its address.
 
 It runs the verify flow with a Prefect server, shows a bar and a line for each case that is not right, and ends with
 the verdict and an exit code.
 
-In CI a run touches nothing of production: it stops before its first request when its settings point there. Of
-production are: a target that says so, an address on the host of such a target, the channel of production's alerts,
-and the watchdog that must alert when production's monitor is silent.
+In CI a run never touches production: it stops before its first request when its settings point there. Production
+is: a target with that environment, an address on such a target's host, the channel of production's alerts, and
+the watchdog that alerts when production's monitor is silent.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from monitors.records.targets import Environment
 
 FLAG = "--allow-production"
 MIN_REASON_CHARACTERS = 10
-"""Characters: enough for a ticket and a word."""
+"""Enough characters for a ticket and a word."""
 
 
 def check_ci(config: Config, target: str, environment: Mapping[str, str], *, allowed: str | None) -> str | None:
@@ -113,21 +113,21 @@ def _list_production_use(config: Config, target: str, environment: Mapping[str, 
 
 
 def _find_host(config: Config, target: str) -> str:
-    """Host and port in small letters: hosts ignore case."""
+    """Return host and port in lower case."""
     return urlsplit(build_target_record(target, config.target(target)).address).netloc.lower()
 
 
 NO_ANSWER = "[yellow]∅[/]"
 MARKS = {CaseOutcome.FAILED: "[red]✗[/]", CaseOutcome.NO_ANSWER: NO_ANSWER, CaseOutcome.UNGRADED: "[blue]?[/]"}
 MAX_LINES = 40
-"""A page of lines says enough while the run goes; the report has them all."""
+"""Lines printed during a run; the report has them all."""
 
 
 class TerminalProgress:
     """A `ProgressListener` on ``console``. Use as a context manager."""
 
     def __init__(self, console: Console, address: str = "") -> None:
-        """``address`` of the target stays readable: it is no person's."""
+        """``address`` of the target is not redacted."""
         self._console = console
         self._address = address
         self._bar = Progress(
@@ -157,20 +157,20 @@ class TerminalProgress:
         self._say_unanswered()
         self._bar.stop()
 
-    def planned(self, run_id: str, cases: int, resumed: int) -> None:
-        """Say what will be asked."""
+    def on_planned(self, run_id: str, cases: int, resumed: int) -> None:
+        """Start the progress bar, and print how many answers are resumed."""
         self._starting.close()
         self._bar.start()
         self.run_id, self.cases, self.answered = run_id, cases, resumed
         if resumed:
             self._console.print(
                 f"Going on with run {run_id}: {resumed} of {cases} were answered before it was stopped "
-                "and are not asked again (--fresh starts anew)."
+                "and are not asked again (--fresh starts from the beginning)."
             )
         self._task = self._bar.add_task("Asking", total=cases, completed=resumed, wrong="")
 
     def on_result(self, result: CaseResult) -> None:
-        """One step further, with a line when it is not right."""
+        """Advance the bar, and print a line for a result that is not correct."""
         self.answered += 1
         if result.assessment.outcome is not CaseOutcome.CORRECT:
             self._wrong += 1
@@ -182,21 +182,21 @@ class TerminalProgress:
             wrong = f"[red]{self._wrong} not right[/]" if self._wrong else ""
             self._bar.update(self._task, advance=1, wrong=wrong)
 
-    def stage(self, name: str) -> None:
-        """Show what the run does now, and first what came of the stage before."""
+    def on_stage(self, name: str) -> None:
+        """Show the run's current stage, after printing the unanswered questions of the previous one."""
         self._say_unanswered()
         if self._task is not None:
             self._bar.update(self._task, description=name.capitalize())
         else:
             update_waiting(name.capitalize())
 
-    def ended(self, text: str, report: str) -> None:
-        """Show what came of the messages; the report's place is printed with the verdict."""
+    def on_ended(self, text: str, report: str) -> None:
+        """Print the outcome of the alerts; the report's path is printed with the verdict."""
         del report
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _say_unanswered(self) -> None:
-        """One line for each cause, with how many questions it took the answer of; the commonest first."""
+        """Print one line for each cause of missing answers, the most common first."""
         unanswered, self._unanswered = self._unanswered, []
         for line in format_unanswered(unanswered):
             print_wrapped(
@@ -219,7 +219,7 @@ class TerminalProgress:
 
 
 def format_unanswered(results: Sequence[CaseResult]) -> Iterator[str]:
-    """What kept questions from an answer, a line for each cause. Those that were not asked then join the first."""
+    """Yield a line for each cause of missing answers; questions that were not asked count to the first cause."""
     asked = [result for result in results if _find_no_answer_reason(result) is not NoAnswerReason.CIRCUIT_OPEN]
     spared = len(results) - len(asked)
     causes = Counter(result.assessment.reason for result in asked).most_common()
@@ -242,7 +242,7 @@ def _find_no_answer_reason(result: CaseResult) -> NoAnswerReason | None:
 
 
 def explain_unreachable(address: str, environment: Mapping[str, str]) -> str:
-    """Why nothing can answer there, known at once; empty where a run must find out: a sleeping app accepts."""
+    """Return why nothing can answer at the address; empty if it might, since a sleeping app accepts connections."""
     parts = urlsplit(address)
     host, port = parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
     if any(environment.get(name) or environment.get(name.lower()) for name in PROXIES):
@@ -263,7 +263,7 @@ CONNECT_S = 5.0
 
 
 def _is_unreachable(request: VerifyRequest) -> bool:
-    """Say so where nothing listens, before a server is started for it. Whoever is to be alerted needs the run."""
+    """Whether nothing listens at the target; prints it. Not checked where a run would send an alert."""
     from flows.data_folder import get_prefect_home
     from flows.runtime.run import load_request_config
     from flows.runtime.secrets import get_environment
@@ -284,7 +284,7 @@ def _is_unreachable(request: VerifyRequest) -> bool:
     why = explain_unreachable(target.url, variables)
     if why:
         count = plural(len(load_suite(target.suite).cases), "question")
-        to_do = f"Start the app, or mend targets.{request.target}.url."
+        to_do = f"Start the app, or fix targets.{request.target}.url."
         console.print(f"{count} not asked: {why}. {to_do}", highlight=False, markup=False, soft_wrap=True)
     return bool(why)
 
@@ -310,11 +310,11 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool, verbose: bool = F
 
 
 def run_verification(request: VerifyRequest, *, check_address: bool = False) -> RunReport | None:
-    """The run's report; ``None`` when a person stopped it. After Ctrl-C the answers stay stored.
+    """Run a verification and return its report; ``None`` when a person stopped it. Answers stay stored.
 
-    With ``check_address`` also ``None`` where nothing listens at the address, which was said then.
+    With ``check_address`` also ``None`` where nothing listens at the address, which is printed.
 
-    A run whose Prefect server ended is whole all the same where it came to its end.
+    A run whose Prefect server was lost is complete if the run itself finished.
     """
     from flows.data_folder import get_runs_folder  # as below
     from flows.runtime.run import check_request, load_request_config  # as below
@@ -355,7 +355,7 @@ GONE_AT_THE_END = (
 
 
 def load_finished_report(runs: Path, run_id: str | None) -> RunReport | None:
-    """The report of a run that came to its very end; ``None`` where something of it is left to do."""
+    """Load the report of a finished run; ``None`` where something is left to do."""
     from flows.verify.run_folder import is_finished  # as below
     from monitors.reports.results_json import read_results
 
@@ -365,7 +365,7 @@ def load_finished_report(runs: Path, run_id: str | None) -> RunReport | None:
 
 
 def _print_request(console: Console, config: Config, request: VerifyRequest) -> None:
-    """Say what will be asked, before anything slow starts: a broken suite shows in a second."""
+    """Print what will be asked, before anything slow starts, so that a broken suite shows at once."""
     target = config.target(request.target)
     suite = load_suite(target.suite)
     severe = sum(case.severity is Severity.PAGE for case in suite.cases)
@@ -379,7 +379,7 @@ def _print_request(console: Console, config: Config, request: VerifyRequest) -> 
 
 
 def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
-    """Why a run without a judge may stay below the coverage floor; empty where rules decide enough golds."""
+    """Return why a run without a judge may stay below the coverage floor; empty if it will not."""
     from flows.goldset.mutation_testing import MAX_REACH_CASES, compute_suite_reach
     from flows.runtime.judge import plan_judge  # as below
     from flows.runtime.secrets import get_environment  # as below
@@ -398,7 +398,7 @@ def _print_stopped(console: Console, progress: TerminalProgress, why: str) -> No
         console.print(f"\n{why}; nothing was asked yet.")
         return
     console.print(
-        f"\n{why}: {progress.answered} of {progress.cases} answers of run {progress.run_id} are kept. "
+        f"\n{why}: {progress.answered} of {progress.cases} answers of run {progress.run_id} are stored. "
         "The same command within the hour goes on from there."
     )
 
@@ -418,7 +418,7 @@ def verify_command(
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Ask a live page the whole suite in a real browser; grade, gate, store, alert."""
+    """Run the suite against a live page in a real browser."""
     from flows.runtime.secrets import get_environment  # duckdb: half a second that --help can save
 
     loaded = load_config(config) if config.exists() or not is_address(target) else None
@@ -434,7 +434,7 @@ def verify_command(
 
 
 def resolve_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:
-    """The target's name and a configuration that has it, with the suite of the command line when there is one."""
+    """Return the target's name and a configuration that has it, with the command line's suite if given."""
     if not is_address(target):
         if config is None:
             raise ConfigError(f"no target {target!r}: there is no configuration")
@@ -463,12 +463,12 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
 
 
 def is_address(target: str) -> bool:
-    """Whether it is a page's address, and not a target of the configuration."""
+    """Whether ``target`` is a page's address, not a configured target's name."""
     return target.startswith(("http://", "https://"))
 
 
 def name_from_address(address: str) -> str:
-    """A target's name for a page that has none: its address in letters, digits and hyphens."""
+    """Derive a target's name from its address, in letters, digits and hyphens."""
     bare = re.sub(r"^https?://", "", address)
     return re.sub(r"[^a-z0-9]+", "-", bare.lower()).strip("-")[:MAX_NAME_CHARACTERS].rstrip("-") or "page"
 

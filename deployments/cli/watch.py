@@ -1,4 +1,4 @@
-"""``lookout watch``: follows the hallucination logs from a terminal, and sends alerts as the schedule would."""
+"""``lookout watch``: follow the hallucination logs in a terminal, and send alerts as the schedule would."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def _follow_log(log_follower: LogFollower, console: Console, *, once: bool
 
 
 async def _poll_log(log_follower: LogFollower, console: Console, *, as_json: bool, say_nothing: bool) -> ExitCode:
-    """MONITOR when the poll could not be made. What broke is printed, and the next poll tries again."""
+    """Poll once; return MONITOR when it failed. The error is printed, and the next poll tries again."""
     try:
         result = await log_follower.poll()
     except MonitorError as error:

@@ -1,4 +1,4 @@
-"""``lookout prefect-yaml``: writes a configuration's deployments as the file that ``prefect deploy`` reads.
+"""``lookout prefect-yaml``: write a configuration's deployments as the file that ``prefect deploy`` reads.
 
 It is the plan that ``lookout up`` serves from one machine, for workers of a work pool elsewhere. It holds names and
 paths only: secrets are in the workers' environment, or named in the pool's own template
@@ -35,7 +35,7 @@ _HEAD: Final = """\
 """
 
 _PULL: Final = [{"prefect.deployments.steps.set_working_directory": {"directory": "/"}}]
-"""The code is installed where workers run; without a step, they would search the folder of whoever deploys."""
+"""The code is installed where workers run; without a step, they would search the deploying user's folder."""
 
 
 def prefect_yaml_command(
@@ -52,7 +52,7 @@ def prefect_yaml_command(
 
 
 def format_prefect_yaml(config: Config, config_path: Path, *, pool: str = POOL, image: str | None = None) -> str:
-    """The file for workers that read ``config_path`` (absolute); ``image`` is for pools of containers."""
+    """Format the file for workers that read ``config_path`` (absolute); ``image`` is for pools of containers."""
     work_pool: dict[str, Any] = {"name": pool}
     if image is not None:
         work_pool["job_variables"] = {"image": image}

@@ -251,7 +251,7 @@ class Receiver:
 
     async def _answer_delivery(self, parser: TriggerParser, request: Request) -> Response:
         headers = collect_headers(request)
-        parser.admit(headers)
+        parser.check_headers(headers)
         delivery = Delivery(headers, await read_body(request, self._large), self._now())
         try:
             answer = await asyncio.to_thread(self._take, parser, delivery)
@@ -268,8 +268,8 @@ class Receiver:
         """Verify and store one delivery; runs in a thread, because signatures, JSON and disk take milliseconds."""
         parsed = parser.parse(delivery)
         if isinstance(parsed, NotForUs):
-            self._metrics.count_ignored(parser.provider, parsed.why)
-            return PlainTextResponse(f"not for us: {parsed.why.value}", status_code=HTTPStatus.OK)
+            self._metrics.count_ignored(parser.provider, parsed.reason)
+            return PlainTextResponse(f"not for us: {parsed.reason.value}", status_code=HTTPStatus.OK)
         stored = [QueuedDeploy(deploy=deploy, stored_at=delivery.received_at) for deploy in parsed.deploys]
         if any([self._starter.deploys.save(deploy) for deploy in stored]):  # noqa: C419 - each is stored
             self._metrics.accepted.labels(parser.provider.value).inc()

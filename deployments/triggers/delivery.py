@@ -1,7 +1,6 @@
-"""Reads what senders deliver. A delivery is a deploy, nothing of ours, or refused.
+"""Parse webhook deliveries: a delivery is a deploy, not for us, or refused.
 
-It reads one value of a header, a JSON object, a commit, a time. What has two meanings or none is refused, never
-guessed.
+An ambiguous or meaningless header, JSON object, commit or time is refused, never guessed.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from monitors.records.targets import ReportedDeploy
 
 
 class NotStrict(ValueError):
-    """The text is not JSON as everybody reads it. Never holds the text itself."""
+    """The text is not JSON that all parsers read alike. The message never holds the text itself."""
 
 
 def parse_strict_json(text: str) -> object:
@@ -49,7 +48,7 @@ def parse_strict_json(text: str) -> object:
 
 
 def encode_json(value: object) -> bytes:
-    """``value`` as UTF-8; a lone surrogate raises ``UnicodeEncodeError``."""
+    """Encode ``value`` as JSON in UTF-8; a lone surrogate raises ``UnicodeEncodeError``."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 
@@ -85,7 +84,7 @@ class Delivery:
 
 
 class RejectionReason(StrEnum):
-    """Why a delivery goes no further. The values are labels of a metric: a fixed, short list."""
+    """Why a delivery is rejected. The values are labels of a metric: a fixed, short list."""
 
     UNSIGNED = "unsigned"
     WRONG_SIGNATURE = "wrong_signature"
@@ -112,7 +111,7 @@ STATUS: Mapping[RejectionReason, HTTPStatus] = {
 
 
 class DeliveryRejected(Exception):
-    """A delivery that goes no further. ``str`` is the answer's body and holds nothing of what was sent."""
+    """A rejected delivery. ``str`` is the response's body and holds nothing of what was sent."""
 
     def __init__(self, reason: RejectionReason, message: str) -> None:
         super().__init__(message)
@@ -138,9 +137,9 @@ class IgnoreReason(StrEnum):
 
 
 class NotForUs(NamedTuple):
-    """Genuine, and no deploy of a target of ours."""
+    """A genuine delivery that is not a deploy of a configured target."""
 
-    why: IgnoreReason
+    reason: IgnoreReason
 
 
 class Deploys(NamedTuple):
@@ -153,14 +152,14 @@ ParsedDelivery = Deploys | NotForUs
 
 
 class TriggerParser(Protocol):
-    """Reads what a sender's deliveries mean. Pure: no clock, no network; safe for threads."""
+    """Parses a sender's deliveries. Pure: no clock, no network; safe for threads."""
 
     @property
     def provider(self) -> DeploySender:
         """Whose deliveries these are."""
         ...
 
-    def admit(self, headers: Headers) -> None:
+    def check_headers(self, headers: Headers) -> None:
         """Raises `DeliveryRejected` for what is wrong before the body is read."""
         ...
 
@@ -180,7 +179,7 @@ _PULL: Final = re.compile(r"(?:refs/)?pull/([1-9][0-9]{0,8})/(?:head|merge)", re
 
 
 class Payload(BaseModel):
-    """The part of a payload that is read; everything else in it, every address above all, is left where it is."""
+    """The part of a payload that is read; everything else in it, such as addresses, is ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
@@ -189,9 +188,9 @@ Read = TypeVar("Read", bound=Payload)
 
 
 def read_header(headers: Headers, name: str, *, max_characters: int = 1_000) -> str:
-    """The one value of a header that proves who sends.
+    """Return the one value of a header that proves who sends.
 
-    Raises `DeliveryRejected` when it is missing, twice, or endless.
+    Raises `DeliveryRejected` when it is missing, sent twice, or too long.
     """
     values = headers.get(name, ())
     if len(values) != 1 or not 0 < len(values[0]) <= max_characters:
@@ -207,9 +206,9 @@ def check_content_type(headers: Headers) -> None:
 
 
 def parse_payload(body: bytes, form: type[Read]) -> Read:
-    """The body as ``form``.
+    """Parse the body as ``form``.
 
-    Raises `DeliveryRejected` for what is no UTF-8, no JSON, of two meanings, or of another form.
+    Raises `DeliveryRejected` for a body that is not UTF-8, not strict JSON, or has another form.
     """
     try:
         return form.model_validate(parse_strict_json(body.decode("utf-8")))
@@ -222,40 +221,40 @@ def parse_payload(body: bytes, form: type[Read]) -> Read:
 
 
 def parse_git_commit(text: str) -> str:
-    """A whole commit. Raises `DeliveryRejected`."""
+    """Return a full commit hash in lower case. Raises `DeliveryRejected`."""
     if not _GIT_COMMIT.fullmatch(text.lower()):
         raise DeliveryRejected(RejectionReason.MALFORMED, "the payload names no commit")
     return text.lower()
 
 
 def normalise_commit(text: str) -> str:
-    """A commit or version of any system, git's hexadecimal in small letters."""
+    """Return a commit or version of any system; hexadecimal ones in lower case."""
     return text.lower() if _HEXADECIMAL.fullmatch(text) else text
 
 
 def is_null_commit(text: str | None) -> bool:
-    """Whether a ref was deleted: nothing, or git's zeros."""
+    """Whether a commit stands for a deleted ref: empty, or git's zeros."""
     return text is None or not text.strip("0")
 
 
 def parse_branch(ref: str) -> str:
-    """The branch of ``refs/heads/x``; any other ref as it is, which is no branch's name."""
+    """Return the branch of ``refs/heads/x``; any other ref unchanged."""
     return ref.removeprefix(_HEADS)
 
 
 def is_branch(ref: str) -> bool:
-    """Whether a whole ref is a branch: no tag, no pull request."""
+    """Whether a full ref is a branch, not a tag or a pull request."""
     return ref.startswith(_HEADS)
 
 
 def parse_pull_number(ref: str) -> int | None:
-    """The number in ``refs/pull/12/merge``."""
+    """Return the pull request's number in ``refs/pull/12/merge``."""
     match = _PULL.fullmatch(ref)
     return int(match[1]) if match else None
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """A time with its zone as ISO 8601; ``None`` for anything else: when it arrived is known anyway."""
+    """Parse an ISO 8601 time with its zone; ``None`` for anything else: the arrival time is used then."""
     try:
         time = datetime.fromisoformat(text) if text else None
         return time.astimezone(UTC) if time and time.tzinfo else None

@@ -51,7 +51,7 @@ class _PullRequest(Payload):
 
 
 class _RunOfWorkflow(Payload):
-    """What both events say of a workflow's run."""
+    """The fields of a workflow run that both events share."""
 
     pull_requests: Annotated[list[_PullRequest], Field(max_length=1_000)] | None = None
 
@@ -115,7 +115,7 @@ PayloadParser = Callable[[bytes], DeployClaim | IgnoreReason]
 
 
 class GitHubParser:
-    """Deliveries of GitHub, proven by any of ``secrets``."""
+    """Parses GitHub's deliveries, signed with any of ``secrets``."""
 
     provider = DeploySender.GITHUB
 
@@ -123,19 +123,19 @@ class GitHubParser:
         self._secrets = tuple(secret.encode() for secret in secrets)
         self._routes = Routes(self.provider, triggers)
 
-    def admit(self, headers: Headers) -> None:
-        """Both headers are there and have their form."""
+    def check_headers(self, headers: Headers) -> None:
+        """Check that both headers are there and valid."""
         if not _SIGNATURE.fullmatch(read_header(headers, SIGNATURE_HEADER)):
             raise DeliveryRejected(
                 RejectionReason.UNSIGNED, f"{SIGNATURE_HEADER} is sha256= and 64 hexadecimal digits"
             )
         if not _EVENT.fullmatch(read_header(headers, EVENT_HEADER)):
-            raise DeliveryRejected(RejectionReason.MALFORMED, f"{EVENT_HEADER} is no event's name")
+            raise DeliveryRejected(RejectionReason.MALFORMED, f"{EVENT_HEADER} is not a valid event name")
         check_content_type(headers)
 
     def parse(self, delivery: Delivery) -> ParsedDelivery:
-        """A deployment, workflow run or push; a ping and everything else is not for us."""
-        self.admit(delivery.headers)
+        """Parse a deployment, workflow run or push; a ping and everything else is not for us."""
+        self.check_headers(delivery.headers)
         self._check_signature(delivery)
         event = delivery.headers[EVENT_HEADER][0]
         if event == "ping":
@@ -156,7 +156,7 @@ class GitHubParser:
 
 
 def _parse_deployment_status(body: bytes) -> DeployClaim | IgnoreReason:
-    """Only a success: the app serves. GitHub itself reports what came before it or went wrong."""
+    """Parse a ``deployment_status`` event; only a success is a deploy."""
     status = parse_payload(body, DeploymentStatus)
     if status.deployment_status.state != "success":
         return IgnoreReason.STATE
@@ -173,7 +173,7 @@ def _parse_deployment_status(body: bytes) -> DeployClaim | IgnoreReason:
 
 
 def _parse_workflow_run(body: bytes) -> DeployClaim | IgnoreReason:
-    """Only one that succeeded, of the repository itself: a fork's branch may be called ``main`` as well."""
+    """Parse a ``workflow_run`` event. Only a success of the repository itself: a fork may have a ``main``, too."""
     payload = parse_payload(body, WorkflowRun)
     run = payload.workflow_run
     if payload.action != "completed" or run.conclusion != "success":
@@ -192,7 +192,7 @@ def _parse_workflow_run(body: bytes) -> DeployClaim | IgnoreReason:
 
 
 def _parse_push(body: bytes) -> DeployClaim | IgnoreReason:
-    """A branch that moved on: no tag, nothing deleted."""
+    """Parse a ``push`` event; only a branch that moved is a deploy, no tag and no deletion."""
     push = parse_payload(body, Push)
     if not is_branch(push.ref) or is_null_commit(push.after):
         return IgnoreReason.BRANCH

@@ -60,7 +60,7 @@ class _Push(Payload):
 
 
 class HuggingFaceParser:
-    """Deliveries of the Hub, proven by any of ``secrets``."""
+    """Parses the Hub's deliveries, which carry any of ``secrets``."""
 
     provider = DeploySender.HUGGINGFACE
 
@@ -68,36 +68,38 @@ class HuggingFaceParser:
         self._secrets = tuple(secret.encode() for secret in secrets)
         self._routes = Routes(self.provider, triggers)
 
-    def admit(self, headers: Headers) -> None:
-        """The secret is in a header, so a stranger's body is never read."""
+    def check_headers(self, headers: Headers) -> None:
+        """Check the secret in its header, so that a stranger's body is never read."""
         received = read_header(headers, SECRET_HEADER).encode("latin-1", "replace")
         if not any([hmac.compare_digest(secret, received) for secret in self._secrets]):  # noqa: C419 - all of them, always
             raise DeliveryRejected(RejectionReason.WRONG_SIGNATURE, "not the secret of this webhook")
         check_content_type(headers)
 
     def parse(self, delivery: Delivery) -> ParsedDelivery:
-        """A push to a Space; everything else that the Hub reports is not for us.
+        """Parse a push to a Space; everything else that the Hub reports is not for us.
 
-        A branch that is named more than once is where it was named last: one deploy.
+        A branch that is named more than once counts once, with its last commit.
         """
-        self.admit(delivery.headers)
+        self.check_headers(delivery.headers)
         push = parse_payload(delivery.body, _Push)
         if push.event.scope != "repo.content" or push.event.action != "update":
             return NotForUs(IgnoreReason.EVENT)
         if push.repo.type != "space":
             return NotForUs(IgnoreReason.REPOSITORY)
-        latest = {one.ref: one for one in push.updatedRefs or () if _is_new_commit(one)}
-        parsed_refs = [self._route(push.repo.name, one, delivery) for one in latest.values()]
-        deploys = tuple(one for parsed in parsed_refs if isinstance(parsed, Deploys) for one in parsed.deploys)
+        latest = {ref.ref: ref for ref in push.updatedRefs or () if _is_new_commit(ref)}
+        parsed_refs = [self._route_ref(push.repo.name, ref, delivery) for ref in latest.values()]
+        deploys = tuple(
+            deploy for parsed in parsed_refs if isinstance(parsed, Deploys) for deploy in parsed.deploys
+        )
         if deploys:
             return Deploys(deploys)
         return parsed_refs[0] if parsed_refs else NotForUs(IgnoreReason.BRANCH)
 
-    def _route(self, repository: str, ref: _Ref, delivery: Delivery) -> ParsedDelivery:
+    def _route_ref(self, repository: str, ref: _Ref, delivery: Delivery) -> ParsedDelivery:
         report = DeployClaim(repository, parse_git_commit(str(ref.newSha)), at=None, branch=parse_branch(ref.ref))
         return self._routes.route(report, received_at=delivery.received_at)
 
 
 def _is_new_commit(ref: _Ref) -> bool:
-    """A branch that moved on: no tag, no pull request, nothing deleted."""
+    """Whether a branch moved: not a tag, a pull request or a deletion."""
     return is_branch(ref.ref) and not is_null_commit(ref.newSha)

@@ -1,4 +1,4 @@
-"""The routes of a deploy: the configuration decides which targets it is about, never the payload.
+"""Find the targets of a deploy: the configuration decides, never the payload.
 
 The senders' secrets come from the environment: one, or several while they are changed.
 """
@@ -29,13 +29,13 @@ SECRET_VARIABLES: Final[Mapping[DeploySender, str]] = {
     DeploySender.STANDARD: "LOOKOUT_STANDARD_WEBHOOK_SECRET",
 }
 MIN_SECRET_CHARACTERS: Final = 16
-"""Characters: shorter ones can be tried out."""
+"""Shorter secrets can be guessed by trying."""
 
 Secrets = Mapping[DeploySender, tuple[str, ...]]
 
 
 def load_secrets(providers: Collection[DeploySender], environment: Mapping[str, str]) -> Secrets:
-    """The secrets of every sender that a trigger listens to.
+    """Load the secrets of every sender that a trigger listens to.
 
     A variable holds one secret, or several with a comma between them while they are changed: each is valid. Raises
     `ConfigError` with the variable's name for one that is missing or could be guessed; the text holds no secret.
@@ -44,7 +44,7 @@ def load_secrets(providers: Collection[DeploySender], environment: Mapping[str, 
 
 
 def list_unused_variables(providers: Collection[DeploySender], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Variables that are set though no trigger listens to their sender."""
+    """Return the secret variables that are set though no trigger listens to their sender."""
     return tuple(
         name for sender, name in SECRET_VARIABLES.items() if sender not in providers and environment.get(name)
     )
@@ -63,7 +63,7 @@ def _read_secrets(variable: str, environment: Mapping[str, str]) -> tuple[str, .
 
 
 class DeployClaim(NamedTuple):
-    """What a payload says of a deploy; ``None`` where it is silent. ``at`` is when it says the deploy was."""
+    """What a payload says about a deploy; ``None`` where it says nothing. ``at`` is the deploy's time."""
 
     repository: str
     commit: str
@@ -84,7 +84,7 @@ _MATCHERS: Sequence[tuple[IgnoreReason, Matcher]] = (
     (IgnoreReason.ENVIRONMENT, lambda row, report: row.environment in (None, report.environment)),
     (IgnoreReason.WORKFLOW, lambda row, report: row.workflow in (None, report.workflow)),
 )
-"""Asked in this order; the test that leaves no trigger is the reason that is given. Hosts ignore case in names."""
+"""Applied in this order; the first that leaves no trigger is the reason. Hosts ignore case in names."""
 
 
 class Routes:
@@ -95,9 +95,9 @@ class Routes:
         self._triggers = tuple(row for row in triggers if row.provider is provider)
 
     def route(self, report: DeployClaim, *, received_at: datetime) -> ParsedDelivery:
-        """A deploy for every target that a trigger names, each once.
+        """Return a deploy for every target whose trigger matches, each once.
 
-        Raises `DeliveryRejected` for names that are none.
+        Raises `DeliveryRejected` for invalid names.
         """
         matching = self._triggers
         for reason, matches in _MATCHERS:
@@ -106,14 +106,14 @@ class Routes:
                 return NotForUs(reason)
         targets = dict.fromkeys(row.target for row in matching)
         try:
-            return Deploys(tuple(self._deploy(target, report, received_at) for target in targets))
+            return Deploys(tuple(self._build_deploy(target, report, received_at) for target in targets))
         except ValidationError:
             raise DeliveryRejected(
                 RejectionReason.MALFORMED, "a commit, environment or pull request has no usable name"
             ) from None
 
-    def _deploy(self, target: str, report: DeployClaim, received_at: datetime) -> ReportedDeploy:
-        """A target's deploy. It is never later than its report: a sender's clock that is ahead is not believed."""
+    def _build_deploy(self, target: str, report: DeployClaim, received_at: datetime) -> ReportedDeploy:
+        """Build a target's deploy. Its time is never after its arrival: a sender's clock may be ahead."""
         return ReportedDeploy(
             event=DeployEvent(
                 target=target,

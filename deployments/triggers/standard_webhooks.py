@@ -73,7 +73,7 @@ class _Message(Payload):
 
 
 def decode_secret(secret: str) -> bytes:
-    """The bytes of a secret in base64, with or without ``whsec_`` and padding. Raises `ConfigError`."""
+    """Decode a base64 secret, with or without ``whsec_`` and padding. Raises `ConfigError`."""
     text = secret.removeprefix(SECRET_PREFIX).rstrip("=")
     try:
         key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
@@ -85,7 +85,7 @@ def decode_secret(secret: str) -> bytes:
 
 
 class StandardParser:
-    """Deliveries by the specification, proven by any of ``secrets``. Raises `ConfigError` for one that is none."""
+    """Parses deliveries by the specification, signed with any of ``secrets``. Raises `ConfigError`."""
 
     provider = DeploySender.STANDARD
 
@@ -94,8 +94,8 @@ class StandardParser:
         self._routes = Routes(self.provider, triggers)
         self._events = {row.event_name for row in triggers if row.provider is self.provider}
 
-    def admit(self, headers: Headers) -> None:
-        """The three headers are there and have their form."""
+    def check_headers(self, headers: Headers) -> None:
+        """Check that the three headers are there and valid."""
         if not _ID.fullmatch(read_header(headers, ID_HEADER)):
             raise DeliveryRejected(RejectionReason.UNSIGNED, f"{ID_HEADER} is at most 256 visible characters")
         if not _TIMESTAMP.fullmatch(read_header(headers, TIMESTAMP_HEADER)):
@@ -104,8 +104,8 @@ class StandardParser:
         check_content_type(headers)
 
     def parse(self, delivery: Delivery) -> ParsedDelivery:
-        """A deploy of the type that a trigger names; every other type is not for us."""
-        self.admit(delivery.headers)
+        """Parse a deploy of the type that a trigger names; every other type is not for us."""
+        self.check_headers(delivery.headers)
         self._check_signature(delivery)
         self._check_time(delivery)
         kind = parse_payload(delivery.body, _Kind).type
@@ -125,7 +125,7 @@ class StandardParser:
         return self._routes.route(report, received_at=delivery.received_at)
 
     def _check_signature(self, delivery: Delivery) -> None:
-        """Any of the signatures by any of the keys; versions other than v1 are passed over."""
+        """Check that any signature was made with any of the keys; versions other than v1 are skipped."""
         signed = b".".join(
             [
                 _get_header(delivery, ID_HEADER).encode(),

@@ -1,8 +1,9 @@
 """The guard: one part of ``lookout up`` with everything that descends from it.
 
-It runs as ``python -m deployments.up.guard COMMAND …``. Standard input is the line to whoever started it. When it
-closes, on purpose or because the starter is dead, the command gets SIGTERM, and what is left after a grace time is
-killed. When the command ends by itself, the guard ends what it left behind, so that a successor never meets it.
+It runs as ``python -m deployments.up.guard COMMAND …``. Standard input is a pipe from the process that started it.
+When it closes, on purpose or because that process died, the command gets SIGTERM, and what is left after a grace
+time is killed. When the command ends by itself, the guard ends what it left behind, so that a successor never meets
+it.
 
 A family is a process and all that descend from it, also those in sessions of their own, which no group signal
 reaches. On Linux orphans can be adopted: what a killed process leaves behind becomes a child of the nearest
@@ -31,16 +32,16 @@ POLL_S: Final = 0.05
 
 
 def adopt_orphans(*, enabled: bool = True) -> None:
-    """From now on what a descendant leaves behind becomes this process's child, or no longer, if not ``wanted``.
+    """Make this process the parent of orphaned descendants, or stop that if not ``enabled``.
 
-    Linux only; elsewhere nothing.
+    Linux only; does nothing elsewhere.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(enabled), 0, 0, 0)
 
 
 def find_descendants(ancestor: int) -> frozenset[int]:
-    """The living ones; those that ended and wait for their parent are none. Empty where there is no ``/proc``."""
+    """Return the ids of all living descendants, zombies excluded. Empty where there is no ``/proc``."""
     children: dict[int, list[int]] = {}
     for pid, parent in _list_processes():
         children.setdefault(parent, []).append(pid)
@@ -69,7 +70,7 @@ def terminate_descendants(ancestor: int, *, spare: Collection[int] = (), grace_s
 
 
 def send_signal(pids: Iterable[int], number: signal.Signals) -> None:
-    """A signal to each that still lives."""
+    """Send a signal to each process that is still alive."""
     for pid in pids:
         # It ended meanwhile, or its number belongs to another process.
         with suppress(ProcessLookupError, PermissionError):
@@ -81,15 +82,15 @@ def _exclude_spared(pids: frozenset[int], spare: Collection[int]) -> frozenset[i
 
 
 def _reap_children(pids: Iterable[int]) -> None:
-    """Reap adopted orphans that ended; somebody else's child is left to its parent."""
+    """Reap adopted orphans that ended; children of other processes are left to their parents."""
     for pid in pids:
-        # Somebody else's child, see the docstring.
+        # Another process's child, see the docstring.
         with suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
 
 
 def _list_processes() -> Iterable[tuple[int, int]]:
-    """Each living process and its parent. The name in ``stat`` may hold anything: only what follows it counts."""
+    """Yield each living process's id and its parent's. The name in ``stat`` may hold anything, so it is skipped."""
     for folder in PROCESSES.glob("[0-9]*"):
         # The process ended while it was read.
         with suppress(OSError, ValueError, IndexError):
@@ -107,7 +108,7 @@ ORPHANS_GRACE_S: Final = 5.0
 
 
 def main() -> int:
-    """The exit code of the command; 128 and the signal's number when a signal ended it."""
+    """Run the command and return its exit code; 128 plus the signal's number when a signal ended it."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _ignore_signal)
     adopt_orphans()
@@ -123,7 +124,7 @@ def main() -> int:
 
 
 def _wait_for_command(command: subprocess.Popen[bytes]) -> int:
-    """The command's exit code once it ended; orphans that end before are reaped."""
+    """Wait for the command and return its exit code; orphans that end before are reaped."""
     while command.returncode is None:
         pid, status = os.waitpid(-1, 0)
         if pid == command.pid:
@@ -132,7 +133,7 @@ def _wait_for_command(command: subprocess.Popen[bytes]) -> int:
 
 
 def _ignore_signal(_number: int, _frame: FrameType | None) -> None:
-    """Ignore the signal: only the line counts. The command would inherit ``SIG_IGN`` and then never stop."""
+    """Ignore the signal: only the pipe counts. The command would inherit ``SIG_IGN`` and then never stop."""
 
 
 def _terminate_when_stdin_closes(command: int, ended: threading.Event) -> None:

@@ -1,4 +1,4 @@
-"""One `lookout up` over a data folder, on this machine and on others that share it."""
+"""Allow one `lookout up` per data folder, on this machine and on others that share it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from warehouse.data_folder import lock_file
 LOCK_NAME: Final = "up.lock"
 HEARTBEAT_S: Final = 30.0
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=100)
-"""An installation that is silent for so long is dead: three beats, and a little between two clocks."""
+"""An installation without a heartbeat for so long is dead: three heartbeats, and some clock difference."""
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
@@ -32,7 +32,7 @@ class AlreadyRuns(ConfigError):
 
 
 class Holder(Record):
-    """Who holds the folder. ``kernel`` is the same for all containers of a machine until it restarts.
+    """The process that holds the folder. ``kernel`` is the same for all containers of a machine until it restarts.
 
     ``started_at`` is ``None`` for one of an earlier version.
     """
@@ -50,7 +50,7 @@ class Holder(Record):
 
 @contextmanager
 def hold_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generator[None]:
-    """Hold the folder for this process alone; it ends with the process, however that ends. Raises `AlreadyRuns`.
+    """Lock the folder for this process, until it ends in any way. Raises `AlreadyRuns`.
 
     On one machine a lock decides. Where a folder is shared over a network locks may not count, so the holder says
     every half minute that it lives.
@@ -70,7 +70,7 @@ def hold_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generato
 
 
 def find_holder(data_folder: Path, at: datetime) -> Holder | None:
-    """Who runs over the folder now; ``None`` where nobody does, or the moment is one of its own notes."""
+    """Return the process that uses the folder now; ``None`` if there is none, or while it writes its heartbeat."""
     lock = data_folder / LOCK_NAME
     try:
         holder = Holder.model_validate_json(lock.read_text(encoding="utf-8"))
@@ -82,7 +82,7 @@ def find_holder(data_folder: Path, at: datetime) -> Holder | None:
 
 
 def is_locked(lock: Path) -> bool:
-    """Whether a process has this lock now."""
+    """Whether a process holds this lock now."""
     if not lock.exists():
         return False
     with lock.open(encoding="utf-8") as file:
@@ -127,7 +127,7 @@ def _write_heartbeats(lock: TextIO, now: Callable[[], datetime]) -> Generator[No
 
 
 def _write_lock(lock: TextIO, text: str) -> None:
-    """Write in place: a reader of half of it reads that nobody is there, and asks again at its next start."""
+    """Write in place. A reader of half of it finds no holder, and checks again at its next start."""
     try:
         os.ftruncate(lock.fileno(), 0)
         os.write(lock.fileno(), text.encode())

@@ -1,4 +1,4 @@
-"""What ``lookout up`` runs for a configuration, and what stops it from starting."""
+"""The processes that ``lookout up`` runs for a configuration, and the checks before it starts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def build_parts(
     environment: Mapping[str, str],
     only_deploys: bool = False,
 ) -> tuple[SupervisedProcess, ...]:
-    """The processes of an installation. Slack's buttons have the port after the receiver's, the site the next.
+    """Return the processes of an installation. Slack's buttons use the next port, the site the one after.
 
     With ``only_deploys`` those that a deploy needs: nothing that has a schedule of its own is run.
     """
@@ -82,7 +82,7 @@ def build_parts(
 
 
 def _to_reachable_host(host: str) -> str:
-    """How this machine reaches what listens on ``host``."""
+    """Return the host by which this machine reaches a server that listens on ``host``."""
     if host in ("0.0.0.0", "::", ""):  # noqa: S104 - nothing is bound here
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
@@ -93,7 +93,7 @@ MAX_RECEIVER_PORT: Final = 65_533
 
 
 def choose_site_port(config: Config, port: int) -> int:
-    """Where the site listens when deploys are received at ``port``."""
+    """Return the site's port when deploys are received at ``port``."""
     return config.site.port or port + 2
 
 
@@ -103,7 +103,7 @@ def check_installation(config: Config, *, host: str, port: int, environment: Map
 
 
 def check_deploys(config: Config, *, host: str, port: int, environment: Mapping[str, str]) -> None:
-    """The same for what runs after deploys need, and nothing else."""
+    """Raise `ConfigError` for what runs after deploys lack; nothing else is checked."""
     _run_checks(_list_deploy_checks(config, host, port, environment))
 
 
@@ -153,7 +153,7 @@ def _list_checks(
 
 
 def _format_another_port(config: Config, port: int) -> str:
-    """How the site gets another port: its own, or two above the receiver's."""
+    """Return how to give the site another port: its own setting, or two above the receiver's."""
     if config.site.port:
         return "port under [site]"
     other = suggest_port(port)
@@ -161,7 +161,7 @@ def _format_another_port(config: Config, port: int) -> str:
 
 
 def suggest_port(port: int) -> int:
-    """One worth trying where ``port`` or one of the two above it is taken: a hundred on, or back."""
+    """Return another port to try where ``port`` or one of the two above it is taken: 100 higher, or lower."""
     return port + 100 if port + 100 <= MAX_RECEIVER_PORT else port - 100
 
 
@@ -179,12 +179,12 @@ def _run_check(check: Callable[[], object]) -> str | None:
 
 
 def _find_server_url(config: Config, environment: Mapping[str, str]) -> str | None:
-    """Somebody's own Prefect server; ``None`` for ours."""
+    """Return the address of a Prefect server that is not ours; ``None`` for the local one."""
     return config.prefect.api_url or environment.get(API_VARIABLE)
 
 
 def _build_environment(config: Config, environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a part, without an address of the local server: it may change, so the part finds it."""
+    """Build a process's environment, without the local server's address, which may change."""
     own = build_client_settings("", get_prefect_home(config))
     del own[API_VARIABLE]
     ours = {**own, "PREFECT_RUNNER_POLL_FREQUENCY": POLL_S, "PYTHONUNBUFFERED": "1", **OWN_MODULES}

@@ -1,4 +1,4 @@
-"""What the runs that an installation starts need from the environment: a night must not be the first to miss it."""
+"""Check what runs need from the environment before ``lookout up`` starts, not first in a nightly run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Check = Callable[[], object]
 
 
 def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]) -> Iterator[Check]:
-    """What a run that asks a target needs; each variable is a check of its own, so that all are named at once."""
+    """Yield the checks of what a verification run needs; one check for each variable, so that all are reported."""
     target, place = config.targets[name], f"targets.{name}"
     yield partial(_check_judge, config, build_target_record(name, target), environment)
     if target.probe.driver != "browser":
@@ -42,7 +42,7 @@ def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]
 
 
 def list_traffic_checks(name: str, target: TargetConfig, environment: Mapping[str, str]) -> Iterator[Check]:
-    """What a nightly run that grades a target's live traffic needs."""
+    """Yield the checks of what a nightly run of a target's live traffic needs."""
     if target.traffic is None:
         return
     place = f"targets.{name}.traffic"

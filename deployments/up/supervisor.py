@@ -1,8 +1,8 @@
-"""Keeps the parts of an installation alive: each a process, one log for all, nothing left behind at the end.
+"""Keep the processes of an installation alive, with one log for all; at the end nothing is left running.
 
 a part dies ────────────────▶ it starts again after a pause that doubles
 it dies again and again ────▶ one message to the monitor's owners, and more tries
-it stands again ────────────▶ a message too
+it runs again ──────────────▶ a message too
 SIGTERM or SIGINT ──────────▶ every part is stopped, and all that descends from it (see `deployments.up.guard`)
 """
 
@@ -23,12 +23,12 @@ MAX_LINE_BYTES: Final = 64 * 1024
 READY_POLL_S: Final = 0.5
 ORPHANS_GRACE_S: Final = 5.0
 LAST_LINES_S: Final = 5.0
-"""How long it waits for what still holds the log's pipe after its part is gone."""
+"""How long to wait for processes that still hold the log's pipe after their part has ended."""
 SUPERVISOR_NAME: Final = "up"
 CANNOT_START_CODE: Final = 126
 """The code that a shell gives."""
 STOP_S: Final = 40.0
-"""Longer than both grace times of a guard; then its family is killed without it."""
+"""Longer than both grace times of a guard; then its descendants are killed without it."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SupervisedProcess:
 
 @dataclass(frozen=True)
 class RestartPolicy:
-    """How often a part is started again, and when people hear of it. Seconds."""
+    """How often a part is restarted, and when an alert is sent. Seconds."""
 
     first_pause_s: float = 1.0
     max_pause_s: float = 60.0
@@ -55,7 +55,7 @@ class RestartPolicy:
     deaths_before_alert: int = 3
 
     def compute_pause_s(self, deaths: int) -> float:
-        """After so many deaths in a row, 1 or more."""
+        """Return the pause after so many deaths in a row, 1 or more."""
         return min(self.first_pause_s * 2.0 ** min(deaths - 1, 16), self.max_pause_s)
 
 
@@ -90,7 +90,7 @@ class Supervisor:
         self._stop_requested.set()
 
     async def run(self) -> None:
-        """Keep all parts alive until `stop`; then end them, and all they left. What ran before is left alone."""
+        """Keep all parts alive until `stop`; then end them and their descendants, except what ran before."""
         self._earlier_pids = find_descendants(os.getpid())
         adopt_orphans()
         try:
@@ -123,7 +123,7 @@ class Supervisor:
         self._stopped[part.name].set()
 
     async def _run_once(self, part: SupervisedProcess, deaths: int) -> tuple[bool, int]:
-        """Run a part once: whether it stayed up, and its exit code."""
+        """Run a part once; return whether it stayed up, and its exit code."""
         try:
             process, log = await self._start_guard(part)
         except OSError as error:
@@ -144,7 +144,7 @@ class Supervisor:
         return stood, code
 
     async def _is_stable(self, *ends: asyncio.Task[Any]) -> bool:
-        """Whether it lives on for as long as it takes to be sure."""
+        """Whether the part stays up for ``stable_after_s``."""
         done, _ = await asyncio.wait(ends, timeout=self._policy.stable_after_s, return_when=asyncio.FIRST_COMPLETED)
         return not done
 
@@ -156,7 +156,7 @@ class Supervisor:
                     await self._stopped[needed_part.name].wait()
 
     def _start_report(self, saying: Coroutine[Any, Any, None]) -> None:
-        """Speak in a task of its own: Slack may be slow, and must not hold up a part's start."""
+        """Send a report in its own task: Slack may be slow, and must not delay a part's start."""
         task = asyncio.create_task(saying)
         self._report_tasks.add(task)
         task.add_done_callback(self._finish_report)
@@ -164,12 +164,12 @@ class Supervisor:
     def _finish_report(self, task: asyncio.Task[None]) -> None:
         self._report_tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._reports.log(SUPERVISOR_NAME, f"nobody could be notified: {type(error).__name__}")
+            self._reports.log(SUPERVISOR_NAME, f"no alert could be sent: {type(error).__name__}")
 
     async def _start_guard(self, part: SupervisedProcess) -> tuple[Process, int]:
-        """Start its guard; return it, and where its log is read. With asyncio's pipe, `wait` waits for orphans."""
+        """Start a part's guard; return it and the log's file descriptor."""
         line = (sys.executable, "-m", "deployments.up.guard", *part.command)
-        log, log_end = os.pipe()
+        log, log_end = os.pipe()  # with asyncio's pipe, `wait` would wait for orphans
         try:
             async with self._start_lock:
                 process = await asyncio.create_subprocess_exec(
@@ -189,7 +189,7 @@ class Supervisor:
         return process, log
 
     async def _stop_process(self, process: Process) -> None:
-        """Close the line to its guard, which does the rest. A guard that does not is killed, its family later."""
+        """Close the pipe to the guard, which ends the part. A guard that hangs is killed, its descendants later."""
         if process.stdin is not None:
             process.stdin.close()
         try:
@@ -201,7 +201,7 @@ class Supervisor:
                 process.kill()
 
     async def _clean_up(self, part: SupervisedProcess, copying: asyncio.Task[None], code: int) -> None:
-        """Clean up after a part: end the family that a killed guard left, and read the part's log to its end."""
+        """Clean up after a part: end the descendants that a killed guard left, and read the log to its end."""
         del self._running[part.name]
         if code < 0:
             async with self._start_lock:
@@ -223,7 +223,7 @@ class Supervisor:
             pipe.close()
 
     async def _wait_until_startable(self, part: SupervisedProcess) -> bool:
-        """Wait until the part may start; false when there is nothing to start any more."""
+        """Wait until the part may start; false when the supervisor stops."""
         while not self._stop_requested.is_set():
             if await asyncio.to_thread(part.may_start):
                 return True
@@ -231,14 +231,14 @@ class Supervisor:
         return False
 
     async def _sleep_unless_stopped(self, seconds: float) -> None:
-        # The end of the time is a result: nobody asked to stop.
+        # A timeout means that no stop was requested.
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stop_requested.wait()
 
 
 async def _read_lines(stream: asyncio.StreamReader) -> AsyncIterator[str]:
-    """The lines of what comes; one that does not end is cut, so that memory stays flat."""
+    """Yield the lines of a stream; a line that is too long is cut, to limit memory."""
     rest = b""
     while chunk := await stream.read(MAX_LINE_BYTES):
         *whole, rest = (rest + chunk).split(b"\n")

@@ -25,7 +25,7 @@ ByOption = Annotated[
     str,
     typer.Option("--by", envvar=["LOOKOUT_USER", "USER"], help="who says so: your name", show_default=False),
 ]
-NoteOption = Annotated[str, typer.Option("--note", help="why, for whoever asks later")]
+NoteOption = Annotated[str, typer.Option("--note", help="why, for later readers")]
 
 
 def list_command(
@@ -45,7 +45,7 @@ def list_command(
         _print_json_lines(incidents)
     elif incidents:
         messages = find_latest_alerts(session.store, incidents)
-        table = build_incident_table(incidents, messages, list_silences(session.store), session.people.now())
+        table = build_incident_table(incidents, messages, list_silences(session.store), session.actions.now())
         make_terminal_console().print(table)
     else:
         print_text("Nothing was ever broken here." if everything else "Nothing is broken that Lookout knows of.")
@@ -62,7 +62,7 @@ def show_command(
     from warehouse.queries.incidents import load_shown_alerts, load_story
 
     session = _open_session(config, data_folder)
-    stories = [load_story(session.store, one) for one in find_incidents(session.store, incident)]
+    stories = [load_story(session.store, match) for match in find_incidents(session.store, incident)]
     if as_json:
         _print_json_lines(stories)
         return
@@ -172,7 +172,7 @@ def silences_command(
     from warehouse.queries.incidents import list_silences
 
     session = _open_session(config, data_folder)
-    now = session.people.now()
+    now = session.actions.now()
     silences = [silence for silence in list_silences(session.store) if everything or silence.ends_at > now]
     if as_json:
         _print_json_lines(silences)
@@ -204,7 +204,7 @@ def _open_session(config: Path, data_folder: Path | None) -> IncidentSession:
 
 
 def _require_name(by: str) -> str:
-    """Who says so; `ConfigError` where nobody does."""
+    """Return the person's name. Raises `ConfigError` when it is empty."""
     if not by.strip():
         raise ConfigError("who says so? Give your name: --by NAME, or set LOOKOUT_USER")
     return by
@@ -217,9 +217,9 @@ def _store_action(
 
     author = _require_name(by)
     session = _open_session(*location)
-    outcome = session.do(kind, find_incidents(session.store, incident_id), by=author, note=note)
+    outcome = session.carry_out(kind, find_incidents(session.store, incident_id), by=author, note=note)
     if outcome is None:
-        print_text("Kept; it is carried out as soon as the warehouse is free.", err=as_json)
+        print_text("Stored; it is carried out as soon as the warehouse is free.", err=as_json)
     elif as_json:
         _print_json_lines([outcome])
     else:
@@ -238,6 +238,6 @@ def _print_records(records: Sequence[Record], *, as_json: bool) -> None:
 
 
 def _print_json_lines(records: Sequence[Record]) -> None:
-    """JSON lines: one record each."""
+    """Print the records as JSON lines."""
     for record in records:
         write_json(json.dumps(record.model_dump(mode="json"), ensure_ascii=False) + "\n")

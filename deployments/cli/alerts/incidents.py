@@ -44,33 +44,35 @@ WAIT_S: Final = 10.0
 class IncidentSession:
     """One data folder's incidents and the operator actions on them."""
 
-    people: OperatorActions
+    actions: OperatorActions
     config: Config | None
 
     @property
     def store(self) -> Store:
         """The warehouse."""
-        return self.people.store
+        return self.actions.store
 
-    def do(self, kind: ActionKind, incidents: Sequence[Incident], *, by: str, note: str) -> ActionOutcome | None:
+    def carry_out(
+        self, kind: ActionKind, incidents: Sequence[Incident], *, by: str, note: str
+    ) -> ActionOutcome | None:
         """Store an action on ``incidents``, carry it out and show it; ``None`` while it waits for the file."""
         from flows.alerting.edits import find_outcome, update_alerts  # messages, and with the next line Slack's
         from flows.runtime.slack import build_slack_bot  # client, which a list can do without
 
-        action = build_action(kind, incidents, at=self.people.now(), by=by, via=ActionVia.COMMAND, note=note)
-        store_action(self.people, action)
+        action = build_action(kind, incidents, at=self.actions.now(), by=by, via=ActionVia.COMMAND, note=note)
+        store_action(self.actions, action)
         # The action is in the journal; the next run loads it.
         with suppress(WarehouseBusy):
-            apply_actions(self.people, wait_s=WAIT_S)
-        outcome = find_outcome(self.people, action.id)
+            apply_actions(self.actions, wait_s=WAIT_S)
+        outcome = find_outcome(self.actions, action.id)
         bot = build_slack_bot(self.config) if self.config is not None else None
         if outcome is not None and bot is not None:
-            asyncio.run(update_alerts(self.people, bot, [outcome]))
+            asyncio.run(update_alerts(self.actions, bot, [outcome]))
         return outcome
 
 
 def open_alerts_session(config: Path, data_folder: Path | None) -> IncidentSession:
-    """The review session of a configuration or a data folder; it loads first what waits in the journal."""
+    """Open the incidents of a configuration or a data folder, after loading the journal's pending rows."""
     folder = find_data_folder(config, data_folder)
     if not (folder / DATABASE_FILE).exists() and not (folder / JOURNAL_FOLDER).exists():
         raise ConfigError(f"{folder}: no warehouse here yet; a run makes one")
@@ -78,20 +80,20 @@ def open_alerts_session(config: Path, data_folder: Path | None) -> IncidentSessi
     session = _open_session(config, store)
     # What is shown may be some minutes old.
     with suppress(WarehouseBusy):
-        apply_actions(session.people, wait_s=WAIT_S)
+        apply_actions(session.actions, wait_s=WAIT_S)
     return session
 
 
 def _open_session(config: Path, store: Store) -> IncidentSession:
     if config.exists():
         loaded = load_config(config)
-        return IncidentSession(people=build_operator_actions(loaded, store, utc_now), config=loaded)
-    people = OperatorActions(store=store, settings=AlertSettings(), account_patterns=lambda _: (), now=utc_now)
-    return IncidentSession(people=people, config=None)
+        return IncidentSession(actions=build_operator_actions(loaded, store, utc_now), config=loaded)
+    actions = OperatorActions(store=store, settings=AlertSettings(), account_patterns=lambda _: (), now=utc_now)
+    return IncidentSession(actions=actions, config=None)
 
 
 SHORT_ID_CHARACTERS: Final = 8
-"""Of an incident's id in lists: 32 bits, enough for a lifetime of incidents."""
+"""Characters of an incident's id in lists: 32 bits, enough for all incidents of an installation."""
 MIN_ID_CHARACTERS: Final = 4
 
 _ALERT: Final = re.compile(r"LK-[A-Z2-7]{8}", re.IGNORECASE)
@@ -99,12 +101,12 @@ _BEGINNING: Final = re.compile(r"[0-9a-f]{1,64}", re.IGNORECASE)
 
 
 def format_short_id(incident: Incident) -> str:
-    """The short form of an incident's id, as it is shown and as it may be typed."""
+    """Return the short form of an incident's id, as it is shown and may be typed."""
     return incident.fingerprint[:SHORT_ID_CHARACTERS]
 
 
 def find_incidents(store: Store, incident_id: str) -> tuple[Incident, ...]:
-    """The incidents of a message (``LK-ABCDEFGH``), or the one whose id begins so. Raises `ConfigError`."""
+    """Return the incidents of a message (``LK-ABCDEFGH``), or the one whose id begins so. Raises `ConfigError`."""
     if _ALERT.fullmatch(incident_id):
         return _find_message_incidents(store, incident_id.upper())
     if not _BEGINNING.fullmatch(incident_id) or len(incident_id) < MIN_ID_CHARACTERS:
@@ -142,9 +144,9 @@ _LABEL_WIDTH = 12
 def build_incident_table(
     incidents: Sequence[Incident], alerts: Mapping[str, str], silences: Sequence[Silence], now: datetime
 ) -> RenderableType:
-    """Two or three lines for each incident, so that it fits 80 columns: what and where, its state and since when.
+    """Build a table with two or three lines for each incident, at most 80 columns: what, where, state, since when.
 
-    ``alerts`` has the id of the last message about it (``LK-…``) by fingerprint: that is what Slack shows.
+    ``alerts`` maps fingerprints to the id of the last message about each (``LK-…``), as Slack shows it.
     """
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
@@ -165,7 +167,7 @@ def build_incident_table(
 
 
 def build_silence_table(silences: Sequence[Silence], now: datetime) -> RenderableType:
-    """Who asked for quiet about what, why and until when."""
+    """Build a table of silences: what they match, until when, who asked for them and why."""
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -191,13 +193,13 @@ def print_story(
     *,
     shown: Alert | None,
 ) -> None:
-    """The message that was ``shown``, then the incident's days line by line, then where the evidence is."""
-    incident, now = story.incident, session.people.now()
+    """Print the message that was ``shown``, then the incident's history, then the paths of its evidence."""
+    incident, now = story.incident, session.actions.now()
     runs = session.store.database.file.parent / RUNS_FOLDER
     if shown is not None:
         from monitors.alerts.terminal import build_terminal_panel  # a message's parts, which a list can do without
 
-        console.print(build_terminal_panel(shown, session.people.settings))
+        console.print(build_terminal_panel(shown, session.actions.settings))
     active_silence = next((silence for silence in story.silences if silence.is_in_force(now)), None)
     console.print(Text(f"{_format_title(incident)} · {incident.fingerprint[:16]}", style="bold"))
     for line in _format_summary_lines(incident)[1:]:
@@ -217,7 +219,7 @@ def _format_title(incident: Incident) -> str:
 
 
 def _format_summary_lines(incident: Incident) -> Sequence[str]:
-    """What it is, and of a gate that fails which cases failed in the last run that saw it."""
+    """Return the incident's title and, for a failed gate, the cases that failed in its last run."""
     if not incident.failed_cases:
         return (_format_title(incident),)
     return (_format_title(incident), f"failing: {remove_invisible(format_ids(incident.failed_cases))}")
@@ -239,7 +241,7 @@ def _format_state(incident: Incident, active_silence: Silence | None, now: datet
 
 
 class StoryLine(NamedTuple):
-    """One thing that happened to an incident, and the run that saw or sent it, where one did."""
+    """One event of an incident's history, and the run that saw or sent it, if any."""
 
     at: datetime
     text: str
@@ -247,7 +249,7 @@ class StoryLine(NamedTuple):
 
 
 def build_story_lines(story: Story) -> Sequence[StoryLine]:
-    """What was seen, sent and decided, oldest first: the same lines in the terminal and on the site."""
+    """Return an incident's history, oldest first: the same lines in the terminal and on the site."""
     return sorted(_collect_story_lines(story), key=lambda line: line.at)
 
 
@@ -263,7 +265,7 @@ def _collect_story_lines(story: Story) -> Iterator[StoryLine]:
 
 
 def _collect_changes(versions: Sequence[Incident]) -> Iterator[StoryLine]:
-    """Changes that runs brought. An acknowledgement is not among them: the line about the person reports it."""
+    """Yield the changes that runs brought. Acknowledgements are left to the line about the action."""
     before: Incident | None = None
     for version in versions:
         if version.state is not IncidentState.ACKNOWLEDGED and _state_key(before) != _state_key(version):

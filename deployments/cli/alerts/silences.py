@@ -1,4 +1,4 @@
-"""Silences by command: what to match, until when, in whose name. Every silence has an end."""
+"""Create and end silences: what to match, until when, and who asked. Every silence has an end."""
 
 from __future__ import annotations
 
@@ -50,23 +50,23 @@ def make_silences(
     session: IncidentSession, matchers: SilenceMatchers, *, lasting: str | None, until: str | None
 ) -> tuple[Silence, ...]:
     """Make one silence, or one for each incident of a message. Raises `ConfigError` without an end or a matcher."""
-    now = session.people.now()
+    now = session.actions.now()
     ends_at = compute_silence_end(now, lasting=lasting, until=until)
     about = (
-        [one.fingerprint for one in find_incidents(session.store, matchers.incident)]
+        [incident.fingerprint for incident in find_incidents(session.store, matchers.incident)]
         if matchers.incident
         else [None]
     )
     silences = tuple(build_silence(matchers, fingerprint, now, ends_at) for fingerprint in about)
-    for one in silences:
-        append_silence(session.store.journal, one)
+    for silence in silences:
+        append_silence(session.store.journal, silence)
     _apply_pending(session)
     return silences
 
 
 def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silence:
     """End a silence now. Raises `ConfigError` for one that does not exist or is over."""
-    now = session.people.now()
+    now = session.actions.now()
     silences = {silence.id: silence for silence in list_silences(session.store)}
     silence = silences.get(silence_id)
     if silence is None or silence.ends_at <= now:
@@ -79,13 +79,13 @@ def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silenc
 
 
 def build_ended_silence(silence: Silence, now: datetime, by: str) -> Silence:
-    """The silence as it is once somebody has ended it before its time."""
+    """Return the silence with its end set to now, by the person who ended it."""
     ends_at = max(now, silence.starts_at + timedelta(milliseconds=1))
     return silence.model_copy(update={"ends_at": ends_at, "ended_by": by})
 
 
 def compute_silence_end(now: datetime, *, lasting: str | None, until: str | None) -> datetime:
-    """When a silence ends. Raises `ConfigError` where it has no end, one too far away, or one in the past."""
+    """Return a silence's end. Raises `ConfigError` for no end, one too far away, or one in the past."""
     if (lasting is None) == (until is None):
         raise ConfigError(_NO_END_ERROR)
     ends_at = now + _parse_duration(lasting) if lasting is not None else _parse_time(str(until))
@@ -97,7 +97,7 @@ def compute_silence_end(now: datetime, *, lasting: str | None, until: str | None
 
 
 def format_record(record: Record) -> str:
-    """What a person reads after a silence was made or ended."""
+    """Format the message after a silence was made or ended."""
     if not isinstance(record, Silence):
         return str(record)
     about = ", ".join(f"{name} {wanted[:40]}" for name, wanted in record.list_matchers().items())
@@ -153,7 +153,7 @@ def _format_validation_error(error: ValidationError) -> str:
 
 
 def _apply_pending(session: IncidentSession) -> None:
-    """Load what waits in the journal. If it must wait, the next run loads it."""
+    """Apply the journal's pending actions. If the warehouse is busy, the next run does it."""
     # The silence is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
-        apply_actions(session.people, wait_s=WAIT_S)
+        apply_actions(session.actions, wait_s=WAIT_S)

@@ -1,4 +1,4 @@
-"""The doctor's checks: each says what it found and what to do, before a run needs it.
+"""The doctor's checks: each reports what it found and what to do, before a run needs it.
 
 No check changes anything. Every configured delivery path gets a test message, each judge grades two known answers,
 and each target with an API is asked one harmless question, unless the caller forbids it. A new check is one more
@@ -66,7 +66,7 @@ def run_checks(
     ask_judges: bool = True,
     ask_apis: bool = True,
 ) -> list[HealthCheck]:
-    """Make all checks, in the order in which a run needs them. A check that itself breaks is reported as broken."""
+    """Run all checks, in the order in which a run needs them. A check that raises is reported as broken."""
     config, configuration = read_configuration(config_path)
     context = DoctorContext(
         config_path, config, environment, now, send_alerts, ask_judges, ask_apis, alert_now=alert_now
@@ -86,7 +86,7 @@ def _format_check_name(check: Callable[[DoctorContext], list[HealthCheck]]) -> s
 
 
 def read_configuration(path: Path) -> tuple[Config | None, HealthCheck]:
-    """The configuration, absent where there is none that can be read, and what is to be said of it."""
+    """Load the configuration, and return it with its check; ``None`` where it cannot be read."""
     name = "configuration"
     if not path.exists():
         to_do = "lookout init writes one; `lookout demo` and `lookout doctor URL` need none"
@@ -95,7 +95,7 @@ def read_configuration(path: Path) -> tuple[Config | None, HealthCheck]:
         config = load_config(path)
     except ConfigError as error:
         return None, HealthCheck(
-            name=name, health=Health.BROKEN, found=str(error), to_do="mend the keys that are named"
+            name=name, health=Health.BROKEN, found=str(error), to_do="fix the keys that are named"
         )
     missing = [f"{name} ({target.suite})" for name, target in config.targets.items() if not target.suite.exists()]
     if missing:
@@ -143,7 +143,7 @@ def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> Heal
         context.dates += _parse_date(answer.headers["date"])
     took = f"{address}: HTTP {answer.status_code} in {answer.elapsed.total_seconds():.2f} s"
     if answer.status_code in (401, 403) and target.login is not None:
-        return HealthCheck(name=check_name, health=Health.GOOD, found=f"{took} to whoever is not signed in")
+        return HealthCheck(name=check_name, health=Health.GOOD, found=f"{took} without a login")
     if answer.status_code in (401, 402, 403, 407, 429):
         to_do = f"where it asks to sign in, tell Lookout how: [targets.{name}.login] (docs/login.md)"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=took, to_do=to_do)
@@ -155,7 +155,7 @@ def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> Heal
 
 
 def check_logins(context: DoctorContext) -> list[HealthCheck]:
-    """Check that each login has its secrets, and its session where a person begins it. Nobody signs in."""
+    """Check that each login has its secrets, and its session where a person starts it. Nobody signs in."""
     targets = context.config.targets if context.config else {}
     return [_check_login(context, name) for name, target in targets.items() if target.login is not None]
 
@@ -168,7 +168,7 @@ def _check_login(context: DoctorContext, name: str) -> HealthCheck:
     try:
         login = build_login(context.config, name, context.environment)
     except ConfigError as error:
-        return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do="mend what is named")
+        return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do="fix what is named")
     assert login is not None
     if login.session is None and login.settings.needs_person:
         return HealthCheck(
@@ -213,7 +213,7 @@ def check_clock(context: DoctorContext) -> list[HealthCheck]:
 
 
 def check_rights(context: DoctorContext) -> list[HealthCheck]:
-    """Check whether others on this machine can read what the application really said."""
+    """Check whether other users of this machine can read the data folder."""
     name, folder = "rights", context.data_folder
     if not folder.is_dir():
         return []
@@ -233,7 +233,7 @@ def check_rights(context: DoctorContext) -> list[HealthCheck]:
 
 
 def check_disk(context: DoctorContext) -> list[HealthCheck]:
-    """Check that the data folder can be written, and that there is room."""
+    """Check that the data folder can be written, and that the disk has space."""
     folder = context.data_folder
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not os.access(existing, os.W_OK | os.X_OK):
@@ -268,7 +268,7 @@ def check_warehouse(context: DoctorContext) -> list[HealthCheck]:
 
 
 def check_prefect(context: DoctorContext) -> list[HealthCheck]:
-    """Check that the Prefect server answers, where one is named; else say how the local one stands."""
+    """Check that the configured Prefect server answers; else report the state of the local one."""
     from flows.data_folder import PREFECT_FOLDER  # duckdb
     from flows.server.prefect_server import find_running_server
 
@@ -284,7 +284,7 @@ def check_prefect(context: DoctorContext) -> list[HealthCheck]:
         answer = httpx.get(f"{url}/health", timeout=REQUEST_S)
         answer.raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        to_do = "start it, or mend prefect.api_url (PREFECT_API_URL)"
+        to_do = "start it, or fix prefect.api_url (PREFECT_API_URL)"
         return [
             HealthCheck(name="Prefect", health=Health.BROKEN, found=f"{url}: {type(error).__name__}", to_do=to_do)
         ]
@@ -292,7 +292,7 @@ def check_prefect(context: DoctorContext) -> list[HealthCheck]:
 
 
 def check_drill(context: DoctorContext) -> list[HealthCheck]:
-    """Say when an alert was last proved to reach people, and how long it took."""
+    """Report when the last drill proved that alerts arrive, and how long that took."""
     from flows.drill.course import read_report  # duckdb, slack_sdk
     from flows.drill.standing import DrillState, build_standing
 
@@ -304,7 +304,7 @@ def check_drill(context: DoctorContext) -> list[HealthCheck]:
 
 
 def check_alerts(context: DoctorContext) -> list[HealthCheck]:
-    """Where messages go: a path gets a test message unless one arrived by it within a day, or ``alert_now``."""
+    """Check each delivery path with a test message, unless one arrived within a day; always with ``alert_now``."""
     from flows.clock import utc_now  # duckdb
     from flows.maintenance.self_test import read_proofs, save_proofs, send_test_alert  # slack_sdk
 
@@ -368,7 +368,7 @@ def check_coverage(context: DoctorContext) -> list[HealthCheck]:
 
 
 def is_without_judge(config: Config, name: str, environment: Mapping[str, str]) -> bool:
-    """Whether runs of a target have no judge; a judge that is misconfigured is another check's matter."""
+    """Whether runs of a target have no judge; another check reports a misconfigured judge."""
     from flows.runtime.judge import plan_judge  # duckdb
 
     try:

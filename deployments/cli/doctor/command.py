@@ -1,4 +1,4 @@
-"""``lookout doctor``: what Lookout sees on a page, or whether all that it needs is there.
+"""``lookout doctor``: show what Lookout sees on a page, or check what runs need.
 
 An inspection of a page ends with three questions, asked and graded, before it says that nothing is needed.
 """
@@ -43,7 +43,7 @@ from monitors.storage import make_private_folder
 
 TRIALS: Final = 3
 _UNTIMED: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""A trial is no run; no grader reads its time."""
+"""A trial has no time; no grader reads it."""
 
 
 def add_trials(
@@ -53,7 +53,7 @@ def add_trials(
     target: TargetConfig | None,
     login: Login | None,
 ) -> PageInspection:
-    """The inspection with three questions asked as a run asks: of the target's suite, or ones for any bot."""
+    """Ask three questions as a run does, of the target's suite or general ones, and add them to the inspection."""
     from monitors.probes.inspect.page import QUESTIONS, try_page  # playwright
 
     cases = _select_cases(target)
@@ -68,7 +68,7 @@ def add_trials(
 
 
 def _select_cases(target: TargetConfig | None) -> list[GoldCase]:
-    """Three cases that lie apart in the suite; none that must be refused or that alerts, and no conversation."""
+    """Select three spread cases of the suite: no expected refusal, no severity 3, no conversation."""
     if target is None or not target.suite.exists() or not target.suite.stat().st_size:
         return []
     simple_cases = [
@@ -91,7 +91,7 @@ def _grade_trial(trial: Trial, case: GoldCase, panel: tuple[Grader, ...]) -> Tri
 
 
 def _describe_failure(trial: Trial, case: GoldCase, panel: tuple[Grader, ...], channel: Channel) -> str | None:
-    """What is wrong with the answer, empty where it is right; ``None`` where the graders cannot decide."""
+    """Return what is wrong with the answer, empty where it is right; ``None`` where the graders cannot decide."""
     exchange = Exchange(
         run_id="doctor",
         case_id=case.id,
@@ -169,7 +169,7 @@ def doctor_command(
     from flows.runtime.secrets import get_environment  # duckdb
 
     variables, now = get_environment(), utc_now()
-    with show_waiting("Mending what is safe" if fix else "Checking"):
+    with show_waiting("Fixing what is safe" if fix else "Checking"):
         fixes = apply_fixes(DoctorContext(config, read_configuration(config)[0], variables, now)) if fix else None
         permissions = {
             "send_alerts": alert is not False,
@@ -213,7 +213,7 @@ def _inspect_target(
 
 
 def _print_api(address: str, problem: PageProblem) -> ExitCode:
-    """What to do at an address that is no page: the browser would find no box there, and send people after one."""
+    """Print what to do at an address that is not a page."""
     console = make_terminal_console(highlight=False, soft_wrap=True)
     console.print(f"[bold]{escape(address)}[/]\n\n[bold red]{escape(problem.detail)}[/]")
     console.print(f"What to do: {escape(problem.to_do)}")
@@ -235,7 +235,7 @@ def _print_inspection(
 
 
 def exit_code_from_inspection(inspection: PageInspection) -> ExitCode:
-    """PASS when the page can be asked, FAIL when the application is in the way, else INCONCLUSIVE."""
+    """Return PASS when the page can be asked, FAIL when the application prevents it, else INCONCLUSIVE."""
     trouble = inspection.trouble or next((trial.trouble for trial in inspection.trials if trial.trouble), None)
     if trouble is not None:
         return ExitCode.FAIL if trouble.blame is Blame.APP else ExitCode.INCONCLUSIVE
@@ -244,7 +244,7 @@ def exit_code_from_inspection(inspection: PageInspection) -> ExitCode:
 
 
 def exit_code_from_check(check: HealthCheck) -> ExitCode:
-    """PASS when the API answers, FAIL when the application is in the way, USAGE when the settings do not fit it."""
+    """Return PASS when the API answers, FAIL for the application's fault, USAGE when the settings do not fit."""
     if check.health is not Health.BROKEN:
         return ExitCode.PASS
     return ExitCode.FAIL if check.blame is Blame.APP else ExitCode.USAGE
@@ -253,7 +253,7 @@ def exit_code_from_check(check: HealthCheck) -> ExitCode:
 def _resolve_page(
     target: str, config: Config | None, environment: Mapping[str, str]
 ) -> tuple[str, str, ProbeSettings]:
-    """Name, address and settings; an address that a target has is inspected with that target's settings."""
+    """Return name, address and settings; a target's address is inspected with that target's settings."""
     if is_address(target):
         targets = _find_targets_at(config, target)
         if not targets:
@@ -266,7 +266,7 @@ def _resolve_page(
 
 
 def _find_api_target(target: str, config: Config | None) -> tuple[str, TargetConfig] | None:
-    """The configured target that is asked through an API, by its name or address; ``None`` for any other."""
+    """Return the configured API target with this name or address; ``None`` for any other."""
     if config is None:
         return None
     targets = _find_targets_at(config, target) if is_address(target) else {target: config.target(target)}
@@ -285,7 +285,7 @@ def _find_targets_at(config: Config | None, address: str) -> dict[str, TargetCon
 
 
 def _choose_target_name(name: str, address: str, config: Config | None) -> str:
-    """The target's name in lines for lookout.toml: the one there, or the one that `lookout init` gives."""
+    """Return the target's name for lookout.toml: the existing one, or the one that `lookout init` gives."""
     return name if config is not None and name in config.targets else parse_target(address).name
 
 
@@ -295,7 +295,7 @@ def _set_browser_path(settings: ProbeSettings, environment: Mapping[str, str]) -
 
 
 def _make_picture_path(config: Config | None, name: str, now: datetime) -> Path:
-    """A new file for each inspection, for its owner's eyes: the page may show anything."""
+    """Return a new picture's path in a private folder: the page may show anything."""
     folder = (config.data_folder if config else Path(".lookout")) / PICTURES
     make_private_folder(folder)
     return folder / f"{name}-{now:%Y%m%dT%H%M%S}.png"

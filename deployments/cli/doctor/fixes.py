@@ -1,4 +1,4 @@
-"""What `lookout doctor --fix` does: what is safe without asking, and nothing else.
+"""The fixes of `lookout doctor --fix`: only what is safe without asking.
 
 Safe is what adds and can be done twice: nothing that deletes, sends, ends a process, opens or closes a folder to
 people, or writes into a file that a person wrote. All else is left, with the command that does it.
@@ -27,7 +27,7 @@ BY_HAND: Final = (
 
 
 class Fix(Record):
-    """Something that was tried. ``text`` says what was done, or, where ``done`` is false, why not."""
+    """A fix that was tried. ``text`` says what was done or, where ``done`` is false, why not."""
 
     name: str
     done: bool
@@ -35,7 +35,7 @@ class Fix(Record):
 
 
 def apply_fixes(context: DoctorContext) -> list[Fix]:
-    """Do what is safe and needed, and say what was done. A fix that fails is reported and stops no other."""
+    """Apply all needed fixes, and return what was done. A fix that fails is reported; the others go on."""
     fixes: list[Fix] = []
     for fix in FIXES:
         try:
@@ -46,7 +46,7 @@ def apply_fixes(context: DoctorContext) -> list[Fix]:
 
 
 def fix_browser(context: DoctorContext) -> Iterator[Fix]:
-    """Install a browser where none starts. One that somebody chose by ``CHROMIUM_PATH`` stays chosen."""
+    """Install a browser where none starts. A browser set by ``CHROMIUM_PATH`` is never replaced."""
     if _check_browser_now(context).health is Health.GOOD:
         return
     if context.environment.get(BROWSER_VARIABLE):
@@ -61,12 +61,12 @@ def fix_browser(context: DoctorContext) -> Iterator[Fix]:
 
 
 def _check_browser_now(context: DoctorContext) -> HealthCheck:
-    """Whether a browser is found and starts."""
+    """Check that a browser is found and starts."""
     return browser_checks(context)[0]
 
 
 def fix_waiting_segments(context: DoctorContext) -> Iterator[Fix]:
-    """Load into the warehouse what runs have written; whatever loads it again finds nothing to do."""
+    """Load into the warehouse what runs have written (idempotent)."""
     from flows.data_folder import open_store  # duckdb
     from warehouse.database.store import JOURNAL_FOLDER  # as above
 

@@ -1,4 +1,4 @@
-"""What `lookout doctor` prints: what was found, how sure, the lines that pin it, and what to do."""
+"""Format what `lookout doctor` prints: what was found, how sure, the lines that pin it, and what to do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from monitors.records.exchanges import Channel
 
 MAX_SHOWN_CHARACTERS = 200
 LEGEND = {
-    "broken": "broken: a run needs it, mend it first",
+    "broken": "broken: a run needs it, fix it first",
     "check": "check: a run may stumble over it",
     "optional": "optional: all works without it",
 }
@@ -33,7 +33,7 @@ COLOURS = {Health.GOOD: "green", Health.DOUBTFUL: "yellow", Health.BROKEN: "red"
 def print_inspection(
     console: Console, inspection: PageInspection, name: str, configured: ProbeSettings, graders: GraderSettings
 ) -> None:
-    """Print one inspection, for a person. ``name`` is the target's, ``configured`` and ``graders`` what it had."""
+    """Print one inspection. ``name`` is the target's, ``configured`` and ``graders`` its settings."""
     console.print(f"[bold]{escape(inspection.address)}[/]  {escape(inspection.overview.title)}", highlight=False)
     console.print(_build_grid(_list_rows(inspection)))
     if inspection.trouble is not None:
@@ -98,7 +98,7 @@ def _shorten(text: str) -> str:
 
 
 def _list_conclusions(inspection: PageInspection, configured: ProbeSettings) -> Iterator[str]:
-    """What the trials prove, as one or two sentences."""
+    """Yield what the trials prove, as one or two sentences."""
     trials, best = inspection.trials, next(iter(inspection.wire), None)
     if not trials:
         yield "No question was asked, so nothing is proved: look again with --ask before you rely on it."
@@ -126,7 +126,7 @@ def _list_conclusions(inspection: PageInspection, configured: ProbeSettings) -> 
 
 
 def _print_citations(console: Console, inspection: PageInspection, name: str, graders: GraderSettings) -> None:
-    """The lines that make a source required, where most answers name one and nobody has said so."""
+    """Print the lines that make a source required, where most answers name one and none is required."""
     read = [trial for trial in inspection.trials if trial.trouble is None]
     citing = sum(_has_citation(trial, graders) for trial in read)
     if graders.citation_required or 2 * citing <= len(read):
@@ -154,7 +154,7 @@ def _list_citations(trial: Trial, graders: GraderSettings) -> Iterator[Citation]
 
 
 def _print_new_chat(console: Console, new_chat: NewChat | None, name: str) -> None:
-    """Whether the page's "new chat" button can stand for a fresh page, and the line that makes it so."""
+    """Print whether the page's "new chat" button can replace a fresh page, and the setting for it."""
     if new_chat is None:
         return
     if not new_chat.recalled:
@@ -164,12 +164,12 @@ def _print_new_chat(console: Console, new_chat: NewChat | None, name: str) -> No
         )
     elif not new_chat.forgotten:
         text = (
-            "The page's button for a new chat does not begin anew: the bot recalled a word from before it. Each "
+            "The page's button for a new chat does not start over: the bot recalled a word from before it. Each "
             "case keeps a fresh page."
         )
     else:
         text = (
-            "The page's button for a new chat begins anew: the bot recalled a word before it and not after. It "
+            "The page's button for a new chat starts over: the bot recalled a word before it and not after. It "
             f"takes {new_chat.button_s:g} s, a fresh page {new_chat.fresh_s:g} s. To ask faster, in lookout.toml:"
         )
     console.print(f"\n{text}", highlight=False, soft_wrap=True)
@@ -192,7 +192,7 @@ def _format_element(element: PageElement) -> str:
 
 
 def _list_overview(inspection: PageInspection) -> Iterator[tuple[str, str]]:
-    """What was on the page, where no chat was found."""
+    """Yield what was on the page, where no chat was found."""
     overview = inspection.overview
     lists = (
         ("headings", overview.headings),
@@ -244,7 +244,7 @@ def _print_wire(console: Console, inspection: PageInspection, name: str, configu
 
 
 def format_selectors_toml(inspection: PageInspection, name: str) -> str:
-    """The lines that pin what was found; they also pin the profile that the page has anyway."""
+    """Return the TOML lines that pin the elements that were found, and the page's profile."""
     lines = list[str]()
     probe = list[str]()
     if inspection.profile and inspection.profile != "generic":
@@ -262,7 +262,7 @@ def format_selectors_toml(inspection: PageInspection, name: str) -> str:
 
 
 def format_wire_toml(rule: WireRule, name: str) -> str:
-    """The lines that name the response which carries the answer."""
+    """Return the TOML lines that name the response which carries the answer."""
     values = rule.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {"joins": rule.joins}
     lines = [f"[targets.{_format_toml_key(name)}.probe.wire]"]
     for key, value in values.items():
@@ -277,13 +277,13 @@ def _format_toml_key(name: str) -> str:
 
 
 def _format_toml_string(text: str) -> str:
-    """A TOML string: as it is between single quotes where that can be, so that a pattern stays readable."""
+    """Return a TOML string, in single quotes where possible, so that a pattern stays readable."""
     plain = "'" not in text and text.isprintable()
     return f"'{text}'" if plain else json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def print_fixes(console: Console, fixes: Sequence[Fix], checks: Iterable[HealthCheck]) -> None:
-    """What ``--fix`` did and could not do, and what is left to a person, with the command that helps."""
+    """Print what ``--fix`` did and could not do, and what is left, with the command that helps."""
     console.print()
     done = [f"[green]{escape(fix.name)}[/]: {escape(fix.text)}" for fix in fixes if fix.done]
     print_named(console, "Done", done or ["nothing: there was nothing that is safe to do"])
@@ -294,7 +294,7 @@ def print_fixes(console: Console, fixes: Sequence[Fix], checks: Iterable[HealthC
 
 
 def print_checks(console: Console, checks: Iterable[HealthCheck]) -> None:
-    """A line for each check, and what to do where something is wrong."""
+    """Print a line for each check, and what to do where something is wrong."""
     table = Table.grid(padding=(0, 2))
     words: list[str] = []
     for check in checks:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class Health(IntEnum):
-    """How healthy a part is, the worst last."""
+    """The health of a part, the worst last."""
 
     GOOD = 0
     DOUBTFUL = 1
@@ -59,7 +59,7 @@ class Health(IntEnum):
 
 
 class HealthCheck(Record):
-    """One thing that was checked; ``to_do`` is empty where nothing is to be done.
+    """The result of one check; ``to_do`` is empty where nothing is to be done.
 
     ``optional``: no run needs what is doubtful.
     """
@@ -104,7 +104,7 @@ MAX_SHOWN_CHARACTERS: Final = 120
 _TO_DO: Final = {
     NoAnswerReason.UNREACHABLE: "open it from this machine: its spelling, network, proxy, or the app is down",
     NoAnswerReason.ACCESS_DENIED: "set what is named in the environment of whatever starts runs, and look again",
-    NoAnswerReason.PAGE_NOT_UNDERSTOOD: "mend the path that is named: it leads from the response to the answer",
+    NoAnswerReason.PAGE_NOT_UNDERSTOOD: "fix the path that is named: it leads from the response to the answer",
     **{
         reason: ADVICE[reason]
         for reason in (
@@ -129,7 +129,7 @@ def check_apis(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _check_production(context: DoctorContext, name: str) -> HealthCheck | None:
-    """Why a target must not be asked anything: it would be production, where staging alone is meant."""
+    """Return a broken check if the target points at production though it is staging; else ``None``."""
     try:
         if context.config is not None:
             refuse_production(context.config, name, context.environment)
@@ -157,7 +157,7 @@ def check_api(name: str, target: TargetConfig, environment: Mapping[str, str], *
     except AnswerTimeout as error:
         return _check_late_answer(check_name, address, target, error)
     except ProbeError as error:
-        to_do = _TO_DO.get(error.reason, _ASK_THE_APP if error.blame is Blame.APP else "mend what is named")
+        to_do = _TO_DO.get(error.reason, _ASK_THE_APP if error.blame is Blame.APP else "fix what is named")
         to_do = to_do.replace("NAME", name)
         description = f"{address}: {error}"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=description, to_do=to_do, blame=error.blame)
@@ -189,7 +189,7 @@ async def _ask_harmless_question(address: str, settings: ProbeSettings, environm
 
 
 def _limit_deadlines(settings: ProbeSettings) -> ProbeSettings:
-    """The same settings, with no more patience than a person has."""
+    """Return the settings with deadlines of at most ``API_DEADLINE_S``."""
     job = settings.job.model_copy(update={"deadline_s": min(settings.job.deadline_s, API_DEADLINE_S)})
     return settings.model_copy(
         update={"answer_deadline_s": min(settings.answer_deadline_s, API_DEADLINE_S), "job": job}
@@ -202,7 +202,7 @@ SILENT_TO_DO = "see whether this machine reaches huggingface.co (its proxy, its 
 
 
 def check_tracing(context: DoctorContext) -> list[HealthCheck]:
-    """Check that evaluations have a key and a project of their own in LangSmith, apart from production's."""
+    """Check that evaluations have their own key and project in LangSmith, separate from production's."""
     config = context.config
     if config is None:
         return []
@@ -253,11 +253,11 @@ def _check_separate_keys(context: DoctorContext, place: str, settings: LangSmith
 
 
 def check_langfuse(context: DoctorContext) -> list[HealthCheck]:
-    """Check that Langfuse's keys are those of the evaluations' project, which it is asked; it stores nothing."""
+    """Check that Langfuse's keys belong to the evaluations' project; stores nothing."""
     settings = context.config.langfuse if context.config else None
     if settings is None:
         return []
-    check_name, to_do = f"Langfuse ({settings.host})", "mend what is named"
+    check_name, to_do = f"Langfuse ({settings.host})", "fix what is named"
     try:
         name = asyncio.run(_find_langfuse_project(settings, context.environment))
     except (ConfigError, SourceUnavailable) as error:
@@ -275,7 +275,7 @@ def check_langfuse(context: DoctorContext) -> list[HealthCheck]:
 
 async def _find_langfuse_project(settings: LangfuseSettings, environment: Mapping[str, str]) -> str:
     async def sleep_briefly(seconds: float) -> None:
-        # A check does not wait as long as a run would before it tries again.
+        # A check waits less than a run before it tries again.
         await asyncio.sleep(min(seconds, 0.5))
 
     async with LangfuseClient.connect(settings, load_langfuse_keys(settings, environment), sleep_briefly) as client:
@@ -283,7 +283,7 @@ async def _find_langfuse_project(settings: LangfuseSettings, environment: Mappin
 
 
 def check_hub(context: DoctorContext) -> list[HealthCheck]:
-    """Check the token, where one is set, and the stage and commit of every Space. It wakes no Space."""
+    """Check the token, if set, and the stage and commit of every Space, without waking it."""
     targets = context.config.targets if context.config else {}
     spaces = {name: target for name, target in targets.items() if target.space is not None}
     return [
@@ -317,7 +317,7 @@ def _check_space(context: DoctorContext, name: str, target: TargetConfig) -> Hea
     try:
         poll = asyncio.run(_poll_space(context, name, target))
     except AccessDenied as error:
-        to_do = f"mend targets.{name}.space, or set {TOKEN_VARIABLE} to a token that may read it"
+        to_do = f"fix targets.{name}.space, or set {TOKEN_VARIABLE} to a token that may read it"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do)
     if poll.stage == HUB_SILENT:
         return HealthCheck(name=check_name, health=Health.BROKEN, found=poll.detail, to_do=SILENT_TO_DO)
@@ -351,7 +351,7 @@ def _rate_stage(name: str, target: TargetConfig, poll: ReadinessPoll) -> tuple[H
 
 
 def check_judge(context: DoctorContext) -> list[HealthCheck]:
-    """Check its family against each target's, and its key; unless unwanted, have it grade two known answers."""
+    """Check the judge's family and key; unless switched off, have it grade two known answers."""
     config = context.config
     if config is None:
         return []
@@ -369,7 +369,7 @@ def _check_judges(context: DoctorContext, config: Config) -> Iterator[HealthChec
         try:
             plans.append(plan_judge(config.judge, build_target_record(name, target), context.environment))
         except ConfigError as error:
-            to_do = "mend what is named: a judge that may be of the application's family is refused by every run"
+            to_do = "fix what is named: a judge that may be of the application's family is refused by every run"
             yield HealthCheck(name=f"judge of {name}", health=Health.BROKEN, found=str(error), to_do=to_do)
     if plans:
         yield from _try_judge(context, plans[0])
@@ -409,7 +409,7 @@ def _report_judge(outcome: JudgeOutcome) -> HealthCheck:
 
 
 def check_hallucination_logs(context: DoctorContext) -> list[HealthCheck]:
-    """Each log that is followed exists and can be read. Nothing of it is stored, and nobody is notified."""
+    """Check that each followed log exists and can be read. Stores nothing and notifies nobody."""
     targets = context.config.targets if context.config else {}
     logs = {name: target.hallucination_log for name, target in targets.items()}
     return [_check_log(name, settings) for name, settings in logs.items() if settings is not None]
@@ -427,7 +427,7 @@ def _check_log(name: str, settings: HallucinationLogSettings) -> HealthCheck:
         return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do)
     if newest is None:
         health = Health.GOOD if settings.may_be_missing else Health.DOUBTFUL
-        to_do = "" if settings.may_be_missing else "mend `at`, or set may_be_missing where its first entry makes it"
+        to_do = "" if settings.may_be_missing else "fix `at`, or set may_be_missing where its first entry makes it"
         return HealthCheck(
             name=check_name, health=health, found=f"{settings.at}: there is no such file yet", to_do=to_do
         )
@@ -451,7 +451,7 @@ def _check_traffic(context: DoctorContext, name: str) -> HealthCheck:
     try:
         nightly = build_nightly_context(context.config, name, context.now)
     except ConfigError as error:
-        return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do="mend what is named")
+        return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do="fix what is named")
     sources = ", ".join(f"{key} ({source.name})" for key, source in nightly.sources.items())
     return HealthCheck(
         name=check_name, health=Health.GOOD, found=f"{sources}; `lookout nightly {name} --plan` reads them"

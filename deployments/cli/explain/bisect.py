@@ -1,4 +1,4 @@
-"""``lookout bisect``: which build of an application is the first bad one, where each build has an address.
+"""``lookout bisect``: find the first bad build of an application, where each build has an address.
 
 Commits come from a git repository, a file or the command line; the failing cases from the last failed run.
 """
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from warehouse.queries.runs import FailedSince
 
 MAX_CASES: Final = 5
-"""Cases that are asked, worst first: what they say of a build is alike, and each must be learnt to know."""
+"""Cases that are asked, worst first: more cases tell little more about a build."""
 SHORT_COMMIT_LENGTH: Final = 7
 MAX_HYPOTHESES: Final = 3
-"""So many hypotheses are printed where none is likely enough."""
+"""Hypotheses that are printed where none is likely enough."""
 MIN_LIKELY_PROBABILITY: Final = 0.5
 MIN_SHOWN_PROBABILITY: Final = 0.005
 """A probability that is 0 % when it is rounded is not printed."""
@@ -52,7 +52,7 @@ class CommitLine(NamedTuple):
 
 
 def read_commits(path: Path) -> tuple[CommitLine, ...]:
-    """The commits of a file, oldest first: one a line, with an address behind it or not. Raises `ConfigError`."""
+    """Read the commits of a file, oldest first: one a line, optionally with its address. Raises `ConfigError`."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -68,7 +68,7 @@ def read_commits(path: Path) -> tuple[CommitLine, ...]:
 
 
 def list_commits_between(repository: Path, good: str, bad: str) -> tuple[CommitLine, ...]:
-    """The commits from ``good`` to ``bad`` along first parents, both included. Raises `ConfigError`."""
+    """List the commits from ``good`` to ``bad`` along first parents, both included. Raises `ConfigError`."""
     first, last = (
         _run_git(repository, "rev-parse", f"{good}^{{commit}}"),
         _run_git(repository, "rev-parse", f"{bad}^{{commit}}"),
@@ -97,7 +97,7 @@ def _run_git(repository: Path, *arguments: str) -> str:
 
 
 def select_commits(listed: Sequence[CommitLine], good: str, bad: str) -> tuple[CommitLine, ...]:
-    """The listed commits from ``good`` to ``bad``, both included. Raises `ConfigError`."""
+    """Select the listed commits from ``good`` to ``bad``, both included. Raises `ConfigError`."""
     start, end = _find_commit(listed, good, "--good"), _find_commit(listed, bad, "--bad")
     if start >= end:
         raise ConfigError(f"--good {good} stands behind --bad {bad} in the list: list the oldest build first")
@@ -115,7 +115,7 @@ def _find_commit(listed: Sequence[CommitLine], commit: str, option: str) -> int:
 
 
 def locate_builds(commits: Sequence[CommitLine], url_of: str | None) -> tuple[Build, ...]:
-    """The builds with their addresses. ``url_of`` has {commit}, or {short} for seven characters of it."""
+    """Return the builds with their addresses. ``url_of`` has {commit}, or {short} for seven characters of it."""
     if url_of is not None and "{commit}" not in url_of and "{short}" not in url_of:
         raise ConfigError(
             f"--url-of {url_of}: {{commit}} (or {{short}}, its first {SHORT_COMMIT_LENGTH} characters) must stand "
@@ -131,14 +131,14 @@ def _find_address(line: CommitLine, url_of: str | None) -> str:
     if address is None:
         raise ConfigError(f"nothing says where {line.commit} is served: give --url-of, or its address in --commits")
     if not re.match(r"https?://[^\s/]", address):
-        raise ConfigError(f"{address} is no address of a build: it must begin with http:// or https://")
+        raise ConfigError(f"{address} is not a valid address of a build: it must begin with http:// or https://")
     return address
 
 
 def select_failing_cases(
     config: Config, target: str, case_ids: Sequence[str], since: FailedSince | None
 ) -> list[FailingCase]:
-    """The cases to ask, worst first: those named, else those of the last failed run. Raises `ConfigError`."""
+    """Return the cases to ask, worst first: the named ones, else the last failed run's. Raises `ConfigError`."""
     from flows.explain.bisect import FailingCase  # every driver
 
     suite_cases = {case.id: case for case in load_suite(config.target(target).suite).cases}
@@ -155,7 +155,7 @@ def select_failing_cases(
 
 
 def refuse_production_addresses(config: Config, target: str, addresses: Iterable[str], allowed: str | None) -> None:
-    """Raise `ConfigError` where an address at which ``target`` is asked is production's, as for a run there."""
+    """Raise `ConfigError` where an address at which ``target`` is asked belongs to production."""
     from flows.runtime.secrets import get_environment  # duckdb, and every judge
 
     configured = config.target(target)
@@ -171,7 +171,7 @@ def refuse_production_addresses(config: Config, target: str, addresses: Iterable
 
 
 def format_bisect_report(report: BisectReport) -> Iterator[str]:
-    """The report as a person reads it, the claim first."""
+    """Format the report for a person, the claim first."""
     best, *others = report.candidates
     if not report.why_open:
         yield _format_claim(best, report)
@@ -208,8 +208,8 @@ def _format_claim(best: BisectCandidate, report: BisectReport) -> str:
             return f"The good build {good} fails already, {sure}: name an older one with --good."
         case BisectClaim.BAD_PASSES:
             return (
-                f"No build is bad, {sure}: {_shorten_commit(report.bad)} does not fail more often than those before "
-                "it. The cause is not in a build, or it is gone."
+                f"No build is bad, {sure}: {_shorten_commit(report.bad)} does not fail more often than those "
+                "before it. The cause is not in a build, or it is gone."
             )
 
 

@@ -1,4 +1,4 @@
-"""``lookout shrink``: the smallest question that still fails like a case, as a draft and as a command."""
+"""``lookout shrink``: find the smallest question that still fails like a case; store it as a draft."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from flows.explain.shrink import CaseShrinker
 
 REPRODUCE_COUNT: Final = 3
-"""How often the printed command asks the smallest question."""
+"""How many times the printed command asks the smallest question."""
 
 
 @dataclass(frozen=True)
 class ShrinkPlan:
-    """What is asked where: ``right_at`` is an address at which the case is right, where one is known."""
+    """What to ask and where; ``right_at`` is an address where the case is right, if one is known."""
 
     config_path: Path
     config: Config
@@ -55,7 +55,7 @@ class ShrinkPlan:
 
 
 def find_target_with_case(config: Config, case_id: str, target: str | None) -> tuple[str, GoldCase]:
-    """The target whose suite has the case, and the case. Raises `ConfigError`."""
+    """Return the target whose suite has the case, and the case. Raises `ConfigError`."""
     names = [target] if target is not None else sorted(config.targets)
     matches: list[tuple[str, GoldCase]] = []
     for name in names:
@@ -80,7 +80,9 @@ def shrink_command(
     url: Annotated[str | None, typer.Option(help="ask at this address of the target, not at its own")] = None,
     right_at: Annotated[
         str | None,
-        typer.Option("--right-at", help="an address where the case is right: what is kept must be right there"),
+        typer.Option(
+            "--right-at", help="an address where the case is right: a shorter question must be right there"
+        ),
     ] = None,
     ask: Annotated[int | None, typer.Option(min=1, help="only ask, so many times, and leave nothing out")] = None,
     budget: Annotated[int, typer.Option(min=3, help="the most questions to ask")] = 40,
@@ -161,9 +163,9 @@ def _print_results(results: Sequence[CaseResult]) -> ExitCode:
 
 
 def _store_draft(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> CaseDraft | None:
-    """The draft of what was found, stored for ``gold grow``; ``None`` where the case does not fail.
+    """Store a draft of the shrunk question for ``gold grow``; ``None`` where the case does not fail.
 
-    A question from which nothing could be left out is no new case, and is not stored.
+    A question that could not be shortened is not a new case, and is not stored.
     """
     from flows.clock import utc_now  # duckdb
     from flows.data_folder import open_store  # duckdb
@@ -180,7 +182,7 @@ def _store_draft(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestio
 
 
 def format_reproduce_command(plan: ShrinkPlan, shrunk: ShrunkQuestion) -> str:
-    """The command that asks the smallest question again."""
+    """Format the command that asks the smallest question again."""
     command = ["lookout", "shrink", plan.case.id, "--target", plan.target, "--ask", str(REPRODUCE_COUNT)]
     if plan.config_path != DEFAULT_CONFIG:
         command += ["--config", str(plan.config_path)]
@@ -192,7 +194,7 @@ def format_reproduce_command(plan: ShrinkPlan, shrunk: ShrunkQuestion) -> str:
 def format_shrunk(
     plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion, draft: CaseDraft | None
 ) -> Iterator[str]:
-    """What was found, as a person reads it."""
+    """Format the result for a person."""
     if draft is None:
         yield _format_not_shrunk(plan, shrinker, shrunk)
         return
@@ -237,7 +239,7 @@ def _format_notes(shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> Iterator[st
     if shrinker.mark and shrinker.mark.kind in POINTLESS_QUESTION_FAILURES and shrinker.control is None:
         yield (
             "Read it before you use it: a question that no longer asks for anything fails like this too. With "
-            "--right-at and the address of a build that is right, only questions that are right there are kept."
+            "--right-at and the address of a build that is right, only questions that are right there are accepted."
         )
 
 

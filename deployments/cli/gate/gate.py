@@ -1,4 +1,4 @@
-"""``lookout gate``: verifies and evaluates a staging deploy, or evaluates a run's results again.
+"""``lookout gate``: verify a staging deploy, or evaluate a run's results again.
 
 The exit code is the verdict. Evaluating again needs only a run's results.json: no page and no server. Flags of the
 command line override the gate's settings.
@@ -60,7 +60,7 @@ def reevaluate_results(
 
 
 def _reassess(result: CaseResult) -> CaseResult:
-    """The same grades under today's severity table."""
+    """Assess the same grades with today's severity table."""
     assessment = assess(result.case, result.result, result.assessment.grades)
     return result.reassess(assessment.mark_unconfirmed(result.assessment.unconfirmed))
 
@@ -89,7 +89,7 @@ MAX_RATING: Final = 5.0
 def apply_flags(
     settings: GateSettings, *, min_score: float | None, fail_on_regression: bool, strict: bool
 ) -> GateSettings:
-    """The settings as the flags change them; a flag that was not given changes nothing. Raises `ConfigError`."""
+    """Apply the command line's flags to the settings. Raises `ConfigError`."""
     changes: dict[str, object] = _parse_min_score(min_score) if min_score is not None else {}
     if fail_on_regression:
         changes["fail_on_regression"] = True
@@ -99,7 +99,7 @@ def apply_flags(
 
 
 def _parse_min_score(min_score: float) -> dict[str, object]:
-    """A score up to 1 is the weighted score; above that it is the average rating, which must then exist."""
+    """Parse --min-score: up to 1 the weighted score, above it the average rating, which must then exist."""
     if math.isfinite(min_score) and 0 <= min_score <= MAX_SHARE:
         return {"min_weighted_score": min_score}
     if math.isfinite(min_score) and MAX_SHARE < min_score <= MAX_RATING:
@@ -176,7 +176,7 @@ class GateOptions:
 
 @dataclass(frozen=True)
 class _GateResult:
-    """A verdict with what it rests on, and the place of its report."""
+    """A run's report with its cases, and the path of its page."""
 
     report: RunReport
     cases: tuple[CaseResult, ...]
@@ -226,7 +226,7 @@ def gate_command(
 
 
 def _run_gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
-    """Raises `ConfigError` before anything is asked."""
+    """Run the gate. Raises `ConfigError` before anything is asked."""
     if (options.results is None) == (options.target is None):
         raise ConfigError(
             "give --target (and --suite) to verify a deploy, or the results.json of a run to evaluate it again"
@@ -251,7 +251,7 @@ def _run_gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
 
 
 def _check_writable(file: Path) -> None:
-    """Raises `ConfigError` for a file that could not be written, so that the error comes before the run."""
+    """Raise `ConfigError` before the run for a file that cannot be written."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=file.parent):
@@ -306,9 +306,9 @@ def _verify_target(
 
 
 def _load_target_config(options: GateOptions) -> tuple[str, Config]:
-    """The target's name, and the configuration as the command line changes it.
+    """Return the target's name, and the configuration with the command line's changes.
 
-    The job itself reports what it found, so the run in it must not report it a second time.
+    The job reports to GitHub itself, so the run in it must not report a second time.
     """
     path = options.config or DEFAULT_CONFIG
     has_config = path.exists() or options.config is not None or not is_address(options.target or "")
@@ -327,7 +327,7 @@ def _build_settings(options: GateOptions, settings: GateSettings) -> GateSetting
 
 
 def _to_absolute_baseline(baseline: str) -> str:
-    """A file's absolute path, so that the baseline is found from anywhere."""
+    """Return a baseline file's absolute path; a run's id unchanged."""
     return str(Path(baseline).absolute()) if Path(baseline).is_file() else baseline
 
 

@@ -1,4 +1,4 @@
-"""``lookout gate --github``: what a job of GitHub Actions says of the run, everywhere it can be read.
+"""``lookout gate --github``: report a run from a GitHub Actions job: status, comment, job page, annotations.
 
 It sets a pending status at the start; at the end the status, the comment, the job's page and notes on the lines of
 the suite's file. When GitHub does not take something, it says so on standard error, and the verdict's exit code
@@ -45,7 +45,7 @@ from monitors.reports.marked_text import Redact, build_redaction
 
 
 def find_case_lines(suite: Path) -> Mapping[str, int]:
-    """Line (from 1) by case id. Empty for a file that cannot be read: a note can do without a line."""
+    """Map case ids to their line (from 1) in the suite's file. Empty for a file that cannot be read."""
     try:
         text = suite.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
@@ -59,7 +59,7 @@ def find_case_lines(suite: Path) -> Mapping[str, int]:
 
 
 def format_repository_path(workspace: Path | None, file: Path) -> str:
-    """The file's path as GitHub knows it: relative to the repository, where the file lies in it."""
+    """Return the file's path relative to the repository, if it is inside; else its absolute path."""
     whole = file.absolute()
     if workspace is not None and whole.is_relative_to(workspace.absolute()):
         return whole.relative_to(workspace.absolute()).as_posix()
@@ -83,7 +83,7 @@ LEVELS = {
 
 
 class JobResults:
-    """Where one job's results go. Raises `ConfigError`, before anything is asked, where the token is missing."""
+    """Posts one job's results to GitHub. Raises `ConfigError` at once where the token is missing."""
 
     def __init__(self, job: WorkflowJob, target: str, environment: Mapping[str, str]) -> None:
         token = environment.get(TOKEN_VARIABLE)
@@ -125,7 +125,7 @@ class JobResults:
     def post_results(
         self, report: RunReport, cases: Sequence[CaseResult], *, redact: Redact, suite: Path | None
     ) -> None:
-        """Say everything, each thing by itself: one that fails does not stop the others."""
+        """Post status, comment, job page and annotations; one that fails does not stop the others."""
         wrong, posted = asyncio.run(self._place.post_results(report, cases, redact))
         pull = self._job.pull_request
         if posted is not None and pull is not None:
@@ -154,7 +154,7 @@ class JobResults:
 
 @contextmanager
 def disable_workflow_commands(environment: Mapping[str, str]) -> Generator[None]:
-    """Stop GitHub's runner from obeying a command in an application's text while such texts may be printed."""
+    """Stop GitHub's runner from executing workflow commands in an application's text."""
     if not is_actions(environment):
         yield
         return
@@ -175,7 +175,7 @@ def _list_post_failures(problems: Sequence[NotifyError]) -> Iterator[Annotation]
 def _list_annotations(
     report: RunReport, cases: Sequence[CaseResult], redact: Redact, suite: Path | None, workspace: Path | None
 ) -> Iterator[Annotation]:
-    """A note on the line of each case that is not right, worst first."""
+    """Yield an annotation on the line of each case that is not correct, worst first."""
     lines = find_case_lines(suite) if suite else {}
     for outcome, level in LEVELS.items():
         for result in select_by_outcome(cases, outcome):

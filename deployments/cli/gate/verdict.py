@@ -1,6 +1,6 @@
-"""Prints a run's verdict: the answer, what broke, what to do next, and where to read on.
+"""Print a run's verdict: the result, what broke, what to do next, and the report's path.
 
-With ``verbose`` also what the verdict rests on: arithmetic, metrics, the baseline, the smallest drop this suite can
+With ``verbose`` also the reasons behind it: arithmetic, metrics, the baseline, the smallest drop this suite can
 detect, what it lacks.
 """
 
@@ -55,7 +55,7 @@ _MAX_IDS = 6
 
 
 def print_proof(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
-    """Print the comparison in a few lines, then a table of what could have been seen, by severity."""
+    """Print the comparison with the baseline, then a table of the smallest detectable drops, by severity."""
     print_named(console, "Baseline", _format_comparison(report, cases))
     if report.sights:
         console.print(_build_drop_table(report))
@@ -89,7 +89,7 @@ def _format_comparison(report: RunReport, cases: Sequence[CaseResult]) -> Iterat
 
 
 def _format_newly_failing(compared: Comparison, cases: Sequence[CaseResult]) -> Iterator[str]:
-    """By the severity of the failure, where ``cases`` have it: what went wrong may raise that of its case."""
+    """Yield newly failing cases by the severity of their failure, which may be above the case's own."""
     severities = {case_id: row.severity for row in compared.severities for case_id in row.newly_failing}
     for result in cases:
         if result.case.id in severities and result.assessment.outcome is CaseOutcome.FAILED:
@@ -130,10 +130,9 @@ def print_verdict(
     report_page: Path | None = None,
     verbose: bool = False,
 ) -> None:
-    """Verdict, scores, what decided, what to do next, and the path of the report.
+    """Print verdict, scores, deciding reasons, next steps, and the path of the report.
 
-    ``cases`` tell what stood in the way of answers. With ``verbose`` also the arithmetic and all that did not
-    decide.
+    ``cases`` tell why answers are missing. With ``verbose`` also the arithmetic and all other reasons.
     """
     console.print()
     print_wrapped(console, f"[{STYLES[report.verdict]}] {report.verdict} [/]  {_format_scores(report.scores)}")
@@ -153,7 +152,7 @@ def print_verdict(
 
 
 def _print_briefly(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
-    """What decided, what is behind it, and what changed since the baseline."""
+    """Print the deciding reasons, their explanation, and what changed since the baseline."""
     decisive = [reason for reason in report.reasons if reason.decisive]
     print_named(console, "Why", map(_format_reason, decisive) if decisive else [escape(format_headline(report))])
     if decisive and (left_out := format_uncovered(report.reasons)):
@@ -182,7 +181,7 @@ _ALTERNATIVES: Final = "if a reply is right, add its words to `alternatives` of 
 
 
 def _list_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
-    """What a person does now; nothing after a PASS."""
+    """Yield what a person should do now; nothing after a PASS."""
     reasons = Counter(case.result.reason for case in cases if isinstance(case.result, NoAnswer))
     del reasons[NoAnswerReason.CIRCUIT_OPEN]  # what was not asked says nothing about why
     if report.verdict is Verdict.PASS:
@@ -199,7 +198,7 @@ def _list_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator
             yield f"`lookout doctor {report.target.address}` shows what stands there, with a picture"
     elif report.verdict is Verdict.FAIL:
         yield "read the failed cases in the report; `lookout alerts list` shows what is broken and how to answer"
-        yield "if a reply is right, mend its gold or add the reply's words to `alternatives` of that case"
+        yield "if a reply is right, correct its gold or add the reply's words to `alternatives` of that case"
         if any(FailureKind.PII_DISCLOSURE in case.assessment.failure_kinds for case in cases):
             graders = f"[targets.{report.target.name}.graders]"
             yield f"if it gave away a contact of your own, list it: public_contacts under {graders}"
@@ -215,13 +214,13 @@ def _list_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator
 
 
 def _is_asked_by_api(report: RunReport, reasons: Collection[NoAnswerReason]) -> bool:
-    """Whether no browser asked; a run whose browser could not even start has none to name either."""
+    """Whether the run asked an API; a run whose browser did not start does not count."""
     snapshot = report.snapshot
     return snapshot is not None and snapshot.browser is None and NoAnswerReason.BROWSER_LOST not in reasons
 
 
 def _find_refused_variables(cases: Sequence[CaseResult]) -> str:
-    """The variables of the headers that an API did not accept, or misses; empty where a page refuses."""
+    """Return the variables of headers that an API did not accept or misses; empty where a page refuses."""
     for case in cases:
         result = case.result
         if isinstance(result, NoAnswer) and result.reason is NoAnswerReason.ACCESS_DENIED:
@@ -257,14 +256,14 @@ def _format_latency(latency: Latency) -> str:
 
 
 def _print_explanation(console: Console, report: RunReport) -> None:
-    """What failed cases came to when asked again, what they have in common, what changed since the last PASS."""
+    """Print the recheck of failed cases, what they have in common, and what changed since the last PASS."""
     print_named(console, "Again", map(escape, format_recheck(report.recheck)))
     print_named(console, "In common", map(escape, format_causes(report.first_look)))
     print_named(console, "Changed", map(escape, format_changes(report.what_changed)))
 
 
 def _print_experiment(console: Console, report: RunReport) -> None:
-    """Where the run appears as an experiment, and what is missing there."""
+    """Print where the run appears as an experiment, and what is missing there."""
     experiment = report.experiment
     if experiment is not None and experiment.url is not None:
         console.print(f"Experiment {experiment.url}", soft_wrap=True, highlight=False, markup=False)
@@ -273,7 +272,7 @@ def _print_experiment(console: Console, report: RunReport) -> None:
 
 
 def _format_rating(rubric: RubricAverage) -> str:
-    """The average with what it rests on, and the smallest drop that it shows."""
+    """Format the average rating with its sample, and the smallest drop that it can show."""
     rated = plural(len(rubric.ratings), "report")
     if rubric.clusters is not None and rubric.clusters < len(rubric.ratings):
         rated += f" of {plural(rubric.clusters, 'cluster')}"
@@ -292,7 +291,7 @@ def _format_ratio(ratio: Ratio) -> str:
 
 
 def _build_reason_table(reasons: Sequence[VerdictReason]) -> Table:
-    """Decisive reasons first, in their order; a long one wraps below itself."""
+    """Build a table of the reasons, decisive ones first; long ones wrap."""
     table = Table(box=None, show_header=False, pad_edge=True, padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

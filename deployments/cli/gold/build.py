@@ -1,4 +1,4 @@
-"""``lookout gold build``: turns fact sheets and templates into the template cases of a suite."""
+"""``lookout gold build``: build the template cases of a suite from fact sheets and templates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def build_command(
     facts: Annotated[
         Path, typer.Option("--facts", help="a folder of fact sheets (*.json), one sheet, or rows (*.jsonl)")
     ],
-    out: Annotated[Path, typer.Option("--out", help="the suite; cases in it that no template made are kept")],
+    out: Annotated[Path, typer.Option("--out", help="the suite; cases in it that no template made stay")],
     domain: Annotated[
         str | None,
         typer.Option(
@@ -81,7 +81,7 @@ def _parse_languages(names: Sequence[str], book: TemplateBook) -> tuple[Language
 
 
 def _format_summary(out: Path, built: BuildResult, renewed: RenewReport, *, why: bool) -> list[str]:
-    stored = f", {renewed.unchanged} others kept" if renewed.unchanged else ""
+    stored = f", {renewed.unchanged} others unchanged" if renewed.unchanged else ""
     policies = plural(built.policies, "policy", "policies")
     lines = [
         f"{out}: {plural(len(built.cases), 'case')} of {policies}{stored}",
@@ -103,7 +103,7 @@ def _format_summary(out: Path, built: BuildResult, renewed: RenewReport, *, why:
 
 
 def _count_reasons(not_asked: Sequence[NotAsked]) -> list[str]:
-    """Reasons with their counts, without the part after a colon or "from", which differs from fact to fact."""
+    """Count the reasons, without the part after a colon or "from", which differs for each fact."""
     kinds = Counter(fact.reason.split(" from ")[0].split(":")[0] for fact in not_asked)
     return [f"  {count:4}  {reason}" for reason, count in kinds.most_common(MAX_REASONS)]
 

@@ -1,4 +1,4 @@
-"""``lookout gold check``: everything that makes a suite lie, leak or waste a run, in one list.
+"""``lookout gold check``: list everything that makes a suite lie, leak or waste a run.
 
 The graders must pass the suite's golds, and fail the wrong replies that cost most. For people the findings are
 grouped by check, worst first.
@@ -61,7 +61,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.grades import FailureKind
 
 MAX_SHOWN = 10
-"""Findings of one group that are printed one by one; ``--json`` has all."""
+"""Findings of one group that are printed; ``--json`` has all."""
 
 TITLES = {
     SuiteCheck.UNREADABLE: "Lines that give no case",
@@ -83,7 +83,7 @@ TITLES = {
 def format_findings(
     suite: Path, cases: Sequence[GoldCase], findings: Sequence[GoldFinding], reach: SuiteReach | None = None
 ) -> str:
-    """The whole text for people; its last line is the conclusion."""
+    """Format all findings for a person; the last line is the conclusion."""
     lines = [f"{suite}: {plural(len(cases), 'case')}", *_format_spread(cases)]
     if reach is not None:
         lines += _format_reach(reach)
@@ -112,7 +112,7 @@ MAX_LISTED_GOLDS = 6
 
 
 def _format_reach(reach: SuiteReach) -> Iterator[str]:
-    """How many golds rules can decide, which they cannot, and what helps."""
+    """Yield how many golds rules can decide, which they cannot, and what helps."""
     if not reach.golds:
         return
     golds = plural(reach.golds, "gold")
@@ -154,7 +154,7 @@ def _format_conclusion(must: int, should: int) -> str:
     if not must and not should:
         return "Nothing found."
     conclusion = f"{should} to look at" if should else ""
-    must_fix = f"{must} must be mended" if must else "nothing must be mended"
+    must_fix = f"{must} must be fixed" if must else "nothing must be fixed"
     return "; ".join(filter(None, (must_fix, conclusion))).capitalize() + "."
 
 
@@ -165,7 +165,7 @@ _TO_DO = {
     UNCLEAR: "leave replies without a yes or no to the judge; without one they stay ungraded",
     CONDITION: "leave replies without a yes or no to the judge; without one they stay ungraded",
 }
-"""What to do about a gold that passes word for word, by why a right reply in other words stays open."""
+"""What to do about a gold that passes word for word, by why a right reply in other words stays ungraded."""
 _SAY_IN_ANOTHER_LANGUAGE = (
     "in a language that the rules do not read, only amounts, and golds of three words or more that the reply says "
     "word for word, are graded without a judge: add such words of right replies to `alternatives`, or leave it to "
@@ -175,7 +175,7 @@ _CONTRADICTS_ITSELF = "say the gold so that it does not contradict or deny itsel
 
 
 def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iterator[GoldFinding]:
-    """Golds that the graders fail as replies, and golds that only a judge can pass."""
+    """Find golds that the graders fail as replies, and golds that only a judge can pass."""
     for numbered in cases:
         graded = grade_right_reply(numbered.case, panel)
         if graded.wrong:
@@ -201,7 +201,7 @@ def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -
 
 
 def _explain_bare_gold(case: GoldCase) -> str:
-    """Of a yes or no and nothing else: rules read few other ways to say it."""
+    """Explain why a gold of only yes or no may stay ungraded; empty for any other gold."""
     word = case.gold.strip(" .!").lower()
     if case.alternatives or case.expected_refusal or word not in YES_WORDS | NO_WORDS:
         return ""
@@ -209,7 +209,7 @@ def _explain_bare_gold(case: GoldCase) -> str:
 
 
 def _explain_judge_needed(graded: RightReply) -> str:
-    """What only a judge can tell of a case, in words; empty where the graders can."""
+    """Explain why only a judge can pass a case; empty where the graders can."""
     if graded.open:
         return f"only a judge can pass it: {graded.open}"
     if graded.open_otherwise:
@@ -220,7 +220,7 @@ def _explain_judge_needed(graded: RightReply) -> str:
 def find_missed_mutants(
     cases: Sequence[NumberedCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> Iterator[GoldFinding]:
-    """Mutants of the severity-3 cases that are graded correct, and a mutation score below the floor."""
+    """Find mutants of severity-3 cases that are graded correct, and a mutation score below the floor."""
     severe = [numbered for numbered in cases if numbered.case.severity is Severity.PAGE]
     usable = [numbered.case for numbered in severe if not grade_right_reply(numbered.case, panel).wrong]
     graded = list(grade_mutants(usable, panel, citation_required=citation_required))
@@ -244,7 +244,7 @@ def find_missed_mutants(
 def _find_undefended_golds(
     graded: Sequence[GradedMutant], places: dict[str, NumberedCase]
 ) -> Iterator[GoldFinding]:
-    """Severity-3 golds of which the rules fail no wrong fact, where they are too many."""
+    """Find severity-3 golds for which the rules catch no wrong fact, if there are too many."""
     wrong = [mutant for mutant in graded if mutant.kind is FailureKind.WRONG_FACT]
     left = {mutant.case_id for mutant in graded if mutant.operator is MutationOperator.EVADED}
     left -= {mutant.case_id for mutant in wrong if mutant.caught_by}
@@ -353,7 +353,7 @@ def list_findings(
     *,
     mutants: bool,
 ) -> Iterator[GoldFinding]:
-    """All findings, check by check; clauses only where ``documents`` are at hand."""
+    """Yield all findings, check by check; clauses are checked only with ``documents``."""
     cases, panel = suite.cases, default_panel(graders, domain)
     yield from check_bad_lines(suite)
     yield from check_duplicates(cases)
@@ -379,7 +379,7 @@ _BALANCE = (
 
 
 def find_imbalance(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldFinding]:
-    """What the gate would say about the spread of the cases."""
+    """Find what the gate would report about the suite's balance."""
     for shortfall in compute_balance(cases, settings).shortfalls:
         yield GoldFinding(
             check=SuiteCheck.BALANCE,

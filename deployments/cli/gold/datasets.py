@@ -1,4 +1,4 @@
-"""``lookout gold push``, ``pull`` and ``diff`` with a dataset: what would change is shown, then asked for."""
+"""``lookout gold push``, ``pull`` and ``diff`` with a dataset: show what would change, then ask."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ MostOption = Annotated[int, typer.Option(min=1, help="how many cases of each gro
 
 
 def is_dataset_address(written: str) -> bool:
-    """Whether it is an address such as ``langsmith:DATASET``, and no file."""
+    """Whether the text is a dataset's address such as ``langsmith:NAME``, not a file."""
     return written.partition(":")[0] in set(PlatformScheme) and ":" in written
 
 
 class DatasetRequest(NamedTuple):
-    """What a command is about: which dataset, which suite, whose."""
+    """The dataset, suite and target of a command."""
 
     address: DatasetAddress
     suite: Path
@@ -73,13 +73,13 @@ class DatasetRequest(NamedTuple):
     configured: TargetConfig
     config: Config
 
-    def opened(self) -> OpenPlatform:
-        """The platform; `ConfigError` without its key."""
+    def open(self) -> OpenPlatform:
+        """Open the dataset's platform. Raises `ConfigError` without its key."""
         return open_platform(self.config, self.address.scheme, get_environment())
 
 
 def build_request(written: str, config: Path, suite: Path | None, target: str | None) -> DatasetRequest:
-    """The dataset, the suite and the target. `ConfigError` says which option is missing."""
+    """Build the request from the options. Raises `ConfigError` naming the option that is missing."""
     address, loaded = parse_dataset_address(written), load_config(config)
     if target is None:
         matching = [
@@ -111,7 +111,7 @@ class _ProgressBar(AbstractContextManager["_ProgressBar"]):
         self._bar.stop()
 
     def advance(self, count: int) -> None:
-        """So many more are done."""
+        """Advance the bar by ``count``."""
         self._bar.advance(self._task, count)
         if time.monotonic() - self._started_s > BAR_AFTER_S:
             self._bar.start()
@@ -123,7 +123,7 @@ async def _compare_suite(platform: Platform, request: DatasetRequest, suite: Seq
 
 
 def _confirm_write(action: str, *, yes: bool) -> bool:
-    """Whether the person says so. `ConfigError` where nobody can be asked."""
+    """Ask for confirmation; True with ``yes``. Raises `ConfigError` where nobody can be asked."""
     if yes:
         return True
     if not sys.stdin.isatty():
@@ -132,7 +132,7 @@ def _confirm_write(action: str, *, yes: bool) -> bool:
 
 
 def _require_dataset(request: DatasetRequest, compared: ComparedDataset) -> Dataset:
-    """The dataset; `ConfigError` where there is none."""
+    """Return the dataset. Raises `ConfigError` where there is none."""
     if compared.dataset is None:
         raise ConfigError(f"{request.address}: there is no dataset of that name; lookout gold push makes one")
     return compared.dataset
@@ -162,7 +162,7 @@ def push_command(
 
 
 class PushOptions(NamedTuple):
-    """What the person asked for."""
+    """The options of the command."""
 
     overwrite: bool
     prune: bool
@@ -172,7 +172,7 @@ class PushOptions(NamedTuple):
 
 
 async def _push(request: DatasetRequest, suite: Suite, options: PushOptions) -> ExitCode:
-    async with request.opened() as platform:
+    async with request.open() as platform:
         compared = await _compare_suite(platform, request, suite.cases)
         plan = build_push_plan(compared.diff, suite.cases, overwrite=options.overwrite, prune=options.prune)
         _print_diff(request, compared.diff, options)
@@ -272,7 +272,7 @@ def pull_command(
 
 
 class PullOptions(NamedTuple):
-    """What the person asked for."""
+    """The options of the command."""
 
     overwrite: bool
     prune: bool
@@ -284,12 +284,12 @@ class PullOptions(NamedTuple):
     config: Path
 
     def store(self) -> Store:
-        """The warehouse that drafts wait in."""
+        """Open the warehouse that holds the waiting drafts."""
         return open_warehouse(self.config, self.data_folder)
 
 
 async def _pull(request: DatasetRequest, cases: Sequence[GoldCase], options: PullOptions) -> ExitCode:
-    async with request.opened() as platform:
+    async with request.open() as platform:
         compared = await _compare_suite(platform, request, cases)
         dataset, diff = _require_dataset(request, compared), compared.diff
         plan = build_pull_plan(diff, overwrite=options.overwrite, prune=options.prune)
@@ -330,7 +330,7 @@ def _describe_pull(request: DatasetRequest, plan: PullPlan, drafts: int) -> str:
 def _write_pull(
     request: DatasetRequest, cases: Sequence[GoldCase], plan: PullPlan, drafts: Sequence[CaseDraft], store: Store
 ) -> None:
-    """The suite first: drafts are made again by the next pull after a kill between the two."""
+    """Write the suite, then the drafts: after a kill between the two, the next pull makes the drafts again."""
     if plan.size:
         edit = SuiteEdit(changed=plan.changed, added=plan.added, removed=plan.removed)
         edit_suite(request.suite, edit, known_sha256=hash_cases(cases))
@@ -362,7 +362,9 @@ def _report_pull(
             f"{plural(ahead, 'case')} of the suite are not in the dataset like this: lookout gold push writes them"
         )
     if plan.conflicts:
-        print_text(f"{plural(plan.conflicts, 'conflict')}: the suite kept its own; --overwrite takes the dataset's")
+        print_text(
+            f"{plural(plan.conflicts, 'conflict')}: the suite's own case stays; --overwrite takes the dataset's"
+        )
     if drafts:
         print_text(
             f"{plural(len(drafts), 'draft')} of what people added. None is gold yet: "
@@ -374,12 +376,12 @@ def _report_pull(
 def compare_command(
     written: str, suite: Path | None, target: str | None, config: Path, *, most: int, as_json: bool
 ) -> ExitCode:
-    """Say what differs between a suite and a dataset; nothing is written."""
+    """Print what differs between a suite and a dataset; writes nothing."""
     request = build_request(written, config, suite, target)
     cases = read_cases(request.suite)
 
     async def compare() -> ComparedDataset:
-        async with request.opened() as platform:
+        async with request.open() as platform:
             return await _compare_suite(platform, request, cases)
 
     compared = asyncio.run(compare())

@@ -1,4 +1,4 @@
-"""``lookout gold draft``: a model writes questions over a document; what can be proved is saved for a person.
+"""``lookout gold draft``: let a model write questions over a document; save provable ones for review.
 
 The target that a suite belongs to decides how its replies are read.
 """
@@ -37,15 +37,15 @@ from monitors.records.cases import GoldCase, GoldDraft
 
 
 def load_graders(config: Path, suite: Path | None) -> tuple[GraderSettings, Domain]:
-    """How the replies of the target whose suite this is are read; else of the only target; else the defaults.
+    """Load the graders of the target with this suite; else of the only target; else the defaults.
 
-    A file that is not there is no error: reviewing needs no configuration.
+    A missing configuration is not an error: reviewing needs none.
     """
     return find_graders(load_config(config), suite) if config.exists() else (GraderSettings(), load_domain())
 
 
 def find_graders(config: Config, suite: Path | None) -> tuple[GraderSettings, Domain]:
-    """The same of a configuration that is loaded."""
+    """Find the graders of the target with this suite; else of the only target; else the defaults."""
     targets = list(config.targets.values())
     if suite is not None:
         matching = [settings for settings in targets if settings.suite.resolve() == suite.resolve()]
@@ -55,7 +55,7 @@ def find_graders(config: Config, suite: Path | None) -> tuple[GraderSettings, Do
     return GraderSettings(), load_domain()
 
 
-DraftsOption = Annotated[Path, typer.Option("--drafts", help="where drafts are kept, JSON lines")]
+DraftsOption = Annotated[Path, typer.Option("--drafts", help="where drafts are stored, JSON lines")]
 ModelOption = Annotated[
     str | None, typer.Option("--model", help="a model of [[judge.models]]; the first one when left out")
 ]
@@ -146,24 +146,24 @@ async def _run_drafting(
 
 
 def load_existing_cases(drafts: Path, suite: Path | None) -> tuple[GoldCase, ...]:
-    """Cases that exist already: in the suite, and in the drafts, rejected ones too."""
+    """Load the cases that exist already: in the suite and in the drafts, rejected ones too."""
     waiting = tuple(draft.case for draft in read_drafts(drafts)) if drafts.exists() else ()
     return (*(read_cases(suite) if suite else ()), *waiting)
 
 
 def cluster_from_name(name: str | None) -> str | None:
-    """The cluster of a document's cases: "Suraksha Gold" is suraksha-gold. None without Latin letters."""
+    """Derive the cluster of a document's cases: "Suraksha Gold" gives suraksha-gold. None without Latin letters."""
     return re.sub(r"[^a-z0-9]+", "-", (name or "").lower()).strip("-") or None
 
 
 def format_cost(cost: Cost) -> str:
-    """Money and tokens in one line."""
+    """Format money and tokens in one line."""
     tokens = f"{cost.input_tokens + cost.cached_tokens:,} tokens in, {cost.output_tokens:,} out"
     return f"${cost.usd:.4f}, {plural(cost.calls, 'call')}, {tokens}"
 
 
 def format_refused(refused: Sequence[RejectedProposal]) -> str:
-    """One line for each proposal that is no draft; personal data masked."""
+    """Format each rejected proposal with its reason, redacted."""
     return "".join(
         f"refused: {redact(proposal.about)}\n  because {redact(proposal.reason)}\n" for proposal in refused
     )

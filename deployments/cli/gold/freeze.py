@@ -1,4 +1,4 @@
-"""``lookout gold freeze`` and ``lookout gold diff``: versions of a suite, and what changed between them."""
+"""``lookout gold freeze`` and ``lookout gold diff``: freeze versions of a suite, and compare them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def freeze_command(
     verify: Annotated[
         bool, typer.Option("--verify", help="only say whether the suite is its newest frozen version")
     ] = False,
-    unchecked: Annotated[bool, typer.Option("--unchecked", help="freeze also what must be mended")] = False,
+    unchecked: Annotated[bool, typer.Option("--unchecked", help="freeze also what must be fixed")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Freeze a suite: a numbered copy with its hash and counts. Exit code 1 when it must be fixed first."""
@@ -73,10 +73,10 @@ def _is_sound(suite: Path, *, as_json: bool) -> bool:
     """Whether `lookout gold check` finds nothing that must be fixed; its findings are printed."""
     numbered = read_numbered_suite(suite)
     findings = list_findings(numbered, None, GraderSettings(), load_domain(), GateSettings(), mutants=True)
-    must = [one for one in findings if one.weight is Weight.MUST]
+    must = [finding for finding in findings if finding.weight is Weight.MUST]
     if must:
-        print_text(format_findings(suite, [one.case for one in numbered.cases], must), err=as_json)
-        print_text("Not frozen; mend it, or freeze it --unchecked.", err=as_json)
+        print_text(format_findings(suite, [case_line.case for case_line in numbered.cases], must), err=as_json)
+        print_text("Not frozen; fix it, or freeze it with --unchecked.", err=as_json)
     return not must
 
 

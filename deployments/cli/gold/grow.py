@@ -1,4 +1,4 @@
-"""``lookout gold grow``: incidents, clicks and traces become cases that catch the bad reply.
+"""``lookout gold grow``: turn incidents, Slack actions and traces into cases that catch the bad reply.
 
 It reads and lists what waits, and can add one conversation of a run. For each draft it shows what was asked, what
 came and what was wrong; then it asks for one key, and the gold.
@@ -62,21 +62,21 @@ KEYS = "[g]old: write the right answer  [r]efusal is right  [n]ot wanted  [1] [2
 
 
 class GrowItem(NamedTuple):
-    """A draft with what asks the same, and the severity that its case would have."""
+    """A draft with its duplicates, and the severity that its case would have."""
 
     candidate: DraftCandidate
     severity: Severity
 
 
 def build_content(item: GrowItem) -> RenderableType:
-    """The draft, with why its severity is proposed and what asks the same."""
+    """Build the draft's view, with the reason for its severity and duplicates."""
     table = build_label_table(build_rows(*item), redact)
-    cut = "Only excerpts were kept of this conversation: complete the question before you say yes."
+    cut = "Only excerpts of this conversation were stored: complete the question before you say yes."
     return Group(table, Text(cut, style="yellow")) if item.candidate.draft.cut else table
 
 
 def build_rows(candidate: DraftCandidate, severity: Severity) -> list[tuple[str, str]]:
-    """The lines about a draft, in order."""
+    """Build the rows of a draft's view, in order."""
     draft = candidate.draft
     rows = [("from", f"{draft.origin.value} of {draft.target}, {draft.made_at:%Y-%m-%d %H:%M} UTC, by {draft.by}")]
     rows += [("before", turn) for turn in draft.turns[:-1]]
@@ -98,7 +98,7 @@ def build_rows(candidate: DraftCandidate, severity: Severity) -> list[tuple[str,
 
 
 def load_waiting_drafts(store: Store, folder: Path, target: str | None) -> Sequence[CaseDraft]:
-    """Drafts of the warehouse, and those that `lookout review` left beside it, worst first."""
+    """Load the drafts of the warehouse and of `lookout review`, worst first."""
     drafts = {draft.id: draft for draft in list_waiting_drafts(store, target=target, wait_s=WAIT_S)}
     path = folder / DRAFTS_FILE
     if path.exists():
@@ -111,11 +111,11 @@ def load_waiting_drafts(store: Store, folder: Path, target: str | None) -> Seque
 
 
 def _parse_draft(line: str, path: Path, number: int) -> CaseDraft | None:
-    """A line of drafts; one that is none (a kill may have torn the last) is reported and skipped."""
+    """Parse a line of drafts; an invalid one (a kill may have cut the last) is reported and skipped."""
     try:
         return CaseDraft.model_validate_json(line) if line.strip() else None
     except ValidationError:
-        write_note(f"lookout: {path}, line {number}: no draft, passed over\n")
+        write_note(f"lookout: {path}, line {number}: not a valid draft, skipped\n")
         return None
 
 
@@ -125,7 +125,7 @@ def draft_conversation(store: Store, conversation_id: str, config: Config | None
     conversation = load_graded_conversation(store, run_id, case_id, wait_s=WAIT_S) if case_id else None
     if conversation is None:
         raise ConfigError(
-            f"--take {conversation_id}: no such conversation is kept; accepted: RUN/CASE, as the table "
+            f"--take {conversation_id}: no such conversation is stored; accepted: RUN/CASE, as the table "
             "results shows them to `lookout sql`"
         )
     patterns = find_graders(config, conversation.target)[0].account_patterns
@@ -136,7 +136,7 @@ def draft_conversation(store: Store, conversation_id: str, config: Config | None
 
 
 def find_graders(config: Config | None, target: str) -> tuple[GraderSettings, Domain]:
-    """The grader settings and the domain that read a target's replies."""
+    """Return the target's grader settings and domain, or the defaults."""
     settings = config.targets.get(target) if config is not None else None
     return (settings.graders, settings.domain) if settings is not None else (GraderSettings(), load_domain())
 
@@ -221,7 +221,7 @@ def _review_waiting(review: GrowReview, waiting: Sequence[DraftCandidate]) -> No
 
 
 def check_draft_case(candidate: DraftCandidate, case: GoldCase, config: Config | None) -> MutationOutcome:
-    """Whether a case that a person made of a draft catches the bad reply: one that does not may not join."""
+    """Check that a case made of a draft catches the bad reply; one that does not may not join."""
     bad_reply = fill_masks(candidate.draft.bad_reply) if candidate.draft.bad_reply else None
     return detect_bad_reply(
         case, bad_reply, default_panel(*find_graders(config, candidate.draft.target)), candidate.draft.failure_kind
@@ -238,7 +238,7 @@ def join_draft_case(
     by: str,
     at: datetime,
 ) -> None:
-    """Make the case gold, by the word of a person. Raises `GoldSetError`, `WarehouseUnwritable`.
+    """Add a case that a person accepted to the suite. Raises `GoldSetError`, `WarehouseUnwritable`.
 
     It joins the suite before its outcome is stored: after a kill between the two, the next session finds it.
     """
@@ -250,7 +250,7 @@ def join_draft_case(
 def store_outcome(
     store: Store, suite: Path, candidate: DraftCandidate, *, joined: bool, by: str, at: datetime, note: str = ""
 ) -> None:
-    """Store that a draft and all that ask the same are decided. Raises `WarehouseUnwritable`."""
+    """Store the decision on a draft and its duplicates. Raises `WarehouseUnwritable`."""
     make_outcome = partial(
         DraftOutcome,
         at=at,
@@ -299,7 +299,7 @@ class GrowReview:
         return Decision.ACCEPTED if joined else None
 
     def _ask_case(self, draft: CaseDraft, severity: Severity, *, refusal: bool) -> GoldCase | None:
-        """The case in the person's words; ``None`` when they gave none."""
+        """Ask for the case's question, gold and type; ``None`` without a valid gold."""
         asked = self.screen.ask_line("question (Enter keeps it)") or draft.turns[-1]
         draft = draft.reword(redact(asked))
         if refusal:
@@ -318,7 +318,7 @@ class GrowReview:
             return None
 
     def _join_suite(self, candidate: DraftCandidate, case: GoldCase) -> bool:
-        """Whether the case catches the bad reply and joined."""
+        """Add the case to the suite if it catches the bad reply; return whether it joined."""
         outcome = check_draft_case(candidate, case, self.config)
         detected = outcome.detection is MutationVerdict.DETECTED
         self.screen.say(redact(outcome.reason), "green" if detected else "yellow")
@@ -341,6 +341,6 @@ class GrowReview:
         at: datetime | None = None,
         note: str = "",
     ) -> None:
-        """Store that the draft and all that ask the same are decided, ``by`` this person and now unless said."""
+        """Store the decision on a draft and its duplicates; by default by this person, now."""
         by, at = by or self.person, at or utc_now()
         store_outcome(self.store, self.suite, candidate, joined=joined, by=by, at=at, note=note)

@@ -1,4 +1,4 @@
-"""``lookout gold import``: a table, or another project's JSON array, as a suite."""
+"""``lookout gold import``: convert a table, or another project's JSON array, to a suite."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def import_command(
         print_text(f"  severity {level}  {count:4}  {kind}")
     for row in imported.renamed:
         print_text(f"  row {row.row}: {row.given} was taken, it is {row.id} now")
-    print_text(f"`lookout gold check {out}` says what is to be mended.")
+    print_text(f"`lookout gold check {out}` says what must be fixed.")
     return ExitCode.PASS
 
 

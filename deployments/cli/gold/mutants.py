@@ -1,4 +1,4 @@
-"""``lookout gold mutants``: the mutation score of a suite, by operator and by grader.
+"""``lookout gold mutants``: compute the mutation score of a suite, by operator and by grader.
 
 The grader settings are a target's, or the defaults.
 """
@@ -31,7 +31,7 @@ from monitors.records.runs import MutantCount, MutationScores
 
 
 def load_graders(config: Path | None, target: str | None) -> tuple[GraderSettings, Domain]:
-    """The grader settings and the domain of ``target`` in ``config``; of its only target; else the defaults."""
+    """Load the grader settings and domain of ``target`` in ``config``, of its only target, or the defaults."""
     if config is None:
         if target is not None:
             raise ConfigError(f"--target {target} needs --config with the configuration that has it")
@@ -44,7 +44,7 @@ def load_graders(config: Path | None, target: str | None) -> tuple[GraderSetting
 
 
 def load_gate_settings(config: Path | None) -> GateSettings:
-    """The gate's requirements for a suite: as configured, or the defaults."""
+    """Load the gate's settings from ``config``, or the defaults."""
     return GateSettings() if config is None else load_config(config).gate
 
 
@@ -116,7 +116,7 @@ def _format_row(count: MutantCount) -> str:
 
 
 def _format_missed(graded: Sequence[GradedMutant], suite: Sequence[GoldCase], most: int) -> Iterator[str]:
-    """Mutants graded correct first, then by severity."""
+    """Format the missed mutants: those graded correct first, then by severity."""
     cases = {case.id: case for case in suite}
     missed = sorted(
         (mutant for mutant in graded if not mutant.caught_by),

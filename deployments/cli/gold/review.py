@@ -1,4 +1,4 @@
-"""``lookout gold review``: a person reads every draft beside its clause; only their yes makes it gold.
+"""``lookout gold review``: show every draft beside its clause; only a person's yes makes it gold.
 
 The terminal shows one draft at a time: the case beside the clause that it rests on; then it asks for one key.
 """
@@ -57,7 +57,7 @@ SIDE_BY_SIDE_FROM: Final = 100
 
 
 def _join_lines(text: str) -> str:
-    """A passage in one line: a document's line breaks mean nothing here."""
+    """Join a passage's lines to one."""
     return " ".join(text.split())
 
 
@@ -65,7 +65,7 @@ def _join_lines(text: str) -> str:
 class DraftReview:
     """One person's review of drafts: what they see, and where it is written.
 
-    ``clean`` is what texts go through before they are shown: redaction, unless switched off.
+    ``redact_text`` is what texts go through before they are shown: redaction, unless switched off.
     """
 
     drafts: Path
@@ -84,7 +84,7 @@ class DraftReview:
         return ReviewSession(self.screen, KEYS, self._build_content, actions | severity_actions)
 
     def _build_content(self, draft: GoldDraft) -> RenderableType:
-        """The case as it would join, and what it rests on."""
+        """Build the view of the case and its clause or original."""
         case, (rows, strong) = build_label_table(build_case_rows(draft), self.redact_text), build_ground_rows(draft)
         ground = build_label_table(rows, self.redact_text, strong=strong)
         if self.screen.console.width < SIDE_BY_SIDE_FROM:
@@ -99,7 +99,7 @@ class DraftReview:
         return draft.set_severity(severity, f"{SET_BY}{self.person}")
 
     def _edit(self, draft: GoldDraft) -> GoldDraft:
-        """The draft with another question, gold or type; a line that is only Enter leaves what is there."""
+        """Ask for another question, gold or type; an empty line keeps the current text."""
         case = draft.case
         question, gold, kind = (
             self.screen.ask_line(f"{label} (Enter keeps: {show_invisible(self.redact_text(now))})") or now
@@ -111,7 +111,7 @@ class DraftReview:
         return changed or draft
 
     def _accept(self, draft: GoldDraft) -> Decision | None:
-        """Make the draft gold, unless something speaks against it."""
+        """Accept the draft as gold, unless it has a problem."""
         reason = find_problem(draft, self.graders, self.domain)
         if reason:
             self.screen.say(f"This cannot be gold yet: {reason}. Edit it, or say no.", "yellow")
@@ -125,7 +125,7 @@ class DraftReview:
         return Decision.REJECTED
 
     def mark_joined(self, draft: GoldDraft) -> bool:
-        """Whether a session was killed after this case joined; then its draft is marked as the suite says."""
+        """Mark the draft as accepted if its case joined before a session was killed; return whether it had."""
         joined_case = next((case for case in read_cases(self.suite) if case.id == draft.case.id), None)
         if (
             joined_case is None
@@ -139,7 +139,7 @@ class DraftReview:
 
 
 def reword_draft(draft: GoldDraft, *, question: str, gold: str, kind: str) -> GoldDraft | None:
-    """The draft in other words; ``None`` where they make no case."""
+    """Return the draft with other texts; ``None`` where they are not a valid case."""
     case = draft.case
     changes = {"turns": (*case.turns[:-1], question), "gold": gold, "type": kind}
     try:
@@ -151,7 +151,7 @@ def reword_draft(draft: GoldDraft, *, question: str, gold: str, kind: str) -> Go
 def accept_draft(drafts: Path, suite: Path, draft: GoldDraft, *, by: str, at: datetime) -> bool:
     """Add the case to the suite, then mark the draft: a kill between them leaves it joined, once.
 
-    False where somebody else has decided the draft meanwhile.
+    False where another person has decided the draft meanwhile.
     """
     case = mark_reviewed(draft.case, by, at)
     append_case(suite, case, paired_with=draft.original.id if draft.original else None)
@@ -159,7 +159,7 @@ def accept_draft(drafts: Path, suite: Path, draft: GoldDraft, *, by: str, at: da
 
 
 def build_case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
-    """The case as it would join, label and text."""
+    """Yield the case's rows, label and text."""
     case = draft.case
     yield from (("before", turn) for turn in case.turns[:-1])
     yield "question", case.question
@@ -173,7 +173,7 @@ def build_case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
 
 
 def build_ground_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
-    """What a draft rests on, and the row that matters of it."""
+    """Return the rows of the draft's clause or original, and the label of the row to highlight."""
     if draft.original is not None:
         original = draft.original
         where = ("original", f"{original.id}, in {original.language.value}")
@@ -225,19 +225,19 @@ def review_command(
 
 
 def format_cut_off(count: int, suite: object) -> str:
-    """What is said of cases that joined in a session which was killed before it could note that."""
+    """Format the note on cases that joined in a session which was killed before it marked them."""
     return f"{count} joined {suite} before a session was cut off; that is noted now."
 
 
 def mark_reviewed(case: GoldCase, by: str, at: datetime) -> GoldCase:
-    """The case with the name of who said yes, and when."""
+    """Return the case with its reviewer's name and the time."""
     return case.model_copy(
         update={"provenance": case.provenance.model_copy(update={"reviewed_by": by, "reviewed_at": at})}
     )
 
 
 def find_problem(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:
-    """Why a draft, as a person has changed it, cannot be gold; empty when it can."""
+    """Return why an edited draft cannot be gold; empty when it can."""
     case = draft.case
     if draft.quote is not None:
         unfounded = missing_from(case.gold, draft.quote.text)

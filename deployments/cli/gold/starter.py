@@ -1,4 +1,4 @@
-"""``lookout gold starter``: cases that fit any application, or a domain pack to be made one's own."""
+"""``lookout gold starter``: write cases that fit any application, or a domain pack to adapt."""
 
 from __future__ import annotations
 

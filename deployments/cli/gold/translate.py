@@ -1,4 +1,4 @@
-"""``lookout gold translate``: a model drafts partners of English cases; a person accepts them."""
+"""``lookout gold translate``: let a model draft translations of English cases, for review."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ class _TranslateSession:
 class _TranslateReport:
     asked: int = 0
     added: list[GoldDraft] = field(default_factory=list[GoldDraft])
-    found: DraftResult = field(default_factory=DraftResult)
+    result: DraftResult = field(default_factory=DraftResult)
 
 
 def parse_languages(text: str) -> tuple[Language, ...]:
-    """The languages of ``hi,hinglish``. `ConfigError` names what is accepted."""
+    """Parse languages such as ``hi,hinglish``. Raises `ConfigError` naming what is accepted."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     accepted = {language.value: language for language in ACCEPTED}
     unknown = [name for name in names if name not in accepted]
@@ -116,15 +116,15 @@ async def _ask_prompt(
     session: _TranslateSession,
     tally: _TranslateReport,
 ) -> None:
-    """Ask one prompt and save its drafts before the next: a later error loses no money."""
+    """Ask one prompt and save its drafts, so that a later error does not lose them."""
     result = await translate_cases(asker, cases, language, panel=session.panel, nonce=generate_nonce, now=utc_now)
     tally.asked += len(cases)
     tally.added += add_drafts(session.drafts, result.drafts)
-    tally.found.refused += result.refused
+    tally.result.refused += result.refused
 
 
 def _select_cases(suite: Path, case_ids: Sequence[str]) -> Sequence[GoldCase]:
-    """The suite's cases; those that were named with all partners they have."""
+    """Return the suite's cases, or the named ones with all their translations."""
     cases = load_suite(suite).cases
     suite_cases = {case.id: case for case in cases}
     unknown = [case_id for case_id in case_ids if case_id not in suite_cases]
@@ -141,7 +141,8 @@ def _print_json(drafts: Path, tally: _TranslateReport, cost: str) -> None:
         "drafts_file": str(drafts),
         "drafts": [draft.model_dump(mode="json", exclude_defaults=True) for draft in tally.added],
         "refused": [
-            {"about": redact(proposal.about), "reason": redact(proposal.reason)} for proposal in tally.found.refused
+            {"about": redact(proposal.about), "reason": redact(proposal.reason)}
+            for proposal in tally.result.refused
         ],
         "cost": cost,
     }
@@ -154,6 +155,6 @@ def _print_summary(suite: Path, drafts: Path, tally: _TranslateReport, cost: str
         return
     lines = [f"{len(tally.added)} of {plural(tally.asked, 'translation')} wait in {drafts}:"]
     lines += [f"  {draft.case.question}\n    {draft.case.gold}" for draft in tally.added]
-    write_text("\n".join(lines) + "\n" + format_refused(tally.found.refused) + f"cost: {cost}\n")
+    write_text("\n".join(lines) + "\n" + format_refused(tally.result.refused) + f"cost: {cost}\n")
     if tally.added:
         write_text(f"None is gold yet: lookout gold review {drafts} --suite {suite}\n")

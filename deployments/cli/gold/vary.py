@@ -1,4 +1,4 @@
-"""``lookout gold vary``: paraphrases, typos and code-switches of a suite, with what is expected unchanged."""
+"""``lookout gold vary``: write paraphrases, typos and code-switches of a suite, with the same expected answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_SHOWN_IDS = 5
 
 
 def parse_kinds(text: str) -> tuple[VariantKind, ...]:
-    """The kinds of ``typo,paraphrase``. `ConfigError` names what is accepted."""
+    """Parse kinds such as ``typo,paraphrase``. Raises `ConfigError` naming what is accepted."""
     names = [name.strip().replace("-", "_") for name in text.split(",") if name.strip()]
     accepted = {kind.value: kind for kind in VariantKind}
     if not names or any(name not in accepted for name in names):

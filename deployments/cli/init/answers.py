@@ -1,4 +1,4 @@
-"""The four answers that ``lookout init`` needs: what each accepts, and what it becomes.
+"""Ask for, check and parse the four answers that ``lookout init`` needs.
 
 An answer that is not accepted is refused with what would be; then the question is asked again. Secrets are refused
 without being repeated.
@@ -42,7 +42,7 @@ class Answers(Record):
 
 
 class InitQuestion(NamedTuple):
-    """One question. ``default`` is what an empty answer means; without one it must be answered."""
+    """One question. An empty answer means ``default``; without one it must be answered."""
 
     flag: str
     text: str
@@ -52,7 +52,7 @@ class InitQuestion(NamedTuple):
 
 
 def parse_target(answer: str) -> Target:
-    """The page or Space that an answer names, with a name of its own. Raises `ConfigError`."""
+    """Parse the page or Space that an answer names, and derive its name. Raises `ConfigError`."""
     _refuse_secret(answer, "the address opens the page without one; what signs in is LOOKOUT_API_TOKEN or HF_TOKEN")
     page = _SPACE_PAGE.match(answer)
     written = page.group(1) if page else answer
@@ -64,7 +64,7 @@ def parse_target(answer: str) -> Target:
         parts = urlsplit(written)
         return Target(name=_name_from_address(parts), url=written)
     except (ValidationError, ValueError):
-        raise ConfigError(f"{written!r} is no address that can be opened") from None
+        raise ConfigError(f"{written!r} is not a valid address") from None
 
 
 def _parse_space(answer: str) -> Target:
@@ -95,7 +95,7 @@ def _simplify_name(text: str) -> str:
 
 
 def parse_environment(answer: str) -> Environment:
-    """``staging`` or ``production``. Raises `ConfigError`."""
+    """Parse ``staging`` or ``production``. Raises `ConfigError`."""
     try:
         return Environment(answer.lower())
     except ValueError:
@@ -103,7 +103,7 @@ def parse_environment(answer: str) -> Environment:
 
 
 def parse_family(answer: str) -> str | None:
-    """A family, or a model's own name that shows it; ``None`` for an unknown one. Raises `ConfigError`."""
+    """Parse a model family or a model's name that shows it; ``None`` for unknown. Raises `ConfigError`."""
     if answer.lower() == UNKNOWN:
         return None
     _refuse_secret(answer, "a key stands in the environment and never in lookout.toml")
@@ -113,7 +113,7 @@ def parse_family(answer: str) -> str | None:
 
 
 def parse_channel(answer: str) -> str | None:
-    """A channel's id, or its name with ``#``; ``None`` for nowhere or a webhook's own. Raises `ConfigError`."""
+    """Parse a channel's id or name (with ``#``); ``None`` for no channel or a webhook's. Raises `ConfigError`."""
     if answer.lower() in {NOWHERE, WEBHOOK}:
         return None
     _refuse_secret(answer, "put it into SLACK_WEBHOOK_URL or SLACK_BOT_TOKEN, and give a channel, or none")
@@ -122,7 +122,7 @@ def parse_channel(answer: str) -> str | None:
     name = _CHANNEL_NAME.fullmatch(answer)
     if name is None:
         raise ConfigError(
-            f"{answer!r} is no channel: names are in lower case, have no spaces, 80 characters at most"
+            f"{answer!r} is not a valid channel name: use lower case, no spaces, at most 80 characters"
         )
     return f"#{name.group(1)}"
 
@@ -192,7 +192,7 @@ class Prompter:
         self._is_typed = is_typed
 
     def answers(self) -> Answers:
-        """All four. Raises `ConfigError` for a wrong flag before anything is asked, and when answers run out."""
+        """Ask for all four answers. Raises `ConfigError` for a wrong flag before asking, or when input ends."""
         for question in QUESTIONS:
             self._check_given(question)
         open_questions = [question for question in QUESTIONS if question.flag not in self._given]
@@ -236,7 +236,7 @@ class Prompter:
                 return answer
 
     def _read(self, question: InitQuestion) -> str:
-        """The next answer; an empty one is the default, or asked again."""
+        """Read the next answer; an empty one means the default, or is asked again."""
         while line := self._line():
             if not self._is_typed:
                 self._say("\n")

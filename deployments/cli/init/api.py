@@ -1,4 +1,4 @@
-"""`lookout init` at an address: is it a page or a chat API, and the `probe` table with which the API is asked."""
+"""Find out for `lookout init` whether an address is a page or a chat API, and the API's `probe` table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, build_r
 
 DRIVERS: Final = ("browser", "json", "sse")
 KEY_VARIABLE: Final = "BOT_KEY"
-"""Holds the value of the header that an API asks for."""
+"""The variable with the value of the header that an API asks for."""
 MAX_SHOWN_CHARACTERS: Final = 120
 FILL_IN: Final = (
     "The configuration is written all the same: fill in the commented lines of its probe table "
@@ -30,7 +30,7 @@ ANOTHER_LANGUAGE: Final = (
     "Your bot answers in another language than English, Hindi or Hinglish: without a judge only amounts, and golds "
     "of three words or more that it says word for word, are graded; whether it declines, or says yes or no, is not."
 )
-"""What is said at once to whom it concerns: most of such a suite stays ungraded without a judge."""
+"""Printed at once for such bots: most of their suite stays ungraded without a judge."""
 _DEFAULT_SETTINGS: Final = ProbeSettings()
 Say = Callable[[str], None]
 
@@ -48,7 +48,7 @@ class Probe(NamedTuple):
 
 
 def check_driver(driver: str | None) -> None:
-    """Raises `ConfigError` for a driver that cannot be found out here."""
+    """Raise `ConfigError` for a driver that `lookout init` does not support."""
     if driver not in {None, *DRIVERS}:
         raise ConfigError(f"--driver: {driver!r} is none that is found out here; accepted: {', '.join(DRIVERS)}")
 
@@ -56,7 +56,7 @@ def check_driver(driver: str | None) -> None:
 def find_probe(
     target: Target, environment: Mapping[str, str], *, driver: str | None, may_ask: bool, say: Say
 ) -> Probe:
-    """What to write for an address. Raises `ConfigError` where it is neither page nor API, or gives no answer."""
+    """Return the probe table for an address. Raises `ConfigError` for neither page nor API, or no answer."""
     if driver == "browser" or (driver is None and target.space):
         return Probe()
     if target.space:
@@ -72,7 +72,7 @@ def find_probe(
 
 
 def find_api_problem(address: str, environment: Mapping[str, str], *, ask: bool) -> PageProblem | None:
-    """What to do at an address where an API stands and no page; ``None`` for anything else.
+    """Return what to do at an address that is an API, not a page; ``None`` for anything else.
 
     One that wants a key is asked a harmless question, where ``ask`` allows, to learn which.
     """
@@ -154,14 +154,14 @@ def _ask_api(address: str, environment: Mapping[str, str], driver: str, say: Say
 def _build_refused_probe(
     address: str, discovery: ApiDiscovery, headers: RequestHeaders, driver: str, say: Say
 ) -> Probe:
-    """The headers' part of the table, as far as it is known; the rest follows once the token is there."""
+    """Build a table with the headers that the API asks for; the rest follows once the token is set."""
     assert discovery.refused is not None
     variable = KEY_VARIABLE if discovery.header else API_TOKEN_VARIABLE
     if discovery.header:
         wants = f"HTTP {discovery.refused}: it wants the header {discovery.header}"
         say(f"{address}: {wants}, which probe.headers takes from {variable}.\n")
     else:
-        say(f"{address}: {headers.refused(discovery.refused)}.\n")
+        say(f"{address}: {headers.explain_refusal(discovery.refused)}.\n")
     line = (
         f"headers = {{ {_quote(discovery.header)} = {{ env = {_quote(variable)} }} }}\n" if discovery.header else ""
     )
@@ -170,7 +170,7 @@ def _build_refused_probe(
 
 
 def _format_unknown_table(driver: str, headers: str, why: str) -> str:
-    """A table to fill in: what is commented out are the defaults."""
+    """Format a table to fill in, with the defaults commented out."""
     done = '# api.done = "[DONE]"  # the name or the data of the event that ends each stream\n'
     return (
         f"driver = {_quote(driver)}\n{headers}"
@@ -182,7 +182,7 @@ def _format_unknown_table(driver: str, headers: str, why: str) -> str:
 
 
 def _list_table_lines(probe: ProbeSettings) -> Iterator[str]:
-    """The keys of ``[targets.NAME.probe]`` that differ from their defaults."""
+    """Yield the lines of ``[targets.NAME.probe]`` that differ from the defaults."""
     yield f"driver = {_quote(probe.driver)}"
     for name, header in probe.headers.items():
         yield f"headers = {{ {_quote(name)} = {{ env = {_quote(header.env or '')} }} }}"

@@ -1,4 +1,4 @@
-"""``lookout init``: four questions, and what is needed to begin."""
+"""``lookout init``: ask four questions, and write the files to start with."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SEEN_API: Final = "ask the API one question, and see what it says"
 
 
 class NextStep(Record):
-    """Something to do next: a command, and what for."""
+    """A command to run next, and why."""
 
     command: str
     why: str
@@ -107,7 +107,7 @@ def init_command(
 
 
 def _add_stored_answers(config: Path, address: str, options: dict[str, str]) -> dict[str, str]:
-    """The options, and for what they leave out the answers of the file that is there, which is said."""
+    """Return the options, completed with the answers of the existing file, which are printed."""
     stored = read_stored_answers(config, address)
     if taken := [f"{flag} {answer}" for flag, answer in stored.items() if flag not in options]:
         write_note(f"Taken from {config}: {', '.join(taken)}\n")
@@ -120,7 +120,7 @@ def _build_prompter(answers: Mapping[str, str], *, take_defaults: bool) -> Promp
 
 
 def read_stored_answers(config_path: Path, address: str) -> dict[str, str]:
-    """What a lookout.toml that is there says of the target at this address, by flag; nothing where it has none."""
+    """Read the answers for the target at this address from an existing lookout.toml, by flag; may be empty."""
     try:
         config = load_config(config_path)
     except (ConfigError, OSError):
@@ -138,7 +138,7 @@ def read_stored_answers(config_path: Path, address: str) -> dict[str, str]:
 def _format_rerun_command(
     config_path: Path, options: Mapping[str, str], answers: Answers, *, driver: str | None, yes: bool
 ) -> str:
-    """The command that finds out the rest, with the options of this one."""
+    """Format the command that finds out the rest, with this command's options."""
     values = {"--target": answers.target.address, **options}
     if driver is not None:
         values["--driver"] = driver
@@ -151,7 +151,7 @@ def _format_rerun_command(
 def _summarise(
     config_path: Path, answers: Answers, moved: tuple[Path, ...], probe: Probe, again: str
 ) -> InitReport:
-    """Read back what was written, as the next command will."""
+    """Read back what was written, and build the report with the next steps."""
     paths = list_file_paths(config_path)
     config = load_config(config_path)
     suite = load_suite(config.target(answers.target.name).suite)
@@ -204,7 +204,7 @@ def _print_report(result: InitReport) -> None:
         (result.webhooks, "what to enter at Hugging Face and GitHub"),
     )
     for path in result.moved_aside:
-        out.print(f"Kept what was there as {path}", markup=False)
+        out.print(f"Renamed what was there to {path}", markup=False)
     out.print("Written")
     _print_table(out, [(str(path), text) for path, text in rows])
     out.print("Next")

@@ -1,4 +1,4 @@
-"""The files of ``lookout init``: ``lookout.toml``, a first suite, and what to enter at senders.
+"""Write the files of ``lookout init``: ``lookout.toml``, a first suite, and instructions for senders.
 
 All of them are written or none, and never over another file.
 """
@@ -127,7 +127,7 @@ The repository's Settings → Webhooks → Add webhook:
 
     curl http://127.0.0.1:8066/readyz
 
-Both senders show what they were answered: 202 kept, 200 known or not for us, 401 another secret.
+Both senders show what they were answered: 202 stored, 200 known or not for us, 401 another secret.
 """
 
 _POLL: Final = (
@@ -136,7 +136,7 @@ _POLL: Final = (
 
 
 def format_files(answers: Answers, probe: str = "") -> Mapping[str, str]:
-    """Each text by the name of its file; the configuration's is ``lookout.toml`` whatever it will be called.
+    """Format each file's text by its name; the configuration's is always ``lookout.toml``.
 
     ``probe`` are the lines of the target's `probe` table, empty for a page.
     """
@@ -187,12 +187,12 @@ def _format_channel(answers: Answers) -> str:
 
 
 def _quote_toml(text: str) -> str:
-    """As a string of TOML, whose escapes are JSON's."""
+    """Quote a TOML string, whose escapes are JSON's."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def list_file_paths(config_path: Path) -> Mapping[str, Path]:
-    """The place of each of `texts`: all beside the configuration."""
+    """Return the path of each file: all beside the configuration."""
     folder = config_path.parent
     return {
         FILE_NAME: config_path,
@@ -202,7 +202,7 @@ def list_file_paths(config_path: Path) -> Mapping[str, Path]:
 
 
 def refuse_existing(config_path: Path) -> None:
-    """Raise `ConfigError` that names every file which is there already."""
+    """Raise `ConfigError` naming every file that exists already."""
     existing = [str(path) for path in list_file_paths(config_path).values() if path.exists() or path.is_symlink()]
     if existing:
         raise ConfigError(
@@ -212,7 +212,7 @@ def refuse_existing(config_path: Path) -> None:
 
 
 def write_files(config_path: Path, answers: Answers, *, force: bool, probe: str = "") -> tuple[Path, ...]:
-    """Write all three, or none; return what was moved aside, under its new names. ``probe`` as for `texts`.
+    """Write all three files, or none; return the new paths of files moved aside. ``probe`` as for `format_files`.
 
     Nothing is ever overwritten: without ``force`` a file that exists is refused, with it the file gets another
     name. Raises `ConfigError`.
@@ -241,7 +241,7 @@ def write_files(config_path: Path, answers: Answers, *, force: bool, probe: str 
 
 
 def _find_free_name(path: Path) -> Path:
-    """``lookout.toml.old``, or the first of ``.old-2``, ``.old-3``, … that nothing has."""
+    """Return ``lookout.toml.old``, or the first free name of ``.old-2``, ``.old-3`` and so on."""
     number = 1
     while True:
         aside = path.with_name(f"{path.name}.old" + (f"-{number}" if number > 1 else ""))

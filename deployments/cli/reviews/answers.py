@@ -1,4 +1,4 @@
-"""``lookout review``: people review a share of the graded answers, and so grade the rules and the judge too.
+"""``lookout review``: let people review a share of the graded answers, which also measures rules and judge.
 
 The terminal shows one answer at a time: what was asked, what should come, what came; then it asks for one key. Of a
 report on an issue it also asks how useful it is, from 1 to 5. The reviewer's word becomes a label, and a draft for
@@ -69,7 +69,7 @@ def build_label(
     rating: int | None = None,
     note: str = "",
 ) -> HumanLabel:
-    """The label of one answer by one person; a second label of the same person on it has the same id."""
+    """Build one person's label of one answer; a second label of that person on it has the same id."""
     answer = check.answer
     return HumanLabel(
         id=_build_label_id(answer, by),
@@ -90,7 +90,7 @@ def build_label(
 
 
 def is_contradiction(label: HumanLabel, answer: GradedAnswer) -> bool:
-    """Whether the person contradicts the graders and the judge. Unsure contradicts nobody.
+    """Whether the label contradicts the graders and the judge. An unsure label never does.
 
     A failure that the person names is compared with the verdicts on the same question, where there are any.
     """
@@ -106,7 +106,7 @@ def is_contradiction(label: HumanLabel, answer: GradedAnswer) -> bool:
 
 
 def describe_verdicts(answer: GradedAnswer) -> str:
-    """What failed the answer and why; what passed it where nothing failed it."""
+    """Describe which graders failed the answer and why, or which passed it if none failed it."""
     failed = [grade for grade in answer.grades if not grade.passed]
     return "; ".join(
         f"{get_grader_name(grade)} {_format_verdict(grade)} it: {grade.reason}" for grade in failed or answer.grades
@@ -114,7 +114,7 @@ def describe_verdicts(answer: GradedAnswer) -> str:
 
 
 def get_grader_name(grade: Judged) -> str:
-    """The grader's name, or the judging model's."""
+    """Return the grader's name, or the judging model's."""
     return grade.lineage.model if grade.lineage else grade.grader
 
 
@@ -123,7 +123,7 @@ def _format_verdict(grade: Judged) -> str:
 
 
 def build_draft(label: HumanLabel, answer: GradedAnswer, redact: Redact) -> CaseDraft:
-    """A draft for the gold set: where a person and the verdicts differ, a case is worth having.
+    """Build a draft for the gold set from an answer on which a person and the verdicts differ.
 
     When the person found the answer right and nobody wrote a gold, the draft proposes the answer itself as gold; a
     wrong answer becomes the reply that the case must fail. Nothing of it is gold before its review. The draft
@@ -184,7 +184,7 @@ RUBRIC = (
     "How useful is the report? 5 right cause, exactly the files, clear what to do  4 right cause, a small gap  "
     "3 on the right track  2 wrong area, too vague, or every file  1 wrong or empty. Another key: not rated."
 )
-_DIFFER = "You and these verdicts differ: kept as a draft for the gold set."
+_DIFFER = "You and these verdicts differ: stored as a draft for the gold set."
 _DIFFER_ON_A_REPORT = "You and these verdicts differ: is what the suite says of this issue right?"
 
 DRAFTS_FILE = Path("drafts") / "review.jsonl"
@@ -266,14 +266,14 @@ class AnswerReview:
         return ReviewSession(self.screen, KEYS, self._build_content, actions)
 
     def _build_content(self, check: SpotCheck) -> RenderableType:
-        """The question, the gold and the answer; nothing of what any grader or judge said."""
+        """Build the view of question, gold and answer, without any verdict."""
         return build_label_table(build_answer_rows(check.answer), self._get_redactor(check))
 
     def _get_redactor(self, check: SpotCheck) -> Callable[[str], str]:
         return str if self.raw else self.redactors(check.answer.target)
 
     def _store_label(self, verdict: AnswerVerdict, check: SpotCheck) -> Decision:
-        """Save what the person says, then show what the verdicts were."""
+        """Save the person's label, then show the verdicts."""
         answer, clean = check.answer, self.redactors(check.answer.target)
         wrong = verdict is AnswerVerdict.WRONG
         label = build_label(
@@ -293,13 +293,13 @@ class AnswerReview:
         return Decision.ACCEPTED
 
     def _ask_rating(self) -> int | None:
-        """A rating from 1 to 5 by its key; anything else leaves the report unrated."""
+        """Ask for a rating from 1 to 5; any other key leaves the report unrated."""
         self.screen.say(RUBRIC)
         key = self.screen.read_key()
         return int(key) if key in RATING_KEYS else None
 
     def _ask_failure_kind(self) -> FailureKind | None:
-        """The kind of failure by its key; anything else leaves it open."""
+        """Ask for the kind of failure by its key; any other key leaves it open."""
         offered = "  ".join(f"{key} {FAILURE_WORDS[kind]}" for key, kind in KINDS.items())
         self.screen.say(f"What is wrong with it? Name what weighs most: {offered}")
         self.screen.say("Another key: not said; then it says nothing about any rule.")
@@ -319,12 +319,12 @@ def save_label(store: Store, folder: Path, label: HumanLabel, answer: GradedAnsw
 
 
 def describe_difference(answer: GradedAnswer) -> str:
-    """What it means that a person contradicts the verdicts on ``answer``."""
+    """Describe what follows when a person contradicts the verdicts on ``answer``."""
     return _DIFFER if answer.issue is None else _DIFFER_ON_A_REPORT
 
 
 def build_answer_rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
-    """What a person judges by, label and text: the question, the gold and the answer, and no verdict."""
+    """Yield the rows that a person judges by: the question, the gold and the answer, no verdict."""
     yield "asked", f"{answer.asked_at:%Y-%m-%d %H:%M} UTC on {answer.target}, severity {int(answer.severity)}"
     yield from (("before", turn) for turn in answer.turns[:-1])
     yield "question", answer.turns[-1] if answer.turns else ""
@@ -342,7 +342,7 @@ def build_answer_rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
 
 
 def _indent_json(report: str) -> str:
-    """A report that is JSON with a line for each of its parts; any other as it is."""
+    """Indent a report that is JSON; return any other unchanged."""
     try:
         value = json.loads(report)
     except (ValueError, RecursionError):
@@ -351,24 +351,24 @@ def _indent_json(report: str) -> str:
 
 
 def build_verdict_rows(answer: GradedAnswer) -> tuple[tuple[str, str], ...]:
-    """What the graders and the judge said: for after the person has answered."""
+    """Build the rows with the graders' and the judge's verdicts, shown after the person answered."""
     return (*map(_format_verdict_row, answer.grades), *map(_format_rating_row, answer.ratings))
 
 
 def _format_verdict_row(grade: Judged) -> tuple[str, str]:
-    """What a grader or the judge had said: it is shown when it cannot sway anybody any more."""
+    """Format one verdict, shown only after the person answered."""
     word = "passed" if grade.passed else f"failed ({grade.failure_kind})"
     score = "" if grade.score is None else f", score {grade.score:.2f}"
     return "judge" if grade.lineage else "rule", f"{get_grader_name(grade)} {word} it{score}: {grade.reason}"
 
 
 def _format_rating_row(grade: Judged) -> tuple[str, str]:
-    """How useful a judge finds the report, shown after the person said it."""
+    """Format one judge's rating, shown only after the person rated."""
     return "judge", f"{get_grader_name(grade)} rated it {grade.rubric} of 5: {grade.reason}"
 
 
 def _append_draft(path: Path, draft: CaseDraft) -> None:
-    """One line, safe on disk; a draft that is there already is not written twice."""
+    """Append one draft and sync it to disk; an existing draft is not written twice."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and f'"id":"{draft.id}"' in path.read_text(encoding="utf-8"):
         return
@@ -381,13 +381,13 @@ def _append_draft(path: Path, draft: CaseDraft) -> None:
 def select_unreviewed(
     store: Store, sampled: Sequence[SampledAnswer], person: str | None
 ) -> Sequence[SampledAnswer]:
-    """The answers that this person has not reviewed yet; all of them while nobody said who asks."""
+    """Return the answers that this person has not reviewed yet; all of them without a person."""
     done = list_labelled_answers(store, person, wait_s=WAIT_S) if person else frozenset()
     return [sample for sample in sampled if sample.answer_id not in done]
 
 
 def _load_checks(store: Store, sampled: Sequence[SampledAnswer]) -> Iterator[SpotCheck]:
-    """Each with its texts, some at a time: a month of texts is more than anybody reads."""
+    """Yield the answers with their texts, loaded in batches to limit memory."""
     for start in range(0, len(sampled), BATCH_SIZE):
         yield from load_spot_checks(store, sampled[start : start + BATCH_SIZE], wait_s=WAIT_S)
 

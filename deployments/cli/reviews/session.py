@@ -1,6 +1,6 @@
-"""A review in the terminal: it shows one item after the other and asks for one key, until nobody wants to go on.
+"""A review in the terminal: show one item after the other and ask for one key, until the person quits.
 
-What a person decides is stored at once, so that a session that was left, or killed, is taken up where it ended.
+Each decision is stored at once, so that a session that was left or killed resumes where it ended.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from monitors.reports.invisible import show_invisible
 from monitors.storage import write_atomically
 
 REVIEWER_FILE: Final = "reviewer"
-"""Inside the data folder: who reviewed last."""
+"""File in the data folder with the last reviewer's name."""
 SKIP, QUIT = "s", "q"
 _ESCAPE, _END = "\x1b", "\x04"
 _MAX_BYTES = 64
@@ -40,7 +40,7 @@ class Decision(Enum):
     REJECTED = auto()
     SKIPPED = auto()
     LEFT = auto()
-    """The person leaves; what follows was not seen."""
+    """The person left; later items were not shown."""
 
 
 class Keyboard:
@@ -53,7 +53,7 @@ class Keyboard:
         self._ahead = ""
 
     def read_key(self) -> str:
-        """One key; Ctrl-C and Ctrl-D read as nothing more to come."""
+        """Read one key; empty for Ctrl-C, Ctrl-D and the end of input."""
         if not sys.stdin.isatty():
             return self.read_line().strip().lower()[:1]
         try:
@@ -67,7 +67,7 @@ class Keyboard:
         return "" if typed[:1] in {"", _END} else typed[0].lower()
 
     def read_line(self) -> str:
-        """One line."""
+        """Read one line."""
         try:
             return sys.stdin.readline().rstrip("\n")
         except KeyboardInterrupt:
@@ -75,8 +75,8 @@ class Keyboard:
 
 
 def _read_keys(terminal: int) -> str:
-    """What was typed, without waiting for Enter. Nothing that is waiting already is thrown away."""
-    import termios  # only where somebody sits at a terminal
+    """Read what was typed, without waiting for Enter. Keeps what was typed ahead."""
+    import termios  # only for a terminal
     import tty
 
     previous = termios.tcgetattr(terminal)
@@ -88,32 +88,32 @@ def _read_keys(terminal: int) -> str:
 
 
 class ReviewScreen:
-    """Shows and asks."""
+    """Shows items and asks for keys and lines."""
 
     def __init__(self) -> None:
         self.console = make_terminal_console()
         self._keyboard = Keyboard()
 
     def show(self, heading: str, content: RenderableType) -> None:
-        """An item under a line across the screen."""
+        """Show an item under a line across the screen."""
         self.console.rule(heading)
         self.console.print(content)
 
     def say(self, text: str, style: str | None = None) -> None:
-        """One plain line."""
+        """Print one plain line."""
         self.console.print(text, style=style, markup=False, highlight=False)
 
     def ask_line(self, prompt: str) -> str:
-        """One line in the person's words; empty where they gave none."""
+        """Ask for one line; empty where none was typed."""
         self.say(prompt)
         return self._keyboard.read_line().strip()
 
     def read_key(self) -> str:
-        """The next key, whatever it is; empty when nothing more will come."""
+        """Read the next key, whatever it is; empty at the end of input."""
         return self._keyboard.read_key()
 
     def ask_key(self, keys: str, accepted: Collection[str]) -> str:
-        """One of the ``accepted`` keys; others are asked again. q, or nothing more to come, reads as q."""
+        """Ask until one of the ``accepted`` keys is pressed. Returns q for q and at the end of input."""
         self.say(keys, "bold")
         while (pressed := self.read_key()) not in accepted:
             if pressed in {"", QUIT}:
@@ -122,16 +122,16 @@ class ReviewScreen:
         return pressed
 
     def confirm(self, question: str) -> bool:
-        """A yes or a no."""
+        """Ask for yes or no."""
         return self.ask_key(f"{question} [y]es  [n]o", "yn") == "y"
 
 
 def build_label_table(
     rows: Iterable[tuple[str, str]], redact_text: Callable[[str], str], *, strong: str = ""
 ) -> Table:
-    """Labels and their texts beside them, however many lines those have; where one is ``strong``, the rest is dim.
+    """Build a table of labels and texts; if one label is ``strong``, the rest is dim.
 
-    ``clean`` is what texts go through before they are shown: redaction, unless switched off.
+    ``redact_text`` is what texts go through before they are shown: redaction, unless switched off.
     """
     table = Table.grid(padding=(0, 1))
     table.add_column(style="dim", width=_LABEL_WIDTH)
@@ -144,7 +144,7 @@ def build_label_table(
 
 @dataclass(frozen=True)
 class ReviewSession(Generic[Item]):
-    """One person's way through a row of items.
+    """One person's review of a sequence of items.
 
     ``keys`` is the line that names the keys. Each of ``actions`` gives what was decided, the item as the person has
     changed it (it is shown again), or ``None``: then another key is asked for.
@@ -156,7 +156,7 @@ class ReviewSession(Generic[Item]):
     actions: Mapping[str, Callable[[Item], Item | Decision | None]]
 
     def run(self, items: Iterable[Item], total: int) -> Counter[Decision]:
-        """Ask about ``items`` until they end or the person leaves; how many were decided in which way."""
+        """Ask about ``items`` until they end or the person leaves; return the number of each decision."""
         decisions: Counter[Decision] = Counter()
         for number, item in enumerate(items, start=1):
             decided = self._decide(item, f"{number} of {total}")
@@ -180,7 +180,7 @@ class ReviewSession(Generic[Item]):
 
 
 def identify_reviewer(by: str | None, folder: Path | None, screen: ReviewScreen | None, *, option: str) -> str:
-    """Who reviews: as given, else as remembered in the data folder, else as typed. `ConfigError` if nobody.
+    """Return who reviews: as given, else as stored in the data folder, else as typed. Raises `ConfigError`.
 
     ``option`` names the option that says who.
     """
@@ -195,6 +195,6 @@ def identify_reviewer(by: str | None, folder: Path | None, screen: ReviewScreen 
 
 
 def load_reviewer(folder: Path) -> str:
-    """Who reviewed last; empty where nobody did."""
+    """Return the last reviewer's name; empty if there is none."""
     path = folder / REVIEWER_FILE
     return path.read_text(encoding="utf-8").strip() if path.exists() else ""

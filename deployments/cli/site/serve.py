@@ -1,11 +1,11 @@
-"""``lookout site``: serves the pages over the warehouse, until SIGTERM or Ctrl-C."""
+"""``lookout site``: serve the pages over the warehouse, until SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from deployments.receivers.ports import check_port_free
-from deployments.site.serve import SiteEnvironment, serve, build_site_application
+from deployments.site.serve import SiteEnvironment, build_site_application, serve
 from flows.clock import utc_now
 from flows.runtime.secrets import get_environment
 from flows.terminal import log_to_terminal, print_text
@@ -13,7 +13,7 @@ from monitors.config.file import load_config
 from monitors.config.sections import DEFAULT_SITE_PORT
 
 LOCAL_NAMES = ("LOOKOUT_USER", "USER")
-"""Variables that say who sits at this machine: the name under decisions made without a login."""
+"""Variables with the local user's name, which decisions made without a login carry."""
 
 
 def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
@@ -28,7 +28,7 @@ def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
 
 
 def build_site_environment() -> SiteEnvironment:
-    """The real clock, and who sits at this machine."""
+    """Return the real clock and the local user's name."""
     variables = get_environment()
     name = next((variables[key] for key in LOCAL_NAMES if variables.get(key)), "somebody on this machine")
     return SiteEnvironment(now=utc_now, local_name=name)

@@ -21,7 +21,7 @@ PersonalOption = Annotated[
 
 
 class NewToken(Record):
-    """A token as it is shown, once."""
+    """A new token, which is shown once."""
 
     name: str
     role: Role
@@ -54,7 +54,7 @@ def list_command(
     *, config: ConfigOption = DEFAULT_CONFIG, data_folder: FolderOption = None, as_json: JsonOption = False
 ) -> None:
     """Who has a token, and what each may do."""
-    tokens = _open_token_store(config, data_folder).all()
+    tokens = _open_token_store(config, data_folder).load_all()
     for token in tokens:
         personal = ", sees personal data" if token.sees_personal_data else ""
         if as_json:

@@ -46,7 +46,7 @@ def test_a_clause_with_a_letter_loses_its_citation():
 
 def test_a_long_question_makes_it_slow_but_not_wrong():
     assert HEALTHY.reply(LONG).pause_s == 0
-    assert FAULTY.reply(LONG).pause_s == PlantedFaults.LONG_PAUSE_S
+    assert FAULTY.reply(LONG).pause_s == PlantedFaults.SLOW_PAUSE_S
     assert FAULTY.reply(LONG).text == HEALTHY.reply(LONG).text
 
 
