@@ -76,7 +76,7 @@ class Switches(BaseModel):
 
 
 class VariantLexicon(BaseModel):
-    """``variants.json``. ``stored`` are words that no typo may touch, besides numbers, units and names.
+    """``variants.json``. ``unchanged`` are words that no typo may touch, besides numbers, units and names.
 
     Devanagari has no capitals that would show a name, so there typos stand in the words of ``slipping_hi`` alone.
     """

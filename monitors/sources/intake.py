@@ -30,8 +30,8 @@ def compute_intake_window(
 ) -> IntakeWindow:
     """Return the period to read now. `Intake` needs the ids that were taken since its ``since``.
 
-    ``late_by`` is how long after its completion a conversation may appear in the source. Without a watermark,
-    the first nightly run reads the time ``first`` before ``until``.
+    ``max_delay`` is how long after its completion a conversation may appear in the source. Without a watermark,
+    the first nightly run reads the time ``first_period`` before ``until``.
     """
     if watermark is None:
         return IntakeWindow(until - first_period, until)
