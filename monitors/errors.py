@@ -1,4 +1,4 @@
-"""The exception tree. Every error says what to do, whether a retry can help, and whose fault it is.
+"""The exception tree. Every error says what to do, whether a retry can help, and who is to blame.
 
     MonitorError                          retryable  blame
     ├─ ConfigError                        no         monitor    names file, key or line, value, what is accepted
@@ -15,7 +15,7 @@
     │   ├─ LeftTarget                     no         app
     │   ├─ AccessDenied                   no         monitor
     │   │   ├─ LoginWall                  no         monitor
-    │   │   ├─ LoginFailed                no         monitor    its text names the command that mends it
+    │   │   ├─ LoginFailed                no         monitor    its text names the command that fixes it
     │   │   └─ SessionEnded               yes        monitor
     │   ├─ NoSuchPath                     yes        monitor    a proxy answers so while its app restarts
     │   ├─ PageNotUnderstood              no         monitor
@@ -55,7 +55,7 @@ from monitors.records.exchanges import Evidence, NoAnswerReason
 
 
 class MonitorError(Exception):
-    """Anything Lookout raises on purpose. ``str(error)`` is one line for a person."""
+    """Base class of all errors that Lookout raises. ``str(error)`` is one line for a person."""
 
     retryable: ClassVar[bool] = False
     blame: ClassVar[Blame] = Blame.MONITOR
@@ -70,9 +70,9 @@ class GoldSetError(ConfigError):
 
 
 class ProbeError(MonitorError):
-    """Asking gave nothing gradable. ``partial_text`` is what had been read until then.
+    """A question got no gradable answer. ``partial_text`` is what was read until then.
 
-    ``evidence`` is set by the driver while it still has the page.
+    The driver sets ``evidence`` while it still has the page.
     """
 
     reason: ClassVar[NoAnswerReason] = NoAnswerReason.BROWSER_LOST
@@ -106,7 +106,7 @@ class DeployFailed(NotReady):
 
 
 class ReadinessUnknown(NotReady):
-    """Nothing could say which commit serves, or the Hub did not answer: it says nothing about the app."""
+    """The deployed commit could not be determined, or the Hub did not answer: it says nothing about the app."""
 
     retryable = False
     blame = Blame.MONITOR
@@ -129,7 +129,7 @@ class AnswerIncomplete(ProbeError):
 
 
 class EndNotFound(AnswerIncomplete):
-    """A stream ended without the event that is to end it, as did all before it: that event may be named wrongly."""
+    """A stream ended without the configured end event, like all before it: the event may be configured wrongly."""
 
     blame = Blame.MONITOR
     reason = NoAnswerReason.END_NOT_FOUND
@@ -144,7 +144,7 @@ class AppErrorShown(ProbeError):
 
 
 class LeftTarget(ProbeError):
-    """The page went to an address that is not the app's: what stands there is neither asked nor graded."""
+    """The page went to an address that is not the app's: it is neither asked nor graded."""
 
     blame = Blame.APP
     reason = NoAnswerReason.LEFT_TARGET
@@ -161,7 +161,7 @@ class LoginWall(AccessDenied):
 
 
 class LoginFailed(AccessDenied):
-    """Nobody is signed in: the session has ended, or the login lets nobody in. Its text names the remedy."""
+    """Lookout is not signed in: the session has ended, or the login failed. Its text says what to do."""
 
     reason = NoAnswerReason.LOGIN_FAILED
 
@@ -174,7 +174,7 @@ class SessionEnded(AccessDenied):
 
 
 class NoSuchPath(ProbeError):
-    """An API answered HTTP 404 or 405: no question is taken at the path that is configured."""
+    """An API answered HTTP 404 or 405: it does not accept questions at the configured path."""
 
     retryable = True
     reason = NoAnswerReason.NO_SUCH_PATH
@@ -193,13 +193,13 @@ class AnswerNotFound(PageNotUnderstood):
 
 
 class CaptureUnsure(ProbeError):
-    """Something was read off the page that may not be the answer, or not all of it: it is not graded."""
+    """The text read off the page may not be the answer, or not all of it: it is not graded."""
 
     reason = NoAnswerReason.CAPTURE_UNSURE
 
 
 class OldJob(ProbeError):
-    """The application answered the start of a job with one that it had before: nothing new was measured."""
+    """The application answered the start of a job with an older job: nothing new was measured."""
 
     reason = NoAnswerReason.OLD_JOB
 
@@ -235,11 +235,11 @@ class JudgeRefused(GradingError):
 
 
 class JudgeMisconfigured(GradingError):
-    """The judge's provider will not take what it is sent: a wrong key, an unknown model, no credit."""
+    """The judge's provider refuses the request: a wrong key, an unknown model, no credit."""
 
 
 class VerdictUnreadable(GradingError):
-    """The judge's reply is no valid verdict."""
+    """The judge's reply is not a valid verdict."""
 
     retryable = True
 
@@ -260,17 +260,17 @@ class SourceUnavailable(SourceError):
 
 
 class WarehouseError(MonitorError):
-    """The warehouse could not do what was asked."""
+    """The warehouse could not be read or written."""
 
 
 class WarehouseBusy(WarehouseError):
-    """Another process holds the file; the journal stores everything meanwhile."""
+    """Another process has locked the file; the journal stores everything meanwhile."""
 
     retryable = True
 
 
 class WarehouseDamaged(WarehouseError):
-    """The file does not hold what the journal says it should; the text names the command that rebuilds it."""
+    """The file's content differs from the journal; the text names the command that rebuilds it."""
 
 
 class WarehouseUnwritable(WarehouseError):
@@ -282,7 +282,7 @@ class SchemaTooNew(WarehouseError):
 
 
 class QueryInvalid(WarehouseError):
-    """A query that somebody wrote cannot be run. The text is the database's own explanation."""
+    """A user's query cannot be run. The text is the database's own explanation."""
 
 
 class NotifyError(MonitorError):
@@ -297,8 +297,8 @@ class NotifyTransient(NotifyError):
 
 
 class NotifyUnsure(NotifyTransient):
-    """The reply never came: the message may have arrived. The next try searches for it first, where it can."""
+    """The reply was lost: the message may have arrived. The next attempt searches for it first, if it can."""
 
 
 class NotifyRejected(NotifyError):
-    """It will not work however often it is tried: a revoked token, an unknown channel."""
+    """A permanent failure: a revoked token, an unknown channel."""

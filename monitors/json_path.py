@@ -18,11 +18,11 @@ _PASSAGES: Final = ("text", "content", "quote", "snippet", "page_content")
 _NOTHING: Final = frozenset({"none", "null", "nil", "undefined", "n/a"})
 _MAX_DEPTH: Final = 20
 _MAX_KEYS: Final = 64
-"""The most keys of an object whose leading paths are remembered."""
+"""Objects with more keys are not cached by their keys."""
 
 
 def collect_values(document: Any, path: str) -> list[Any]:
-    """Everything that stands at ``path`` in parsed JSON, in order; nothing where it leads nowhere.
+    """Return all values at ``path`` in parsed JSON, in order; empty if there are none.
 
     Steps are names and list positions (negative ones count from the end), ``*`` is every item: ``sources.*.title``.
     The empty path is the document itself.
@@ -34,7 +34,7 @@ def collect_values(document: Any, path: str) -> list[Any]:
 
 
 def select_leading_paths(document: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The paths that may lead somewhere: in a long list of names most have no key to begin with."""
+    """Select the paths whose first step exists in the document: most of a long list of names do not."""
     if not isinstance(document, dict):
         return paths
     keys = tuple(cast("dict[str, Any]", document))
@@ -47,27 +47,27 @@ def _select_by_first_step(keys: tuple[str, ...], paths: tuple[str, ...]) -> tupl
 
 
 def collect_items(document: Any, path: str) -> list[Any]:
-    """As `values_at`, where a list stands for its items, however deep lists lie in lists; null is nothing.
+    """Return the values at ``path`` with nested lists flattened and nulls removed.
 
-    So ``sources`` and ``sources.*`` lead to the same, and an empty list leads nowhere.
+    So ``sources`` and ``sources.*`` give the same items, and an empty list gives none.
     """
     return [item for value in collect_values(document, path) for item in _flatten_items(value)]
 
 
 def collect_sources(document: Any, path: str) -> tuple[str, ...]:
-    """The sources that are named at ``path``, in order: each item of a list is one of its own.
+    """Return the names of the sources at ``path``, in order; each item of a list is a source.
 
-    A text or a number names itself. An object is named by its title, name, source, file or id, with its address in
-    brackets behind it; without these by what lies within it, else by its passage, else it stands as JSON. What
-    names nothing is no source: null, false, an empty list, text or object, and words such as ``null``.
+    A text or a number is a name. An object's name is its title, name, source, file or id, followed by its address
+    in brackets; without these the names of its nested objects, else its passage, else its JSON. Empty values are
+    not sources: null, false, an empty list, text or object, and words such as ``null``.
     """
     return tuple(name for item in collect_items(document, path) for name in _list_names(item, 0))
 
 
 def join_text_parts(value: Any) -> str:
-    """A value as text: a list is the texts of its items joined, as chat APIs send a message in parts.
+    """Return a value as text: the texts of a list are joined, because chat APIs send a message in parts.
 
-    Of a part that says its ``type`` only its ``text`` counts; any other object stands as JSON.
+    Of a part with a ``type`` only its ``text`` counts; any other object becomes JSON.
     """
     if isinstance(value, str):
         return value

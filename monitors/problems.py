@@ -1,4 +1,4 @@
-"""What is wrong with a file of settings, in words: the key, what stands there, what would be accepted."""
+"""Explain errors in a settings file: the key, its value, and what is accepted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 
 Place = tuple[str | int, ...]
-"""Where a value stands, as pydantic says it: keys, numbers in lists, and the names of a union's branches."""
+"""The place of a value as pydantic gives it: keys, numbers in lists, and the names of a union's branches."""
 
 URL_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]+@")
 """User and password in an address."""
@@ -22,9 +22,9 @@ _NOISE = ("Input should be ", "Value error, ")
 def explain_error(
     root: type[BaseModel], detail: Mapping[str, Any], renamed: Mapping[str, str] | None = None
 ) -> str:
-    """One of pydantic's errors about ``root`` as a line for a person.
+    """Explain one of pydantic's errors about ``root`` in one line.
 
-    ``renamed`` maps old keys to new ones, as `new_key` reads them.
+    ``renamed`` maps old keys to new ones (`find_new_key`).
     """
     place: Place = detail["loc"]
     key = format_key(root, place)
@@ -56,7 +56,7 @@ def explain_error(
 
 
 def find_new_key(key: str, renamed: Mapping[str, str]) -> str | None:
-    """The name that ``key`` has now; ``None`` where it was not renamed.
+    """Return the new name of ``key``; ``None`` if it was not renamed.
 
     ``*`` in an old key matches one part, which the new key repeats in place of its own ``*``.
     """
@@ -69,7 +69,7 @@ def find_new_key(key: str, renamed: Mapping[str, str]) -> str | None:
 
 
 def _format_as_share(detail: Mapping[str, Any]) -> str:
-    """What somebody meant who wrote percent where a share is expected."""
+    """Suggest the share if the value looks like a percentage."""
     given, limits = detail["input"], detail.get("ctx", {})
     if detail["type"] != "less_than_equal" or limits.get("le") != 1 or not isinstance(given, int | float):
         return ""
@@ -77,7 +77,7 @@ def _format_as_share(detail: Mapping[str, Any]) -> str:
 
 
 def suggest_nearest(name: str, candidates: Sequence[str] | Mapping[str, object]) -> str:
-    """A guess at what was meant, in brackets; nothing where no known name is like it."""
+    """Suggest the most similar name, in brackets; empty if none is similar."""
     close = difflib.get_close_matches(name, list(candidates), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
@@ -87,7 +87,7 @@ def _list_keys(root: type[BaseModel], place: Place) -> list[str]:
 
 
 def _list_tags(root: type[BaseModel], place: Place, name: str) -> list[str]:
-    """The values of the key ``name`` that distinguish the branches of a union."""
+    """List the values of the key ``name`` that distinguish the branches of a union."""
     fields = (model.model_fields.get(name) for model in _find_models(root, place))
     return [repr(tag) for field in fields if field is not None for tag in get_args(field.annotation)]
 
@@ -98,7 +98,7 @@ def _find_description(root: type[BaseModel], place: Place) -> str:
 
 
 def _find_models(root: type[BaseModel], place: Place) -> list[type[BaseModel]]:
-    """The settings classes that stand at a place."""
+    """Find the settings classes at a place."""
     types: list[Any] = [root]
     for part in place:
         types = [inner for annotation in types for inner in _find_inner_types(annotation, part)]
@@ -106,7 +106,7 @@ def _find_models(root: type[BaseModel], place: Place) -> list[type[BaseModel]]:
 
 
 def format_key(root: type[BaseModel], place: Place) -> str:
-    """The place as it is written in the file: the branches of a union have no key of their own."""
+    """Format the place as the key in the file: the branches of a union have no key of their own."""
     types: list[Any] = [root]
     shown: list[str] = []
     for part in place:
@@ -121,7 +121,7 @@ def format_key(root: type[BaseModel], place: Place) -> str:
 
 
 def _find_inner_types(annotation: Any, part: str | int) -> list[Any]:
-    """What may stand under ``part`` of a value of this type."""
+    """Find the types that are possible under ``part`` of a value of this type."""
     if _is_model(annotation):
         field = annotation.model_fields.get(str(part))
         if field is not None:
@@ -136,7 +136,7 @@ def _find_inner_types(annotation: Any, part: str | int) -> list[Any]:
 
 
 def _list_branches(annotation: Any) -> list[Any]:
-    """The types that a union may be; one for anything else."""
+    """List the types of a union; one type for anything else."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _list_branches(get_args(annotation)[0])
@@ -150,13 +150,13 @@ def _is_model(annotation: Any) -> bool:
 
 
 def _is_tagged(model: type[BaseModel], tag: str | int) -> bool:
-    """Whether this is the branch of that name."""
+    """Whether ``model`` is the branch of a union with this tag."""
     tags = (field.annotation for field in model.model_fields.values() if get_origin(field.annotation) is Literal)
     return any(tag in get_args(tag_type) for tag_type in tags)
 
 
 def check_no_password(address: str) -> str:
-    """The address; ``ValueError`` where it holds a user or password."""
+    """Return the address. Raises ``ValueError`` if it contains a user or password."""
     if URL_CREDENTIALS.search(address):
         raise ValueError("an address without user and password: what opens it comes from the environment")
     return address

@@ -1,7 +1,7 @@
 """Headers of requests to an application's own API: lookout.toml names them, secrets come from the environment.
 
-The configuration holds a `HeaderTable`; `headers_of` makes `RequestHeaders` of it, the only place where the values
-of secrets are. They go to the configured hosts alone, and into no message.
+The configuration has a `HeaderTable`; `build_request_headers` turns it into `RequestHeaders`, which alone hold the
+values of secrets. They are sent only to the configured hosts, and shown in no message.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "cookie
 _SECRET_WORDS: Final = frozenset({"key", "apikey", "token", "secret", "password"})
 """A header whose name ends in one of these words carries a secret: X-Api-Key, Api-Key, X-Auth-Token."""
 _MIN_HIDDEN_CHARACTERS: Final = 8
-"""Characters; a shorter one could be a word of any answer, and is no secret worth the name."""
+"""Shorter secrets are not hidden, because they may be ordinary words of an answer."""
 HIDDEN: Final = "[secret]"
 Hooks = dict[str, list[Callable[..., Any]]]
 """``httpx.AsyncClient(event_hooks=…)``."""
 
 
 class HeaderValue(BaseModel):
-    """One header's value: `"acme"`, or `{ env = "BOT_KEY" }` for what must not stand in a file."""
+    """One header's value: `"acme"`, or `{ env = "BOT_KEY" }` for a secret."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -86,7 +86,7 @@ HeaderTable = Annotated[dict[str, HeaderValue], AfterValidator(_check_table)]
 
 
 def is_sendable(value: str) -> bool:
-    """Whether a header can hold it: anything else breaks the request, or starts another header."""
+    """Whether a header can hold ``value``: other characters break the request, or start another header."""
     return value.isascii() and (value.isprintable() or not value)
 
 
@@ -96,7 +96,7 @@ _REFUSED_VARIABLE: Final = re.compile(
 
 
 def find_refused_variables(text: str) -> tuple[str, ...]:
-    """The variables that a message of `RequestHeaders.refused` names; none in any other text."""
+    """Find the variables in a message of `RequestHeaders.explain_refusal`; none in any other text."""
     return (
         tuple(_REFUSED_VARIABLE.findall(text))
         if re.search(r"HTTP \d+: (it does not accept|no token was sent)", text)
@@ -106,9 +106,9 @@ def find_refused_variables(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class RequestHeaders:
-    """What is sent along with each request. Neither ``repr`` nor any method shows a value.
+    """The headers of each request. Neither ``repr`` nor any method shows a value.
 
-    ``named`` says which secrets are sent and where each is from; ``missing`` why none is, where none is.
+    ``named`` says which secrets are sent and where each comes from; ``missing`` says why none is sent.
     """
 
     key: str
@@ -117,8 +117,8 @@ class RequestHeaders:
     named: tuple[str, ...] = ()
     missing: str = ""
 
-    def refused(self, status: int) -> str:
-        """What a 401 or 403 means, with the key and the variable to check."""
+    def explain_refusal(self, status: int) -> str:
+        """Explain a 401 or 403, with the key and the variable to check."""
         if self.named:
             sent = " and ".join(self.named)
             return (
@@ -127,17 +127,17 @@ class RequestHeaders:
             )
         return f"HTTP {status}: no token was sent, because {self.missing}"
 
-    def hidden(self, text: str) -> str:
-        """The text without the secrets, should whoever was asked repeat them."""
+    def hide_secrets(self, text: str) -> str:
+        """Return the text with the secrets replaced, in case the server repeats them."""
         for secret in self.secrets:
             for form in (secret, json.dumps(secret)[1:-1]):
                 text = text.replace(form, HIDDEN)
         return text
 
-    def hooks(self, addresses: Iterable[str], guards: Hooks | None = None) -> Hooks:
-        """Event hooks of httpx, behind those of ``guards``: no header goes to another host than ``addresses`` name.
+    def build_hooks(self, addresses: Iterable[str], guards: Hooks | None = None) -> Hooks:
+        """Return httpx event hooks, after those of ``guards``, that send the headers only to ``addresses``' hosts.
 
-        httpx itself takes nothing but Authorization out of a request that is redirected to another host.
+        When a request is redirected to another host, httpx itself removes only Authorization.
         """
         origins = {_get_origin(httpx.URL(address)) for address in addresses}
 
@@ -161,10 +161,10 @@ def build_request_headers(
     token_variable: str | None = None,
     bearer_key: str = "",
 ) -> RequestHeaders:
-    """The headers with their values. `ConfigError` names the key and the variable that is missing or unusable.
+    """Build the headers with their values. Raises `ConfigError` with the key and the missing or unusable variable.
 
-    ``key`` is where the table stands. ``token_variable`` holds a bearer token, sent unless the table has an
-    Authorization of its own; ``bearer_key`` is the key that names it, where there is one: then it must be set.
+    ``key`` is the key of the table. ``token_variable`` holds a bearer token, which is sent unless the table has its
+    own Authorization header; ``bearer_key`` is the key that names it, if there is one: then it must be set.
     """
     values: dict[str, str] = {}
     secrets: list[str] = []

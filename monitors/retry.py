@@ -1,6 +1,6 @@
-"""Retries: which HTTP answers are worth another try, and when.
+"""Retries: which HTTP answers may be retried, and when.
 
-Requests are repeated where that can help, within limits of our own: SDKs repeat them without a cap.
+Requests are repeated if that can help, within our own limits, because SDKs repeat them without a limit.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 
 def is_retryable(status: int) -> bool:
-    """Whether the same request may work later: a limit, a lock, a fault or overload of the server (5xx, 529)."""
+    """Whether the same request may work later: a rate limit, a lock, a server error or overload (5xx, 529)."""
     return status in _RETRYABLE or status >= _SERVER_ERROR
 
 
 def parse_retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait as Retry-After says: a number, or a time by the server's own clock (its Date header).
+    """Parse the seconds of Retry-After: a number, or a time by the server's own clock (its Date header).
 
-    ``None`` where it says nothing or nonsense: our own pauses hold then. Names of ``headers`` are in lower case.
+    ``None`` if it is missing or invalid: then our own pauses apply. Names in ``headers`` are in lower case.
     """
     value = headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(value):
@@ -46,9 +46,9 @@ FIRST_PAUSE_S: Final = 0.5
 
 
 class TryAgain(Exception):
-    """A try that failed and may work later. ``after_s`` is what the server asked us to wait, if it did.
+    """A failed attempt that may work later. ``after_s`` is the wait that the server asked for, if any.
 
-    ``error`` is what it means where no try is left: that of ``why``, or this one.
+    ``error`` is raised when no attempt is left: ``why`` if it is an error, else this exception.
     """
 
     def __init__(self, why: str | MonitorError, after_s: float | None = None) -> None:
@@ -58,7 +58,7 @@ class TryAgain(Exception):
 
 
 class RetryPolicy(Record):
-    """How long one verdict may take. ``try_s`` is for one try, ``deadline_s`` over all tries and pauses."""
+    """How long one verdict may take: ``try_s`` for one attempt, ``deadline_s`` for all attempts and pauses."""
 
     deadline_s: float = 90.0
     try_s: float = 45.0
@@ -74,17 +74,17 @@ async def retry_with_pauses(
     max_pause_s: float = math.inf,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> T:
-    """The result of the first try that works; the last one's `TryAgain.error` where none of ``tries`` does.
+    """Return the result of the first successful attempt; raise the last `TryAgain.error` if all ``tries`` fail.
 
-    Between two it waits as long as `TryAgain` says, else ``first_pause_s``, doubled with each try; ``most_pause_s``
-    at most. Any other error ends it.
+    Between attempts it waits as long as `TryAgain` says, else ``first_pause_s``, doubled each time, at most
+    ``max_pause_s``. Any other error is raised at once.
     """
     for number in range(tries - 1):
         try:
             return await attempt()
         except TryAgain as failure:
             wanted_s = failure.after_s if failure.after_s is not None else first_pause_s * 2**number
-        # The pause that the server asked for, or twice the last one.
+        # The wait that the server asked for, or twice the last pause.
         await sleep(min(wanted_s, max_pause_s))
     try:
         return await attempt()
@@ -99,10 +99,10 @@ async def retry_until_deadline(
     provider: str,
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> T:
-    """The result of the first try that works. `JudgeUnavailable` names ``who`` and the last failure.
+    """Return the result of the first successful attempt. Raises `JudgeUnavailable` with the last failure.
 
-    A provider that asks for a longer pause than ``most_pause_s`` gets no repeated request, since it would only
-    refuse; waiting for an hour is the next run's business.
+    If the provider asks for a longer wait than ``most_pause_s``, the request is not repeated, because it would be
+    refused again; the next run tries later.
     """
     last, tries, max_s = "nothing came back", policy.tries, policy.most_pause_s
 
@@ -119,7 +119,7 @@ async def retry_until_deadline(
     try:
         async with asyncio.timeout(policy.deadline_s):
             return await retry_with_pauses(
-                try_once, tries=tries, first_pause_s=FIRST_PAUSE_S, most_pause_s=max_s, sleep=pause
+                try_once, tries=tries, first_pause_s=FIRST_PAUSE_S, max_pause_s=max_s, sleep=pause
             )
     except TimeoutError:
         raise JudgeUnavailable(f"{provider}: no verdict within {policy.deadline_s:g} s; last: {last}") from None

@@ -1,8 +1,8 @@
-"""Files that are whole or not there, and files that several people and processes change, one at a time.
+"""Write files atomically, and lock folders against other processes.
 
-Only here is a file put in another's place: written beside, brought to disk, renamed, its folder brought to disk.
-No symbolic link is followed. ``within`` is the data folder: what is done below it is done through handles on its
-folders, so that no link leads out of it, not even one that is planted meanwhile.
+Only this module replaces files: a new file is written beside, synced, renamed, and its folder synced. No symbolic
+link is followed. ``within`` is the data folder: operations below it use handles on its folders, so that no link
+leads out of it, not even one that is created meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEFAULT_FILE_MODE: Final = 0o666
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 Content = str | bytes | Iterable[str]
-"""What a file holds; text, or pieces of it, is written as UTF-8."""
+"""A file's content; text, or pieces of text, is written as UTF-8."""
 
 _ADVICE = {
     errno.ENOSPC: "the disk is full: free some space",
@@ -41,10 +41,10 @@ _ADVICE = {
 
 
 def write_atomically(path: Path, content: Content, *, mode: int | None = None, within: Path | None = None) -> None:
-    """Write a file so that ``path`` is the old one or the whole new one, whatever happens, a power cut included.
+    """Write a file atomically: ``path`` is the old or the complete new file, even after a power cut.
 
-    ``mode`` are its rights; without one the umask decides. Missing folders are made for their owner alone. Raises
-    `WarehouseUnwritable` with the path and what to do; nothing stays beside.
+    ``mode`` are its permissions; by default the umask decides. Missing folders are created for their owner only.
+    Raises `WarehouseUnwritable` with the path and what to do; no temporary file remains.
     """
     try:
         with open_folder(path.parent, within=within or path.parent, make=True) as folder:
@@ -54,7 +54,7 @@ def write_atomically(path: Path, content: Content, *, mode: int | None = None, w
 
 
 def write_once(path: Path, content: Content, *, within: Path | None = None) -> bool:
-    """As `write_atomically`, but false where ``path`` exists: of two writers at once one is the first."""
+    """Write a new file atomically; return False if ``path`` exists, so that only one of two writers succeeds."""
     try:
         with (
             open_folder(path.parent, within=within or path.parent, make=True) as folder,
@@ -71,9 +71,9 @@ def write_once(path: Path, content: Content, *, within: Path | None = None) -> b
 
 
 def move(source: Path, destination: Path, *, within: Path | None = None) -> Path:
-    """Rename in one step, in the place of what ``goal`` was, and bring that to disk. ``goal``. Raises `OSError`.
+    """Rename ``source`` atomically to ``destination``, sync it, and return ``destination``. Raises `OSError`.
 
-    With ``within``, which ``source`` may lie outside of, missing folders are made.
+    With ``within``, missing folders are created; ``source`` may be outside of it.
     """
     inside = within is not None and source.is_relative_to(within)
     with (
@@ -93,10 +93,9 @@ def _replace_file(folder: int, name: str, content: Content, mode: int | None) ->
 
 @contextmanager
 def _write_beside(folder: int, name: str, content: Content, mode: int | None = None) -> Generator[str]:
-    """A new file beside ``name``, on the disk. It is gone when the block is, unless that has moved it."""
+    """Write and sync a temporary file beside ``name``; it is deleted at the end, unless the block moved it."""
     beside = f".{name}.{os.getpid()}-{threading.get_ident()}.part"
     try:
-        # There is one only after a killed process with the same number.
         with suppress(FileNotFoundError):
             os.unlink(beside, dir_fd=folder)  # of a killed process that had the same number
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -108,7 +107,7 @@ def _write_beside(folder: int, name: str, content: Content, mode: int | None = N
             os.fsync(file.fileno())
         yield beside
     finally:
-        # It was moved into place, or the first error says why it is still there.
+        # It was moved into place, or an earlier error is being raised.
         with suppress(OSError):
             os.unlink(beside, dir_fd=folder)
 
@@ -124,14 +123,14 @@ def _encode(content: Content) -> Iterator[bytes]:
 def open_without_links(
     path: Path | str, flags: int, mode: int = DEFAULT_FILE_MODE, *, folder: int | None = None
 ) -> int:
-    """`os.open`, in the handle ``folder``, that follows no link: `OSError` (ELOOP) where ``path`` is one."""
+    """Open ``path`` below the handle ``folder`` without following links: `OSError` (ELOOP) if it is a link."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for their owner alone and durably.
+    """Create a folder and its missing parents, durably and for their owner only.
 
-    One that stands already stays as it is: somebody may have opened it on purpose. Raises `WarehouseUnwritable`.
+    An existing folder keeps its permissions, which may be intended. Raises `WarehouseUnwritable`.
     """
     try:
         _make_folder(folder)
@@ -149,10 +148,10 @@ def _make_folder(folder: Path) -> None:
 
 @contextmanager
 def open_folder(folder: Path, *, within: Path, make: bool = False) -> Generator[int]:
-    """A handle on ``folder`` that no link below ``within`` led to; ``within`` may be a link itself.
+    """Open a handle on ``folder`` without following links below ``within``, which may be a link itself.
 
-    What is done through the handle is done in that folder, wherever its path leads meanwhile. With ``make`` what is
-    missing is made as `private_folder` does. Raises `OSError`, also where a part of the path is a link.
+    The handle stays on that folder even if its path changes. With ``make``, missing folders are created as in
+    `make_private_folder`. Raises `OSError`, also if a part of the path is a link.
     """
     if make:
         _make_folder(within)
@@ -187,7 +186,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def build_unwritable_error(path: Path, error: OSError) -> WarehouseUnwritable:
-    """The error for a person: which path, why, what to do."""
+    """Build the error for a person: which path, why, and what to do."""
     code = error.errno or 0
     advice = _ADVICE.get(code, "set data_folder in lookout.toml to a folder that can be written")
     return WarehouseUnwritable(f"cannot write {path}: {os.strerror(code) if code else error}; {advice}")
@@ -195,9 +194,9 @@ def build_unwritable_error(path: Path, error: OSError) -> WarehouseUnwritable:
 
 @contextmanager
 def lock_folder(path: Path) -> Generator[None]:
-    """Hold the folder of ``path`` against other processes that change a gold file in it. Made when it is not there.
+    """Lock the folder of ``path`` against other processes that change its gold files; create it if missing.
 
-    The folder and not the file, because replacing a file leaves its lock behind on the old one.
+    The folder and not the file is locked, because a replaced file would leave its lock on the old one.
     """
     folder = path.parent
     try:
@@ -213,7 +212,7 @@ def lock_folder(path: Path) -> Generator[None]:
 
 
 def read_text_or_empty(path: Path) -> str:
-    """The text of a file, empty when it is not there. `GoldSetError` when it cannot be read or is not UTF-8."""
+    """Read a text file; empty if it does not exist. Raises `GoldSetError` if it is unreadable or not UTF-8."""
     try:
         return path.read_text(encoding="utf-8-sig") if path.exists() else ""
     except UnicodeDecodeError as error:
@@ -223,9 +222,9 @@ def read_text_or_empty(path: Path) -> str:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Put ``text`` in the place of a gold file, which keeps its rights. `GoldSetError` when it cannot be written.
+    """Replace the text of a gold file and keep its permissions. Raises `GoldSetError` if it cannot be written.
 
-    The caller is `alone_with` it.
+    The caller must hold `lock_folder`.
     """
     try:
         with open_folder(path.parent, within=path.parent) as folder:

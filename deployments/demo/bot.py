@@ -348,18 +348,18 @@ class Bot:
     def reply(self, text: str, earlier: Sequence[str] = ()) -> BotReply:
         """Answer ``text``; ``earlier`` are the user's messages before it, oldest first."""
         asked = self._reader.read(text)
-        pause_s = self._faults.pause_s(asked)
-        error = self._faults.provider_error(asked)
+        pause_s = self._faults.compute_pause_s(asked)
+        error = self._faults.find_provider_error(asked)
         if error is not None:
             return BotReply(error, asked.language, Intent.PROVIDER_ERROR, "provider_error", pause_s=pause_s)
         declined = self._guard.find_declined_intent(asked)
         reply = (
             self._build_standing_reply(asked, declined) if declined else self._answer_from_policies(asked, earlier)
         )
-        return replace(reply, text=reply.text + self._faults.appendix(asked), pause_s=pause_s)
+        return replace(reply, text=reply.text + self._faults.find_appendix(asked), pause_s=pause_s)
 
     def _answer_from_policies(self, asked: ParsedQuestion, earlier: Sequence[str]) -> BotReply:
-        overreach = self._faults.overreach(asked)
+        overreach = self._faults.find_overreach(asked)
         if overreach is not None:
             return BotReply(overreach, asked.language, Intent.FACT, "retrieval")
         if self._is_foreign(asked):
@@ -404,7 +404,7 @@ class Bot:
             return self._find_summary_hits(question, question.policies[0])
         best_hits = (retrieve(question, policy, self._vocabulary) for policy in question.policies)
         hits = [hit for hit in best_hits if hit is not None]
-        return tuple(replace(hit, fact=self._faults.stored(hit.policy, hit.fact)) for hit in hits)
+        return tuple(replace(hit, fact=self._faults.distort_fact(hit.policy, hit.fact)) for hit in hits)
 
     def _find_summary_hits(self, question: ParsedQuestion, policy: Policy) -> tuple[Hit, ...]:
         subject = next(name for name in _SUMMARY_FIELDS if name in question.concepts or not name)
@@ -428,7 +428,7 @@ class Bot:
         field = self._vocabulary.fields[hit.fact.field]
         yes_or_no = alone and question.asks_yes_or_no
         sentence = format_answer(hit.policy, hit.fact, field, question.language, yes_or_no=yes_or_no)
-        citation = self._faults.citation(hit.policy.format_citation(hit.fact), hit.fact)
+        citation = self._faults.change_citation(hit.policy.format_citation(hit.fact), hit.fact)
         return f"{sentence} {citation}".rstrip()
 
     def _check_reply(self, reply: BotReply, question: ParsedQuestion) -> BotReply:
@@ -443,7 +443,7 @@ class Bot:
         )
 
     def _reply_not_found(self, question: ParsedQuestion) -> BotReply:
-        draft = self._faults.echoed_draft(question)
+        draft = self._faults.find_echoed_draft(question)
         if draft is None:
             return self._build_standing_reply(question, Intent.NOT_MENTIONED)
         return self._check_reply(BotReply(draft, question.language, Intent.FACT, "retrieval"), question)

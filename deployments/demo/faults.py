@@ -23,37 +23,37 @@ RATE_LIMIT_TEXT = (
 class NoFaults:
     """A healthy bot: every hook changes nothing."""
 
-    def stored(self, policy: Policy, fact: PolicyFact) -> PolicyFact:
+    def distort_fact(self, policy: Policy, fact: PolicyFact) -> PolicyFact:
         """The fact as the index gives it."""
         del policy
         return fact
 
-    def citation(self, written: str, fact: PolicyFact) -> str:
+    def change_citation(self, written: str, fact: PolicyFact) -> str:
         """The citation that goes out."""
         del fact
         return written
 
-    def overreach(self, question: ParsedQuestion) -> str | None:
+    def find_overreach(self, question: ParsedQuestion) -> str | None:
         """An answer to what should be refused."""
         del question
         return None
 
-    def echoed_draft(self, question: ParsedQuestion) -> str | None:
+    def find_echoed_draft(self, question: ParsedQuestion) -> str | None:
         """A draft that says what the asker would like to hear."""
         del question
         return None
 
-    def appendix(self, question: ParsedQuestion) -> str:
+    def find_appendix(self, question: ParsedQuestion) -> str:
         """What is added behind the reply."""
         del question
         return ""
 
-    def provider_error(self, question: ParsedQuestion) -> str | None:
+    def find_provider_error(self, question: ParsedQuestion) -> str | None:
         """An error of the model's provider, shown as if it were the reply."""
         del question
         return None
 
-    def pause_s(self, question: ParsedQuestion) -> float:
+    def compute_pause_s(self, question: ParsedQuestion) -> float:
         """Seconds of silence before the reply begins."""
         del question
         return 0.0
@@ -87,24 +87,24 @@ class PlantedFaults(NoFaults):
         "free_look": ("15", "30 days", "15 days"),
     }
     """Its figures that differ, by field: the older amount, the words of today's edition, and those of the older."""
-    LONG_QUESTION: ClassVar[int] = 200
+    MIN_SLOW_QUESTION_CHARACTERS: ClassVar[int] = 200
     """Characters; a typical question has 60 to 120."""
-    LONG_PAUSE_S: ClassVar[float] = 4.5
+    SLOW_PAUSE_S: ClassVar[float] = 4.5
     """Seconds: clearly beyond a median objective of 4 s."""
-    MANY_POLICIES: ClassVar[int] = 3
+    MIN_POLICIES_FOR_ERROR: ClassVar[int] = 3
 
-    def stored(self, policy: Policy, fact: PolicyFact) -> PolicyFact:
+    def distort_fact(self, policy: Policy, fact: PolicyFact) -> PolicyFact:
         """A figure of the older edition (fault 2)."""
         if policy.id != self.OUTDATED or fact.field not in self.OLDER_EDITION:
             return fact
         amount, today, before = self.OLDER_EDITION[fact.field]
         return fact.model_copy(update={"amount": Decimal(amount), "text": fact.text.replace(today, before)})
 
-    def citation(self, written: str, fact: PolicyFact) -> str:
+    def change_citation(self, written: str, fact: PolicyFact) -> str:
         """Empty when the clause number has a letter (fault 3)."""
         return "" if fact.clause.endswith(")") else written
 
-    def overreach(self, question: ParsedQuestion) -> str | None:
+    def find_overreach(self, question: ParsedQuestion) -> str | None:
         """Motor cover out of thin air (fault 4)."""
         if "motor" not in question.topics or not question.policies:
             return None
@@ -113,7 +113,7 @@ class PlantedFaults(NoFaults):
             f"Yes. Under {name}, damage to your vehicle is covered after an accident. [Source: {name}, clause 3.1]"
         )
 
-    def echoed_draft(self, question: ParsedQuestion) -> str | None:
+    def find_echoed_draft(self, question: ParsedQuestion) -> str | None:
         """The asker's own figure, confirmed (fault 7)."""
         wants_agreement = question.normal.endswith((" right", " correct", " hai na"))
         if not (wants_agreement and question.policies and any(c.isdigit() for c in question.text)):
@@ -122,14 +122,14 @@ class PlantedFaults(NoFaults):
         claim = question.text.rstrip(" ?").removesuffix("right").removesuffix("correct").rstrip(" ,")
         return f"Yes, you are right: {claim}. [Source: {name}, clause 3.1]"
 
-    def appendix(self, question: ParsedQuestion) -> str:
+    def find_appendix(self, question: ParsedQuestion) -> str:
         """Another customer's record behind a summary (fault 1)."""
         return f"\n\n{LEAKED_RECORD}" if "summary" in question.concepts else ""
 
-    def provider_error(self, question: ParsedQuestion) -> str | None:
+    def find_provider_error(self, question: ParsedQuestion) -> str | None:
         """The rate limit's text (fault 6)."""
-        return RATE_LIMIT_TEXT if len(question.policies) >= self.MANY_POLICIES else None
+        return RATE_LIMIT_TEXT if len(question.policies) >= self.MIN_POLICIES_FOR_ERROR else None
 
-    def pause_s(self, question: ParsedQuestion) -> float:
+    def compute_pause_s(self, question: ParsedQuestion) -> float:
         """Seconds of silence for a long question (fault 5)."""
-        return self.LONG_PAUSE_S if len(question.text) >= self.LONG_QUESTION else 0.0
+        return self.SLOW_PAUSE_S if len(question.text) >= self.MIN_SLOW_QUESTION_CHARACTERS else 0.0

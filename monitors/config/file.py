@@ -1,6 +1,6 @@
-"""lookout.toml into `Config`: one file, every error with its key and what would be accepted.
+"""Load lookout.toml as `Config`; every error names its key and what is accepted.
 
-Secrets are never in it: tokens and keys come from the environment or from Prefect blocks.
+The file has no secrets: tokens and keys come from the environment or from Prefect blocks.
 """
 
 from __future__ import annotations
@@ -227,12 +227,12 @@ class Config(BaseModel):
         return targets
 
     def tracing(self, target: str) -> TracingSettings | None:
-        """Where a target's traces are: its own table over `[langsmith]`; ``None`` without a table of its own."""
+        """Return a target's tracing settings: its own table over `[langsmith]`; ``None`` without its own table."""
         own = self.target(target).langsmith
         return None if own is None else own.merge_defaults(self.langsmith)
 
     def target(self, name: str) -> TargetConfig:
-        """The target of this name; `ConfigError` names those there are."""
+        """Return the target of this name. Raises `ConfigError` with the existing names."""
         target_config = self.targets.get(name)
         if target_config is None:
             raise ConfigError(
@@ -242,7 +242,7 @@ class Config(BaseModel):
 
 
 def build_target_record(name: str, configured: TargetConfig) -> Target:
-    """The target as it goes on every record."""
+    """Build the target's record, which is part of every run's record."""
     return Target(
         name=name,
         url=configured.url,
@@ -302,10 +302,10 @@ def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path =
 
 
 def _remove_followup_errors(error: ValidationError, renamed: Mapping[str, str]) -> list[ErrorDetails]:
-    """The errors without those that follow from another one: one mistake is one line.
+    """Remove errors that follow from another error, so that one mistake gives one line.
 
-    A key is not missing where an unknown one beside it misspells it or is its old name. A list is not too short
-    where items of it are wrong.
+    A missing key is not reported if an unknown key beside it misspells it or is its old name. A short list is not
+    reported if its items have errors.
     """
     errors = error.errors()
     unknown = [detail["loc"] for detail in errors if detail["type"] == "extra_forbidden"]
@@ -342,7 +342,7 @@ def _resolve_target_paths(folder: Path, target: TargetConfig) -> TargetConfig:
     log = target.hallucination_log
     if log is not None and not log.is_remote:
         log = log.model_copy(update={"at": str(folder / log.at)})
-    traffic = target.traffic.resolved(folder) if target.traffic is not None else None
+    traffic = target.traffic.resolve_paths(folder) if target.traffic is not None else None
     domains = tuple(str(folder / name) if "/" in name else name for name in target.domains)
     return target.model_copy(
         update={"suite": folder / target.suite, "domains": domains, "hallucination_log": log, "traffic": traffic}

@@ -1,9 +1,9 @@
-"""A suite is asked of staging alone: what a run uses is compared with what the configuration calls production's.
+"""Refuse a run that would use production's project, address or key, so that a suite is asked of staging only.
 
-Questions of a suite in production's traces would count as its users'. So with `[targets.NAME.langsmith]` a run is
-refused, before its first request, where project, address or key are production's. For a run that appears in
-LangSmith as an experiment, project and key of `[langsmith]` count. Reading production's stored traffic at night is
-another matter: that asks the application nothing.
+A suite's questions in production's traces would count as its users'. So with `[targets.NAME.langsmith]` a run is
+refused before its first request if project, address or key are production's. For a run that appears in LangSmith as
+an experiment, project and key of `[langsmith]` are checked. Reading production's stored traffic at night is
+allowed, because it does not ask the application.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from monitors.sources.traffic.settings import LangSmithTraffic
 
 
 def refuse_production(config: Config, target: str, environment: Mapping[str, str]) -> None:
-    """`ConfigError` naming all that a run of ``target`` would share with production.
+    """Raise `ConfigError` with everything that a run of ``target`` would share with production.
 
-    A target with neither a table ``langsmith`` nor ``experiments`` there is not checked. Keys are compared by their
-    values in ``environment``, which no message shows; one that is not set there cannot be used by mistake.
+    A target without a table ``langsmith`` and without ``experiments`` is not checked. Keys are compared by their
+    values in ``environment``, which no message shows; a key that is not set cannot be used by mistake.
     """
     tracing, experiments = config.tracing(target), find_experiment_settings(config, target)
     conflicts = list(_find_shared_addresses(config, target, tracing)) if tracing is not None else []
@@ -42,7 +42,7 @@ def refuse_production(config: Config, target: str, environment: Mapping[str, str
 
 
 def find_experiment_settings(config: Config, target: str) -> LangSmithSettings | None:
-    """The workspace in which a target's runs appear as experiments; ``None`` where they do not, or elsewhere."""
+    """Find the LangSmith workspace for a target's experiments; ``None`` if it has none in LangSmith."""
     written = config.target(target).experiments
     if written is None or parse_dataset_address(written).scheme is not PlatformScheme.LANGSMITH:
         return None
@@ -50,7 +50,7 @@ def find_experiment_settings(config: Config, target: str) -> LangSmithSettings |
 
 
 def refuse_production_at(config: Config, target: str, address: str) -> None:
-    """`ConfigError` where ``address``, at which another build of ``target`` answers, is production's.
+    """Raise `ConfigError` if ``address``, at which another build of ``target`` answers, is production's.
 
     As with `refuse_production`, a target without a table ``langsmith`` is not checked.
     """
@@ -117,7 +117,7 @@ def _list_production_targets(config: Config) -> list[str]:
 
 
 def _list_production_sources(config: Config) -> Iterator[tuple[str, LangSmithTraffic]]:
-    """The LangSmith projects that production targets' stored traffic is read from."""
+    """Yield the LangSmith projects from which production targets' stored traffic is read."""
     for name in _list_production_targets(config):
         traffic = config.target(name).traffic
         for source_name, source in (traffic.sources if traffic else {}).items():
@@ -126,7 +126,7 @@ def _list_production_sources(config: Config) -> Iterator[tuple[str, LangSmithTra
 
 
 def _parse_host(address: str) -> str:
-    """Host and port in small letters: hosts ignore case."""
+    """Return host and port in lower case, because hosts ignore case."""
     parts = urlsplit(address)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     return f"{(parts.hostname or '').lower()}:{port}"

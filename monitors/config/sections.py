@@ -21,7 +21,7 @@ from monitors.records.base import Identifier
 from monitors.records.targets import EnvironmentName, RepositoryName
 
 OFF: Final = ""
-"""In the place of a cron line: never."""
+"""A cron line for never."""
 
 _BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 """Bounds of minute, hour, day, month, weekday. Sunday is 0: some readers of cron lines know no 7."""
@@ -30,7 +30,7 @@ _EVERY_DAY: Final = ["*", "*", "*"]
 
 
 def _check_cron(line: str) -> str:
-    """A cron line of five fields with single spaces, or `OFF`; ``ValueError`` says what is accepted."""
+    """Check a cron line and return its five fields with single spaces, or `OFF`. Raises ``ValueError``."""
     fields = line.split()
     if fields and (
         len(fields) != len(_BOUNDS)
@@ -149,7 +149,7 @@ class RepeatabilitySettings(BaseModel):
 ANY_BRANCH: Final = "*"
 MAIN: Final = "main"
 STANDARD_EVENT: Final = "deploy.succeeded"
-"""What a Standard Webhooks sender calls a deploy that is done, unless a trigger names another type."""
+"""The type of a finished deploy from a Standard Webhooks sender, unless a trigger names another one."""
 
 BranchName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x20\x7f]+$")]
 
@@ -171,7 +171,7 @@ class GitHubEvent(StrEnum):
 
 
 class FirstPoll(StrEnum):
-    """What becomes of the commit that the first poll of a target finds."""
+    """What to do with the commit that the first poll of a target finds."""
 
     NOTE = "note"
     VERIFY = "verify"
@@ -216,7 +216,7 @@ class TriggerSettings(BaseModel):
 
     @property
     def _has_deployments(self) -> bool:
-        """Whether what is sent is about a place that something was deployed to, not about a branch."""
+        """Whether the sender reports deployments to an environment, not to a branch."""
         return self.provider is DeploySender.STANDARD or self.event_name == GitHubEvent.DEPLOYMENT_STATUS
 
     @model_validator(mode="after")
@@ -393,6 +393,6 @@ class SiteSettings(BaseModel):
     )
 
     def address(self, port: int, host: str | None = None) -> str:
-        """Where a browser on this machine finds it."""
+        """Return the site's address for a browser on this machine."""
         host_name = host or self.host
         return f"http://{f'[{host_name}]' if ':' in host_name else host_name}:{port}{self.path_prefix}/"

@@ -1,7 +1,7 @@
-"""Domain packs: what an application talks about, as data. A pack is a folder of TOML files.
+"""Domain packs: the vocabulary of an application's domain as data. A pack is a folder of TOML files.
 
 ``vocabulary.toml`` says what amounts can be about and which words answer yes and no. ``schema.toml`` and
-``templates.toml``, for whoever makes a gold set of facts, are read by `monitors.goldset.build`.
+``templates.toml`` are for building a gold set from facts (`monitors.goldset.build`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from monitors.problems import explain_error, suggest_nearest
 from monitors.records.base import Record
 
 SHIPPED_PACKS: Final = Path(__file__).parent
-"""The folder with the packs that come with the product, one folder each."""
+"""The folder of the packs that come with the product, one folder each."""
 DEFAULT_DOMAINS: Final = ("health_insurance",)
-"""The packs of a target that names none: the product was built for health insurers' assistants first."""
+"""The packs of a target that names none: the product was first built for health insurers' assistants."""
 VOCABULARY: Final = "vocabulary.toml"
 SCHEMA: Final = "schema.toml"
 TEMPLATES: Final = "templates.toml"
@@ -32,7 +32,7 @@ PackFile = TypeVar("PackFile", bound=Record)
 
 
 def get_word_keys(phrase: str) -> tuple[str, ...]:
-    """The words of a phrase by their keys, a hyphen as a word: ``co - pay``."""
+    """Return the keys of a phrase's words; a hyphen is a word: ``co - pay``."""
     return tuple(word_key(normalise(word).text) for word in phrase.replace("-", " - ").split())
 
 
@@ -97,10 +97,10 @@ NamedRole = tuple[tuple[str, ...], str]
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """The vocabularies of a target's packs together, by keys, as graders look words up."""
+    """The merged vocabularies of a target's packs, by word keys."""
 
     roles: Mapping[str, Sequence[NamedRole]]
-    """By the first word of their phrases, the longest phrase first."""
+    """Roles by the first word of their phrases, the longest phrase first."""
     percent_of: frozenset[str]
     events: frozenset[str]
     variants: frozenset[str]
@@ -112,10 +112,10 @@ class Domain:
 
 
 def load_domain(packs: tuple[str, ...] = DEFAULT_DOMAINS) -> Domain:
-    """The domain of these packs, by name, or by the path of a folder where a name has a slash in it.
+    """Load the domain of these packs, given by name or, with a slash, by the path of a folder.
 
-    Where two packs give one phrase to two roles, the pack that is named first decides. `ConfigError` names file
-    and key and what is accepted. Each combination is read once a process.
+    If two packs give one phrase to different roles, the first pack wins. Raises `ConfigError` with file, key and
+    what is accepted. Each combination is loaded once per process.
     """
     return _load_domain(packs)
 
@@ -145,7 +145,7 @@ def _load_domain(packs: tuple[str, ...]) -> Domain:
 
 
 def find_pack_folder(pack: str) -> Path:
-    """The folder of a pack. `ConfigError` names the packs that there are."""
+    """Find the folder of a pack. Raises `ConfigError` with the existing packs."""
     if "/" in pack:
         return Path(pack)
     shipped = sorted(folder.parent.name for folder in SHIPPED_PACKS.glob(f"*/{VOCABULARY}"))
@@ -158,7 +158,7 @@ def find_pack_folder(pack: str) -> Path:
 
 
 def read_pack_file(path: Path, form: type[PackFile], problem: type[ConfigError] = ConfigError) -> PackFile:
-    """Read and check one file of a pack. ``problem`` names file, key, value and what is accepted."""
+    """Read and check one file of a pack. Raises ``problem`` with file, key, value and what is accepted."""
     try:
         return form.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:

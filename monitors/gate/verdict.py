@@ -102,7 +102,7 @@ def check_veto(run: GateInputs) -> list[VerdictReason]:
     if not severe:
         return []
     ids = tuple(a.case_id for a in severe)
-    flaky = [one for one in run.flaky if one.case_id in ids]
+    flaky = [case for case in run.flaky if case.case_id in ids]
     if len(severe) == len(flaky) < MIN_FLAKY_FOR_VETO:
         text = (
             f"1 severity-3 failure is of a flaky case ({flaky[0].text}): alone it alerts, and does not fail the run"

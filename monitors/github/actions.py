@@ -1,13 +1,12 @@
-"""A job of GitHub Actions: what it knows of itself, its page, and its runner's commands.
+"""A job of GitHub Actions: its environment, its summary page, and the runner's commands.
 
-The variables and the event that the runner gives
+The runner's variables and event
 (https://docs.github.com/en/actions/reference/workflows-and-actions/variables), passed as arguments, give
-repository, commit, pull request, and where the log is. The job's page shows Markdown from the end of a file that
-the runner names.
+repository, commit, pull request and the address of the log. The job's page shows Markdown that is appended to a
+file that the runner names.
 
-The runner reads commands out of the job's log: notes on lines of files, and switching commands off and on. It obeys
-such a line whoever printed it, and it reads everything that a step prints. So while texts of an application may be
-printed, commands are off.
+The runner reads commands from the job's log: annotations, and switching commands off and on. It obeys such a line
+no matter who printed it. So commands are switched off while an application's texts may be printed.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from monitors.records.base import Record
 from monitors.records.targets import HttpUrl, PullRequest
 
 MAX_SUMMARY_BYTES: Final = 1024 * 1024
-"""The limit of one step's summary; GitHub shows nothing at all of a larger one."""
+"""The limit of one step's summary; GitHub does not show a larger one."""
 CUT_NOTE: Final = "\n\n*Cut here: a job's page takes no more. The report has the rest.*\n"
 
 
 def add_summary(file: Path, markdown: str) -> None:
-    """Add ``markdown`` to the summary, cut at a line where it would grow too large. Raises `NotifyRejected`."""
+    """Append ``markdown`` to the summary, cut at a line if it would be too large. Raises `NotifyRejected`."""
     try:
         before = file.stat().st_size if file.exists() else 0
         with file.open("ab") as summary:
@@ -54,12 +53,12 @@ def _fit_summary(markdown: str, limit: int) -> str:
 
 
 MAX_PER_LEVEL: Final = 10
-"""GitHub shows ten notes of each level from one step, and silently drops the rest."""
+"""GitHub shows ten annotations of each level from one step, and silently drops the rest."""
 _VALUE_ESCAPES: Final = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}
 
 
 class Level(StrEnum):
-    """How a note is shown."""
+    """The level of an annotation."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -67,7 +66,7 @@ class Level(StrEnum):
 
 
 class Annotation(Record):
-    """A note on a line (from 1) of a file, its path relative to the repository; on the step where no file is named.
+    """An annotation of a line (from 1) of a file, relative to the repository; of the step without a file.
 
     ``text`` is redacted already.
     """
@@ -80,7 +79,7 @@ class Annotation(Record):
 
 
 def format_commands(annotations: Sequence[Annotation]) -> Iterator[str]:
-    """A line for each, in order; of each level at most ten, the tenth of more says how many are missing."""
+    """Yield a command for each annotation; at most ten per level, where the tenth says how many are missing."""
     for level in Level:
         same = [annotation for annotation in annotations if annotation.level is level]
         if len(same) <= MAX_PER_LEVEL:
@@ -93,7 +92,7 @@ def format_commands(annotations: Sequence[Annotation]) -> Iterator[str]:
 
 
 def format_command(annotation: Annotation) -> str:
-    """``::error file=suite.jsonl,line=3,title=…::text``, on one line whatever the text holds."""
+    """``::error file=suite.jsonl,line=3,title=…::text``, always on one line."""
     values = {"file": annotation.file, "line": annotation.line, "title": annotation.title}
     properties = ",".join(
         f"{name}={_escape_value(str(value))}" for name, value in values.items() if value is not None
@@ -102,12 +101,12 @@ def format_command(annotation: Annotation) -> str:
 
 
 def format_stop_commands(nonce: str) -> str:
-    """From this line on the runner obeys nothing until `switch_on` with the same, unguessable ``nonce``."""
+    """After this line the runner ignores commands until the resume line with the same, unguessable ``nonce``."""
     return f"::stop-commands::{nonce}"
 
 
 def format_resume_commands(nonce: str) -> str:
-    """The end of `switch_off`."""
+    """The line that ends the effect of `format_stop_commands`."""
     return f"::{nonce}::"
 
 
@@ -123,7 +122,7 @@ TOKEN_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105 - the variable's name
 API_VARIABLE: Final = "GITHUB_API_URL"
 SUMMARY_VARIABLE: Final = "GITHUB_STEP_SUMMARY"
 CI_OFF_VALUES: Final = frozenset({"", "0", "false", "no", "off"})
-"""Values of ``CI`` that mean that it is none."""
+"""Values of ``CI`` that mean that this is not CI."""
 _PULL_REF: Final = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)", re.ASCII)
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9_.-]+", re.ASCII)
 _URL: Final[TypeAdapter[str]] = TypeAdapter(HttpUrl)
@@ -131,9 +130,9 @@ Number = Annotated[int, Field(ge=1, le=2**31)]
 
 
 class WorkflowJob(Record):
-    """Where a job's results belong. ``pull_request`` is ``None`` for a job that belongs to none.
+    """Where a job's results belong. ``pull_request`` is ``None`` for a job without one.
 
-    ``commit`` is what a status is set on: the pull request's own head, not the merge that GitHub makes to try it.
+    ``commit`` is the commit for the status: the pull request's own head, not GitHub's test merge.
     """
 
     api_url: HttpUrl
@@ -199,17 +198,17 @@ class _WorkflowEvent(GitHubRecord):
 
 
 def is_ci(environment: Mapping[str, str]) -> bool:
-    """Whether this process runs in CI, as GitHub, GitLab, CircleCI and most others say it."""
+    """Whether this process runs in CI, by the variables that GitHub, GitLab, CircleCI and most others set."""
     return any(environment.get(name, "").strip().lower() not in CI_OFF_VALUES for name in ("CI", "GITHUB_ACTIONS"))
 
 
 def is_actions(environment: Mapping[str, str]) -> bool:
-    """Whether GitHub's runner reads what this process prints."""
+    """Whether this process runs in GitHub Actions, where the runner reads its output."""
     return environment.get("GITHUB_ACTIONS", "").strip().lower() == "true"
 
 
 def parse_job(environment: Mapping[str, str]) -> WorkflowJob:
-    """The job that ``environment`` describes. Raises `ConfigError` naming the variable."""
+    """Parse the job from the variables in ``environment``. Raises `ConfigError` with the variable's name."""
     repository = environment.get("GITHUB_REPOSITORY", "")
     if not _REPOSITORY.fullmatch(repository):
         raise ConfigError(
@@ -231,7 +230,7 @@ def parse_job(environment: Mapping[str, str]) -> WorkflowJob:
 
 
 def parse_pull_number(ref: str) -> int | None:
-    """The number in ``refs/pull/12/merge``."""
+    """Return the number in ``refs/pull/12/merge``; ``None`` for another ref."""
     match = _PULL_REF.fullmatch(ref)
     return int(match[1]) if match else None
 
@@ -251,7 +250,7 @@ def _build_log_url(environment: Mapping[str, str], repository: str) -> str | Non
 
 
 def _read_event(path: str | None) -> _WorkflowEvent:
-    """The event that started the job. One that cannot be read names nothing; the ref still may."""
+    """Read the event that started the job; an empty event if it cannot be read."""
     if not path:
         return _WorkflowEvent()
     try:

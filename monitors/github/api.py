@@ -1,10 +1,10 @@
-"""GitHub's REST API over httpx: one request with its limits, its pages, and its errors as ours.
+"""A client of GitHub's REST API over httpx: rate limits, pages and errors.
 
-A request that GitHub defers is repeated after the wait, if the wait is short. A request without a clear answer is
-reported as unsure, so that the caller checks before it repeats it.
+A request that GitHub defers is repeated after the wait, if the wait is short. A write without a clear answer raises
+`NotifyUnsure`, so that the caller checks before it repeats it.
 
-The records hold the few fields of GitHub's answers that are read. Errors say what an answer means for us, in words
-that hold no address and no token. The token is never a setting: it comes from the environment or a block.
+The records have only the fields of GitHub's answers that are read. Errors explain an answer without any address or
+token. The token is never a setting: it comes from the environment or a block.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from monitors.retry import TryAgain, parse_retry_after_s, retry_with_pauses
 
 
 class GitHubRecord(BaseModel):
-    """The part of an answer that is read; everything else stays where it is."""
+    """The fields of an answer that are read; other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -47,7 +47,7 @@ class Comment(GitHubRecord):
 
 
 class GitHubErrorBody(GitHubRecord):
-    """What GitHub says where it does not do what was asked."""
+    """The body of GitHub's error answers."""
 
     message: str = ""
 
@@ -59,27 +59,27 @@ FORK_ADVICE: Final = "a pull request from a fork has a token that only reads (do
 
 
 class Forbidden(NotifyRejected):
-    """The token may not do that."""
+    """The token lacks the permission."""
 
 
 class Gone(NotifyRejected):
-    """It is not there, or the token may not know that it is."""
+    """It does not exist, or the token may not see it."""
 
 
 class Purpose(NamedTuple):
-    """What a request is for: ``doing`` for a sentence, ``permission`` as a workflow or a token's page names it."""
+    """What a request is for: ``doing`` in words, ``permission`` as a workflow or a token's page names it."""
 
     doing: str
     permission: str
 
 
 def build_comment_purpose(pull_request: str) -> Purpose:
-    """Reading and writing the comments of ``owner/name#12``."""
+    """The purpose of reading and writing the comments of ``owner/name#12``."""
     return Purpose(f"comment on {pull_request}", "pull-requests: write")
 
 
 def build_status_purpose(repository: str, commit: str) -> Purpose:
-    """Setting the status of a commit."""
+    """The purpose of setting the status of a commit."""
     return Purpose(f"set the status of {repository}@{commit[:12]}", "statuses: write")
 
 
@@ -90,7 +90,7 @@ _ERROR_CLASSES: Final[dict[int, type[NotifyRejected]]] = {
 
 
 def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
-    """The error for an answer that is neither success nor a limit of rate."""
+    """Build the error for an answer that is neither a success nor a rate limit."""
     kind = _ERROR_CLASSES.get(status, NotifyRejected)
     match status:
         case HTTPStatus.UNAUTHORIZED:
@@ -116,11 +116,11 @@ API_VERSION: Final = "2022-11-28"
 """https://docs.github.com/en/rest/about-the-rest-api/api-versions"""
 PUBLIC_API: Final = "https://api.github.com"
 DEFAULT_LIMIT_WAIT_S: Final = 60.0
-"""For a limit that names no time: "wait for at least one minute", say GitHub's best practices for its REST API."""
+"""Wait after a rate limit without a time: "at least one minute", say GitHub's best practices for its REST API."""
 PER_PAGE: Final = 100
 """GitHub's largest page."""
 MAX_PAGES: Final = 50
-"""5,000 comments: more than GitHub lets a pull request have (2,500)."""
+"""5,000 comments: more than GitHub permits on a pull request (2,500)."""
 
 Found = TypeVar("Found")
 
@@ -129,7 +129,7 @@ Found = TypeVar("Found")
 class GitHubRetryPolicy:
     """How long to wait for GitHub. ``now`` gives seconds since 1970, as GitHub's reset times do.
 
-    A wait longer than ``longest_wait_s`` does not start; ``tries`` counts the first request too. ``deadline_s`` is
+    A wait longer than ``max_wait_s`` does not start; ``tries`` counts the first request too. ``deadline_s`` is
     one request's: GitHub itself gives up after 10 s.
     """
 
@@ -142,18 +142,18 @@ class GitHubRetryPolicy:
 
 
 class GitHubApi:
-    """Requests with one token at one address; made by `github_api`."""
+    """Sends requests with one token to one address; opened by `open_github_api`."""
 
     def __init__(self, client: httpx.AsyncClient, policy: GitHubRetryPolicy) -> None:
         self._client = client
         self._patience = policy
 
     async def read(self, path: str, shape: TypeAdapter[Found], purpose: Purpose) -> Found:
-        """One thing. Raises `NotifyError`."""
+        """Read one object. Raises `NotifyError`."""
         return _parse_answer(await self._request("GET", path, purpose), shape, purpose)
 
     async def read_all(self, path: str, shape: TypeAdapter[list[Found]], purpose: Purpose) -> list[Found]:
-        """A list over all its pages. Raises `NotifyError`."""
+        """Read a list over all its pages. Raises `NotifyError`."""
         items: list[Found] = []
         page: httpx.URL | str = httpx.URL(path, params={"per_page": PER_PAGE})
         for _ in range(MAX_PAGES):
@@ -175,20 +175,20 @@ class GitHubApi:
         *,
         is_repeatable: bool,
     ) -> Found:
-        """Make or change something. ``twice`` says that doing it twice does no harm.
+        """Create or change an object. ``is_repeatable`` says that the request may be sent twice.
 
-        Raises `NotifyUnsure` where it may have been done and must not be done again unseen; else `NotifyError`.
+        Raises `NotifyUnsure` if it may have been done and must not be repeated unchecked; else `NotifyError`.
         """
         return _parse_answer(
             await self._request(method, path, purpose, body=body, is_repeatable=is_repeatable), shape, purpose
         )
 
     async def delete(self, path: str, purpose: Purpose) -> None:
-        """Take something away; fine where it is gone already. Raises `NotifyError`."""
+        """Delete an object; no error if it does not exist. Raises `NotifyError`."""
         await self._request("DELETE", path, purpose, accepted_statuses=(HTTPStatus.NOT_FOUND,))
 
     def _check_server(self, address: httpx.URL, purpose: Purpose) -> httpx.URL:
-        """The token goes to its own server and nowhere else, whatever a header says."""
+        """Return ``address`` if it is on the API's own server, so that the token is sent nowhere else."""
         base = self._client.base_url
         if (address.scheme, address.host, address.port) != (base.scheme, base.host, base.port):
             raise NotifyRejected(f"could not {purpose.doing}: GitHub's next page leads to another server")
@@ -219,7 +219,7 @@ class GitHubApi:
     async def _send(
         self, method: str, path: httpx.URL | str, body: object, purpose: Purpose, *, is_repeatable: bool
     ) -> httpx.Response | None:
-        """The answer; ``None`` where there is none, and asking again does no harm."""
+        """Send the request once; ``None`` without an answer if the request may be repeated."""
         try:
             return await self._client.request(method, path, json=body)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
@@ -232,7 +232,7 @@ class GitHubApi:
     def _choose_wait_s(
         self, answer: httpx.Response | None, purpose: Purpose, *, is_repeatable: bool
     ) -> float | None:
-        """How long GitHub asks to wait, if it does. Raises when that is too long, or another try would not help."""
+        """Return how long GitHub asks to wait, if it does. Raises if that is too long or a retry cannot help."""
         if answer is None:
             return None
         if is_rate_limited(answer):
@@ -248,7 +248,7 @@ class GitHubApi:
 
 
 def is_rate_limited(answer: httpx.Response) -> bool:
-    """Whether GitHub asks to come later. It says so with 429, or with 403, which else means forbidden."""
+    """Whether the answer is a rate limit: 429, or a 403 that names one (else a 403 means forbidden)."""
     if answer.status_code == HTTPStatus.TOO_MANY_REQUESTS:
         return True
     if answer.status_code != HTTPStatus.FORBIDDEN:
@@ -258,7 +258,7 @@ def is_rate_limited(answer: httpx.Response) -> bool:
 
 
 def compute_wait_s(answer: httpx.Response, now: float) -> float:
-    """How many seconds GitHub asks to wait: ``retry-after``, else until ``x-ratelimit-reset``, else a minute."""
+    """Return the seconds to wait: ``retry-after``, else until ``x-ratelimit-reset``, else a minute."""
     requested_s = parse_retry_after_s(answer.headers)
     if requested_s is not None:
         return requested_s
@@ -300,7 +300,7 @@ def _parse_answer(answer: httpx.Response, shape: TypeAdapter[Found], purpose: Pu
 
 @asynccontextmanager
 async def open_github_api(api_url: str, token: str, policy: GitHubRetryPolicy) -> AsyncGenerator[GitHubApi]:
-    """Requests to ``api_url`` with ``token``. Raises `NotifyRejected` for an address that is none."""
+    """Open a client for ``api_url`` with ``token``. Raises `NotifyRejected` for an invalid address."""
     headers = {
         "Accept": "application/vnd.github+json",
         "Authorization": f"Bearer {token}",

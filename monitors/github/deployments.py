@@ -1,4 +1,4 @@
-"""The newest successful deployment of a repository, as GitHub knows it: for when its webhook did not arrive."""
+"""Find the newest successful deployment of a repository on GitHub, in case its webhook did not arrive."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from monitors.github.api import GitHubApi, GitHubRecord, Purpose
 from monitors.records.base import Record
 
 MAX_DEPLOYMENTS_READ: Final = 10
-"""Deployments to inspect, newest first: a success is nearly always the first or second of them."""
+"""Deployments to read, newest first: a success is nearly always the first or second of them."""
 SUCCESS: Final = "success"
 _HEADS: Final = "refs/heads/"
 
 
 class Deployment(Record):
-    """A commit that was deployed. ``ref`` is a branch, a tag or a commit, as whoever deployed named it."""
+    """A commit that was deployed. ``ref`` is a branch, a tag or a commit, as the deployer named it."""
 
     commit: str
     ref: str
@@ -42,9 +42,9 @@ _STATUSES: Final = TypeAdapter(list[_DeploymentStatus])
 async def find_newest_success(
     api: GitHubApi, repository: str, *, environment: str | None, branch: str | None
 ) -> Deployment | None:
-    """The newest deployment whose last state is success; ``None`` where there is none among the newest.
+    """Find the newest deployment whose last state is success; ``None`` if there is none among the newest ones.
 
-    ``environment`` and ``branch`` are those that count, ``None`` for any. Raises `NotifyError`.
+    ``environment`` and ``branch`` filter the deployments, ``None`` for any. Raises `NotifyError`.
     """
     purpose = Purpose(f"read the deployments of {repository}", "deployments: read")
     query = {"per_page": str(MAX_DEPLOYMENTS_READ)} | ({"environment": environment} if environment else {})

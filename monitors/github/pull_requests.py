@@ -1,11 +1,11 @@
-"""A run's status and comment on a pull request.
+"""Set a run's commit status and write its comment on a pull request.
 
-The status of a commit stands beside it, and a pull request may require it. Each target has one comment, found by a
-hidden mark and updated in place.
+A pull request may require the commit status. Each target has one comment, found by a hidden mark and updated in
+place.
 
-A comment is ours when the mark stands at its very beginning and its author is our login or, for a token that may
-not ask for its login (a workflow's), a bot. A person who copies the mark is no bot, and a bot that quotes somebody
-does not begin with the quotation. Where two runs made a comment at once, the oldest stays.
+A comment is ours if it begins with the mark and its author is our login or, for a token that cannot read its login
+(a workflow's), a bot. A person who copies the mark is not a bot, and a bot that quotes a comment does not begin
+with the quotation. If two runs create a comment at the same time, the oldest stays.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from monitors.records.base import Identifier, Record
 from monitors.records.targets import HttpUrl, PullRequest, RepositoryName
 
 MAX_DESCRIPTION_CHARACTERS: Final = 140
-"""Characters that GitHub takes: https://docs.github.com/en/rest/commits/statuses"""
+"""GitHub's limit: https://docs.github.com/en/rest/commits/statuses"""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 _ANSWER: Final = TypeAdapter(GitHubRecord)
 
@@ -49,7 +49,7 @@ class State(StrEnum):
 
 
 class CommitStatus(Record):
-    """The status of a commit of ``repository`` for ``target``; ``link`` leads to more."""
+    """The status of a commit of ``repository`` for ``target``; ``link`` leads to details."""
 
     repository: RepositoryName
     commit: str
@@ -60,17 +60,17 @@ class CommitStatus(Record):
 
     @property
     def context(self) -> str:
-        """The name under which the status stands: one for each target."""
+        """The status's name on GitHub: one for each target."""
         return f"lookout/{self.target}"
 
 
 def is_git_commit(commit: str | None) -> bool:
-    """Whether it can have a status: a whole SHA-1 or SHA-256."""
+    """Whether the commit can have a status: a full SHA-1 or SHA-256."""
     return commit is not None and _COMMIT.fullmatch(commit) is not None
 
 
 async def set_status(api: GitHubApi, status: CommitStatus) -> None:
-    """Say it; a later word takes the place of an earlier one of the same target. Raises `NotifyError`."""
+    """Set a commit's status; it replaces an earlier one of the same target. Raises `NotifyError`."""
     purpose = build_status_purpose(status.repository, status.commit)
     path = f"/repos/{status.repository}/statuses/{status.commit}"
     body = {"state": status.state.value, "context": status.context, "description": status.description}
@@ -79,7 +79,7 @@ async def set_status(api: GitHubApi, status: CommitStatus) -> None:
 
 
 ATTEMPTS: Final = 3
-"""A comment may vanish between being found and being changed, and a reply may not arrive; both together, twice."""
+"""A comment may be deleted before it is changed, and a reply may be lost: enough attempts for one of each."""
 _RUN: Final = re.compile(r"<!-- lookout run (\S{1,200}) -->")
 _COMMENT: Final = TypeAdapter(Comment)
 _COMMENTS: Final = TypeAdapter(list[Comment])
@@ -87,7 +87,7 @@ _USER: Final = TypeAdapter(User)
 
 
 class PullComment(Record):
-    """A run's result for a target. Ids of runs begin with the time they started, so they sort."""
+    """A run's result for a target. Ids of runs begin with their start time, so they sort."""
 
     target: Identifier
     run_id: Identifier
@@ -95,39 +95,39 @@ class PullComment(Record):
 
 
 class CommentStatus(StrEnum):
-    """What became of a comment."""
+    """What was done with a comment."""
 
     MADE = "made"
     UPDATED = "updated"
     NEWER = "newer"
-    """A run that started later is there already; its results stay."""
+    """The comment has the results of a run that started later; they stay."""
 
 
 class CommentResult(NamedTuple):
-    """What became of a comment, and where it stands."""
+    """What was done with a comment, and its address."""
 
     done: CommentStatus
     address: str
 
 
 def format_target_mark(target: str) -> str:
-    """What the comment about ``target`` begins with. Renderers show nothing of it."""
+    """Return the hidden mark at the beginning of the comment about ``target``."""
     return f"<!-- lookout target {_escape_dashes(target)} -->"
 
 
 def format_body(comment: PullComment) -> str:
-    """The comment as it is sent: its two marks, then its text."""
+    """Format the comment for GitHub: its two marks, then its text."""
     run_mark = f"<!-- lookout run {_escape_dashes(comment.run_id)} -->"
     return f"{format_target_mark(comment.target)}\n{run_mark}\n{comment.text}"
 
 
 def _escape_dashes(name: str) -> str:
-    """Some renderers end an HTML comment at its first ``--``; a name cannot hold a percent sign."""
+    """Escape ``--``, at which some renderers end an HTML comment; a name cannot contain a percent sign."""
     return name.replace("--", "-%2D")
 
 
 async def post_comment(api: GitHubApi, pull: PullRequest, comment: PullComment) -> CommentResult:
-    """Make the comment, or update the one there is. Raises `NotifyError`."""
+    """Create the comment, or update the existing one. Raises `NotifyError`."""
     purpose = build_comment_purpose(f"{pull.repository}#{pull.number}")
     edit = _PullRequestComments(api, pull, purpose)
     for remaining in reversed(range(ATTEMPTS)):
@@ -140,7 +140,7 @@ async def post_comment(api: GitHubApi, pull: PullRequest, comment: PullComment) 
 
 
 class _CommentDeleted(NotifyTransient):
-    """Somebody deleted the comment between our finding and our changing it."""
+    """The comment was deleted after it was found and before it was changed."""
 
 
 class _PullRequestComments:
@@ -162,7 +162,7 @@ class _PullRequestComments:
         return await self._remove_duplicates(made, comment)
 
     async def _remove_duplicates(self, made: Comment, comment: PullComment) -> CommentResult:
-        """Search again: where another run made one meanwhile, whoever sees both leaves only the oldest."""
+        """Search again, and leave only the oldest comment if another run created one at the same time."""
         mine = await self._list_own(comment.target)
         if all(own_comment.id >= made.id for own_comment in mine):
             return CommentResult(CommentStatus.MADE, made.html_url)
@@ -208,7 +208,7 @@ class _PullRequestComments:
         return user.login == self._myself if self._myself else user.type == "Bot"
 
     async def _find_login(self) -> str:
-        """Our login; nothing for a token of an app, to which GitHub does not give one."""
+        """Return our login; empty for a token of an app, which has none."""
         try:
             return (await self._api.read("/user", _USER, self._purpose)).login
         except (Forbidden, Gone):

@@ -92,8 +92,8 @@ class _RedactingDriver:
         try:
             return self._redact(await self._driver.ask(turns, name=name, worth_storing=select_redacted))
         except ProbeError as error:
-            error.args = tuple(self._headers.hidden(str(text)) for text in error.args)
-            error.partial_text = self._headers.hidden(error.partial_text)
+            error.args = tuple(self._headers.hide_secrets(str(text)) for text in error.args)
+            error.partial_text = self._headers.hide_secrets(error.partial_text)
             error.evidence = self._redact(error.evidence)
             raise
 

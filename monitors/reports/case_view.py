@@ -117,10 +117,10 @@ class PictureAlbum:
 
     def __init__(self, folder: Path, *, max_each_bytes: int, max_total_bytes: int) -> None:
         self._folder = folder.resolve()
-        self._most_each = max_each_bytes
-        self._left = max_total_bytes
+        self._max_each_bytes = max_each_bytes
+        self._remaining_bytes = max_total_bytes
 
-    def picture(self, relative: str | None, *, personal: bool) -> Picture:
+    def get_picture(self, relative: str | None, *, personal: bool) -> Picture:
         """Return the screenshot at ``relative``. One that shows personal data is always linked, not embedded.
 
         A path outside the folder, or one that is not a PNG or JPEG file, counts as missing.
@@ -135,13 +135,13 @@ class PictureAlbum:
         if personal:
             return Picture(PictureMode.LINKED_PERSONAL, href)
         size = path.stat().st_size
-        if size > min(self._most_each, self._left):
+        if size > min(self._max_each_bytes, self._remaining_bytes):
             return Picture(PictureMode.LINKED_LARGE, href)
-        self._left -= size
+        self._remaining_bytes -= size
         encoded = base64.b64encode(path.read_bytes()).decode("ascii")
         return Picture(PictureMode.EMBEDDED, href, f"data:{media_type};base64,{encoded}")
 
-    def link(self, relative: str | None) -> str:
+    def get_link(self, relative: str | None) -> str:
         """Return a link to a file of the run's folder, such as a trace; empty if it does not exist."""
         path = self._inside(relative) if relative else None
         return quote(path.relative_to(self._folder).as_posix()) if path else ""
@@ -252,7 +252,7 @@ class CaseViewer:
     ratings: Mapping[str, float]
     """Ratings in the average usefulness, by case id."""
 
-    def view(self, result: CaseResult) -> CaseView:
+    def build_view(self, result: CaseResult) -> CaseView:
         """Build the view of one case."""
         case, response, assessment = result.case, result.result, result.assessment
         marker = TextMarker(self.redact, collect_secrets(result), self.limit)
@@ -270,25 +270,27 @@ class CaseViewer:
             unconfirmed=assessment.unconfirmed,
             blame=BLAME_WORDS[assessment.blame] if assessment.blame else "",
             since=format_since(self.incidents.get(case.id), self.commit),
-            reason=marker.plain(assessment.reason),
+            reason=marker.mark_plain(assessment.reason),
             earlier=_build_earlier_turns(result, marker),
-            question=marker.plain(case.question),
-            gold=marker.marked(case.gold, "gold", assessment.grades),
-            alternatives=tuple(marker.plain(text) for text in case.alternatives),
+            question=marker.mark_plain(case.question),
+            gold=marker.mark_evidence(case.gold, "gold", assessment.grades),
+            alternatives=tuple(marker.mark_plain(text) for text in case.alternatives),
             must_refuse=case.expected_refusal,
             must_cite=case.expected_citation or "",
             answers=_build_answers(response, assessment.grades, marker),
             no_answer=NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "",
-            detail=marker.plain(response.detail) if isinstance(response, NoAnswer) else (),
+            detail=marker.mark_plain(response.detail) if isinstance(response, NoAnswer) else (),
             grades=_build_grade_views(assessment.grades, marker),
             facts=_list_facts(response),
-            attempts=tuple(marker.plain(_format_attempt(attempt)) for attempt in response.failed_attempts),
-            console_errors=tuple(marker.plain(text, 400) for text in response.evidence.console_errors[:20]),
-            refused=tuple(marker.plain(text, 400) for text in response.evidence.refused[:20]),
-            picture=self.album.picture(
+            attempts=tuple(marker.mark_plain(_format_attempt(attempt)) for attempt in response.failed_attempts),
+            console_errors=tuple(marker.mark_plain(text, 400) for text in response.evidence.console_errors[:20]),
+            refused=tuple(marker.mark_plain(text, 400) for text in response.evidence.refused[:20]),
+            picture=self.album.get_picture(
                 response.evidence.screenshot, personal=self._is_personal(response, assessment)
             ),
-            trace_href="" if self._is_personal(response, assessment) else self.album.link(response.evidence.trace),
+            trace_href=""
+            if self._is_personal(response, assessment)
+            else self.album.get_link(response.evidence.trace),
             triage=build_triage_view(result, marker, self.ratings.get(case.id)),
         )
 
@@ -303,7 +305,7 @@ def _build_earlier_turns(result: CaseResult, marker: TextMarker) -> tuple[TurnVi
     turns = result.case.turns[:-1]
     padded = (*answers, *("" for _ in turns[len(answers) :]))
     return tuple(
-        TurnView(marker.plain(asked), marker.plain(answered))
+        TurnView(marker.mark_plain(asked), marker.mark_plain(answered))
         for asked, answered in zip(turns, padded, strict=False)
     )
 
@@ -315,7 +317,7 @@ def _build_answers(
         case Exchange():
             return _build_exchange_answers(response, grades, marker)
         case NoAnswer():
-            partial = marker.marked(response.partial_text, Channel.VISIBLE, grades)
+            partial = marker.mark_evidence(response.partial_text, Channel.VISIBLE, grades)
             return (AnswerView("Partial text", partial, graded=False),) if partial else ()
         case _:
             assert_never(response)
@@ -324,10 +326,10 @@ def _build_answers(
 def _build_exchange_answers(
     exchange: Exchange, grades: Sequence[Grade], marker: TextMarker
 ) -> tuple[AnswerView, ...]:
-    visible = marker.marked(exchange.visible_text, Channel.VISIBLE, grades)
+    visible = marker.mark_evidence(exchange.visible_text, Channel.VISIBLE, grades)
     if exchange.wire is None:
         return (AnswerView("Seen by the user", visible, graded=True),)
-    sent = marker.marked(exchange.wire.text, Channel.WIRE, grades)
+    sent = marker.mark_evidence(exchange.wire.text, Channel.WIRE, grades)
     wire_graded = exchange.graded_channel is Channel.WIRE
     if exchange.wire.text == exchange.visible_text:
         return (AnswerView("Seen by the user, sent the same", sent if wire_graded else visible, graded=True),)
@@ -345,7 +347,7 @@ def _build_grade_views(grades: Sequence[Grade], marker: TextMarker) -> tuple[Gra
 
 def _build_grade_view(grade: Grade, marker: TextMarker) -> GradeView:
     aspect, grader = grade.aspect.replace("_", " "), f"{grade.grader} {grade.version}"
-    reason = marker.plain(grade.reason)
+    reason = marker.mark_plain(grade.reason)
     match grade:
         case Judged():
             about = FAILURE_WORDS[grade.failure_kind] if grade.failure_kind else aspect

@@ -393,16 +393,16 @@ class TextMarker:
     secrets: tuple[Secret, ...]
     limit: int
 
-    def plain(self, text: str, limit: int | None = None) -> Pieces:
+    def mark_plain(self, text: str, limit: int | None = None) -> Pieces:
         """Return the pieces of a text without evidence."""
         return split_into_pieces(text, (), find_masks(text, self.secrets, self.redact), limit or self.limit)
 
-    def marked(self, text: str, where: Channel | str, grades: Sequence[Grade]) -> Pieces:
+    def mark_evidence(self, text: str, where: Channel | str, grades: Sequence[Grade]) -> Pieces:
         """Return the pieces of a text with the evidence of its grades."""
         masks = find_masks(text, self.secrets, self.redact)
         return split_into_pieces(text, collect_marks(grades, where), masks, self.limit)
 
-    def marked_part(self, text: str, where: Channel | str, grades: Sequence[Grade], start: int, end: int) -> Pieces:
+    def mark_part(self, text: str, where: Channel | str, grades: Sequence[Grade], start: int, end: int) -> Pieces:
         """Return the pieces of code points ``start`` to ``end`` of a text with the evidence there.
 
         Personal data is masked if it is found in the whole text or in the part alone.

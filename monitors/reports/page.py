@@ -339,12 +339,12 @@ def build_page(
         ),
         kinds=_count_kinds(failed),
         explained=_build_explained(report, redact),
-        transcripts=tuple(viewer.view(result) for result in failed[:limit]),
-        no_answers=tuple(viewer.view(result) for result in silent[:limit]),
+        transcripts=tuple(viewer.build_view(result) for result in failed[:limit]),
+        no_answers=tuple(viewer.build_view(result) for result in silent[:limit]),
         no_answers_total=len(no_answers),
         no_answers_of_app=sum(result.assessment.blame is Blame.APP for result in no_answers),
         not_asked=tuple(_build_brief_row(result) for result in not_asked),
-        ungraded=tuple(viewer.view(result) for result in ungraded[:limit]),
+        ungraded=tuple(viewer.build_view(result) for result in ungraded[:limit]),
         ungraded_total=len(ungraded),
         correct=tuple(_build_brief_row(result) for result in rest),
         issues=_build_issues_section(report, [*failed, *no_answers, *ungraded, *correct], anchors, viewer, reports),
@@ -431,7 +431,7 @@ def _build_issues_section(
         build_dimensions(report),
         choose_labels(worst_first),
         tuple(_build_report_rows(worst_first, anchors, viewer)),
-        tuple(viewer.view(result) for result in correct),
+        tuple(viewer.build_view(result) for result in correct),
     )
 
 

@@ -92,15 +92,11 @@ def _list_remarks(recheck: Recheck) -> list[str]:
             f"{'The rest was not asked again' if recheck.cases else 'Not asked again'}: {recheck.problem}"
         )
     elif recheck.left_out:
-        cases = plural(recheck.left_out, "more severe case")
-        remarks.append(f"{cases} failed and {_were(recheck.left_out)} not asked again (recheck.max_questions)")
+        cases, were = plural(recheck.left_out, "more severe case"), "was" if recheck.left_out == 1 else "were"
+        remarks.append(f"{cases} failed and {were} not asked again (recheck.max_questions)")
     if recheck.previous and recheck.previous.problem:
         remarks.append(f"The previous build: {recheck.previous.problem}")
     return remarks
-
-
-def _were(count: int) -> str:
-    return "was" if count == 1 else "were"
 
 
 def _format_previous_build(previous: PreviousBuild) -> str:

@@ -256,9 +256,9 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
     report = read_report(text)
     agreed = agreement(report.files or (), task.reference.relevant_files)
     return TriageView(
-        title=marker.plain(task.issue.title, _PATH_CHARACTERS),
-        address=marker.plain(task.issue.url or "", _PATH_CHARACTERS),
-        body=marker.plain(task.issue.body),
+        title=marker.mark_plain(task.issue.title, _PATH_CHARACTERS),
+        address=marker.mark_plain(task.issue.url or "", _PATH_CHARACTERS),
+        body=marker.mark_plain(task.issue.body),
         report=_mark_report(text, response, grades, marker),
         parts=_build_part_rows(report, task.reference, _QuoteMarker(text, response, grades, marker)),
         files=_build_file_groups(agreed, task, report, marker),
@@ -266,7 +266,9 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
         rating=_build_rating(result.assessment, marker, counted),
         path=build_path_view(result, task.reference, marker),
         questions=tuple(
-            QuestionView(marker.plain(question.question), marker.plain(question.answer), question.scripted)
+            QuestionView(
+                marker.mark_plain(question.question), marker.mark_plain(question.answer), question.scripted
+            )
             for question in response.evidence.questions
         ),
     )
@@ -275,9 +277,9 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
 def _mark_report(text: str, response: Exchange | NoAnswer, grades: Sequence[Grade], marker: TextMarker) -> Pieces:
     """Mark the raw report. JSON is cut earlier, because its content is shown below in words."""
     if isinstance(response, NoAnswer):
-        return marker.marked(response.partial_text, Channel.VISIBLE, grades)
+        return marker.mark_evidence(response.partial_text, Channel.VISIBLE, grades)
     short = TextMarker(marker.redact, marker.secrets, min(marker.limit, _JSON_CHARACTERS))
-    return (short if text.lstrip().startswith("{") else marker).marked(text, response.graded_channel, grades)
+    return (short if text.lstrip().startswith("{") else marker).mark_evidence(text, response.graded_channel, grades)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,15 +298,15 @@ class _QuoteMarker:
         start = self.text.find(text)
         where = self.came.graded_channel if isinstance(self.came, Exchange) else Channel.VISIBLE
         if start < 0:
-            return self.marker.plain(text, _CAUSE_CHARACTERS)
+            return self.marker.mark_plain(text, _CAUSE_CHARACTERS)
         rated = [grade for grade in self.grades if grade.aspect is Aspect.USEFULNESS]
-        return self.marker.marked_part(self.text, where, rated, start, start + len(text))
+        return self.marker.mark_part(self.text, where, rated, start, start + len(text))
 
 
 def _build_part_rows(
     report: TriageReport, reference: TriageReference, quoting: _QuoteMarker
 ) -> tuple[PartRow, ...]:
-    plain = quoting.marker.plain
+    plain = quoting.marker.mark_plain
     confidence = format_percent(report.confidence) if report.confidence is not None else ""
     mark = _compare_severity(report, reference)
     rows = (
@@ -345,7 +347,7 @@ def _build_file_groups(
 def _build_file_group(
     kind: str, title: str, paths: Sequence[str], made_up: frozenset[str], marker: TextMarker
 ) -> FileGroup:
-    rows = tuple(FileRow(marker.plain(path, _PATH_CHARACTERS), path in made_up) for path in paths[:MAX_FILES])
+    rows = tuple(FileRow(marker.mark_plain(path, _PATH_CHARACTERS), path in made_up) for path in paths[:MAX_FILES])
     return FileGroup(kind, title, rows[:MAX_FILES_SHOWN], rows[MAX_FILES_SHOWN:], max(0, len(paths) - MAX_FILES))
 
 
@@ -370,8 +372,8 @@ def _build_rating(assessment: Assessment, marker: TextMarker, counted: float | N
     grade = find_rating_grade(assessment)
     unrated = "not rated" if counted is None else f"not rated, counts as {counted:g} of 5"
     if grade is None:
-        return RatingView(0, unrated, marker.plain("no judge was asked"), 0)
-    reason = marker.plain(grade.reason)
+        return RatingView(0, unrated, marker.mark_plain("no judge was asked"), 0)
+    reason = marker.mark_plain(grade.reason)
     if not isinstance(grade, Judged) or grade.rubric is None:
         return RatingView(0, unrated, reason, 0)
     return RatingView(grade.rubric, f"{grade.rubric} of 5", reason, len(grade.evidence))
@@ -381,7 +383,7 @@ def build_path_view(result: CaseResult, reference: TriageReference, marker: Text
     """Build the view of the steps, each repeat with the step that it repeats."""
     evidence = result.result.evidence
     repeats = repeated_steps(evidence.steps)
-    text = marker.plain(", ".join(_list_path_facts(evidence, reference, result.assessment, len(repeats))))
+    text = marker.mark_plain(", ".join(_list_path_facts(evidence, reference, result.assessment, len(repeats))))
     if not evidence.steps:
         return PathView(text, None, (), (), ())
     lines = StepLines(
@@ -449,8 +451,8 @@ def _list_path_facts(
 def _build_step(at: int, step: Step, first: int | None, marker: TextMarker) -> StepView:
     return StepView(
         number=at + 1,
-        name=marker.plain(step.name, _STEP_CHARACTERS),
-        detail=marker.plain(shorten(step.detail, _STEP_CHARACTERS)) if step.detail else (),
+        name=marker.mark_plain(step.name, _STEP_CHARACTERS),
+        detail=marker.mark_plain(shorten(step.detail, _STEP_CHARACTERS)) if step.detail else (),
         facts=", ".join(_list_step_facts(step)),
         repeats=0 if first is None else first + 1,
     )

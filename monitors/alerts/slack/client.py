@@ -278,9 +278,9 @@ _sdk_logger.setLevel(logging.WARNING)
 class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
     """Waits as long as Slack asks if there is time left to send; the SDK's own handler could sleep for hours."""
 
-    def __init__(self, *, max_retry_count: int, longest_wait_s: float) -> None:
+    def __init__(self, *, max_retry_count: int, max_wait_s: float) -> None:
         super().__init__(max_retry_count=max_retry_count)
-        self._longest_wait_s = longest_wait_s
+        self._max_wait_s = max_wait_s
 
     async def _can_retry_async(
         self,
@@ -291,7 +291,7 @@ class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
         error: Exception | None = None,
     ) -> bool:
         limited = await super()._can_retry_async(state=state, request=request, response=response, error=error)
-        return limited and _get_retry_after_s(response) <= self._longest_wait_s
+        return limited and _get_retry_after_s(response) <= self._max_wait_s
 
     async def prepare_for_next_attempt_async(
         self,
@@ -504,7 +504,7 @@ async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.Clien
 def _build_retry_handlers(settings: AlertSettings) -> list[AsyncRetryHandler]:
     tries = settings.send_retries
     return [
-        _RateLimitHandler(max_retry_count=tries, longest_wait_s=settings.send_timeout_s / 2),
+        _RateLimitHandler(max_retry_count=tries, max_wait_s=settings.send_timeout_s / 2),
         AsyncServerErrorRetryHandler(max_retry_count=tries),
         AsyncConnectionErrorRetryHandler(
             max_retry_count=tries, error_types=[aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError]

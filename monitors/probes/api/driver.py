@@ -100,7 +100,7 @@ class Clients:
         self, settings: ProbeSettings, headers: RequestHeaders, address: str, guard: AddressGuard | None = None
     ) -> None:
         self._headers = dict(headers.values)
-        self._hooks = headers.hooks([address], guard.build_event_hooks() if guard else None)
+        self._hooks = headers.build_hooks([address], guard.build_event_hooks() if guard else None)
         self._timeout = httpx.Timeout(settings.answer_deadline_s, connect=settings.page_deadline_s)
         self._trust = httpx.create_ssl_context()  # 0.1 s, so once for all
         self._idle: list[httpx.AsyncClient] = []
@@ -226,7 +226,7 @@ class ApiDriver:
         return check_has_text(reply, api)
 
     async def _read_document(self, response: httpx.Response, reply: ApiReply) -> None:
-        document = parse_json(self._headers.hidden((await response.aread()).decode("utf-8", "replace")))
+        document = parse_json(self._headers.hide_secrets((await response.aread()).decode("utf-8", "replace")))
         raise_if_api_error(self._settings.api, document, "")
         reply.documents.append(document)
         reply.update_text(extract_text(self._settings.api, reply.documents))
@@ -250,12 +250,12 @@ class ApiDriver:
         )
 
     def _describe_event(self, last: Event) -> str:
-        data = replace_surrogates(self._headers.hidden(last.data))[:MAX_SHOWN_CHARACTERS]
+        data = replace_surrogates(self._headers.hide_secrets(last.data))[:MAX_SHOWN_CHARACTERS]
         name_prefix = f"{last.name!r}, " if last.name != "message" else ""
         return f"its last event was {name_prefix}{data}"
 
     def _apply_event(self, event: Event, reply: ApiReply) -> None:
-        document = parse_json(self._headers.hidden(event.data))
+        document = parse_json(self._headers.hide_secrets(event.data))
         raise_if_api_error(self._settings.api, document, reply.text)
         reply.documents.append(document)
         piece = extract_text(self._settings.api, [document])
@@ -292,7 +292,7 @@ def check_status(response: httpx.Response, headers: RequestHeaders) -> None:
     """Raises what an HTTP status means; what concerns a token is for the monitor's owners to fix."""
     status = response.status_code
     if status in REFUSED_STATUSES:
-        raise AccessDenied(f"the API answered {headers.refused(status)}")
+        raise AccessDenied(f"the API answered {headers.explain_refusal(status)}")
     if status in WALL_STATUSES:
         raise AccessDenied(f"the API answered HTTP {status}: a login or quota wall")
     if status >= MIN_ERROR_STATUS:

@@ -73,7 +73,7 @@ class GradioDriver:
             response = await client.post(self._url, json=body)
             check_status(response, self._headers)
             reply.headers = response.headers
-            body_text = self._headers.hidden(response.text)
+            body_text = self._headers.hide_secrets(response.text)
             event_ids = [
                 value for value in collect_values(parse_json(body_text), "event_id") if isinstance(value, str)
             ]
@@ -91,7 +91,7 @@ class GradioDriver:
 
     def _apply_event(self, event: Event, reply: ApiReply) -> bool:
         """Whether the answer is whole."""
-        text = self._headers.hidden(event.data)
+        text = self._headers.hide_secrets(event.data)
         match event.name:
             case "generating" | "complete":
                 data = parse_json(text)

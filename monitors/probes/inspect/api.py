@@ -120,7 +120,7 @@ class _Reply(Record):
     wanted: str = ""
 
     def format_for_log(self, headers: RequestHeaders) -> str:
-        text = headers.hidden(self.body or " ".join(event.data for event in self.events))
+        text = headers.hide_secrets(self.body or " ".join(event.data for event in self.events))
         return f"HTTP {self.status}: {replace_surrogates(text)[:MAX_SHOWN_CHARACTERS]}".rstrip(": ")
 
     def is_good(self) -> bool:
@@ -213,9 +213,9 @@ async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: Req
             answer = await driver.ask((HARMLESS,))
     except ProbeError as error:
         trouble = f"{discovery.probe.api.request} is answered, but asked once more as a run asks: {error}"
-        update = {"probe": None, "trouble": headers.hidden(trouble), "asks_for_other_body": True}
+        update = {"probe": None, "trouble": headers.hide_secrets(trouble), "asks_for_other_body": True}
         return discovery.model_copy(update=update)
-    return discovery.model_copy(update={"answer": headers.hidden(answer.visible_text)})
+    return discovery.model_copy(update={"answer": headers.hide_secrets(answer.visible_text)})
 
 
 class _Search:
@@ -254,7 +254,7 @@ class _Search:
         try:
             api, text = _infer_api_settings(body, reply, self._address)
         except PageNotUnderstood as error:
-            self.tried[-1] = f"{json.dumps(body)}: {self._headers.hidden(str(error))}"
+            self.tried[-1] = f"{json.dumps(body)}: {self._headers.hide_secrets(str(error))}"
             return None
         if not body:
             self._answer_to_empty_body = text

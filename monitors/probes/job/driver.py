@@ -260,7 +260,7 @@ class JobDriver:
                 except (StopAsyncIteration, TimeoutError, httpx.HTTPError):
                     return
                 previous_id = job.job
-                job.apply_event(event.model_copy(update={"data": self._headers.hidden(event.data)}))
+                job.apply_event(event.model_copy(update={"data": self._headers.hide_secrets(event.data)}))
                 if job.job != previous_id:
                     remember(job)
                 await self._answer_question(job, remember)

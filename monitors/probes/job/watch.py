@@ -83,7 +83,7 @@ class JobHttp:
             timeout=httpx.Timeout(settings.request_deadline_s, read=None),  # reading has limits of its own
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
             follow_redirects=True,
-            event_hooks=headers.hooks(
+            event_hooks=headers.build_hooks(
                 [start, *_list_configured_origins(settings)], guard.build_event_hooks() if guard else None
             ),
         )
@@ -158,7 +158,7 @@ class JobHttp:
         """The whole body; `PageNotUnderstood` when it is longer than the settings want to read."""
         async with asyncio.timeout(self._settings.request_deadline_s):
             content = await self._read_bytes(response)
-        text = self._headers.hidden(content.decode("utf-8", "replace"))
+        text = self._headers.hide_secrets(content.decode("utf-8", "replace"))
         return Body(url=replace_surrogates(str(response.url)), text=replace_surrogates(text))
 
     async def _read_bytes(self, response: httpx.Response) -> bytes:
@@ -199,7 +199,7 @@ class JobHttp:
         if status < MIN_ERROR_STATUS:
             return
         if status in REFUSED_STATUSES:
-            raise AccessDenied(f"{where} answered {self._headers.refused(status)}")
+            raise AccessDenied(f"{where} answered {self._headers.explain_refusal(status)}")
         if status in WALL_STATUSES:
             raise AccessDenied(f"{where} answered HTTP {status}: a login or quota wall")
         if status == TOO_MANY_REQUESTS:
