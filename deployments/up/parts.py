@@ -56,7 +56,7 @@ def build_parts(
         **_build_environment(config, environment),
     }
     is_local = _find_server_url(config, environment) is None
-    ready = _server_answers(config) if is_local else _always
+    ready = (lambda: find_running_server(get_prefect_home(config)) is not None) if is_local else lambda: True
     python = (sys.executable, "-m")
     address_options = ("--config", str(config_path), "--host", host, "--port")
     for_runner = ("--deploys",) if only_deploys else ()
@@ -189,11 +189,3 @@ def _build_environment(config: Config, environment: Mapping[str, str]) -> dict[s
     del own[API_VARIABLE]
     ours = {**own, "PREFECT_RUNNER_POLL_FREQUENCY": POLL_S, "PYTHONUNBUFFERED": "1", **OWN_MODULES}
     return {**ours, **environment}
-
-
-def _server_answers(config: Config) -> Callable[[], bool]:
-    return lambda: find_running_server(get_prefect_home(config)) is not None
-
-
-def _always() -> bool:
-    return True

@@ -230,8 +230,9 @@ def _print_inspection(
 ) -> None:
     if as_json:
         write_json(inspection.model_dump_json(indent=2) + "\n")
-    else:
-        print_inspection(make_terminal_console(), inspection, name, settings, _graders_of(configured))
+        return
+    graders = configured.graders if configured is not None else GraderSettings()
+    print_inspection(make_terminal_console(), inspection, name, settings, graders)
 
 
 def exit_code_from_inspection(inspection: PageInspection) -> ExitCode:
@@ -307,10 +308,6 @@ def _load_login(config: Config | None, name: str, environment: Mapping[str, str]
     from flows.runtime.probe import build_login  # duckdb
 
     return build_login(config, name, environment)
-
-
-def _graders_of(target: TargetConfig | None) -> GraderSettings:
-    return target.graders if target is not None else GraderSettings()
 
 
 async def _inspect(

@@ -170,11 +170,8 @@ def _print_rating(console: Console, report: RunReport) -> None:
 
 
 def _format_reason(reason: VerdictReason) -> str:
-    return f"{escape(reason.text)}[dim]{escape(_format_reason_cases(reason))}[/]"
-
-
-def _format_reason_cases(reason: VerdictReason) -> str:
-    return f": {_format_ids(reason.case_ids)}" if reason.case_ids else ""
+    cases = f": {_format_ids(reason.case_ids)}" if reason.case_ids else ""
+    return f"{escape(reason.text)}[dim]{escape(cases)}[/]"
 
 
 _ALTERNATIVES: Final = "if a reply is right, add its words to `alternatives` of that case in the suite"
