@@ -92,7 +92,7 @@ def _open_session(config: Path, store: Store) -> IncidentSession:
     return IncidentSession(actions=actions, config=None)
 
 
-SHORT_ID_CHARACTERS: Final = 8
+ID_SHOWN_LENGTH: Final = 8
 """Characters of an incident's id in lists: 32 bits, enough for all incidents of an installation."""
 MIN_ID_CHARACTERS: Final = 4
 
@@ -102,7 +102,7 @@ _BEGINNING: Final = re.compile(r"[0-9a-f]{1,64}", re.IGNORECASE)
 
 def format_short_id(incident: Incident) -> str:
     """Return the short form of an incident's id, as it is shown and may be typed."""
-    return incident.fingerprint[:SHORT_ID_CHARACTERS]
+    return incident.fingerprint[:ID_SHOWN_LENGTH]
 
 
 def find_incidents(store: Store, incident_id: str) -> tuple[Incident, ...]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MAX_CASES: Final = 5
 """Cases that are asked, worst first: more cases tell little more about a build."""
-SHORT_COMMIT_LENGTH: Final = 7
+COMMIT_SHOWN_LENGTH: Final = 7
 MAX_HYPOTHESES: Final = 3
 """Hypotheses that are printed where none is likely enough."""
 MIN_LIKELY_PROBABILITY: Final = 0.5
@@ -118,7 +118,7 @@ def locate_builds(commits: Sequence[CommitLine], url_of: str | None) -> tuple[Bu
     """Return the builds with their addresses. ``url_of`` has {commit}, or {short} for seven characters of it."""
     if url_of is not None and "{commit}" not in url_of and "{short}" not in url_of:
         raise ConfigError(
-            f"--url-of {url_of}: {{commit}} (or {{short}}, its first {SHORT_COMMIT_LENGTH} characters) must stand "
+            f"--url-of {url_of}: {{commit}} (or {{short}}, its first {COMMIT_SHOWN_LENGTH} characters) must stand "
             "in it"
         )
     return tuple(Build(commit=line.commit, address=_find_address(line, url_of)) for line in commits)
@@ -127,7 +127,7 @@ def locate_builds(commits: Sequence[CommitLine], url_of: str | None) -> tuple[Bu
 def _find_address(line: CommitLine, url_of: str | None) -> str:
     address = line.address
     if address is None and url_of is not None:
-        address = url_of.replace("{commit}", line.commit).replace("{short}", line.commit[:SHORT_COMMIT_LENGTH])
+        address = url_of.replace("{commit}", line.commit).replace("{short}", line.commit[:COMMIT_SHOWN_LENGTH])
     if address is None:
         raise ConfigError(f"nothing says where {line.commit} is served: give --url-of, or its address in --commits")
     if not re.match(r"https?://[^\s/]", address):
@@ -241,7 +241,7 @@ def _format_case(case: BisectCase) -> str:
 
 
 def _shorten_commit(commit: str) -> str:
-    return commit[:SHORT_COMMIT_LENGTH] if re.fullmatch(r"[0-9a-f]{8,}", commit) else commit
+    return commit[:COMMIT_SHOWN_LENGTH] if re.fullmatch(r"[0-9a-f]{8,}", commit) else commit
 
 
 def _format_percent(probability: float) -> str:
