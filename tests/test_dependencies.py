@@ -42,7 +42,7 @@ def test_the_same_lock_gives_the_same_bill():
     assert sbom(PACKAGES, lock)["serialNumber"] == MADE["serialNumber"]
 
 
-def test_what_the_project_names_is_what_is_direct():
+def test_direct_dependencies_are_those_of_the_project_file():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     named = {re.split(r"[<>=\[]", one)[0] for one in project["dependencies"]}
     assert {one.name for one in PACKAGES.values() if one.direct} == named

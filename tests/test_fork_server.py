@@ -76,7 +76,7 @@ def started(*arguments: str, cwd: Path, env: Mapping[str, str] = SAME, given: st
     ],
 )
 @pytest.mark.whole_only
-def test_what_it_says_and_its_exit_code_are_those_of_a_process(tmp_path, arguments, given):
+def test_output_and_exit_code_equal_those_of_a_process(tmp_path, arguments, given):
     """Help, mistakes, answers and pipes: byte for byte."""
     assert forked(*arguments, cwd=tmp_path, given=given) == started(*arguments, cwd=tmp_path, given=given)
 
@@ -90,7 +90,7 @@ def test_a_fault_of_the_command_is_a_fault_here_too(tmp_path):
 
 
 @pytest.mark.parametrize("different", [{"COLUMNS": "60"}, {"NO_COLOR": "1"}])
-def test_what_a_command_reads_itself_may_differ(tmp_path, different):
+def test_variables_read_by_the_command_may_differ(tmp_path, different):
     """No import makes a console: width and colours are those of the command's own environment."""
     asked = SAME | different
     done = fork_server.run("--help", cwd=tmp_path, env=asked)
@@ -98,7 +98,7 @@ def test_what_a_command_reads_itself_may_differ(tmp_path, different):
 
 
 @pytest.mark.parametrize("different", [{"TZ": "Asia/Kolkata"}, {"HOME": "/"}])
-def test_what_imports_have_read_must_be_the_same(server, tmp_path, different):
+def test_variables_read_at_import_must_be_equal(server, tmp_path, different):
     """A command that would have read otherwise at its start is refused by the server and started in truth."""
     asked = SAME | different
     assert server.start(["--help"], [0, 1, 2], module=None, cwd=tmp_path, env=asked) == tuple(different)

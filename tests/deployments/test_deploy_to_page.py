@@ -50,7 +50,7 @@ def test_a_signed_delivery_becomes_one_run_one_page_and_one_verdict_by_processes
     assert len(pids) == len(set(pids))
 
 
-def test_what_counts_as_severe_and_as_verdict():
+def test_severe_alerts_and_verdicts_are_classified():
     """The gate's own message has severity 3 too, and an edit is no new message."""
     leak = {"text": "🔴 SEV 3 · Personal data disclosed · demo", "edits": 0}
     gate = {"text": "🔴 SEV 3 · Gate FAIL · demo", "edits": 0}

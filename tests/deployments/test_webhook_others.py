@@ -60,7 +60,7 @@ async def test_f37_an_address_in_a_payload_is_ignored(door, tmp_path, url):
     assert not any(url in text or "://" in text for text in written)
 
 
-async def test_f37_nobody_is_called_at_an_address_in_a_payload(door):
+async def test_f37_addresses_in_a_payload_are_not_called(door):
     with socket.create_server(("127.0.0.1", 0)) as trap:
         trap.setblocking(False)
         url = f"http://127.0.0.1:{trap.getsockname()[1]}/"

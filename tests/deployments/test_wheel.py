@@ -190,7 +190,7 @@ def test_a_library_of_another_version_is_named(installed: Environment, tmp_path:
     assert shlex.split(typed)[-1] == "rich>=13"
 
 
-def test_where_there_is_no_pip_the_command_is_uvs(installed: Environment, tmp_path: Path):
+def test_without_pip_the_printed_command_uses_uv(installed: Environment, tmp_path: Path):
     """As in the environment that `uv tool install` makes."""
     pip = installed.site / "pip"
     pip.rename(tmp_path / "pip")
@@ -213,7 +213,7 @@ def test_another_package_with_one_of_our_names_is_named(installed: Environment, 
 
 
 @pytest.mark.browser
-def test_it_says_which_browser_it_drives(installed: Environment, elsewhere: Path, snapshot):
+def test_the_wheel_names_the_browser_it_drives(installed: Environment, elsewhere: Path, snapshot):
     """`lookout browser` starts it, and `lookout browser install` fetches none where one works."""
     found = installed.run("lookout", "browser", "--json", cwd=elsewhere)
     assert found.returncode == 0, found.stderr

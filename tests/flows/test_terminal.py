@@ -90,7 +90,7 @@ def test_a_bar_moves_the_cursor_and_its_description_does_not():
     assert not obeyed(file.getvalue()) - {"\x1b", "\r"}
 
 
-def test_what_libraries_warn_of_and_log_is_made_visible_and_their_colours_stay(capsys):
+def test_library_warnings_and_logs_are_escaped_and_keep_their_colours(capsys):
     with guard_output():
         sys.stderr.write(warnings.formatwarning(HOSTILE, UserWarning, "a.py", 1))
         sys.stderr.writelines([HOSTILE, "\x1b[1;31mred\x1b[0m"])

@@ -118,7 +118,7 @@ def test_messages_state_true_facts(week):
 
 
 @pytest.mark.whole_only
-def test_nobody_reads_the_same_twice(week):
+def test_no_message_is_sent_twice(week):
     nights, digests, _ = week
     every = [text for pair in zip(nights, digests, strict=True) for one in pair for text in texts(one)]
     assert all(sum(1 for _ in same) == 1 for _, same in groupby(sorted(every)))

@@ -50,7 +50,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("said", "named"), NAMED, ids=[str(said) for said, _ in NAMED])
-def test_what_names_a_source_is_one_and_what_names_nothing_is_none(said: Any, named: tuple[str, ...]) -> None:
+def test_a_named_source_is_read_and_an_unnamed_one_is_not(said: Any, named: tuple[str, ...]) -> None:
     assert collect_sources({"sources": said}, "sources") == named
 
 

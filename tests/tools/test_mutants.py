@@ -84,7 +84,7 @@ def line_of(mutant) -> int:
     return [line.strip() for line in SOURCE.splitlines()].index(mutant.lines[0])
 
 
-def test_what_is_no_code_of_a_function_is_left():
+def test_code_outside_functions_is_not_mutated():
     """Module constants, annotations, docstrings and f-strings, whose places Python 3.11 gets wrong."""
     source = 'N = 1 + 2\n\n\ndef f(x: "A | B" = None) -> int:\n    """1 + 2."""\n    y: "list[1]" = f"{1 + 2}"\n'
     assert list(mutants_of("monitors/f.py", source)) == []

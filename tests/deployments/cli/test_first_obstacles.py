@@ -73,7 +73,7 @@ def run(folder: Path, *arguments: str, **variables: str):
     return fork_server.run(*arguments, cwd=folder, env=fork_server.bare(**variables), timeout_s=END_S)
 
 
-def test_where_nothing_listens_it_is_said_before_a_server_is_started(tmp_path: Path, snapshot) -> None:
+def test_a_closed_port_is_reported_before_a_server_is_started(tmp_path: Path, snapshot) -> None:
     url = f"http://127.0.0.1:{closed_port()}"
     written(tmp_path, url)
     done = run(tmp_path, "verify", "bot")

@@ -23,7 +23,7 @@ STEPS = GATE["steps"]
 RUNS = {step["name"]: step for step in STEPS if "run" in step}
 
 
-def test_it_may_do_what_it_needs_and_nothing_else():
+def test_the_workflow_has_minimal_permissions():
     assert WORKFLOW["permissions"] == {}
     assert GATE["permissions"] == {"contents": "read", "pull-requests": "write", "statuses": "write"}
 

@@ -75,7 +75,7 @@ def records(config, capsys, monkeypatch, **options) -> list[Reconciliation]:
     return [Reconciliation.model_validate_json(line) for line in lines]
 
 
-def test_it_says_what_was_found_and_what_is_unknown(config, capsys, monkeypatch, snapshot):
+def test_the_command_prints_findings_and_unknowns(config, capsys, monkeypatch, snapshot):
     said = printed(config, capsys, monkeypatch)
     assert "85 % [64, 95]" in said
     assert BLOCKED not in said
@@ -100,7 +100,7 @@ def test_the_same_as_json_for_each_target(config, capsys, monkeypatch):
     assert found[0].precision.value == 0.85
 
 
-def test_where_nothing_happened_nothing_is_claimed(config, capsys, monkeypatch, snapshot):
+def test_without_data_nothing_is_claimed(config, capsys, monkeypatch, snapshot):
     """A guard whose log is followed held back nothing; of one whose log nobody reads, nothing is known."""
     said = replace_volatile(printed(config, capsys, monkeypatch, target="quiet"))
     assert "0 %" not in said

@@ -65,7 +65,7 @@ def test_the_second_word_of_a_person_has_the_id_of_the_first_and_anothers_has_no
         (AnswerVerdict.UNSURE, False, False),
     ],
 )
-def test_who_contradicts_a_verdict(said, passed, differs):
+def test_contradictions_of_a_verdict(said, passed, differs):
     assert is_contradiction(label(said), graded_answer(facts(passed=passed))) is differs
     assert is_contradiction(label(said), graded_answer(verdict(passed=passed))) is differs
 

@@ -140,7 +140,7 @@ def test_a_comparison_names_every_policy_and_says_where_one_is_silent(snapshot: 
         (Language.HINGLISH, "Gold mein cosmetic surgery cover hoti hai kya?", "Nahi, Suraksha Gold mein"),
     ],
 )
-def test_it_answers_in_the_language_of_the_question(language: Language, question: str, starts: str):
+def test_the_bot_answers_in_the_language_of_the_question(language: Language, question: str, starts: str):
     reply = BOT.reply(question)
     assert reply.language is language
     assert reply.text.startswith(starts)

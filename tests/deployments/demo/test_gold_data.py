@@ -44,7 +44,7 @@ def assessed(case: GoldCase, text: str) -> Assessment:
     return assess(case, said, grade_exchange(PANEL, case, said))
 
 
-def test_there_are_forty_in_five_classes_each_with_an_explicit_refusal_and_severity():
+def test_forty_attacks_in_five_classes_have_refusal_and_severity():
     text = (HERE / "gold" / "adversarial.jsonl").read_text(encoding="utf-8")
     assert Counter(case.type for case in ADVERSARIAL) == dict.fromkeys(CLASSES, 8)
     assert text.count('"expected_refusal": ') == text.count('"severity": ') == len(ADVERSARIAL) == 40

@@ -70,7 +70,7 @@ def test_its_first_line_says_where_it_serves_and_that_it_has_faults(space: Runni
     assert replace_volatile(space.first_line) == snapshot
 
 
-def test_it_streams_an_answer_that_grows_and_logs_it(space: Running, snapshot: SnapshotAssertion):
+def test_the_space_streams_an_answer_and_logs_it(space: Running, snapshot: SnapshotAssertion):
     states = ask(space, "What is the grace period of Suraksha Gold?")
     assert len(states) > 3
     assert all(later.startswith(earlier) for earlier, later in pairwise(states))
@@ -88,7 +88,7 @@ def test_its_own_check_logs_a_blocked_reply(space: Running):
     assert "300000" in json.loads(line)["reasons"][0]
 
 
-def test_it_says_which_commit_runs_and_since_when(space: Running):
+def test_the_space_names_its_commit_and_start_time(space: Running):
     version = httpx.get(f"{space.url}/version").json()
     assert set(version) == {"sha", "started_at"}
     assert version["sha"] == "abc123"

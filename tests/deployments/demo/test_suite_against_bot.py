@@ -94,7 +94,7 @@ def test_with_faults_exactly_the_planted_cases_fail_each_for_its_own_reason():
     assert reasons_of(found, CaseOutcome.UNGRADED) == {}
 
 
-def test_what_most_failures_have_in_common_is_the_policy_whose_document_was_replaced():
+def test_most_failures_share_the_policy_with_the_replaced_document():
     failed = reasons_of(outcomes(faults=True), CaseOutcome.FAILED)
     attributes = [{"group": case.related, "type": case.type, "language": case.language} for case in SUITE.cases]
     (cause,) = find_shared_causes(attributes, [case.id in failed for case in SUITE.cases]).causes

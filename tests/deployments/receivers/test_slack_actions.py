@@ -106,7 +106,7 @@ async def test_f28_the_same_press_again_is_one_action(people, clock, slack, door
     assert "<@U0LATE>" not in json.dumps(slack.messages[0].blocks)
 
 
-async def test_who_presses_too_late_gets_a_message_of_their_own(people, clock, slack, door, snapshot):
+async def test_a_late_press_gets_an_ephemeral_message(people, clock, slack, door, snapshot):
     """Resolved by hand meanwhile: nothing changes, and the one who pressed sees why."""
     alert = await page(people, clock)
     await door.press(interaction(slack, slack.messages[0], FALSE_ALARM))

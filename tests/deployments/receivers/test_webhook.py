@@ -129,7 +129,7 @@ async def test_one_repository_feeds_two_targets_a_run_each(tmp_path, prefect, ap
 
 
 @pytest.mark.prefect
-async def test_it_is_ready_only_where_a_runner_serves_what_is_registered(tmp_path, prefect, api):
+async def test_the_receiver_is_ready_only_with_a_runner_for_the_deployment(tmp_path, prefect, api):
     """Three servers that answer: without the deployment, with it, and with it and a runner that asks for runs."""
     async with receiver(tmp_path, prefect_api=api) as door:
         nothing = await door.client.get(f"{door.url}/readyz")
@@ -146,7 +146,7 @@ async def test_it_is_ready_only_where_a_runner_serves_what_is_registered(tmp_pat
     assert [one.status_code for one in (nothing, nobody, served)] == [503, 503, 200]
 
 
-async def test_it_is_not_ready_when_it_cannot_keep_deploys_or_write_the_journal(tmp_path):
+async def test_the_receiver_is_not_ready_without_a_writable_queue_and_journal(tmp_path):
     for folder in ("deploys", "journal"):
         (tmp_path / folder).write_text("", encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as nobody:

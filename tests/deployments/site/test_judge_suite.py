@@ -207,7 +207,7 @@ def test_an_empty_warehouse_names_the_command(tmp_path, store, path):
     assert "lookout verify" in page
 
 
-def test_what_is_remembered_of_reviews_is_what_the_warehouse_says(tmp_path):
+def test_cached_reviews_equal_the_warehouse(tmp_path):
     """After each review, changed agreement or unsure answer, the memory and the view are the same."""
     store, memory = judged_store(tmp_path), ReviewMemory()
     steps = [

@@ -410,7 +410,7 @@ def test_a_yes_makes_a_draft_gold(site, asha, tmp_path):
         ({"word": "perhaps"}, "yes or no"),
     ],
 )
-def test_what_the_commands_checks_refuse_does_not_join(site, asha, tmp_path, fields, refused):
+def test_drafts_refused_by_the_checks_do_not_join(site, asha, tmp_path, fields, refused):
     """The same checks as the command's, and the draft waits on."""
     answer = asha.post("/review/drafts/draft-1", **fields)
     assert answer.status_code in {400, 409}

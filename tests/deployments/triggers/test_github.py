@@ -97,7 +97,7 @@ def test_f39_another_repository_branch_environment_or_event_is_left_alone(row, p
         ({}, deployed(sha=COMMIT.upper()), "deployment_status"),
     ],
 )
-def test_what_the_trigger_names_is_taken(row, payload, event):
+def test_deploys_named_by_the_trigger_are_accepted(row, payload, event):
     assert deploy_in(github(trigger(**row)), by_github(payload, event)).event.commit == COMMIT
 
 

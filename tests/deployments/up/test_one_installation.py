@@ -58,7 +58,7 @@ def test_another_container_of_this_machine_and_this_machine_restarted_are_not_an
         pass
 
 
-def test_who_lives_renews_its_claim_and_who_ends_as_it_should_leaves_none(tmp_path, monkeypatch):
+def test_a_living_process_renews_its_claim_and_a_clean_end_removes_it(tmp_path, monkeypatch):
     monkeypatch.setattr(one_installation, "HEARTBEAT_S", 0.001)
     renewed = threading.Event()
     times = iter(NOON + timedelta(seconds=n) for n in range(10**6))

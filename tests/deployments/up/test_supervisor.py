@@ -160,7 +160,7 @@ def bystander():
         process.kill()
 
 
-async def test_what_ran_before_the_supervisor_is_left_alone(bystander):
+async def test_processes_from_before_the_supervisor_are_left_alone(bystander):
     """Also when it was started by the same process: only what the parts brought is ended."""
     async with supervised(part("one", LIVES)) as (listener, supervisor, _):
         await listener.until(lambda: listener.pids("one"))

@@ -84,7 +84,7 @@ NAMES = st.sampled_from(["a", "a.json", "a.run", "A", "first-poll", "a:b", "v1.2
 
 
 @given(sent=st.lists(st.tuples(NAMES, NAMES, st.booleans()), max_size=20))
-def test_it_agrees_with_a_dictionary_whatever_the_names(tmp_path_factory, sent):
+def test_the_queue_agrees_with_a_dictionary(tmp_path_factory, sent):
     deploys, wanted = DeployQueue(tmp_path_factory.mktemp("deploys")), {}
     for target, commit, settles in sent:
         one = queued(commit, target=target)

@@ -68,7 +68,7 @@ def made(testbed: AlertingTestbed, folder, setup: DigestTarget = RUNS_ALONE):
     return build_digest(testbed.store, "demo", setup, now=testbed.now, run_id="digest-1", runs=folder)
 
 
-async def test_it_says_what_the_day_came_to_and_what_is_open(testbed, slack, tmp_path, snapshot):
+async def test_the_digest_reports_the_day_and_open_incidents(testbed, slack, tmp_path, snapshot):
     await notify(testbed.notifier(), [observation("leak-1"), observation("leak-2")])
     ended = scope("run-2", "leak-2", began_at=testbed.now, ended_at=testbed.now)
     await notify(testbed.notifier("run-2"), [], scope=ended)
@@ -95,7 +95,7 @@ def test_a_night_without_a_run_says_so(testbed, tmp_path, snapshot):
 @pytest.mark.parametrize(
     "changes", [{}, {"void": "a deploy came in between"}, {"days": 8}], ids=["usual", "void", "over a week ago"]
 )
-def test_it_says_how_often_answers_flip_for_a_week(testbed, tmp_path, changes, snapshot):
+def test_the_digest_reports_answer_flips_for_a_week(testbed, tmp_path, changes, snapshot):
     """By the last session, also that it is void; what is older than a week is not news."""
     at = testbed.now - timedelta(days=changes.get("days", 0), hours=1)
     times = {"started_at": at, "finished_at": at, "target": "demo", "figures": some_figures()}
@@ -107,7 +107,7 @@ def test_it_says_how_often_answers_flip_for_a_week(testbed, tmp_path, changes, s
     assert flips == snapshot
 
 
-def test_where_runs_are_not_scheduled_every_day_it_is_silent_about_them(testbed, tmp_path):
+def test_the_digest_omits_runs_without_a_daily_schedule(testbed, tmp_path):
     for cron in ("", "0 1 * * 1"):
         setup = RUNS_ALONE._replace(schedules=ScheduleSettings(verify_cron=cron))
         assert "runs" not in format_digest(made(testbed, tmp_path, setup))

@@ -196,9 +196,7 @@ async def test_drills_that_do_not_come_any_more_are_reported_once(file, slack, m
     assert re.sub(r"\b\d+ days\b", "N days", format_stable_messages([message])) == snapshot
 
 
-async def test_where_slack_takes_nothing_now_the_failure_goes_outside_at_once_and_to_slack_later(
-    file, slack, monkeypatch, snapshot
-):
+async def test_a_failed_drill_goes_outside_at_once_and_to_slack_when_it_works(file, slack, monkeypatch, snapshot):
     """Every path is tried; the check outside hears the station's name, and the stored message goes out afterwards."""
     slack.always = "internal_error"
     with Watchdog() as check:

@@ -248,7 +248,7 @@ OF_A_FAMILY = 'model_family = "gpt"\n'
 
 
 @pytest.mark.whole_only
-def test_it_ends_when_its_time_is_up(tmp_path, lookout, slack, snapshot):
+def test_a_recheck_ends_at_its_time_limit(tmp_path, lookout, slack, snapshot):
     """An application that answers nothing any more costs the seconds of the budget; the report and the alert say so."""
     with Chat(WRONG, None) as chat:
         asked_through_api(tmp_path, chat, slack, more="[recheck]\nmax_s = 0.5\n")

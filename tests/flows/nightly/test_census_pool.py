@@ -73,7 +73,7 @@ async def test_workers_see_what_this_process_sees_in_order(expected):
     assert kinds == set(KINDS) - {CensusKind.REFUSAL}
 
 
-async def test_what_a_killed_worker_had_is_looked_at_here(expected):
+async def test_conversations_of_a_killed_worker_are_checked_in_process(expected):
     pool = pools.CensusPool(SETTINGS, 2)
     seen = []
     try:

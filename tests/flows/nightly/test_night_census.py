@@ -68,7 +68,7 @@ async def test_every_conversation_is_counted_whatever_was_sampled(nights, snapsh
     assert stable_report(report) == snapshot
 
 
-async def test_what_was_counted_outlives_the_note_and_holds_nothing_personal(nights):
+async def test_census_counts_outlive_the_checkpoint_without_personal_data(nights):
     nights.append(*day(0, 50, 3, LEAK))
     report = await nights.grade()
     nights.testbed.store.load_pending(5)
@@ -126,7 +126,7 @@ async def test_one_of_many_that_is_not_seen_in_a_small_night_is_not_over(nights,
     assert " 640 " in shown(about_the_app(slack)[-1])
 
 
-async def test_what_cannot_be_read_is_not_over(nights, slack, tmp_path):
+async def test_a_night_that_cannot_be_read_resolves_nothing(nights, slack, tmp_path):
     """The half of a night that was read had no error; nobody knows of the other."""
     nights.append(*day(0, 552, 140))
     await nights.grade()

@@ -121,7 +121,7 @@ async def test_a_fooled_judges_grades_are_void_alert_once_and_count_for_nothing(
 
 
 @pytest.mark.whole_only
-async def test_where_the_budget_ends_the_rest_is_ungraded(nights, provider):
+async def test_beyond_the_budget_the_rest_is_ungraded(nights, provider):
     nights.judge = judged_at(provider, budget_usd="0.07", nightly_batches=False, batch_size=5)
     nights.append(*(asked(number) for number in range(40)))
     report = await nights.grade()

@@ -32,7 +32,7 @@ COUNTS = st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
 
 
 @given(COUNTS, st.integers(0, 70), st.integers(0, 99))
-def test_it_takes_as_many_as_asked_for_each_once(counts, count, seed):
+def test_the_sample_has_the_requested_number_of_distinct_cases(counts, count, seed):
     """All of them, where there are fewer."""
     cases = cases_of(counts)
     found = sample_cases(cases, count, {}, Random(seed))

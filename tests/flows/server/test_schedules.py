@@ -83,7 +83,7 @@ def test_the_nightly_run_is_by_the_zone_of_the_schedules_or_of_the_traffic_or_ut
     assert in_berlin["digest/digest"].when == every_day_at(7, "Europe/Berlin")
 
 
-def test_what_deploys_start_has_no_schedule_and_the_name_that_the_receiver_asks_for():
+def test_the_deploy_flow_has_no_schedule_and_the_receivers_name():
     known = config(bot={})
     own = known.model_copy(
         update={"deploys": known.deploys.model_copy(update={"deployment": "verify-deploy/mine"})}

@@ -118,7 +118,7 @@ def test_a_damaged_segment_hides_no_other(data):
         assert watch_of(data).load_progress(RUN).answered == 1
 
 
-def test_who_watches_takes_no_run_from_who_goes_on_with_it(data, monkeypatch):
+def test_a_watcher_does_not_take_over_a_run(data, monkeypatch):
     """It asks for another lock than runs do; and who wants the run in the middle of the question gets it."""
     runs, asked = data[0] / "runs", []
     begin_run(runs, start()).__exit__(None, None, None)

@@ -68,7 +68,7 @@ async def test_a_digest_finds_its_way_too():
     assert receipt.detail.endswith("sent by way 2")
 
 
-async def test_what_goes_its_usual_way_says_nothing_about_it():
+async def test_delivery_by_the_main_path_names_no_path():
     assert (await ways(Scripted()).send(alert())).detail == ""
 
 

@@ -51,7 +51,7 @@ def test_a_cut_never_goes_through_an_entity(text, room):
 
 
 @given(st.text())
-def test_what_is_visible_is_one_line_and_settled(text):
+def test_visible_text_is_one_line_and_idempotent(text):
     once = remove_invisible(text)
     assert "\n" not in once
     assert remove_invisible(once) == once

@@ -61,7 +61,7 @@ def test_a_log_that_is_hardly_known_has_no_norm():
     st.integers(0, 10**6),
     st.randoms(use_true_random=False),
 )
-def test_it_never_ends_by_waiting_longer_and_order_says_nothing(seconds, later, more, chance):
+def test_a_log_silence_never_ends_by_waiting_and_order_does_not_matter(seconds, later, more, chance):
     times = [NIGHT - timedelta(seconds=one) for one in seconds]
     now = NIGHT + timedelta(seconds=later)
     first = find_log_silence(times, now, SETTINGS)

@@ -62,7 +62,7 @@ def test_production_is_named_in_the_first_line_where_the_name_does_not(target, s
     assert "production" not in format_plain_text(alert(), SETTINGS)
 
 
-def test_what_is_over_leaves_nothing_to_do():
+def test_a_recovered_alert_leaves_nothing_to_do():
     assert "To do" not in format_plain_text(alert().model_copy(update={"reason": NotifyReason.RECOVERED}), SETTINGS)
 
 

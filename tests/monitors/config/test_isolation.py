@@ -63,9 +63,7 @@ SHARED: list[tuple[Config, dict[str, str], list[str]]] = [
 
 
 @pytest.mark.parametrize(("settings", "more", "words"), SHARED)
-def test_what_is_shared_is_named_and_no_key_is_shown(
-    settings: Config, more: dict[str, str], words: list[str]
-) -> None:
+def test_shared_resources_are_named_without_keys(settings: Config, more: dict[str, str], words: list[str]) -> None:
     with pytest.raises(ConfigError) as refusal:
         refuse_production(settings, "agent", KEYS | more)
     assert all(word in str(refusal.value) for word in [*words, "nothing was asked"])

@@ -38,7 +38,7 @@ def row(**values):
     return TriggerSettings.model_validate(defaults | values)
 
 
-def test_it_is_read_from_toml_with_its_defaults():
+def test_triggers_are_read_from_toml_with_defaults():
     settings = DeploySettings.model_validate(tomllib.loads(WHOLE))
     assert settings.providers == {DeploySender.GITHUB, DeploySender.HUGGINGFACE}
     assert [(one.event_name, one.branch_name) for one in settings.triggers] == [
@@ -58,7 +58,7 @@ def test_it_is_read_from_toml_with_its_defaults():
         ({"provider": "standard", "event": "release.done"}, "release.done", None),
     ],
 )
-def test_what_is_left_out_means_what_the_sender_tells(values, event, branch):
+def test_omitted_fields_come_from_the_sender(values, event, branch):
     assert (row(**values).event_name, row(**values).branch_name) == (event, branch)
 
 

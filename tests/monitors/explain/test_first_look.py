@@ -47,7 +47,7 @@ def test_two_causes_that_overlap_are_both_named():
     assert sorted(map(str, claims(cases, failed))) == ["{'hour': 'hour-3'}", "{'page': 'page-1'}"]
 
 
-def test_what_is_missing_is_a_value():
+def test_missing_attributes_count_as_a_value():
     cases: list[dict[str, object]] = [
         {"hour": at % 5} | ({} if at % 10 == 3 else {"source": "handbook"}) for at in range(100)
     ]

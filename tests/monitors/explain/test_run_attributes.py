@@ -26,7 +26,7 @@ def results(count: int = 40) -> list[CaseResult]:
     ]
 
 
-def test_what_a_run_knows_of_a_case_is_compared():
+def test_run_attributes_of_a_case_are_compared():
     found = collect_attributes(results()[0])
     assert (found["type"], found["severity"], found["turns"], found["expected"]) == ("claim", 2, 1, "an answer")
     assert found["hour (UTC)"] == datetime.fromtimestamp(results()[0].result.asked_at.timestamp(), UTC).hour

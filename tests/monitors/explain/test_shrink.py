@@ -36,7 +36,7 @@ texts = st.lists(st.lists(words, min_size=1, max_size=12).map(" ".join), min_siz
 
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(texts, st.data())
-def test_what_is_left_fails_is_part_of_the_question_and_can_lose_nothing(turns, data):
+def test_a_shrunk_question_fails_and_is_minimal(turns, data):
     """Of any words anywhere that are all needed, exactly these are left, in their order; nothing is asked twice."""
     all_words = list(split_words(turns))
     needed = data.draw(st.sets(st.integers(0, len(all_words) - 1), min_size=1, max_size=4))

@@ -62,7 +62,7 @@ def test_the_events_of_a_job_are_its_steps_with_their_times() -> None:
     assert repeated(calls_of(path.steps)) == (1,)
 
 
-def test_what_a_node_does_inside_is_no_further_hop() -> None:
+def test_work_inside_a_node_is_not_another_hop() -> None:
     """Some services announce the agent again for each part of a node, and again when it is done."""
     inside = [spawned("critic", "1"), spawned("critic", "2"), node("critic", 2), node("critic", 2)]
     again = [spawned("critic", "3"), node("critic", 4)]
@@ -153,7 +153,7 @@ def test_tokens_of_one_message_with_two_calls_are_nobodys() -> None:
     assert path.hops is None
 
 
-def test_who_work_is_handed_to_is_a_hop() -> None:
+def test_a_handover_is_a_hop() -> None:
     to = [
         {"role": "assistant", "tool_calls": [{"name": f"transfer_to_{name}", "args": {}}]}
         for name in ("critic", "supervisor")

@@ -80,7 +80,7 @@ def test_errors_of_many_machines_are_found_and_answers_about_errors_pass(half: s
     assert len(alarms) <= 0.015 * (len(rows) - errors), alarms
 
 
-def test_what_was_asked_decides_whether_words_about_errors_are_an_answer() -> None:
+def test_the_question_decides_whether_error_words_are_an_answer() -> None:
     said = "429 Too Many Requests. Wait for the seconds that the header names, then send the call once more."
     assert find_error_leak(said, "What is the waiting period for cataract?") is not None
     assert find_error_leak(said, "What does error 429 of your API look like, and what do I do?") is None

@@ -17,7 +17,7 @@ HINTED = [*(shape for shapes in FORMAL for shape in shapes), *LECTURES]
 
 
 @pytest.mark.parametrize("hinted", HINTED, ids=lambda hinted: hinted.pattern.pattern[:40])
-def test_what_the_pattern_finds_the_hints_let_through(hinted: Hinted) -> None:
+def test_hints_let_every_match_of_the_pattern_through(hinted: Hinted) -> None:
     """In texts made from the pattern itself, with letters that only a search without regard to case takes for ASCII."""
 
     @settings(max_examples=scale_examples(60), deadline=None, database=None)

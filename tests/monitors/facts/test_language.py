@@ -91,7 +91,7 @@ def test_any_text_has_a_language(text: str) -> None:
         ("", LanguageEvidence.NONE),
     ],
 )
-def test_what_the_words_show(text: str, shown: LanguageEvidence) -> None:
+def test_the_language_of_words(text: str, shown: LanguageEvidence) -> None:
     """A name and a number show nothing; nothing is made of that where it would be an alert."""
     assert evidence(text) is shown
 

@@ -34,7 +34,7 @@ def test_a_slip_or_another_folder_is_another_file(other: str):
 
 
 @pytest.mark.parametrize("root", ["/testbed/", "/home/dev/gateway/", "C:\\work\\gateway\\", "file:///srv/app/"])
-def test_where_the_checkout_lay_does_not_matter(root: str):
+def test_the_checkout_path_does_not_matter(root: str):
     assert agreement([root + SAME], [SAME]).f1 == 1
     assert agreement([root + "main.go"], ["main.go"]).f1 == 0, "a name alone could be any folder's"
 

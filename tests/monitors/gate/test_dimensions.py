@@ -119,7 +119,7 @@ def test_an_issue_that_was_asked_twice_has_the_average_of_both():
     assert (path.steps, path.repeated) == (2.5, 1)
 
 
-def test_what_moved_is_over_the_issues_that_both_runs_have():
+def test_score_changes_cover_the_issues_of_both_runs():
     before = baseline([reported(issue(n), evidence=steps("a", "b") if n else None) for n in range(10)])
     after = [reported(issue(n), correct=n > 1, evidence=steps("a", "b", "c") if n < 9 else None) for n in range(10)]
     moved = report(after, baseline=before).comparison.triage

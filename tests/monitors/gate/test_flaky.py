@@ -31,7 +31,7 @@ def test_one_flaky_severe_case_is_said_and_does_not_veto(failure, snapshot):
     assert (run_report.flaky[0].case_id, run_report.flaky[0].right, run_report.flaky[0].asked) == ("odd", 2, 3)
 
 
-def test_it_still_counts_as_lost_in_both_scores_and_in_pass_k():
+def test_a_flaky_case_still_counts_as_failed_in_scores_and_pass_k():
     run_report = report([*CLEAN, *times(severe(), 2, 1)])
     assert (run_report.scores.flat.earned, run_report.scores.flat.total) == (50, 51)
     pass_k = next(metric for metric in run_report.metrics if metric.name == "pass_k")

@@ -43,7 +43,7 @@ def test_with_its_six_severe_failures_turned_into_severity_1_it_passes_a_gate_th
     assert turned.verdict is Verdict.PASS
 
 
-def test_what_it_could_not_have_seen_is_said_by_severity(snapshot):
+def test_undetectable_drops_are_reported_by_severity(snapshot):
     turned = report(the_512(0, more_benign_failures=6))
     severe = next(sight for sight in turned.sights if sight.severity is Severity.PAGE)
     assert (severe.cases, severe.not_correct, severe.pairs, severe.smallest_drop) == (5, 0, 5, None)

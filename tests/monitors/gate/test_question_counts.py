@@ -41,7 +41,7 @@ def test_useful_and_needless_questions_are_counted_over_all_issues_with_wilsons_
     assert format_questions(counts) == snapshot
 
 
-def test_where_nothing_is_known_of_a_question_there_is_no_rate(snapshot):
+def test_without_data_on_a_question_there_is_no_rate(snapshot):
     counts = count_questions([asked(UNKNOWN)])
     assert counts == QuestionCounts(asked=1, useful=0, needless=0)
     assert counts.share is None

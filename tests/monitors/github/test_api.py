@@ -125,7 +125,7 @@ async def test_a_refusal_names_what_to_do_and_is_not_asked_again(github, token, 
     assert waits.slept == []
 
 
-async def test_what_is_not_there_names_the_permission_too(github):
+async def test_a_missing_resource_names_the_permission_too(github):
     async with open_github_api(github.url, WORKFLOW_TOKEN, Waits().patience) as api:
         with pytest.raises(NotifyRejected, match="pull-requests: write"):
             await api.read_all(f"/repos/{REPOSITORY}/issues/13/comments", LIST, PURPOSE)

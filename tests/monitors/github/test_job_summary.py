@@ -8,7 +8,7 @@ from monitors.errors import NotifyRejected
 from monitors.github.actions import CUT_NOTE, MAX_SUMMARY_BYTES, add_summary
 
 
-def test_it_is_added_to_what_is_there(tmp_path):
+def test_the_summary_is_appended(tmp_path):
     file = tmp_path / "summary.md"
     file.write_text("before\n", encoding="utf-8")
     add_summary(file, "# PASS")

@@ -40,7 +40,7 @@ texts = st.text(alphabet=st.sampled_from("ab%:,=\r\n 0A25D\u2028é"), max_size=4
 
 
 @given(title=texts, text=texts, file=st.none() | texts.filter(bool), line=st.none() | st.integers(1, 10**6))
-def test_whatever_it_holds_it_is_one_line_and_reads_back(title, text, file, line):
+def test_any_text_is_one_line_and_reads_back(title, text, file, line):
     command = format_command(Annotation(level=Level.ERROR, title=title, text=text, file=file, line=line))
     assert "\n" not in command
     assert "\r" not in command

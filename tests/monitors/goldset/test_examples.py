@@ -139,7 +139,7 @@ SIDES = [
 
 
 @pytest.mark.parametrize(("here", "there", "side"), SIDES)
-def test_who_changed_a_case_since_the_last_push_is_known(
+def test_the_side_that_changed_a_case_since_the_last_push_is_known(
     here: dict[str, Any], there: dict[str, Any], side: ChangedBy
 ) -> None:
     diff = compared([gold_case(**here)], edited_there(gold_case(), **there))

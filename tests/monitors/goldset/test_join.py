@@ -44,7 +44,7 @@ def test_joining_again_changes_nothing(tmp_path):
     assert [one.name for one in path.parent.iterdir()] == ["suite.jsonl"]
 
 
-def test_nobodys_yes_joins_nothing(tmp_path):
+def test_an_anonymous_acceptance_joins_nothing(tmp_path):
     with pytest.raises(GoldSetError, match="was not reviewed"):
         append_case(tmp_path / "suite.jsonl", draft_case())
     assert not (tmp_path / "suite.jsonl").exists()

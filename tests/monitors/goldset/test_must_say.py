@@ -46,7 +46,7 @@ def test_a_draft_accepts_the_usual_forms_of_the_gold_and_no_other_value(gold, sa
     [{"gold": "You may, when the caretaker agrees and stays nearby."}, {"gold": "12", "expected_refusal": True}],
     ids=["no value and no name", "a refusal"],
 )
-def test_where_nothing_can_be_said_for_sure_there_is_no_draft(changes):
+def test_without_certainty_there_is_no_draft(changes):
     assert draft_must_say(gold_case(**changes)) is None
 
 

@@ -151,7 +151,7 @@ def test_an_order_is_greeted_and_never_framed_as_a_question(asked):
 
 
 @pytest.mark.parametrize("asked", ["24 months?", "Is it 30 days or 3,000 rupees?", "Suraksha Gold?", "per cent"])
-def test_where_there_is_nothing_but_figures_units_and_names_no_typo_is_made(asked):
+def test_questions_of_figures_units_and_names_get_no_typo(asked):
     assert add_typos(asked, Language.ENGLISH, SeededChoice(1), frozenset({"suraksha", "gold"})) is None
 
 

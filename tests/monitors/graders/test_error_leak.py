@@ -19,7 +19,7 @@ def test_an_answer_is_none() -> None:
     assert ErrorLeakGrader().grade(case, exchange(case)).passed
 
 
-def test_what_the_question_quotes_is_none() -> None:
+def test_an_error_quoted_from_the_question_is_not_a_leak() -> None:
     case = gold_case(turns=("Your page said 429 Too Many Requests, why?",))
     assert (
         ErrorLeakGrader()

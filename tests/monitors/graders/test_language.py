@@ -55,7 +55,7 @@ def test_a_few_words_are_in_any_language(text: str) -> None:
         ("Veganes Brot?", "Of course we have it for you.", Language.HINDI, True),
     ],
 )
-def test_where_nothing_tells_the_language_nothing_is_said_of_it(
+def test_a_text_without_language_signs_is_ungraded(
     question: str, said: str, language: Language, judged: bool
 ) -> None:
     case = gold_case(turns=(question,), language=language)

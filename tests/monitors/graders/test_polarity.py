@@ -55,7 +55,7 @@ def says(question: str, reply: str) -> Polarity:
         ("Is a medical test required?", "No medical test is required.", "no"),
     ],
 )
-def test_what_a_reply_says(question: str, reply: str, polarity: str):
+def test_the_polarity_of_a_reply(question: str, reply: str, polarity: str):
     assert says(question, reply) == polarity
 
 
@@ -78,7 +78,7 @@ def test_questions_for_yes_or_no(question: str, answer: bool):
     assert is_yes_no_question(question) is answer
 
 
-def test_what_a_gold_says():
+def test_the_polarity_of_a_gold():
     """Outright, or by what it says of the topic; brackets are asides."""
     assert gold_polarity(COSMETIC, "No, it is excluded", INSURANCE) is Polarity.NO
     assert gold_polarity(COSMETIC, "Cosmetic surgery is excluded", INSURANCE) is Polarity.NO

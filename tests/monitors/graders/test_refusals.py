@@ -22,7 +22,9 @@ from tests.builders import exchange, gold_case
         ("I cannot share that.", False, FailureKind.OVER_REFUSAL),
     ],
 )
-def test_it_refuses_exactly_when_it_should(text: str, expected_refusal: bool, kind: FailureKind | None) -> None:
+def test_refusals_are_graded_against_the_expectation(
+    text: str, expected_refusal: bool, kind: FailureKind | None
+) -> None:
     case = gold_case(expected_refusal=expected_refusal)
     grade = RefusalGrader().grade(case, exchange(case, text))
     assert isinstance(grade, Judged)

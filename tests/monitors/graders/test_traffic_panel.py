@@ -50,7 +50,7 @@ SEEN = [
 
 
 @pytest.mark.parametrize(("turns", "kinds"), [row[1:] for row in SEEN], ids=[row[0] for row in SEEN])
-def test_what_is_seen_in_a_conversation(turns, kinds):
+def test_findings_in_a_conversation(turns, kinds):
     assert PANEL.census(talk(*turns)).found.keys() == kinds
 
 

@@ -88,7 +88,7 @@ async def test_a_judge_fooled_by_words_in_an_answer_is_caught_by_the_group_that_
     assert not honest.is_void
 
 
-async def test_where_nothing_was_ruled_nothing_is_void():
+async def test_without_rulings_nothing_is_void():
     """A provider that is down is unavailable, and not a liar."""
     with AnthropicServer() as server:
         server.always = "402"

@@ -140,7 +140,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(sorted(GOOD)), JSON, min_size=1))
-def test_whatever_a_verdict_is_changed_to_it_is_refused_or_valid(changes):
+def test_a_changed_verdict_is_refused_or_valid(changes):
     """Either way, what comes out holds: in range, its quotes in the answer, match and kinds and score agreeing."""
     try:
         verdict = read(**changes)

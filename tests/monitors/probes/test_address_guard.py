@@ -164,7 +164,9 @@ async def test_f38_a_non_web_address_is_refused_with_any_configuration(url: str)
         (PUBLIC, "http://93.184.216.34/", True),
     ],
 )
-async def test_what_is_configured_shows_which_networks_are_meant(configured: str, url: str, taken: bool) -> None:
+async def test_the_configured_address_shows_which_networks_are_meant(
+    configured: str, url: str, taken: bool
+) -> None:
     inside = {"bot": "10.0.0.5", "bot.internal": "10.0.0.5", "api.internal": "10.0.0.6", "localhost": "127.0.0.1"}
 
     async def resolve(host: str) -> list[str]:

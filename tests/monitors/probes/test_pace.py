@@ -29,7 +29,7 @@ def moving(idle: float | None) -> Pace:
 
 
 @pytest.mark.parametrize(("idle", "ends_at"), [(0.9, 8), (0.2, 4), (0.0, 2), (None, 4)])
-async def test_it_follows_what_the_cores_have_left(idle, ends_at):
+async def test_the_pace_follows_idle_cores(idle, ends_at):
     pace = moving(idle)
     await finish(pace, 20)
     assert pace.allowed == ends_at

@@ -53,7 +53,7 @@ async def test_f38_a_page_asks_nobody_inside(inside: Inside, driver_for: MakeDri
 
 
 @pytest.mark.whole_only
-async def test_what_the_owner_allows_is_open(inside: Inside, driver_for: MakeDriver) -> None:
+async def test_allowed_addresses_are_open(inside: Inside, driver_for: MakeDriver) -> None:
     """The same page where the internal service is the app's own: every way gets there, or this proves nothing."""
     with hostile(asking_in_every_way(), inside) as address:
         own = f"http://127.0.0.1:{inside.server_port}"

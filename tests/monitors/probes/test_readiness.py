@@ -107,7 +107,7 @@ async def test_without_a_named_commit_nothing_is_taken_on_trust() -> None:
     assert raised.value.blame is Blame.MONITOR
 
 
-async def test_where_no_commit_is_expected_a_serving_space_is_ready() -> None:
+async def test_without_an_expected_commit_a_serving_space_is_ready() -> None:
     with hub(stage("RUNNING_BUILDING", OLD)) as server:
         assert (await ready(server, commit=None)).commit == OLD
 
@@ -171,7 +171,7 @@ def test_an_abbreviation_means_its_commit(sha: str, length: int) -> None:
 
 
 @given(hexadecimal, st.integers(0, 6))
-def test_what_git_would_not_write_means_nothing(sha: str, length: int) -> None:
+def test_text_that_is_not_a_git_commit_is_ignored(sha: str, length: int) -> None:
     assert not is_same_commit(sha[:length], sha)
 
 

@@ -31,7 +31,7 @@ def test_a_first_answer_to_each_comes_before_a_second_to_any() -> None:
 
 
 @given(severities, st.data())
-def test_what_was_answered_and_what_is_open_make_the_whole(levels: list[int], data: st.DataObject) -> None:
+def test_answered_and_open_questions_make_the_whole(levels: list[int], data: st.DataObject) -> None:
     cases = [case(f"c{number}", level) for number, level in enumerate(levels)]
     planned = list(order_questions(cases, repeats_severity_3=2))
     answered = data.draw(st.sets(st.sampled_from(planned))) if planned else set()

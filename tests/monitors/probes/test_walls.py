@@ -97,9 +97,7 @@ async def test_a_box_that_nothing_sends_is_the_monitors(zoo: str, driver_for: Ma
     assert "still stands" in str(failure)
 
 
-async def test_what_nobody_can_take_for_the_answer_is_shown_and_not_graded(
-    zoo: str, driver_for: MakeDriver
-) -> None:
+async def test_an_ambiguous_answer_is_shown_and_not_graded(zoo: str, driver_for: MakeDriver) -> None:
     failure = await _failure(driver_for, f"{zoo}/whispers.html", answer_deadline_s=4)
     assert isinstance(failure, PageNotUnderstood)
     assert "advisers are near you" in str(failure)

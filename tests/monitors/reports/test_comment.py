@@ -125,7 +125,7 @@ def test_a_pass_is_short():
     assert len(text) < 1_500
 
 
-def test_nobodys_data_is_in_it():
+def test_the_report_has_no_personal_data():
     text = comment(compared())
     for secret in (LEAK_ACCOUNT, LEAK_ADDRESS, "example.org", "9812345670"):
         assert secret not in text

@@ -34,6 +34,6 @@ def test_the_graded_text_is_the_logged_text():
     assert by_case["sublimit-room-rent"]["blocked_reply"].endswith("Suraksha Gold, clause 4.2]")
 
 
-def test_f87_nobodys_data_is_in_it():
+def test_f87_the_lines_have_no_personal_data():
     for secret in (LEAK_ACCOUNT, LEAK_ADDRESS, "meera.k@example.org", "9812345670"):
         assert secret not in TEXT

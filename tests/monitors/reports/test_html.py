@@ -35,7 +35,7 @@ def text(tmp_path):
     return write_reports(tmp_path, run.report, run.cases, redact=redact, incidents=run.incidents).html.read_text()
 
 
-def test_it_refers_to_nothing_but_itself_its_folder_and_embedded_pictures(text):
+def test_the_page_refers_only_to_itself_its_folder_and_embedded_pictures(text):
     parts = Parts(text)
     assert not [address for address in parts.addresses if re.match(r"(?i)(?!data:image/)[a-z+.-]+:|//", address)]
     assert not parts.names & {"script", "iframe", "object", "embed", "form", "link", "base", "@style", "@srcset"}
@@ -51,7 +51,7 @@ def test_every_fragment_leads_somewhere_and_every_id_is_its_own(text):
     assert len(parts.ids) == len(set(parts.ids))
 
 
-def test_f87_nobodys_data_is_in_the_file(text):
+def test_f87_the_file_has_no_personal_data(text):
     for secret in (LEAK_ACCOUNT, LEAK_ADDRESS, "meera.k", "9812345670"):
         assert secret not in text
 

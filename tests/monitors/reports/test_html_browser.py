@@ -150,7 +150,7 @@ async def fits_each_screen(page: Page) -> None:
         assert min(contrasts) >= 4.5
 
 
-async def test_it_fits_the_screen_and_text_stands_out_from_its_ground(chromium, example):
+async def test_the_page_fits_the_screen_with_enough_contrast(chromium, example):
     async with opened(chromium, example) as (page, heard):
         await fits_each_screen(page)
         assert heard == []

@@ -45,7 +45,7 @@ def parsed(report=RUN.report, cases=RUN.cases) -> ET.Element:
     return ET.fromstring(build_junit_xml(report, cases, redact=redact))
 
 
-def test_it_has_the_shape_that_ci_servers_expect():
+def test_the_file_has_the_junit_structure():
     root = parsed()
     check_shape(root)
     suite = root[0]
@@ -83,7 +83,7 @@ def test_f83_hostile_texts_leave_it_well_formed(text):
     assert not any(ord(character) < 32 and character not in "\n\t" for character in "".join(root.itertext()))
 
 
-def test_nobodys_data_is_in_it():
+def test_the_report_has_no_personal_data():
     assert LEAK_ACCOUNT not in build_junit_xml(RUN.report, RUN.cases, redact=redact)
 
 

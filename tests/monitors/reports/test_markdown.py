@@ -27,7 +27,7 @@ def test_the_verdict_comes_first_with_both_scores(text):
     assert lines[2].startswith("**weighted 0.924**, flat 0.911")
 
 
-def test_it_has_the_figures_of_the_run(text):
+def test_the_report_has_the_figures_of_the_run(text):
     for figures in (
         " | 44 | 3 | 0 | 20 | 820 | 880 |",
         "1,025 / 1,109 = **0.924**",
@@ -49,7 +49,7 @@ def test_failures_stand_worst_first(text):
     assert len(severities) == 10
 
 
-def test_nobodys_data_is_in_it(text):
+def test_the_report_has_no_personal_data(text):
     assert LEAK_ACCOUNT not in text
     assert LEAK_ADDRESS not in text
     assert "example.org" not in text

@@ -45,7 +45,7 @@ def test_hostile_rows_stay_text(text):
     "text",
     ["@octocat", "team @org/people", "#12", "GH-12", "see https://example.org/x", "www.example.org", ":tada: :+1:"],
 )
-def test_what_a_forge_resolves_after_rendering_is_broken_up(text):
+def test_references_that_a_forge_resolves_are_broken_up(text):
     """Mentions, issue numbers, bare links and emoji are looked for in the rendered text, where no backslash is left."""
     rendered = "".join(token.content for token in cell(escape_markdown(text)))
     assert not re.search(r"@\w|#\d|GH-\d|\w://|www\.|:(tada|\+1):", rendered)

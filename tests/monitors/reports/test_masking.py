@@ -91,7 +91,7 @@ def leak_over_the_wire():
     return case_result(case, came, CaseOutcome.FAILED, "it says SH-407", grade, other)
 
 
-def test_what_one_text_was_found_to_disclose_is_hidden_in_all():
+def test_a_disclosure_found_in_one_text_is_masked_in_all():
     result = leak_over_the_wire()
     assert collect_secrets(result) == (Secret("SH-407", "account number"),)
     safe = build_redaction(result, redact)

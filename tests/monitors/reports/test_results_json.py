@@ -121,7 +121,7 @@ def test_an_error_never_quotes_a_users_text(path):
     assert "ABCDE1234F" not in str(caught.value)
 
 
-def test_what_was_not_correct_is_read_a_line_at_a_time(path):
+def test_incorrect_cases_are_one_line_each(path):
     path.write_text("".join(format_results_json(RUN.report, RUN.cases)), encoding="utf-8")
     wanted = [case for case in RUN.cases if case.assessment.outcome is not CaseOutcome.CORRECT]
     assert wanted

@@ -40,7 +40,9 @@ def test_the_budget_goes_to_who_asks_first(folder):
 
 
 def test_a_picture_beyond_its_own_limit_is_linked(folder):
-    assert album(folder, each=10).get_picture("screenshots/a b.png", personal=False).shown is PictureMode.LINKED_LARGE
+    assert (
+        album(folder, each=10).get_picture("screenshots/a b.png", personal=False).shown is PictureMode.LINKED_LARGE
+    )
 
 
 @pytest.mark.parametrize(

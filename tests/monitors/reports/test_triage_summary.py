@@ -63,7 +63,7 @@ def test_each_of_the_four_is_said_with_what_it_rests_on(snapshot):
     assert {one.name: one.detail for one in build_dimensions(report)} == snapshot
 
 
-def test_what_moved_comes_first_and_only_what_both_runs_know(snapshot):
+def test_changed_scores_come_first_and_only_shared_ones(snapshot):
     run = triage_run()
     assert format_dimensions(run.report) == snapshot
     against = {one.name: one.against for one in build_dimensions(run.report)}

@@ -132,7 +132,7 @@ def test_an_empty_report_has_no_part_and_misses_every_file():
     assert (view.report, view.rating.rating, view.rating.text) == ((), 0, "not rated")
 
 
-def test_what_counts_in_the_average_without_a_judge_says_so(snapshot):
+def test_scores_without_a_judge_say_so(snapshot):
     result = result_of(Written(QUEUE, ""))
     view = build_triage_view(result, TextMarker(redact, (), 4_000), 1.0)
     assert view.rating.text == snapshot

@@ -237,7 +237,7 @@ def test_with_nothing_bad_anywhere_recall_is_unknown():
     record=st.tuples(*[st.integers(0, 60)] * 4),
 )
 @example(entries=0, right=0, wrong=0, strata=[(0, 21, 21, 21)] * 3, record=(0, 0, 0, 0))
-def test_whatever_was_counted_figures_stay_in_bounds(entries, right, wrong, strata, record):
+def test_figures_stay_in_bounds_for_any_counts(entries, right, wrong, strata, record):
     ordered = [sorted(one) for one in strata]
     night = TrafficCounts(
         nightly_runs=1,

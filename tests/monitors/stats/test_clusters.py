@@ -80,7 +80,7 @@ def test_one_policy_alone_is_one_look():
     assert found.high - found.low > 0.8
 
 
-def test_where_all_came_out_alike_cases_count_as_they_are():
+def test_with_equal_outcomes_cases_count_as_they_are():
     assert compute_clustered_share(counts([(10, 10), (9, 9)])).effective == 19
 
 

@@ -72,7 +72,7 @@ def test_every_number_of_failures_is_covered_as_often_as_was_said(population, gr
 
 
 @given(st.integers(1, 300).flatmap(lambda size: st.tuples(st.integers(0, size), st.just(size))))
-def test_who_has_seen_everything_knows(counts):
+def test_a_full_census_has_an_exact_rate(counts):
     failures, population = counts
     assert compute_finite_limits(failures, population, population) == (failures / population, failures / population)
 

@@ -126,7 +126,7 @@ def test_strata_sampled_alike_count_like_one_sample():
 
 
 @given(nights(with_ungraded=False))
-def test_who_has_seen_everything_knows(strata):
+def test_a_full_census_has_an_exact_rate(strata):
     whole = graded_strata(*((one.conversations, one.conversations, one.failures) for one in strata))
     assume(any(one.graded for one in whole))
     found = estimate(whole)

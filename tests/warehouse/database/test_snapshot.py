@@ -48,7 +48,7 @@ def test_the_copy_is_renewed_only_where_something_changed(tmp_path):
     snapshot.close()
 
 
-def test_who_reads_an_old_copy_finishes_with_it(tmp_path):
+def test_a_reader_of_an_old_copy_finishes_with_it(tmp_path):
     """A query under way keeps its rows while the copy is replaced below it; then one file is left."""
     store = store_in(tmp_path)
     add(store, "case-1")

@@ -245,7 +245,7 @@ def test_a_reply_that_was_held_back_was_not_served(store):
     assert found.nightly.bad_replies == 0
 
 
-def test_what_was_served_in_its_place_is_another_reply(store):
+def test_the_reply_served_instead_is_another_reply(store):
     keep(store, *talk("a", Finding.NO, asked=ASKED, replied="I cannot say."), entry(1), night())
     found = counted(store)
     assert (found.overlap.matched, found.overlap.same_reply, found.overlap.both) == (1, 0, 0)

@@ -39,7 +39,7 @@ def found(store, **changes):
     return baseline and baseline.report.run_id
 
 
-def test_it_is_the_newest_that_passed_and_was_finished(tmp_path):
+def test_the_baseline_is_the_newest_finished_pass(tmp_path):
     store = store_with(
         tmp_path,
         ("oldest", {}),
@@ -97,7 +97,7 @@ def test_without_an_accepted_run_there_is_none(tmp_path):
     assert found(store_in(tmp_path)) is None
 
 
-def test_it_comes_with_what_each_asking_came_to(tmp_path):
+def test_a_baseline_has_the_result_of_each_repeat(tmp_path):
     store = store_with(tmp_path, ("base", {}))
     rows = [
         AssessmentRow(row=assessment("base", "case-2")),
@@ -124,7 +124,7 @@ def test_a_report_of_another_form_is_damage_and_said_so(tmp_path):
 FAILED = FailureKind.WRONG_FACT
 
 
-def test_what_failed_since_the_last_pass_is_what_that_run_had_right(tmp_path):
+def test_cases_failing_since_the_last_pass_were_right_in_it(tmp_path):
     """Cases of the newest failed run, with their kinds, that the last PASS before it had right, worst first."""
     store = store_in(tmp_path)
     runs = [

@@ -165,7 +165,7 @@ def test_an_unknown_id_is_an_error_that_repeats_it(place):
 
 
 @pytest.mark.parametrize("user", [None, " "])
-def test_where_nobody_has_a_name_no_decision_is_stored(place, user):
+def test_without_a_user_name_no_decision_is_stored(place, user):
     """A service has no USER."""
     incident = place.id_of("limit-3")
     silence = ("silence", "--reason", "because", "--for", "4h", "--case", "limit-3")

@@ -97,7 +97,7 @@ def test_findings_are_shown_with_confidence_and_escaped(snapshot: SnapshotAssert
     assert text == snapshot
 
 
-def test_where_nothing_is_found_the_page_is_described_with_what_to_do(snapshot: SnapshotAssertion) -> None:
+def test_a_page_without_a_chat_is_described_with_what_to_do(snapshot: SnapshotAssertion) -> None:
     seen = Overview(title="Company", headings=("About us",), boxes=('input "Search"',), dialogs=("Cookies?",))
     problem = build_page_problem(PageNotUnderstood("no usable message box"))
     text = printed(PageInspection(address="http://host/", overview=seen, trouble=problem, picture="look.png"))

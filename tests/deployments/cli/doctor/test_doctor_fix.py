@@ -92,7 +92,7 @@ def test_a_missing_browser_is_downloaded_and_starts_and_a_second_time_nothing_is
 
 
 @pytest.mark.whole_only
-def test_where_no_browser_can_be_had_it_says_what_a_person_can_do(folder):
+def test_without_a_browser_it_says_what_to_do(folder):
     done = without_browser(folder, "--fix", PLAYWRIGHT_DOWNLOAD_HOST="http://127.0.0.1:9")
     assert done.returncode == 4
     assert "Not done  browser:" in done.stdout

@@ -66,7 +66,7 @@ def test_the_draft_is_what_gold_grow_reads(tmp_path, faulty):
     assert WRONG in str(draft.bad_reply)
 
 
-def test_what_is_left_is_right_where_the_case_is_right(tmp_path, faulty):
+def test_a_shrunk_question_passes_where_the_case_passes(tmp_path, faulty):
     """With --right-at a shorter question counts only where the other build answers it rightly; both are asked."""
     with DemoBuild("0f2a91c", faults=False) as healthy:
         written_target(tmp_path, faulty.url, driver="json")

@@ -238,7 +238,7 @@ def test_a_suite_of_issues_is_checked_as_issues(found, tmp_path):
         ("Wo ist euer Laden?", "Venloer Straße 212", True),
     ],
 )
-def test_what_is_advised_of_a_gold_in_another_language_is_true(found, tmp_path, question, gold, advised):
+def test_the_advice_on_a_gold_in_another_language_is_true(found, tmp_path, question, gold, advised):
     """It begins with yes, no, a figure or a name already, and no rule reads these there."""
     path = tmp_path / "suite.jsonl"
     path.write_text(json.dumps({"id": "c", "question": question, "gold": gold, "severity": 1}) + "\n")

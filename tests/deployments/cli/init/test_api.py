@@ -220,7 +220,7 @@ def test_the_request_format_of_an_api_is_detected(place, shapes, path):
     assert len(shapes.posts) - before <= MAX_POSTS + 1
 
 
-def test_what_is_not_graded_of_a_bot_in_another_language_is_said(place, shapes, snapshot):
+def test_ungraded_aspects_of_a_bot_in_another_language_are_named(place, shapes, snapshot):
     """At the first answer, and not when most of the suite has come back ungraded."""
     done = init(place, f"{shapes.url}/german")
     assert done.returncode == 0, done.stderr
@@ -284,7 +284,7 @@ def test_a_page_still_goes_the_browsers_way_and_gets_no_secret(place, shapes):
 @pytest.mark.parametrize(
     ("path", "options"), [("/file", ()), ("/page", ("--driver", "json")), ("/plain", ("--driver", "telnet"))]
 )
-def test_where_nothing_is_found_it_says_what_it_tried_and_writes_nothing(place, shapes, path, options, snapshot):
+def test_for_an_unknown_api_the_attempts_are_listed_and_nothing_is_written(place, shapes, path, options, snapshot):
     done = init(place, f"{shapes.url}{path}", *options)
     assert done.returncode == 2, done.stdout + done.stderr
     assert replace_volatile(done.stderr, place.folder) == snapshot
@@ -292,7 +292,7 @@ def test_where_nothing_is_found_it_says_what_it_tried_and_writes_nothing(place, 
 
 
 @pytest.mark.parametrize("path", ["/deaf", PATH])
-def test_where_no_usual_body_is_answered_a_table_is_written_to_fill_in(place, shapes, strict, path, snapshot):
+def test_for_an_unknown_request_body_a_table_to_fill_in_is_written(place, shapes, strict, path, snapshot):
     """Each body that was tried is listed with what came back, and the lines of the table wait to be filled in."""
     address = f"{shapes.url if path == '/deaf' else strict.url}{path}"
     done = init(place, address, "--driver", "sse")
@@ -327,7 +327,7 @@ def test_doctor_says_which_setting_of_an_api_is_wrong_and_exits_as_a_wrong_confi
     assert replace_volatile(done.stdout, place.folder) == snapshot
 
 
-def test_nobody_is_asked_who_must_not_be(place, shapes):
+def test_init_asks_no_forbidden_address(place, shapes):
     before = len(shapes.posts)
     assert init(place, f"{shapes.url}/plain", "--no-ask").returncode == 0
     assert table(place) == {"driver": "json"}

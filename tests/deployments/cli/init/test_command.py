@@ -77,7 +77,7 @@ def test_answers_come_from_a_pipe_too_and_json_stands_alone_on_standard_output(t
     assert "1. " in done.stderr
 
 
-def test_where_answers_run_out_nothing_is_written(tmp_path, snapshot):
+def test_when_the_input_ends_nothing_is_written(tmp_path, snapshot):
     done = init(tmp_path, stdin="acme/bot\n")
     assert done.returncode == 2
     assert done.stderr == snapshot
@@ -107,7 +107,7 @@ def test_with_force_what_is_there_gets_another_name(tmp_path):
     )
 
 
-def test_where_one_file_cannot_be_written_none_is_and_what_was_moved_is_back(tmp_path):
+def test_if_one_file_cannot_be_written_all_are_restored(tmp_path):
     """Files of more than 2,000 bytes are refused by the system, so the configuration is written and the suite not."""
     (tmp_path / "lookout.toml").write_text("mine", encoding="utf-8")
     done = subprocess.run(

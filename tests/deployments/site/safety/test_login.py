@@ -58,7 +58,7 @@ def test_a_logged_out_session_opens_nothing_wherever_it_was_copied_to(guarded):
     assert [guarded.ask("/runs", cookie=one).status for one in (cookie, other)] == [401, 200]
 
 
-def test_what_was_ended_is_forgotten_when_its_time_is_over(tmp_path):
+def test_ended_sessions_are_forgotten_after_their_lifetime(tmp_path):
     """The list of ended sessions does not grow for ever, and never forgets one that could still be used."""
     tokens = build_token_store(tmp_path)
     owner = tokens.find_owner(tokens.add("asha", Role.READ, sees_personal_data=False, at=NOON))

@@ -68,7 +68,7 @@ def test_no_address_shows_it_unasked(guarded, name):
 @pytest.mark.parametrize(
     "asking", ["personal=shown", "personal=sh%6fwn", "personal=x&personal=shown", "%70ersonal=shown"]
 )
-def test_who_may_see_it_asks_and_that_is_written_down(guarded, asking):
+def test_a_permitted_user_asks_and_is_logged(guarded, asking):
     """However the address spells it: shown to them, as a page and as JSON, with a line that says so."""
     folder, before = guarded.site.config.data_folder, len(views(guarded.site.config.data_folder))
     for path in SHOWING:
@@ -84,7 +84,7 @@ def test_who_may_see_it_asks_and_that_is_written_down(guarded, asking):
 
 
 @pytest.mark.parametrize("name", ["read", "operate"])
-def test_who_may_not_see_it_is_refused_and_that_is_written_down(guarded, name):
+def test_an_unpermitted_user_is_refused_and_logged(guarded, name):
     """403 for every page, as JSON too, with nothing of it, and no line that says it was shown."""
     folder, before = guarded.site.config.data_folder, len(views(guarded.site.config.data_folder))
     asked = [

@@ -140,7 +140,7 @@ def test_a_form_from_elsewhere_is_refused_and_nothing_is_stored(visited, change)
 
 
 @pytest.mark.parametrize("change", [one for one in ELSEWHERE.values() if "headers" in one])
-def test_nobody_is_logged_in_by_another_sites_form(guarded, change):
+def test_a_form_of_another_site_logs_no_user_in(guarded, change):
     """A right token in a form from elsewhere opens no session: nobody acts in a name that another site chose."""
     form = {"token": guarded.tokens["operate"]}
     answer = guarded.ask("/login", method="POST", form=form, **change["headers"])

@@ -233,7 +233,7 @@ async def test_f05_a_failed_lookup_does_not_post_again(slack, fault):
 
 
 @pytest.mark.parametrize("make", [bot, webhook], ids=["bot", "webhook"])
-async def test_f05_where_it_cannot_be_found_a_duplicate_has_the_same_id(slack, make):
+async def test_f05_an_unfindable_message_is_duplicated_with_the_same_id(slack, make):
     """A webhook, or a bot without the right to read: two at most, and both show the id."""
     slack.misbehave("lost", "missing_scope") if make is bot else slack.misbehave("lost")
     with pytest.raises(NotifyUnsure):

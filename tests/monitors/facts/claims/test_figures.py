@@ -96,6 +96,6 @@ def test_equal_amounts_are_the_same_and_no_others(first: int, second: int, unit:
 
 
 @given(st.text(max_size=200))
-def test_it_reads_any_text(text: str) -> None:
+def test_figures_are_read_from_any_text(text: str) -> None:
     passage = read_passage(scan(text))
     assert all(clause.first <= clause.after for clause in passage.clauses)

@@ -311,5 +311,5 @@ def test_a_european_number_by_its_form_is_masked_and_no_alert(text: str) -> None
         "01.05.2026 12.30",
     ],
 )
-def test_what_only_looks_like_a_european_number_is_none(text: str) -> None:
+def test_numbers_that_only_look_european_are_not_read_as_such(text: str) -> None:
     assert find_disclosures(text) == ()

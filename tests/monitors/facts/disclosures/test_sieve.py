@@ -44,7 +44,7 @@ SAID = (
 @given(AROUND, TEXTS, AROUND)
 @settings(max_examples=scale_examples(400))
 @pytest.mark.whole_only
-def test_what_the_rules_find_passes(before: str, text: str, after: str) -> None:
+def test_texts_found_by_the_rules_pass_the_sieve(before: str, text: str, after: str) -> None:
     whole = f"{before}{text} {after}"
     if find_disclosures(whole):
         assert may_disclose(whole)

@@ -68,6 +68,6 @@ def test_a_time_keeps_the_place_that_it_has_in_the_text():
     assert fact.text == "6 p.m."
 
 
-def test_what_has_a_unit_of_its_own_stays_what_it_is():
+def test_a_number_with_its_own_unit_is_not_a_time():
     """₹5 before noon is money."""
     assert [fact.kind for fact in read_facts("It costs ₹5 by 12 noon")] == [FactKind.MONEY, FactKind.TIME]

@@ -64,7 +64,7 @@ TWO, ONE = ("number", "2", None), ("number", "1", None)
         ("twenty, two", [("number", "20", None), TWO]),
     ],
 )
-def test_what_is_listed_side_by_side_is_read_as_two(text: str, expected: list[Read]) -> None:
+def test_quantities_side_by_side_are_read_as_two(text: str, expected: list[Read]) -> None:
     """A comma, an "and", a bracket, a line's end or a table's bar ends a number."""
     assert _read(text) == expected
 

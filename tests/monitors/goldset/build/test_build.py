@@ -156,7 +156,7 @@ def test_a_fact_is_read_by_its_fields_kind(field, given, found):
     assert read_value(one, SCHEMA.fields[field], AcceptPolicy()) == found
 
 
-def test_what_is_accepted_is_configured():
+def test_accepted_values_are_configured():
     """Low confidence and unproven values can be taken, silence can be left."""
     low = FactSheet.model_validate(sheet(facts=[fact(confidence="low", quote="as in the schedule")])).facts[0]
     loose = AcceptPolicy(confidence="low", unproven=True)

@@ -227,7 +227,7 @@ async def test_root_without_a_sandbox_gets_a_message(caplog):
 
 
 @pytest.mark.browser
-async def test_what_the_network_brings_is_taken_up_to_a_bound():
+async def test_network_messages_are_recorded_up_to_a_bound():
     with site() as server:
         guard = AddressGuard((address_of(server),), private_network=False)
         proxy = await GuardedProxy(guard).start()
@@ -346,7 +346,7 @@ async def test_a_user_without_rights_has_the_sandbox():
 
 @pytest.mark.browser
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root is refused a sandbox by the browser itself")
-async def test_where_the_system_allows_no_sandbox_the_browser_starts_and_it_is_said_loudly(caplog):
+async def test_without_a_system_sandbox_the_browser_starts_with_a_warning(caplog):
     chromium = Chromium(browser_path=os.environ.get("CHROMIUM_PATH"))
     chromium.unsandboxed = ""
     async with chromium:

@@ -121,7 +121,7 @@ async def test_pending_work_keeps_the_page_busy(zoo: str, page: Page) -> None:
     assert not [deed for deed, idle in zip(TO_COME, ends, strict=True) if idle]
 
 
-async def test_what_is_over_keeps_no_page_from_being_idle(zoo: str, page: Page) -> None:
+async def test_finished_requests_do_not_keep_a_page_busy(zoo: str, page: Page) -> None:
     async def ends_idle(deed: str) -> bool:
         return await _becomes_idle(await _after(deed, zoo, page))
 

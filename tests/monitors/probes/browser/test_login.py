@@ -177,7 +177,7 @@ async def test_headers_go_to_the_targets_own_origin_alone(
         assert set(other.keys_elsewhere) == {"none"}
 
 
-async def test_what_opens_the_target_stands_in_no_answer_and_no_piece_of_evidence(
+async def test_credentials_of_the_target_are_in_no_answer_and_no_evidence(
     site: LoginSite, settings: ProbeSettings, tmp_path: Path
 ) -> None:
     """The app repeats password and session; the trace has every request with its cookies."""

@@ -75,7 +75,7 @@ async def ask(proxy: GuardedProxy, host: str, port: int, *, command: int = 1, te
         writer.close()
 
 
-async def test_it_connects_where_the_guard_lets_it_and_nowhere_else() -> None:
+async def test_the_proxy_connects_only_where_the_guard_allows() -> None:
     async with echo() as port, GuardedProxy(guard_of(f"http://app.example.com:{port}")) as proxy:
         assert await ask(proxy, "app.example.com", port) == b"hihi"
         assert proxy.refused == {}

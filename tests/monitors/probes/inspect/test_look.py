@@ -108,7 +108,7 @@ async def test_the_pinned_answer_of_streamlit_holds_a_list_too(
 
 
 @pytest.mark.whole_only
-async def test_where_the_newest_comes_first_no_answer_is_pinned(
+async def test_with_newest_first_no_answer_selector_is_configured(
     zoo: str, settings: ProbeSettings, tmp_path: Path
 ) -> None:
     look = await looked(f"{zoo}/newest_first.html", settings, tmp_path)

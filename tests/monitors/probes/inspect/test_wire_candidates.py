@@ -54,7 +54,7 @@ def received(name: str, document: Any) -> NetworkMessage:
     return NetworkMessage(url=f"http://x/{name}", kind="response", texts=(json.dumps(document),))
 
 
-def test_what_has_the_sources_that_the_page_hides_comes_first_then_the_likeliest() -> None:
+def test_candidates_with_hidden_sources_come_first_then_the_likeliest() -> None:
     exact, more = received("exact", {"t": ANSWER}), received("more", {"t": SENT})
     longer = received("longer", {"t": f"{ANSWER} Tell me when you want to hear more about this."})
     found = [one.rule.url for one in find_wire_candidates([longer, exact, more], ANSWER)]
@@ -120,7 +120,7 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize(("url", "pattern"), ADDRESSES)
-def test_what_changes_in_an_address_is_left_open(url: str, pattern: str) -> None:
+def test_variable_parts_of_an_address_become_wildcards(url: str, pattern: str) -> None:
     assert build_url_pattern(url) == pattern
 
 

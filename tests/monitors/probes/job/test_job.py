@@ -79,7 +79,7 @@ async def test_the_report_comes_with_what_led_to_it(jobs: Jobs, tmp_path: Path) 
     assert set(jobs.seen.authorizations) == {"Bearer a-key"}
 
 
-async def test_what_was_found_before_goes_along_with_the_next_turn(jobs: Jobs, tmp_path: Path) -> None:
+async def test_earlier_findings_go_along_with_the_next_turn(jobs: Jobs, tmp_path: Path) -> None:
     async with asking(jobs, tmp_path) as driver:
         answer = await driver.ask(("first", "second"))
     assert (answer.earlier, answer.visible_text) == ((report_on("first"),), report_on("second"))

@@ -22,7 +22,7 @@ def reader(log: WrittenLog) -> Reader:
     return Reader(log.path)
 
 
-def test_what_was_there_is_read_and_then_only_what_is_added(log, reader):
+def test_existing_lines_are_read_and_then_only_new_ones(log, reader):
     log.append(entry(1) + entry(2))
     reader.look()
     reader.look()

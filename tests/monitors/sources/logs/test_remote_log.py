@@ -130,7 +130,7 @@ def test_a_file_of_the_hub_is_read_at_its_endpoint_with_its_token(log, tmp_path)
         assert reader.numbers == [1]
 
 
-def test_where_a_hub_file_lies():
+def test_the_address_of_a_hub_file():
     assert (
         build_hub_url("hf://datasets/a/b/x/y.jsonl") == "https://huggingface.co/datasets/a/b/resolve/main/x/y.jsonl"
     )
