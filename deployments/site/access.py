@@ -30,14 +30,14 @@ from deployments.site.tokens import Role, SessionSigner, TokenStore
 from monitors.config.sections import SiteSettings
 from monitors.errors import ConfigError, MonitorError
 from monitors.records.base import Record, UtcTime
-from monitors.storage import open_in_place, private_folder
+from monitors.storage import make_private_folder, open_without_links
 
 LOCAL: Final = "loopback"
 """In the place of a session where nobody logs in."""
 OPEN_ADDRESSES: Final = ("/login", "/healthz")
 LOGIN_ASSETS: Final = "/login/"
 """What the login page itself is made of lies below."""
-SAID: Final = frozenset({"done", "seal"})
+ACTION_RESULT_FIELDS: Final = frozenset({"done", "seal"})
 """Of an address, what an action said when it was done: no filter of the page."""
 HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -49,9 +49,9 @@ HEADERS: Final = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
-LONGEST_NOTED: Final = 500
+MAX_LOGGED_CHARACTERS: Final = 500
 """Characters of an address, and of its filters, that are written down."""
-_FORWARDED: Final = (
+_PROXY_HEADERS: Final = (
     *("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port", "x-forwarded-server"),
     *("x-forwarded-prefix", "x-real-ip", "x-client-ip", "x-original-forwarded-for", "true-client-ip"),
     *("cf-connecting-ip", "fastly-client-ip", "forwarded", "via"),
@@ -101,16 +101,16 @@ class ViewLog:
 
     def append(self, view: PageView) -> None:
         """Write it down. Raises `OSError`: what cannot be written down is not shown."""
-        private_folder(self.folder)
+        make_private_folder(self.folder)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        handle = open_in_place(self.folder / f"views-{view.at:%Y-%m}.jsonl", flags, 0o600)
+        handle = open_without_links(self.folder / f"views-{view.at:%Y-%m}.jsonl", flags, 0o600)
         try:
             os.write(handle, view.model_dump_json().encode() + b"\n")
         finally:
             os.close(handle)
 
 
-def cookie_name(prefix: str) -> str:
+def build_cookie_name(prefix: str) -> str:
     """The name of the cookie of sessions: under the root's, browsers take none that a sibling's host has set."""
     return "__Secure-lookout" if prefix else "__Host-lookout"
 
@@ -130,7 +130,7 @@ def is_loopback(host: str) -> bool:
 
 def check_tokens(settings: SiteSettings, host: str, tokens: TokenStore) -> None:
     """Raise `ConfigError` where a login is needed and nobody could log in."""
-    if needs_login(settings, host) and not tokens.all():
+    if needs_login(settings, host) and not tokens.load_all():
         raise ConfigError(
             f"the site on {host} asks everybody for a token, and nobody has one: "
             "`lookout site token add NAME --role operate` makes the first"
@@ -146,61 +146,61 @@ class AttemptLimit:
     """
 
     now: Callable[[], datetime]
-    most: int = 10
-    most_of_all: int = 200
-    within: timedelta = timedelta(minutes=5)
-    most_addresses: int = 10_000
+    max_per_address: int = 10
+    max_total: int = 200
+    window: timedelta = timedelta(minutes=5)
+    max_addresses: int = 10_000
     _wrong: dict[str, list[datetime]] = field(default_factory=dict[str, list[datetime]])
     _all: list[datetime] = field(default_factory=list[datetime])
     _welcome: dict[str, None] = field(default_factory=dict[str, None])
 
     def wait_s(self, address: str) -> int:
         """Seconds until ``address`` may try again; 0 for now."""
-        key = network_of(address)
-        own_s = self._until(self._wrong.get(key, ()), self.most)
-        return own_s if key in self._welcome else max(own_s, self._until(self._all, self.most_of_all))
+        key = compute_visitor_network(address)
+        own_s = self._compute_wait_s(self._wrong.get(key, ()), self.max_per_address)
+        return own_s if key in self._welcome else max(own_s, self._compute_wait_s(self._all, self.max_total))
 
     def note_wrong(self, address: str) -> None:
         """Count a wrong token."""
-        key, at = network_of(address), self.now()
-        found = self._wrong.pop(key, [])
-        self._wrong[key] = [*found, at][-self.most :]
-        self._all = [*self._all, at][-self.most_of_all :]
-        _drop_oldest(self._wrong, self.most_addresses)
+        key, at = compute_visitor_network(address), self.now()
+        earlier = self._wrong.pop(key, [])
+        self._wrong[key] = [*earlier, at][-self.max_per_address :]
+        self._all = [*self._all, at][-self.max_total :]
+        _drop_oldest(self._wrong, self.max_addresses)
 
     def note_good(self, address: str) -> None:
         """Remember where a good token came from."""
-        key = network_of(address)
+        key = compute_visitor_network(address)
         self._welcome.pop(key, None)
         self._welcome[key] = None
-        _drop_oldest(self._welcome, self.most_addresses)
+        _drop_oldest(self._welcome, self.max_addresses)
 
-    def _until(self, wrong: Sequence[datetime], most: int) -> int:
-        since = self.now() - self.within
+    def _compute_wait_s(self, wrong: Sequence[datetime], limit: int) -> int:
+        since = self.now() - self.window
         recent = [at for at in wrong if at > since]
-        return max(1, round((recent[-most] - since).total_seconds())) if len(recent) >= most else 0
+        return max(1, round((recent[-limit] - since).total_seconds())) if len(recent) >= limit else 0
 
 
-def _drop_oldest(of_addresses: dict[str, _Value], most: int) -> None:
-    while len(of_addresses) > most:
-        of_addresses.pop(next(iter(of_addresses)))
+def _drop_oldest(by_address: dict[str, _Value], max_addresses: int) -> None:
+    while len(by_address) > max_addresses:
+        by_address.pop(next(iter(by_address)))
 
 
-def network_of(address: str) -> str:
+def compute_visitor_network(address: str) -> str:
     """What counts as one visitor's address: an IPv4 address, or the whole network that an IPv6 one is in."""
-    where = _address(address)
-    if isinstance(where, IPv6Address):
-        return str(ip_network((int(where), _IPV6_SITE_BITS), strict=False))
-    return str(where or address)
+    parsed = _parse_address(address)
+    if isinstance(parsed, IPv6Address):
+        return str(ip_network((int(parsed), _IPV6_SITE_BITS), strict=False))
+    return str(parsed or address)
 
 
-def _address(text: str) -> IPv4Address | IPv6Address | None:
+def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
     """An address; of an IPv4 one that is written as IPv6, the IPv4 one. ``None`` for what is none."""
     try:
-        where = ip_address(text.strip("[]"))
+        parsed = ip_address(text.strip("[]"))
     except ValueError:
         return None
-    return (isinstance(where, IPv6Address) and where.ipv4_mapped) or where
+    return (isinstance(parsed, IPv6Address) and parsed.ipv4_mapped) or parsed
 
 
 class EntryRefused(Exception):
@@ -238,24 +238,24 @@ class AccessControl:
             await self.app(scope, receive, send)
             return
         try:
-            entered = self._entered(scope)
-        except EntryRefused as refused:
+            admitted = self._admit(scope)
+        except EntryRefused as refusal:
             request = Request(scope)
             request.scope.setdefault("state", {}).setdefault("wants_json", _wants_json(scope))
-            answer = self.refuse(request, refused.status, refused.text)
-            await answer(scope, receive, _with_headers(send, wait_s=refused.wait_s))
+            answer = self.refuse(request, refusal.status, refusal.text)
+            await answer(scope, receive, _add_security_headers(send, wait_s=refusal.wait_s))
             return
-        await self.app(entered, receive, _with_headers(send))
+        await self.app(admitted, receive, _add_security_headers(send))
 
-    def _entered(self, scope: Scope) -> Scope:
+    def _admit(self, scope: Scope) -> Scope:
         """The request as the pages see it: its path without prefix and ``.json``, and its visitor.
 
         Raises `EntryRefused`.
         """
         headers = Headers(scope=scope)
-        client, host = self._client(scope, headers), self._host(scope, headers)
-        _check_name(host, self.settings.host_names)
-        path, as_json = _plain_path(scope["path"], self.settings.path_prefix)
+        client, host = self._resolve_client(scope, headers), self._resolve_host(scope, headers)
+        _check_host_name(host, self.settings.host_names)
+        path, as_json = _strip_path(scope["path"], self.settings.path_prefix)
         state = {
             "wants_json": as_json or "application/json" in headers.get("accept", ""),
             "client": client,
@@ -263,22 +263,22 @@ class AccessControl:
             "is_plain": self._is_plain(scope, headers, host),
         }
         scope.setdefault("state", {}).update(state)
-        if not is_open(path):
-            visitor = self._known_visitor(headers, client)
+        if not is_public_path(path):
+            visitor = self._identify_visitor(headers, client)
             if visitor is None:
                 raise EntryRefused(HTTPStatus.UNAUTHORIZED, "Log in first: this page is for people with a token.")
             state["visitor"] = visitor
-            self._write_down(visitor, scope, path)
+            self._log_view(visitor, scope, path)
         return {**scope, "path": path, "raw_path": path.encode(), "state": {**scope["state"], **state}}
 
-    def _client(self, scope: Scope, headers: Headers) -> str:
+    def _resolve_client(self, scope: Scope, headers: Headers) -> str:
         """The address that asks. Raises `EntryRefused` for a proxy that nobody named where no login is needed."""
-        peer = _peer(scope)
+        peer = _read_peer_address(scope)
         if self._is_proxy(peer):
-            asked = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
-            nearest = next((one for one in reversed(asked) if not self._is_proxy(one)), "")
-            return nearest if _address(nearest) else peer
-        if not needs_login(self.settings, self.host) and any(name in headers for name in _FORWARDED):
+            forwarded = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
+            nearest = next((address for address in reversed(forwarded) if not self._is_proxy(address)), "")
+            return nearest if _parse_address(nearest) else peer
+        if not needs_login(self.settings, self.host) and any(name in headers for name in _PROXY_HEADERS):
             raise EntryRefused(
                 HTTPStatus.BAD_REQUEST,
                 "A reverse proxy is in front of this site, and nobody would have to log in behind it. Name its "
@@ -286,62 +286,64 @@ class AccessControl:
             )
         return peer
 
-    def _host(self, scope: Scope, headers: Headers) -> str:
+    def _resolve_host(self, scope: Scope, headers: Headers) -> str:
         """The name that the browser called the site by: the proxy's word for it, where that is trusted."""
         called = headers.get("x-forwarded-host", "").partition(",")[0].strip()
-        return called if called and self._is_proxy(_peer(scope)) else headers.get("host", "")
+        return called if called and self._is_proxy(_read_peer_address(scope)) else headers.get("host", "")
 
     def _is_plain(self, scope: Scope, headers: Headers, host: str) -> bool:
         """Whether it is known that the browser speaks plain http beyond its machine: it keeps no session then."""
-        if is_loopback(_host_name(host)):
+        if is_loopback(_strip_port(host)):
             return False
-        if self._is_proxy(_peer(scope)):
+        if self._is_proxy(_read_peer_address(scope)):
             return headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "http"
         return scope.get("scheme") == "http"
 
     def _is_proxy(self, address: str) -> bool:
-        where = _address(address)
-        return where is not None and any(where in ip_network(one) for one in self.settings.trusted_proxies)
+        parsed = _parse_address(address)
+        return parsed is not None and any(
+            parsed in ip_network(network) for network in self.settings.trusted_proxies
+        )
 
-    def _known_visitor(self, headers: Headers, client: str) -> Visitor | None:
+    def _identify_visitor(self, headers: Headers, client: str) -> Visitor | None:
         try:
-            return self._visitor(headers, client)
+            return self._find_visitor(headers, client)
         except MonitorError as error:
             log.warning("%s", error)
             text = "Nobody can be let in now: the tokens cannot be read. The log says why."
             raise EntryRefused(HTTPStatus.SERVICE_UNAVAILABLE, text) from None
 
-    def _visitor(self, headers: Headers, client: str) -> Visitor | None:
-        given = headers.get("authorization", "")
-        if given.lower().startswith("bearer "):
-            return self._program(given[7:].strip(), client)
-        cookie = _cookies(headers).get(cookie_name(self.settings.path_prefix))
-        owner = self.signer.owner(cookie, self.now()) if cookie else None
+    def _find_visitor(self, headers: Headers, client: str) -> Visitor | None:
+        authorization = headers.get("authorization", "")
+        if authorization.lower().startswith("bearer "):
+            return self._find_program_visitor(authorization[7:].strip(), client)
+        cookie = _parse_cookies(headers).get(build_cookie_name(self.settings.path_prefix))
+        owner = self.signer.find_owner(cookie, self.now()) if cookie else None
         if owner is not None and cookie is not None:
             return Visitor(owner.name, owner.role, owner.sees_personal_data, cookie)
         if needs_login(self.settings, self.host):
             return None
         return Visitor(self.local_name, Role.OPERATE, sees_personal_data=True, session=LOCAL)
 
-    def _program(self, token: str, client: str) -> Visitor | None:
+    def _find_program_visitor(self, token: str, client: str) -> Visitor | None:
         wait_s = self.attempts.wait_s(client)
         if wait_s:
             raise EntryRefused(
                 HTTPStatus.TOO_MANY_REQUESTS, f"Too many wrong tokens: try again in {wait_s} s.", wait_s
             )
-        owner = self.tokens.owner(token)
+        owner = self.tokens.find_owner(token)
         if owner is None:
             self.attempts.note_wrong(client)
             return None
         self.attempts.note_good(client)
         return Visitor(owner.name, owner.role, owner.sees_personal_data, "")
 
-    def _write_down(self, visitor: Visitor, scope: Scope, path: str) -> None:
+    def _log_view(self, visitor: Visitor, scope: Scope, path: str) -> None:
         if path.startswith("/assets/"):
             return
-        asked = QueryParams(scope.get("query_string", b""))
-        shown = asked.get("personal") == "shown" and visitor.sees_personal_data
-        filters = urlencode([(name, value) for name, value in asked.items() if name not in SAID])
+        query = QueryParams(scope.get("query_string", b""))
+        is_personal_data_shown = query.get("personal") == "shown" and visitor.sees_personal_data
+        filters = urlencode([(name, value) for name, value in query.items() if name not in ACTION_RESULT_FIELDS])
         try:
             self.views.append(
                 PageView(
@@ -349,9 +351,9 @@ class AccessControl:
                     who=visitor.name,
                     role=visitor.role,
                     method=scope["method"],
-                    path=path[:LONGEST_NOTED],
-                    query=filters[:LONGEST_NOTED],
-                    personal_data=shown,
+                    path=path[:MAX_LOGGED_CHARACTERS],
+                    query=filters[:MAX_LOGGED_CHARACTERS],
+                    personal_data=is_personal_data_shown,
                 )
             )
         except OSError as error:
@@ -362,13 +364,13 @@ class AccessControl:
             ) from None
 
 
-def _peer(scope: Scope) -> str:
+def _read_peer_address(scope: Scope) -> str:
     return scope["client"][0] if scope.get("client") else ""
 
 
-def _check_name(host: str, known: Sequence[str]) -> None:
-    name = _host_name(host)
-    if _address(name) or name in _LOCAL_NAMES or name in {one.lower() for one in known}:
+def _check_host_name(host: str, known_names: Sequence[str]) -> None:
+    name = _strip_port(host)
+    if _parse_address(name) or name in _LOCAL_NAMES or name in {known_name.lower() for known_name in known_names}:
         return
     raise EntryRefused(
         HTTPStatus.MISDIRECTED_REQUEST,
@@ -377,12 +379,12 @@ def _check_name(host: str, known: Sequence[str]) -> None:
     )
 
 
-def is_open(path: str) -> bool:
+def is_public_path(path: str) -> bool:
     """Whether an address needs no token anywhere."""
     return path in OPEN_ADDRESSES or path.startswith(LOGIN_ASSETS)
 
 
-def _plain_path(path: str, prefix: str) -> tuple[str, bool]:
+def _strip_path(path: str, prefix: str) -> tuple[str, bool]:
     """The path without the proxy's prefix and without ``.json``; whether that was there."""
     if prefix and (path == prefix or path.startswith(f"{prefix}/")):
         path = path[len(prefix) :] or "/"
@@ -395,18 +397,18 @@ def _wants_json(scope: Scope) -> bool:
     return scope["path"].endswith(".json") or "application/json" in Headers(scope=scope).get("accept", "")
 
 
-def _host_name(host: str) -> str:
+def _strip_port(host: str) -> str:
     name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
     return name.lower().rstrip(".")
 
 
-def _cookies(headers: Headers) -> Mapping[str, str]:
+def _parse_cookies(headers: Headers) -> Mapping[str, str]:
     pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
     return {name: value for name, _, value in pairs}
 
 
-def _with_headers(send: Send, *, wait_s: int = 0) -> Send:
-    async def sending(message: Message) -> None:
+def _add_security_headers(send: Send, *, wait_s: int = 0) -> Send:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
@@ -416,4 +418,4 @@ def _with_headers(send: Send, *, wait_s: int = 0) -> Send:
                 headers["retry-after"] = str(wait_s)
         await send(message)
 
-    return sending
+    return send_with_headers

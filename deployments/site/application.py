@@ -9,9 +9,9 @@ How a page is made
 2. **Its function** is in a module of `deployments/site/pages/`: it takes a `PageRequest`, asks the questions of
    ``request.site.store`` (a copy, which no writer can hold), and returns a `Page` with one record: everything that
    the template shows. The record is the page's JSON too, so it holds values, and no HTML.
-3. **Filters are in the address**: ``request.choice(...)``, ``request.text(...)``, ``request.paging()`` read them,
+3. **Filters are in the address**: ``request.read_choice(...)``, ``request.read_text(...)``, ``request.read_paging()`` read them,
    and ``ui.filters`` and ``ui.pager`` show them. A wrong one is a 400 that names what is accepted.
-4. **Texts of users and of the application** go through ``request.masked(text, target)``, each one, in the page
+4. **Texts of users and of the application** go through ``request.redact_text(text, target)``, each one, in the page
    function; those of records through `masking.py`. What an application says of itself (its path, its version) and
    what people wrote (a note, why something is silenced) are such texts too. The template escapes; ``|shown`` makes
    invisible characters visible. No ``|safe``, no inline style, no inline script: the policy in `access.py` forbids
@@ -44,31 +44,31 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from deployments.site.access import SAID
-from deployments.site.figures import metrics, target_badge
+from deployments.site.access import ACTION_RESULT_FIELDS
+from deployments.site.figures import serve_metrics, serve_target_badge
 from deployments.site.forms import check_form, read_form
 from deployments.site.login import LoginPages
 from deployments.site.page import ActionMaker, PageMaker, PageRefused, PageRequest, Site
-from deployments.site.pages.cases import case_page, cases_page
-from deployments.site.pages.compare import compare_page
-from deployments.site.pages.gold_drafts import decide_gold_draft, gold_drafts_page
-from deployments.site.pages.grown_drafts import decide_grown_draft, grown_drafts_page
-from deployments.site.pages.hallucinations import hallucinations_page
+from deployments.site.pages.cases import build_case_page, build_cases_page
+from deployments.site.pages.compare import build_compare_page
+from deployments.site.pages.gold_drafts import build_gold_drafts_page, decide_gold_draft
+from deployments.site.pages.grown_drafts import build_grown_drafts_page, decide_grown_draft
+from deployments.site.pages.hallucinations import build_hallucinations_page
 from deployments.site.pages.incidents import (
+    build_incident_page,
+    build_incidents_list_page,
     decide_incident,
     end_incident_silence,
-    incident_page,
-    incidents_list_page,
     silence_incident,
 )
-from deployments.site.pages.judge import judge_page
-from deployments.site.pages.nightly import nightly_page
-from deployments.site.pages.now import now_page
-from deployments.site.pages.review import name_reviewer, review_page, save_review
-from deployments.site.pages.runs import run_page, run_report, runs_page
-from deployments.site.pages.suite import suite_page
+from deployments.site.pages.judge import build_judge_page
+from deployments.site.pages.nightly import build_nightly_page
+from deployments.site.pages.now import build_now_page
+from deployments.site.pages.review import build_review_page, name_reviewer, save_review
+from deployments.site.pages.runs import build_run_page, build_runs_page, serve_run_report
+from deployments.site.pages.suite import build_suite_page
 from deployments.site.refresher import Refresher
-from deployments.site.rendering import Renderer, asset
+from deployments.site.rendering import Renderer, serve_asset
 from monitors.errors import MonitorError, WarehouseBusy
 
 
@@ -89,22 +89,22 @@ class ActionRoute:
 
 
 PAGES: Final[tuple[PageRoute, ...]] = (
-    PageRoute("/", now_page),
-    PageRoute("/now", now_page),
-    PageRoute("/runs", runs_page),
-    PageRoute("/runs/{run}", run_page),
-    PageRoute("/cases", cases_page),
-    PageRoute("/cases/{case}", case_page),
-    PageRoute("/compare", compare_page),
-    PageRoute("/nightly", nightly_page),
-    PageRoute("/judge", judge_page),
-    PageRoute("/suite", suite_page),
-    PageRoute("/incidents", incidents_list_page),
-    PageRoute("/incidents/{incident}", incident_page),
-    PageRoute("/hallucinations", hallucinations_page),
-    PageRoute("/review", review_page),
-    PageRoute("/review/drafts", gold_drafts_page),
-    PageRoute("/review/incidents", grown_drafts_page),
+    PageRoute("/", build_now_page),
+    PageRoute("/now", build_now_page),
+    PageRoute("/runs", build_runs_page),
+    PageRoute("/runs/{run}", build_run_page),
+    PageRoute("/cases", build_cases_page),
+    PageRoute("/cases/{case}", build_case_page),
+    PageRoute("/compare", build_compare_page),
+    PageRoute("/nightly", build_nightly_page),
+    PageRoute("/judge", build_judge_page),
+    PageRoute("/suite", build_suite_page),
+    PageRoute("/incidents", build_incidents_list_page),
+    PageRoute("/incidents/{incident}", build_incident_page),
+    PageRoute("/hallucinations", build_hallucinations_page),
+    PageRoute("/review", build_review_page),
+    PageRoute("/review/drafts", build_gold_drafts_page),
+    PageRoute("/review/incidents", build_grown_drafts_page),
 )
 """Every page. Each also answers as JSON, at its address with ``.json`` (the first at ``/now.json``)."""
 
@@ -120,16 +120,16 @@ ACTIONS: Final[tuple[ActionRoute, ...]] = (
 """Every decision that the site takes."""
 
 FILES: Final[tuple[tuple[str, Callable[[PageRequest], Response]], ...]] = (
-    ("/runs/{run}/report", run_report),
-    ("/metrics", metrics),
-    ("/badge/{target}.svg", target_badge),
+    ("/runs/{run}/report", serve_run_report),
+    ("/metrics", serve_metrics),
+    ("/badge/{target}.svg", serve_target_badge),
 )
 """What is no page of the site and stands beside: files of runs, what other programs read."""
 
 Answer = Callable[[Request], Awaitable[Response]]
 
 
-def pages_application(site: Site, renderer: Renderer, refresher: Refresher, login: LoginPages) -> Starlette:
+def build_pages_application(site: Site, renderer: Renderer, refresher: Refresher, login: LoginPages) -> Starlette:
     """The site behind its door: whoever gets here was let in, and ``request.state`` has the visitor."""
 
     @asynccontextmanager
@@ -138,68 +138,71 @@ def pages_application(site: Site, renderer: Renderer, refresher: Refresher, logi
             yield
 
     routes: list[BaseRoute] = [
-        *(Route(route.path, _page(site, renderer, route.make), methods=["GET"]) for route in PAGES),
-        *(Route(route.path, _action(site, renderer, route.carry_out), methods=["POST"]) for route in ACTIONS),
-        *(Route(path, _file(site, read), methods=["GET"]) for path, read in FILES),
-        Route("/assets/{name}", asset, methods=["GET"]),
-        Route("/login/assets/{name}", asset, methods=["GET"]),
-        Route("/healthz", _healthz(refresher), methods=["GET"]),
-        *login.routes(),
+        *(Route(route.path, _build_page_endpoint(site, renderer, route.make), methods=["GET"]) for route in PAGES),
+        *(
+            Route(route.path, _build_action_endpoint(site, renderer, route.carry_out), methods=["POST"])
+            for route in ACTIONS
+        ),
+        *(Route(path, _build_file_endpoint(site, read), methods=["GET"]) for path, read in FILES),
+        Route("/assets/{name}", serve_asset, methods=["GET"]),
+        Route("/login/assets/{name}", serve_asset, methods=["GET"]),
+        Route("/healthz", _build_health_endpoint(refresher), methods=["GET"]),
+        *login.build_routes(),
     ]
 
-    async def refused(request: Request, error: Exception) -> Response:
-        status, text = _why(error)
-        return await run_in_threadpool(renderer.refusal, request, status, text)
+    async def answer_error(request: Request, error: Exception) -> Response:
+        status, text = _explain_error(error)
+        return await run_in_threadpool(renderer.render_refusal, request, status, text)
 
     handled = (HTTPException, PageRefused, MonitorError, Exception)
-    pages = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, refused), lifespan=lifespan)
+    pages = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, answer_error), lifespan=lifespan)
     pages.router.redirect_slashes = (
         False  # it redirects to the name and the scheme that it sees itself, without prefix
     )
     return pages
 
 
-def _page(site: Site, renderer: Renderer, make: PageMaker) -> Answer:
+def _build_page_endpoint(site: Site, renderer: Renderer, make: PageMaker) -> Answer:
     def answer(request: Request) -> Response:
-        asked = _asked(site, request)
-        return renderer.page(make(asked), asked, request)
+        page_request = _build_page_request(site, request)
+        return renderer.render_page(make(page_request), page_request, request)
 
-    async def on_a_thread(request: Request) -> Response:
+    async def answer_in_thread(request: Request) -> Response:
         return await run_in_threadpool(answer, request)
 
-    return on_a_thread
+    return answer_in_thread
 
 
-def _action(site: Site, renderer: Renderer, carry_out: ActionMaker) -> Answer:
+def _build_action_endpoint(site: Site, renderer: Renderer, carry_out: ActionMaker) -> Answer:
     async def answer(request: Request) -> Response:
         form = await read_form(request)
         check_form(request, renderer.signer, form)
-        done = await run_in_threadpool(carry_out, _asked(site, request), form)
+        done = await run_in_threadpool(carry_out, _build_page_request(site, request), form)
         if request.state.wants_json:
             return JSONResponse({"done": done.text})
-        return RedirectResponse(renderer.after(done), HTTPStatus.SEE_OTHER)
+        return RedirectResponse(renderer.build_next_address(done), HTTPStatus.SEE_OTHER)
 
     return answer
 
 
-def _file(site: Site, read: Callable[[PageRequest], Response]) -> Answer:
+def _build_file_endpoint(site: Site, read: Callable[[PageRequest], Response]) -> Answer:
     async def answer(request: Request) -> Response:
-        return await run_in_threadpool(read, _asked(site, request))
+        return await run_in_threadpool(read, _build_page_request(site, request))
 
     return answer
 
 
-def _asked(site: Site, request: Request) -> PageRequest:
+def _build_page_request(site: Site, request: Request) -> PageRequest:
     return PageRequest(
         site=site,
         visitor=request.state.visitor,
         address=request.url.path,
         path=request.path_params,
-        query={name: value for name, value in request.query_params.items() if name not in SAID},
+        query={name: value for name, value in request.query_params.items() if name not in ACTION_RESULT_FIELDS},
     )
 
 
-def _healthz(refresher: Refresher) -> Answer:
+def _build_health_endpoint(refresher: Refresher) -> Answer:
     async def answer(_request: Request) -> Response:
         trouble = refresher.trouble
         return PlainTextResponse(f"ok, but {trouble}\n" if trouble else "ok\n")
@@ -207,7 +210,7 @@ def _healthz(refresher: Refresher) -> Answer:
     return answer
 
 
-def _why(error: Exception) -> tuple[HTTPStatus, str]:
+def _explain_error(error: Exception) -> tuple[HTTPStatus, str]:
     """What is answered for an error: an error that nobody foresaw may hold a secret in its text."""
     match error:
         case PageRefused():

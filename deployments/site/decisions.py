@@ -17,21 +17,21 @@ from typing import Final
 
 from deployments.site.page import PageRequest
 from flows.alerting.edits import update_alerts
-from flows.alerting.notifier import act, apply_actions
-from monitors.alerts.operator_actions import ID_CHARACTERS, new_action
+from flows.alerting.notifier import apply_actions, store_action
+from monitors.alerts.operator_actions import ID_CHARACTERS, build_action
 from monitors.errors import MonitorError, WarehouseBusy
 from monitors.records.incidents import ActionKind, ActionVia, Incident
 from monitors.records.operator_actions import ActionOutcome
-from warehouse.queries.incidents import outcomes
+from warehouse.queries.incidents import list_action_outcomes
 
 WAIT_S: Final = 2.0
 """For the warehouse, and for its copy; what waits longer is carried out all the same, a little later."""
-WAITS: Final = "Stored. It is carried out as soon as the warehouse is free."
+PENDING_TEXT: Final = "Stored. It is carried out as soon as the warehouse is free."
 log = logging.getLogger(__name__)
 
 
-def decide(
-    request: PageRequest, kind: ActionKind, about: Sequence[Incident], note: str = "", as_shown: str = ""
+def apply_decision(
+    request: PageRequest, kind: ActionKind, incidents: Sequence[Incident], note: str = "", as_shown: str = ""
 ) -> str:
     """Carry out a decision on incidents under the visitor's name; what came of it, in a sentence.
 
@@ -39,32 +39,32 @@ def decide(
     Raises `WarehouseUnwritable` where it could not even be stored.
     """
     people = request.site.people
-    action = new_action(kind, about, at=people.now(), by=request.visitor.name, via=ActionVia.SITE, note=note)
+    action = build_action(kind, incidents, at=people.now(), by=request.visitor.name, via=ActionVia.SITE, note=note)
     if as_shown:
-        key = sent_once(kind.value, request.visitor.name, *action.fingerprints, as_shown)
+        key = build_idempotency_key(kind.value, request.visitor.name, *action.fingerprints, as_shown)
         action = action.model_copy(update={"id": f"{ActionVia.SITE.value}-{key}"})
-    act(people, action)
+    store_action(people, action)
     # The action is in the journal; the page says that it waits.
     with suppress(WarehouseBusy):
         apply_actions(people, wait_s=WAIT_S)
     renew_copy(request)
-    done = outcomes(request.site.store, action_id=action.id)
-    if not done:
-        return WAITS
-    _show_in_slack(request, done)
-    return done[0].text
+    action_outcomes = list_action_outcomes(request.site.store, action_id=action.id)
+    if not action_outcomes:
+        return PENDING_TEXT
+    _update_slack(request, action_outcomes)
+    return action_outcomes[0].text
 
 
-def sent_once(*parts: str) -> str:
+def build_idempotency_key(*parts: str) -> str:
     """An id that is the same for the same form: a press that is repeated, because no answer came, is one press."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:ID_CHARACTERS]
 
 
-def _show_in_slack(request: PageRequest, done: Sequence[ActionOutcome]) -> None:
+def _update_slack(request: PageRequest, action_outcomes: Sequence[ActionOutcome]) -> None:
     """Edit the messages beside: Slack may be slow, and an edit that is missed is made up for by the next."""
     bot = request.site.bot
     if bot is not None:
-        edit = partial(asyncio.run, update_alerts(request.site.people, bot, done))
+        edit = partial(asyncio.run, update_alerts(request.site.people, bot, action_outcomes))
         Thread(target=edit, daemon=True, name="slack-edit").start()
 
 

@@ -11,40 +11,40 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from starlette.responses import Response
 
-from deployments.site.page import PageRequest, missing
-from deployments.site.pages.now import CardState, NowData, TargetCard, now_page
-from monitors.reports.badge import NO_DATA, badge
+from deployments.site.page import PageRequest, build_not_found_error
+from deployments.site.pages.now import CardState, NowData, TargetCard, build_now_page
+from monitors.reports.badge import NO_DATA, draw_badge
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def metrics(request: PageRequest) -> Response:
+def serve_metrics(request: PageRequest) -> Response:
     """Scores, rates with their intervals, and counts of incidents, by target, as Prometheus reads them."""
-    return Response(metrics_text(cards_of(request)), media_type=CONTENT_TYPE)
+    return Response(format_metrics(load_cards(request)), media_type=CONTENT_TYPE)
 
 
-def target_badge(request: PageRequest) -> Response:
+def serve_target_badge(request: PageRequest) -> Response:
     """The badge of one target."""
     name = request.path["target"]
-    card = next((card for card in cards_of(request) if card.target == name), None)
+    card = next((card for card in load_cards(request) if card.target == name), None)
     if card is None:
-        raise missing(f"No target {name[:80]} is configured or has ever run.")
-    return Response(badge(name, badge_word(card)), media_type="image/svg+xml")
+        raise build_not_found_error(f"No target {name[:80]} is configured or has ever run.")
+    return Response(draw_badge(name, format_badge_word(card)), media_type="image/svg+xml")
 
 
-def cards_of(request: PageRequest) -> tuple[TargetCard, ...]:
+def load_cards(request: PageRequest) -> tuple[TargetCard, ...]:
     """Every target as it stands, as the page Now has it."""
-    data = now_page(request).data
+    data = build_now_page(request).data
     return data.cards if isinstance(data, NowData) else ()
 
 
-def badge_word(card: TargetCard) -> str:
+def format_badge_word(card: TargetCard) -> str:
     """The last verdict; `NO_DATA` where it is too old to say anything, or there is none."""
     is_known = card.last is not None and card.state not in (CardState.OLD, CardState.NONE)
     return card.last.verdict.value if is_known and card.last is not None else NO_DATA
 
 
-def metrics_text(cards: Iterable[TargetCard]) -> bytes:
+def format_metrics(cards: Iterable[TargetCard]) -> bytes:
     """The figures in Prometheus' text form."""
     figures = _Figures()
     for card in cards:
@@ -82,9 +82,11 @@ class _Figures:
             if last.asked:
                 self._coverage.labels(name).set(last.graded / last.asked)
         for level in (1, 2, 3):
-            found = [one for one in card.incidents if one.severity == level]
-            self._open.labels(name, str(level)).set(sum(one.open for one in found))
-            self._acknowledged.labels(name, str(level)).set(sum(one.acknowledged for one in found))
+            level_incidents = [incident for incident in card.incidents if incident.severity == level]
+            self._open.labels(name, str(level)).set(sum(incident.open for incident in level_incidents))
+            self._acknowledged.labels(name, str(level)).set(
+                sum(incident.acknowledged for incident in level_incidents)
+            )
         self._add_rate(card)
 
     def _add_rate(self, card: TargetCard) -> None:
@@ -96,5 +98,5 @@ class _Figures:
             if value is not None:
                 self._bounds.labels(card.target, end).set(value)
 
-    def _gauge(self, name: str, what: str, *labels: str) -> Gauge:
-        return Gauge(f"lookout_{name}", what, ("target", *labels), registry=self.registry)
+    def _gauge(self, name: str, description: str, *labels: str) -> Gauge:
+        return Gauge(f"lookout_{name}", description, ("target", *labels), registry=self.registry)

@@ -13,7 +13,7 @@ from deployments.site.access import Visitor
 from deployments.site.page import PageRefused
 from deployments.site.tokens import SessionSigner
 
-LONGEST_FORM: Final = 64 * 1024
+MAX_FORM_BYTES: Final = 64 * 1024
 """Bytes: a note of a person is short."""
 
 
@@ -23,7 +23,7 @@ async def read_form(request: Request) -> Mapping[str, str]:
     try:
         async for chunk in request.stream():
             body += chunk
-            if len(body) > LONGEST_FORM:
+            if len(body) > MAX_FORM_BYTES:
                 raise PageRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "This is longer than any form of this site.")
         return dict(parse_qsl(body.decode("utf-8"), True, max_num_fields=100))
     except (ClientDisconnect, ValueError):

@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from deployments.site.access import AttemptLimit, cookie_name
+from deployments.site.access import AttemptLimit, build_cookie_name
 from deployments.site.forms import is_same_origin, read_form
 from deployments.site.page import Site
-from deployments.site.rendering import Renderer, local_address
+from deployments.site.rendering import Renderer, sanitize_local_address
 
 WRONG: Final = "This token opens nothing here: it was mistyped, or revoked."
 
@@ -26,20 +26,20 @@ class LoginPages:
         self._renderer = renderer
         self._attempts = attempts
 
-    def routes(self) -> list[Route]:
+    def build_routes(self) -> list[Route]:
         """Where they are."""
         return [
-            Route("/login", self.form, methods=["GET"]),
-            Route("/login", self.enter, methods=["POST"]),
-            Route("/logout", self.leave, methods=["POST"]),
+            Route("/login", self.show_form, methods=["GET"]),
+            Route("/login", self.log_in, methods=["POST"]),
+            Route("/logout", self.log_out, methods=["POST"]),
         ]
 
-    async def form(self, request: Request) -> Response:
+    async def show_form(self, request: Request) -> Response:
         """Ask for a token."""
         go_on = request.query_params.get("next", "/")
-        return await run_in_threadpool(self._renderer.login, request, HTTPStatus.OK, "", go_on)
+        return await run_in_threadpool(self._renderer.render_login, request, HTTPStatus.OK, "", go_on)
 
-    async def enter(self, request: Request) -> Response:
+    async def log_in(self, request: Request) -> Response:
         """Open a session for a good token; a wrong one counts against the address that it came from."""
         client = request.state.client
         form = await read_form(request)
@@ -47,42 +47,44 @@ class LoginPages:
         wait_s = self._attempts.wait_s(client)
         if wait_s:
             text = f"Too many wrong tokens came from your address. Try again in {wait_s} s."
-            return self._refused(request, HTTPStatus.TOO_MANY_REQUESTS, text, go_on, {"retry-after": str(wait_s)})
+            return self._refuse(request, HTTPStatus.TOO_MANY_REQUESTS, text, go_on, {"retry-after": str(wait_s)})
         if not is_same_origin(request):
-            return self._refused(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", go_on)
+            return self._refuse(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", go_on)
         signer = self._renderer.signer
-        owner = signer.tokens.owner(form.get("token", ""))  # no await since the count: none slips through
+        owner = signer.tokens.find_owner(form.get("token", ""))  # no await since the count: none slips through
         if owner is None:
             self._attempts.note_wrong(client)
-            return self._refused(request, HTTPStatus.UNAUTHORIZED, WRONG, go_on)
+            return self._refuse(request, HTTPStatus.UNAUTHORIZED, WRONG, go_on)
         self._attempts.note_good(client)
-        answer = RedirectResponse(self._site.prefix + local_address(go_on, self._site.prefix), HTTPStatus.SEE_OTHER)
-        self._set(answer, signer.issue(owner, self._site.now()), round(signer.lasts.total_seconds()))
+        answer = RedirectResponse(
+            self._site.prefix + sanitize_local_address(go_on, self._site.prefix), HTTPStatus.SEE_OTHER
+        )
+        self._set_cookie(answer, signer.issue(owner, self._site.now()), round(signer.lasts.total_seconds()))
         return answer
 
-    async def leave(self, request: Request) -> Response:
+    async def log_out(self, request: Request) -> Response:
         """End the session, in this browser and wherever else its cookie is."""
         form, session = await read_form(request), request.state.visitor.session
         signer = self._renderer.signer
         if not (is_same_origin(request) and signer.is_form_token(form.get("form_token", ""), session)):
-            return self._refused(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", "/")
+            return self._refuse(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", "/")
         await run_in_threadpool(signer.end, session, self._site.now())
         answer = RedirectResponse(f"{self._site.prefix}/login", HTTPStatus.SEE_OTHER)
-        self._set(answer, "", 0)
+        self._set_cookie(answer, "", 0)
         return answer
 
-    def _refused(
+    def _refuse(
         self, request: Request, status: HTTPStatus, text: str, go_on: str, headers: dict[str, str] | None = None
     ) -> Response:
         if request.state.wants_json:
             return JSONResponse({"error": text}, status, headers)
-        answer = self._renderer.login(request, status, text, go_on)
+        answer = self._renderer.render_login(request, status, text, go_on)
         answer.headers.update(headers or {})
         return answer
 
-    def _set(self, answer: Response, cookie: str, lasts_s: int) -> None:
+    def _set_cookie(self, answer: Response, cookie: str, lasts_s: int) -> None:
         answer.set_cookie(
-            cookie_name(self._site.prefix),
+            build_cookie_name(self._site.prefix),
             cookie,
             max_age=lasts_s,
             path=self._site.prefix or "/",

@@ -17,16 +17,16 @@ _Record = TypeVar("_Record", bound=Record)
 
 def mask_fields(record: _Record, mask: MaskText, *names: str) -> _Record:
     """``record`` with the texts of these fields masked; tuples of texts too, and ``None`` stays."""
-    return record.model_copy(update={name: _masked(getattr(record, name), mask) for name in names})
+    return record.model_copy(update={name: _mask_value(getattr(record, name), mask) for name in names})
 
 
 def mask_all(record: _Record, mask: MaskText) -> _Record:
     """``record`` with every text masked, however deep, that no pattern binds: ids and digests stay."""
-    names = _free_fields(type(record))
+    names = _list_unpatterned_fields(type(record))
     return mask_fields(record, mask, *names) if names else record
 
 
-def _masked(value: object, mask: MaskText) -> object:
+def _mask_value(value: object, mask: MaskText) -> object:
     match value:
         case Enum():
             return value
@@ -35,16 +35,16 @@ def _masked(value: object, mask: MaskText) -> object:
         case Record():
             return mask_all(value, mask)
         case tuple():
-            return tuple(_masked(one, mask) for one in cast("tuple[object, ...]", value))
+            return tuple(_mask_value(item, mask) for item in cast("tuple[object, ...]", value))
         case Mapping():
-            known = cast("Mapping[object, object]", value)
-            return {name: _masked(one, mask) for name, one in known.items()}
+            mapping = cast("Mapping[object, object]", value)
+            return {name: _mask_value(item, mask) for name, item in mapping.items()}
         case _:
             return value
 
 
 @cache
-def _free_fields(kind: type[Record]) -> tuple[str, ...]:
+def _list_unpatterned_fields(kind: type[Record]) -> tuple[str, ...]:
     return tuple(
         name for name, info in kind.model_fields.items() if not _has_pattern(info.annotation, tuple(info.metadata))
     )
@@ -55,6 +55,12 @@ def _has_pattern(kind: Any, metadata: tuple[Any, ...]) -> bool:
     inner = get_args(kind)
     if get_origin(kind) is Annotated:
         return _has_pattern(inner[0], (*inner[1:], *metadata))
-    bounds = [bound for one in metadata for bound in (one.metadata if isinstance(one, FieldInfo) else [one])]
+    bounds = [
+        bound
+        for annotation in metadata
+        for bound in (annotation.metadata if isinstance(annotation, FieldInfo) else [annotation])
+    ]
     values = inner[-1:] if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping) else inner
-    return any(getattr(bound, "pattern", None) for bound in bounds) or any(_has_pattern(one, ()) for one in values)
+    return any(getattr(bound, "pattern", None) for bound in bounds) or any(
+        _has_pattern(annotation, ()) for annotation in values
+    )

@@ -14,11 +14,11 @@ from typing import Any, Final, TypeVar, cast
 from monitors.records.reviews import AnswerId, ReviewedAnswer
 from warehouse.database.snapshot import Snapshot
 from warehouse.database.store import Store
-from warehouse.queries.site.reviewing import PeopleVerdict, judge_verdicts, people_verdicts
+from warehouse.queries.site.reviewing import PeopleVerdict, list_judge_verdicts, list_people_verdicts
 
-FORGET_AFTER: Final = timedelta(hours=1)
+MAX_AGE: Final = timedelta(hours=1)
 """A run that was graded anew under its old name is read anew by then."""
-MOST_FIGURES: Final = 64
+MAX_FIGURES: Final = 64
 Figure = TypeVar("Figure")
 
 
@@ -31,20 +31,20 @@ class CopyMemory:
     _known: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any])
     _guard: Lock = field(default_factory=Lock)
 
-    def once(self, key: Hashable, reckon: Callable[[], Figure]) -> Figure:
+    def get_or_compute(self, key: Hashable, compute: Callable[[], Figure]) -> Figure:
         """What ``reckon`` gave for ``key`` over this copy; two that ask at once may both reckon."""
         copy = self.snapshot.copy_name
         with self._guard:
-            if copy != self._copy or len(self._known) >= MOST_FIGURES:
+            if copy != self._copy or len(self._known) >= MAX_FIGURES:
                 self._known.clear()
                 self._copy = copy
             if key in self._known:
                 return cast("Figure", self._known[key])
-        found = reckon()
+        figure = compute()
         with self._guard:
             if self._copy == copy:
-                self._known[key] = found
-        return found
+                self._known[key] = figure
+        return figure
 
 
 @dataclass
@@ -57,36 +57,36 @@ class ReviewMemory:
     _since: datetime | None = None
     _guard: Lock = field(default_factory=Lock)
 
-    def answers(self, store: Store, target: str | None, now: datetime) -> tuple[ReviewedAnswer, ...]:
+    def load_answers(self, store: Store, target: str | None, now: datetime) -> tuple[ReviewedAnswer, ...]:
         """As `warehouse.queries.reviews.reviewed` gives them, in no order."""
-        said = people_verdicts(store)
+        verdicts = list_people_verdicts(store)
         with self._guard:
-            if self._since is None or abs(now - self._since) > FORGET_AFTER:
+            if self._since is None or abs(now - self._since) > MAX_AGE:
                 self._judged, self._since = {}, now
-            self._learn(store, [one for one in said if not self._knows(one)])
-            answers = [answer for one in said for answer in self._judged[one.answer_id]]
-        return tuple(one for one in answers if target in {None, one.target})
+            self._add_verdicts(store, [verdict for verdict in verdicts if not self._is_current(verdict)])
+            answers = [answer for verdict in verdicts for answer in self._judged[verdict.answer_id]]
+        return tuple(verdict for verdict in answers if target in {None, verdict.target})
 
-    def _knows(self, said: PeopleVerdict) -> bool:
-        known = self._judged.get(said.answer_id)
-        return known is not None and all(
-            (one.people_right, one.inclusion_probability) == (said.right, said.inclusion_probability)
-            for one in known
+    def _is_current(self, verdict: PeopleVerdict) -> bool:
+        stored = self._judged.get(verdict.answer_id)
+        return stored is not None and all(
+            (answer.people_right, answer.inclusion_probability) == (verdict.right, verdict.inclusion_probability)
+            for answer in stored
         )
 
-    def _learn(self, store: Store, new: list[PeopleVerdict]) -> None:
-        if not new:
+    def _add_verdicts(self, store: Store, verdicts: list[PeopleVerdict]) -> None:
+        if not verdicts:
             return
-        self._judged |= dict.fromkeys((one.answer_id for one in new), ())
-        by_id = {one.answer_id: one for one in new}
-        for answer_id, lineage, passed in judge_verdicts(store, list(by_id)):
-            said = by_id[answer_id]
+        self._judged |= dict.fromkeys((verdict.answer_id for verdict in verdicts), ())
+        by_id = {verdict.answer_id: verdict for verdict in verdicts}
+        for answer_id, lineage, passed in list_judge_verdicts(store, list(by_id)):
+            people_verdict = by_id[answer_id]
             answer = ReviewedAnswer(
                 answer_id=answer_id,
-                target=said.target,
+                target=people_verdict.target,
                 lineage=lineage,
                 judge_passed=passed,
-                people_right=said.right,
-                inclusion_probability=said.inclusion_probability,
+                people_right=people_verdict.right,
+                inclusion_probability=people_verdict.inclusion_probability,
             )
             self._judged[answer_id] = (*self._judged[answer_id], answer)

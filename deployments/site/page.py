@@ -24,11 +24,11 @@ from monitors.records.base import Record
 from warehouse.database.snapshot import Snapshot
 from warehouse.database.store import Store
 
-ROWS: Final = 50
+DEFAULT_ROWS: Final = 50
 """Rows of a table on one page, unless the address says ``rows``."""
-MOST_ROWS: Final = 200
-MOST_PAGES: Final = 1_000_000
-LONGEST_FILTER: Final = 200
+MAX_ROWS: Final = 200
+MAX_PAGES: Final = 1_000_000
+MAX_FILTER_CHARACTERS: Final = 200
 
 
 class PageRefused(Exception):
@@ -40,9 +40,9 @@ class PageRefused(Exception):
         self.text = text
 
 
-def missing(what: str) -> PageRefused:
+def build_not_found_error(text: str) -> PageRefused:
     """There is no such thing: 404."""
-    return PageRefused(HTTPStatus.NOT_FOUND, what)
+    return PageRefused(HTTPStatus.NOT_FOUND, text)
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ class FilterField(Record):
 
 
 class Paging(Record):
-    """Which rows of a table are shown. ``number`` counts from 1; ``total`` is set by `of`."""
+    """Which rows of a table are shown. ``number`` counts from 1; ``total`` is set by `with_total`."""
 
     number: int = 1
-    rows: int = ROWS
+    rows: int = DEFAULT_ROWS
     total: int = 0
 
     @property
@@ -124,7 +124,7 @@ class Paging(Record):
         """The number of the last row shown."""
         return min(self.offset + self.rows, self.total)
 
-    def of(self, total: int) -> Paging:
+    def with_total(self, total: int) -> Paging:
         """This page of a table of so many rows."""
         return self.model_copy(update={"total": total})
 
@@ -144,7 +144,7 @@ class PageRequest:
     fields: list[FilterField] = field(default_factory=list[FilterField])
     static: StaticLinks | None = None
 
-    def choice(self, name: str, label: str, options: Sequence[str]) -> str | None:
+    def read_choice(self, name: str, label: str, options: Sequence[str]) -> str | None:
         """A filter that is one of ``options``; ``None`` where it is not set. Raises `PageRefused` for another."""
         value = self.query.get(name, "")
         self.fields.append(FilterField(name=name, label=label, value=value, options=tuple(options)))
@@ -154,22 +154,24 @@ class PageRequest:
             )
         return value or None
 
-    def text(self, name: str, label: str) -> str | None:
+    def read_text(self, name: str, label: str) -> str | None:
         """A filter of free text; ``None`` where it is not set."""
         value = self.query.get(name, "").strip()
-        if len(value) > LONGEST_FILTER:
-            raise PageRefused(HTTPStatus.BAD_REQUEST, f"{name}: at most {LONGEST_FILTER} characters")
+        if len(value) > MAX_FILTER_CHARACTERS:
+            raise PageRefused(HTTPStatus.BAD_REQUEST, f"{name}: at most {MAX_FILTER_CHARACTERS} characters")
         self.fields.append(FilterField(name=name, label=label, value=value))
         return value or None
 
-    def paging(self) -> Paging:
+    def read_paging(self) -> Paging:
         """Which page of its table is asked for (``page``, from 1, and ``rows``)."""
-        return Paging(number=self._number("page", 1, MOST_PAGES), rows=self._number("rows", ROWS, MOST_ROWS))
+        return Paging(
+            number=self._read_number("page", 1, MAX_PAGES), rows=self._read_number("rows", DEFAULT_ROWS, MAX_ROWS)
+        )
 
-    def _number(self, name: str, usual: int, most: int) -> int:
-        value = self.query.get(name) or str(usual)
-        if not (value.isascii() and value.isdecimal() and 1 <= int(value[:12]) <= most):
-            raise PageRefused(HTTPStatus.BAD_REQUEST, f"{name}={value[:80]}: it is a number from 1 to {most:,}")
+    def _read_number(self, name: str, default: int, maximum: int) -> int:
+        value = self.query.get(name) or str(default)
+        if not (value.isascii() and value.isdecimal() and 1 <= int(value[:12]) <= maximum):
+            raise PageRefused(HTTPStatus.BAD_REQUEST, f"{name}={value[:80]}: it is a number from 1 to {maximum:,}")
         return int(value)
 
     @property
@@ -185,23 +187,23 @@ class PageRequest:
             )
         return True
 
-    def masked(self, text: str, target: str | None = None) -> str:
+    def redact_text(self, text: str, target: str | None = None) -> str:
         """A text of a user or of the application as this visitor may see it: every such text goes through here."""
         if self.is_personal_data_shown:
             return text
-        known = self.site.config.targets.get(target or "")
-        return redact(text, account_patterns=known.graders.account_patterns if known else ())
+        target_config = self.site.config.targets.get(target or "")
+        return redact(text, account_patterns=target_config.graders.account_patterns if target_config else ())
 
-    def mask(self, target: str | None) -> MaskText:
+    def build_redactor(self, target: str | None) -> MaskText:
         """The same, for the texts of one target: for records, see `deployments.site.masking`."""
-        return partial(self.masked, target=target)
+        return partial(self.redact_text, target=target)
 
     def link(self, address: str, **filters: object) -> str:
         """An address of the site, with the prefix that it is served under, and filters."""
         if self.static is not None:
             return self.static.link(StaticAddress(self.address, tuple(self.query.items())), address, filters)
-        asked = urlencode({name: str(value) for name, value in filters.items() if value not in (None, "")})
-        return f"{self.site.prefix}{address}" + (f"?{asked}" if asked else "")
+        query = urlencode({name: str(value) for name, value in filters.items() if value not in (None, "")})
+        return f"{self.site.prefix}{address}" + (f"?{query}" if query else "")
 
     @property
     def json_address(self) -> str:

@@ -40,7 +40,7 @@ class Refresher:
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         await self._refresh()
-        self._task = asyncio.create_task(self._renew_on())
+        self._task = asyncio.create_task(self._refresh_forever())
         return self
 
     async def __aexit__(
@@ -53,7 +53,7 @@ class Refresher:
             await asyncio.gather(self._task, return_exceptions=True)
         self._snapshot.close()
 
-    async def _renew_on(self) -> None:
+    async def _refresh_forever(self) -> None:
         await asyncio.to_thread(self._afterwards)
         pause_s = self._every_s
         while True:

@@ -21,9 +21,9 @@ from starlette.types import ASGIApp
 from deployments.site.access import Visitor
 from deployments.site.page import Done, Page, PageRequest, Site
 from deployments.site.tokens import SessionSigner
-from monitors.reports.charts import StripCell, TrendPoint, outcome_strip, scale_of, trend_line
+from monitors.reports.charts import StripCell, TrendPoint, build_scale, draw_outcome_strip, draw_trend_line
 from monitors.reports.format import SEVERITY_WORDS
-from monitors.reports.templating import style_sheet, template_environment
+from monitors.reports.templating import build_template_environment, load_style_sheet
 
 PACKAGE: Final = "deployments.site"
 NAVIGATION: Final[tuple[tuple[str, str], ...]] = (
@@ -48,14 +48,14 @@ _YEAR: Final = "private, max-age=31536000, immutable"
 
 
 @cache
-def templates() -> Environment:
+def build_site_templates() -> Environment:
     """The site's templates, and the report's beside them."""
-    environment = template_environment(PACKAGE)
+    environment = build_template_environment(PACKAGE)
     environment.globals.update(
         navigation_bar=NAVIGATION,
-        asset_version=asset_version,
-        trend_chart=trend_chart,
-        outcome_strip=outcome_strip,
+        asset_version=compute_asset_version,
+        trend_chart=draw_trend_chart,
+        outcome_strip=draw_outcome_strip,
         strip_cell=StripCell,
         static_policy=STATIC_POLICY,
         severity_texts=SEVERITY_WORDS,
@@ -92,31 +92,31 @@ class TrendShown(Protocol):
         ...
 
 
-def trend_chart(values: Sequence[TrendShown], title: str, limit: float | None = None) -> Markup:
+def draw_trend_chart(values: Sequence[TrendShown], title: str, limit: float | None = None) -> Markup:
     """A page's values over time as a chart."""
-    points = [TrendPoint(one.label, one.value, one.low, one.high, one.mark) for one in values]
-    return trend_line(points, scale_of(points, limit=limit), title)
+    points = [TrendPoint(point.label, point.value, point.low, point.high, point.mark) for point in values]
+    return draw_trend_line(points, build_scale(points, limit=limit), title)
 
 
 @cache
-def asset_text(name: str) -> str:
+def load_asset(name: str) -> str:
     """A file that pages load: the style sheet is the report's, and the site's few lines after it."""
     own = files("deployments").joinpath(f"site/assets/{name}").read_text(encoding="utf-8")
-    return f"{style_sheet()}\n{own}" if name.endswith(".css") else own
+    return f"{load_style_sheet()}\n{own}" if name.endswith(".css") else own
 
 
 @cache
-def asset_version() -> str:
+def compute_asset_version() -> str:
     """What changes when any of these files does: in their addresses, so that browsers keep them for long."""
-    return hashlib.sha256("".join(map(asset_text, ASSETS)).encode()).hexdigest()[:12]
+    return hashlib.sha256("".join(map(load_asset, ASSETS)).encode()).hexdigest()[:12]
 
 
-async def asset(request: Request) -> Response:
+async def serve_asset(request: Request) -> Response:
     """The style sheet or the script."""
     name = request.path_params["name"]
     if name not in ASSETS:
         return Response(status_code=HTTPStatus.NOT_FOUND)
-    return Response(asset_text(name), media_type=ASSETS[name], headers={"cache-control": _YEAR})
+    return Response(load_asset(name), media_type=ASSETS[name], headers={"cache-control": _YEAR})
 
 
 class Renderer:
@@ -126,11 +126,11 @@ class Renderer:
         self.site = site
         self.signer = signer
 
-    def page(self, page: Page, asked: PageRequest, request: Request) -> Response:
+    def render_page(self, page: Page, asked: PageRequest, request: Request) -> Response:
         """A page, as it was asked for. One that the browser has already is not sent again."""
         if request.state.wants_json:
-            return Response(self.json_text(page), media_type="application/json")
-        text = self._html(
+            return Response(self.format_json(page), media_type="application/json")
+        text = self._render_template(
             page.template,
             asked.visitor,
             asked.address,
@@ -139,7 +139,7 @@ class Renderer:
             page=page.view,
             request=asked,
             live_s=page.live_s,
-            flash=self._flash(request),
+            flash=self._read_flash(request),
         )
         tag = f'"{hashlib.sha256(text.encode()).hexdigest()[:24]}"'
         if request.headers.get("if-none-match") == tag:
@@ -147,9 +147,9 @@ class Renderer:
         headers = {"etag": tag, "cache-control": "private, no-cache"}
         return Response(text, media_type="text/html; charset=utf-8", headers=headers)
 
-    def static(self, page: Page, asked: PageRequest) -> str:
+    def render_static_page(self, page: Page, asked: PageRequest) -> str:
         """A page of a copy in files."""
-        return self._html(
+        return self._render_template(
             page.template,
             asked.visitor,
             asked.address,
@@ -159,69 +159,69 @@ class Renderer:
             request=asked,
         )
 
-    def static_refusal(self, asked: PageRequest, text: str) -> tuple[str, str]:
+    def render_static_refusal(self, asked: PageRequest, text: str) -> tuple[str, str]:
         """The same where a copy has no such page, and its JSON: why not."""
-        shown = self._html(
+        html = self._render_template(
             "refused.html.j2", asked.visitor, asked.address, title="Not in this copy", text=text, request=asked
         )
-        return shown, json.dumps({"error": text})
+        return html, json.dumps({"error": text})
 
-    def json_text(self, page: Page) -> str:
+    def format_json(self, page: Page) -> str:
         """A page's record, and when the copy was last known to be all that the warehouse has."""
         as_of = self.site.snapshot.as_of
-        head = f'"{_iso(as_of)}"' if as_of else "null"
+        head = f'"{_format_iso(as_of)}"' if as_of else "null"
         return f'{{"as_of":{head},"data":{page.data.model_dump_json()}}}'
 
-    def refusal(self, request: Request, status: HTTPStatus, text: str, *, go_on: str = "/") -> Response:
+    def render_refusal(self, request: Request, status: HTTPStatus, text: str, *, go_on: str = "/") -> Response:
         """Why there is no page: as JSON, as the login where one is needed, or as a page of its own."""
         if getattr(request.state, "wants_json", False):
-            return JSONResponse({"error": text}, status_code=status, headers=_challenge(status))
+            return JSONResponse({"error": text}, status_code=status, headers=_build_challenge_headers(status))
         visitor = getattr(request.state, "visitor", None)
         if status is HTTPStatus.UNAUTHORIZED:
-            shown = self._login(request, status, text, go_on)
+            html = self._render_login_form(request, status, text, go_on)
         else:
-            shown = self._html("refused.html.j2", visitor, "", title=status.phrase, text=text)
-        return Response(shown, int(status), _challenge(status), media_type="text/html; charset=utf-8")
+            html = self._render_template("refused.html.j2", visitor, "", title=status.phrase, text=text)
+        return Response(html, int(status), _build_challenge_headers(status), media_type="text/html; charset=utf-8")
 
-    def at_the_door(self, request: Request, status: HTTPStatus, text: str) -> ASGIApp:
+    def refuse_entry(self, request: Request, status: HTTPStatus, text: str) -> ASGIApp:
         """The same, for a request that was not let in; a person who logs in goes on to where they wanted."""
-        asked = quote(request.scope["path"]) + (f"?{request.url.query}" if request.url.query else "")
-        return self.refusal(request, status, text, go_on=asked)
+        next_address = quote(request.scope["path"]) + (f"?{request.url.query}" if request.url.query else "")
+        return self.render_refusal(request, status, text, go_on=next_address)
 
-    def login(self, request: Request, status: HTTPStatus, text: str, go_on: str) -> Response:
+    def render_login(self, request: Request, status: HTTPStatus, text: str, go_on: str) -> Response:
         """The form that asks for a token."""
-        shown = self._login(request, status, text, go_on)
-        return Response(shown, int(status), media_type="text/html; charset=utf-8")
+        html = self._render_login_form(request, status, text, go_on)
+        return Response(html, int(status), media_type="text/html; charset=utf-8")
 
-    def _login(self, request: Request, status: HTTPStatus, text: str, go_on: str) -> str:
-        return self._html(
+    def _render_login_form(self, request: Request, status: HTTPStatus, text: str, go_on: str) -> str:
+        return self._render_template(
             "login.html.j2",
             None,
             "",
             title="Log in",
             text=text,
             status=int(status),
-            go_on=local_address(go_on, self.site.prefix),
+            go_on=sanitize_local_address(go_on, self.site.prefix),
             is_plain=getattr(request.state, "is_plain", False),
         )
 
-    def after(self, done: Done) -> str:
+    def build_next_address(self, done: Done) -> str:
         """The address to go on to after an action, with what was done: sealed, so that no link says it falsely."""
         mark = "&" if "?" in done.go_on else "?"
         return f"{done.go_on}{mark}{urlencode({'done': done.text, 'seal': self.signer.seal(done.text)})}"
 
-    def _link(self, address: str) -> str:
+    def _build_link(self, address: str) -> str:
         return f"{self.site.prefix}{address}"
 
-    def _flash(self, request: Request) -> str:
+    def _read_flash(self, request: Request) -> str:
         text, seal = (request.query_params.get(name, "") for name in ("done", "seal"))
         return text if text and self.signer.is_seal(seal, text) else ""
 
-    def _html(self, template: str, visitor: Visitor | None, address: str, **values: Any) -> str:
+    def _render_template(self, template: str, visitor: Visitor | None, address: str, **values: Any) -> str:
         request = values.get("request")
-        link = request.link if isinstance(request, PageRequest) else self._link
+        link = request.link if isinstance(request, PageRequest) else self._build_link
         return (
-            templates()
+            build_site_templates()
             .get_template(template)
             .render(
                 site=self.site,
@@ -229,13 +229,13 @@ class Renderer:
                 as_of=self.site.snapshot.as_of,
                 visitor=visitor,
                 address=address,
-                form_token=self.signer.form_token(visitor.session) if visitor else "",
+                form_token=self.signer.create_form_token(visitor.session) if visitor else "",
                 **{"request": None, "live_s": 0, "flash": "", **values},
             )
         )
 
 
-def local_address(go_on: str, prefix: str) -> str:
+def sanitize_local_address(go_on: str, prefix: str) -> str:
     """The address to go on to, within this site and without its prefix, whatever was asked: never another host."""
     if prefix and (go_on == prefix or go_on.startswith(f"{prefix}/")):
         go_on = go_on[len(prefix) :] or "/"
@@ -243,7 +243,7 @@ def local_address(go_on: str, prefix: str) -> str:
     return go_on if is_local and go_on.isprintable() and "\\" not in go_on else "/"
 
 
-def _challenge(status: HTTPStatus) -> dict[str, str]:
+def _build_challenge_headers(status: HTTPStatus) -> dict[str, str]:
     match status:
         case HTTPStatus.UNAUTHORIZED:
             return {"www-authenticate": "Bearer"}
@@ -253,5 +253,5 @@ def _challenge(status: HTTPStatus) -> dict[str, str]:
             return {}
 
 
-def _iso(when: datetime) -> str:
+def _format_iso(when: datetime) -> str:
     return when.isoformat().replace("+00:00", "Z")

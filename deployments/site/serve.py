@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from deployments.receivers.connection_limits import BoundedProtocol
 from deployments.site.access import AccessControl, AttemptLimit, ViewLog, check_tokens, needs_login
-from deployments.site.application import pages_application
+from deployments.site.application import build_pages_application
 from deployments.site.health import HealthWatch
 from deployments.site.login import LoginPages
 from deployments.site.memory import CopyMemory, ReviewMemory
@@ -23,44 +23,44 @@ from deployments.site.page import Site
 from deployments.site.refresher import Refresher
 from deployments.site.rendering import Renderer
 from deployments.site.tokens import SessionSigner, TokenStore
-from flows.alerting.notifier import people_of
-from flows.data_folder import open_store, runs_folder
-from flows.runtime.secrets import environment, fresh_key
-from flows.runtime.slack import slack_bot
+from flows.alerting.notifier import build_operator_actions
+from flows.data_folder import get_runs_folder, open_store
+from flows.runtime.secrets import generate_key, get_environment
+from flows.runtime.slack import build_slack_bot
 from flows.verify.run_watch import RunWatch
 from monitors.config.file import Config
 from monitors.errors import MonitorError
-from warehouse.database.snapshot import snapshot_of
+from warehouse.database.snapshot import build_snapshot_store
 
-STOP_S: Final = 5
-COPY_WAIT_S: Final = 30.0
+STOP_TIMEOUT_S: Final = 5
+COPY_TIMEOUT_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SiteEnvironment:
     """What a site takes from outside: its clock, and who sits at this machine."""
 
     now: Callable[[], datetime]
     local_name: str
 
 
-def tokens_in(data_folder: Path) -> TokenStore:
+def build_token_store(data_folder: Path) -> TokenStore:
     """The tokens of a data folder."""
-    return TokenStore(data_folder, fresh_key)
+    return TokenStore(data_folder, generate_key)
 
 
-def site_application(config: Config, host: str, outside: Surroundings) -> ASGIApp:
+def build_site_application(config: Config, host: str, environment: SiteEnvironment) -> ASGIApp:
     """The whole site over a configuration's warehouse, for listening on ``host``.
 
     Raises `ConfigError` where a token is needed to see it and nobody has one.
     """
-    settings, tokens = config.site, tokens_in(config.data_folder)
+    settings, tokens = config.site, build_token_store(config.data_folder)
     check_tokens(config.site, host, tokens)
-    site = _site(config, host, outside)
-    signer = SessionSigner(tokens, tokens.key(), timedelta(hours=settings.session_h))
-    renderer, attempts = Renderer(site, signer), AttemptLimit(outside.now)
-    refresher = Refresher(site.snapshot, settings.refresh_s, lambda: _ask_beside(site))
-    pages = pages_application(site, renderer, refresher, LoginPages(site, renderer, attempts))
+    site = _build_site(config, host, environment)
+    signer = SessionSigner(tokens, tokens.load_key(), timedelta(hours=settings.session_h))
+    renderer, attempts = Renderer(site, signer), AttemptLimit(environment.now)
+    refresher = Refresher(site.snapshot, settings.refresh_s, lambda: _refresh_slow_data(site))
+    pages = build_pages_application(site, renderer, refresher, LoginPages(site, renderer, attempts))
     return AccessControl(
         app=pages,
         settings=settings,
@@ -69,46 +69,46 @@ def site_application(config: Config, host: str, outside: Surroundings) -> ASGIAp
         tokens=tokens,
         attempts=attempts,
         views=ViewLog(tokens.folder),
-        now=outside.now,
-        local_name=outside.local_name,
-        refuse=renderer.at_the_door,
+        now=environment.now,
+        local_name=environment.local_name,
+        refuse=renderer.refuse_entry,
     )
 
 
-def _site(config: Config, host: str, outside: Surroundings) -> Site:
+def _build_site(config: Config, host: str, environment: SiteEnvironment) -> Site:
     store = open_store(config)
-    snapshot, reading = snapshot_of(store)
+    snapshot, reading = build_snapshot_store(store)
     return Site(
         config=config,
         store=reading,
         snapshot=snapshot,
-        watch=RunWatch(runs_folder(config), store.journal),
-        health=HealthWatch(environment()),
+        watch=RunWatch(get_runs_folder(config), store.journal),
+        health=HealthWatch(get_environment()),
         figures=CopyMemory(snapshot),
         reviews=ReviewMemory(),
-        people=people_of(config, store, outside.now),
-        bot=slack_bot(config),
-        now=outside.now,
+        people=build_operator_actions(config, store, environment.now),
+        bot=build_slack_bot(config),
+        now=environment.now,
         prefix=config.site.path_prefix,
         needs_login=needs_login(config.site, host),
     )
 
 
-def _ask_beside(site: Site) -> None:
+def _refresh_slow_data(site: Site) -> None:
     """What takes long and no page should wait for, once there is a copy."""
     site.health.renew(site)
     # The page that needs it asks again, and shows the error.
     with suppress(MonitorError):
-        site.figures.once("reviews", lambda: site.reviews.answers(site.store, None, site.now()))
+        site.figures.get_or_compute("reviews", lambda: site.reviews.load_answers(site.store, None, site.now()))
 
 
 @contextmanager
-def opened_site(config: Config, outside: Surroundings) -> Generator[tuple[Site, Renderer]]:
+def open_site(config: Config, environment: SiteEnvironment) -> Generator[tuple[Site, Renderer]]:
     """A site that nobody is served, over a new copy of the warehouse. Raises as `Snapshot.refresh` does."""
-    site, tokens = _site(config, config.site.host, outside), tokens_in(config.data_folder)
-    site.snapshot.refresh(COPY_WAIT_S)
+    site, tokens = _build_site(config, config.site.host, environment), build_token_store(config.data_folder)
+    site.snapshot.refresh(COPY_TIMEOUT_S)
     try:
-        yield site, Renderer(site, SessionSigner(tokens, tokens.key(), timedelta(hours=config.site.session_h)))
+        yield site, Renderer(site, SessionSigner(tokens, tokens.load_key(), timedelta(hours=config.site.session_h)))
     finally:
         site.snapshot.close()
 
@@ -122,7 +122,7 @@ def serve(application: ASGIApp, *, host: str, port: int) -> None:
         port=port,
         http=BoundedProtocol,
         proxy_headers=False,
-        timeout_graceful_shutdown=STOP_S,
+        timeout_graceful_shutdown=STOP_TIMEOUT_S,
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -6,11 +6,11 @@ from itertools import groupby
 from typing import Final
 
 from deployments.site.masking import mask_fields
-from deployments.site.page import Page, PageRequest, Paging, missing
+from deployments.site.page import Page, PageRequest, Paging, build_not_found_error
 from deployments.site.pages.runs import OUTCOMES
 from monitors.records.base import Record
 from monitors.reports.charts import StripCell
-from monitors.reports.format import moment
+from monitors.reports.format import format_moment
 from warehouse.queries.site.cases import (
     CaseAnswer,
     CaseCourse,
@@ -18,18 +18,18 @@ from warehouse.queries.site.cases import (
     GridFilter,
     GridRow,
     GridRun,
-    case_answers,
-    case_text,
-    grid_options,
-    grid_page,
-    grid_runs,
-    newest_target,
+    find_newest_target,
+    list_case_answers,
+    list_grid_runs,
+    load_case_text,
+    load_grid_options,
+    load_grid_page,
 )
-from warehouse.queries.site.runs import suites
-from warehouse.queries.site.standing import known_targets
+from warehouse.queries.site.runs import list_suites
+from warehouse.queries.site.standing import list_known_targets
 
-RUNS_SHOWN: Final = 20
-ANSWERS_SHOWN: Final = 12
+MAX_RUNS: Final = 20
+DEFAULT_ANSWERS: Final = 12
 OUTCOME_LABELS: Final = {
     "correct": "correct",
     "failed": "failed",
@@ -75,41 +75,43 @@ class CaseData(Record):
     paging: Paging
 
 
-def cases_page(request: PageRequest) -> Page:
+def build_cases_page(request: PageRequest) -> Page:
     """The heat map: a row for each case, a cell for each of the newest runs."""
-    paging, target = request.paging(), asked_target(request)
-    wanted = _wanted(request, target or "")
-    runs = grid_runs(request.site.store, wanted) if target else ()
+    paging, target = request.read_paging(), read_target(request)
+    grid_filter = _read_filter(request, target or "")
+    runs = list_grid_runs(request.site.store, grid_filter) if target else ()
     rows, courses = (
-        grid_page(request.site.store, wanted, rows=paging.rows, offset=paging.offset) if runs else ((), {})
+        load_grid_page(request.site.store, grid_filter, rows=paging.rows, offset=paging.offset)
+        if runs
+        else ((), {})
     )
-    total = courses.get(wanted.course, 0) if wanted.course else sum(courses.values())
-    data = CasesData(target=target, runs=runs, cases=rows, courses=courses, paging=paging.of(total))
+    total = courses.get(grid_filter.course, 0) if grid_filter.course else sum(courses.values())
+    data = CasesData(target=target, runs=runs, cases=rows, courses=courses, paging=paging.with_total(total))
     return Page("cases.html.j2", "Cases × runs", data, view=CaseStrips(runs))
 
 
-def asked_target(request: PageRequest) -> str | None:
+def read_target(request: PageRequest) -> str | None:
     """The target that the page is about: the one that was asked for, else that of the newest run."""
     store = request.site.store
-    asked = request.choice("target", "Target", known_targets(store, request.site.targets))
-    target = asked or newest_target(store)
+    requested = request.read_choice("target", "Target", list_known_targets(store, request.site.targets))
+    target = requested or find_newest_target(store)
     request.fields[-1] = request.fields[-1].model_copy(update={"value": target or ""})
     return target
 
 
-def _wanted(request: PageRequest, target: str) -> GridFilter:
+def _read_filter(request: PageRequest, target: str) -> GridFilter:
     store = request.site.store
-    suite = request.choice("suite", "Suite", suites(store))
-    wanted = GridFilter(target=target, suite=suite, runs=RUNS_SHOWN)
-    options = grid_options(store, wanted)
-    severity = request.choice("severity", "Severity", ("3", "2", "1"))
-    return wanted.model_copy(
+    suite = request.read_choice("suite", "Suite", list_suites(store))
+    grid_filter = GridFilter(target=target, suite=suite, runs=MAX_RUNS)
+    options = load_grid_options(store, grid_filter)
+    severity = request.read_choice("severity", "Severity", ("3", "2", "1"))
+    return grid_filter.model_copy(
         update={
             "severity": int(severity) if severity else None,
-            "type": request.choice("type", "Type", options.types),
-            "language": request.choice("language", "Language", options.languages),
-            "outcome": request.choice("outcome", "Newest outcome", OUTCOMES),
-            "course": request.choice("course", "Course", tuple(CaseCourse)),
+            "type": request.read_choice("type", "Type", options.types),
+            "language": request.read_choice("language", "Language", options.languages),
+            "outcome": request.read_choice("outcome", "Newest outcome", OUTCOMES),
+            "course": request.read_choice("course", "Course", tuple(CaseCourse)),
         }
     )
 
@@ -129,13 +131,13 @@ class CaseStrips:
 
     def cells(self, row: GridRow) -> list[StripCell]:
         """One for each run shown."""
-        found = {cell.place: cell for cell in row.cells}
+        cells_by_place = {cell.place: cell for cell in row.cells}
         shown: list[StripCell] = []
         for run in reversed(self.runs):
-            cell = found.get(run.place)
+            cell = cells_by_place.get(run.place)
             kind = cell.outcome.value if cell else "missing"
             flipped = cell is not None and cell.flipped
-            label = f"{moment(run.finished_at)}: {OUTCOME_LABELS[kind]}{', flipped' if flipped else ''}"
+            label = f"{format_moment(run.finished_at)}: {OUTCOME_LABELS[kind]}{', flipped' if flipped else ''}"
             shown.append(StripCell(kind, label, flipped))
         return shown
 
@@ -155,39 +157,43 @@ class CaseStrips:
         return next((run for run in self.runs if run.place == place), None)
 
 
-def case_page(request: PageRequest) -> Page:
+def build_case_page(request: PageRequest) -> Page:
     """A case's answers, newest first, beside each other and beside the right answer."""
-    case_id, paging, target = request.path["case"], request.paging(), asked_target(request)
+    case_id, paging, target = request.path["case"], request.read_paging(), read_target(request)
     if "rows" not in request.query:
-        paging = paging.model_copy(update={"rows": ANSWERS_SHOWN})
-    outcome = request.choice("outcome", "Outcome", OUTCOMES)
+        paging = paging.model_copy(update={"rows": DEFAULT_ANSWERS})
+    outcome = request.read_choice("outcome", "Outcome", OUTCOMES)
     store = request.site.store
-    answers, total = case_answers(store, target or "", case_id, outcome, rows=paging.rows, offset=paging.offset)
+    answers, total = list_case_answers(
+        store, target or "", case_id, outcome, rows=paging.rows, offset=paging.offset
+    )
     if not answers and outcome is None and not paging.offset:
-        raise missing(f"No run of {target or 'any target'} has asked {case_id[:80]}. Another target may have.")
-    case = case_text(store, answers[0].suite_sha256, case_id) if answers else None
+        raise build_not_found_error(
+            f"No run of {target or 'any target'} has asked {case_id[:80]}. Another target may have."
+        )
+    case = load_case_text(store, answers[0].suite_sha256, case_id) if answers else None
     data = CaseData(
         case_id=case_id,
         target=target or "",
-        case=_masked_case(request, case, target) if case else None,
+        case=_mask_case(request, case, target) if case else None,
         answers=tuple(
-            ShownAnswer(row=_masked(request, one, target), as_before=_as_before(one, older))
-            for one, older in zip(answers, (*answers[1:], None), strict=True)
+            ShownAnswer(row=_mask_answer(request, answer, target), as_before=_is_unchanged(answer, older))
+            for answer, older in zip(answers, (*answers[1:], None), strict=True)
         ),
-        paging=paging.of(total),
+        paging=paging.with_total(total),
     )
     return Page("case.html.j2", case_id, data, view=OUTCOME_LABELS)
 
 
-def _as_before(answer: CaseAnswer, older: CaseAnswer | None) -> bool | None:
+def _is_unchanged(answer: CaseAnswer, older: CaseAnswer | None) -> bool | None:
     if older is None or answer.answer is None or older.answer is None:
         return None
     return answer.answer == older.answer
 
 
-def _masked(request: PageRequest, answer: CaseAnswer, target: str | None) -> CaseAnswer:
-    return mask_fields(answer, request.mask(target), "reason", "answer", "detail", "app_path")
+def _mask_answer(request: PageRequest, answer: CaseAnswer, target: str | None) -> CaseAnswer:
+    return mask_fields(answer, request.build_redactor(target), "reason", "answer", "detail", "app_path")
 
 
-def _masked_case(request: PageRequest, case: CaseText, target: str | None) -> CaseText:
-    return mask_fields(case, request.mask(target), "turns", "gold")
+def _mask_case(request: PageRequest, case: CaseText, target: str | None) -> CaseText:
+    return mask_fields(case, request.build_redactor(target), "turns", "gold")

@@ -6,30 +6,30 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from deployments.site.masking import mask_fields
-from deployments.site.page import Page, PageRequest, Paging, missing
-from monitors.explain.what_changed import what_changed
-from monitors.gate.compare import Pair, cluster_p_value, direction_of, p_value
+from deployments.site.page import Page, PageRequest, Paging, build_not_found_error
+from monitors.explain.what_changed import find_run_changes
+from monitors.gate.compare import Pair, compute_cluster_p_value, compute_p_value, find_direction
 from monitors.gate.settings import GateSettings
-from monitors.gate.suite_power import that_matters
+from monitors.gate.suite_power import get_relevant_drop
 from monitors.records.base import Record, Severity
 from monitors.records.comparisons import Direction
 from monitors.records.grades import JudgeLineage
-from monitors.stats.paired import ALPHA, fewest_to_notice, smallest_drop
+from monitors.stats.paired import ALPHA, compute_min_detectable_breaks, compute_min_detectable_drop
 from warehouse.queries.site.compared import (
     CasePair,
     FlippedAnswer,
     PairCounts,
     RunSide,
-    flips_page,
-    newest_run_of,
-    pairs_of,
-    run_before,
-    run_side,
+    find_newest_run,
+    find_run_before,
+    load_flips_page,
+    load_pairs,
+    load_run_side,
 )
 
-WAYS: Final = ("broke", "mended")
+FLIP_DIRECTIONS: Final = ("broke", "mended")
 TOO_FEW: Final = "too few pairs to tell"
-RARELY: Final = 1e-6
+MIN_SHOWN_CHANCE: Final = 1e-6
 
 
 class DifferenceRow(Record):
@@ -74,24 +74,24 @@ class CompareData(Record):
     paging: Paging = Paging()
 
 
-SAID: Final = ("paths", "versions", "weights_version")
+REPORTED_FIELDS: Final = ("paths", "versions", "weights_version")
 """What the application, or somebody's configuration, says of a run in words of its own."""
 
 
-def compare_page(request: PageRequest) -> Page:
+def build_compare_page(request: PageRequest) -> Page:
     """The run ``now`` against the run ``before``: without these, the newest against the one before it."""
-    paging, store = request.paging(), request.site.store
-    asked_before, asked_now = request.text("before", "Run before"), request.text("now", "Run now")
-    way = request.choice("way", "Flips", WAYS)
-    now_id = asked_now or newest_run_of(store, None, None)
-    before_id = asked_before or (run_before(store, now_id) if now_id else None)
+    paging, store = request.read_paging(), request.site.store
+    asked_before, asked_now = request.read_text("before", "Run before"), request.read_text("now", "Run now")
+    way = request.read_choice("way", "Flips", FLIP_DIRECTIONS)
+    now_id = asked_now or find_newest_run(store, None, None)
+    before_id = asked_before or (find_run_before(store, now_id) if now_id else None)
     for place, run_id in enumerate((before_id, now_id)):
         request.fields[place] = request.fields[place].model_copy(update={"value": run_id or ""})
-    now, before = _side(request, now_id), _side(request, before_id)
+    now, before = _load_side(request, now_id), _load_side(request, before_id)
     if now is None or before is None:
         return Page("compare.html.j2", "Two runs compared", CompareData(before=before, now=now))
-    pairs, left_out = pairs_of(store, before.run_id, now.run_id)
-    flips, total = flips_page(
+    pairs, left_out = load_pairs(store, before.run_id, now.run_id)
+    flips, total = load_flips_page(
         store,
         before.run_id,
         now.run_id,
@@ -99,74 +99,78 @@ def compare_page(request: PageRequest) -> Page:
         rows=paging.rows,
         offset=paging.offset,
     )
-    compared, mask = tuple(map(_pair, pairs)), request.mask(now.target)
+    compared, mask = tuple(map(_build_pair, pairs)), request.build_redactor(now.target)
     data = CompareData(
-        before=mask_fields(before, mask, *SAID),
-        now=mask_fields(now, mask, *SAID),
-        differences=tuple(mask_fields(one, mask, "before", "now") for one in _differences(before, now)),
-        recorded=_recorded(request, before, now),
-        sums=tuple(_sums(compared, request.site.config.gate)),
-        cluster_p_value=cluster_p_value(compared),
+        before=mask_fields(before, mask, *REPORTED_FIELDS),
+        now=mask_fields(now, mask, *REPORTED_FIELDS),
+        differences=tuple(mask_fields(row, mask, "before", "now") for row in _build_differences(before, now)),
+        recorded=_find_recorded_changes(request, before, now),
+        sums=tuple(_summarize_pairs(compared, request.site.config.gate)),
+        cluster_p_value=compute_cluster_p_value(compared),
         left_out=left_out,
-        warnings=tuple(_warnings(before, now)),
-        flips=tuple(_masked(request, one, now.target) for one in flips),
-        paging=paging.of(total),
+        warnings=tuple(_build_warnings(before, now)),
+        flips=tuple(_mask_flip(request, row, now.target) for row in flips),
+        paging=paging.with_total(total),
     )
     return Page("compare.html.j2", "Two runs compared", data)
 
 
-def _side(request: PageRequest, run_id: str | None) -> RunSide | None:
+def _load_side(request: PageRequest, run_id: str | None) -> RunSide | None:
     if run_id is None:
         return None
-    found = run_side(request.site.store, run_id)
-    if found is None:
-        raise missing(f"No run {run_id[:80]} is in the warehouse. The page Runs lists those there are.")
-    return found
+    side = load_run_side(request.site.store, run_id)
+    if side is None:
+        raise build_not_found_error(
+            f"No run {run_id[:80]} is in the warehouse. The page Runs lists those there are."
+        )
+    return side
 
 
-def _pair(pair: CasePair) -> Pair:
+def _build_pair(pair: CasePair) -> Pair:
     return Pair(pair.case_id, pair.severity, pair.cluster or ("", pair.case_id), pair.before, pair.now)
 
 
-def _sums(pairs: Sequence[Pair], gate: GateSettings) -> Iterator[PairSums]:
+def _summarize_pairs(pairs: Sequence[Pair], gate: GateSettings) -> Iterator[PairSums]:
     """All together, then each severity by itself, the severest first."""
-    yield _sum(None, pairs, that_matters(Severity.ANNOYING, gate))
+    yield _summarize_group(None, pairs, get_relevant_drop(Severity.ANNOYING, gate))
     for severity in sorted({pair.severity for pair in pairs}, reverse=True):
         same = [pair for pair in pairs if pair.severity is severity]
-        yield _sum(severity, same, that_matters(severity, gate))
+        yield _summarize_group(severity, same, get_relevant_drop(severity, gate))
 
 
-def _sum(severity: Severity | None, pairs: Sequence[Pair], matters: float) -> PairSums:
+def _summarize_group(severity: Severity | None, pairs: Sequence[Pair], matters: float) -> PairSums:
     return PairSums(
         severity=severity,
         pairs=len(pairs),
         broke=sum(pair.difference > 0 for pair in pairs),
         mended=sum(pair.difference < 0 for pair in pairs),
-        p_value=p_value(pairs),
-        smallest_drop=smallest_drop(len(pairs)),
-        says=conclusion(pairs, matters),
+        p_value=compute_p_value(pairs),
+        smallest_drop=compute_min_detectable_drop(len(pairs)),
+        says=format_conclusion(pairs, matters),
     )
 
 
-def conclusion(pairs: Sequence[Pair], matters: float) -> str:
+def format_conclusion(pairs: Sequence[Pair], matters: float) -> str:
     """What the pairs show, and no more than that; ``matters`` is the drop that must not go unnoticed."""
-    drop, chance = smallest_drop(len(pairs)), p_value(pairs)
+    drop, chance = compute_min_detectable_drop(len(pairs)), compute_p_value(pairs)
     if drop is None:
-        return f"{TOO_FEW}: {fewest_to_notice()} must break, with none mended, and there are {len(pairs)}"
+        return (
+            f"{TOO_FEW}: {compute_min_detectable_breaks()} must break, with none mended, and there are {len(pairs)}"
+        )
     if chance < ALPHA:
-        way = "better" if direction_of(pairs) is Direction.BETTER else "worse"
-        return f"{way}, and not by chance: it would do this {_how_often(chance)} if nothing had changed"
+        way = "better" if find_direction(pairs) is Direction.BETTER else "worse"
+        return f"{way}, and not by chance: it would do this {_format_frequency(chance)} if nothing had changed"
     unnoticed = f"a drop below {100 * drop:.1f} points can go unnoticed"
     if drop > matters:
         return f"{TOO_FEW}: {unnoticed}, and {100 * matters:.0f} matter"
     return f"no change shown, though {unnoticed}"
 
 
-def _how_often(chance: float) -> str:
-    return f"once in {1 / chance:,.0f} times" if chance > RARELY else "less than once in a million times"
+def _format_frequency(chance: float) -> str:
+    return f"once in {1 / chance:,.0f} times" if chance > MIN_SHOWN_CHANCE else "less than once in a million times"
 
 
-def _warnings(before: RunSide, now: RunSide) -> Iterator[str]:
+def _build_warnings(before: RunSide, now: RunSide) -> Iterator[str]:
     """Why a flip may come from something else than the application."""
     if before.run_id == now.run_id:
         yield "Both are the same run."
@@ -176,16 +180,18 @@ def _warnings(before: RunSide, now: RunSide) -> Iterator[str]:
         yield "The suites differ: only cases with the same question and the same right answer in both are paired."
     if before.judges and now.judges and set(before.judges) != set(now.judges):
         yield "The judges differ: a flip may be the judge's change and not the application's."
-    for side, which in ((before, "earlier"), (now, "later")):
+    for side, position in ((before, "earlier"), (now, "later")):
         if side.interrupted:
-            yield f"The {which} run was stopped before it was finished."
+            yield f"The {position} run was stopped before it was finished."
 
 
-def _differences(before: RunSide, now: RunSide) -> Iterator[DifferenceRow]:
-    def row(what: str, value: Callable[[RunSide], str]) -> DifferenceRow:
-        was, known = value(before), value(now)
-        differs = was != known if was and known else None
-        return DifferenceRow(what=what, before=was or "not known", now=known or "not known", differs=differs)
+def _build_differences(before: RunSide, now: RunSide) -> Iterator[DifferenceRow]:
+    def row(label: str, value: Callable[[RunSide], str]) -> DifferenceRow:
+        previous, current = value(before), value(now)
+        differs = previous != current if previous and current else None
+        return DifferenceRow(
+            what=label, before=previous or "not known", now=current or "not known", differs=differs
+        )
 
     yield row("target", lambda side: side.target)
     yield row("environment", lambda side: side.environment)
@@ -193,24 +199,24 @@ def _differences(before: RunSide, now: RunSide) -> Iterator[DifferenceRow]:
     yield row("version of the app", lambda side: ", ".join(side.versions))
     yield row("models or paths that answered", lambda side: ", ".join(side.paths))
     yield row("suite", lambda side: f"{side.suite_name} {side.suite_sha256[:12]}")
-    yield row("judges", lambda side: "; ".join(sorted(map(_judge, set(side.judges)))))
+    yield row("judges", lambda side: "; ".join(sorted(map(_format_judge, set(side.judges)))))
     yield row("severity weights", lambda side: side.weights_version)
 
 
-def _recorded(request: PageRequest, before: RunSide, now: RunSide) -> tuple[str, ...] | None:
+def _find_recorded_changes(request: PageRequest, before: RunSide, now: RunSide) -> tuple[str, ...] | None:
     """Deploy, content, page, settings, behaviour: what of it is known to differ."""
     earlier, later = (request.site.store.report(side.run_id) for side in (before, now))
     if earlier is None or later is None or earlier.snapshot is None or later.snapshot is None:
         return None
-    changes = what_changed(later.snapshot, earlier).changes
-    return tuple(request.masked(change.evidence, now.target) for change in changes)
+    changes = find_run_changes(later.snapshot, earlier).changes
+    return tuple(request.redact_text(change.evidence, now.target) for change in changes)
 
 
-def _judge(judge: JudgeLineage) -> str:
+def _format_judge(judge: JudgeLineage) -> str:
 
     return f"{judge.model}, prompt {judge.prompt_sha256[:8]}, rubric {judge.rubric_version}"
 
 
-def _masked(request: PageRequest, flip: FlippedAnswer, target: str) -> FlippedAnswer:
+def _mask_flip(request: PageRequest, flip: FlippedAnswer, target: str) -> FlippedAnswer:
     names = ("before_answer", "before_reason", "now_answer", "now_reason")
-    return mask_fields(flip, request.mask(target), *names)
+    return mask_fields(flip, request.build_redactor(target), *names)

@@ -16,21 +16,21 @@ from deployments.cli.gold.review import (
     SET_BY,
     SEVERITIES,
     accept_draft,
-    case_rows,
-    edited,
-    ground_rows,
-    problem,
+    build_case_rows,
+    build_ground_rows,
+    find_problem,
+    reword_draft,
 )
-from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, missing
-from deployments.site.pages.queues import DraftKind, QueueCounts, drafts_here, kind_of, queue_counts
-from deployments.site.pages.review import TextRow, reviewing_person
+from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, build_not_found_error
+from deployments.site.pages.queues import DraftKind, QueueCounts, classify_draft, count_queues, load_drafts
+from deployments.site.pages.review import TextRow, find_reviewer
 from monitors.alerts.redact import redact
 from monitors.errors import GoldSetError
-from monitors.goldset.drafts import decide
+from monitors.goldset.drafts import store_decision
 from monitors.records.base import Record
 from monitors.records.cases import DraftState, GoldDraft
 
-LONGEST_NOTE: Final = 500
+MAX_NOTE_CHARACTERS: Final = 500
 
 
 class DraftWord(StrEnum):
@@ -68,24 +68,27 @@ class GoldDraftsData(Record):
     has_file: bool
 
 
-def gold_drafts_page(request: PageRequest) -> Page:
+def build_gold_drafts_page(request: PageRequest) -> Page:
     """The next draft that nobody has decided, or the one that the address names by its place."""
-    everything, target = drafts_here(), _target(request, request.choice("target", "Target", request.site.targets))
-    kind = request.choice("kind", "Made of", tuple(DraftKind))
-    drafts = [draft for draft in everything or () if kind in {None, kind_of(draft)}]
+    everything, target = (
+        load_drafts(),
+        _choose_target(request, request.read_choice("target", "Target", request.site.targets)),
+    )
+    kind = request.read_choice("kind", "Made of", tuple(DraftKind))
+    drafts = [draft for draft in everything or () if kind in {None, classify_draft(draft)}]
     waiting = [draft for draft in drafts if draft.state is DraftState.DRAFTED]
-    place = request.paging().model_copy(update={"rows": 1}).of(len(waiting))
+    place = request.read_paging().model_copy(update={"rows": 1}).with_total(len(waiting))
     place = place.model_copy(update={"number": min(place.number, place.pages)})
     chosen = waiting[place.number - 1] if waiting and request.static is None else None
     data = GoldDraftsData(
-        queues=queue_counts(request),
-        person=reviewing_person(request),
+        queues=count_queues(request),
+        person=find_reviewer(request),
         waiting=len(waiting),
         accepted=sum(draft.state is DraftState.ACCEPTED for draft in drafts),
         rejected=sum(draft.state is DraftState.REJECTED for draft in drafts),
         paging=place,
-        item=_shown(request, chosen, target) if chosen else None,
-        said=_said(request),
+        item=_build_shown_draft(request, chosen, target) if chosen else None,
+        said=_read_choice(request),
         target=target,
         targets=request.site.targets,
         suite=request.site.config.targets[target].suite.name if target else "",
@@ -95,29 +98,31 @@ def gold_drafts_page(request: PageRequest) -> Page:
     return Page("review/gold_drafts.html.j2", "Gold drafts", data)
 
 
-def _target(request: PageRequest, given: str | None) -> str:
+def _choose_target(request: PageRequest, chosen: str | None) -> str:
     """Whose suite an accepted draft joins: the one that is chosen, or the only one; empty where nobody said."""
     targets = request.site.targets
-    return given or (targets[0] if len(targets) == 1 else "")
+    return chosen or (targets[0] if len(targets) == 1 else "")
 
 
-def _said(request: PageRequest) -> DraftWord | None:
-    said = request.query.get("said")
-    if said and said not in set(DraftWord):
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={said[:80]}: it is one of yes, no")
-    return DraftWord(said) if said else None
+def _read_choice(request: PageRequest) -> DraftWord | None:
+    choice = request.query.get("said")
+    if choice and choice not in set(DraftWord):
+        raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={choice[:80]}: it is one of yes, no")
+    return DraftWord(choice) if choice else None
 
 
-def _shown(request: PageRequest, draft: GoldDraft, target: str) -> DraftShown:
-    ground, strong = ground_rows(draft)
+def _build_shown_draft(request: PageRequest, draft: GoldDraft, target: str) -> DraftShown:
+    ground, strong = build_ground_rows(draft)
 
-    def rows(found: list[tuple[str, str]]) -> tuple[TextRow, ...]:
-        return tuple(TextRow(label=label, text=request.masked(text, target or None)) for label, text in found)
+    def rows(labelled_texts: list[tuple[str, str]]) -> tuple[TextRow, ...]:
+        return tuple(
+            TextRow(label=label, text=request.redact_text(text, target or None)) for label, text in labelled_texts
+        )
 
     return DraftShown(
         id=draft.id,
         severity=int(draft.case.severity),
-        case=rows(list(case_rows(draft))),
+        case=rows(list(build_case_rows(draft))),
         ground=rows(ground),
         strong=strong,
     )
@@ -125,48 +130,48 @@ def _shown(request: PageRequest, draft: GoldDraft, target: str) -> DraftShown:
 
 def decide_gold_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Make a draft gold, changed where the person changed it, or reject it."""
-    person, target = reviewing_person(request), _target(request, form.get("target"))
+    person, target = find_reviewer(request), _choose_target(request, form.get("target"))
     if not person:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say first who reviews: the page Review asks for a name.")
     if target not in request.site.targets:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Choose the target whose suite the case joins.")
-    draft = _waiting(request.path["draft"])
+    draft = _find_waiting_draft(request.path["draft"])
     place = form.get("page", "")
     go_on = request.link("/review/drafts", target=form.get("target"), page=place if place.isdecimal() else None)
     if form.get("word") == DraftWord.YES:
-        return Done(go_on, _accept(request, _changed(draft, form, person), person, target))
+        return Done(go_on, _accept(request, _apply_changes(draft, form, person), person, target))
     if form.get("word") != DraftWord.NO:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say yes or no: nothing was stored.")
-    note = redact(form.get("note", "").strip()[:LONGEST_NOTE])
-    done = decide(DEFAULT_DRAFTS, draft.reject(note, by=person, at=request.site.now()))
-    return Done(go_on, "Rejected." if done else _MEANWHILE)
+    note = redact(form.get("note", "").strip()[:MAX_NOTE_CHARACTERS])
+    done = store_decision(DEFAULT_DRAFTS, draft.reject(note, by=person, at=request.site.now()))
+    return Done(go_on, "Rejected." if done else _ALREADY_DECIDED)
 
 
-_MEANWHILE: Final = "Somebody else has decided this draft meanwhile: their word stays."
+_ALREADY_DECIDED: Final = "Somebody else has decided this draft meanwhile: their word stays."
 
 
-def _waiting(draft_id: str) -> GoldDraft:
-    found = next((draft for draft in drafts_here() or () if draft.id == draft_id), None)
-    if found is None:
-        raise missing(f"No draft {draft_id[:80]} is in {DEFAULT_DRAFTS.name}.")
-    if found.state is not DraftState.DRAFTED:
-        raise PageRefused(HTTPStatus.CONFLICT, f"This draft is {found.state} already, by {found.reviewed_by}.")
-    return found
+def _find_waiting_draft(draft_id: str) -> GoldDraft:
+    draft = next((draft for draft in load_drafts() or () if draft.id == draft_id), None)
+    if draft is None:
+        raise build_not_found_error(f"No draft {draft_id[:80]} is in {DEFAULT_DRAFTS.name}.")
+    if draft.state is not DraftState.DRAFTED:
+        raise PageRefused(HTTPStatus.CONFLICT, f"This draft is {draft.state} already, by {draft.reviewed_by}.")
+    return draft
 
 
-def _changed(draft: GoldDraft, form: Mapping[str, str], person: str) -> GoldDraft:
+def _apply_changes(draft: GoldDraft, form: Mapping[str, str], person: str) -> GoldDraft:
     """The draft with what the person wrote; a field that is left empty leaves what is there."""
-    case, given = draft.case, {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
+    case, fields = draft.case, {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
     severity = SEVERITIES.get(form.get("severity", ""))
     if severity is not None and severity is not case.severity:
         draft = draft.set_severity(severity, f"{SET_BY}{person}")
-    if not any(given.values()):
+    if not any(fields.values()):
         return draft
-    changed = edited(
+    changed = reword_draft(
         draft,
-        question=given["question"] or case.question,
-        gold=given["gold"] or case.gold,
-        kind=given["type"] or case.type,
+        question=fields["question"] or case.question,
+        gold=fields["gold"] or case.gold,
+        kind=fields["type"] or case.type,
     )
     if changed is None:
         raise PageRefused(
@@ -178,7 +183,7 @@ def _changed(draft: GoldDraft, form: Mapping[str, str], person: str) -> GoldDraf
 
 def _accept(request: PageRequest, draft: GoldDraft, person: str, target: str) -> str:
     settings = request.site.config.targets[target]
-    reason = problem(draft, settings.graders, settings.domain)
+    reason = find_problem(draft, settings.graders, settings.domain)
     if reason:
         raise PageRefused(
             HTTPStatus.CONFLICT,
@@ -189,4 +194,4 @@ def _accept(request: PageRequest, draft: GoldDraft, person: str, target: str) ->
         done = accept_draft(DEFAULT_DRAFTS, suite, draft, by=person, at=request.site.now())
     except GoldSetError as error:
         raise PageRefused(HTTPStatus.CONFLICT, f"It did not join: {error}") from None
-    return f"Gold: it joined {suite.name}." if done else _MEANWHILE
+    return f"Gold: it joined {suite.name}." if done else _ALREADY_DECIDED

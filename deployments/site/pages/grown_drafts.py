@@ -15,23 +15,23 @@ from pydantic import ValidationError
 from deployments.cli.gold.grow import (
     SEVERITIES,
     TYPE,
-    all_waiting,
-    check_grown,
-    join_grown,
-    note_grown,
-    rows_of,
+    build_rows,
+    check_draft_case,
+    join_draft_case,
+    load_waiting_drafts,
+    store_outcome,
 )
 from deployments.site.decisions import WAIT_S, renew_copy
-from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, missing
-from deployments.site.pages.gold_drafts import LONGEST_NOTE, DraftWord
-from deployments.site.pages.queues import QueueCounts, queue_counts
-from deployments.site.pages.review import TextRow, reviewing_person
+from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, build_not_found_error
+from deployments.site.pages.gold_drafts import MAX_NOTE_CHARACTERS, DraftWord
+from deployments.site.pages.queues import QueueCounts, count_queues
+from deployments.site.pages.review import TextRow, find_reviewer
 from flows.goldset.mutation_testing import MutationVerdict
 from monitors.alerts.redact import redact
 from monitors.config.file import TargetConfig
 from monitors.errors import GoldSetError, WarehouseBusy
-from monitors.goldset.drafts import DraftCandidate, candidates, case_of
-from monitors.goldset.versions import cases_in
+from monitors.goldset.drafts import DraftCandidate, case_from_draft, find_candidates
+from monitors.goldset.versions import read_cases
 from monitors.records.base import Record
 from monitors.records.cases import GoldCase
 
@@ -59,68 +59,70 @@ class GrownDraftsData(Record):
     kind: str
 
 
-def grown_drafts_page(request: PageRequest) -> Page:
+def build_grown_drafts_page(request: PageRequest) -> Page:
     """The worst draft that nobody has decided, or the one that the address names by its place."""
-    target = request.choice("target", "Target", request.site.targets)
-    waiting = candidates(all_waiting(request.site.store, request.site.config.data_folder, target), ())
-    place = request.paging().model_copy(update={"rows": 1}).of(len(waiting))
+    target = request.read_choice("target", "Target", request.site.targets)
+    waiting = find_candidates(load_waiting_drafts(request.site.store, request.site.config.data_folder, target), ())
+    place = request.read_paging().model_copy(update={"rows": 1}).with_total(len(waiting))
     place = place.model_copy(update={"number": min(place.number, place.pages)})
     chosen = waiting[place.number - 1] if waiting and request.static is None else None
-    said = request.query.get("said")
-    if said and said not in set(DraftWord):
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={said[:80]}: it is one of yes, no")
+    choice = request.query.get("said")
+    if choice and choice not in set(DraftWord):
+        raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={choice[:80]}: it is one of yes, no")
     data = GrownDraftsData(
-        queues=queue_counts(request),
-        person=reviewing_person(request),
+        queues=count_queues(request),
+        person=find_reviewer(request),
         paging=place,
-        item=_shown(request, chosen) if chosen else None,
-        said=DraftWord(said) if said else None,
+        item=_build_shown_draft(request, chosen) if chosen else None,
+        said=DraftWord(choice) if choice else None,
         kind=TYPE,
     )
     return Page("review/grown_drafts.html.j2", "Drafts of incidents", data)
 
 
-def _shown(request: PageRequest, one: DraftCandidate) -> GrownDraftShown:
-    settings = request.site.config.targets.get(one.draft.target)
-    asked = _with_suite(one, settings) if settings else one
+def _build_shown_draft(request: PageRequest, candidate: DraftCandidate) -> GrownDraftShown:
+    settings = request.site.config.targets.get(candidate.draft.target)
+    candidate_with_case = _add_suite_case(candidate, settings) if settings else candidate
     return GrownDraftShown(
-        id=one.draft.id,
-        target=one.draft.target,
-        severity=int(one.draft.suggested_severity),
+        id=candidate.draft.id,
+        target=candidate.draft.target,
+        severity=int(candidate.draft.suggested_severity),
         rows=tuple(
-            TextRow(label=label, text=request.masked(text, one.draft.target))
-            for label, text in rows_of(asked, one.draft.suggested_severity)
+            TextRow(label=label, text=request.redact_text(text, candidate.draft.target))
+            for label, text in build_rows(candidate_with_case, candidate.draft.suggested_severity)
         ),
-        proposed=request.masked(one.draft.gold or "", one.draft.target),
-        cut=one.draft.cut,
+        proposed=request.redact_text(candidate.draft.gold or "", candidate.draft.target),
+        cut=candidate.draft.cut,
         suite=settings.suite.name if settings else "",
     )
 
 
-def _with_suite(one: DraftCandidate, settings: TargetConfig) -> DraftCandidate:
+def _add_suite_case(candidate: DraftCandidate, settings: TargetConfig) -> DraftCandidate:
     """The same, with the case of the suite that asks it already; a suite that cannot be read asks nothing."""
     # A suite that cannot be read asks nothing, see the docstring.
     with suppress(GoldSetError):
-        known = candidates([one.draft], cases_in(settings.suite))
-        return one.note_case(known[0].asked_by)
-    return one
+        candidates = find_candidates([candidate.draft], read_cases(settings.suite))
+        return candidate.note_case(candidates[0].asked_by)
+    return candidate
 
 
 def decide_grown_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Make a case of a draft in the person's words, or say that it is not wanted."""
-    person = reviewing_person(request)
+    person = find_reviewer(request)
     if not person:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say first who reviews: the page Review asks for a name.")
-    one = _waiting(request)
-    settings = request.site.config.targets.get(one.draft.target)
+    candidate = _find_waiting_draft(request)
+    settings = request.site.config.targets.get(candidate.draft.target)
     if settings is None:
-        raise PageRefused(HTTPStatus.CONFLICT, f"{one.draft.target} is no target of the configuration any more.")
+        raise PageRefused(
+            HTTPStatus.CONFLICT, f"{candidate.draft.target} is no target of the configuration any more."
+        )
     if form.get("word") == DraftWord.YES:
-        text = _join(request, one, settings, person, form)
+        text = _join_suite(request, candidate, settings, person, form)
     elif form.get("word") == DraftWord.NO:
-        note = redact(form.get("note", "").strip()[:LONGEST_NOTE])
+        note = redact(form.get("note", "").strip()[:MAX_NOTE_CHARACTERS])
         at, store = request.site.now(), request.site.people.store
-        note_grown(store, settings.suite, one, joined=False, by=person, at=at, note=note)
+        store_outcome(store, settings.suite, candidate, joined=False, by=person, at=at, note=note)
         text = "Not wanted: it does not come back."
     else:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say yes or no: nothing was stored.")
@@ -129,26 +131,30 @@ def decide_grown_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
         request.site.people.store.load_pending(WAIT_S)
     renew_copy(request)
     place = form.get("page", "")
-    here = request.link("/review/incidents", target=form.get("target"), page=place if place.isdecimal() else None)
-    return Done(here, text)
-
-
-def _waiting(request: PageRequest) -> DraftCandidate:
-    wanted = request.path["draft"]
-    drafts: Sequence[DraftCandidate] = candidates(
-        all_waiting(request.site.store, request.site.config.data_folder, None), ()
+    next_address = request.link(
+        "/review/incidents", target=form.get("target"), page=place if place.isdecimal() else None
     )
-    found = next((one for one in drafts if one.draft.id == wanted), None)
+    return Done(next_address, text)
+
+
+def _find_waiting_draft(request: PageRequest) -> DraftCandidate:
+    draft_id = request.path["draft"]
+    drafts: Sequence[DraftCandidate] = find_candidates(
+        load_waiting_drafts(request.site.store, request.site.config.data_folder, None), ()
+    )
+    found = next((candidate for candidate in drafts if candidate.draft.id == draft_id), None)
     if found is None:
-        raise missing(f"No draft {wanted[:80]} waits: somebody has decided it meanwhile, or there never was one.")
+        raise build_not_found_error(
+            f"No draft {draft_id[:80]} waits: somebody has decided it meanwhile, or there never was one."
+        )
     return found
 
 
-def _join(
-    request: PageRequest, one: DraftCandidate, settings: TargetConfig, person: str, form: Mapping[str, str]
+def _join_suite(
+    request: PageRequest, candidate: DraftCandidate, settings: TargetConfig, person: str, form: Mapping[str, str]
 ) -> str:
-    case = _case(one, form)
-    outcome = check_grown(one, case, request.site.config)
+    case = _build_case(candidate, form)
+    outcome = check_draft_case(candidate, case, request.site.config)
     if outcome.detection in {MutationVerdict.GOLD_FAILS, MutationVerdict.MISSED}:
         raise PageRefused(
             HTTPStatus.CONFLICT,
@@ -162,29 +168,29 @@ def _join(
         )
     try:
         store, at = request.site.people.store, request.site.now()
-        join_grown(store, settings.suite, one, case, outcome, by=person, at=at)
+        join_draft_case(store, settings.suite, candidate, case, outcome, by=person, at=at)
     except GoldSetError as error:
         raise PageRefused(HTTPStatus.CONFLICT, f"It did not join: {error}") from None
     return f"Gold: it joined {settings.suite.name}."
 
 
-_NO_CASE: Final = (
+_INVALID_CASE: Final = (
     "That is no case: it needs a right answer, and a type of letters, digits and _. Nothing was stored."
 )
 
 
-def _case(one: DraftCandidate, form: Mapping[str, str]) -> GoldCase:
+def _build_case(candidate: DraftCandidate, form: Mapping[str, str]) -> GoldCase:
     """The case in the person's words; what they leave empty is as the draft has it."""
-    given = {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
-    draft = one.draft
-    if given["question"]:
-        draft = draft.reword(redact(given["question"]))
-    gold = given["gold"] or draft.gold or ""
+    fields = {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
+    draft = candidate.draft
+    if fields["question"]:
+        draft = draft.reword(redact(fields["question"]))
+    gold = fields["gold"] or draft.gold or ""
     severity = SEVERITIES.get(form.get("severity", ""), draft.suggested_severity)
     try:
         if not gold:
-            raise PageRefused(HTTPStatus.BAD_REQUEST, _NO_CASE)
+            raise PageRefused(HTTPStatus.BAD_REQUEST, _INVALID_CASE)
         refusal = form.get("refusal") == "yes"
-        return case_of(draft, gold, refusal=refusal, severity=severity, kind=given["type"] or TYPE)
+        return case_from_draft(draft, gold, refusal=refusal, severity=severity, kind=fields["type"] or TYPE)
     except ValidationError:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, _NO_CASE) from None
+        raise PageRefused(HTTPStatus.BAD_REQUEST, _INVALID_CASE) from None

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from deployments.site.masking import mask_fields
 from deployments.site.page import Page, PageRefused, PageRequest, Paging
 from monitors.records.base import Record
-from warehouse.queries.site.hallucinations import LogEntryShown, log_entries_page, log_targets
+from warehouse.queries.site.hallucinations import LogEntryShown, list_log_targets, load_log_entries_page
 
 
 class HallucinationsData(Record):
@@ -19,34 +19,34 @@ class HallucinationsData(Record):
     followed: tuple[str, ...]
 
 
-def hallucinations_page(request: PageRequest) -> Page:
+def build_hallucinations_page(request: PageRequest) -> Page:
     """All entries, newest first."""
-    site, paging = request.site, request.paging()
-    target = request.choice("target", "Target", sorted({*site.targets, *log_targets(site.store)}))
-    since, until = _time(request, "since", "Since (UTC)"), _time(request, "until", "Before (UTC)")
-    rows, total = log_entries_page(site.store, target, since, until, rows=paging.rows, offset=paging.offset)
+    site, paging = request.site, request.read_paging()
+    target = request.read_choice("target", "Target", sorted({*site.targets, *list_log_targets(site.store)}))
+    since, until = _read_time(request, "since", "Since (UTC)"), _read_time(request, "until", "Before (UTC)")
+    rows, total = load_log_entries_page(site.store, target, since, until, rows=paging.rows, offset=paging.offset)
     data = HallucinationsData(
-        entries=tuple(_masked(request, row) for row in rows),
-        paging=paging.of(total),
+        entries=tuple(_mask_entry(request, row) for row in rows),
+        paging=paging.with_total(total),
         followed=tuple(name for name in site.targets if site.config.targets[name].hallucination_log is not None),
     )
     return Page("hallucinations.html.j2", "Hallucination log", data)
 
 
-def _time(request: PageRequest, name: str, label: str) -> datetime | None:
-    given = request.text(name, label)
-    if given is None:
+def _read_time(request: PageRequest, name: str, label: str) -> datetime | None:
+    text = request.read_text(name, label)
+    if text is None:
         return None
     try:
-        time = datetime.fromisoformat(given)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise PageRefused(
             HTTPStatus.BAD_REQUEST,
-            f"{name}={given[:80]}: it is a day or a time, as 2026-03-02 or 2026-03-02T08:00",
+            f"{name}={text[:80]}: it is a day or a time, as 2026-03-02 or 2026-03-02T08:00",
         ) from None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _masked(request: PageRequest, row: LogEntryShown) -> LogEntryShown:
+def _mask_entry(request: PageRequest, row: LogEntryShown) -> LogEntryShown:
     names = ("user_text", "blocked_reply", "reasons", "unsupported_claims", "policy_ids")
-    return mask_fields(row, request.mask(row.target), *names)
+    return mask_fields(row, request.build_redactor(row.target), *names)

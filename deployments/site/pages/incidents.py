@@ -7,38 +7,44 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
 
-from deployments.cli.alerts.incidents import StoryLine, story_lines
-from deployments.cli.alerts.silences import SilenceMatchers, describe_record, end_of, ended_silence, new_silence
-from deployments.site.decisions import WAIT_S, decide, renew_copy, sent_once
+from deployments.cli.alerts.incidents import StoryLine, build_story_lines
+from deployments.cli.alerts.silences import (
+    SilenceMatchers,
+    build_ended_silence,
+    build_silence,
+    compute_silence_end,
+    format_record,
+)
+from deployments.site.decisions import WAIT_S, apply_decision, build_idempotency_key, renew_copy
 from deployments.site.masking import mask_fields
-from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, missing
+from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, build_not_found_error
 from flows.alerting.notifier import apply_actions
 from monitors.alerts.operator_actions import is_wanted_as_gold
-from monitors.alerts.wording import ABOUT_AN_ANSWER, GRAVE, KIND_WORDS, REASON_WORDS, format_fault
+from monitors.alerts.wording import ABOUT_AN_ANSWER, GRAVE_KINDS, KIND_WORDS, REASON_WORDS, format_fault
 from monitors.errors import ConfigError, WarehouseBusy
 from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.incidents import ActionKind, AlertItem, Incident, IncidentKind, IncidentState
 from monitors.records.operator_actions import Silence
 from monitors.reports.rechecks import format_recheck_briefly
-from warehouse.queries.incidents import Story, all_silences, story_of
+from warehouse.queries.incidents import Story, list_silences, load_story
 from warehouse.queries.operator_actions import append_silence
 from warehouse.queries.site.incidents import (
     IncidentFilter,
     IncidentRowShown,
-    incident_of,
-    incident_targets,
-    incidents_page,
-    runs_that_are_known,
+    find_incident,
+    list_incident_targets,
+    load_incidents_page,
+    select_stored_runs,
 )
 
 UNRESOLVED: Final = "unresolved"
 STATES: Final = (UNRESOLVED, *(state.value for state in IncidentState))
 SEVERITIES: Final = tuple(str(int(level)) for level in sorted(Severity, reverse=True))
 KINDS: Final = tuple(kind.value for kind in IncidentKind)
-LASTING: Final = ("1h", "4h", "1d", "7d")
+SILENCE_DURATIONS: Final = ("1h", "4h", "1d", "7d")
 """Ends that a silence may have by one choice; any other time goes into the field beside."""
-LONGEST_NOTE: Final = 500
-STORY_LINES: Final = 100
+MAX_NOTE_CHARACTERS: Final = 500
+MAX_STORY_LINES: Final = 100
 """The newest lines of a story are shown; `lookout alerts show` has all."""
 
 
@@ -100,7 +106,7 @@ class IncidentData(Record):
     can_be_silenced: bool
     has_run_page: bool
     as_shown: str
-    lasting: tuple[str, ...] = LASTING
+    lasting: tuple[str, ...] = SILENCE_DURATIONS
 
 
 _DECISIONS: Final = (
@@ -117,113 +123,128 @@ _DECISIONS: Final = (
 )
 
 
-def incidents_list_page(request: PageRequest) -> Page:
+def build_incidents_list_page(request: PageRequest) -> Page:
     """All incidents, the unresolved and worst first."""
-    site, paging = request.site, request.paging()
-    target = request.choice("target", "Target", sorted({*site.targets, *incident_targets(site.store)}))
-    state = request.choice("state", "State", STATES)
-    severity = request.choice("severity", "Severity", SEVERITIES)
+    site, paging = request.site, request.read_paging()
+    target = request.read_choice("target", "Target", sorted({*site.targets, *list_incident_targets(site.store)}))
+    state = request.read_choice("state", "State", STATES)
+    severity = request.read_choice("severity", "Severity", SEVERITIES)
     wanted = IncidentFilter(
         target=target,
         state=None if state == UNRESOLVED else state,
         severity=int(severity) if severity else None,
-        kind=request.choice("kind", "Kind", KINDS),
+        kind=request.read_choice("kind", "Kind", KINDS),
         unresolved=state == UNRESOLVED,
     )
-    rows, total = incidents_page(site.store, wanted, rows=paging.rows, offset=paging.offset)
-    listed = tuple(mask_fields(row, request.mask(row.target), "title") for row in rows)
+    rows, total = load_incidents_page(site.store, wanted, rows=paging.rows, offset=paging.offset)
+    listed = tuple(mask_fields(row, request.build_redactor(row.target), "title") for row in rows)
     data = IncidentsData(
         incidents=listed,
-        silenced=tuple(_silenced(request, rows)),
-        paging=paging.of(total),
+        silenced=tuple(_find_silenced(request, rows)),
+        paging=paging.with_total(total),
         kind_texts={kind.value: word for kind, word in KIND_WORDS.items()},
     )
     return Page("incidents.html.j2", "Incidents", data)
 
 
-def _silenced(request: PageRequest, rows: Sequence[IncidentRowShown]) -> Iterator[str]:
+def _find_silenced(request: PageRequest, rows: Sequence[IncidentRowShown]) -> Iterator[str]:
     now = request.site.now()
-    in_force = [one for one in all_silences(request.site.store) if one.in_force(now)] if rows else []
+    in_force = (
+        [silence for silence in list_silences(request.site.store) if silence.is_in_force(now)] if rows else []
+    )
     for row in rows if in_force else ():
-        if any(all(getattr(row, name) == value for name, value in one.matchers().items()) for one in in_force):
+        if any(
+            all(getattr(row, name) == value for name, value in silence.list_matchers().items())
+            for silence in in_force
+        ):
             yield row.fingerprint
 
 
-def incident_page(request: PageRequest) -> Page:
+def build_incident_page(request: PageRequest) -> Page:
     """One incident from its first day."""
-    site, incident = request.site, _asked_for(request)
-    story = story_of(site.store, incident)
-    item = _last_item(story)
-    story_so_far = story_lines(story)
-    lines = story_so_far[-STORY_LINES:]
+    site, incident = request.site, _load_requested_incident(request)
+    story = load_story(site.store, incident)
+    item = _find_last_item(story)
+    story_so_far = build_story_lines(story)
+    lines = story_so_far[-MAX_STORY_LINES:]
     runs = {incident.last_run_id, *(line.run_id for line in lines), *([item.observation.run_id] if item else [])}
-    known = runs_that_are_known(site.store, runs - {""})
-    now, mask = site.now(), request.mask(incident.target)
+    known_runs = select_stored_runs(site.store, runs - {""})
+    now, mask = site.now(), request.build_redactor(incident.target)
     fault = mask(format_fault(incident))
     data = IncidentData(
         incident=mask_fields(incident, mask, "title"),
         fault=fault,
-        evidence=_evidence(request, item, known) if item else None,
+        evidence=_build_evidence(request, item, known_runs) if item else None,
         asked_again=_format_recheck_of(request, incident),
-        story=tuple(_entry(request, incident, line, known) for line in lines),
+        story=tuple(_build_story_entry(request, incident, line, known_runs) for line in lines),
         earlier=len(story_so_far) - len(lines),
-        silences=tuple(mask_fields(one, mask, "author", "comment") for one in story.silences if one.in_force(now)),
-        decisions=tuple(one for one in _DECISIONS if _is_left(one.kind, incident, item)),
-        can_be_silenced=item is None or item.incident.failure_kind not in GRAVE,
-        has_run_page=incident.last_run_id in known,
-        as_shown=_as_shown(story_so_far, incident),
+        silences=tuple(
+            mask_fields(silence, mask, "author", "comment")
+            for silence in story.silences
+            if silence.is_in_force(now)
+        ),
+        decisions=tuple(silence for silence in _DECISIONS if _is_applicable(silence.kind, incident, item)),
+        can_be_silenced=item is None or item.incident.failure_kind not in GRAVE_KINDS,
+        has_run_page=incident.last_run_id in known_runs,
+        as_shown=_build_story_key(story_so_far, incident),
     )
     return Page("incident.html.j2", f"{fault}, {incident.target}", data)
 
 
-def _as_shown(story: Sequence[StoryLine], incident: Incident) -> str:
+def _build_story_key(story: Sequence[StoryLine], incident: Incident) -> str:
     newest = f"{story[-1].at.isoformat()} {story[-1].text}" if story else ""
-    return sent_once(incident.fingerprint, incident.state, str(len(story)), newest)
+    return build_idempotency_key(incident.fingerprint, incident.state, str(len(story)), newest)
 
 
-def _asked_for(request: PageRequest) -> Incident:
+def _load_requested_incident(request: PageRequest) -> Incident:
     key = request.path["incident"]
-    incident = incident_of(request.site.store, key)
+    incident = find_incident(request.site.store, key)
     if incident is None:
-        raise missing(f"No incident {key[:64]} is in the warehouse. The list of incidents has all that are known.")
+        raise build_not_found_error(
+            f"No incident {key[:64]} is in the warehouse. The list of incidents has all that are known."
+        )
     return incident
 
 
-def _last_item(story: Story) -> AlertItem | None:
+def _find_last_item(story: Story) -> AlertItem | None:
     key = story.incident.fingerprint
     items = story.last_alert.items if story.last_alert else ()
     return next((item for item in items if item.incident.fingerprint == key), None)
 
 
-def _entry(request: PageRequest, incident: Incident, line: StoryLine, known: frozenset[str]) -> StoryEntry:
-    run_id = line.run_id if line.run_id in known else ""
-    return StoryEntry(at=line.at, text=request.masked(line.text, incident.target), run_id=run_id)
+def _build_story_entry(
+    request: PageRequest, incident: Incident, line: StoryLine, known_runs: frozenset[str]
+) -> StoryEntry:
+    run_id = line.run_id if line.run_id in known_runs else ""
+    return StoryEntry(at=line.at, text=request.redact_text(line.text, incident.target), run_id=run_id)
 
 
-def _evidence(request: PageRequest, item: AlertItem, known: frozenset[str]) -> CaseEvidence:
-    seen = item.observation
-    found = CaseEvidence(
-        reason=seen.reason,
+def _build_evidence(request: PageRequest, item: AlertItem, known_runs: frozenset[str]) -> CaseEvidence:
+    observation = item.observation
+    evidence = CaseEvidence(
+        reason=observation.reason,
         why_sent=REASON_WORDS[item.reason],
-        asked=seen.asked,
-        expected=seen.expected,
-        answered=seen.answered,
-        unconfirmed=seen.unconfirmed,
-        flaky=seen.flaky,
-        is_report=seen.is_report,
-        run_id=seen.run_id,
-        has_page=seen.run_id in known,
+        asked=observation.asked,
+        expected=observation.expected,
+        answered=observation.answered,
+        unconfirmed=observation.unconfirmed,
+        flaky=observation.flaky,
+        is_report=observation.is_report,
+        run_id=observation.run_id,
+        has_page=observation.run_id in known_runs,
     )
-    return mask_fields(found, request.mask(seen.target), "reason", "asked", "expected", "answered", "flaky")
+    return mask_fields(
+        evidence, request.build_redactor(observation.target), "reason", "asked", "expected", "answered", "flaky"
+    )
 
 
 def _format_recheck_of(request: PageRequest, incident: Incident) -> str:
     report = request.site.store.report(incident.last_run_id) if incident.case_id else None
-    found = format_recheck_briefly(report.recheck, [incident.case_id or ""]) if report else ""
-    return request.masked(found, incident.target)
+    text = format_recheck_briefly(report.recheck, [incident.case_id or ""]) if report else ""
+    return request.redact_text(text, incident.target)
 
 
-def _is_left(kind: ActionKind, incident: Incident, item: AlertItem | None) -> bool:
+def _is_applicable(kind: ActionKind, incident: Incident, item: AlertItem | None) -> bool:
     """Whether a decision still makes sense, as messages decide it for their buttons."""
     match kind:
         case ActionKind.ACKNOWLEDGE:
@@ -238,44 +259,55 @@ def _is_left(kind: ActionKind, incident: Incident, item: AlertItem | None) -> bo
 
 def decide_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Carry out one of the decisions of Slack's buttons on one incident."""
-    incident, note = _asked_for(request), _note(form)
+    incident, note = _load_requested_incident(request), _read_note(form)
     try:
         kind = ActionKind(request.path["decision"])
     except ValueError:
-        raise missing(f"A decision is one of {', '.join(one.value for one in ActionKind)}.") from None
-    return Done(_address(request, incident), decide(request, kind, [incident], note, form.get("as_shown", "")))
+        raise build_not_found_error(
+            f"A decision is one of {', '.join(action_kind.value for action_kind in ActionKind)}."
+        ) from None
+    return Done(
+        _build_address(request, incident), apply_decision(request, kind, [incident], note, form.get("as_shown", ""))
+    )
 
 
 def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Send nothing about one incident until a time; the choice, or the time in the field beside, says which."""
-    incident, now = _asked_for(request), request.site.people.now()
+    incident, now = _load_requested_incident(request), request.site.people.now()
     until, lasting = form.get("until", "").strip(), form.get("lasting", "").strip()
     try:
-        ends_at = end_of(now, lasting=None if until else lasting or None, until=until or None)
-        quiet = SilenceMatchers(author=request.visitor.name, comment=_note(form) or "silenced on the site")
-        silence = new_silence(quiet, incident.fingerprint, now, ends_at)
+        ends_at = compute_silence_end(now, lasting=None if until else lasting or None, until=until or None)
+        matchers = SilenceMatchers(author=request.visitor.name, comment=_read_note(form) or "silenced on the site")
+        silence = build_silence(matchers, incident.fingerprint, now, ends_at)
         if shown := form.get("as_shown"):
-            key = sent_once(quiet.author, incident.fingerprint, lasting, until, shown)
+            key = build_idempotency_key(matchers.author, incident.fingerprint, lasting, until, shown)
             silence = silence.model_copy(update={"id": f"S-{key}"})
     except ConfigError as error:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, _without_options(str(error))) from None
-    _store(request, silence)
-    return Done(_address(request, incident), describe_record(silence))
+        raise PageRefused(HTTPStatus.BAD_REQUEST, _remove_option_names(str(error))) from None
+    _store_silence(request, silence)
+    return Done(_build_address(request, incident), format_record(silence))
 
 
 def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done:
     """End a silence now: the next run that sees the incident says so."""
-    incident, key = _asked_for(request), request.path["silence"]
+    incident, key = _load_requested_incident(request), request.path["silence"]
     now = request.site.people.now()
-    found = next((one for one in all_silences(request.site.store) if one.id == key and one.in_force(now)), None)
-    if found is None:
-        raise missing(f"No silence {key[:80]} is in force.")
-    ended = ended_silence(found, now, request.visitor.name)
-    _store(request, ended)
-    return Done(_address(request, incident), describe_record(ended))
+    silence = next(
+        (
+            candidate
+            for candidate in list_silences(request.site.store)
+            if candidate.id == key and candidate.is_in_force(now)
+        ),
+        None,
+    )
+    if silence is None:
+        raise build_not_found_error(f"No silence {key[:80]} is in force.")
+    ended = build_ended_silence(silence, now, request.visitor.name)
+    _store_silence(request, ended)
+    return Done(_build_address(request, incident), format_record(ended))
 
 
-def _store(request: PageRequest, silence: Silence) -> None:
+def _store_silence(request: PageRequest, silence: Silence) -> None:
     people = request.site.people
     append_silence(people.store.journal, silence)
     # The silence is in the journal; the next run loads it.
@@ -284,17 +316,19 @@ def _store(request: PageRequest, silence: Silence) -> None:
     renew_copy(request)
 
 
-def _address(request: PageRequest, incident: Incident) -> str:
+def _build_address(request: PageRequest, incident: Incident) -> str:
     return request.link(f"/incidents/{incident.fingerprint}")
 
 
-def _note(form: Mapping[str, str]) -> str:
+def _read_note(form: Mapping[str, str]) -> str:
     note = form.get("note", "").strip()
-    if len(note) > LONGEST_NOTE:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"The note is too long: at most {LONGEST_NOTE} characters.")
+    if len(note) > MAX_NOTE_CHARACTERS:
+        raise PageRefused(
+            HTTPStatus.BAD_REQUEST, f"The note is too long: at most {MAX_NOTE_CHARACTERS} characters."
+        )
     return note
 
 
-def _without_options(text: str) -> str:
+def _remove_option_names(text: str) -> str:
     """The command's own words, without the names of its options."""
     return text.replace("--for ", "lasting ").replace("--until ", "until ")

@@ -9,15 +9,15 @@ from deployments.site.page import Page, PageRequest, Paging, Site
 from deployments.site.pages.now import TrendValue
 from monitors.judge.calibration import FEW, Calibration, calibrate
 from monitors.records.base import Record
-from monitors.reports.format import moment
+from monitors.reports.format import format_moment
 from warehouse.queries.site.judge import (
-    NEWEST,
+    RUNS_COUNTED,
     JudgeCounts,
     JudgingRow,
-    judge_counts,
-    judging_page,
+    count_judge_verdicts,
+    load_judging_page,
 )
-from warehouse.queries.site.standing import known_targets
+from warehouse.queries.site.standing import list_known_targets
 
 
 class JudgeData(Record):
@@ -35,41 +35,43 @@ class JudgeData(Record):
     paging: Paging
 
 
-def judge_page(request: PageRequest) -> Page:
+def build_judge_page(request: PageRequest) -> Page:
     """What people, canaries and rules say of the judge, and what it was paid."""
-    site, paging = request.site, request.paging()
+    site, paging = request.site, request.read_paging()
     store = site.store
-    target = request.choice("target", "Target", known_targets(store, request.site.targets))
-    counts = site.figures.once(("judge counts", target), lambda: judge_counts(store, target))
-    rows, total = judging_page(store, target, rows=paging.rows, offset=paging.offset)
+    target = request.read_choice("target", "Target", list_known_targets(store, request.site.targets))
+    counts = site.figures.get_or_compute(("judge counts", target), lambda: count_judge_verdicts(store, target))
+    rows, total = load_judging_page(store, target, rows=paging.rows, offset=paging.offset)
     data = JudgeData(
-        calibrations=site.figures.once(("calibrations", target), lambda: _calibrations(site, target, counts)),
-        agreement=tuple(one for one in counts if one.both_graded),
-        counted=NEWEST,
+        calibrations=site.figures.get_or_compute(
+            ("calibrations", target), lambda: _compute_calibrations(site, target, counts)
+        ),
+        agreement=tuple(judge_count for judge_count in counts if judge_count.both_graded),
+        counted=RUNS_COUNTED,
         few=FEW,
-        cost=tuple(map(_cost, reversed(rows))),
-        rows=tuple(_masked(request, row) for row in rows),
-        paging=paging.of(total),
+        cost=tuple(map(_build_cost_point, reversed(rows))),
+        rows=tuple(_mask_row(request, row) for row in rows),
+        paging=paging.with_total(total),
     )
     return Page("judge.html.j2", "Judge", data)
 
 
-def _masked(request: PageRequest, row: JudgingRow) -> JudgingRow:
-    judging = mask_all(row.judging, request.mask(row.target)) if row.judging else None
+def _mask_row(request: PageRequest, row: JudgingRow) -> JudgingRow:
+    judging = mask_all(row.judging, request.build_redactor(row.target)) if row.judging else None
     return row.show(judging)
 
 
-def _calibrations(site: Site, target: str | None, counts: Sequence[JudgeCounts]) -> tuple[Calibration, ...]:
-    answers = site.reviews.answers(site.store, target, site.now()) if counts else ()
-    return calibrate(answers, [one.verdicts for one in counts])
+def _compute_calibrations(site: Site, target: str | None, counts: Sequence[JudgeCounts]) -> tuple[Calibration, ...]:
+    answers = site.reviews.load_answers(site.store, target, site.now()) if counts else ()
+    return calibrate(answers, [judge_count.verdicts for judge_count in counts])
 
 
-def _cost(row: JudgingRow) -> TrendValue:
+def _build_cost_point(row: JudgingRow) -> TrendValue:
     cost = row.judging.cost_usd if row.judging else None
     shown = "not recorded" if cost is None else f"${cost:.2f}"
     return TrendValue(
         at=row.finished_at,
-        label=f"{moment(row.finished_at)}: {shown}",
+        label=f"{format_moment(row.finished_at)}: {shown}",
         value=None if cost is None else float(cost),
         low=None,
         high=None,

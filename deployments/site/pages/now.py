@@ -9,28 +9,28 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from deployments.site.health import HealthLine, monitor_lines
+from deployments.site.health import HealthLine, build_monitor_lines
 from deployments.site.page import Page, PageRequest, Site
-from deployments.site.pages.runs import pause_s, unreported
+from deployments.site.pages.runs import compute_refresh_s, load_unfinished_runs
 from flows.verify.run_watch import RunProgress, RunState
 from monitors.records.base import Record, UtcTime
 from monitors.records.runs import Verdict
-from monitors.reports.format import moment, quantity
-from monitors.stats.intervals import wilson
+from monitors.reports.format import format_moment, format_quantity
+from monitors.stats.intervals import compute_wilson_interval
 from warehouse.queries.site.standing import (
     LastEntry,
     NightlyPoint,
     OpenIncidents,
     RunPoint,
-    known_targets,
-    last_entries,
-    last_nightly_runs,
-    last_runs,
-    open_by_severity,
+    count_open_by_severity,
+    list_known_targets,
+    list_last_entries,
+    list_last_nightly_runs,
+    list_last_runs,
 )
 
 RECENT_ENTRIES: Final = timedelta(days=7)
-WORST: Final = 3
+WORST_SEVERITY: Final = 3
 
 
 class CardState(StrEnum):
@@ -86,35 +86,35 @@ class NowData(Record):
 _ORDER: Final = (CardState.WRONG, CardState.UNSURE, CardState.OLD, CardState.NONE, CardState.RIGHT)
 
 
-def now_page(request: PageRequest) -> Page:
+def build_now_page(request: PageRequest) -> Page:
     """A card for each target, the worst first."""
     site = request.site
     now = site.now()
-    found = _Found(
-        runs=_by_target(last_runs(site.store)),
-        nightly=_by_target(last_nightly_runs(site.store)),
-        opened=_by_target(open_by_severity(site.store)),
-        entries={one.target: one for one in last_entries(site.store, now - RECENT_ENTRIES)},
-        unfinished=unreported(request),
+    stored = _StoredState(
+        runs=_group_by_target(list_last_runs(site.store)),
+        nightly=_group_by_target(list_last_nightly_runs(site.store)),
+        opened=_group_by_target(count_open_by_severity(site.store)),
+        entries={entry.target: entry for entry in list_last_entries(site.store, now - RECENT_ENTRIES)},
+        unfinished=load_unfinished_runs(request),
     )
-    cards = [_card(site, name, now, found) for name in known_targets(site.store, site.targets)]
+    cards = [_build_card(site, name, now, stored) for name in list_known_targets(site.store, site.targets)]
     cards.sort(key=lambda card: (_ORDER.index(card.state), card.target))
-    data = NowData(cards=tuple(cards), monitor=monitor_lines(site) if request.static is None else ())
-    return Page("now.html.j2", "Now", data, live_s=pause_s(found.unfinished))
+    data = NowData(cards=tuple(cards), monitor=build_monitor_lines(site) if request.static is None else ())
+    return Page("now.html.j2", "Now", data, live_s=compute_refresh_s(stored.unfinished))
 
 
 _Row = TypeVar("_Row", RunPoint, NightlyPoint, OpenIncidents)
 
 
-def _by_target(rows: Iterable[_Row]) -> dict[str, list[_Row]]:
-    found: dict[str, list[_Row]] = {}
+def _group_by_target(rows: Iterable[_Row]) -> dict[str, list[_Row]]:
+    by_target: dict[str, list[_Row]] = {}
     for row in rows:
-        found.setdefault(row.target, []).append(row)
-    return found
+        by_target.setdefault(row.target, []).append(row)
+    return by_target
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _StoredState:
     """What the warehouse has of every target."""
 
     runs: Mapping[str, list[RunPoint]]
@@ -124,11 +124,11 @@ class _Found:
     unfinished: tuple[RunProgress, ...]
 
 
-def _card(site: Site, name: str, now: datetime, found: _Found) -> TargetCard:
-    runs, nightly, opened = found.runs.get(name, []), found.nightly.get(name, []), found.opened.get(name, [])
+def _build_card(site: Site, name: str, now: datetime, stored: _StoredState) -> TargetCard:
+    runs, nightly, opened = stored.runs.get(name, []), stored.nightly.get(name, []), stored.opened.get(name, [])
     configured = site.config.targets.get(name)
     last = runs[-1] if runs else None
-    state, word, why = _standing(last, opened, now - timedelta(hours=site.config.site.recent_h))
+    state, word, why = _judge_state(last, opened, now - timedelta(hours=site.config.site.recent_h))
     return TargetCard(
         target=name,
         environment=configured.environment.value if configured else last.environment if last else None,
@@ -137,20 +137,20 @@ def _card(site: Site, name: str, now: datetime, found: _Found) -> TargetCard:
         why=why,
         command=f"lookout verify {name}" if state in {CardState.NONE, CardState.OLD} else "",
         last=last,
-        arithmetic=_arithmetic(last) if last else "",
-        unfinished=tuple(run for run in found.unfinished if run.target == name and _matters(run, last)),
+        arithmetic=_format_arithmetic(last) if last else "",
+        unfinished=tuple(run for run in stored.unfinished if run.target == name and _is_relevant(run, last)),
         incidents=tuple(opened),
-        scores=tuple(map(_score, runs)),
+        scores=tuple(map(_build_score_point, runs)),
         score_floor=site.config.gate.min_weighted_score,
-        nightly=tuple(map(_nightly, nightly)),
-        last_entry=found.entries.get(name),
+        nightly=tuple(map(_build_nightly_point, nightly)),
+        last_entry=stored.entries.get(name),
         follows_log=configured is not None and configured.hallucination_log is not None,
         reads_traffic=configured is not None and configured.traffic is not None,
-        health=tuple(_health(site, name, now, found)),
+        health=tuple(_build_health_lines(site, name, now, stored)),
     )
 
 
-def _standing(
+def _judge_state(
     last: RunPoint | None, opened: Iterable[OpenIncidents], since: datetime
 ) -> tuple[CardState, str, str]:
     """State, word and reason. Never right without a recent run that graded something."""
@@ -160,55 +160,55 @@ def _standing(
             "no data",
             "No run of this target has finished yet. This makes the first:",
         )
-    severe = sum(one.open for one in opened if one.severity == WORST)
+    severe = sum(incident_count.open for incident_count in opened if incident_count.severity == WORST_SEVERITY)
     if last.verdict is Verdict.FAIL:
         return CardState.WRONG, "FAIL", ""
     if severe:
         return CardState.WRONG, f"{last.verdict}, and open incidents", f"Open incidents of severity 3: {severe}."
     if last.finished_at < since:
-        why = f"The last verdict was {last.verdict}. It is too old to say how the target is now. This asks anew:"
-        return CardState.OLD, "no recent data", why
+        reason = f"The last verdict was {last.verdict}. It is too old to say how the target is now. This asks anew:"
+        return CardState.OLD, "no recent data", reason
     if last.verdict is Verdict.PASS and last.graded:
         return CardState.RIGHT, "PASS", ""
     return CardState.UNSURE, last.verdict.value, ""
 
 
-def _matters(run: RunProgress, last: RunPoint | None) -> bool:
+def _is_relevant(run: RunProgress, last: RunPoint | None) -> bool:
     """Whether a run without a report says more than the last report: a stopped one that was done anew does not."""
     return run.state is not RunState.STOPPED or last is None or run.started_at > last.finished_at
 
 
-def _arithmetic(run: RunPoint) -> str:
+def _format_arithmetic(run: RunPoint) -> str:
     """The verdict's sums in one line: ``744 / 904 = 0.823 weighted, …``."""
-    weighted = _ratio(run.weighted_earned, run.weighted_total)
-    flat = _ratio(run.flat_earned, run.flat_total)
+    weighted = _format_ratio(run.weighted_earned, run.weighted_total)
+    flat = _format_ratio(run.flat_earned, run.flat_total)
     veto = f", {run.severe_not_correct} of severity 3 not correct" if run.severe_not_correct else ""
     return f"{weighted} weighted, {flat} flat, {run.graded:,} of {run.asked:,} graded{veto}"
 
 
-def _ratio(earned: Decimal, total: Decimal) -> str:
-    return f"{quantity(earned)} / {quantity(total)} = {earned / total:.3f}" if total else "nothing"
+def _format_ratio(earned: Decimal, total: Decimal) -> str:
+    return f"{format_quantity(earned)} / {format_quantity(total)} = {earned / total:.3f}" if total else "nothing"
 
 
-def _score(run: RunPoint) -> TrendValue:
+def _build_score_point(run: RunPoint) -> TrendValue:
     """The weighted score with Wilson's interval at the effective number of cases."""
     share = float(run.weighted_earned / run.weighted_total) if run.weighted_total else None
     low = high = None
     if share is not None and run.effective_cases:
-        low, high = wilson(share * run.effective_cases, run.effective_cases)
+        low, high = compute_wilson_interval(share * run.effective_cases, run.effective_cases)
     shown = "no score" if share is None else f"{share:.3f}"
-    label = f"{moment(run.finished_at)}: {run.verdict}, {shown}"
+    label = f"{format_moment(run.finished_at)}: {run.verdict}, {shown}"
     return TrendValue(
         at=run.finished_at, label=label, value=share, low=low, high=high, mark=run.verdict is Verdict.FAIL
     )
 
 
-def _nightly(run: NightlyPoint) -> TrendValue:
+def _build_nightly_point(run: NightlyPoint) -> TrendValue:
     rate = run.severe_rate
     shown = "nothing graded" if rate is None else f"{100 * rate:.2f} % with a failure of severity 3"
     return TrendValue(
         at=run.due_at,
-        label=f"{moment(run.due_at)}: {shown}",
+        label=f"{format_moment(run.due_at)}: {shown}",
         value=rate,
         low=run.severe_low,
         high=run.severe_high,
@@ -216,21 +216,21 @@ def _nightly(run: NightlyPoint) -> TrendValue:
     )
 
 
-def _health(site: Site, name: str, now: datetime, found: _Found) -> Iterator[HealthLine]:
+def _build_health_lines(site: Site, name: str, now: datetime, stored: _StoredState) -> Iterator[HealthLine]:
     """Whether what is scheduled was done, and what the monitor reported about itself."""
-    runs, nightly = found.runs.get(name, []), found.nightly.get(name, [])
+    runs, nightly = stored.runs.get(name, []), stored.nightly.get(name, [])
     late = timedelta(hours=site.config.site.recent_h)
     if site.config.schedules.verify_cron:
-        yield _on_time("run of the suite", runs[-1].finished_at if runs else None, now, late)
+        yield _build_timeliness_line("run of the suite", runs[-1].finished_at if runs else None, now, late)
     configured = site.config.targets.get(name)
     if configured is not None and configured.traffic is not None:
-        yield _on_time("nightly run", nightly[-1].due_at if nightly else None, now, late)
-    faults = sum(one.of_the_monitor for one in found.opened.get(name, ()))
+        yield _build_timeliness_line("nightly run", nightly[-1].due_at if nightly else None, now, late)
+    faults = sum(incident_count.of_the_monitor for incident_count in stored.opened.get(name, ()))
     yield HealthLine(what="faults of the monitor", ok=not faults, text=f"{faults} open" if faults else "none open")
 
 
-def _on_time(what: str, at: datetime | None, now: datetime, late: timedelta) -> HealthLine:
+def _build_timeliness_line(label: str, at: datetime | None, now: datetime, late: timedelta) -> HealthLine:
     if at is None:
-        return HealthLine(what=what, ok=None, text="never yet")
+        return HealthLine(what=label, ok=None, text="never yet")
     on_time = now - at <= late
-    return HealthLine(what=what, ok=on_time, text="last" if on_time else "overdue, last", at=at)
+    return HealthLine(what=label, ok=on_time, text="last" if on_time else "overdue, last", at=at)

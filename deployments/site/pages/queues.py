@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from deployments.cli.gold.draft import DEFAULT_DRAFTS
-from deployments.cli.gold.grow import all_waiting
+from deployments.cli.gold.grow import load_waiting_drafts
 from deployments.site.page import PageRequest
 from monitors.goldset.drafts import read_drafts
 from monitors.records.base import Record
@@ -27,23 +27,23 @@ class QueueCounts(Record):
     incidents: int
 
 
-def drafts_here() -> tuple[GoldDraft, ...] | None:
+def load_drafts() -> tuple[GoldDraft, ...] | None:
     """All drafts of the file where the site was started; ``None`` where there is no file."""
     return read_drafts(DEFAULT_DRAFTS) if DEFAULT_DRAFTS.exists() else None
 
 
-def kind_of(draft: GoldDraft) -> DraftKind:
+def classify_draft(draft: GoldDraft) -> DraftKind:
     """A draft rests on a clause of a document, or on the case that it translates."""
     return DraftKind.DOCUMENT if draft.original is None else DraftKind.TRANSLATION
 
 
-def queue_counts(request: PageRequest) -> QueueCounts:
+def count_queues(request: PageRequest) -> QueueCounts:
     """How much waits; a copy in files does not say."""
     if request.static is not None:
         return QueueCounts(documents=0, translations=0, incidents=0)
-    kinds = [kind_of(draft) for draft in drafts_here() or () if draft.state is DraftState.DRAFTED]
+    kinds = [classify_draft(draft) for draft in load_drafts() or () if draft.state is DraftState.DRAFTED]
     return QueueCounts(
         documents=kinds.count(DraftKind.DOCUMENT),
         translations=kinds.count(DraftKind.TRANSLATION),
-        incidents=len(all_waiting(request.site.store, request.site.config.data_folder, None)),
+        incidents=len(load_waiting_drafts(request.site.store, request.site.config.data_folder, None)),
     )

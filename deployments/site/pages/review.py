@@ -19,17 +19,17 @@ from deployments.cli.reviews.answers import (
     KINDS,
     RATING_KEYS,
     RUBRIC,
-    answer_rows,
+    build_answer_rows,
+    build_label,
+    build_verdict_rows,
     describe_difference,
-    label_of,
-    left_for,
     save_label,
-    verdict_rows,
+    select_unreviewed,
 )
-from deployments.cli.reviews.session import remembered, reviewer
+from deployments.cli.reviews.session import identify_reviewer, load_reviewer
 from deployments.site.decisions import WAIT_S, renew_copy
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, Site
-from deployments.site.pages.queues import QueueCounts, queue_counts
+from deployments.site.pages.queues import QueueCounts, count_queues
 from monitors.alerts.redact import redact
 from monitors.errors import WarehouseBusy
 from monitors.judge.settings import spot_checks
@@ -37,14 +37,14 @@ from monitors.records.base import Record, UtcTime
 from monitors.records.grades import FAILURE_WORDS, FailureKind
 from monitors.records.incidents import Redacted
 from monitors.records.reviews import AnswerId, AnswerVerdict, SampledAnswer, SpotCheck
-from warehouse.queries.reviews import candidates, labelled_by, with_texts
-from warehouse.queries.site.reviewing import Agreement, finished_runs, ratings_so_far
+from warehouse.queries.reviews import list_labelled_answers, list_review_candidates, load_spot_checks
+from warehouse.queries.site.reviewing import Agreement, count_finished_runs, count_ratings
 
-DAYS: Final = 30
+SAMPLE_DAYS: Final = 30
 """How far back is sampled, as ``lookout review`` does."""
-LONGEST_NAME: Final = 200
-LONGEST_NOTE: Final = 500
-MOST_SAMPLES: Final = 16
+MAX_NAME_CHARACTERS: Final = 200
+MAX_NOTE_CHARACTERS: Final = 500
+MAX_SAMPLES: Final = 16
 
 
 class TextRow(Record):
@@ -111,14 +111,16 @@ class SampleMemory:
 
     def sample(self, request: PageRequest, target: str | None) -> tuple[SampledAnswer, ...]:
         """The answers that people are asked about, in an order that says nothing about any verdict."""
-        site, since = request.site, _since(request.site.now())
-        key = (site.snapshot.folder, target, since, site.config.review.share, finished_runs(site.store))
+        site, since = request.site, _compute_sample_start(request.site.now())
+        key = (site.snapshot.folder, target, since, site.config.review.share, count_finished_runs(site.store))
         with self._guard:
             if key not in self._known:
-                found = spot_checks(candidates(site.store, since=since, target=target), site.config.review.share)
-                while len(self._known) >= MOST_SAMPLES:
+                answers = spot_checks(
+                    list_review_candidates(site.store, since=since, target=target), site.config.review.share
+                )
+                while len(self._known) >= MAX_SAMPLES:
                     self._known.pop(next(iter(self._known)))
-                self._known[key] = found
+                self._known[key] = answers
             return self._known[key]
 
 
@@ -126,50 +128,50 @@ _MEMORY: Final = SampleMemory()
 _CHOICES: Final = tuple(FailureChoice(key=key, kind=kind, text=FAILURE_WORDS[kind]) for key, kind in KINDS.items())
 
 
-def _since(now: datetime) -> datetime:
-    return now.replace(minute=0, second=0, microsecond=0) - timedelta(days=DAYS)
+def _compute_sample_start(now: datetime) -> datetime:
+    return now.replace(minute=0, second=0, microsecond=0) - timedelta(days=SAMPLE_DAYS)
 
 
-def review_page(request: PageRequest) -> Page:
+def build_review_page(request: PageRequest) -> Page:
     """The next answer that this person has not reviewed, or the one that the address names by its place."""
-    target, person = request.choice("target", "Target", request.site.targets), reviewing_person(request)
+    target, person = request.read_choice("target", "Target", request.site.targets), find_reviewer(request)
     sampled = _MEMORY.sample(request, target)
-    left = left_for(request.site.store, sampled, person or None)
+    left = select_unreviewed(request.site.store, sampled, person or None)
     asks_name = not person or (request.query.get("who") == "change" and not request.site.needs_login)
-    place = request.paging().model_copy(update={"rows": 1}).of(len(left))
+    place = request.read_paging().model_copy(update={"rows": 1}).with_total(len(left))
     place = place.model_copy(update={"number": min(place.number, place.pages)})
     chosen = left[place.number - 1 : place.number] if not asks_name and request.static is None else []
-    checks = with_texts(request.site.store, chosen) if chosen else ()
+    checks = load_spot_checks(request.site.store, chosen) if chosen else ()
     data = ReviewData(
-        queues=queue_counts(request),
+        queues=count_queues(request),
         person=person,
         asks_name=asks_name,
         sampled=len(sampled),
         left=len(left),
         paging=place,
-        item=_shown(request, checks[0]) if checks else None,
-        said=_said(request),
-        before=_before(request, sampled, left),
-        agreement=agreement_so_far(request.site, target),
+        item=_build_shown_answer(request, checks[0]) if checks else None,
+        said=_read_chosen_verdict(request),
+        before=_find_previous_answer(request, sampled, left),
+        agreement=compute_agreement(request.site, target),
         kinds=_CHOICES,
         rubric=RUBRIC.removesuffix(" Another key: not rated."),
     )
     return Page("review/answers.html.j2", "Review", data)
 
 
-def agreement_so_far(site: Site, target: str | None) -> Agreement:
+def compute_agreement(site: Site, target: str | None) -> Agreement:
     """How often people and judges said the same, of one target where it is named."""
 
-    def reckon() -> Agreement:
-        answers = site.reviews.answers(site.store, target, site.now())
-        both_rated, same = ratings_so_far(site.store, target)
-        agreed = sum(one.judge_passed == one.people_right for one in answers)
+    def compute() -> Agreement:
+        answers = site.reviews.load_answers(site.store, target, site.now())
+        both_rated, same = count_ratings(site.store, target)
+        agreed = sum(answer.judge_passed == answer.people_right for answer in answers)
         return Agreement(both_graded=len(answers), agreed=agreed, both_rated=both_rated, same_rating=same)
 
-    return site.figures.once(("agreement", target), reckon)
+    return site.figures.get_or_compute(("agreement", target), compute)
 
 
-def reviewing_person(request: PageRequest) -> str:
+def find_reviewer(request: PageRequest) -> str:
     """Whose word it is: who is logged in, or on this machine alone whoever said so last, here or to the command.
 
     A copy in files names nobody.
@@ -178,27 +180,27 @@ def reviewing_person(request: PageRequest) -> str:
         return ""
     if request.site.needs_login:
         return request.visitor.name
-    return remembered(request.site.config.data_folder)
+    return load_reviewer(request.site.config.data_folder)
 
 
-def _said(request: PageRequest) -> AnswerVerdict | None:
-    said = request.query.get("said")
-    if not said:
+def _read_chosen_verdict(request: PageRequest) -> AnswerVerdict | None:
+    choice = request.query.get("said")
+    if not choice:
         return None
     try:
-        return AnswerVerdict(said)
+        return AnswerVerdict(choice)
     except ValueError:
         raise PageRefused(
             HTTPStatus.BAD_REQUEST,
-            f"said={said[:80]}: it is one of {', '.join(AnswerVerdict)}",
+            f"said={choice[:80]}: it is one of {', '.join(AnswerVerdict)}",
         ) from None
 
 
-def _shown(request: PageRequest, check: SpotCheck) -> AnswerShown:
+def _build_shown_answer(request: PageRequest, check: SpotCheck) -> AnswerShown:
     answer = check.answer
     rows = tuple(
-        TextRow(label=label, text=request.masked(text, answer.target))
-        for label, text in answer_rows(answer)
+        TextRow(label=label, text=request.redact_text(text, answer.target))
+        for label, text in build_answer_rows(answer)
         if label != "asked"
     )
     return AnswerShown(
@@ -211,28 +213,35 @@ def _shown(request: PageRequest, check: SpotCheck) -> AnswerShown:
     )
 
 
-def _before(
+def _find_previous_answer(
     request: PageRequest, sampled: Sequence[SampledAnswer], left: Sequence[SampledAnswer]
 ) -> AnswerBefore | None:
     """What the verdicts were on the answer that was reviewed last: only once this person's word on it is stored."""
-    asked = request.query.get("after", "")
-    waiting = {_key(one.answer_id) for one in left}
-    found = next(
-        (one for one in sampled if _key(one.answer_id) == asked and _key(one.answer_id) not in waiting), None
+    requested_key = request.query.get("after", "")
+    waiting = {_format_answer_key(answer_candidate.answer_id) for answer_candidate in left}
+    previous_answer = next(
+        (
+            answer_candidate
+            for answer_candidate in sampled
+            if _format_answer_key(answer_candidate.answer_id) == requested_key
+            and _format_answer_key(answer_candidate.answer_id) not in waiting
+        ),
+        None,
     )
-    checks = with_texts(request.site.store, [found]) if found else ()
+    checks = load_spot_checks(request.site.store, [previous_answer]) if previous_answer else ()
     if not checks:
         return None
     answer = checks[0].answer
     return AnswerBefore(
-        question=request.masked(answer.turns[-1] if answer.turns else "", answer.target),
+        question=request.redact_text(answer.turns[-1] if answer.turns else "", answer.target),
         verdicts=tuple(
-            TextRow(label=label, text=request.masked(text, answer.target)) for label, text in verdict_rows(answer)
+            TextRow(label=label, text=request.redact_text(text, answer.target))
+            for label, text in build_verdict_rows(answer)
         ),
     )
 
 
-def _key(answer_id: AnswerId) -> str:
+def _format_answer_key(answer_id: AnswerId) -> str:
     return f"{answer_id.run_id}/{answer_id.case_id}/{answer_id.repeat}"
 
 
@@ -241,40 +250,42 @@ def name_reviewer(request: PageRequest, form: Mapping[str, str]) -> Done:
     if request.site.needs_login:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "You are logged in: what you review has that name.")
     name = form.get("name", "").strip()
-    if not 0 < len(name) <= LONGEST_NAME:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"A name has 1 to {LONGEST_NAME} characters.")
-    reviewer(name, request.site.config.data_folder, None, option="name")
+    if not 0 < len(name) <= MAX_NAME_CHARACTERS:
+        raise PageRefused(HTTPStatus.BAD_REQUEST, f"A name has 1 to {MAX_NAME_CHARACTERS} characters.")
+    identify_reviewer(name, request.site.config.data_folder, None, option="name")
     return Done(request.link("/review"), f"You review as {name}. It is remembered on this machine.")
 
 
 def save_review(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Store what a person says of one sampled answer; then the next screen shows what the verdicts were."""
-    person = reviewing_person(request)
+    person = find_reviewer(request)
     if not person:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say first who reviews: the page asks for a name.")
-    check, place = _checked(request, form), form.get("page", "")
+    check, place = _find_sampled_answer(request, form), form.get("page", "")
     key = check.answer.answer_id
-    done = key in labelled_by(request.site.store, person)
-    text = _STAYS if done else _store_word(request, check, person, form)
+    is_reviewed = key in list_labelled_answers(request.site.store, person)
+    text = _ALREADY_REVIEWED if is_reviewed else _store_label(request, check, person, form)
     page = place if place.isdecimal() else None
-    return Done(request.link("/review", target=form.get("target"), page=page, after=_key(key)), text)
+    return Done(request.link("/review", target=form.get("target"), page=page, after=_format_answer_key(key)), text)
 
 
-_STAYS: Final = "You have reviewed this answer before: your first word stays. The verdicts were shown after it."
+_ALREADY_REVIEWED: Final = (
+    "You have reviewed this answer before: your first word stays. The verdicts were shown after it."
+)
 
 
-def _store_word(request: PageRequest, check: SpotCheck, person: str, form: Mapping[str, str]) -> str:
+def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapping[str, str]) -> str:
     """Store the label, and a draft where it contradicts the verdicts, as the command does; what to say of it."""
-    answer, clean = check.answer, _redactor(request, check.answer.target)
-    label = label_of(
+    answer, clean = check.answer, _build_redactor(request, check.answer.target)
+    label = build_label(
         check,
-        _verdict(form),
+        _parse_verdict(form),
         by=person,
         at=request.site.now(),
         redact=clean,
-        failure_kind=_failure_kind(form),
-        rating=_rating(form) if answer.issue is not None else None,
-        note=form.get("note", "").strip()[:LONGEST_NOTE],
+        failure_kind=_parse_failure_kind(form),
+        rating=_parse_rating(form) if answer.issue is not None else None,
+        note=form.get("note", "").strip()[:MAX_NOTE_CHARACTERS],
     )
     store = request.site.people.store
     contradicted = save_label(store, request.site.config.data_folder, label, answer, clean)
@@ -285,14 +296,18 @@ def _store_word(request: PageRequest, check: SpotCheck, person: str, form: Mappi
     return f"You said {label.answer}. {describe_difference(answer) if contradicted else 'It is stored.'}"
 
 
-def _checked(request: PageRequest, form: Mapping[str, str]) -> SpotCheck:
+def _find_sampled_answer(request: PageRequest, form: Mapping[str, str]) -> SpotCheck:
     """The answer that the form is about. Raises `PageRefused` for one that is not in the sample."""
     target = form.get("target") or None
-    asked = form.get("answer", "")
+    requested_key = form.get("answer", "")
     if target is not None and target not in request.site.targets:
         raise PageRefused(HTTPStatus.BAD_REQUEST, f"target={target[:80]}: no such target")
-    found = [one for one in _MEMORY.sample(request, target) if _key(one.answer_id) == asked]
-    checks = with_texts(request.site.store, found[:1]) if found else ()
+    matches = [
+        answer
+        for answer in _MEMORY.sample(request, target)
+        if _format_answer_key(answer.answer_id) == requested_key
+    ]
+    checks = load_spot_checks(request.site.store, matches[:1]) if matches else ()
     if not checks:
         raise PageRefused(
             HTTPStatus.CONFLICT,
@@ -301,14 +316,14 @@ def _checked(request: PageRequest, form: Mapping[str, str]) -> SpotCheck:
     return checks[0]
 
 
-def _verdict(form: Mapping[str, str]) -> AnswerVerdict:
+def _parse_verdict(form: Mapping[str, str]) -> AnswerVerdict:
     try:
         return AnswerVerdict(form.get("verdict", ""))
     except ValueError:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say right, wrong or unsure: nothing was stored.") from None
 
 
-def _failure_kind(form: Mapping[str, str]) -> FailureKind | None:
+def _parse_failure_kind(form: Mapping[str, str]) -> FailureKind | None:
     """What is wrong, where the person says wrong and names it."""
     kind = form.get("failure_kind", "")
     if form.get("verdict") != AnswerVerdict.WRONG or not kind:
@@ -318,14 +333,14 @@ def _failure_kind(form: Mapping[str, str]) -> FailureKind | None:
     return FailureKind(kind)
 
 
-def _rating(form: Mapping[str, str]) -> int | None:
-    given = form.get("rating", "")
-    if given and given not in RATING_KEYS:
+def _parse_rating(form: Mapping[str, str]) -> int | None:
+    rating = form.get("rating", "")
+    if rating and rating not in RATING_KEYS:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "A rating is a number from 1 to 5: nothing was stored.")
-    return int(given) if given else None
+    return int(rating) if rating else None
 
 
-def _redactor(request: PageRequest, target: str) -> Callable[[str], Redacted]:
-    known = request.site.config.targets.get(target)
-    patterns = known.graders.account_patterns if known else ()
+def _build_redactor(request: PageRequest, target: str) -> Callable[[str], Redacted]:
+    target_config = request.site.config.targets.get(target)
+    patterns = target_config.graders.account_patterns if target_config else ()
     return lambda text: redact(text, account_patterns=patterns)

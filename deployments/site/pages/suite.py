@@ -6,16 +6,22 @@ from itertools import groupby
 from typing import Final
 
 from deployments.site.page import Page, PageRequest
-from deployments.site.pages.cases import asked_target
-from flows.repeatability.format import advice_text, false_fail_text, flip_text, noise_text, rate_name
-from monitors.gate.suite_power import blind_spots, format_drop, format_limit
+from deployments.site.pages.cases import read_target
+from flows.repeatability.format import (
+    format_false_fail_rate,
+    format_flip_rate,
+    format_noise,
+    format_rate_name,
+    format_repeat_advice,
+)
+from monitors.gate.suite_power import find_undetectable_drops, format_failure_limit, format_undetectable_drop
 from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.comparisons import Balance, GroupCount
 from monitors.records.runs import MutationScores, RunReport
 from monitors.records.self_checks import RepeatabilityRun
-from warehouse.queries.repeatability import last_repeatability
-from warehouse.queries.site.compared import newest_run_of
-from warehouse.queries.site.runs import suites
+from warehouse.queries.repeatability import find_last_session
+from warehouse.queries.site.compared import find_newest_run
+from warehouse.queries.site.runs import list_suites
 
 GROUP_LABELS: Final = {
     "severity": "Severity",
@@ -53,31 +59,35 @@ class SuiteData(Record):
     repeatability: RepeatabilityRun | None = None
 
 
-def suite_page(request: PageRequest) -> Page:
+def build_suite_page(request: PageRequest) -> Page:
     """The suite of the target's newest run."""
-    store, target = request.site.store, asked_target(request)
-    suite = request.choice("suite", "Suite", suites(store))
-    run_id = newest_run_of(store, target, suite) if target else None
+    store, target = request.site.store, read_target(request)
+    suite = request.read_choice("suite", "Suite", list_suites(store))
+    run_id = find_newest_run(store, target, suite) if target else None
     report = store.report(run_id) if run_id else None
-    data = _suite(request, report, target) if report else SuiteData(target=target)
+    data = _build_suite_data(request, report, target) if report else SuiteData(target=target)
     if target:
-        data = data.model_copy(update={"repeatability": last_repeatability(store, target)})
+        data = data.model_copy(update={"repeatability": find_last_session(store, target)})
     return Page("suite.html.j2", "Suite", data, view=SuiteGroups(data.balance))
 
 
-def _suite(request: PageRequest, report: RunReport, target: str | None) -> SuiteData:
-    blind = blind_spots(report.sights, request.site.config.gate)
+def _build_suite_data(request: PageRequest, report: RunReport, target: str | None) -> SuiteData:
+    blind = find_undetectable_drops(report.sights, request.site.config.gate)
     power = tuple(
         SeverityPower(
             severity=sight.severity,
             cases=sight.cases,
-            allowed=format_limit(sight),
-            unnoticed=format_drop(sight),
+            allowed=format_failure_limit(sight),
+            unnoticed=format_undetectable_drop(sight),
             blind=sight.severity in blind,
         )
         for sight in report.sights
     )
-    unseen = (f"severity {one.severity.value}: a run does not notice {one.unnoticed}" for one in power if one.blind)
+    unseen = (
+        f"severity {severity_power.severity.value}: a run does not notice {severity_power.unnoticed}"
+        for severity_power in power
+        if severity_power.blind
+    )
     return SuiteData(
         target=target,
         run_id=report.run_id,
@@ -95,11 +105,11 @@ class SuiteGroups:
     """The counts of a balance, group by group."""
 
     labels = GROUP_LABELS
-    flip_text = staticmethod(flip_text)
-    false_fail_text = staticmethod(false_fail_text)
-    noise_text = staticmethod(noise_text)
-    advice_text = staticmethod(advice_text)
-    rate_name = staticmethod(rate_name)
+    flip_text = staticmethod(format_flip_rate)
+    false_fail_text = staticmethod(format_false_fail_rate)
+    noise_text = staticmethod(format_noise)
+    advice_text = staticmethod(format_repeat_advice)
+    rate_name = staticmethod(format_rate_name)
 
     def __init__(self, balance: Balance | None) -> None:
         self.balance = balance
