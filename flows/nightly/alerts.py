@@ -121,7 +121,10 @@ def _format_frequency(kind: FailureKind, report: NightlyReport) -> str:
 def find_resolved_cases(
     open_incidents: Sequence[Incident], report: NightlyReport, earlier: Sequence[NightlyReport], now: datetime
 ) -> frozenset[str]:
-    """Find the case ids of failures that a week of nightly runs could have found and did not; not of census kinds."""
+    """Find the case ids of failures that a week of nightly runs could have found and did not.
+
+    Not of census kinds.
+    """
     found_cases = {build_traffic_case_id(incident.kind) for incident in report.kinds} | {
         format_census_case(kind) for kind in CensusKind
     }
@@ -274,7 +277,9 @@ def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
             )
         )
     if not report.read and not report.interrupted:
-        known_text = f" What it holds since {report.since:%Y-%m-%d %H:%M} UTC was graded already ({report.known:,})."
+        known_text = (
+            f" What it holds since {report.since:%Y-%m-%d %H:%M} UTC was graded already ({report.known:,})."
+        )
         faults.append(
             Fault(
                 NOTHING_READ,
@@ -289,4 +294,4 @@ def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
 def observe_faults(faults: Sequence[Fault], context: ObservationContext) -> Iterator[Observation]:
     """Convert faults to observations of the monitor."""
     for fault in faults:
-        yield observe_monitor_fault(context, fault_name=fault.what, detail=fault.detail)
+        yield observe_monitor_fault(context, fault_name=fault.name, detail=fault.detail)

@@ -106,8 +106,8 @@ class AlertSettings(BaseModel):
     )
     false_alarm_quiet_h: Annotated[float, Field(gt=0, le=24 * 90, allow_inf_nan=False)] = Field(
         default=168.0,
-        description="Hours for which Lookout stays quiet about a finding that somebody called a false alarm, a "
-        "week by default, 90 days at most: the time to mend the grader or the case. It ends like any silence.",
+        description="Hours for which Lookout stays quiet about a finding that a person called a false alarm, a "
+        "week by default, 90 days at most: the time to fix the grader or the case. It ends like any silence.",
     )
     group_limit: Annotated[int, Field(ge=1, le=10)] = Field(
         default=3,
@@ -124,7 +124,7 @@ class AlertSettings(BaseModel):
     send_retries: Annotated[int, Field(ge=0, le=10)] = Field(
         default=2,
         description="Tries after the first within one delivery when Slack limits the rate, answers 500 or 503, "
-        "or cannot be connected to. What fails still is kept for the next delivery.",
+        "or cannot be connected to. What still fails is stored for the next delivery.",
     )
 
     def channel_for_monitor(self) -> str | None:

@@ -35,7 +35,7 @@ _MORE_WORDS: Final[dict[CensusKind, str]] = {
 }
 
 MIN_ODDS_RATIO: Final = 2.0
-"""Ratio of the odds: for small rates nearly the ratio of the rates, and valid even if half of all answers refuse."""
+"""Ratio of the odds: for small rates nearly the ratio of the rates, and valid even for rates around one half."""
 MAX_CHANCE: Final = 0.001
 """Largest p-value of an increase. With five kinds a night: one false alert in half a year."""
 MAX_END_CHANCE: Final = 0.05

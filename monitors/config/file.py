@@ -180,14 +180,12 @@ class Config(BaseModel):
     )
     reports: ReportsSettings = Field(default=ReportsSettings(), description="how much the reports show")
     alerts: AlertSettings = Field(default=AlertSettings(), description="whom to tell, and how often")
-    watchdog: WatchdogSettings = Field(
-        default=WatchdogSettings(), description="when the monitor itself is in trouble"
-    )
+    watchdog: WatchdogSettings = Field(default=WatchdogSettings(), description="alerts about the monitor itself")
     warehouse: WarehouseSettings = Field(
-        default=WarehouseSettings(), description="how long what is kept, and where it is exported to"
+        default=WarehouseSettings(), description="how long data is stored, and where it is exported to"
     )
     evidence: EvidenceSettings = Field(
-        default=EvidenceSettings(), description="how long pictures and traces are kept"
+        default=EvidenceSettings(), description="how long pictures and traces are stored"
     )
     deploys: DeploySettings = Field(
         default=DeploySettings(), description="which deploys start a verification, and who may say so"

@@ -167,7 +167,7 @@ class GateSimulator:
         alike = self._failures.get(case.id) or self._of_others[case.expected_refusal]
         ask = rng.choice(alike) if alike else build_wrong_answer(case)
         severity, row = decide_severity(case.severity, ask.failure_kinds)
-        return ask.model_copy(update={"severity": severity, "policy_row": row})
+        return ask.set_severity(severity, row)
 
     def _find_verdict(self, repeats: int, failures: Iterable[_Failure]) -> Verdict:
         failed = frozenset(failures)
@@ -232,7 +232,7 @@ def _find_never_graded(suite: Suite, repeats: Iterable[RepeatedCase]) -> dict[st
         if repeated.graded:
             graded.add(repeated.case_id)
     return {
-        case.id: asked[case.id].model_copy(update={"outcome": CaseOutcome.UNGRADED, "failure_kinds": ()})
+        case.id: asked[case.id].mark_ungraded()
         for case in suite.cases
         if case.id in asked and case.id not in graded
     }
@@ -272,15 +272,7 @@ def build_right_answer(case: GoldCase) -> RecordedAsk:
 def build_wrong_answer(case: GoldCase) -> RecordedAsk:
     """Build the recorded asking of a wrong answer to ``case`` with no further failure."""
     kind = FailureKind.SHOULD_HAVE_REFUSED if case.expected_refusal else FailureKind.WRONG_FACT
-    return build_right_answer(case).model_copy(
-        update={
-            "outcome": CaseOutcome.FAILED,
-            "failure_kinds": (kind,),
-            "blame": Blame.APP,
-            "factual_match": Finding.NO,
-            "refused": Finding.NO,
-        }
-    )
+    return build_right_answer(case).mark_failed(kind)
 
 
 def _build_result(case: GoldCase, repeat: int, ask: RecordedAsk) -> CaseResult:

@@ -1,4 +1,4 @@
-"""No target leads into a network that it was not configured for: what redirects or rebinds there is refused.
+"""Refuse connections of a target into networks that it is not configured for, after redirects and rebinding too.
 
 A public page that answers with a redirect to ``http://169.254.169.254/``, whose script asks 10.0.0.5, or whose name
 is 10.0.0.5 the second time it is resolved, would have Lookout ask inside its own network. So every place that is
@@ -69,7 +69,7 @@ _PUBLIC_ONLY: Final = frozenset({Network.PUBLIC})
 
 
 def classify_address(address: str) -> Network:
-    """Where an address is. Raises `ValueError` for what is none."""
+    """The kind of network that an address is in. Raises `ValueError` for a text that is not an address."""
     parsed = ipaddress.ip_address(address.partition("%")[0])
     ip = _extract_ipv4(parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed
     if ip.is_link_local or ip in _METADATA_ADDRESSES:

@@ -1,4 +1,4 @@
-"""What an application says of its build beside an answer, in payload and headers. Nothing is asked for it."""
+"""Read the application's model and version from payload and headers of an answer, without an extra request."""
 
 from __future__ import annotations
 

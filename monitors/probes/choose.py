@@ -1,4 +1,4 @@
-"""Which driver asks a target, and that none of them lets a secret through that the app repeats."""
+"""Build the driver that asks a target, and redact secrets that the application repeats."""
 
 from __future__ import annotations
 

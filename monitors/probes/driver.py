@@ -1,4 +1,4 @@
-"""What a driver is: something that can ask the app one conversation."""
+"""The interface of a driver: it asks the application one conversation."""
 
 from __future__ import annotations
 

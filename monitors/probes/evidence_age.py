@@ -1,4 +1,4 @@
-"""Pictures and traces age out (V7); the journal and the reports stay. What shows a failure is stored for longer."""
+"""Remove old pictures and traces (V7), those of failures later. The journal and the reports are not touched."""
 
 from __future__ import annotations
 

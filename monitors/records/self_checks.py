@@ -137,6 +137,26 @@ class RecordedAsk(Record):
         """Whether it was correct."""
         return self.outcome is CaseOutcome.CORRECT
 
+    def set_severity(self, severity: Severity, policy_row: str) -> Self:
+        """Return the asking with another severity and the policy row that set it."""
+        return self.model_copy(update={"severity": severity, "policy_row": policy_row})
+
+    def mark_ungraded(self) -> Self:
+        """Return the asking as ungraded, without failures."""
+        return self.model_copy(update={"outcome": CaseOutcome.UNGRADED, "failure_kinds": ()})
+
+    def mark_failed(self, kind: FailureKind) -> Self:
+        """Return the asking as a wrong answer that fails in one way, by the application's fault."""
+        return self.model_copy(
+            update={
+                "outcome": CaseOutcome.FAILED,
+                "failure_kinds": (kind,),
+                "blame": Blame.APP,
+                "factual_match": Finding.NO,
+                "refused": Finding.NO,
+            }
+        )
+
 
 class RepeatedCase(Record):
     """All askings of one case against one build, by the same graders, in their order.

@@ -140,7 +140,9 @@ def build_refusal_error(status: int, error: object) -> NotifyError:
     if status == 429:  # noqa: PLR2004 - HTTP's "too many requests"
         return NotifyTransient("Slack limits the rate (429); the message is stored for the next delivery")
     if code in TRANSIENT:
-        return NotifyTransient(f"Slack reports a temporary error ({code}); the message is stored for the next delivery")
+        return NotifyTransient(
+            f"Slack reports a temporary error ({code}); the message is stored for the next delivery"
+        )
     if status >= 500:  # noqa: PLR2004 - HTTP's server errors
         return _server_error(status)
     if code == UNREADABLE and status < 400:  # noqa: PLR2004 - HTTP's success and redirects

@@ -386,13 +386,13 @@ def measure_longest_text(document: Any) -> int:
 
 def build_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str, ...]) -> Answer:
     """An answer whose visible text is what was sent: nothing renders it."""
-    found = read_reply(build_wire_rule(api), url, reply.documents, reply.headers) or WirePayload(
+    reply_payload = read_reply(build_wire_rule(api), url, reply.documents, reply.headers) or WirePayload(
         url=url, text=reply.text
     )
-    payload = found.model_copy(
+    payload = reply_payload.model_copy(
         update={
-            "text": replace_surrogates(found.text),
-            "citations": tuple(replace_surrogates(version) for version in found.citations),
+            "text": replace_surrogates(reply_payload.text),
+            "citations": tuple(replace_surrogates(version) for version in reply_payload.citations),
         }
     )
     versions = [

@@ -453,10 +453,10 @@ def raise_if_wall(boxes: MessageBoxes, walls: Walls) -> None:
         raise AccessDenied(f"a quota wall stands before the chat: {describe_page(boxes, walls)}")
 
 
-def describe_page(found: MessageBoxes, walls: Walls) -> str:
+def describe_page(message_boxes: MessageBoxes, walls: Walls) -> str:
     """What was on the page, for a person: its title, boxes and first words."""
-    boxes = "; ".join(found.others) or "no text box"
-    return f"page titled {found.title!r}, {boxes}, text {walls.text[:120]!r}"
+    boxes = "; ".join(message_boxes.others) or "no text box"
+    return f"page titled {message_boxes.title!r}, {boxes}, text {walls.text[:120]!r}"
 
 
 async def _find_best_frame(page: Page, settings: ProbeSettings) -> tuple[Frame, MessageBoxes]:

@@ -136,8 +136,8 @@ class Visit:
             where = f"for {format_place(place) if place is not None else url.partition(':')[0][:20] + ':'}"
         refused = f"; {self.refused[-1]}" if self.refused else ""
         return LeftTarget(
-            f"the page left {self._opened_address} {where}: nothing there is taken for the app. If the app lives there, "
-            f"make it the target's address or name it in probe.allowed_origins{refused}"
+            f"the page left {self._opened_address} {where}: nothing there is taken for the app. If the app lives "
+            f"there, make it the target's address or name it in probe.allowed_origins{refused}"
         )
 
 

@@ -327,7 +327,8 @@ def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tu
         raise PageNotUnderstood(f"HTTP {reply.status}, {reply.kind or 'no content type'}: no JSON")
     if any(value for document in documents for value in collect_values(document, "error")):
         raise PageNotUnderstood(
-            f"HTTP {reply.status} with an error: {replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
+            f"HTTP {reply.status} with an error: "
+            f"{replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
         )
     path = _find_best_path(documents)
     if path is None:

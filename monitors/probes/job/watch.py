@@ -257,10 +257,10 @@ def _answer_no_question(_question: str) -> str | None:
 class AgentJob:
     """One job. ``age_s`` is how old it was when this process took it up; 0 for one that it started itself.
 
-    ``has_events``: an event was read. ``has_end_event``: an event said that the job is over. ``answered_at`` is when
-    the start was answered, by the app's own clock. ``duration_s`` is how long the job took, once its report is
-    there. ``find_scripted_answer`` gives the suite's answer to a question of the agent, ``noted`` the questions that
-    an earlier process answered, ``delivered`` whether the last answer surely arrived.
+    ``has_events``: an event was read. ``has_end_event``: an event said that the job is over. ``answered_at`` is
+    when the start was answered, by the app's own clock. ``duration_s`` is how long the job took, once its report
+    is there. ``find_scripted_answer`` gives the suite's answer to a question of the agent, ``noted`` the questions
+    that an earlier process answered, ``delivered`` whether the last answer surely arrived.
     """
 
     settings: JobSettings
