@@ -21,8 +21,8 @@ PAUSE_S: Final = 0.1
 def exclusive_lock(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
     """Hold the exclusive lock for ``job``; the lock file is in ``folder``.
 
-    This is not one of Prefect's locks, which stay held for minutes after a run is killed. Raises `WarehouseBusy` when
-    another process holds the lock for longer than ``wait_s`` seconds, and `WarehouseUnwritable`.
+    This is not one of Prefect's locks, which stay held for minutes after a run is killed. Raises `WarehouseBusy`
+    when another process holds the lock for longer than ``wait_s`` seconds, and `WarehouseUnwritable`.
     """
     make_private_folder(folder)
     name = hashlib.sha256(job.encode()).hexdigest()[:16]

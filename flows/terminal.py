@@ -132,7 +132,7 @@ class _NoteHandler(logging.Handler):
 
 @contextmanager
 def guard_output() -> Generator[None]:
-    """Make control characters visible in what libraries and Python write (warnings, tracebacks) inside the block."""
+    """Make control characters visible in warnings and tracebacks that are written inside the block."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = _guard_stream(sys.stdout), _guard_stream(sys.stderr)
     try:

@@ -1,4 +1,7 @@
-"""Colours, tables and progress bars for the terminal, with control characters made visible. See `flows.terminal`."""
+"""Colours, tables and progress bars for the terminal, with control characters made visible.
+
+See `flows.terminal`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ from monitors.reports.invisible import show_invisible
 
 
 class TerminalConsole(Console):
-    """A console that makes control characters in texts visible; only its own colours and cursor movements take effect."""
+    """A console that makes control characters in texts visible.
+
+    Only its own colours and cursor movements take effect.
+    """
 
     @property
     def file(self) -> IO[str]:

@@ -75,8 +75,8 @@ async def finish_first_alerts(
     """Add the summary of a finished run to its earlier alerts; return the error of each failed edit.
 
     The summary holds scores and links, the results of issue reports, what failed cases have in common, and what
-    changed since the last accepted run. ``format_recheck`` gives the text about asking an alert's cases again; it is
-    added to every alert, including those that are complete or acknowledged.
+    changed since the last accepted run. ``format_recheck`` gives the text about asking an alert's cases again; it
+    is added to every alert, including those that are complete or acknowledged.
 
     ``flaky`` maps the id of a case that was right only sometimes to how often it was right: its other repeats were
     still to come when the first one was reported. Without a recheck, an acknowledged message stays as it is.

@@ -1,7 +1,7 @@
 """Faults of the monitor itself: notify people of them, and resolve them once they are over.
 
-People are notified even when nothing can be stored. The part that detects a fault also resolves it: the end of a run
-does not resolve a fault that the run could not see.
+People are notified even when nothing can be stored. The part that detects a fault also resolves it: the end of a
+run does not resolve a fault that the run could not see.
 """
 
 from __future__ import annotations

@@ -67,7 +67,9 @@ def apply_actions(actions: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> A
 
 @dataclass(frozen=True)
 class Notifier:
-    """Sends one target's alerts during one run. ``terminal`` prints what no other path accepts; ``now`` is the clock.
+    """Sends one target's alerts during one run.
+
+    ``terminal`` prints what no other path accepts; ``now`` is the clock.
 
     ``people`` carries out operator actions before any alert is decided. ``owner`` is the part of the monitor that
     opens the incidents. ``production`` is true for a production target.

@@ -44,9 +44,9 @@ async def notify(
 ) -> tuple[Alert, ...]:
     """Update the target's incidents from ``observations`` and send the alerts; return the alerts.
 
-    With ``scope`` (the run is over) it resolves the incidents that the run proved to be over. An alert that cannot be
-    sent now stays in the outbox, and the next process that delivers sends it. A refused alert becomes a fault of the
-    monitor. Open incidents that reached nobody are sent once more, unless the run is still under way.
+    With ``scope`` (the run is over) it resolves the incidents that the run proved to be over. An alert that cannot
+    be sent now stays in the outbox, and the next process that delivers sends it. A refused alert becomes a fault of
+    the monitor. Open incidents that reached nobody are sent once more, unless the run is still under way.
     """
     alerts = await asyncio.to_thread(record_alerts, notifier, observations, summary, scope)
     report = await send_outbox(notifier)
@@ -160,7 +160,7 @@ async def send_undelivered(notifier: Notifier) -> tuple[Alert, ...]:
 
 
 def _read_undelivered(notifier: Notifier) -> Mapping[str, Alert]:
-    """Return, by fingerprint, the last alerts about open incidents that were only printed or that a channel refused.
+    """Read the last alerts about open incidents that were only printed or refused, by fingerprint.
 
     The result is empty without a delivery path to people. It excludes the fault about a refusal itself, which ends
     as soon as a message goes out.

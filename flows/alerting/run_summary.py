@@ -23,7 +23,7 @@ The line about the last passing deploy comes in addition.
 def build_run_summary(
     report: RunReport, links: Sequence[Link], *, account_patterns: Sequence[str] = ()
 ) -> RunSummary:
-    """Build what messages show of a finished run: both scores, issue reports, and what failed cases have in common."""
+    """Build what messages show of a finished run: both scores, issue reports, and common causes of failures."""
     flat, weighted = report.scores.flat.value, report.scores.weighted.value
     lines = MAX_EXPLAINING_LINES - bool(format_recheck_briefly(report.recheck))
     # That failed cases have nothing in common is no news at night.

@@ -18,8 +18,8 @@ from warehouse.queries.outbox import claim_alerts, open_incident_book, record_re
 
 MAX_SENT_AT_ONCE = 20
 MAX_FAILURES_IN_A_ROW = 2
-"""After so many failures Slack counts as down and the rest waits: a hung Slack costs a flow two sends, not twenty. A
-single failure may be the fault of its message and does not stop the others."""
+"""After so many failures Slack counts as down and the rest waits: a hung Slack costs a flow two sends, not twenty.
+A single failure may be the fault of its message and does not stop the others."""
 RETRY_AFTER = timedelta(seconds=60)
 LEASE = timedelta(seconds=90)
 """Longer than one send with its retries, so that no second worker sends the same message. Each message is claimed

@@ -5,7 +5,8 @@ an exception ──────────────────────�
 asking takes too long ─────────────▶ (in verify_deploy) stopped, evaluated, reported as any run
 no progress after that either ─────▶ this thread sends an alert and ends the process
 
-The text of an exception goes into Prefect's logs and states. `redact_errors` removes secrets and personal data from it.
+The text of an exception goes into Prefect's logs and states. `redact_errors` removes secrets and personal data from
+it.
 """
 
 from __future__ import annotations

@@ -22,7 +22,10 @@ def get_worker_name() -> str:
 
 
 def is_gone(name: str) -> bool:
-    """Whether the process has certainly ended. Only true for processes of this machine and where ``/proc`` exists."""
+    """Whether the process has certainly ended.
+
+    Only true for processes of this machine and where ``/proc`` exists.
+    """
     if name == get_worker_name():
         return False
     parts = name.split(":")

@@ -4,13 +4,13 @@
 
 The receiver and the poll store deploys in one place and create runs with the same idempotency key, so it does not
 matter which is first. The flow also creates the runs for deploys that a receiver stored before it ended, and sends
-the messages of a killed run. It ends Completed as Watched, or Failed as Waiting when a run could not be created: the
-next poll, a minute later, tries again.
+the messages of a killed run. It ends Completed as Watched, or Failed as Waiting when a run could not be created:
+the next poll, a minute later, tries again.
 
 Prefect's key gives each commit one run, but it cannot tell a missing delivery from the first poll: when Lookout is
-set up, every target runs a commit that was never reported. So the first poll is noted, and the commit that runs then
-is stored as known; with `first_poll = "verify"` it is verified instead. A file for each target counts the polls in a
-row that the Hub did not answer.
+set up, every target runs a commit that was never reported. So the first poll is noted, and the commit that runs
+then is stored as known; with `first_poll = "verify"` it is verified instead. A file for each target counts the
+polls in a row that the Hub did not answer.
 """
 
 from __future__ import annotations

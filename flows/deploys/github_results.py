@@ -48,7 +48,9 @@ def build_result_retry_policy(now: Callable[[], datetime]) -> GitHubRetryPolicy:
 
 @dataclass(frozen=True)
 class GitHubDestination:
-    """Where one run's results are posted. ``commit`` gets a status if it is a full hash, ``pull_request`` a comment.
+    """Where one run's results are posted.
+
+    ``commit`` gets a status if it is a full hash, ``pull_request`` a comment.
 
     ``log`` is a URL that people can open. No text contains the token.
     """

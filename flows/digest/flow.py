@@ -1,8 +1,8 @@
 """The daily digest: one message for each target, also when nothing is wrong, so that a missing one is noticed.
 
 Alerts that wait in the outbox are sent first. The digest sums up the last day from the warehouse: verification runs
-if they are scheduled, and the nightly run over live traffic if that is configured. Faults of the monitor are sent to
-the monitor's owners, in their channel.
+if they are scheduled, and the nightly run over live traffic if that is configured. Faults of the monitor are sent
+to the monitor's owners, in their channel.
 """
 
 from __future__ import annotations
@@ -136,7 +136,9 @@ def _build_run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[D
     cost = sum(run.cost_usd for run in runs)
     figures = {
         "runs": tally,
-        "newest run": f"{newest.verdict}, weighted {_format_score(newest.weighted)}, flat {_format_score(newest.flat)}",
+        "newest run": (
+            f"{newest.verdict}, weighted {_format_score(newest.weighted)}, flat {_format_score(newest.flat)}"
+        ),
         "answers graded": f"{graded:,} of {asked:,}",
         "p95": f"{newest.p95_ms / 1000:.1f} s" if newest.p95_ms is not None else "",
         "cost": f"${cost:.2f}" if cost else "",
@@ -181,7 +183,8 @@ def _format_missing_nightly(newest: NightlyReport | None, due: datetime, now: da
     due_night = f"the one until {due:%Y-%m-%d %H:%M} UTC"
     if now - due < GRADING_GRACE:
         return f"{due_night} is not graded yet"
-    return f"{due_night} is missing, the last one graded is of {newest.due_at:%Y-%m-%d %H:%M} UTC: is the schedule alive?"
+    last = f"{newest.due_at:%Y-%m-%d %H:%M} UTC"
+    return f"{due_night} is missing, the last one graded is of {last}: is the schedule alive?"
 
 
 def _build_graded_nightly_figures(nightly: NightlyReport) -> Iterator[DigestFigure]:

@@ -36,8 +36,8 @@ class NotSetUp(Exception):
 class DrillContext:
     """The context of a drill. ``prefect_api`` is ``None`` if it runs without a worker.
 
-    ``now`` is the clock, ``monotonic`` measures seconds, ``chance`` selects the planted fault. ``outside_at`` is the
-    time of an external server, once it is known, with our own time at that moment.
+    ``now`` is the clock, ``monotonic`` measures seconds, ``chance`` selects the planted fault. ``outside_at`` is
+    the time of an external server, once it is known, with our own time at that moment.
     """
 
     config: Config

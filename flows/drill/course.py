@@ -1,7 +1,8 @@
 """Runs the stations of a drill in order, up to the first that fails, and reports the result.
 
 The report is written to a file after every station, so that it exists even if the drill is killed. At the end it is
-stored, people are notified, and the external heartbeat is pinged. If a station failed, every delivery path is tried.
+stored, people are notified, and the external heartbeat is pinged. If a station failed, every delivery path is
+tried.
 """
 
 from __future__ import annotations
@@ -109,7 +110,10 @@ class Course:
         self._on_station(result)
 
     def _update_report(self, **changes: object) -> None:
-        """Update the report and write it to the file. A data folder that cannot be written is reported by a station."""
+        """Update the report and write it to the file.
+
+        A data folder that cannot be written is reported by a station.
+        """
         page = self._answer.page
         self._report = self._report.model_copy(
             update={

@@ -168,7 +168,10 @@ class _DrillFollower:
             await asyncio.sleep(POLL_S)
 
     def _read_stored_report(self) -> DrillReport | None:
-        """Read the report from the warehouse, for a worker with another data folder; ``None`` if it is not there."""
+        """Read the report from the warehouse, for a worker with another data folder.
+
+        ``None`` if it is not there.
+        """
         store = open_store(self._drill.config)
         try:
             store.load_pending(LOAD_WAIT_S)

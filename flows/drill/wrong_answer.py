@@ -326,7 +326,7 @@ async def check_slack(answer: WrongAnswer) -> str:
 
 
 async def check_heartbeat(drill: DrillContext) -> str:
-    """Check the external heartbeat: ping the drill's own check if the URL names targets, else start the shared one."""
+    """Check the external heartbeat: ping the drill's own check, or start the shared one."""
     address = drill.environment.get(HEARTBEAT_VARIABLE, "")
     beat = build_heartbeat_in(drill.environment, DRILL_TARGET)
     if not beat.is_configured:

@@ -1,7 +1,7 @@
 """Asks cases again at any address of a target, each time in a new session, graded by the target's graders.
 
-Nothing here belongs to a run's verdict: what comes back is counted apart, and stores no picture. `open_case_asker` is for
-whoever knows a target and an address of it, such as a build before.
+Nothing here belongs to a run's verdict: what comes back is counted apart, and stores no picture. `open_case_asker`
+is for whoever knows a target and an address of it, such as a build before.
 """
 
 from __future__ import annotations

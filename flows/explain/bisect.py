@@ -206,7 +206,8 @@ def _build_answer(
 class BuildBisection:
     """Searches for the first bad one of ``builds`` by ``cases``, worst first, with at most ``budget`` questions.
 
-    ``answers`` stores the answers; ``ask`` asks a build; ``on_answer`` is called with each answer and whether it failed.
+    ``answers`` stores the answers; ``ask`` asks a build; ``on_answer`` is called with each answer and whether it
+    failed.
     """
 
     target: str

@@ -1,8 +1,8 @@
 """Finds the smallest question that still fails like a case in the live application, and drafts a case from it.
 
 "Like the case" means: the same grader finds the same kind of failure and, for a wrong fact, the same wrong fact, if
-the case states it each time. A question that has lost its point also fails, by a missing fact. If the application has
-another address at which the case is right, a shorter question must be right there.
+the case states it each time. A question that has lost its point also fails, by a missing fact. If the application
+has another address at which the case is right, a shorter question must be right there.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class CaseShrinker:
         self.failing: dict[Turns, CaseResult] = {}
 
     async def run(self, budget: int) -> ShrunkQuestion:
-        """Find the smallest failing question with at most ``budget`` questions, not counting those to the control."""
+        """Find the smallest failing question with at most ``budget`` questions, without those to the control."""
         return await shrink_question(self.case.turns, self._fails, budget=budget)
 
     async def _fails(self, turns: Turns) -> bool | None:
@@ -107,7 +107,7 @@ class CaseShrinker:
         return turns == self.case.turns or await self._is_right_elsewhere(turns)
 
     def _update_mark(self, result: CaseResult) -> None:
-        """Update the mark from a result of the whole case: its failure, and whether the wrong fact is always the same."""
+        """Update the mark from a result of the whole case; without claims if the wrong fact is not the same."""
         mark = find_failure_mark(result)
         if self.mark is None:
             self.mark = mark
@@ -135,7 +135,10 @@ async def ask_case_times(asker: CaseAsker, case: GoldCase, times: int) -> Sequen
 def build_shrunk_draft(
     shrinker: CaseShrinker, shrunk: ShrunkQuestion, *, target: str, at: datetime, account_patterns: Sequence[str]
 ) -> CaseDraft:
-    """Build the draft of a case that asks the smallest question, for `lookout gold grow`. Its id is the question's."""
+    """Build the draft of a case that asks the smallest question, for `lookout gold grow`.
+
+    Its id is the question's.
+    """
     case, result = shrinker.case, shrinker.failing[shrunk.turns]
     key = "\0".join((target, case.id, *shrunk.turns))
 

@@ -95,7 +95,10 @@ def build_push_plan(diff: DatasetDiff, suite: Sequence[GoldCase], *, overwrite: 
 async def push_suite(
     datasets: Datasets, compared: ComparedDataset, suite: Suite, plan: PushPlan, on_progress: OnProgress
 ) -> Dataset:
-    """Write the plan, then tag the version with the suite's hash. Creates a missing dataset; returns the dataset."""
+    """Write the plan, then tag the version with the suite's hash.
+
+    Creates a missing dataset; returns the dataset.
+    """
     description = f"Gold cases of the suite {suite.name}, written by Lookout"
     dataset = compared.dataset or await datasets.create(
         compared.name, description, {METADATA_KEY: {"suite": suite.name}}

@@ -154,7 +154,8 @@ def read_document(path: Path, name: str | None) -> Document:
         raise ConfigError(f"{path} holds no text")
     if len(text) > MAX_DOCUMENT_CHARACTERS:
         raise ConfigError(
-            f"{path} has {len(text):,} characters; at most {MAX_DOCUMENT_CHARACTERS:,} are read; split it by its chapters"
+            f"{path} has {len(text):,} characters; at most {MAX_DOCUMENT_CHARACTERS:,} are read; split it by its "
+            "chapters"
         )
     return Document(name=name or path.stem, sha256=hashlib.sha256(raw).hexdigest(), text=text)
 
@@ -363,8 +364,9 @@ def build_draft_from_trace(
         raise ConfigError(f"{conversation.run_id}/{conversation.case_id}: what was asked is not kept any more")
     reply = redact(conversation.answer, account_patterns=account_patterns) if conversation.answer.strip() else None
     severity, reason = _propose_severity(graded)
+    key = f"{conversation.run_id}\0{conversation.case_id}"
     return CaseDraft(
-        id=f"trace-{hashlib.sha256(chr(0).join((conversation.run_id, conversation.case_id)).encode()).hexdigest()[:24]}",
+        id=f"trace-{hashlib.sha256(key.encode()).hexdigest()[:24]}",
         made_at=at,
         by=by,
         target=graded.target,

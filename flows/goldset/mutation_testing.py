@@ -242,7 +242,10 @@ MAX_REACH_CASES: Final = 200
 def compute_suite_reach(
     cases: Sequence[GoldCase], panel: Sequence[Grader], *, max_cases: int | None = None
 ) -> SuiteReach:
-    """Compute which golds rules can decide; of a larger suite, about ``max_cases`` evenly spread cases are tried."""
+    """Compute which golds rules can decide.
+
+    Of a larger suite, about ``max_cases`` evenly spread cases are tried.
+    """
     step = max(1, -(-len(cases) // max_cases)) if max_cases else 1
     tried = cases[::step]
     undecidable = sorted((case for case in tried if not is_decidable(case, panel)), key=lambda case: -case.severity)

@@ -40,7 +40,10 @@ class EncoderPool:
         self._max_workers = min(MAX_WORKERS, cores)
 
     def encode_batches(self, batches: Iterable[LogBatch]) -> Generator[tuple[LogBatch, EncodedLines]]:
-        """Yield every batch with its encoded lines, in order. All workers end when the generator ends or is closed."""
+        """Yield every batch with its encoded lines, in order.
+
+        All workers end when the generator ends or is closed.
+        """
         remaining = iter(batches)
         for number, batch in enumerate(remaining, start=1):
             yield batch, self._local_encoder.encode(batch.lines, batch.cursor, self._now())

@@ -183,7 +183,10 @@ class LogFollower:
         return sent
 
     def _select_burst_notifier(self) -> Notifier:
-        """Return the notifier of the run that started the current burst, so that its message grows; else this poll's."""
+        """Return the notifier of the run that started the current burst, so that its message grows.
+
+        Else this poll's.
+        """
         page = find_newest_alert(self.notifier.store, self.notifier.target, IncidentKind.HALLUCINATION)
         group = timedelta(minutes=self.settings.group_minutes)
         if page is None or abs(self.notifier.now() - page.created_at) > group:
@@ -265,8 +268,8 @@ def _build_faults(log_read: LogRead, settings: HallucinationLogSettings) -> list
 def _format_aside(log_read: LogRead, settings: HallucinationLogSettings) -> str:
     first = log_read.aside[0]
     return (
-        f"The hallucination log {settings.at} holds {plural(log_read.aside_count, 'line')} that could not be read as "
-        f"an entry, the first at byte {first.offset:,}: {first.detail}. It was put aside, the lines around it were "
+        f"The hallucination log {settings.at} holds {plural(log_read.aside_count, 'line')} that could not be read "
+        f"as an entry, the first at byte {first.offset:,}: {first.detail}. It was put aside, the lines around it were "
         "read; `lookout sql 'from quarantined_lines'` lists them."
     )
 

@@ -1,8 +1,8 @@
 """Prevents a wrong clock from deleting data by its age.
 
 A note in the data folder has the time and the uptime of the last maintenance. A clock that advanced more than the
-uptime was set ahead. Then nothing is deleted by age until a maintenance at least half a day later confirms the clock.
-A machine whose clock was wrong before, or that was off for days, skips one night.
+uptime was set ahead. Then nothing is deleted by age until a maintenance at least half a day later confirms the
+clock. A machine whose clock was wrong before, or that was off for days, skips one night.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     load ─▶ export ─▶ age ─▶ compact ─▶ check ─▶ age pictures ─▶ notify the monitor's owners, when there is cause
 
-A stage that fails is reported, and the next one is run. If the clock was set ahead, nothing is removed by age. A file
-that is damaged, or that differs from the journal, is rebuilt from the journal. The flow ends Completed as Sound,
-Restored or Busy, or Failed as Damaged or Incomplete.
+A stage that fails is reported, and the next one is run. If the clock was set ahead, nothing is removed by age. A
+file that is damaged, or that differs from the journal, is rebuilt from the journal. The flow ends Completed as
+Sound, Restored or Busy, or Failed as Damaged or Incomplete.
 """
 
 from __future__ import annotations

@@ -109,9 +109,9 @@ async def send_test_alert(
 ) -> tuple[PathOutcome, ...]:
     """Send a test alert by the main path, the fallbacks and the heartbeat of ``target``; store nothing.
 
-    With a bot it tests both the application's and the monitor's channel. A path with a recent proof in ``proofs`` is
-    skipped. Never raises for a path that fails. Raises `ConfigError` if credentials exist without the settings that
-    they need.
+    With a bot it tests both the application's and the monitor's channel. A path with a recent proof in ``proofs``
+    is skipped. Never raises for a path that fails. Raises `ConfigError` if credentials exist without the settings
+    that they need.
     """
     alert = build_test_alert(config, now())
     valid_proofs = {path: proof for path, proof in proofs.items() if now() - proof.at < PROOF_VALID_FOR}

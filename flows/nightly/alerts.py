@@ -1,4 +1,4 @@
-"""The observations and faults of a nightly run: severity-3 failures by kind, drift, a void judge, unread sources."""
+"""Observations and faults of a nightly run: severity-3 failures by kind, drift, a void judge, unread sources."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ RULE_FAILURE_KINDS: Final = frozenset(
 )
 """Kinds that rules can find in every sampled reply; other kinds need checked facts."""
 RESOLVE_AFTER: Final = timedelta(days=7)
-"""A kind of failure is resolved when a week of nightly runs did not find it again; a single sample proves nothing."""
+"""A kind of failure is resolved when a week of nightly runs did not find it again."""
 
 
 def observe_traffic(
@@ -242,7 +242,7 @@ def observe_judge_void(text: str, context: ObservationContext) -> Iterator[Obser
 
 
 def find_cleared_kinds(report: NightlyReport) -> frozenset[IncidentKind]:
-    """Return the incident kinds that this nightly run proved absent: a void judge, if the judge gave valid verdicts."""
+    """Return the incident kinds that this run proved absent: a void judge, if the judge gave valid verdicts."""
     believed = report.judging.judged and not report.judging.void_groups
     return frozenset({IncidentKind.JUDGE_VOID}) if believed else frozenset()
 
@@ -284,8 +284,8 @@ def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
             Fault(
                 NOTHING_READ,
                 f"The source holds no new conversation until {report.until:%Y-%m-%d %H:%M} UTC."
-                f"{known_text if report.known else ''} See whether the application still keeps its conversations, and "
-                "whether the source is the right one.",
+                f"{known_text if report.known else ''} See whether the application still keeps its conversations, "
+                "and whether the source is the right one.",
             )
         )
     return (*faults, *find_judge_faults(report.judging))

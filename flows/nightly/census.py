@@ -2,7 +2,8 @@
 
 The census also records when a kind first and last appeared, and an example. Worker processes do this, one on each
 core, or this process alone if that is quicker. While the nightly run reads, it stores of each conversation only its
-id, time, digest and kinds. It stores texts only of conversations that may be sampled and of a few possible examples.
+id, time, digest and kinds. It stores texts only of conversations that may be sampled and of a few possible
+examples.
 """
 
 from __future__ import annotations
@@ -193,7 +194,10 @@ class SourceCensus:
         self._examples: dict[CensusKind, list[_CensusHit]] = {kind: [] for kind in CensusKind}
 
     def offer(self, conversation: Conversation, written: bytes) -> Offer:
-        """Return whether the conversation is new; new ones must be classified and passed to `record` in this order."""
+        """Return whether the conversation is new.
+
+        New ones must be classified and passed to `record` in this order.
+        """
         offer = self.intake.offer(conversation, written)
         self.counts[offer] += 1
         return offer

@@ -84,7 +84,10 @@ class NightlyContext:
 def build_nightly_context(
     config: Config, target: str, now: datetime, *, due_at: datetime | None = None
 ) -> NightlyContext:
-    """Build the context of the nightly run due at ``now``, or of ``due_at``. Raises `ConfigError`; reads nothing."""
+    """Build the context of the nightly run due at ``now``, or of ``due_at``.
+
+    Raises `ConfigError`; reads nothing.
+    """
     configured = config.target(target)
     settings = configured.traffic
     if settings is None:

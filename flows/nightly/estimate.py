@@ -63,7 +63,7 @@ Assessments = Mapping[str, Sequence[Assessment]]
 FACT_ASPECTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL})
 """Aspects that need gold or passages to be checked; rules check all others in every reply."""
 MIN_CHECKED_SHARE: Final = 0.5
-"""The minimum share of conversations with checked facts, of those that rules passed, to extrapolate to the others."""
+"""Of the conversations that rules passed, the minimum share with checked facts to extrapolate to the others."""
 
 Fails = Callable[[Assessment], bool]
 
@@ -117,7 +117,7 @@ class NightlyEstimates:
         self._why, self._confusion = why_unchecked, confusion
 
     def compute_checkable_share(self, asks_judge: Callable[[Conversation], bool]) -> float:
-        """Return the share of sampled conversations whose facts are checked by rule, or for which ``asks_judge``."""
+        """Compute the share of sampled conversations with facts checked by rule, or with ``asks_judge``."""
         checked = sum(
             asks_judge(sampled.conversation)
             or any(map(_select_fact_grades, self.get_assessments(sampled.conversation.id)))
@@ -135,7 +135,10 @@ class NightlyEstimates:
         return standing.by in {FailureBasis.GOLD, FailureBasis.JUDGE} and standing.is_safe
 
     def estimate_severe_rate(self) -> Rate:
-        """Estimate the share that failed with severity 3. Facts count if a case or the target gives that severity."""
+        """Estimate the share that failed with severity 3.
+
+        Facts count if a case or the target gives that severity.
+        """
         standings = self._assess_sample(_is_severe, _counts_severe_facts)
         others = [result for result in standings if not result.by_rule]
         graded = [result for assessments in self._said.values() for result in assessments]
@@ -429,7 +432,10 @@ def _counts_severe_facts(assessment: Assessment) -> bool:
 def update_drift(
     state_before: DriftState | None, due_at: datetime, failed: Sequence[GradedStratum], graded_by: str
 ) -> tuple[DriftState, DriftReading]:
-    """Add one run to the drift test; return its state and reading. A change reported a week ago is the new reference."""
+    """Add one run to the drift test.
+
+    Return its state and reading. A change reported a week ago is the new reference.
+    """
     if (
         state_before is not None
         and state_before.alarm is not None
@@ -523,7 +529,7 @@ def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
 def _expect_any_failure(
     strata: Sequence[str], facts: Sequence[GradedStratum], earlier: Sequence[NightlyReport]
 ) -> Mapping[str, ExpectedRate]:
-    """Compute each stratum's expected rate of any failure: of wrong facts, plus the average of all other failures."""
+    """Compute each stratum's expected rate of any failure: wrong facts, plus the average of other failures."""
     expected = compute_expected_rates(strata, facts)
     failed_rates = [fact.failed.rate for fact in earlier if isinstance(fact.failed, RateEstimate)]
     graded = [fact for fact in facts if fact.graded]

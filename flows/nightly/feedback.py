@@ -67,7 +67,10 @@ async def write_scores(
 
 
 def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> tuple[Score, ...]:
-    """Build ``lookout_correct`` (1 or 0) and ``lookout_severity`` (1: nothing found, 0: severity 3); none if ungraded."""
+    """Build ``lookout_correct`` (1 or 0) and ``lookout_severity`` (1: nothing found, 0: severity 3).
+
+    None if ungraded.
+    """
     key = sampled.conversation.id
     failed = [
         assessment for assessment in estimates.get_assessments(key) if assessment.outcome is CaseOutcome.FAILED

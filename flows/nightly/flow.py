@@ -2,10 +2,10 @@
 
     read ─▶ sample ─▶ grade by rule ─▶ save ─▶ judge ─▶ estimate ─▶ save ─▶ notify ─▶ write back
 
-It does not ask the application anything. It grades the original texts and stores them as the setting `privacy` says;
-raw texts stay in memory. A killed nightly run is resumed with the same sample and verdicts. The flow ends Completed
-as Graded, as Empty (no new conversation), or as Partial: a source could not be read, or the judge was void, did not
-answer or reached its budget. The message says which.
+It does not ask the application anything. It grades the original texts and stores them as the setting `privacy`
+says; raw texts stay in memory. A killed nightly run is resumed with the same sample and verdicts. The flow ends
+Completed as Graded, as Empty (no new conversation), or as Partial: a source could not be read, or the judge was
+void, did not answer or reached its budget. The message says which.
 """
 
 from __future__ import annotations

@@ -189,7 +189,10 @@ def _build_traffic_case(conversation: Conversation, number: int, severity: Sever
 
 
 def _issue_case(case_id: Identifier, questions: Sequence[str], severity: Severity, cluster: str | None) -> GoldCase:
-    """Build a case without a reference from an issue that a real user gave an agent; the first line is its title."""
+    """Build a case without a reference from an issue that a real user gave an agent.
+
+    The first line is its title.
+    """
     title, _, body = (questions[-1].strip() or EMPTY_MESSAGE).partition("\n")
     return GoldCase(
         id=case_id,

@@ -81,7 +81,10 @@ class NightlyRun:
         self._earlier: tuple[NightlyReport, ...] = ()
 
     async def run(self) -> NightlyReport:
-        """Run or resume the nightly run; return the stored report if it was graded before. Raises `MonitorError`."""
+        """Run or resume the nightly run.
+
+        Return the stored report if it was graded before. Raises `MonitorError`.
+        """
         with exclusive_lock(self._context.folder.parent, f"nights of {self._context.target}", wait_s=1):
             self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier)
             done = await asyncio.to_thread(self._checkpoint.load_report)
@@ -119,7 +122,10 @@ class NightlyRun:
         return self._checkpoint.load_report()
 
     async def plan(self) -> tuple[NightlyPlan | None, IntakeCheckpoint]:
-        """Return the plan of the nightly run, if there are conversations, and the result of reading. Stores nothing."""
+        """Return the plan of the nightly run, if there are conversations, and the result of reading.
+
+        Stores nothing.
+        """
         self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier)
         read = await self._read()
         reading = await asyncio.to_thread(build_intake_checkpoint, read)
@@ -306,8 +312,8 @@ class NightlyRun:
     ) -> tuple[DriftState | None, DriftReading | None]:
         """Add this run to the drift test if everything it needs was graded; otherwise return the test unchanged.
 
-        With a judge the test uses wrong facts, without one it uses what rules found. A configured judge that gave no
-        verdict leaves the test unchanged.
+        With a judge the test uses wrong facts, without one it uses what rules found. A configured judge that gave
+        no verdict leaves the test unchanged.
         """
         if judging.judged and not judging.is_short and not judging.void_groups:
             counts = estimates.count_fact_failures()

@@ -66,7 +66,8 @@ def format_noise(figures: Repeatability) -> str:
     if figures.noise is None:
         return "noise: no case without a fault was asked twice and graded both times"
     interval = _format_interval(figures.noise_low, figures.noise_high)
-    return f"noise: {_format_percent(figures.noise)} of the askings of a case without a fault fail (95 % CI {interval})"
+    noise = _format_percent(figures.noise)
+    return f"noise: {noise} of the askings of a case without a fault fail (95 % CI {interval})"
 
 
 def _format_advice(figures: Repeatability) -> Iterator[str]:
@@ -104,7 +105,8 @@ def format_repeat_advice(advice: RepeatAdvice) -> str:
         f"{_format_percent(missed.no_fail)} of faults that show in {100 * missed.shows:g} % of answers"
         for missed in advice.missed
     )
-    text = f"severity 3 asked {times} ({false_fail.probes:,} questions): false FAIL {_format_percent(false_fail.rate)} ({interval})"
+    rate = _format_percent(false_fail.rate)
+    text = f"severity 3 asked {times} ({false_fail.probes:,} questions): false FAIL {rate} ({interval})"
     return f"{text}; the verdict misses {missed}" if missed else text
 
 

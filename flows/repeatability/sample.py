@@ -12,7 +12,7 @@ from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 
 TURNS_BY_SEVERITY: Final = {Severity.PAGE: 3, Severity.WRONG: 2, Severity.ANNOYING: 1}
-"""How often cases of each severity are selected; a single severity-3 failure fails a run, so these come most often."""
+"""How often cases of each severity are selected. A single severity-3 failure fails a run."""
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 

@@ -131,7 +131,8 @@ class RepeatabilitySession:
 
     def _format_progress(self, asked: int, sampled: Sequence[GoldCase]) -> str:
         name = self._context.target.name
-        return f"{name}: asking each case {ASKINGS_PER_CASE} times, {asked} of {ASKINGS_PER_CASE * len(sampled)} questions done"
+        total = ASKINGS_PER_CASE * len(sampled)
+        return f"{name}: asking each case {ASKINGS_PER_CASE} times, {asked} of {total} questions done"
 
     def _iterate_questions(self, sampled: Sequence[GoldCase], until: datetime) -> Iterator[Question]:
         for start in range(0, len(sampled), CASES_PER_BLOCK):
@@ -184,7 +185,10 @@ class RepeatabilitySession:
 
 
 class _Judging:
-    """Judges the answers that the plain graders leave open, if there is a judge; leaving it waits for all verdicts."""
+    """Judges the answers that the plain graders leave open, if there is a judge.
+
+    Leaving it waits for all verdicts.
+    """
 
     def __init__(self, context: RepeatabilityContext, asked: _AskedTwice) -> None:
         self._context = context
@@ -274,7 +278,7 @@ def _load_journal(store: Store) -> None:
 
 
 def compute_figures(context: RepeatabilityContext, session: RepeatabilityRun | None = None) -> Repeatability:
-    """Compute the figures of all recorded repeats that count, including ``session`` even if it is not loaded yet."""
+    """Compute the figures of all recorded repeats that count, and of ``session`` even if it is not loaded yet."""
     _load_journal(context.store)
     repeats = load_recorded_repeats(context.store, context.scope)
     if session is not None and not session.void and not _has_run(repeats, session.run_id):

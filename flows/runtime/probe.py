@@ -79,7 +79,10 @@ def build_probe_headers(settings: ProbeSettings, environment: Mapping[str, str])
 
 
 def build_login(config: Config, name: str, environment: Mapping[str, str]) -> Login | None:
-    """Build the login for a target's pages; ``None`` if it has none. Raises `ConfigError` for a missing variable."""
+    """Build the login for a target's pages.
+
+    ``None`` if it has none. Raises `ConfigError` for a missing variable.
+    """
     return build_login_at(config, name, build_target_record(name, config.target(name)).address, environment)
 
 

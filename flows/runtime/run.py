@@ -125,7 +125,10 @@ def check_request(request: VerifyRequest) -> None:
 
 
 def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LISTENER) -> RunContext:
-    """Build the context for ``request``. Raises `ConfigError` and `WarehouseUnwritable` before anything is asked."""
+    """Build the context for ``request``.
+
+    Raises `ConfigError` and `WarehouseUnwritable` before anything is asked.
+    """
     config = load_request_config(request)
     configured = config.target(request.target)
     refuse_production(config, request.target, os.environ)
@@ -174,8 +177,8 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
 def connect_prefect(config: Config) -> str:
     """Make sure that a Prefect server answers, and configure this process for it; return the URL of its UI.
 
-    Raises `AssertionError` if ``prefect`` was imported before its server was known, because it has read its settings
-    then and would start another server or wait a minute for one.
+    Raises `AssertionError` if ``prefect`` was imported before its server was known, because it has read its
+    settings then and would start another server or wait a minute for one.
     """
     url_before = os.environ.get("PREFECT_API_URL")
     prefect_server.connect(

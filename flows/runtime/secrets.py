@@ -39,7 +39,7 @@ def load_age_key() -> bytes:
 
 
 def generate_key() -> bytes:
-    """Generate a key that is not stored, so that its pseudonyms cannot be matched to those of other nightly runs."""
+    """Generate a key that is not stored, so that its pseudonyms are valid for one nightly run only."""
     return os.urandom(32)
 
 
@@ -49,7 +49,10 @@ def generate_nonce() -> str:
 
 
 def get_hub_token() -> str | None:
-    """Return the token for private Spaces, from the variable that the Hub's own tools read; ``None`` without one."""
+    """Return the token for private Spaces, from the variable that the Hub's own tools read.
+
+    ``None`` without one.
+    """
     return os.environ.get(HUB_VARIABLE)
 
 

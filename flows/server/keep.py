@@ -1,7 +1,7 @@
 """Keeps the local Prefect server of an installation alive: ``python -m flows.server.keep lookout.toml``.
 
-It starts the server, or uses one that an earlier command left running. When the server stops answering, this process
-ends, so that its supervisor starts it again; on SIGTERM it stops the server.
+It starts the server, or uses one that an earlier command left running. When the server stops answering, this
+process ends, so that its supervisor starts it again; on SIGTERM it stops the server.
 """
 
 from __future__ import annotations

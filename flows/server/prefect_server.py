@@ -42,8 +42,8 @@ _WHEN_NOTED = (
     "import os, sys; os.read(0, 1) or sys.exit(1); os.dup2(os.open(os.devnull, os.O_RDONLY), 0); "
     "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 )
-"""The server's process first waits for a byte that says that its pid is stored. If its starter is killed before, the
-pipe ends and so does the process: no server runs without a note."""
+"""The server's process first waits for a byte that says that its pid is stored. If its starter is killed before,
+the pipe ends and so does the process: no server runs without a note."""
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
 """Servers that this process has started and must reap; they outlive it."""
@@ -101,8 +101,8 @@ def connect(
     """Set ``environment`` for a server that answers; return the local server, or ``None`` for a configured one.
 
     A URL in the configuration wins over ``PREFECT_API_URL``, which wins over a local server. A configured server
-    that does not answer is an error: a second, empty one would hide it. ``write_line`` gets a line when the start takes
-    time, and one for every further half minute. ``stays`` is false if the caller stops the server itself.
+    that does not answer is an error: a second, empty one would hide it. ``write_line`` gets a line when the start
+    takes time, and one for every further half minute. ``stays`` is false if the caller stops the server itself.
     """
     url = configured_url or environment.get("PREFECT_API_URL")
     local = None
@@ -332,7 +332,10 @@ def _spawn_server(
 def _wait_until_serving(
     server: LocalServer, home: Path, within_s: float, write_line: Callable[[str], None]
 ) -> bool:
-    """Wait until the server answers; return false when it ends or the time is over. Progress goes to ``write_line``."""
+    """Wait until the server answers.
+
+    Return false when it ends or the time is over. Progress goes to ``write_line``.
+    """
     child = _children.get(server.pid)
     began, lines_written = time.monotonic(), 0
     while not _is_serving(server, home):

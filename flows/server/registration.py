@@ -8,11 +8,12 @@ missing runs, and for runs whose process is gone:
     a run is Crashed, whoever marked it ───────────────▶ a message
     a run could not begin, so it could notify nobody ──▶ a message
 
-The messages go from Prefect's server directly to Slack, because the process that would send them may be gone. Prefect
-is not a sufficient watchdog: when its server dies it sends nothing, and only the missing heartbeat shows that.
+The messages go from Prefect's server directly to Slack, because the process that would send them may be gone.
+Prefect is not a sufficient watchdog: when its server dies it sends nothing, and only the missing heartbeat shows
+that.
 
-An event of a run is named after the *name* of its state (``prefect.flow-run.Pass``), so the triggers match the state's
-type, a label of the event.
+An event of a run is named after the *name* of its state (``prefect.flow-run.Pass``), so the triggers match the
+state's type, a label of the event.
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ async def ensure_automations(
 ) -> Mapping[str, Change]:
     """Create Prefect automations that alert on missing or crashed runs (idempotent); return the changes by name.
 
-    Without an ``endpoint`` nobody is notified, but crashed runs are still marked Crashed. An automation that a person
-    has disabled stays disabled. Automations of deployments that are no longer expected are removed.
+    Without an ``endpoint`` nobody is notified, but crashed runs are still marked Crashed. An automation that a
+    person has disabled stays disabled. Automations of deployments that are no longer expected are removed.
     """
     wanted = [build_abandoned_run_automation(flows, crashed_after_s)]
     if endpoint is not None:
@@ -178,7 +179,8 @@ def build_unstarted_run_automation(flows: Sequence[str], block: UUID, channel: s
     """Build the automation that sends a message for a run whose configuration or parameters are wrong.
 
     Such a run may not know whom to notify; one that does sends a second message. Jobs that run every minute are
-    excluded, since they would send a message each minute: they are only reported when they do not complete for long.
+    excluded, since they would send a message each minute: they are only reported when they do not complete for
+    long.
     """
     text = (
         '("🛠️ Lookout itself is in trouble · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, '
@@ -328,8 +330,8 @@ async def serve_all(
 ) -> None:
     """Register all deployments, then execute due runs until SIGTERM, which pauses the schedules and ends the runs.
 
-    ``write_line`` gets a line for each: what it does, and its next run. Runs that were due while no runner was alive
-    are dropped.
+    ``write_line`` gets a line for each: what it does, and its next run. Runs that were due while no runner was
+    alive are dropped.
     """
     runner = _Runner(name=TAG, limit=compute_run_limit(planned), pause_on_shutdown=True)
     for deployment in planned:
@@ -341,7 +343,7 @@ async def serve_all(
 
 
 async def format_timetable(planned: Sequence[PlannedDeployment], at: datetime) -> tuple[str, ...]:
-    """Format a line for each deployment: its name, its purpose, and its next run, in the time zone of its schedule."""
+    """Format a line for each deployment: its name, its purpose, and its next run in its schedule's time zone."""
     width = max(len(deployment.name) for deployment in planned)
     return tuple(
         [

@@ -28,13 +28,14 @@ EVERY_MINUTE_S: Final = 60.0
 FOLLOW_EVERY_S: Final = 25.0
 """People are notified of an entry within a minute even if the run that would report it is killed.
 
-At worst the entry comes just after a run's last poll, the next run is killed before its first poll, and the one after
-that has to start: two intervals less the second poll (15 s into a run, by default), or 35 s, plus slow starts.
+At worst the entry comes just after a run's last poll, the next run is killed before its first poll, and the one
+after that has to start: two intervals less the second poll (15 s into a run, by default), or 35 s, plus slow
+starts.
 """
 FOLLOW_FOR_S: Final = 17.0
 """Enough for two polls 15 s apart; a start takes 4 to 10 s, and the run must end before the next one begins."""
 MINUTELY_LATE_S: Final = 3600.0
-"""A job that runs every minute and has not completed for an hour is stuck. Much less would alert at every restart."""
+"""A job that runs every minute and has not completed for an hour is stuck. Less would alert at every restart."""
 DAY_S: Final = 86_400.0
 VERIFY: Final = "verify-deploy"
 DRILL: Final = "fire-drill"

@@ -1,7 +1,7 @@
 """The alerts of a run: about severe failures while it goes on, and about all observations at its end.
 
-The first severity-3 failure sends an alert immediately; the next ones are collected and added to its message. At the
-end, observations that are new become messages. One line sums up what is new, what was known before, and whether
+The first severity-3 failure sends an alert immediately; the next ones are collected and added to its message. At
+the end, observations that are new become messages. One line sums up what is new, what was known before, and whether
 anybody was notified.
 """
 

@@ -136,7 +136,10 @@ async def wait_for_recovery(run: LiveRun) -> None:
 
 
 async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> None:
-    """Ask the unanswered cases, worst first, a few at a time; each result is stored before ``on_result`` gets it."""
+    """Ask the unanswered cases, worst first, a few at a time.
+
+    Each result is stored before ``on_result`` gets it.
+    """
     context = run.context
     settings = context.configured.probe
     planned = tuple(order_questions(context.suite.cases, repeats_severity_3=settings.repeats_severity_3))

@@ -30,7 +30,10 @@ Result = TypeVar("Result")
 
 
 async def verify(request: VerifyRequest, listener: ProgressListener) -> RunReport:
-    """Verify a target, asking immediately; return the report. Raises as `verify_deploy`, and `PrefectUnavailable`."""
+    """Verify a target, asking immediately.
+
+    Return the report. Raises as `verify_deploy`, and `PrefectUnavailable`.
+    """
     config = load_request_config(request)
     run = await prepare_run(request, listener, unreported=(ConfigError,))
     async with _ask_early(run) as asking:

@@ -54,7 +54,10 @@ class ExperimentWriter:
         return self._opening.result().described if error is None else self._build_failure(error)
 
     async def write(self, report: RunReport) -> RunExperiment:
-        """Write all rows with their scores; return the description of the experiment, with a problem if it failed."""
+        """Write all rows with their scores.
+
+        Return the description of the experiment, with a problem if it failed.
+        """
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 opened = await asyncio.shield(self._opening)

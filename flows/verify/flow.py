@@ -4,8 +4,9 @@
                    │ each result: journal, at once  publish ◀─ write_experiment ◀─ ask_again ◀┘
                    └ first severity-3 failure: alert, at once
 
-The run waits until the deployed commit serves, so that it never grades an older image. It grades each answer while its
-page is open. The flow ends ``Completed``, named Pass, Fail or Inconclusive; ``Failed`` means that the monitor broke.
+The run waits until the deployed commit serves, so that it never grades an older image. It grades each answer while
+its page is open. The flow ends ``Completed``, named Pass, Fail or Inconclusive; ``Failed`` means that the monitor
+broke.
 """
 
 from __future__ import annotations
@@ -130,7 +131,10 @@ def _select_caller_errors() -> tuple[type[Exception], ...]:
 @task(name="ask and grade", cache_policy=NO_CACHE)
 @redact_errors
 async def ask_and_grade(run: LiveRun) -> None:
-    """Ask every case, worst first; grade and store each answer, and send an alert immediately about severe failures."""
+    """Ask every case, worst first.
+
+    Grade and store each answer, and send an alert immediately about severe failures.
+    """
     page = ProgressPage(run.context.target.name)
     await page.start(run.done, run.planned)
     run.on_step = page.show

@@ -49,9 +49,10 @@ OnRuling = Callable[[PendingAnswer, Ruling], Awaitable[None]]
 class JudgeQueue:
     """Judges in a background task, so that asking never waits for a provider.
 
-    It sends a group when the group is full, when a severe case in it is open, or when the queue is closed. The first
-    group, and one after a void group, has a canary of each kind, made of ``canary_cases``. Leaving the ``async with``
-    block waits for all verdicts. Leaving it by an exception does not; a resumed run judges what is left.
+    It sends a group when the group is full, when a severe case in it is open, or when the queue is closed. The
+    first group, and one after a void group, has a canary of each kind, made of ``canary_cases``. Leaving the
+    ``async with`` block waits for all verdicts. Leaving it by an exception does not; a resumed run judges what is
+    left.
     """
 
     def __init__(

@@ -236,16 +236,16 @@ class Rechecker:
         return (tally.circuit_opened or "").removeprefix("not asked: ")
 
     async def _save_or_hold(self, place: RecheckPlace, result: CaseResult, is_judged: OnOpen) -> None:
-        unasked = (
-            isinstance(result.result, NoAnswer)
-            and result.result.reason is NoAnswerReason.CIRCUIT_OPEN
-        )
+        unasked = isinstance(result.result, NoAnswer) and result.result.reason is NoAnswerReason.CIRCUIT_OPEN
         if not (unasked or (is_open(result.assessment) and is_judged(result))):
             await asyncio.to_thread(self._save, place, result, result.assessment)
 
     @asynccontextmanager
     async def _open_judging(self, place: RecheckPlace) -> AsyncGenerator[OnOpen]:
-        """Open a judge for the cases that a judge failed, within the run's budget; yield a function to queue answers."""
+        """Open a judge for the cases that a judge failed, within the run's budget.
+
+        Yield a function to queue answers.
+        """
         context, settings = self._run.context, self._run.context.judge.settings
         if not self._by_judge or settings is None or context.judge.why_off:
             yield lambda _: False

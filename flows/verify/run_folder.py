@@ -55,7 +55,7 @@ LOCK_FILE = "run.lock"
 ALIVE_FILE = "run.alive"
 """Also locked by the process that works on the run, so that checking it does not interfere with `LOCK_FILE`."""
 DONE_FILE = "done"
-"""Written last: the reports exist and people were notified. After a kill before that, the next run notifies them."""
+"""Written last, after reports and notifications. After a kill before that, the next run notifies people."""
 
 RESUME_WITHIN = timedelta(hours=1)
 """How long a stopped run may be resumed; after that its answers are too old. A start in the future, by a clock that

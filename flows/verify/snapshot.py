@@ -1,4 +1,4 @@
-"""Builds the snapshot of a run (commit, settings, graders, judges), and finds the last accepted run to compare with."""
+"""Builds the snapshot of a run (commit, settings, graders, judges), and finds the last accepted run."""
 
 from __future__ import annotations
 

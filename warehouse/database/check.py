@@ -148,7 +148,8 @@ def _select_loaded(entries: Sequence[Entry], loaded: Mapping[str, str], copies: 
 def _build_changed_problem(entry: Entry) -> CheckProblem:
     return CheckProblem(
         kind=CheckProblemKind.SEGMENT_CHANGED,
-        text=f"the segment {entry.name} is not the one that was loaded (another hash); {REBUILD_HINT} or restore it",
+        text=f"the segment {entry.name} is not the one that was loaded (another hash); {REBUILD_HINT} or restore "
+        "it",
     )
 
 

@@ -1,8 +1,8 @@
 """Opens the warehouse file for one writer or many readers, with limited waits.
 
-DuckDB locks its file per process and refuses immediately. A lock file beside it (``flock``) coordinates Lookout's own
-processes and threads, also while the file itself is being replaced; DuckDB's lock covers other programs. A second
-lock file, the turn, prevents a stream of readers from blocking a writer forever.
+DuckDB locks its file per process and refuses immediately. A lock file beside it (``flock``) coordinates Lookout's
+own processes and threads, also while the file itself is being replaced; DuckDB's lock covers other programs. A
+second lock file, the turn, prevents a stream of readers from blocking a writer forever.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Creates, migrates and opens the warehouse file.
 
-Migrations bring a file to the current schema in numbered steps, each in a transaction with its record. A ledger file
-beside it stores how many segments were loaded, because DuckDB silently drops a damaged log.
+Migrations bring a file to the current schema in numbered steps, each in a transaction with its record. A ledger
+file beside it stores how many segments were loaded, because DuckDB silently drops a damaged log.
 """
 
 from __future__ import annotations
@@ -98,10 +98,10 @@ def build_database(
 ) -> Generator[tuple[duckdb.DuckDBPyConnection, Path]]:
     """Build a new warehouse beside ``file``: open it to be filled, then check that it is complete and on the disk.
 
-    DuckDB reports no error when its last checkpoint fails, for example on a full disk, and leaves a file without the
-    rows of its log. So the checkpoint is explicit, no log may be left, and every table must have the same row counts
-    after reopening the file. Unfinished files are removed. The caller holds the lock. Raises `WarehouseUnwritable`
-    and `OSError`.
+    DuckDB reports no error when its last checkpoint fails, for example on a full disk, and leaves a file without
+    the rows of its log. So the checkpoint is explicit, no log may be left, and every table must have the same row
+    counts after reopening the file. Unfinished files are removed. The caller holds the lock. Raises
+    `WarehouseUnwritable` and `OSError`.
     """
     beside = file.with_name(f"{file.name}.new")
     remove_database(beside)
@@ -323,7 +323,9 @@ class Database:
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     def copy_to(self, goal: Path, wait_s: float) -> str:
-        """Copy the file as it stands to ``goal``, with its log where a killed writer left one; its `compute_version`.
+        """Copy the file as it stands to ``goal``, with its log where a killed writer left one.
+
+        Its `compute_version`.
 
         Readers go on; writers wait for as long as copying takes, about a second for a gigabyte. Raises as
         `open_for_reading` does.

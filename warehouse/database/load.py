@@ -72,7 +72,9 @@ class _SkippedSegments:
     too_new: int = 0
 
 
-def list_pending(connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str | None = None) -> Sequence[str]:
+def list_pending(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str | None = None
+) -> Sequence[str]:
     """List the names of the segments (of one folder) that are not loaded yet, oldest first."""
     names = journal.segments.names(folder)
     known = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
@@ -146,7 +148,10 @@ def _load_archive(
     scratch: Path,
     rows: Counter[str],
 ) -> int:
-    """Load the missing segments of an archive; in a replacing archive, also those with another hash. Return how many."""
+    """Load the missing segments of an archive.
+
+    In a replacing archive, also those with another hash. Return how many.
+    """
     loaded = dict(connection.execute("select id, sha256 from segments").fetchall())
     wanted = [each for each in build_entries(manifest) if _is_lacking(each, loaded, manifest)]
     ids = [each.header.id for each in wanted]

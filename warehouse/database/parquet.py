@@ -88,7 +88,8 @@ DAY_EXPRESSIONS = {
     "grades": "(select cast(r.asked_at as date) from results r where r.run_id = t.run_id"
     " and r.case_id = t.case_id and r.repeat = t.repeat)",
 }
-"""The SQL for the day (UTC) of a row: grades have the day of their question, cases of the first run that asked them."""
+"""The SQL for the day (UTC) of a row: grades have the day of their question, cases of the first run that asked
+them."""
 
 
 class ExportReport(Record):

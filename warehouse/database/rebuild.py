@@ -83,7 +83,8 @@ class OldFile:
 def copy_missing_rows(database: Database, deadline: Deadline, have: AbstractSet[str]) -> OldFile:
     """Copy the old file's rows of segments that are not in ``have`` to the scratch file.
 
-    A separate database connection reads the old file, so that a damaged one does no harm. The caller holds the lock.
+    A separate database connection reads the old file, so that a damaged one does no harm. The caller holds the
+    lock.
     """
     remove_database(database.scratch)
     if not database.file.exists():
@@ -220,9 +221,7 @@ class RebuildReport(Record):
     @property
     def whole(self) -> bool:
         """Whether the new file has everything that was ever stored, from the journal."""
-        return not (
-            self.missing or self.unknown or self.set_aside or self.loaded.damaged or self.loaded.too_new
-        )
+        return not (self.missing or self.unknown or self.set_aside or self.loaded.damaged or self.loaded.too_new)
 
     def errors(self) -> Sequence[WarehouseDamaged]:
         """Return one error for each damaged or missing segment."""

@@ -1,8 +1,8 @@
 """Inserts lines of segments into tables, inside the caller's transaction.
 
-Old segments are stored in Parquet archives, which are much smaller and fast to read. An archive is a Parquet file of
-lines and a manifest that lists the segments with their headers. The manifest is written last: a Parquet file without
-one does not count. Names contain the content's hash.
+Old segments are stored in Parquet archives, which are much smaller and fast to read. An archive is a Parquet file
+of lines and a manifest that lists the segments with their headers. The manifest is written last: a Parquet file
+without one does not count. Names contain the content's hash.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def insert_staged(
 ) -> None:
     """Insert the staged lines into the tables, with the segments' entries.
 
-    ``all_new`` says that rows of `MOSTLY_NEW_TABLES` are in no table yet, so that nothing is looked for. Where one is,
-    this raises `duckdb.ConstraintException`, and the transaction is lost.
+    ``all_new`` says that rows of `MOSTLY_NEW_TABLES` are in no table yet, so that nothing is looked for. Where one
+    is, this raises `duckdb.ConstraintException`, and the transaction is lost.
     """
     filled_tables = {table for entry in entries for table in entry.header.rows}
     for table in TABLES:

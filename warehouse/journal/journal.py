@@ -1,4 +1,4 @@
-"""The journal: what every run writes, at once, without waiting for anyone. The segments are the truth."""
+"""The journal: every run appends to it without locks. Its segments are the source of all tables."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Journal:
         self._naming = threading.Lock()
 
     def append(self, rows: Sequence[JournalRow], *, run_id: str | None) -> SegmentId:
-        """Store ``rows`` together as one segment; when this returns they survive a kill and a power cut.
+        """Store ``rows`` durably as one segment and return its id.
 
         ``run_id`` names the run they belong to, which can later be resumed from them, or ``None``. Raises
         `WarehouseUnwritable` with the path and what to do; then nothing was stored. ``rows`` must not be empty.
@@ -90,7 +90,7 @@ class Journal:
         return self._write(encode_rows(rows), folder=OUTBOX, run_id=None)
 
     def read(self, name: str) -> Segment:
-        """A segment, proven whole.
+        """Read a segment and verify it.
 
         Raises `WarehouseDamaged`, `SchemaTooNew` for one of a newer Lookout, `FileNotFoundError` when it is gone.
         """
@@ -103,7 +103,7 @@ class Journal:
         )
 
     def read_run(self, run_id: str) -> Iterator[JournalRow | OutboxRow]:
-        """All rows that a run has stored so far, oldest first, straight from its segments.
+        """Yield all rows that a run has stored so far, oldest first, from its segments.
 
         For resuming: a case may come twice when it was asked again; the later one counts. A damaged segment is
         passed over here (its cases are asked again); the loader reports it and sets it aside. Raises `ConfigError`
@@ -117,7 +117,7 @@ class Journal:
             yield from segment.rows()
 
     def newest(self) -> datetime | None:
-        """When the youngest segment that is not archived yet was written, by its writer's clock."""
+        """Return when the newest segment that is not archived was written; ``None`` without any."""
         ids = [parse_segment_id(name) for name in self.segments.names() if not name.startswith(f"{SUITES}/")]
         return parse_time(max(ids)) if ids else None
 
@@ -126,7 +126,7 @@ class Journal:
         self.segments.put(WRITABLE, b"")
 
     def sweep(self) -> int:
-        """Remove what killed writers left behind (temporary files older than an hour); how many."""
+        """Remove temporary files of killed writers that are older than an hour; return how many."""
         return self.segments.sweep(self._clock())
 
     def now(self) -> datetime:

@@ -45,12 +45,12 @@ _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
 def build_first_id(time: datetime) -> str:
-    """Sorts before every id given out at this time or later, and after all earlier ones."""
+    """Build a text that sorts before all ids of this time or later, and after all earlier ones."""
     return f"{time.astimezone(UTC):{_STAMP}}"
 
 
 def parse_time(segment_id: str) -> datetime:
-    """When an id was given out."""
+    """Parse the time from a segment id."""
     return datetime.strptime(segment_id.partition("-")[0], _STAMP).replace(tzinfo=UTC)
 
 
@@ -81,13 +81,13 @@ class Segment:
     size_bytes: int
 
     def rows(self) -> Iterator[JournalRow | OutboxRow]:
-        """The rows as records, in the order they were written."""
+        """Yield the rows as records, in the order in which they were written."""
         for line in self.lines:
             yield ANY_ROW.validate_json(format_line(line))
 
 
 def format_line(line: SegmentLine) -> bytes:
-    """The line as it stands in the file, without its line end."""
+    """Format a line as in the file, without its line end."""
     return b'{"table":"' + line.table.encode() + b'","row":' + line.row_json + b"}"
 
 
@@ -120,7 +120,7 @@ class EncodedRows:
 
 
 def encode_rows(rows: Iterable[JournalRow | OutboxRow]) -> EncodedRows:
-    """The lines of a segment that holds ``rows``."""
+    """Encode ``rows`` as the lines of a segment."""
     counts = Counter[str]()
     lines: list[bytes] = []
     for row in rows:
@@ -130,7 +130,7 @@ def encode_rows(rows: Iterable[JournalRow | OutboxRow]) -> EncodedRows:
 
 
 def encode_segment(rows: EncodedRows, *, segment_id: SegmentId, run_id: str | None) -> bytes:
-    """The bytes of a segment that holds ``rows`` (at least one)."""
+    """Encode a segment with ``rows`` (at least one) and its header as bytes."""
     if not rows.counts:
         raise ValueError("a segment holds at least one row")
     header = SegmentHeader(
@@ -140,7 +140,7 @@ def encode_segment(rows: EncodedRows, *, segment_id: SegmentId, run_id: str | No
 
 
 def decode_segment(data: bytes, *, where: str, segment_id: str, run_id: str | None) -> Segment:
-    """Read a segment and prove it whole: known format, its own id and run, hash and counts as the header says.
+    """Decode a segment and verify its format, id, run, hash and row counts.
 
     ``where`` names the file in errors. Raises `WarehouseDamaged` when anything is off, and `SchemaTooNew` for a
     whole segment of a newer Lookout.
@@ -357,7 +357,7 @@ class LocalSegments:
 
 
 def parse_segment_id(name: str) -> str:
-    """The segment id in a name."""
+    """Parse the segment id from a name."""
     return name.rpartition("/")[2].removesuffix(SUFFIX)
 
 

@@ -1,4 +1,4 @@
-"""What is known of fire drills."""
+"""Queries about fire drills."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
 
 
 def find_last_drill(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> DrillReport | None:
-    """The newest drill; ``None`` before the first. Raises `WarehouseDamaged` for a report of another form."""
+    """Find the newest drill; ``None`` before the first. Raises `WarehouseDamaged` for a report of another form."""
     table = store.query("select record from drills order by started_at desc, drill_id desc limit 1", wait_s=wait_s)
     if not table.rows:
         return None
@@ -31,7 +31,7 @@ def is_stored(store: Store, drill_id: str, *, wait_s: float = DEFAULT_READ_WAIT_
 
 
 def list_receipts(store: Store, alert_id: str) -> tuple[Receipt, ...]:
-    """What became of one message, oldest try first; empty where nobody has tried it."""
+    """List the receipts of one alert, oldest first; empty if sending was not tried."""
     table = store.query(
         "select alert_id, status, tried_at, channel, thread, detail from receipts where alert_id = $alert"
         " order by tried_at",
@@ -42,7 +42,7 @@ def list_receipts(store: Store, alert_id: str) -> tuple[Receipt, ...]:
 
 
 def count_other_waiting(store: Store, alert_id: str) -> tuple[int, datetime | None]:
-    """How many other messages nobody has seen yet, and since when the oldest of them waits."""
+    """Count the other unsent alerts; also return the time of the oldest."""
     table = store.query(
         "select count(*), min(created_at) from unsent_alerts where id <> $alert", {"alert": alert_id}
     )

@@ -55,7 +55,7 @@ class Story(Record):
 
 
 def list_incidents(store: Store, *, resolved_too: bool = False, target: str | None = None) -> tuple[Incident, ...]:
-    """Incidents as they stand: the unresolved ones first, the worst and the latest first among equals."""
+    """List the current incidents: unresolved ones first, then worst and latest first."""
     table = store.query(
         "select record from incidents where ($all or state <> 'resolved') and ($target is null or target = $target)"
         " order by state = 'resolved', severity desc, last_seen_at desc, fingerprint",
@@ -75,7 +75,7 @@ where list_contains(string_split($about, ','), fingerprint) group by fingerprint
 
 
 def find_latest_alerts(store: Store, incidents: Sequence[Incident]) -> Mapping[str, str]:
-    """The id of the last message about each of ``incidents``, by fingerprint; none for what nobody was sent."""
+    """Find the id of the last alert about each of ``incidents``, by fingerprint."""
     fingerprints = ",".join(incident.fingerprint for incident in incidents)
     targets = "\n".join({incident.target for incident in incidents})
     table = store.query(_LATEST_ALERTS, {"about": fingerprints, "targets": targets})
@@ -83,13 +83,13 @@ def find_latest_alerts(store: Store, incidents: Sequence[Incident]) -> Mapping[s
 
 
 def list_silences(store: Store) -> tuple[Silence, ...]:
-    """All silences, those that are over included, newest first."""
+    """List all silences including expired ones, newest first."""
     table = store.query("select record from silences order by starts_at desc, id")
     return tuple(Silence.model_validate_json(str(row[0])) for row in table.rows)
 
 
 def load_story(store: Store, incident: Incident) -> Story:
-    """Everything that is known of ``incident``."""
+    """Load the history of ``incident``: versions, messages, actions, silences and evidence."""
     key = incident.fingerprint
     versions = store.query(
         "select record from incident_history where fingerprint = $key order by sequence", {"key": key}
@@ -109,7 +109,7 @@ def load_story(store: Store, incident: Incident) -> Story:
 
 
 def _pick_active_time(silence: Silence) -> datetime:
-    """A time at which it is in force: it is asked what it covers, not when."""
+    """Return a time at which the silence is active, to check what it covers."""
     return silence.starts_at
 
 
@@ -236,7 +236,7 @@ class FirstAlert(NamedTuple):
 
 
 def find_newest_alert(store: Store, target: str, kind: IncidentKind) -> FirstAlert | None:
-    """The run that last sent an alert of this kind, by its first message; ``None`` where none ever did."""
+    """Find the run that last sent an alert of this kind, and the time of its first alert; ``None`` without any."""
     table = store.query(
         "select run_id, min(created_at) as first_at from alerts where target = $target and kind = $kind"
         " and reason in ('first_seen', 'regressed') group by run_id order by first_at desc limit 1",
@@ -265,19 +265,19 @@ class RunMessage(NamedTuple):
 
 
 def list_run_messages(store: Store, run_id: str) -> tuple[RunMessage, ...]:
-    """All messages that a run decided, oldest first."""
+    """List all alerts of a run with their delivery status, oldest first."""
     table = store.query(_OF_RUN, {"run": run_id})
     return tuple(RunMessage(Alert.model_validate_json(str(record)), str(status)) for record, status in table.rows)
 
 
 def list_sent_alerts(store: Store, run_id: str, target: str) -> Sequence[tuple[str, str, Alert]]:
-    """Channel, ``ts`` of the thread and alert of all that Slack took from a run, oldest first."""
+    """List channel, thread ``ts`` and alert of everything that Slack accepted from a run, oldest first."""
     table = store.query(_SENT, {"run": run_id, "target": target})
     return [(str(channel), str(ts), Alert.model_validate_json(str(record))) for channel, ts, record in table.rows]
 
 
 def count_waiting(store: Store, target: str) -> int:
-    """How many messages about ``target`` could not be sent yet."""
+    """Count the unsent alerts about ``target``."""
     table = store.query("select count(*) from unsent_alerts where target = $target", {"target": target})
     return int(str(table.rows[0][0]))
 
@@ -301,7 +301,7 @@ def is_waiting(store: Store, not_tried_since: datetime, now: datetime) -> bool:
 
 
 def load_shown_alerts(store: Store, alert_id: str) -> tuple[Alert, ...]:
-    """A message, and after it what its run has shown in the same one since; empty when it is not known here."""
+    """Load an alert and the later alerts that its message shows; empty if the alert does not exist."""
     first = store.query("select record from alerts where id = $alert", {"alert": alert_id}).rows
     others = store.query(SHOWN_TOGETHER, {"alert": alert_id}).rows
     records = [str(row[0]) for row in first] + [str(row[2]) for row in others if row[1] != alert_id]
@@ -309,7 +309,7 @@ def load_shown_alerts(store: Store, alert_id: str) -> tuple[Alert, ...]:
 
 
 def list_operator_marks(store: Store, alert: Alert) -> tuple[OperatorMark, ...]:
-    """What people did about any incident of ``alert`` since it was sent, oldest first."""
+    """List the operator actions on any incident of ``alert`` since it was sent, oldest first."""
     fingerprints = ",".join(item.incident.fingerprint for item in alert.items)
     table = store.query(
         _MARKS,
@@ -320,13 +320,13 @@ def list_operator_marks(store: Store, alert: Alert) -> tuple[OperatorMark, ...]:
 
 
 def find_first_messages(store: Store, fingerprints: Sequence[str]) -> Sequence[tuple[str, str, str]]:
-    """Channel, ``ts`` and first alert of the messages that these incidents' threads begin with."""
+    """Find channel, ``ts`` and first alert of the messages that begin these incidents' threads."""
     table = store.query(_FIRST_MESSAGES, {"about": ",".join(fingerprints)})
     return [(str(channel), str(ts), str(alert_id)) for channel, ts, alert_id in table.rows]
 
 
 def find_action(store: Store, action_id: str) -> PersonAction | None:
-    """An action as it was stored; of two deliveries of the same click, the first."""
+    """Find a stored action by its id; ``None`` if there is none."""
     rows = store.query("select record from actions where id = $action", {"action": action_id}).rows
     return PersonAction.model_validate_json(str(rows[0][0])) if rows else None
 
@@ -334,7 +334,7 @@ def find_action(store: Store, action_id: str) -> PersonAction | None:
 def list_action_outcomes(
     store: Store, *, action_id: str | None = None, since: datetime | None = None
 ) -> tuple[ActionOutcome, ...]:
-    """What came of one action, or of all that were carried out since a time, oldest first."""
+    """List the outcome of one action, or of all actions carried out since a time, oldest first."""
     table = store.query(
         "select action_id, carried_out_at, effect, fingerprints, text from action_outcomes"
         " where ($action is null or action_id = $action)"

@@ -57,7 +57,7 @@ from results where run_id = $run and case_id = $case order by repeat limit 1
 def load_conversation(
     connection: duckdb.DuckDBPyConnection, journal: Journal, run_id: str, case_id: str
 ) -> StoredConversation | None:
-    """The conversation of a case in a run, as it was; ``None`` when it was never stored, or has aged out."""
+    """Load the conversation of a case in a run; ``None`` if it was never stored or has been removed."""
     row = connection.execute(_LOADED, {"run": run_id, "case": case_id}).fetchone()
     if row is not None:
         turns, answer = tuple(map(str, row[0] or ())), str(row[1] or row[2] or "")
@@ -67,7 +67,7 @@ def load_conversation(
 
 
 def _read_from_journal(journal: Journal, run_id: str, case_id: str) -> tuple[tuple[str, ...], str]:
-    """A run that is going on has its results in the journal alone."""
+    """Read a conversation from the journal, for a run that is not loaded yet."""
     for row in journal.read_run(run_id):
         if isinstance(row, ResultRow) and row.row.case_id == case_id:
             return row.row.turns, _get_reply_text(row.row)
@@ -83,12 +83,12 @@ ResolveAction = Callable[[ActionSubject], ActionChanges]
 
 
 def append_action(journal: Journal, action: PersonAction) -> None:
-    """Store what a person did; durable when this returns. Nobody is waited for. Raises `WarehouseUnwritable`."""
+    """Store an operator action durably, without a lock. Raises `WarehouseUnwritable`."""
     journal.append_outbox([ActionRow(row=action)])
 
 
 def append_silence(journal: Journal, silence: Silence) -> None:
-    """Store a silence, or its earlier end; durable when this returns. Raises `WarehouseUnwritable`."""
+    """Store a silence, or its earlier end, durably. Raises `WarehouseUnwritable`."""
     journal.append_outbox([SilenceRow(row=silence)])
 
 
@@ -159,7 +159,7 @@ order by created_at desc, id limit 1
 
 
 def _list_silences(connection: duckdb.DuckDBPyConnection) -> tuple[Silence, ...]:
-    """The silences that can be read: one of a newer Lookout mutes nothing here, which is the safe side."""
+    """List the silences; skip those of a newer Lookout, which mute nothing here."""
     rows = connection.execute("select record from silences order by starts_at desc, id").fetchall()
     silences: list[Silence] = []
     for row in rows:
@@ -186,7 +186,7 @@ def _build_subject(connection: duckdb.DuckDBPyConnection, journal: Journal, acti
 
 
 def _find_alerts(connection: duckdb.DuckDBPyConnection, action: PersonAction) -> Sequence[Alert]:
-    """The message that it is about, with all that is shown in it; else the last message about each incident."""
+    """Find the alerts of the message that an action is about; else the last alert about each incident."""
     if action.alert_id is None:
         return _find_last_alerts(connection, action.fingerprints)
     rows = connection.execute("select record from alerts where id = ?", [action.alert_id]).fetchall()
@@ -244,7 +244,7 @@ order by d.suggested_severity desc, d.made_at, d.id
 def list_waiting_drafts(
     store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[CaseDraft, ...]:
-    """Drafts that nobody has decided, worst first, then oldest first, without those of a newer Lookout."""
+    """List the undecided drafts, worst first, then oldest first; skip those of a newer Lookout."""
     drafts: list[CaseDraft] = []
     for (record,) in store.query(_WAITING_DRAFTS, {"target": target}, wait_s=wait_s).rows:
         # A newer Lookout wrote it, see the docstring.
@@ -254,17 +254,17 @@ def list_waiting_drafts(
 
 
 def list_decided_drafts(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> frozenset[str]:
-    """Ids of all drafts that somebody has decided."""
+    """List the ids of all decided drafts."""
     return frozenset(str(row[0]) for row in store.query("select draft_id from draft_outcomes", wait_s=wait_s).rows)
 
 
 def append_draft(journal: Journal, draft: CaseDraft) -> None:
-    """Store a draft; durable when this returns. The same again changes nothing. Raises `WarehouseUnwritable`."""
+    """Store a draft durably (idempotent). Raises `WarehouseUnwritable`."""
     journal.append_outbox([DraftRow(row=draft)])
 
 
 def append_outcomes(journal: Journal, outcomes: tuple[DraftOutcome, ...]) -> None:
-    """Store what became of drafts; durable when this returns. Raises `WarehouseUnwritable`."""
+    """Store the outcomes of drafts durably. Raises `WarehouseUnwritable`."""
     journal.append([DraftOutcomeRow(row=outcome) for outcome in outcomes], run_id=None)
 
 
@@ -284,7 +284,7 @@ class GradedConversation(NamedTuple):
 def load_graded_conversation(
     store: Store, run_id: str, case_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> GradedConversation | None:
-    """A conversation of a run with its grade; ``None`` when it was never stored, has aged out, or waits to load."""
+    """Load a conversation of a run with its grade; ``None`` if it is not stored or not loaded."""
     with store.database.open_for_reading(wait_s) as connection:
         conversation = load_conversation(connection, store.journal, run_id, case_id)
         row = connection.execute(_TRACE, {"run": run_id, "case": case_id}).fetchone()

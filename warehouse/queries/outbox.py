@@ -111,7 +111,7 @@ def claim_alerts(
 
 
 def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: float) -> None:
-    """Store what became of a message; durable when this returns, even when the file is busy just then."""
+    """Store the receipt of an alert durably, even while the warehouse is locked."""
     journal.append_outbox([ReceiptRow(row=receipt)])
     try:
         with store.database.open_for_writing(wait_s) as connection:
@@ -122,7 +122,7 @@ def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: 
 
 
 def _end_leases(connection: duckdb.DuckDBPyConnection, now: datetime, is_gone: Callable[[str], bool]) -> None:
-    """What a dead worker had claimed is free; that it was claimed stays known."""
+    """End the leases of workers that are gone; the alerts still count as claimed before."""
     owners = connection.execute("select distinct owner from leases where expires_at > ?", [now]).fetchall()
     for (owner,) in owners:
         if is_gone(str(owner)):
@@ -150,12 +150,12 @@ select $1, $2, $3, $4, (select count(*) from receipts where alert_id = $4)
 
 
 def compute_next_sequence(connection: duckdb.DuckDBPyConnection) -> int:
-    """The next number of an incident's version; whoever asks holds the lock."""
+    """Compute the next sequence number of an incident version. The caller holds the lock."""
     row = connection.execute("select coalesce(max(sequence), 0) + 1 from incident_history").fetchone()
     return int(row[0]) if row else 1
 
 
 def save_rows(connection: duckdb.DuckDBPyConnection, journal: Journal, rows: Sequence[OutboxRow]) -> None:
-    """Put ``rows`` into the journal and the tables together, inside the caller's transaction."""
+    """Save ``rows`` in the journal and the tables, inside the caller's transaction."""
     name = f"{OUTBOX}/{journal.append_outbox(rows)}{SUFFIX}"
     load_segments(connection, journal, [NamedSegment(name, journal.read(name))])

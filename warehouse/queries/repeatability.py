@@ -24,7 +24,7 @@ GRADING_SETTINGS: Final = ("graders", "domains", "judge")
 
 
 def hash_grading(graders: Mapping[str, str], settings: Mapping[str, str]) -> str:
-    """A hash of the graders' versions and of the settings that bear on grades."""
+    """Hash the graders' versions and the settings that affect grades."""
     relevant_settings = {name: settings.get(name, "") for name in GRADING_SETTINGS}
     return hashlib.sha256(json.dumps([dict(graders), relevant_settings], sort_keys=True).encode()).hexdigest()
 
@@ -51,7 +51,7 @@ class RecordedRepeats(NamedTuple):
 def load_recorded_repeats(
     store: Store, scope: RepeatScope, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RecordedRepeats:
-    """All recorded repeats that count. Raises `WarehouseError`."""
+    """Load all recorded repeats within the scope. Raises `WarehouseError`."""
     sessions = [session for session in _load_sessions(store, scope, wait_s) if session.graded_by == scope.graded_by]
     same_cases = _list_same_cases(store, scope, wait_s)
     counting = [session for session in sessions if not session.void]
@@ -71,7 +71,7 @@ def load_recorded_repeats(
 def find_last_session(
     store: Store, target: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RepeatabilityRun | None:
-    """A target's newest session; with ``before``, the newest but that one. Raises `WarehouseDamaged`."""
+    """Find a target's newest session, except session ``before``. Raises `WarehouseDamaged`."""
     table = store.query(
         "select record from repeatability_runs where target = $target and run_id is distinct from $before"
         " order by finished_at desc, run_id desc limit 1",
@@ -82,7 +82,7 @@ def find_last_session(
 
 
 def find_last_asked(store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Mapping[str, datetime]:
-    """When each case of a target was last asked twice, by its id."""
+    """Find when each case of a target was last asked twice, by case id."""
     table = store.query(
         "select c.case_id, max(r.started_at) from repeated_cases c join repeatability_runs r using (run_id)"
         " where r.target = $target and c.asked > 1 group by 1",
@@ -109,12 +109,13 @@ def _parse_session(text: str) -> RepeatabilityRun:
         first_error = error.errors(include_url=False, include_input=False)[0]
         raise WarehouseDamaged(
             "a stored session of repeated questions was written in another form "
-            f"({'.'.join(map(str, first_error['loc']))}: {first_error['msg']}); its pairs are still in `repeated_cases`"
+            f"({'.'.join(map(str, first_error['loc']))}: {first_error['msg']}); its pairs are still in "
+            "`repeated_cases`"
         ) from error
 
 
 def _list_same_cases(store: Store, scope: RepeatScope, wait_s: float) -> frozenset[tuple[str, str]]:
-    """Suite and id of every case that is word for word as the suite in question has it."""
+    """List suite and id of every case that is identical in the scope's suite."""
     table = store.query(
         "select c.suite_sha256, c.case_id from cases c"
         " join cases now on now.case_id = c.case_id and now.record = c.record"

@@ -1,4 +1,4 @@
-"""What people are asked to review, and what came of it. Reading only: labels go through the journal."""
+"""Queries about answers to review, and people's labels. Reading only: labels are written to the journal."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Of grades and assessments only those of recent runs are joined: over ten million
 def list_review_candidates(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewCandidate, ...]:
-    """All answers since a time that got a verdict, newest first; of one target when it is named. Without texts."""
+    """List the graded answers since a time, newest first, without texts; of all targets or of one."""
     rows = _query_rows(
         store,
         _CANDIDATES,
@@ -100,7 +100,7 @@ def load_spot_checks(
 def count_verdicts(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[VerdictCount, ...]:
-    """How many verdicts each grader and each judge gave since a time, by target and version or lineage."""
+    """Count the verdicts of each grader and judge since a time, by target and version or lineage."""
     rows = _query_rows(
         store,
         "select target, g.grader, g.version, g.aspect, g.judge_model, g.judge_prompt_sha256, g.rubric_version,"
@@ -128,7 +128,7 @@ def count_verdicts(
 def list_reviewed_grades(
     store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewedGrade, ...]:
-    """What graders without a model said of answers that people reviewed, of one target when it is named."""
+    """List the grades of rule-based graders for answers that people reviewed; of all targets or of one."""
     rows = _query_rows(
         store,
         "select * from reviewed_grades where $target is null or target = $target order by run_id, case_id, repeat",
@@ -151,7 +151,7 @@ def list_reviewed_grades(
 def list_reviewed_answers(
     store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewedAnswer, ...]:
-    """All answers that both people and a judge graded, of one target when it is named."""
+    """List the answers that both people and a judge graded; of all targets or of one."""
     rows = _query_rows(
         store,
         "select * from reviewed_answers where $target is null or target = $target order by run_id, case_id, repeat",
@@ -174,7 +174,7 @@ def list_reviewed_answers(
 def list_reviewed_ratings(
     store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewedRating, ...]:
-    """Every rating of a person beside a judge's of the same report, of one target when it is named."""
+    """List every rating of a person with a judge's rating of the same report; of all targets or of one."""
     rows = _query_rows(
         store,
         "select * from reviewed_ratings where $target is null or target = $target"
@@ -199,7 +199,7 @@ def list_reviewed_ratings(
 def count_ratings(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[RatingCount, ...]:
-    """How many reports each judge rated since a time, by target and lineage."""
+    """Count the reports that each judge rated since a time, by target and lineage."""
     rows = _query_rows(
         store,
         "select target, g.judge_model, g.judge_prompt_sha256, g.rubric_version, count(*) as reports,"
@@ -219,7 +219,7 @@ def count_ratings(
 
 
 def list_labelled_answers(store: Store, person: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> frozenset[AnswerId]:
-    """The answers that a person has said something of under review, being unsure included."""
+    """List the answers that a person has reviewed, including those marked unsure."""
     rows = _query_rows(
         store,
         "select run_id, case_id, repeat from labels where source = 'review' and done_by = $person",

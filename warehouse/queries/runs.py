@@ -1,4 +1,4 @@
-"""The accepted run that another is held against."""
+"""Queries about runs: the accepted run to compare with, failures since the last PASS, and figures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def find_last_accepted(
     before: str | None = None,
     wait_s: float = DEFAULT_READ_WAIT_S,
 ) -> Baseline | None:
-    """The newest accepted run of ``target`` that a run over this suite, graded by these judges, compares with.
+    """Find the newest accepted run of ``target`` that a run over this suite and with these judges compares with.
 
     Accepted is a finished run whose verdict was PASS, of a deploy that belongs to no pull request; with
     ``commits``, of one of these (a base branch's). Run ``before`` itself is left out. When none of them has the
@@ -49,7 +49,7 @@ def find_last_accepted(
 def find_last_answered(
     store: Store, target: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RunReport | None:
-    """The newest finished run of ``target`` that got answers, whatever its verdict; not run ``before``."""
+    """Find the newest finished run of ``target`` that got answers, except run ``before``."""
     table = store.query(
         "select run_id from runs where target = $target and not interrupted and run_id is distinct from $before"
         " and coalesce(json_array_length(report, '$.snapshot.answers'), 0) > 0"
@@ -125,7 +125,7 @@ class FailedSince(NamedTuple):
 
 
 def find_failed_since(store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> FailedSince | None:
-    """What the newest failed run of ``target`` failed since the last PASS before; ``None`` without a failed run."""
+    """Find the newest failed run of ``target`` and what it failed since the last PASS; ``None`` without one."""
     failed = store.query(
         "select run_id, commit, finished_at from runs where target = $target and verdict = 'FAIL'"
         " and not interrupted and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
@@ -170,7 +170,7 @@ def _list_failed_cases(
 def find_deploy_time(
     store: Store, target: str, commit: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> datetime | None:
-    """When ``commit`` was deployed, as it was reported; ``None`` where nobody said so."""
+    """Find when the deploy of ``commit`` was reported; ``None`` if it was not."""
     table = store.query(
         "select occurred_at from deploys where target = $target and commit = $commit",
         {"target": target, "commit": commit},
@@ -180,7 +180,7 @@ def find_deploy_time(
 
 
 class RunFigures(NamedTuple):
-    """What a run came to. Scores and latency are ``None`` where nothing was graded or answered."""
+    """The figures of a run. Scores and latency are ``None`` if nothing was graded or answered."""
 
     run_id: str
     verdict: str
@@ -193,7 +193,7 @@ class RunFigures(NamedTuple):
 
 
 def list_runs_since(store: Store, target: str, since: datetime) -> tuple[RunFigures, ...]:
-    """A target's runs that finished at ``since`` or later, newest first."""
+    """List the figures of a target's runs that finished at ``since`` or later, newest first."""
     table = store.query(
         "select run_id, verdict, weighted, flat, p95_ms, cost_usd, asked, graded from run_summary"
         " where target = $target and finished_at >= $since::timestamptz order by finished_at desc, run_id desc",
@@ -219,10 +219,10 @@ def _parse_number(value: object) -> float | None:
 
 
 def has_run(store: Store, target: str) -> bool:
-    """Whether a run of ``target`` ever finished."""
+    """Whether any run of ``target`` has finished."""
     return bool(store.query("select 1 from run_summary where target = $target limit 1", {"target": target}).rows)
 
 
 def count_runs(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> int:
-    """All runs of all targets."""
+    """Count all runs of all targets."""
     return int(str(store.query("select count(*) from runs", wait_s=wait_s).rows[0][0]))

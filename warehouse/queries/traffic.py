@@ -43,7 +43,7 @@ _ROWS_PER_FETCH = 10_000
 def find_last_nightly_report(
     store: Store, target: str, before_run: str | None, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> NightlyReport | None:
-    """A target's newest nightly run; with ``before_run``, the newest that is neither that run's nor later than it.
+    """Find a target's newest nightly report; with ``before_run``, the newest that was due before that run.
 
     So a nightly run that is resumed after others goes on from where it went on the first time. Raises
     `WarehouseDamaged` for a report of another form.
@@ -55,12 +55,12 @@ def find_last_nightly_report(
 def list_recent_nightly_reports(
     store: Store, target: str, count: int, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[NightlyReport, ...]:
-    """A target's last ``count`` runs, newest first. Raises `WarehouseDamaged` for a report of another form."""
+    """List a target's last ``count`` nightly reports, newest first. Raises `WarehouseDamaged`."""
     return _query_nightly_reports(store, target, count, None, wait_s)
 
 
 def find_nightly_report(store: Store, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> NightlyReport | None:
-    """What a nightly run came to, by its id. Raises `WarehouseDamaged` for a report of another form."""
+    """Find the report of a nightly run by its id. Raises `WarehouseDamaged` for a report of another form."""
     table = store.query("select record from nightly_runs where run_id = ?", [run_id], wait_s=wait_s)
     return _parse_report(str(table.rows[0][0])) if table.rows else None
 
@@ -68,7 +68,7 @@ def find_nightly_report(store: Store, run_id: str, *, wait_s: float = DEFAULT_RE
 def list_sampled_conversations(
     store: Store, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[SeenConversation, ...]:
-    """The conversations that a nightly run sampled, in the order of completion, as far as texts are stored."""
+    """List the stored conversations that a nightly run sampled, in the order of completion."""
     table = store.query(
         "select target, source, run_id, id, completed_at, stratum, record, inclusion_probability from conversations"
         " where run_id = ? and record is not null order by completed_at, source, id",
@@ -101,7 +101,8 @@ def _parse_report(text: str) -> NightlyReport:
         first_error = error.errors(include_url=False, include_input=False)[0]
         raise WarehouseDamaged(
             "a stored report of a night was written in another form "
-            f"({'.'.join(map(str, first_error['loc']))}: {first_error['msg']}); its figures are still in `nightly_trend`"
+            f"({'.'.join(map(str, first_error['loc']))}: {first_error['msg']}); its figures are still in "
+            "`nightly_trend`"
         ) from error
 
 
@@ -126,7 +127,7 @@ def _build_conversation(row: Sequence[object]) -> SeenConversation:
 
 
 def find_log_cursor(store: Store, log: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> LogCursor | None:
-    """Where reading of ``log`` stands, as far as segments are loaded; ``None`` before the first poll."""
+    """Find the loaded read position of ``log``; ``None`` before the first poll."""
     table = store.query(
         "select record from log_cursors where log = ? order by sequence desc limit 1", [log], wait_s=wait_s
     )
@@ -136,7 +137,7 @@ def find_log_cursor(store: Store, log: str, *, wait_s: float = DEFAULT_READ_WAIT
 def list_unnotified_entries(
     store: Store, target: str, *, limit: int, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Sequence[LoggedHallucination]:
-    """Entries that people are to be notified of and for which there is no incident yet, oldest first."""
+    """List the log entries to alert about that have no incident yet, oldest first."""
     table = store.query(
         """
         select target, fingerprint, read_at, notify, record from hallucinations h
