@@ -115,7 +115,7 @@ class BoundedProtocol(H11Protocol):
 
 
 def raise_file_limit() -> None:
-    """Raise the limit of open files to `FILES`, as far as the system lets this process."""
+    """Raise the limit of open files to `OPEN_FILES_LIMIT`, as far as the system permits."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = OPEN_FILES_LIMIT if hard == resource.RLIM_INFINITY else min(OPEN_FILES_LIMIT, hard)
     if soft < limit:

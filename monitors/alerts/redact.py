@@ -71,7 +71,7 @@ _PLAIN_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+")
 
 
 def make_inert_except(text: str, address: str) -> str:
-    """`inert`, but ``address``, of our own configuration, stays as it is: as code, which links nowhere."""
+    """Make text inert, but show ``address``, from our configuration, as code, which links nowhere."""
     if not _PLAIN_ADDRESS.fullmatch(address) or address not in text:
         return make_inert(text)
     return make_inert(text.replace(address, _ADDRESS_MARK)).replace(_ADDRESS_MARK, f"`{address}`")
@@ -145,7 +145,7 @@ def make_excerpt(
 
 
 def make_excerpt_except(text: str, address: str, *, limit: int, account_patterns: Sequence[str] = ()) -> Redacted:
-    """`excerpt`, but ``address``, of our own configuration, stays readable: it is no person's."""
+    """Make an excerpt, but do not redact ``address``, which is from our configuration."""
     if not _PLAIN_ADDRESS.fullmatch(address) or address not in text:
         return make_excerpt(text, limit=limit, account_patterns=account_patterns)
     shown = make_excerpt(text.replace(address, _ADDRESS_MARK), limit=limit, account_patterns=account_patterns)

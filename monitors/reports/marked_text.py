@@ -29,7 +29,7 @@ _MAX_WORDS: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Code points ``start`` to ``end`` (exclusive) of a text are shown as ``instead``.
+    """Code points ``start`` to ``end`` (exclusive) of a text are shown as ``replacement``.
 
     ``found`` says that a grader found it: its text must not appear in the replacement of a neighbouring mask.
     """

@@ -55,7 +55,7 @@ class Event(Record):
 async def split_lines(pieces: AsyncIterator[str], max_characters: int = MAX_LINE_CHARACTERS) -> AsyncGenerator[str]:
     """Whole lines. Only CR and LF end one: an answer may hold U+2028, at which Python and httpx would split.
 
-    `PageNotUnderstood` when one is longer than ``most`` characters.
+    `PageNotUnderstood` when one is longer than ``max_characters`` characters.
     """
     pending: list[str] = []
     length = 0

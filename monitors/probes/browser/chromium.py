@@ -68,7 +68,7 @@ SAFE_FLAGS = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # the headless shell's name for it
 )
-"""What makes the guarded proxy of a context (`guarded`) its only way out."""
+"""What makes the guarded proxy of a context (`build_context_options`) its only way out."""
 NO_IMAGES = "--blink-settings=imagesEnabled=false"
 LAUNCH_DEADLINE_S = 60.0
 MAX_STARTS = 3

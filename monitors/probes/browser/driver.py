@@ -48,7 +48,7 @@ class CaptureDoubts:
     def raise_if_unsure(self, reading: WatchResult, question: str, *, is_proven: bool) -> None:
         """`CaptureUnsure`, with what is doubted and what to pin.
 
-        ``answered``: something proves that the page answered; an app may well say the same to everybody.
+        ``is_proven``: something proves that the page answered; an app may well say the same to everybody.
         """
         reason = find_reason_to_doubt(reading) or (
             None if is_proven else self._describe_repetition(reading.text, question)

@@ -1,6 +1,6 @@
 """Finds out whether an address is a chat API, and how it is asked: request, answer's path, end of the stream.
 
-`inspection` asks nothing. `find` asks `HARMLESS` in the usual request bodies until one is answered, and then once
+`inspect_api` asks nothing. `discover_api` asks `HARMLESS` in the usual request bodies until one is answered, and then once
 more as a run asks, so that what it found is known to work.
 """
 
@@ -191,7 +191,7 @@ def _classify_status(status: int, content_type: str, scheme: str) -> EndpointKin
 
 
 async def discover_api(address: str, settings: ProbeSettings, headers: RequestHeaders) -> ApiDiscovery:
-    """Ask until an answer is found, at most `MOST_POSTS` times and once more; ``settings`` hold deadlines."""
+    """Ask until an answer is found, at most `MAX_POSTS` times and once more; ``settings`` hold deadlines."""
     clients = Clients(settings, headers, address, build_address_guard(address, settings))
     search = _Search(address, settings, headers)
     try:
