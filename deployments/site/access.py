@@ -1,4 +1,4 @@
-"""Who is let in: the door before every page, whatever it is.
+"""Check every request before it reaches a page: host name, proxy, token and form token.
 
 a request for another host's name ───▶ 421: a page elsewhere may have led the browser here (DNS rebinding)
 a proxy that nobody named ───────────▶ 400

@@ -9,8 +9,9 @@ How a page is made
 2. **Its function** is in a module of `deployments/site/pages/`: it takes a `PageRequest`, asks the questions of
    ``request.site.store`` (a copy, which no writer can hold), and returns a `Page` with one record: everything that
    the template shows. The record is the page's JSON too, so it holds values, and no HTML.
-3. **Filters are in the address**: ``request.read_choice(...)``, ``request.read_text(...)``, ``request.read_paging()`` read them,
-   and ``ui.filters`` and ``ui.pager`` show them. A wrong one is a 400 that names what is accepted.
+3. **Filters are in the address**: ``request.read_choice(...)``, ``request.read_text(...)`` and
+   ``request.read_paging()`` read them, and ``ui.filters`` and ``ui.pager`` show them. A wrong one is a 400 that
+   names what is accepted.
 4. **Texts of users and of the application** go through ``request.redact_text(text, target)``, each one, in the page
    function; those of records through `masking.py`. What an application says of itself (its path, its version) and
    what people wrote (a note, why something is silenced) are such texts too. The template escapes; ``|shown`` makes
@@ -18,7 +19,7 @@ How a page is made
    both.
 5. **Its template** is in `templates/`, extends ``base.html.j2``, and uses ``ui.html.j2``: times, severities,
    verdicts, empty states, filters, pager, the forms of actions. Charts are drawn in it from values of the record
-   (`trend_line`, `trend_bars` of `monitors/reports/charts.py`, which the report can use as well). A link is
+   (`draw_trend_line`, `draw_trend_bars` of `monitors/reports/charts.py`, which the report can use as well). A link is
    ``{{ request.link("/runs", verdict="FAIL") }}``: it knows the prefix of a proxy.
 6. **An empty state** (``ui.empty``) says what is missing and which command makes it. No data is its own word and
    colour (``state-none``), never green and never a zero.

@@ -1,4 +1,4 @@
-"""What a person decides on a page: the way that Slack's buttons and `lookout alerts` take, and no other.
+"""Apply what a person decides on a page, in the same way as Slack's buttons and `lookout alerts`.
 
 It is stored before anything else, carried out by whoever next has the warehouse (usually at once, here), and then
 the copy that the pages read is renewed, so that the next page shows it.

@@ -107,7 +107,7 @@ def _build_relative_path(here: StaticAddress, goal: str) -> str:
 
 
 def export_site(site: Site, renderer: Renderer, folder: Path, max_pages: int = MAX_PAGES) -> ExportedFiles:
-    """Write the pages, ``most`` of them, their JSON, the figures and a badge for each target below ``folder``.
+    """Write the pages, ``max_pages`` of them, their JSON, the figures and a badge for each target below ``folder``.
 
     Raises `ConfigError` for a folder with files that are not an export's, `WarehouseUnwritable`.
     """

@@ -1,4 +1,4 @@
-"""What pages remember between two requests: figures of one copy of the warehouse, and judges' words on reviews.
+"""Caches between requests: figures of one copy of the warehouse, and judges' verdicts on reviewed answers.
 
 Both are there for speed alone: forgetting changes no page.
 """

@@ -1,4 +1,4 @@
-"""What a page is made of: a request with its filters, a record with what is shown, a template that shows it."""
+"""The types that pages are built of: the request with its filters, the page with its record and template."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from monitors.storage import make_private_folder, write_atomically, write_once
 
 FOLDER: Final = "site"
 """Inside the data folder: tokens, the key of sessions, and who looked at what."""
-TOKEN_PREFIX: Final = "lookout_"
+BEGINNING_OF_TOKENS: Final = "lookout_"
 """How every token begins, so that scanners for secrets know one."""
 _TOKENS: Final = "tokens.json"
 _KEY: Final = "key"
@@ -87,7 +87,7 @@ class TokenStore:
         tokens = self.load_all()
         if any(existing.name == name for existing in tokens):
             raise ConfigError(f"{name} has a token already: revoke it first (`lookout site token revoke {name}`)")
-        token = TOKEN_PREFIX + _encode_base64(self.entropy())
+        token = BEGINNING_OF_TOKENS + _encode_base64(self.entropy())
         access_token = _build_token(name, role, sees_personal_data, _hash_token(token), at)
         self._write((*tokens, access_token))
         return token
