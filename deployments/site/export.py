@@ -29,7 +29,7 @@ from deployments.site.rendering import ASSETS, Renderer, load_asset
 from deployments.site.tokens import Role
 from monitors.errors import ConfigError
 from monitors.records.base import Record
-from monitors.reports.badge import draw_badge
+from monitors.reports.badge import render_badge
 from monitors.storage import build_unwritable_error, move, write_atomically
 
 MANIFEST: Final = "lookout-site.json"
@@ -206,7 +206,7 @@ def build_export_request(
 
 def _render_figures(site: Site) -> dict[str, str]:
     cards = load_cards(build_export_request(site, StaticAddress("/"), {}))
-    badges = {f"badge/{card.target}.svg": str(draw_badge(card.target, format_badge_word(card))) for card in cards}
+    badges = {f"badge/{card.target}.svg": str(render_badge(card.target, format_badge_word(card))) for card in cards}
     return {"metrics": format_metrics(cards).decode(), **badges}
 
 

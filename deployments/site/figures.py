@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from deployments.site.page import PageRequest, build_not_found_error
 from deployments.site.pages.now import CardState, NowData, TargetCard, build_now_page
-from monitors.reports.badge import NO_DATA, draw_badge
+from monitors.reports.badge import NO_DATA, render_badge
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -29,7 +29,7 @@ def serve_target_badge(request: PageRequest) -> Response:
     card = next((card for card in load_cards(request) if card.target == name), None)
     if card is None:
         raise build_not_found_error(f"No target {name[:80]} is configured or has ever run.")
-    return Response(draw_badge(name, format_badge_word(card)), media_type="image/svg+xml")
+    return Response(render_badge(name, format_badge_word(card)), media_type="image/svg+xml")
 
 
 def load_cards(request: PageRequest) -> tuple[TargetCard, ...]:

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 from deployments.site.access import Visitor
 from deployments.site.page import Done, Page, PageRequest, Site
 from deployments.site.tokens import SessionSigner
-from monitors.reports.charts import StripCell, TrendPoint, build_scale, draw_outcome_strip, draw_trend_line
+from monitors.reports.charts import StripCell, TrendPoint, build_scale, render_outcome_strip, render_trend_line
 from monitors.reports.format import SEVERITY_WORDS
 from monitors.reports.templating import build_template_environment, load_style_sheet
 
@@ -54,8 +54,8 @@ def build_site_templates() -> Environment:
     environment.globals.update(
         navigation_bar=NAVIGATION,
         asset_version=compute_asset_version,
-        trend_chart=draw_trend_chart,
-        outcome_strip=draw_outcome_strip,
+        trend_chart=render_trend_chart,
+        outcome_strip=render_outcome_strip,
         strip_cell=StripCell,
         static_policy=STATIC_POLICY,
         severity_texts=SEVERITY_WORDS,
@@ -92,10 +92,10 @@ class TrendShown(Protocol):
         ...
 
 
-def draw_trend_chart(values: Sequence[TrendShown], title: str, limit: float | None = None) -> Markup:
+def render_trend_chart(values: Sequence[TrendShown], title: str, limit: float | None = None) -> Markup:
     """A page's values over time as a chart."""
     points = [TrendPoint(point.label, point.value, point.low, point.high, point.mark) for point in values]
-    return draw_trend_line(points, build_scale(points, limit=limit), title)
+    return render_trend_line(points, build_scale(points, limit=limit), title)
 
 
 @cache

@@ -100,7 +100,7 @@ class _RedactingDriver:
     def _redact(self, record: RedactedRecord) -> RedactedRecord:
         if not self._headers.secrets:
             return record
-        return type(record).model_validate(_map_texts(record.model_dump(), self._headers.hidden))
+        return type(record).model_validate(_map_texts(record.model_dump(), self._headers.hide_secrets))
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:

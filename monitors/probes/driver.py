@@ -48,7 +48,7 @@ class ChatDriver(Protocol):
     """Asks the app. One conversation at a time per call; calls may overlap.
 
     `ask` types each of `turns` in a fresh conversation and returns the last answer. `name` begins the names of
-    evidence files. `worth_storing` is called once, with the whole answer, before the page closes; the evidence that it selects
+    evidence files. `worth_storing` is called once, with the whole answer, before the page closes; what it selects
     comes back as the answer's evidence. A driver without pages calls it too, and has no picture to give.
 
     Raises a `ProbeError` when nothing gradable came back, with the partial text and the evidence of the failure.

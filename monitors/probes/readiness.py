@@ -300,9 +300,9 @@ async def wait_until_back(
 ) -> None:
     """Returns when `target` serves again; raises `NotReady` (or another `ProbeError`) when it does not.
 
-    ``has_answered``: it has answered in this run, and gets `outage_patience_s`; else only a few seconds. A Space gets the
-    deadline of its readiness, because the Hub says whether it is on its way. Where something names the commit that
-    runs, ``commit`` must be back: a rollback in mid-run is another deploy.
+    ``has_answered``: it has answered in this run, and gets `outage_patience_s`; else only a few seconds. A Space
+    gets the deadline of its readiness, because the Hub says whether it is on its way. Where something names the
+    commit that runs, ``commit`` must be back: a rollback in mid-run is another deploy.
     """
     patience_s = (
         settings.outage_patience_s if has_answered else min(FIRST_ANSWER_TIMEOUT_S, settings.outage_patience_s)

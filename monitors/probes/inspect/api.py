@@ -1,7 +1,7 @@
 """Finds out whether an address is a chat API, and how it is asked: request, answer's path, end of the stream.
 
-`inspect_api` asks nothing. `discover_api` asks `HARMLESS` in the usual request bodies until one is answered, and then once
-more as a run asks, so that what it found is known to work.
+`inspect_api` asks nothing. `discover_api` asks `HARMLESS` in the usual request bodies until one is answered, and
+then once more as a run asks, so that what it found is known to work.
 """
 
 from __future__ import annotations
