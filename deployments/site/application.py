@@ -19,8 +19,8 @@ How a page is made
    both.
 5. **Its template** is in `templates/`, extends ``base.html.j2``, and uses ``ui.html.j2``: times, severities,
    verdicts, empty states, filters, pager, the forms of actions. Charts are drawn in it from values of the record
-   (`render_trend_line`, `render_trend_bars` of `monitors/reports/charts.py`, which the report can use as well). A link is
-   ``{{ request.link("/runs", verdict="FAIL") }}``: it knows the prefix of a proxy.
+   (`render_trend_line`, `render_trend_bars` of `monitors/reports/charts.py`, also usable by the report). A
+   link is ``{{ request.link("/runs", verdict="FAIL") }}``: it knows the prefix of a proxy.
 6. **An empty state** (``ui.empty``) says what is missing and which command makes it. No data is its own word and
    colour (``state-none``), never green and never a zero.
 7. **A decision** is an `ActionRoute`: a POST with the form's token (``ui.action``), refused for the role `read`. It

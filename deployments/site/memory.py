@@ -58,7 +58,7 @@ class ReviewMemory:
     _guard: Lock = field(default_factory=Lock)
 
     def load_answers(self, store: Store, target: str | None, now: datetime) -> tuple[ReviewedAnswer, ...]:
-        """As `warehouse.queries.reviews.reviewed` gives them, in no order."""
+        """As `warehouse.queries.reviews.list_reviewed_answers` gives them, in no order."""
         verdicts = list_people_verdicts(store)
         with self._guard:
             if self._since is None or abs(now - self._since) > MAX_AGE:

@@ -107,4 +107,4 @@ def _find_texts_in_object(value: Any, keys: Sequence[str], depth: int) -> Iterat
 def _shorten(text: str) -> str:
     """A value as it is shown: one line; of a long hash its beginning."""
     plain = " ".join(replace_surrogates(text).split())[:MAX_VALUE_CHARACTERS]
-    return _LONG_HASH.sub(lambda found: found[0][:12], plain)
+    return _LONG_HASH.sub(lambda match: match[0][:12], plain)

@@ -21,7 +21,7 @@ _EDGE: Final = 8
 _HEIGHT: Final = 20
 
 
-def draw_badge(target: str, word: str) -> Markup:
+def render_badge(target: str, word: str) -> Markup:
     """Draw ``target`` beside ``word``: a verdict, or `NO_DATA` if nothing was graded lately."""
     mark = next((f"{mark} " for verdict, mark in VERDICT_MARKS.items() if verdict.value == word), "")
     left, right = _measure_width(target), _measure_width(f"{mark}{word}")

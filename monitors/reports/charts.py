@@ -49,7 +49,7 @@ def build_scale(points: Sequence[TrendPoint], *, limit: float | None = None, flo
     return ChartScale(max(floor, low - room), high + room, limit)
 
 
-def draw_trend_line(
+def render_trend_line(
     points: Sequence[TrendPoint],
     scale: ChartScale,
     title: str,
@@ -59,16 +59,16 @@ def draw_trend_line(
 ) -> Markup:
     """Draw values as a line with intervals as a band, marked values as larger dots, the limit as a dashed line."""
     frame = _Frame(len(points), scale, width, height)
-    parts = [frame.draw_limit()]
+    parts = [frame.render_limit()]
     for run in _split_at_gaps(points):
         if all(point.low is not None and point.high is not None for _, point in run):
-            parts.append(frame.draw_band(run))
-        parts.append(frame.draw_line(run))
-    parts += [frame.draw_dot(place, point) for place, point in enumerate(points) if point.value is not None]
+            parts.append(frame.render_band(run))
+        parts.append(frame.render_line(run))
+    parts += [frame.render_dot(place, point) for place, point in enumerate(points) if point.value is not None]
     return _build_svg("trend", title, "".join(parts), width, height)
 
 
-def draw_trend_bars(
+def render_trend_bars(
     points: Sequence[TrendPoint],
     scale: ChartScale,
     title: str,
@@ -78,8 +78,8 @@ def draw_trend_bars(
 ) -> Markup:
     """Draw values as bars from the bottom, each with its interval as a whisker."""
     frame = _Frame(len(points), scale, width, height)
-    bars = (frame.draw_bar(place, point) for place, point in enumerate(points) if point.value is not None)
-    return _build_svg("trend", title, frame.draw_limit() + "".join(bars), width, height)
+    bars = (frame.render_bar(place, point) for place, point in enumerate(points) if point.value is not None)
+    return _build_svg("trend", title, frame.render_limit() + "".join(bars), width, height)
 
 
 class StripCell(NamedTuple):
@@ -102,13 +102,13 @@ _SHAPES: Final = {
 }
 
 
-def draw_outcome_strip(cells: Sequence[StripCell], title: str) -> Markup:
+def render_outcome_strip(cells: Sequence[StripCell], title: str) -> Markup:
     """Draw outcomes in a row, each with its shape and colour; a marked one has a bar below."""
-    inside = "".join(_draw_cell(place * _CELL, cell) for place, cell in enumerate(cells))
+    inside = "".join(_render_cell(place * _CELL, cell) for place, cell in enumerate(cells))
     return _build_svg("strip", title, inside, max(1, len(cells)) * _CELL, _CELL + 4)
 
 
-def _draw_cell(x: int, cell: StripCell) -> str:
+def _render_cell(x: int, cell: StripCell) -> str:
     shape = _SHAPES.get(cell.kind)
     inside = f'<rect x="1" y="1" width="14" height="14"/><path d="{shape}"/>' if shape else '<path d="M7 8H9"/>'
     bar = '<rect class="flip" x="1" y="16.5" width="14" height="3"/>' if cell.mark else ""
@@ -132,27 +132,27 @@ class _Frame(NamedTuple):
         share = max(0.0, min(1.0, (value - self.scale.bottom) / span))
         return self.height - _EDGE - share * (self.height - 2 * _EDGE)
 
-    def draw_limit(self) -> str:
+    def render_limit(self) -> str:
         if self.scale.limit is None:
             return ""
         y = self.to_y(self.scale.limit)
         return f'<line class="limit" x1="0" x2="{self.width}" y1="{y:.1f}" y2="{y:.1f}"/>'
 
-    def draw_band(self, run: Sequence[tuple[int, TrendPoint]]) -> str:
+    def render_band(self, run: Sequence[tuple[int, TrendPoint]]) -> str:
         upper = [f"{self.to_x(place):.1f},{self.to_y(point.high or 0):.1f}" for place, point in run]
         lower = [f"{self.to_x(place):.1f},{self.to_y(point.low or 0):.1f}" for place, point in reversed(run)]
         return f'<polygon class="band" points="{" ".join(upper + lower)}"/>'
 
-    def draw_line(self, run: Sequence[tuple[int, TrendPoint]]) -> str:
+    def render_line(self, run: Sequence[tuple[int, TrendPoint]]) -> str:
         places = " ".join(f"{self.to_x(place):.1f},{self.to_y(point.value or 0):.1f}" for place, point in run)
         return f'<polyline class="line" points="{places}"/>'
 
-    def draw_dot(self, place: int, point: TrendPoint) -> str:
+    def render_dot(self, place: int, point: TrendPoint) -> str:
         kind, radius = ("dot marked", 4) if point.mark else ("dot", 2)
         at = f'cx="{self.to_x(place):.1f}" cy="{self.to_y(point.value or 0):.1f}"'
         return f'<circle class="{kind}" {at} r="{radius}"><title>{escape(point.label)}</title></circle>'
 
-    def draw_bar(self, place: int, point: TrendPoint) -> str:
+    def render_bar(self, place: int, point: TrendPoint) -> str:
         step = (self.width - 2 * _EDGE) / max(1, self.points)
         top, foot = self.to_y(point.value or 0), self.height - _EDGE
         kind = "bar marked" if point.mark else "bar"

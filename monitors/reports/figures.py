@@ -34,7 +34,7 @@ _MAX_ARCS = 12
 _RANGE_WIDTH, _RANGE_HEIGHT, _EDGE = 220, 18, 4
 
 
-def draw_latency_histogram(total_ms: Sequence[float], latency: Latency) -> Markup:
+def render_latency_histogram(total_ms: Sequence[float], latency: Latency) -> Markup:
     """Draw how long answers took: bars of equal width, and lines at p50, p95 and the objective.
 
     The axis ends 4 % after the largest of these values.
@@ -42,12 +42,12 @@ def draw_latency_histogram(total_ms: Sequence[float], latency: Latency) -> Marku
     top = max([*total_ms, latency.objective_p50_ms, latency.p95_ms, 1.0]) * 1.04
     counts = _count_bins(total_ms, top)
     max_count = max([*counts, 1])
-    parts = [_draw_bar(place, count, max_count) for place, count in enumerate(counts) if count]
-    parts += [_draw_axis(top)]
+    parts = [_render_bar(place, count, max_count) for place, count in enumerate(counts) if count]
+    parts += [_render_axis(top)]
     parts += [
-        _draw_line(latency.objective_p50_ms, top, "objective"),
-        _draw_line(latency.p50_ms, top, "p50"),
-        _draw_line(latency.p95_ms, top, "p95"),
+        _render_line(latency.objective_p50_ms, top, "objective"),
+        _render_line(latency.p50_ms, top, "p50"),
+        _render_line(latency.p95_ms, top, "p95"),
     ]
     title = (
         f"{len(total_ms)} answers: p50 {format_seconds(latency.p50_ms)}, p95 {format_seconds(latency.p95_ms)}, "
@@ -63,7 +63,7 @@ def _count_bins(values: Sequence[float], top: float) -> list[int]:
     return counts
 
 
-def _draw_bar(place: int, count: int, max_count: int) -> str:
+def _render_bar(place: int, count: int, max_count: int) -> str:
     step = _WIDTH / _BINS
     height = max(2.0, count / max_count * (_HEIGHT - 12))
     return (
@@ -72,12 +72,12 @@ def _draw_bar(place: int, count: int, max_count: int) -> str:
     )
 
 
-def _draw_line(value: float, top: float, kind: str) -> str:
+def _render_line(value: float, top: float, kind: str) -> str:
     x = value / top * _WIDTH
     return f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{_HEIGHT}"/>'
 
 
-def _draw_axis(top_ms: float) -> str:
+def _render_axis(top_ms: float) -> str:
     step = next(step for step in (0.5, 1, 2, 5, 10, 20, 60, 120, 600, 10**9) if top_ms / 1000 / step <= 8)  # noqa: PLR2004 - at most eight labels fit
     labels = [f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{_HEIGHT}" y2="{_HEIGHT}"/>']
     count = int(top_ms / 1000 / step)
@@ -88,7 +88,7 @@ def _draw_axis(top_ms: float) -> str:
     return "".join(labels)
 
 
-def draw_metric_range(metric: Metric, floor: float = 0.0) -> Markup:
+def render_metric_range(metric: Metric, floor: float = 0.0) -> Markup:
     """Draw a metric on a line from ``floor`` to 1: interval as a band, value as a dot, target as a tick."""
     value = metric.passed / metric.total if metric.total else None
     parts = [f'<line class="axis" x1="{_compute_x(floor, floor)}" x2="{_compute_x(1, floor)}" y1="9" y2="9"/>']
@@ -130,13 +130,13 @@ class StepBox(NamedTuple):
     repeats: int | None = None
 
 
-def draw_path_strip(boxes: Sequence[StepBox], lines: StepLines) -> Markup:
+def render_path_strip(boxes: Sequence[StepBox], lines: StepLines) -> Markup:
     """Draw an agent's steps as a row of boxes, with an arc from each repeat to the step that it repeats."""
     steps = max(len(boxes), lines.shortest or 0, lines.limit or 0)
     width = min(_BOX, (_WIDTH - 2 * _EDGE) / steps)
     repeats = [(box.repeats, at) for at, box in enumerate(boxes) if box.repeats is not None]
-    parts = [_draw_arc(first, at, width) for first, at in repeats] if len(repeats) <= _MAX_ARCS else []
-    parts += [_draw_box(at, width, box) for at, box in enumerate(boxes)]
+    parts = [_render_arc(first, at, width) for first, at in repeats] if len(repeats) <= _MAX_ARCS else []
+    parts += [_render_box(at, width, box) for at, box in enumerate(boxes)]
     for kind, after in (("limit", lines.limit), ("shortest", lines.shortest)):
         if after is not None:
             x = _EDGE + after * width
@@ -146,7 +146,7 @@ def draw_path_strip(boxes: Sequence[StepBox], lines: StepLines) -> Markup:
     return _build_svg(round(2 * _EDGE + steps * width), _ARCS + _BOX_HEIGHT + 8, "path", title, parts)
 
 
-def _draw_box(at: int, width: float, box: StepBox) -> str:
+def _render_box(at: int, width: float, box: StepBox) -> str:
     gap = 1.0 if width < _BOX / 2 else 2.0
     top = _ARCS if box.hop else _ARCS + _HOP_ABOVE
     kind = "again" if box.repeats is not None else "hop" if box.hop else "step"
@@ -156,7 +156,7 @@ def _draw_box(at: int, width: float, box: StepBox) -> str:
     )
 
 
-def _draw_arc(first: int, at: int, width: float) -> str:
+def _render_arc(first: int, at: int, width: float) -> str:
     left, right = (_EDGE + (place + 0.5) * width for place in (first, at))
     top = _ARCS - 2 * min(_ARCS - 3, 6 + (right - left) / 8)  # a quadratic curve reaches half of its control point
     foot = _ARCS + _HOP_ABOVE
@@ -252,7 +252,7 @@ def build_metric_rows(metrics: Sequence[Metric]) -> tuple[MetricRow, ...]:
             interval=f"{format_percent(metric.low)} to {format_percent(metric.high)}" if metric.total else "",
             target=f"≥ {format_percent(metric.target)}" if metric.target is not None else "",
             met=metric.met,
-            drawing=draw_metric_range(metric, floor),
+            drawing=render_metric_range(metric, floor),
         )
         for metric in metrics
     )

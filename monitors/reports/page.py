@@ -42,12 +42,12 @@ from monitors.reports.figures import (
     TallyRow,
     build_metric_rows,
     build_tally_rows,
-    draw_latency_histogram,
     format_causes,
     format_changes,
     format_last_pass,
     format_raised,
     group_breakdowns,
+    render_latency_histogram,
 )
 from monitors.reports.format import (
     format_headline,
@@ -350,7 +350,7 @@ def build_page(
         issues=_build_issues_section(report, [*failed, *no_answers, *ungraded, *correct], anchors, viewer, reports),
         proof=build_proof(report, anchors),
         mutation_score=build_mutation_view(report),
-        histogram=draw_latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
+        histogram=render_latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
         over_objective=_count_over_objective(report, total_ms),
         breakdowns=group_breakdowns(report.breakdowns),
     )

@@ -20,7 +20,7 @@ from monitors.records.exchanges import Channel, Evidence, Exchange, NoAnswer, St
 from monitors.records.grades import FAILURE_WORDS, Aspect, Assessment, CaseOutcome, Grade, Judged
 from monitors.records.runs import CaseResult
 from monitors.records.triage import IssueSeverity, TriageReference, TriageReport, TriageTask
-from monitors.reports.figures import StepBox, StepLines, draw_path_strip
+from monitors.reports.figures import StepBox, StepLines, render_path_strip
 from monitors.reports.format import format_percent, format_seconds, shorten
 from monitors.reports.invisible import show_invisible
 from monitors.reports.marked_text import Pieces, Redact, TextMarker, build_redaction
@@ -394,7 +394,7 @@ def build_path_view(result: CaseResult, reference: TriageReference, marker: Text
     is_short = len(views) <= MAX_STEPS_SHOWN + 2  # nobody unfolds two
     return PathView(
         text=text,
-        drawing=draw_path_strip(boxes, lines),
+        drawing=render_path_strip(boxes, lines),
         steps=views if is_short else views[:MAX_STEPS_SHOWN],
         folded=() if is_short else views[MAX_STEPS_SHOWN:],
         legend=tuple(_list_legend(boxes, lines)),

@@ -142,12 +142,12 @@ def _find_waiting_draft(request: PageRequest) -> DraftCandidate:
     drafts: Sequence[DraftCandidate] = find_candidates(
         load_waiting_drafts(request.site.store, request.site.config.data_folder, None), ()
     )
-    found = next((candidate for candidate in drafts if candidate.draft.id == draft_id), None)
-    if found is None:
+    waiting_draft = next((candidate for candidate in drafts if candidate.draft.id == draft_id), None)
+    if waiting_draft is None:
         raise build_not_found_error(
             f"No draft {draft_id[:80]} waits: somebody has decided it meanwhile, or there never was one."
         )
-    return found
+    return waiting_draft
 
 
 def _join_suite(

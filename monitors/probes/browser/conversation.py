@@ -306,7 +306,7 @@ class PageConversation:
 
         One that is pinned or itself asks for a message or a question is believed.
         """
-        boxes = self.chat.found
+        boxes = self.chat.boxes
         if self.behaves_like_chat(reading) or boxes.pinned or boxes.asks or self.chat.selectors.answer is not None:
             return
         raise CaptureUnsure(
@@ -374,7 +374,7 @@ class PageConversation:
         """The message box as it stands now: pages render theirs anew."""
         pins = {"message_box": self.chat.selectors.message_box, "send": self.chat.selectors.send}
         deadline_s = self._settings.page_deadline_s
-        min_score = min(TRUSTED_SCORE, self.chat.found.score)
+        min_score = min(TRUSTED_SCORE, self.chat.boxes.score)
         await call_in_page(
             self.chat.frame, "waitForBox", pins, deadline_s * 1000, min_score, deadline_s=deadline_s + 10
         )
@@ -410,7 +410,7 @@ class PageConversation:
         """Sends by the likelier way; by the other one when the page does not stir."""
         ways = [self._press_enter, self._click_send]
         by_button = self.chat.selectors.send is not None or (
-            not self.chat.profile.presses_enter and self.chat.found.send is not None
+            not self.chat.profile.presses_enter and self.chat.boxes.send is not None
         )
         if by_button:
             ways.reverse()
@@ -427,7 +427,7 @@ class PageConversation:
         )
         reading = await watch_once(self.chat.frame, self._settings, limits)
         if self._is_stuck(reading):
-            boxes = self.chat.found
+            boxes = self.chat.boxes
             raise PageNotUnderstood(
                 f"the question still stands in {boxes.box}: neither Enter nor {boxes.send or 'a button'} sends it; "
                 f"boxes seen: {'; '.join(boxes.others)}"

@@ -241,7 +241,7 @@ class Chat:
     frame: Frame
     profile: Profile
     selectors: Selectors
-    found: MessageBoxes
+    boxes: MessageBoxes
 
 
 async def open_chat(
@@ -499,7 +499,7 @@ async def _inspect(frame: Frame, settings: ProbeSettings) -> MessageBoxes | None
 
 async def _build_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings) -> Chat:
     profile = await _detect_profile(frame, settings)
-    return Chat(frame=frame, profile=profile, selectors=profile.with_overrides(settings.selectors), found=boxes)
+    return Chat(frame=frame, profile=profile, selectors=profile.with_overrides(settings.selectors), boxes=boxes)
 
 
 async def _detect_profile(frame: Frame, settings: ProbeSettings) -> Profile:

@@ -171,7 +171,7 @@ class PageInspector:
         self._frame = chat.frame
         pinned = self._settings.selectors
         await chat.frame.evaluate(DESCRIBE_SCRIPT.read_text(encoding="utf-8"))
-        box = await self._describe_element("__lookout.box", _format_certainty(chat.found.score, pinned.message_box))
+        box = await self._describe_element("__lookout.box", _format_certainty(chat.boxes.score, pinned.message_box))
         send = await self._describe_element(
             "__lookout.send", "pinned" if pinned.send else "by its name or place beside the box"
         )
@@ -242,7 +242,7 @@ class PageInspector:
 
     def _rate_box(self, chat: Chat, *, proved: bool) -> PageElement | None:
         """The box with what the question showed of it."""
-        if self._inspection.box is None or chat.found.pinned:
+        if self._inspection.box is None or chat.boxes.pinned:
             return self._inspection.box
         sure = "sure: it took the question as a chat does" if proved else "a guess: it still holds the question"
         return self._inspection.box.model_copy(update={"how_sure": sure})

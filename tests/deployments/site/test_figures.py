@@ -6,7 +6,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitors.reports.badge import draw_badge
+from monitors.reports.badge import render_badge
 from tests.deployments.site.site_server import config_of, filled, serving_site
 from tests.warehouse.places import store_in
 
@@ -48,4 +48,4 @@ def test_uncounted_rows_have_no_figure(tmp_path):
 
 def test_a_badge_shows_names_as_text_alone():
     """Markup in a name stays a name."""
-    assert "<script>" not in draw_badge("<script>alert(1)</script>", "PASS")
+    assert "<script>" not in render_badge("<script>alert(1)</script>", "PASS")
