@@ -249,6 +249,8 @@ def mentions_of(  # noqa: C901 - one row for each reason that a figure is no men
                 likeness = other if other is Likeness.DIFFERENT else likeness
             if likeness is Likeness.OTHER and unit is not None and (figure.kind, figure.low.unit) == unit:
                 likeness = Likeness.DIFFERENT
+            if likeness is Likeness.SAME and claim.figure.per and not figure.per and _is_for_several(claim, clause):
+                likeness = Likeness.NEAR
             if likeness is Likeness.SAME and _comes_after(claim.figure, figure, reply):
                 likeness = Likeness.NEAR
             if likeness is Likeness.OTHER:
@@ -275,6 +277,14 @@ def mentions_of(  # noqa: C901 - one row for each reason that a figure is no men
             )
             found.append(mention)
     return found
+
+
+def _is_for_several(claim: Claim, clause: Clause) -> bool:
+    """``two cans are ₹35`` where it is ₹35 per can: a number counts what the gold's amount is for one of."""
+    return any(
+        other.kind is FigureKind.NUMBER and other.low.value != 1 and claim.figure.per & other.noun
+        for other in clause.figures
+    )
 
 
 _AFTER: Final = keys_of("after nach après después")

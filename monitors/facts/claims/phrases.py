@@ -354,7 +354,12 @@ def _has_other_role(passage: Passage, question: Passage, start: int, first: int)
         return False
     tokens = passage.scan.reader.tokens
     before = [token for token in tokens[start:first] if token.key not in _ARTICLES and token.key not in _TITLES]
-    if before and before[-1].key in _RANKS and any(_is_name(before, at, 0) for at in range(len(before))):
+    took_over = bool(before) and before[-1].key == "from" and any(token.key == "over" for token in before)
+    if (
+        before
+        and (took_over or before[-1].key in _RANKS)
+        and any(_is_name(before, at, 0) for at in range(len(before)))
+    ):
         return True  # "the Sandpiper came in before the Kittiwake"
     if not before or before[-1].kind != WORD or before[-1].key in LIGHT or not before[-1].text[0].islower():
         return False
@@ -372,7 +377,7 @@ def _is_of_another_thing(passage: Passage, clause: Clause, place: tuple[int, int
         for at in (*inside[1 : first - clause.first], *range(after + 1, clause.after))
         if tokens[at].text[0].islower() and tokens[at].key not in LIGHT
     )
-    missing = asked - clause.words - clause.context
+    missing = asked - clause.words
     return other and any(one.words & missing for one in passage.clauses if one is not clause)
 
 

@@ -522,8 +522,14 @@ def _leads_elsewhere(clause: _ReplyClause) -> bool:
     every = clause.every
     if every & ANNOUNCEMENT:
         return False
+    if any(token.key == "will" and _tells_you(clause, at) for at, token in enumerate(clause.tokens)):
+        return False  # "accounts will e-mail you an invoice"
     may_answer = every & ABLE and every & TELLING and every & YOU and not every & SPEAKER
     return bool(every & (OFFER | REDIRECT)) or bool(may_answer and not clause.roles[0] & YOU)
+
+
+def _tells_you(clause: _ReplyClause, at: int) -> bool:
+    return any(bits & YOU for bits in clause.roles[at + 1 : at + _NEAR])
 
 
 _LONG: Final = 9
