@@ -159,6 +159,8 @@ def _status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     past = not (question_is_past(question))
     if past and (marks & Mark.PAST or (marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB)):
         return PhraseStatus.PAST
+    if past and _is_over(passage, clause, after):
+        return PhraseStatus.PAST
     if marks & Mark.INSTEAD and any(mark is Mark.INSTEAD and start <= at < first for at, _, mark in passage.marks):
         return PhraseStatus.DENIED
     if (
@@ -210,6 +212,17 @@ def _is_one_of_several(passage: Passage, first: int, after: int, known: Words) -
         if name and not any(STEMS[token.key] in known for token in name):
             return True
     return False
+
+
+def _is_over(passage: Passage, clause: Clause, after: int) -> bool:
+    """``Okello conducted it for years. Since May it is led by Falk.``: what a name did, and how it is now."""
+    tokens = passage.scan.reader.tokens
+    did = after < clause.after and tokens[after].key.endswith("ed")
+    later = (one for one in passage.clauses if one.first > clause.first)
+    return did and any(
+        one.marks & Mark.NOW and any(_is_name(tokens, at, one.first) for at in range(one.first + 1, one.after))
+        for one in later
+    )
 
 
 def question_is_past(question: Passage) -> bool:
