@@ -231,7 +231,7 @@ MAX_PLAIN_ORDINAL: Final = 3
 """"The first year" and "the third option" count nothing."""
 
 
-def mentions_of(  # noqa: C901 - one row for each reason that a figure is no mention
+def mentions_of(  # noqa: C901, PLR0912 - one row for each reason that a figure is no mention
     claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain
 ) -> list[Mention]:
     """The figures of the reply that can be compared with a claim's, in their order."""
@@ -247,8 +247,16 @@ def mentions_of(  # noqa: C901 - one row for each reason that a figure is no men
             if likeness is Likeness.OTHER and claim.in_asked_unit is not None:
                 other = compare_figures(claim.in_asked_unit, figure, leeway)
                 likeness = other if other is Likeness.DIFFERENT else likeness
+            if likeness is Likeness.OTHER and _takes_unit(figure, clause, claim, reply, leeway):
+                likeness = Likeness.DIFFERENT
             if likeness is Likeness.OTHER and unit is not None and (figure.kind, figure.low.unit) == unit:
                 likeness = Likeness.DIFFERENT
+            if likeness is Likeness.SAME and claim.figure.per and not figure.per:
+                several = _is_for_several(claim, clause)
+                whole = _FOR_ALL.search(reply.scan.normalised.text, figure.end, figure.end + _NEAR_TEXT)
+                likeness = Likeness.NEAR if several else Likeness.OTHER_PER if whole else likeness
+            if likeness is Likeness.SAME and _is_other_end(claim.figure, clause, reply):
+                likeness = Likeness.OTHER_BOUND
             if likeness is Likeness.SAME and _comes_after(claim.figure, figure, reply):
                 likeness = Likeness.NEAR
             if likeness is Likeness.OTHER:
@@ -275,6 +283,55 @@ def mentions_of(  # noqa: C901 - one row for each reason that a figure is no men
             )
             found.append(mention)
     return found
+
+
+_FOR_ALL: Final = re.compile(
+    r"\b(?:for (?:the lot|all|both|everything)|altogether|in total|all together|insgesamt|zusammen"
+    r"|en tout|en total)\b"
+)
+_NEAR_TEXT: Final = 30
+"""Characters behind an amount in which "for the lot" is said of it."""
+_LARGEST: Final = keys_of("largest biggest highest longest maximum most latest größte höchste längste")
+_SMALLEST: Final = keys_of("smallest lowest shortest minimum least earliest kleinste niedrigste kürzeste")
+
+
+def _is_other_end(wanted: Figure, clause: Clause, reply: Passage) -> bool:
+    """``the largest order is 40 tiles`` where it must be at least 40."""
+    keys = {token.key for token in reply.scan.reader.tokens[clause.first : clause.after]}
+    if wanted.bound is Bound.AT_LEAST:
+        return bool(keys & _LARGEST) and not keys & _SMALLEST
+    return wanted.bound is Bound.AT_MOST and bool(keys & _SMALLEST) and not keys & _LARGEST
+
+
+def _takes_unit(figure: Figure, clause: Clause, claim: Claim, reply: Passage, leeway: Leeway) -> bool:
+    """The 55 of "a trial lesson lasts 25 minutes, a regular one 55": a bare number takes the unit before it."""
+    wanted = claim.figure
+    if figure.kind is not FigureKind.NUMBER or figure.noun or figure.is_year or wanted.kind not in _WITH_UNIT:
+        return False
+    if reply.scan.reader.token(figure.last + 1).text not in _ENDS or figure.high is not None:
+        return False
+    before = (
+        other
+        for one in reply.clauses
+        if one.sentence == clause.sentence
+        for other in one.figures
+        if other.first < figure.first and other.kind is wanted.kind
+    )
+    value = wanted.low.original_value if wanted.low.original_value is not None else wanted.low.value
+    return figure.low.value != value and any(
+        compare_figures(wanted, other, leeway) is Likeness.SAME for other in before
+    )
+
+
+_ENDS: Final = frozenset({".", ",", ";", "!", ""})
+
+
+def _is_for_several(claim: Claim, clause: Clause) -> bool:
+    """``two cans are ₹35`` where it is ₹35 per can: a number counts what the gold's amount is for one of."""
+    return any(
+        other.kind is FigureKind.NUMBER and other.low.value != 1 and claim.figure.per & other.noun
+        for other in clause.figures
+    )
 
 
 _AFTER: Final = keys_of("after nach après después")

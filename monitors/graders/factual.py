@@ -387,6 +387,8 @@ def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each re
         if claim.figure.low.value > 0 and claim.figure.kind in AMOUNTS and denies_any(asked, reply):
             return ClaimDecision(False, f"expected {gold}, the reply says that there is none", claim.figure)
         return ClaimDecision(None, NOT_STATED.format(gold=gold), claim.figure)
+    if any(one.status is Status.QUESTION for one in same):
+        return ClaimDecision(None, ONLY_AS.format(gold=gold, status=Status.QUESTION), claim.figure)
     replaced = any(one.status in {Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED} for one in same)
     return _decide_otherwise(claim, different, competing, replaced=replaced)
 
@@ -440,6 +442,11 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
     best = max(live, key=lambda one: (len(one.key & claim.label), len(one.key), -len(one.strange)))
     own = best.key & claim.label
     labelled = bool(own)
+    if claim.label and not labelled and not _is_in_order(asked, reply):
+        return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
+    behind = next((one for one in competing if _is_all_of_clause(one) and _follows(best, one, reply)), None)
+    if behind is not None:  # "in A it is 1.40 m and in B, 1.30 m"
+        return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe(behind.figure)), claim.figure)
     if labelled:
         competing = [one for one in competing if one.key & claim.label]
     nearer = [
@@ -485,6 +492,22 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
     if reason:
         return ClaimDecision(None, reason, claim.figure)
     return ClaimDecision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
+
+
+def _is_in_order(asked: Asked, reply: Passage) -> bool:
+    """Whether the reply has the gold's figures in the gold's order, each once: "12 and 16 euros"."""
+    wanted = [(claim.figure.kind, claim.figure.low.value) for claim in asked.claims]
+    said = [(figure.kind, figure.low.value) for figure in reply.figures]
+    return [value for value in said if value in wanted] == wanted
+
+
+def _is_all_of_clause(mention: Mention) -> bool:
+    return not frozenset(word for word in mention.clause.words if not word.startswith("#")) - mention.figure.per
+
+
+def _follows(first: Mention, second: Mention, reply: Passage) -> bool:
+    places = [reply.clauses.index(one.clause) for one in (first, second)]
+    return places[1] == places[0] + 1 and first.clause.sentence == second.clause.sentence
 
 
 def _shares_head(other: Mention, best: Mention) -> bool:
@@ -613,7 +636,9 @@ _WORKING: Final = re.compile(
 _CONDITIONS: Final = keys_of("if unless only except without provided when once अगर agar jab bina")
 
 
-def _other_terms(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision], domain: Domain) -> str:
+def _other_terms(  # noqa: C901 - one row for each reason that leaves a gold's other words open
+    asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision], domain: Domain
+) -> str:
     """Why the gold's other words, its days or its conditions leave the case open; empty where all stands."""
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
     known = f"{gold_text}\n{asked.question.scan.normalised.text}"
@@ -644,6 +669,8 @@ def _other_terms(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision
     turns = [stem for stem in outside - all_stems(asked.question) if stem in OPPOSITES]
     if any(not SIDES[stem] & words for stem in turns if stem not in _LOOSE_TURNS):
         return SAYS_MORE
+    if len(items := items_of(gold_text)) > 1 and _lacks_item(items, reply):
+        return SAYS_MORE
     missing = others - words - asked.question_terms - frozenset(STEMS[word] for word in domain.common)
     keys = {token.key for token in asked.gold.scan.reader.tokens}
     if keys & _BUT and keys & _DENIED and not _DENIED & {token.key for token in reply.scan.reader.tokens}:
@@ -662,6 +689,14 @@ def _other_terms(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision
     ):
         return SAYS_MORE
     return ""
+
+
+def _lacks_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
+    """Whether an item of the gold's list has no word in the reply: the case of "2 batteries, charger, case"."""
+    said = {word_of(token)[:4] for token in reply.scan.reader.tokens}
+    return any(
+        all(word.isalpha() for word in item) and not any(word[:4] in said for word in item) for item in items
+    )
 
 
 _BUT: Final = keys_of("but except aber lekin par लेकिन पर sauf pero")

@@ -150,10 +150,21 @@ def polarity_of(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain
     opened = opening(tokens)
     if opened is None:
         return _stated(tokens, question, domain)
+    if opened.polarity is Polarity.YES and _is_taken_back(tokens):
+        return PolarityReading(Polarity.OPEN, opened.tokens)  # "Correct, we aren't."
     stated = _stated(_behind(tokens, opened.tokens[-1]), question, domain)
     if {opened.polarity, stated.polarity} == {Polarity.YES, Polarity.NO}:
         return PolarityReading(Polarity.OPEN, (*opened.tokens, *stated.tokens))
     return opened
+
+
+def _is_taken_back(tokens: Sequence[Token]) -> bool:
+    """Whether the first sentence ends in a bare denial."""
+    first = next(iter(_clauses(tokens)), [])
+    return len(first) > 1 and first[-1].key in _BARE_DENIALS
+
+
+_BARE_DENIALS: Final = keys_of("aren't isn't don't doesn't can't won't didn't not nicht nahi नहीं")
 
 
 def _behind(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
@@ -185,7 +196,7 @@ def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:
     """The sentences of a text. A question that another sentence follows is no statement: "Compulsory? Not here"."""
     clauses: list[list[Token]] = [[]]
     for at, token in enumerate(tokens):
-        if token.key in _CLAUSE_ENDS:
+        if token.key in _CLAUSE_ENDS or (token.key == ":" and not tokens[at - 1].text.isdecimal()):
             if token.key == "?" and at + 1 < len(tokens):
                 clauses.pop()
             clauses.append([])

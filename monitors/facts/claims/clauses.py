@@ -450,7 +450,7 @@ class _Builder:
         clause.is_question, clause.is_cell = is_question, is_cell
         clause.figures = self.figures_in(first, after)
         clause.names = names
-        if self.tokens[first].key in _OTHERS and after - first > 1 and self.tokens[first + 1].key.endswith("s"):
+        if after - first > 1 and self.tokens[first].key in _OTHERS and self.tokens[first + 1].key.endswith("s"):
             clause.marks = Mark.OTHER
         if head is not None:
             clause.figures = [self._with_unit_of_head(figure, head) for figure in clause.figures]

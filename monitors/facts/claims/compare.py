@@ -79,6 +79,8 @@ def compare_figures(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
         return Likeness.SAME if digits == gold.code else Likeness.DIFFERENT if same_length else Likeness.OTHER
     if FigureKind.IDENTIFIER in {gold.kind, said.kind} or FigureKind.RATIO in {gold.kind, said.kind}:
         return _codes(gold, said)
+    if said.said_free and said.kind is FigureKind.PERCENT and gold.kind not in _WITH_HALF:
+        return Likeness.OTHER  # "half a barrel" is no 50 %
     if FigureKind.UNLIMITED in {gold.kind, said.kind}:
         return Likeness.SAME if gold.kind is said.kind else Likeness.OTHER
     if gold.high is not None and said.high is not None and _may_be_hours(gold, said):
@@ -88,6 +90,9 @@ def compare_figures(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
     else:
         likeness = _bounded(gold, said, leeway)
     return _per(gold, said, leeway, likeness) if likeness in {Likeness.SAME, Likeness.DIFFERENT} else likeness
+
+
+_WITH_HALF: Final = frozenset({FigureKind.PERCENT, FigureKind.NUMBER})
 
 
 def _may_be_hours(gold: Figure, said: Figure) -> bool:

@@ -159,6 +159,8 @@ def _status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     past = not (question_is_past(question))
     if past and (marks & Mark.PAST or (marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB)):
         return PhraseStatus.PAST
+    if past and _is_over(passage, clause, after):
+        return PhraseStatus.PAST
     if marks & Mark.INSTEAD and any(mark is Mark.INSTEAD and start <= at < first for at, _, mark in passage.marks):
         return PhraseStatus.DENIED
     if (
@@ -210,6 +212,17 @@ def _is_one_of_several(passage: Passage, first: int, after: int, known: Words) -
         if name and not any(STEMS[token.key] in known for token in name):
             return True
     return False
+
+
+def _is_over(passage: Passage, clause: Clause, after: int) -> bool:
+    """``Okello conducted it for years. Since May it is led by Falk.``: what a name did, and how it is now."""
+    tokens = passage.scan.reader.tokens
+    did = after < clause.after and tokens[after].key.endswith("ed")
+    later = (one for one in passage.clauses if one.first > clause.first)
+    return did and any(
+        one.marks & Mark.NOW and any(_is_name(tokens, at, one.first) for at in range(one.first + 1, one.after))
+        for one in later
+    )
 
 
 def question_is_past(question: Passage) -> bool:
@@ -354,7 +367,12 @@ def _has_other_role(passage: Passage, question: Passage, start: int, first: int)
         return False
     tokens = passage.scan.reader.tokens
     before = [token for token in tokens[start:first] if token.key not in _ARTICLES and token.key not in _TITLES]
-    if before and before[-1].key in _RANKS and any(_is_name(before, at, 0) for at in range(len(before))):
+    took_over = bool(before) and before[-1].key == "from" and any(token.key == "over" for token in before)
+    if (
+        before
+        and (took_over or before[-1].key in _RANKS)
+        and any(_is_name(before, at, 0) for at in range(len(before)))
+    ):
         return True  # "the Sandpiper came in before the Kittiwake"
     if not before or before[-1].kind != WORD or before[-1].key in LIGHT or not before[-1].text[0].islower():
         return False
@@ -372,7 +390,7 @@ def _is_of_another_thing(passage: Passage, clause: Clause, place: tuple[int, int
         for at in (*inside[1 : first - clause.first], *range(after + 1, clause.after))
         if tokens[at].text[0].islower() and tokens[at].key not in LIGHT
     )
-    missing = asked - clause.words - clause.context
+    missing = asked - clause.words
     return other and any(one.words & missing for one in passage.clauses if one is not clause)
 
 

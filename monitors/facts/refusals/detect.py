@@ -12,6 +12,7 @@ Wording is endless: where a reply may decline and the rules do not see how, its 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from enum import IntEnum, StrEnum
 from functools import lru_cache
@@ -26,6 +27,8 @@ from monitors.facts.refusals.lexicon import guess_language, lexicon_of, role
 from monitors.facts.text import NUMERAL, SIGN, Normalised, Token, first_after_break, keys_of, normalise, tokenise
 from monitors.records.base import Record
 
+_CONTACT: Final = re.compile(r"\S+@\S+|https?://\S+")
+"""What stands in an address says nothing: ``r.falk.private@brassmail.example``."""
 _READ: Final = 1_200
 """Characters read: a refusal stands at the beginning of a reply."""
 _CLAUSES: Final = 60
@@ -165,7 +168,11 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     language = guess_language(tokens)
     if language == "en" and evidence(text) is LanguageEvidence.UNREAD:
         return Refusal(kind=None)
-    roles = lexicon_of(language).roles([token.key for token in tokens])
+    contacts = [match.span() for match in _CONTACT.finditer(head.text)]
+    roles = [
+        0 if any(start <= token.start < end for start, end in contacts) else bits
+        for token, bits in zip(tokens, lexicon_of(language).roles([token.key for token in tokens]), strict=True)
+    ]
     if not expected and not _may_decline(roles):
         return _lecture(text, language) or Refusal(kind=RefusalKind.ANSWERED, language=language)
     known = _keys(question)
@@ -522,8 +529,14 @@ def _leads_elsewhere(clause: _ReplyClause) -> bool:
     every = clause.every
     if every & ANNOUNCEMENT:
         return False
+    if any(token.key == "will" and _tells_you(clause, at) for at, token in enumerate(clause.tokens)):
+        return False  # "accounts will e-mail you an invoice"
     may_answer = every & ABLE and every & TELLING and every & YOU and not every & SPEAKER
     return bool(every & (OFFER | REDIRECT)) or bool(may_answer and not clause.roles[0] & YOU)
+
+
+def _tells_you(clause: _ReplyClause, at: int) -> bool:
+    return any(bits & YOU for bits in clause.roles[at + 1 : at + _NEAR])
 
 
 _LONG: Final = 9
@@ -658,7 +671,9 @@ class _ReplyReading(NamedTuple):
                 kinds |= _NAME if _has_full_name(clause, self.known) else 0
                 if "code" in self.asked or _numbers_place(clause, self.known):
                     kinds |= _value_kinds(clause, self.known, german=self.german) & _FIGURE
-        return any(_FITS[kind] & kinds for kind in self.asked) or (not elsewhere and not self.asked)
+        if not self.asked:
+            return not elsewhere and bool(kinds & (_FIGURE | _NAME | _QUOTE))
+        return any(_FITS[kind] & kinds for kind in self.asked)
 
 
 def _kind_where_expected(reading: _ReplyReading) -> RefusalKind | None:
