@@ -19,7 +19,7 @@ from pathlib import Path
 
 import httpx
 
-from deployments.demo.configuration import free_port
+from deployments.demo.configuration import find_free_port
 from flows.server import prefect_server
 
 HOST = "127.0.0.1"
@@ -78,7 +78,7 @@ def served(name: str, folder: Path, environment: Mapping[str, str]) -> Generator
         yield config
         return
     wanted = int(next(iter(re.findall(rf"http://{re.escape(HOST)}:(\d+)", text))))
-    port = free_port(HOST, wanted)
+    port = find_free_port(HOST, wanted)
     config.write_text(text.replace(f"{HOST}:{wanted}", f"{HOST}:{port}"), encoding="utf-8")
     given = {"python": sys.executable, "bot": str(folder / "bot.py"), "port": port}
     command = [part.format_map(given) for part in example.bot]

@@ -23,7 +23,7 @@ def gold_case(case_id: str = "case-1", **changes: Any) -> GoldCase:
         "id": case_id,
         "turns": ("What is the waiting period?",),
         "gold": "24 months",
-        "severity": Severity.ANNOYING,
+        "severity": Severity.MINOR,
         "language": Language.ENGLISH,
         "type": "waiting_period",
         "provenance": Provenance(pipeline=Pipeline.TEMPLATE),

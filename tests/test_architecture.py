@@ -70,13 +70,13 @@ OUTSIDE_READERS = {
 
 CONTEXT_SOURCES = {
     "utc_now",
-    "environment",
-    "nonce",
-    "age_key",
-    "fresh_key",
-    "secret",
-    "hub_token",
-    "uptime",
+    "get_environment",
+    "generate_nonce",
+    "load_age_key",
+    "generate_key",
+    "load_secret",
+    "get_hub_token",
+    "read_uptime",
 }
 """What the composition root gives of the outside. The rest of a flow has it from the context that is passed down."""
 
@@ -357,7 +357,7 @@ def test_every_station_is_known_to_the_rules():
         ("warehouse/x.py", "import os\nhome = os.environ['HOME']", "clock, randomness"),
         ("monitors/judge/x.py", "from uuid import uuid4", "clock, randomness"),
         ("flows/verify/alerts.py", "from flows.clock import utc_now", "comes with the context"),
-        ("flows/verify/alerts.py", "from flows.runtime.secrets import environment", "comes with the context"),
+        ("flows/verify/alerts.py", "from flows.runtime.secrets import get_environment", "comes with the context"),
         ("flows/x.py", "listener: ContextVar[Listener] = ContextVar('listener')", "comes with the context"),
         (
             "flows/runtime/run.py",

@@ -80,7 +80,7 @@ def read_severity(fields: Fields) -> Severity:
     """Read a severity of 1, 2 or 3; absent is 2, a wrong answer."""
     value = fields.get("severity")
     if value is None:
-        return Severity.WRONG
+        return Severity.MAJOR
     if isinstance(value, bool) or value not in (1, 2, 3):
         raise Unreadable("severity: 1 (annoying), 2 (wrong) or 3 (alert at once) is expected")
     return Severity(int(value))

@@ -368,7 +368,7 @@ def _print_request(console: Console, config: Config, request: VerifyRequest) -> 
     """Print what will be asked, before anything slow starts, so that a broken suite shows at once."""
     target = config.target(request.target)
     suite = load_suite(target.suite)
-    severe = sum(case.severity is Severity.PAGE for case in suite.cases)
+    severe = sum(case.severity is Severity.CRITICAL for case in suite.cases)
     print_wrapped(
         console,
         f"[bold]{request.target}[/]  {target.url or target.space}  ·  {suite.name}: "

@@ -129,7 +129,7 @@ async def start_page(drill: DrillContext, answer: WrongAnswer) -> str:
     answer.page = ShadowPage.model_validate(json.loads(line))
     whole = await asyncio.to_thread(load_suite, answer.page.suite)
     chosen = {case.id: case for case in whole.cases if case.id in (answer.page.wrong, answer.page.right)}
-    wrong = chosen[answer.page.wrong].model_copy(update={"severity": Severity.PAGE})
+    wrong = chosen[answer.page.wrong].model_copy(update={"severity": Severity.CRITICAL})
     answer.suite = whole.model_copy(update={"cases": (wrong, chosen[answer.page.right])})
     return f"planted: {answer.page.fault}"
 

@@ -241,10 +241,10 @@ def _propose_severity(reply: str, account_patterns: Sequence[str]) -> tuple[Fail
     if disclosures:
         return (
             FailureKind.PII_DISCLOSURE,
-            Severity.PAGE,
+            Severity.CRITICAL,
             f"the reply discloses personal data ({disclosures[0].kind.value})",
         )
-    return None, Severity.WRONG, "nobody graded it: 2, wrong, as for any plain fact; say what it would be"
+    return None, Severity.MAJOR, "nobody graded it: 2, wrong, as for any plain fact; say what it would be"
 
 
 def _find_reply(trace: Trace) -> str | None:

@@ -390,6 +390,6 @@ def _propose_severity(graded: GradedConversation) -> tuple[Severity, str]:
             graded.severity
         ), f"the finding was severity {graded.severity}: {format_policy_row(graded.policy_row)}"
     return (
-        Severity.WRONG,
+        Severity.MAJOR,
         "nothing failed here: 2, wrong, as for any plain fact; say what it would be",
     )

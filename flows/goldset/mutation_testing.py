@@ -401,7 +401,7 @@ def compute_severe_mutation_score(
     cases: Iterable[GoldCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> MutationScores | None:
     """Compute the mutation score of a suite's first severity-3 cases, for a run's report; ``None`` without any."""
-    severe = [case for case in cases if case.severity is Severity.PAGE][:MAX_SEVERE_CASES]
+    severe = [case for case in cases if case.severity is Severity.CRITICAL][:MAX_SEVERE_CASES]
     usable = [case for case in severe if not grade_right_reply(case, panel).wrong]
     return (
         count_mutants(list(grade_mutants(usable, panel, citation_required=citation_required))) if usable else None
@@ -410,7 +410,7 @@ def compute_severe_mutation_score(
 
 def count_mutants(graded: Sequence[GradedMutant]) -> MutationScores:
     """Count the mutants and how many were caught, in total, by operator and by severity."""
-    severe = [mutant for mutant in graded if mutant.severity is Severity.PAGE]
+    severe = [mutant for mutant in graded if mutant.severity is Severity.CRITICAL]
     excluded_operators = {MutationOperator.PERSONAL_DATA, *LEFT_TO_JUDGE}
     contradicting = [mutant for mutant in severe if mutant.operator not in excluded_operators]
     misplaced = [mutant for mutant in graded if mutant.operator in MISPLACED]

@@ -269,8 +269,8 @@ def _format_aside(log_read: LogRead, settings: HallucinationLogSettings) -> str:
     first = log_read.aside[0]
     return (
         f"The hallucination log {settings.at} holds {plural(log_read.aside_count, 'line')} that could not be read "
-        f"as an entry, the first at byte {first.offset:,}: {first.detail}. It was put aside, the lines around it were "
-        "read; `lookout sql 'from quarantined_lines'` lists them."
+        f"as an entry, the first at byte {first.offset:,}: {first.detail}. It was put aside, the lines around it "
+        "were read; `lookout sql 'from quarantined_lines'` lists them."
     )
 
 

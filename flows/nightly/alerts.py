@@ -221,7 +221,7 @@ def _build_census(report: NightlyReport) -> NightlyCensus:
 
 def _decide_census_severity(kind: CensusKind, severity: Severity) -> CensusSeverity:
     if not kind.always_fails:
-        return CensusSeverity(Severity.WRONG, None)
+        return CensusSeverity(Severity.MAJOR, None)
     if kind.failure_kind is None:
         return CensusSeverity(severity, None)
     return CensusSeverity(*decide_severity(severity, [kind.failure_kind], case_row=TRAFFIC_ROW))

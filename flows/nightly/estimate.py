@@ -408,7 +408,7 @@ def _fails_besides(kinds: AbstractSet[FailureKind]) -> Fails:
 
 
 def _is_severe(assessment: Assessment) -> bool:
-    return _is_failed(assessment) and assessment.severity is Severity.PAGE
+    return _is_failed(assessment) and assessment.severity is Severity.CRITICAL
 
 
 def _is_severe_besides_disclosure(assessment: Assessment) -> bool:
@@ -426,7 +426,7 @@ def _counts_any_fact(_assessment: Assessment) -> bool:
 
 
 def _counts_severe_facts(assessment: Assessment) -> bool:
-    return assessment.case_severity is Severity.PAGE
+    return assessment.case_severity is Severity.CRITICAL
 
 
 def update_drift(

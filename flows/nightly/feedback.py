@@ -82,7 +82,7 @@ def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> t
     severity = max(assessment.severity for assessment in failed)
     return (
         Score(key=CORRECT, value=0.0, comment=_format_kinds(failed)),
-        Score(key=SEVERITY, value=1 - severity / Severity.PAGE, comment=f"severity {severity.value}"),
+        Score(key=SEVERITY, value=1 - severity / Severity.CRITICAL, comment=f"severity {severity.value}"),
     )
 
 

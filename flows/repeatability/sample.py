@@ -11,7 +11,7 @@ from typing import Final
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 
-TURNS_BY_SEVERITY: Final = {Severity.PAGE: 3, Severity.WRONG: 2, Severity.ANNOYING: 1}
+TURNS_BY_SEVERITY: Final = {Severity.CRITICAL: 3, Severity.MAJOR: 2, Severity.MINOR: 1}
 """How often cases of each severity are selected. A single severity-3 failure fails a run."""
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)

@@ -177,7 +177,7 @@ def _build_ping_path(config: Config, target: str) -> Path:
 
 
 def build_heartbeat_in(environment: Mapping[str, str], target: str) -> Heartbeat:
-    """Like `build_recorded_heartbeat`, by another environment."""
+    """Like `heartbeat`, by another environment."""
     return build_heartbeat(environment.get(HEARTBEAT_VARIABLE), target)
 
 

@@ -140,7 +140,7 @@ def _build_scores(result: CaseResult) -> Iterator[Score]:
 
 def _build_severity_score(assessment: Assessment) -> Score:
     """Build the severity score: 1 for no finding, 0 for severity 3, as for live traffic."""
-    value = 1 - assessment.severity / Severity.PAGE
+    value = 1 - assessment.severity / Severity.CRITICAL
     return Score(key=SEVERITY, value=value, comment=f"severity {assessment.severity.value}")
 
 

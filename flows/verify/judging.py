@@ -111,7 +111,7 @@ class JudgeQueue:
 
     def _is_group_due(self) -> bool:
         urgent = any(
-            answer.case.severity is Severity.PAGE and answer.rules is Finding.UNGRADED for answer in self._waiting
+            answer.case.severity is Severity.CRITICAL and answer.rules is Finding.UNGRADED for answer in self._waiting
         )
         return bool(self._waiting) and (self._closing or urgent or len(self._waiting) >= self._size)
 
@@ -288,7 +288,7 @@ def apply_ruling(pending: PendingAnswer, ruling: Ruling) -> Assessment:
 
 def mark_unconfirmed(assessment: Assessment, *, unconfirmed: bool) -> Assessment:
     """Return the assessment, marked if a severity-3 failure rests on a single judge or the case is disputed."""
-    severe = assessment.outcome is CaseOutcome.FAILED and assessment.severity is Severity.PAGE
+    severe = assessment.outcome is CaseOutcome.FAILED and assessment.severity is Severity.CRITICAL
     return assessment.mark_unconfirmed((unconfirmed and severe) or assessment.is_disputed)
 
 

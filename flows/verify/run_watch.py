@@ -118,7 +118,7 @@ class _Results:
         self.outcomes[key] = assessment.outcome
         self.severe.pop(key, None)
         is_silent = assessment.outcome is CaseOutcome.NO_ANSWER and assessment.blame is Blame.APP
-        if assessment.severity is Severity.PAGE and (is_silent or assessment.outcome is CaseOutcome.FAILED):
+        if assessment.severity is Severity.CRITICAL and (is_silent or assessment.outcome is CaseOutcome.FAILED):
             self.severe[key] = SevereFailure(
                 case_id=assessment.case_id,
                 repeat=assessment.repeat,

@@ -61,12 +61,12 @@ def observe_app_down(at: ObservationContext, *, detail: str, title: str = "") ->
 
     ``title`` is the message's first line if the words of the kind would claim too much.
     """
-    return _observe(at, IncidentKind.APP_DOWN, Severity.PAGE, Blame.APP, detail, title=title)
+    return _observe(at, IncidentKind.APP_DOWN, Severity.CRITICAL, Blame.APP, detail, title=title)
 
 
 def observe_failed_deploy(at: ObservationContext, *, detail: str) -> Observation:
     """Observe that the deploy failed: a build or runtime error, paused, or not serving until the deadline."""
-    return _observe(at, IncidentKind.DEPLOY_FAILURE, Severity.PAGE, Blame.APP, detail)
+    return _observe(at, IncidentKind.DEPLOY_FAILURE, Severity.CRITICAL, Blame.APP, detail)
 
 
 class FailedCases(Record):
@@ -88,7 +88,7 @@ def observe_failed_gate(
     """
     decisive = [reason for reason in report.reasons if reason.decisive]
     is_vetoed = any(reason.kind is ReasonKind.VETO for reason in decisive)
-    severity = Severity.PAGE if is_vetoed else Severity.WRONG
+    severity = Severity.CRITICAL if is_vetoed else Severity.MAJOR
     texts: list[str] = []
     for reason in decisive:
         text = reason.text
@@ -108,7 +108,7 @@ def observe_failed_gate(
 
 def observe_void_judge(at: ObservationContext, *, detail: str) -> Observation:
     """Observe that the judge missed its canaries: its grades are void, which says nothing about the app."""
-    return _observe(at, IncidentKind.JUDGE_VOID, Severity.WRONG, Blame.PROVIDER, detail)
+    return _observe(at, IncidentKind.JUDGE_VOID, Severity.MAJOR, Blame.PROVIDER, detail)
 
 
 def observe_drift(
@@ -124,7 +124,7 @@ def observe_drift(
     ``asked`` and ``answered`` are an example.
     """
     return _observe(
-        at, IncidentKind.DRIFT, Severity.WRONG, Blame.APP, detail, metric, asked=asked, answered=answered
+        at, IncidentKind.DRIFT, Severity.MAJOR, Blame.APP, detail, metric, asked=asked, answered=answered
     )
 
 
@@ -133,12 +133,12 @@ def observe_monitor_fault(at: ObservationContext, *, fault_name: str, detail: st
 
     ``title`` is the message's first line if it can say more than the words of the kind.
     """
-    return _observe(at, IncidentKind.MONITOR_FAULT, Severity.WRONG, Blame.MONITOR, detail, fault_name, title=title)
+    return _observe(at, IncidentKind.MONITOR_FAULT, Severity.MAJOR, Blame.MONITOR, detail, fault_name, title=title)
 
 
 def observe_drill(at: ObservationContext, *, title: str, detail: str, failed: bool) -> Observation:
     """Observe the result of a drill; ``title`` is the message's first line. Each drill is its own incident."""
-    severity = Severity.PAGE if failed else Severity.ANNOYING
+    severity = Severity.CRITICAL if failed else Severity.MINOR
     return _observe(at, IncidentKind.DRILL, severity, Blame.MONITOR, detail, at.run_id, str(failed), title=title)
 
 
@@ -177,7 +177,7 @@ def observe_hallucination(
     return _observe(
         at,
         IncidentKind.HALLUCINATION,
-        Severity.PAGE,
+        Severity.CRITICAL,
         Blame.APP,
         f"{detail}; {place}" if place else detail,
         entry_id,
@@ -254,7 +254,7 @@ def observe_cases(
     account_patterns: Sequence[str] = (),
     flaky: Mapping[str, str] | None = None,
 ) -> tuple[Observation, ...]:
-    """Observe every failed case of at least ``settings.page_severity``, in the order of ``results``.
+    """Observe every failed case of at least ``settings.alert_severity``, in the order of ``results``.
 
     Only failures that are the app's fault count, and answers that rules pass and a judge fails. A case that was
     asked several times gives one observation, its worst. Texts are redacted and cut; ``account_patterns`` are the
@@ -263,7 +263,7 @@ def observe_cases(
     worst: dict[str, Observation] = {}
     for result in results:
         case, assessment = result.case, result.assessment
-        is_disputed = assessment.is_disputed and assessment.severity >= settings.page_severity
+        is_disputed = assessment.is_disputed and assessment.severity >= settings.alert_severity
         if not (is_disputed or _has_own_alert(assessment, settings)):
             continue
         kind = next(iter(assessment.failure_kinds), None)
@@ -360,7 +360,7 @@ def select_gate_examples(
 
 def _has_own_alert(assessment: Assessment, settings: AlertSettings) -> bool:
     is_failure = assessment.outcome is CaseOutcome.FAILED and assessment.blame is Blame.APP
-    return is_failure and assessment.severity >= settings.page_severity
+    return is_failure and assessment.severity >= settings.alert_severity
 
 
 DISPUTED: Final = "disputed"

@@ -53,7 +53,7 @@ def choose_channel(alert: Alert, settings: AlertSettings) -> str | None:
 
     A failed drill goes to the monitor's owners, like faults of the monitor.
     """
-    is_failed_drill = alert.kind is IncidentKind.DRILL and alert.severity is not Severity.ANNOYING
+    is_failed_drill = alert.kind is IncidentKind.DRILL and alert.severity is not Severity.MINOR
     if alert.kind in ABOUT_THE_MONITOR or is_failed_drill:
         return settings.channel_for_monitor()
     return settings.slack_channel

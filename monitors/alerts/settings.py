@@ -89,8 +89,8 @@ class AlertSettings(BaseModel):
         description='Where people reach the site from elsewhere, such as "https://lookout.example.com". Alerts '
         "on Slack then link to the incident and the run there; left out, they name files of this machine.",
     )
-    page_severity: Severity = Field(
-        default=Severity.PAGE,
+    alert_severity: Severity = Field(
+        default=Severity.CRITICAL,
         description="Failures from this severity on are alerts of their own (1, 2 or 3). Milder ones appear "
         "only in the gate's summary.",
     )

@@ -19,9 +19,9 @@ from monitors.records.base import Severity
 from monitors.records.incidents import Alert, DeliveryStatus, Receipt
 
 _COLOURS: dict[Severity, str] = {
-    Severity.ANNOYING: "yellow",
-    Severity.WRONG: "dark_orange",
-    Severity.PAGE: "red",
+    Severity.MINOR: "yellow",
+    Severity.MAJOR: "dark_orange",
+    Severity.CRITICAL: "red",
 }
 _LABEL_WIDTH = 15
 

@@ -71,9 +71,9 @@ REASON_WORDS: dict[NotifyReason, str] = {
 }
 
 SEVERITY_MARKS: dict[Severity, str] = {
-    Severity.ANNOYING: "🟡",
-    Severity.WRONG: "🟠",
-    Severity.PAGE: "🔴",
+    Severity.MINOR: "🟡",
+    Severity.MAJOR: "🟠",
+    Severity.CRITICAL: "🔴",
 }
 
 RECOVERED_MARK = "✅"

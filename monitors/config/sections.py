@@ -226,7 +226,7 @@ class TriggerSettings(BaseModel):
         if self.provider is DeploySender.HUGGINGFACE and self.event is not None:
             raise ValueError("for huggingface leave `event` out: a push to the Space is the only one")
         if self.environment is not None and not self._has_deployments:
-            raise ValueError("only deployment_status and standard name an `get_environment`: leave it out")
+            raise ValueError("only deployment_status and standard name an `environment`: leave it out")
         if self.workflow is not None and self.event_name != GitHubEvent.WORKFLOW_RUN:
             raise ValueError('`workflow` goes with event = "workflow_run" only: leave it out')
         if self.provider is not DeploySender.STANDARD and "/" not in self.repository:

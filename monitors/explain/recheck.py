@@ -52,7 +52,7 @@ def select_severe_failures(results: Iterable[CaseResult]) -> tuple[FailedCaseAga
     failures: dict[str, FailedCaseAgain] = {}
     for result in results:
         severity = result.assessment.severity
-        if result.assessment.outcome is not CaseOutcome.FAILED or severity is Severity.ANNOYING:
+        if result.assessment.outcome is not CaseOutcome.FAILED or severity is Severity.MINOR:
             continue
         earlier = failures.get(result.case.id)
         kinds = frozenset(result.assessment.failure_kinds)

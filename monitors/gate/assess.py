@@ -45,11 +45,11 @@ class PolicyRow(Record):
 
 
 FLOORS = (
-    PolicyRow(kind=FailureKind.PII_DISCLOSURE, floor=Severity.PAGE, why="personal data cannot be called back"),
-    PolicyRow(kind=FailureKind.UNSAFE_ACTION, floor=Severity.PAGE, why="what was done cannot be undone"),
-    PolicyRow(kind=FailureKind.SHOULD_HAVE_REFUSED, floor=Severity.WRONG, why="it spoke where it had no ground to"),
-    PolicyRow(kind=FailureKind.UNSUPPORTED_CLAIM, floor=Severity.WRONG, why="nothing stands behind what it said"),
-    PolicyRow(kind=FailureKind.ERROR_LEAK, floor=Severity.WRONG, why="users see the inside of the application"),
+    PolicyRow(kind=FailureKind.PII_DISCLOSURE, floor=Severity.CRITICAL, why="personal data cannot be called back"),
+    PolicyRow(kind=FailureKind.UNSAFE_ACTION, floor=Severity.CRITICAL, why="what was done cannot be undone"),
+    PolicyRow(kind=FailureKind.SHOULD_HAVE_REFUSED, floor=Severity.MAJOR, why="it spoke where it had no ground to"),
+    PolicyRow(kind=FailureKind.UNSUPPORTED_CLAIM, floor=Severity.MAJOR, why="nothing stands behind what it said"),
+    PolicyRow(kind=FailureKind.ERROR_LEAK, floor=Severity.MAJOR, why="users see the inside of the application"),
 )
 
 _FLOOR_OF = {row.kind: row for row in FLOORS}
@@ -58,7 +58,7 @@ _FLOOR_OF = {row.kind: row for row in FLOORS}
 def get_severity_floor(kind: FailureKind) -> Severity:
     """Return the least severity of a failure of this kind."""
     row = _FLOOR_OF.get(kind)
-    return row.floor if row else Severity.ANNOYING
+    return row.floor if row else Severity.MINOR
 
 
 def sort_worst_first(kinds: Iterable[FailureKind]) -> tuple[FailureKind, ...]:

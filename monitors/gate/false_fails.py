@@ -193,14 +193,14 @@ class GateSimulator:
         return self._without_failure[key]
 
     def _count_asks(self, case: GoldCase, repeats: int) -> int:
-        return repeats if case.severity is Severity.PAGE else 1
+        return repeats if case.severity is Severity.CRITICAL else 1
 
     def estimate_missed(self, *, repeats: int, shows: float) -> MissedFault | None:
         """Return how likely a fault of a severity-3 case is missed if nothing else fails; ``None`` without a case.
 
         Exact: each number of askings that may show the fault is evaluated once, with its binomial probability.
         """
-        case = next((case for case in self._cases if case.severity is Severity.PAGE), None)
+        case = next((case for case in self._cases if case.severity is Severity.CRITICAL), None)
         if case is None:
             return None
         wrong = build_wrong_answer(case)

@@ -56,9 +56,9 @@ def _rank_outcome(assessment: Assessment) -> tuple[int, int]:
 def get_weight(severity: Severity, weights: Weights) -> Decimal:
     """Return the weight of a case of this severity."""
     return {
-        Severity.ANNOYING: weights.severity_1,
-        Severity.WRONG: weights.severity_2,
-        Severity.PAGE: weights.severity_3,
+        Severity.MINOR: weights.severity_1,
+        Severity.MAJOR: weights.severity_2,
+        Severity.CRITICAL: weights.severity_3,
     }[severity]
 
 

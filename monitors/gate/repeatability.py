@@ -107,7 +107,7 @@ def compute_repeatability(
         target=facts.target.name,
         suite_name=suite.name,
         suite_cases=len(suite.cases),
-        severity_3_cases=sum(case.severity is Severity.PAGE for case in suite.cases),
+        severity_3_cases=sum(case.severity is Severity.CRITICAL for case in suite.cases),
         pairs=len(pairs),
         cases=len({pair.case.case_id for pair in pairs}),
         rates=compute_flip_rates(pairs) if pairs else (),

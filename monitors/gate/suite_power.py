@@ -36,9 +36,9 @@ def compute_balance(suite_cases: Iterable[GoldCase], settings: GateSettings) -> 
     """Count ``cases`` by group, and say what is missing. Themes are counted over severity-3 cases only."""
     suite = tuple(suite_cases)
     severities = Counter(case.severity for case in suite)
-    themes = Counter(find_theme(case.type, settings.themes) for case in suite if case.severity is Severity.PAGE)
-    severe = severities[Severity.PAGE]
-    ratio = severities[Severity.ANNOYING] / severe if severe else None
+    themes = Counter(find_theme(case.type, settings.themes) for case in suite if case.severity is Severity.CRITICAL)
+    severe = severities[Severity.CRITICAL]
+    ratio = severities[Severity.MINOR] / severe if severe else None
     groups = (
         *(_build_group_count("severity", str(severity.value), severities[severity]) for severity in Severity),
         *_count_by_value("type", (case.type for case in suite)),
@@ -124,9 +124,9 @@ def get_relevant_drop(severity: Severity, settings: GateSettings) -> float:
     """Return the share of this severity's cases whose loss must be detected."""
     wanted = settings.regressions
     return {
-        Severity.ANNOYING: wanted.severity_1,
-        Severity.WRONG: wanted.severity_2,
-        Severity.PAGE: wanted.severity_3,
+        Severity.MINOR: wanted.severity_1,
+        Severity.MAJOR: wanted.severity_2,
+        Severity.CRITICAL: wanted.severity_3,
     }[severity]
 
 

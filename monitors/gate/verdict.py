@@ -98,7 +98,7 @@ MIN_FLAKY_FOR_VETO = 2
 
 def check_veto(run: GateInputs) -> list[VerdictReason]:
     """Return the veto: one severity-3 failure fails the run, unless its case is flaky and the only one."""
-    severe = [a for a in run.assessments if a.outcome is CaseOutcome.FAILED and a.severity is Severity.PAGE]
+    severe = [a for a in run.assessments if a.outcome is CaseOutcome.FAILED and a.severity is Severity.CRITICAL]
     if not severe:
         return []
     ids = tuple(a.case_id for a in severe)
@@ -116,7 +116,7 @@ def check_veto(run: GateInputs) -> list[VerdictReason]:
 
 def _format_raised(severe: Sequence[Assessment]) -> str:
     """Say how many of these failures belong to less severe cases, and why they count as severity 3."""
-    rows = [format_policy_row(a.policy_row) for a in severe if a.case_severity is not Severity.PAGE]
+    rows = [format_policy_row(a.policy_row) for a in severe if a.case_severity is not Severity.CRITICAL]
     if not rows:
         return ""
     subject = "it counts" if len(severe) == 1 else f"{len(rows)} of them {'counts' if len(rows) == 1 else 'count'}"
@@ -154,7 +154,7 @@ def _compute_best_score(run: GateInputs, spare: Assessment | None) -> float:
     """
     weights = run.settings.weights
     ungraded = [get_weight(a.case_severity, weights) for a in run.assessments if a.case_id not in run.graded]
-    unasked = get_weight(Severity.PAGE, weights) * max(0, run.coverage.asked - len(run.assessments))
+    unasked = get_weight(Severity.CRITICAL, weights) * max(0, run.coverage.asked - len(run.assessments))
     more = sum(ungraded, Decimal(0)) + unasked
     earned, total = run.scores.weighted.earned + more, run.scores.weighted.total + more
     if spare is not None:
@@ -407,10 +407,10 @@ def check_coverage(run: GateInputs) -> list[VerdictReason]:
     ungraded = [a for a in run.assessments if a.case_id not in run.graded]
     if graded < floor * asked or graded == 0:
         reasons.append(_build_coverage_reason(graded, asked, "cases", ungraded, run.coverage))
-    severe = [a for a in run.assessments if a.case_severity is Severity.PAGE]
+    severe = [a for a in run.assessments if a.case_severity is Severity.CRITICAL]
     severe_graded = sum(a.case_id in run.graded for a in severe)
     if severe_graded < floor * len(severe):
-        severe_ungraded = [a for a in ungraded if a.case_severity is Severity.PAGE]
+        severe_ungraded = [a for a in ungraded if a.case_severity is Severity.CRITICAL]
         reasons.append(
             _build_coverage_reason(severe_graded, len(severe), "severity-3 cases", severe_ungraded, run.coverage)
         )
@@ -421,7 +421,7 @@ def note_uncovered(run: GateInputs) -> list[VerdictReason]:
     """Note ungraded cases that a PASS does not cover: those of severity 3, and those right in the baseline."""
     ungraded = [a for a in run.assessments if a.case_id not in run.graded and a.case_id not in run.disputed]
     before = run.compared.right_before if run.compared else frozenset[str]()
-    severe = tuple(a.case_id for a in ungraded if a.case_severity is Severity.PAGE)
+    severe = tuple(a.case_id for a in ungraded if a.case_severity is Severity.CRITICAL)
     no_longer = tuple(a.case_id for a in ungraded if a.case_id in before and a.case_id not in severe)
     texts = {
         f"{plural(len(severe), 'severity-3 case')} not graded": severe,

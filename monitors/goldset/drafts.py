@@ -204,7 +204,7 @@ def _find_alike(cases: Sequence[GoldCase]) -> dict[int, set[int]]:
 
 def _question_from_draft(draft: CaseDraft) -> GoldCase:
     return _reduce_to_question(
-        draft.turns, case_from_draft(draft, _ANY_GOLD, refusal=False, severity=Severity.WRONG, kind="draft")
+        draft.turns, case_from_draft(draft, _ANY_GOLD, refusal=False, severity=Severity.MAJOR, kind="draft")
     )
 
 

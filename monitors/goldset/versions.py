@@ -362,4 +362,4 @@ def _format_case(case: GoldCase) -> str:
 
 
 def _sort_worst_first(cases: Sequence[GoldCase]) -> list[GoldCase]:
-    return sorted(cases, key=lambda case: (case.severity is not Severity.PAGE, -case.severity))
+    return sorted(cases, key=lambda case: (case.severity is not Severity.CRITICAL, -case.severity))

@@ -84,7 +84,7 @@ def doubts_about(first: Opinion, *, severity: Severity, rules: Finding) -> froze
     low, high = UNSURE_SCORES
     found = {
         SecondOpinionReason.UNSURE_SCORE: low < first.verdict.score < high,
-        SecondOpinionReason.SEVERITY_3: severity is Severity.PAGE,
+        SecondOpinionReason.SEVERITY_3: severity is Severity.CRITICAL,
         SecondOpinionReason.AGAINST_RULES: rules is not Finding.UNGRADED
         and first.verdict.factual_match != (rules is Finding.YES),
     }
@@ -139,7 +139,7 @@ def decide(
         speaker=speaker,
         asked=asked,
         disagreement=_disagreement(passing, failing),
-        unconfirmed=not passed and alone and (severity is Severity.PAGE or bool(doubts)),
+        unconfirmed=not passed and alone and (severity is Severity.CRITICAL or bool(doubts)),
     )
 
 

@@ -314,7 +314,7 @@ def canary_case(canary: Canary) -> JudgeCase:
     return JudgeCase(
         id=canary.id,
         subject=subject_of(canary.case, canary.answer),
-        severity=Severity.ANNOYING,
+        severity=Severity.MINOR,
     )
 
 

@@ -297,7 +297,7 @@ def is_to_confirm(assessment: Assessment, scope: JudgeScope) -> bool:
         case JudgeScope.OPEN:
             return False
         case JudgeScope.SEVERE:
-            return assessment.outcome is CaseOutcome.CORRECT and assessment.case_severity is Severity.PAGE
+            return assessment.outcome is CaseOutcome.CORRECT and assessment.case_severity is Severity.CRITICAL
         case JudgeScope.ALL:
             return (
                 assessment.factual_match in {Finding.YES, Finding.NO}

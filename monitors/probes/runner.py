@@ -38,10 +38,10 @@ def order_questions(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -
     Repeats follow at the end of their severity: a first answer to each is worth more than a second to one.
     """
     ranked = sorted(cases, key=lambda case: -case.severity)  # stable
-    severe = [case for case in ranked if case.severity is Severity.PAGE]
+    severe = [case for case in ranked if case.severity is Severity.CRITICAL]
     for repeat in range(repeats_severity_3):
         yield from (Question(case=case, repeat=repeat) for case in severe)
-    yield from (Question(case=case) for case in ranked if case.severity is not Severity.PAGE)
+    yield from (Question(case=case) for case in ranked if case.severity is not Severity.CRITICAL)
 
 
 def select_unanswered(questions: Iterable[Question], answered: frozenset[tuple[str, int]]) -> Iterator[Question]:
@@ -365,7 +365,7 @@ def apply_capture_policies(settings: ProbeSettings, severity: Severity, *, wrong
             case CapturePolicy.FAILURES:
                 return wrong
             case CapturePolicy.FAILURES_AND_SEVERE:
-                return wrong or severity is Severity.PAGE
+                return wrong or severity is Severity.CRITICAL
             case CapturePolicy.ALWAYS:
                 return True
 

@@ -46,9 +46,9 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 class Severity(IntEnum):
     """How far a failure reaches."""
 
-    ANNOYING = 1
-    WRONG = 2
-    PAGE = 3
+    MINOR = 1
+    MAJOR = 2
+    CRITICAL = 3
     """Page someone: personal data disclosed, something irreversible done, a claim that can cost money."""
 
 

@@ -37,7 +37,7 @@ class NightlySettings(BaseModel):
         default=48.0, description="hours after its end within which a conversation may appear in the source"
     )
     severity: Severity = Field(
-        default=Severity.WRONG,
+        default=Severity.MAJOR,
         description="severity (1, 2, 3) of a failure whose kind has no floor of its own in the policy table",
     )
     write_back: bool = Field(

@@ -25,7 +25,7 @@ def grade(question: str, gold: Sequence[str], answer: str, *, language: str = "e
         turns=(question,),
         gold=gold[0],
         alternatives=tuple(text for text in gold[1:] if text),
-        severity=Severity.WRONG,
+        severity=Severity.MAJOR,
         language=Language(language),
         type="labelled",
         provenance=Provenance(pipeline=Pipeline.IMPORTED),

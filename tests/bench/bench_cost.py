@@ -161,7 +161,7 @@ def talks(count: int) -> list[Conversation]:
 @cache
 def graded(count: int) -> tuple[GradedTurn, ...]:
     """By the rules that every reply goes through."""
-    grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.WRONG)
+    grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.MAJOR)
     return tuple(turn for one in talks(count) for turn in grader.grade_turns(one, one, "night"))
 
 
@@ -200,7 +200,7 @@ def answers(scope: JudgeScope) -> list[PendingAnswer]:
     found: list[PendingAnswer] = []
     for number, case in _numbered(CASES):
         rules = Finding.UNGRADED if number % 10 < OPEN_IN_TEN else Finding.YES
-        confirmed = scope is JudgeScope.ALL or (scope is JudgeScope.SEVERE and case.severity is Severity.PAGE)
+        confirmed = scope is JudgeScope.ALL or (scope is JudgeScope.SEVERE and case.severity is Severity.CRITICAL)
         if rules is Finding.UNGRADED or confirmed:
             named = case.model_copy(update={"id": f"{number}-{case.id}"[:120]})
             said = exchange(named, padded(reply_by_case[case.turns[-1]].text, texts, ANSWER_CHARACTERS))
@@ -237,7 +237,7 @@ async def deploy(provider: Provider, scope: JudgeScope) -> Cost:
                 for one in waiting:
                     done.clear()
                     queue.add(one)
-                    if one.case.severity is Severity.PAGE and one.rules is Finding.UNGRADED:
+                    if one.case.severity is Severity.CRITICAL and one.rules is Finding.UNGRADED:
                         await done.wait()
     if voids:
         raise SystemExit(f"{provider.model}: {len(voids)} groups are void")
@@ -260,7 +260,7 @@ def as_cases(some: Sequence[Conversation]) -> list[JudgeCase]:
         JudgeCase(
             id=one.id,
             subject=Subject(turns=(turn.user_text,), answer=turn.reply_text, passages=turn.context),
-            severity=Severity.WRONG,
+            severity=Severity.MAJOR,
         )
         for one in some
         for turn in one.turns

@@ -75,7 +75,7 @@ def a_case() -> GoldCase:
         id="bench",
         turns=("Is cataract covered, and what is its waiting period?",),
         gold="Yes, after a waiting period of 24 months, up to ₹40,000 per eye",
-        severity=Severity.PAGE,
+        severity=Severity.CRITICAL,
         language=Language.ENGLISH,
         type="waiting_period",
         provenance=Provenance(pipeline=Pipeline.TEMPLATE),

@@ -199,7 +199,7 @@ def _rechecks(run: int) -> Iterator[JournalRow]:
             repeat=repeat,
             asked_at=NOON + timedelta(hours=3 * run, minutes=repeat),
             outcome=CaseOutcome.FAILED if repeat else CaseOutcome.CORRECT,
-            severity=Severity.PAGE,
+            severity=Severity.CRITICAL,
             reason="24 months against 36 months",
         )
         yield RecheckRow(row=asked)

@@ -17,7 +17,7 @@ def draft_case(number: int = 1, **changes: Any) -> GoldCase:
         "id": f"draft-{number}",
         "turns": (f"What is paid for my cataract operation number {number} under Suraksha Gold?",),
         "gold": "₹60,000 per eye",
-        "severity": Severity.WRONG,
+        "severity": Severity.MAJOR,
         "language": Language.ENGLISH,
         "type": "sub_limit",
         "provenance": Provenance(pipeline=Pipeline.DRAFT, document="Suraksha Gold", clause=CLAUSE),

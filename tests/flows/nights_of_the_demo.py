@@ -88,7 +88,7 @@ class DemoNights:
         wanted = PlannedRate(SEVERE_RATE_NAME, expected)
         (planned,) = plan_nightly(sampled.strata, [wanted], Grading(0.0, Decimal(0)), self.facts.settings).rates
         assert isinstance(planned, RateForecast)
-        grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.WRONG)
+        grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.MAJOR)
         findings = {}
         for sampled_conversation in sampled.sampled:
             stored = protect_conversation(sampled_conversation.conversation, PrivacyMode.REDACT, KEY_OF_NAMES)

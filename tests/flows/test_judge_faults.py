@@ -147,11 +147,11 @@ async def test_f45_a_forged_fence_is_contained(tmp_path, server):
 )
 async def test_f46_an_answers_claim_about_its_severity_is_ignored(tmp_path, server, claim):
     """Neither lower than its case's nor higher; and what is right stays silent, whatever it asks for."""
-    severe = teeth(severity=Severity.PAGE)
+    severe = teeth(severity=Severity.CRITICAL)
     wrong = await judged(tmp_path, server, f"{TEETH_WRONG} {claim}", severe)
-    assert wrong.of("teeth").severity is Severity.PAGE
+    assert wrong.of("teeth").severity is Severity.CRITICAL
     mild = await judged(tmp_path, server, f"{TEETH_WRONG} {claim}")
-    assert mild.of("teeth").severity is Severity.ANNOYING
+    assert mild.of("teeth").severity is Severity.MINOR
     right = await judged(tmp_path, server, f"{TEETH_RIGHT} {claim}")
     assert right.of("teeth").outcome is CaseOutcome.CORRECT
     assert not right.observations_of(IncidentKind.CASE_FAILURE)
@@ -269,7 +269,7 @@ def test_kinds_that_page_by_themselves_are_not_a_judge_s_to_find():
     from monitors.gate.assess import get_severity_floor
     from monitors.judge.verdict import KINDS
 
-    assert all(get_severity_floor(kind) < Severity.PAGE for kind in KINDS)
+    assert all(get_severity_floor(kind) < Severity.CRITICAL for kind in KINDS)
     assert FailureKind.PII_DISCLOSURE not in KINDS
 
 

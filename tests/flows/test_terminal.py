@@ -134,7 +134,7 @@ def test_a_document_is_exact_in_a_pipe(capsys):
 def data(tmp_path: Path) -> Path:
     """A data folder with one answer of a hostile application."""
     store = open_store_in(tmp_path / "data")
-    case = gold_case("case-1", severity=Severity.WRONG)
+    case = gold_case("case-1", severity=Severity.MAJOR)
     rows = (ResultRow(row=exchange(case, HOSTILE)), AssessmentRow(row=assessment(case)))
     store.journal.append(rows, run_id="run-1")
     store.load_pending(5)

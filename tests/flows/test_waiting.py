@@ -25,14 +25,14 @@ ERASE = "\r\x1b[K"
 WAITS = """
 import sys
 from flows.terminal import print_text, write_json, write_note
-from flows.terminal_console import terminal_console
-from flows.waiting import doing, waiting
-with waiting("Looking at {place}"):
+from flows.terminal_console import make_terminal_console
+from flows.waiting import show_waiting, update_waiting
+with show_waiting("Looking at {place}"):
     sys.stdin.readline()
-    doing("Asking " + "three questions " * 20)
+    update_waiting("Asking " + "three questions " * 20)
     sys.stdin.readline()
     {writes}
-    with waiting("Within"):
+    with show_waiting("Within"):
         sys.stdin.readline()
 print_text("over")
 """
@@ -41,7 +41,7 @@ WRITES = {
     "text": "print_text('written')",
     "a note": "write_note('written\\n')",
     "JSON": "write_json('\"written\"\\n')",
-    "a console": "terminal_console(stderr=True).print('written')",
+    "a console": "make_terminal_console(stderr=True).print('written')",
 }
 
 
@@ -112,7 +112,7 @@ def test_a_terminal_that_cannot_erase_has_no_line(term):
 
 def test_a_pipe_has_no_line():
     program = WAITS.format(place="it", writes="write_json('{}\\n')")
-    command = [sys.executable, "-c", f"import flows.waiting as w\nw.SILENT_S = 0\nw.EVERY_S = 0.001\n{program}"]
+    command = [sys.executable, "-c", f"import flows.waiting as w\nw.SILENCE_BEFORE_LINE_S = 0\nw.REFRESH_INTERVAL_S = 0.001\n{program}"]
     done = subprocess.run(command, cwd=ROOT, input="\n\n\n", capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("{}\nover\n", "")
 

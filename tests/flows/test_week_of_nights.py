@@ -64,12 +64,12 @@ def test_few_messages_each_in_its_owners_channel(week):
     new, over = NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED
     assert [sorted((one.kind, one.reason, one.severity) for one in day) for day in days] == [
         [],
-        [(IncidentKind.CASE_FAILURE, new, Severity.WRONG)],
-        [(IncidentKind.CASE_FAILURE, over, Severity.WRONG), (IncidentKind.MONITOR_FAULT, new, Severity.WRONG)],
-        [(IncidentKind.JUDGE_VOID, new, Severity.WRONG), (IncidentKind.MONITOR_FAULT, over, Severity.WRONG)],
-        [(IncidentKind.DRIFT, new, Severity.WRONG), (IncidentKind.JUDGE_VOID, over, Severity.WRONG)],
-        [(IncidentKind.DRIFT, over, Severity.WRONG)],
-        [(IncidentKind.MONITOR_FAULT, new, Severity.WRONG)],
+        [(IncidentKind.CASE_FAILURE, new, Severity.MAJOR)],
+        [(IncidentKind.CASE_FAILURE, over, Severity.MAJOR), (IncidentKind.MONITOR_FAULT, new, Severity.MAJOR)],
+        [(IncidentKind.JUDGE_VOID, new, Severity.MAJOR), (IncidentKind.MONITOR_FAULT, over, Severity.MAJOR)],
+        [(IncidentKind.DRIFT, new, Severity.MAJOR), (IncidentKind.JUDGE_VOID, over, Severity.MAJOR)],
+        [(IncidentKind.DRIFT, over, Severity.MAJOR)],
+        [(IncidentKind.MONITOR_FAULT, new, Severity.MAJOR)],
     ]
     assert [places(digest) for digest in digests] == [[("#alerts", "message")]] * 7
 

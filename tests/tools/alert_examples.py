@@ -159,7 +159,7 @@ def _case(
     row: str = "case",
     run_id: str = "run-0301",
     at: datetime = NIGHT,
-    severity: Severity = Severity.PAGE,
+    severity: Severity = Severity.CRITICAL,
     commit: str = "4f2a91c07be1",
 ) -> Observation:
     limit = SETTINGS.excerpt_characters
@@ -200,7 +200,7 @@ AT: Final = ObservationContext(
     target=TARGET, run_id="run-0301", seen_at=NIGHT, commit="4f2a91c07be1", account_patterns=ACCOUNTS
 )
 LEAK: Final = _leak()
-MILD: Final = _leak(severity=Severity.WRONG, policy_row="case")
+MILD: Final = _leak(severity=Severity.MAJOR, policy_row="case")
 LEAK_LATER: Final = _leak(run_id="run-0302", seen_at=NIGHT + timedelta(days=1))
 TRAFFIC: Final = _leak(
     fingerprint=fingerprint(TARGET, IncidentKind.CASE_FAILURE, "traffic", "unsupported_claim"),
@@ -256,7 +256,7 @@ GATE: Final = Observation(
     target=TARGET,
     run_id="run-0301",
     seen_at=NIGHT,
-    severity=Severity.PAGE,
+    severity=Severity.CRITICAL,
     blame=Blame.APP,
     commit="4f2a91c07be1",
     title=make_excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
@@ -267,7 +267,7 @@ GATE: Final = Observation(
     examples=(
         FailedCase(
             case_id="premium-12",
-            severity=Severity.WRONG,
+            severity=Severity.MAJOR,
             title=make_excerpt(FAILURE_TITLES[FailureKind.WRONG_FACT], limit=200),
             asked=make_excerpt("What does the Silver plan cost a year for one adult of 35?", limit=200),
             expected=make_excerpt("₹8,400 a year [cites Silver plan, premium table]", limit=200),
@@ -282,7 +282,7 @@ GATE: Final = Observation(
 
 FEWER: Final = GATE.model_copy(
     update={
-        "severity": Severity.WRONG,
+        "severity": Severity.MAJOR,
         "examples": (),
         "others": "",
         "failed_cases": ("waiting-02",),
@@ -291,7 +291,7 @@ FEWER: Final = GATE.model_copy(
 )
 GATE_LATER: Final = GATE.model_copy(
     update={
-        "severity": Severity.WRONG,
+        "severity": Severity.MAJOR,
         "run_id": "run-0302",
         "reason": make_excerpt("weighted score 0.871 (1226/1408) is below 0.98", limit=400),
         "others": "Failed before too: waiting-02.",
@@ -323,7 +323,7 @@ REPORTS_GATE: Final = Observation(
     target=AGENT,
     run_id="run-0301",
     seen_at=NIGHT,
-    severity=Severity.WRONG,
+    severity=Severity.MAJOR,
     blame=Blame.APP,
     commit="4f2a91c07be1",
     title=make_excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
@@ -335,7 +335,7 @@ REPORTS_GATE: Final = Observation(
     examples=(
         FailedCase(
             case_id="acme:lamps:15",
-            severity=Severity.WRONG,
+            severity=Severity.MAJOR,
             title=make_excerpt(FAILURE_TITLES[FailureKind.POOR_TRIAGE], limit=200),
             asked=make_excerpt("Search finds nothing with an umlaut", limit=200),
             expected=make_excerpt(
@@ -348,7 +348,7 @@ REPORTS_GATE: Final = Observation(
         ),
         FailedCase(
             case_id="acme:lamps:21",
-            severity=Severity.WRONG,
+            severity=Severity.MAJOR,
             title=make_excerpt(FAILURE_TITLES[FailureKind.INEFFICIENT], limit=200),
             asked=make_excerpt("Rate limit answers 500 instead of 429", limit=200),
             expected=make_excerpt(

@@ -110,7 +110,7 @@ async def _send_alert(
     """Send the alert of one failed assessment as a run does while it asks; ``recorder`` notes what is entered."""
     run = LiveRun(build_run_context(request))
     failure = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
-    result = case_result(gold_case(case_id, severity=Severity.PAGE), failure)
+    result = case_result(gold_case(case_id, severity=Severity.CRITICAL), failure)
     count = len(slack.messages) + 1
     with run.context.run_folder:
         async with EarlyAlerts(run, build_observation_context(run)) as alerts:

@@ -55,9 +55,9 @@ _ITALIC: Final = re.compile(r"(?<!\w)_([^_\n]+)_(?!\w)")
 _ENTITY: Final = re.compile(r"&amp;(amp|lt|gt);")
 
 MARKS: Final = {
-    SEVERITY_MARKS[Severity.PAGE]: "red",
-    SEVERITY_MARKS[Severity.WRONG]: "orange",
-    SEVERITY_MARKS[Severity.ANNOYING]: "yellow",
+    SEVERITY_MARKS[Severity.CRITICAL]: "red",
+    SEVERITY_MARKS[Severity.MAJOR]: "orange",
+    SEVERITY_MARKS[Severity.MINOR]: "yellow",
     RECOVERED_MARK: "green",
     MONITOR_MARK: "grey",
     "⚠️": "yellow",

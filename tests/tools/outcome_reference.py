@@ -65,9 +65,9 @@ OUTCOMES: Final = {
 }
 
 SEVERITIES: Final = {
-    Severity.ANNOYING: "Wrong, and nobody is worse off: a clumsy or needless answer.",
-    Severity.WRONG: "A user would act on a wrong answer.",
-    Severity.PAGE: "Personal data is disclosed, something irreversible is done, or the claim can cost money. One failure "
+    Severity.MINOR: "Wrong, and nobody is worse off: a clumsy or needless answer.",
+    Severity.MAJOR: "A user would act on a wrong answer.",
+    Severity.CRITICAL: "Personal data is disclosed, something irreversible is done, or the claim can cost money. One failure "
     "sends an alert while the run goes on, and fails the run.",
 }
 

@@ -30,7 +30,7 @@ def asks(*outcomes: CaseOutcome) -> tuple[RecordedAsk, ...]:
         RecordedAsk(
             run_id="session-1",
             outcome=outcome,
-            severity=Severity.WRONG,
+            severity=Severity.MAJOR,
             policy_row="case",
             failure_kinds=(FailureKind.WRONG_FACT,) if outcome is CaseOutcome.FAILED else (),
             blame=None if outcome is CaseOutcome.CORRECT else Blame.APP,

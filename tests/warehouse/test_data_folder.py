@@ -42,7 +42,7 @@ def mode(path: Path) -> int:
 def a_run(data: Path) -> None:
     """What a run writes."""
     store = open_store_in(data)
-    case = gold_case("case-1", severity=Severity.WRONG)
+    case = gold_case("case-1", severity=Severity.MAJOR)
     store.journal.append((ResultRow(row=exchange(case)), AssessmentRow(row=assessment(case))), run_id="run-1")
     store.load_pending(5)
 

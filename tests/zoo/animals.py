@@ -29,7 +29,7 @@ QUIET = {
 
 @dataclass(frozen=True)
 class Application:
-    """A real framework. `get_environment`: its folder under `ENVIRONMENTS`; ``None`` is the one that runs the tests."""
+    """A real framework. `environment`: its folder under `ENVIRONMENTS`; ``None`` is the one that runs the tests."""
 
     name: str
     command: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What two detectors of one target found in a span of time: the guard's entries, the nightly runs, where they meet.
+"""Queries for comparing two detectors of one target in a period: the guard's entries and the nightly runs.
 
 The nightly runs give sampled replies of live traffic with what the run said of their facts, and the strata that
 they were sampled from. The guard gives replies that it held back, what people said of them, and which question of
@@ -60,7 +60,7 @@ class SampledReply(NamedTuple):
 def list_sampled_replies(
     store: Store, span: TrafficPeriod, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Sequence[SampledReply]:
-    """All replies of the sampled conversations, in the order in which these were completed."""
+    """List all replies of the sampled conversations, in the order of completion."""
     table = store.query(
         """
         select c.run_id, c.stratum, c.source, c.id, a.case_id, c.completed_at,
@@ -98,7 +98,7 @@ def _build_reply(row: Sequence[object]) -> SampledReply:
 def count_by_stratum(
     store: Store, span: TrafficPeriod, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Mapping[StratumKey, tuple[int, int]]:
-    """How many conversations each stratum of each run had in the span, and how many of them were sampled."""
+    """Count the conversations of each stratum of each run in the period, and how many of them were sampled."""
     table = store.query(
         """
         select run_id, stratum, count(*), count(inclusion_probability) from conversations
@@ -116,7 +116,7 @@ def count_by_stratum(
 
 
 MATCH_WINDOW: Final = timedelta(minutes=2)
-"""An entry and the end of its conversation: a reply that is held back usually ends one, and clocks differ."""
+"""Maximum time between an entry and the end of its conversation, which a held-back reply usually ends."""
 
 
 class GuardEntry(NamedTuple):
@@ -133,7 +133,7 @@ class GuardEntry(NamedTuple):
 def list_guard_entries(
     store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[GuardEntry, ...]:
-    """Entries of ``since`` (included) to ``until`` of which people were notified, in the order of their times.
+    """List the entries from ``since`` (included) to ``until`` of which people were notified, by time.
 
     An entry's time is its own account of it, unless that cannot be; then it is when it was read. A person's verdict
     on it is a label under its incident's fingerprint, or a case drafted from it: who wants the bad reply in the
@@ -169,7 +169,7 @@ def list_guard_entries(
 def match_entries(
     entries: Sequence[GuardEntry], questions: Sequence[tuple[datetime, str]]
 ) -> Sequence[tuple[GuardEntry, int]]:
-    """Entries with the place of the question they are about: the same words, at most two minutes apart.
+    """Match entries to the positions of their questions: the same words, at most two minutes apart.
 
     Each has at most one; of several the nearest in time. Words are compared as they are stored, masked on both
     sides, but for case and white space; entries without a text match none.
@@ -213,7 +213,7 @@ NO_JUDGE_TEXT: Final = "no judge looked at these nights, and no rule can tell wh
 def count_for_reconciliation(
     store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> ReconciliationCounts:
-    """Counts of both detectors for the same time: the part of ``since`` to ``until`` that the nightly runs cover.
+    """Count the findings of both detectors in the part of ``since`` to ``until`` that the nightly runs cover.
 
     Only the newest runs that one and the same judge graded are taken. Without any, the guard is counted for the
     whole time. Only entries of which people were notified count: what stood in the log before is of no known time.
@@ -244,7 +244,7 @@ def count_for_reconciliation(
 def _select_nightly_reports(
     store: Store, target: str, since: datetime, until: datetime, wait_s: float
 ) -> tuple[Sequence[NightlyReport], int]:
-    """The newest nightly runs that one judge graded without a break, so that no time between them is left out."""
+    """Select the newest consecutive nightly runs with the same graders; also return how many others there are."""
     reports = list_recent_nightly_reports(store, target, MAX_NIGHTS, wait_s=wait_s)
     overlapping = [report for report in reports if report.since < until and since < report.until]
     same_grader = list(takewhile(lambda report: report.graded_by == overlapping[0].graded_by, overlapping))
@@ -262,7 +262,7 @@ def _count_nightly(
     sampled: Sequence[SampledReply],
     held_back: Mapping[int, GuardEntry],
 ) -> TrafficCounts:
-    """What the runs found in what was served: a reply that was held back was not, though it may be stored."""
+    """Count what the nightly runs found in served replies; replies that were held back do not count."""
     if not nightly_runs:
         return TrafficCounts(why_none=NO_NIGHT_TEXT)
     served: dict[tuple[StratumKey, tuple[str, str]], list[str]] = defaultdict(list)
@@ -290,7 +290,7 @@ def _count_nightly(
 def _count_overlap(
     matched_count: int, sampled: Sequence[SampledReply], same: Mapping[int, GuardEntry]
 ) -> OverlapCounts:
-    """What people called a false alarm is no bad reply, whatever the nightly run says of it."""
+    """Count the matches and the wrong replies, without those that people labelled as false alarms."""
     wrong_replies = (
         FoundReply(held_back=place in same, inclusion_probability=reply.inclusion_probability)
         for place, reply in enumerate(sampled)
@@ -300,5 +300,5 @@ def _count_overlap(
 
 
 def _is_same_reply(blocked: str | None, replied: str) -> bool:
-    """Whether this is the reply that was held back, and not what was served in its place."""
+    """Whether the stored reply is the one that was held back, and not its replacement."""
     return blocked is not None and blocked.split() == replied.split() != []

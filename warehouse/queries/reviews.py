@@ -64,7 +64,7 @@ def list_review_candidates(
         ReviewCandidate(
             answer_id=_build_answer_id(row),
             target=row["target"],
-            severe=Severity(row["case_severity"]) is Severity.PAGE,
+            severe=Severity(row["case_severity"]) is Severity.CRITICAL,
             outcome=CaseOutcome(row["outcome"]),
             verdicts=row["verdicts"],
         )

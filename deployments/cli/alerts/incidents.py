@@ -137,7 +137,7 @@ def _find_message_incidents(store: Store, alert_id: str) -> tuple[Incident, ...]
     return incidents
 
 
-_COLOURS = {Severity.ANNOYING: "yellow", Severity.WRONG: "dark_orange", Severity.PAGE: "red"}
+_COLOURS = {Severity.MINOR: "yellow", Severity.MAJOR: "dark_orange", Severity.CRITICAL: "red"}
 _LABEL_WIDTH = 12
 
 

@@ -74,7 +74,7 @@ def _select_cases(target: TargetConfig | None) -> list[GoldCase]:
     simple_cases = [
         case
         for case in load_suite(target.suite).cases
-        if len(case.turns) == 1 and not case.expected_refusal and case.severity is not Severity.PAGE
+        if len(case.turns) == 1 and not case.expected_refusal and case.severity is not Severity.CRITICAL
     ]
     if len(simple_cases) < TRIALS:
         return []

@@ -221,7 +221,7 @@ def find_missed_mutants(
     cases: Sequence[NumberedCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> Iterator[GoldFinding]:
     """Find mutants of severity-3 cases that are graded correct, and a mutation score below the floor."""
-    severe = [numbered for numbered in cases if numbered.case.severity is Severity.PAGE]
+    severe = [numbered for numbered in cases if numbered.case.severity is Severity.CRITICAL]
     usable = [numbered.case for numbered in severe if not grade_right_reply(numbered.case, panel).wrong]
     graded = list(grade_mutants(usable, panel, citation_required=citation_required))
     places = {numbered.case.id: numbered for numbered in severe}

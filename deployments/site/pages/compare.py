@@ -132,7 +132,7 @@ def _build_pair(pair: CasePair) -> Pair:
 
 def _summarize_pairs(pairs: Sequence[Pair], gate: GateSettings) -> Iterator[PairSums]:
     """All together, then each severity by itself, the severest first."""
-    yield _summarize_group(None, pairs, get_relevant_drop(Severity.ANNOYING, gate))
+    yield _summarize_group(None, pairs, get_relevant_drop(Severity.MINOR, gate))
     for severity in sorted({pair.severity for pair in pairs}, reverse=True):
         same = [pair for pair in pairs if pair.severity is severity]
         yield _summarize_group(severity, same, get_relevant_drop(severity, gate))

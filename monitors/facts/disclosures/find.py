@@ -1,6 +1,6 @@
 """Personal data and secrets in a text: what it gives away, where, and how sure that is.
 
-The rules read a view of the text (`list_review_candidates`), each family has its own module, and where two finds overlap
+The rules read a view of the text (`candidates`), each family has its own module, and where two finds overlap
 the surer form takes the place. Every rule is linear in the length of the text.
 """
 

@@ -393,7 +393,7 @@ It may be of a version that does not fit, or damaged: `lookout browser install`
 lookout: another `lookout up` or `lookout receive` runs over {folder}/data; stop it
   first, or set another data_folder""",
             code=2,
-            to_do="One machine watches one data folder; a second installation needs its own `check_data_folder`.",
+            to_do="One machine watches one data folder; a second installation needs its own `data_folder`.",
             files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
             set_up="lock",
         ),
@@ -412,7 +412,7 @@ lookout: the site cannot listen on port 7860 (address already in use); stop what
             typed="lookout verify bot",
             seen="Read-only file system; the file system is read-only: choose another data folder",
             code=4,
-            to_do="Set `check_data_folder` in `lookout.toml` to a folder of the user who runs Lookout.",
+            to_do="Set `data_folder` in `lookout.toml` to a folder of the user who runs Lookout.",
             files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
             part=True,
             set_up="read-only",

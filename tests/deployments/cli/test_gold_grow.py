@@ -78,7 +78,7 @@ def test_a_case_joins_when_the_bad_reply_fails_and_its_draft_is_decided(folder, 
     shown = grow(folder, "g\n\n24 months\n\n")
     assert shown == snapshot
     (case,) = load_suite(folder / "suite.jsonl").cases
-    assert (case.gold, case.severity, case.type) == ("24 months", Severity.WRONG, "incident")
+    assert (case.gold, case.severity, case.type) == ("24 months", Severity.MAJOR, "incident")
     assert case.provenance.pipeline is Pipeline.GROWTH
     assert case.provenance.reviewed_by == "asha"
     assert outcomes(folder) == (("click-1", True, case.id, "asha", "suite.jsonl", ""),)
@@ -111,7 +111,7 @@ def test_severity_is_proposed_with_its_reason_and_the_person_may_set_it(folder, 
     shown = grow(folder, "3\ng\n\n24 months\nwaiting_period\n")
     assert shown == snapshot
     (case,) = load_suite(folder / "suite.jsonl").cases
-    assert (case.severity, case.type) == (Severity.PAGE, "waiting_period")
+    assert (case.severity, case.type) == (Severity.CRITICAL, "waiting_period")
 
 
 def test_near_duplicates_are_asked_about_once_and_other_policies_are_not_taken_for_them(folder, grow):
@@ -213,7 +213,7 @@ def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path, sna
     assert done.stdout == snapshot(name="joined"), done.stderr
     assert "50100234417788" not in done.stdout + listed.stdout
     (case,) = load_suite(tmp_path / "suite.jsonl").cases
-    assert (case.severity, case.expected_refusal) == (Severity.PAGE, True)
+    assert (case.severity, case.expected_refusal) == (Severity.CRITICAL, True)
     assert "No draft waits" in gold("grow", *data, cwd=tmp_path).stdout
 
 
@@ -233,7 +233,7 @@ def traces(folder: Path) -> None:
             update={
                 "outcome": CaseOutcome.FAILED if failed else CaseOutcome.CORRECT,
                 "failure_kinds": (FailureKind.PII_DISCLOSURE,) if failed else (),
-                "severity": Severity.PAGE if failed else Severity.WRONG,
+                "severity": Severity.CRITICAL if failed else Severity.MAJOR,
                 "policy_row": "pii_disclosure>=3" if failed else "case",
             }
         )
@@ -252,7 +252,7 @@ def test_a_trace_becomes_a_draft_in_one_step_redacted(tmp_path, grow):
     wrong, right = list_waiting_drafts(store)
     redacted = "36 months, write to [e-mail]"
     assert (wrong.bad_reply, wrong.gold) == (redacted, None)
-    assert wrong.suggested_severity is Severity.PAGE
+    assert wrong.suggested_severity is Severity.CRITICAL
     assert (right.bad_reply, right.gold) == (None, redacted)
     with pytest.raises(ConfigError, match="a case already"):
         grow(tmp_path, take="run-1/case-1")

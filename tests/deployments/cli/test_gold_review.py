@@ -81,7 +81,7 @@ def test_a_person_changes_the_severity_and_the_words_before_the_yes(tmp_path, dr
     shown = review(drafts, "3\ne\nHow much for one eye's cataract under Suraksha Gold?\n\n\ny\nq\n")
     assert "3, set by asha" in shown
     (case,) = load_suite(tmp_path / "suite.jsonl").cases
-    assert case.severity is Severity.PAGE
+    assert case.severity is Severity.CRITICAL
     assert case.question == "How much for one eye's cataract under Suraksha Gold?"
     assert case.gold == "₹60,000 per eye"
 

@@ -156,8 +156,8 @@ def test_a_word_is_never_broken_and_nothing_is_lost():
 def test_a_verdict_with_all_that_it_may_say_fits(capsys):
     """A regression with a baseline, at both widths, brief and whole."""
     broken = report(
-        [*batch(Severity.ANNOYING, 30, 8), *batch(Severity.PAGE, 40, 1)],
-        baseline=baseline([*batch(Severity.ANNOYING, 30, 0), *batch(Severity.PAGE, 40, 0)]),
+        [*batch(Severity.MINOR, 30, 8), *batch(Severity.CRITICAL, 40, 1)],
+        baseline=baseline([*batch(Severity.MINOR, 30, 0), *batch(Severity.CRITICAL, 40, 0)]),
     )
     for columns in (60, 80):
         for verbose in (False, True):

@@ -26,7 +26,7 @@ def graded_answer(*grades: Judged) -> GradedAnswer:
         answer_id=AnswerId(run_id="run-1", case_id="case-1"),
         target="demo",
         asked_at=NOON,
-        severity=Severity.WRONG,
+        severity=Severity.MAJOR,
         language=Language.ENGLISH,
         turns=("How long?",),
         answer="Mail asha.rao@example.com.",

@@ -24,7 +24,7 @@ def data(tmp_path: Path) -> Path:
     """A data folder with one run of three answers, loaded."""
     store = open_store_in(tmp_path / "data")
     for number in range(3):
-        case = gold_case(f"case-{number}", severity=Severity.WRONG)
+        case = gold_case(f"case-{number}", severity=Severity.MAJOR)
         rows = (ResultRow(row=exchange(case)), AssessmentRow(row=assessment(case)))
         store.journal.append(rows, run_id="run-1")
     store.load_pending(5)
@@ -49,7 +49,7 @@ def test_a_sound_warehouse_is_called_sound(data, snapshot):
 
 def test_loading_by_hand_says_what_came_and_what_was_damaged(data, snapshot):
     store = open_store_in(data)
-    case = gold_case("case-new", severity=Severity.WRONG)
+    case = gold_case("case-new", severity=Severity.MAJOR)
     rows = (ResultRow(row=exchange(case)), AssessmentRow(row=assessment(case)))
     first, second = (store.journal.append(rows, run_id="run-2") for _ in range(2))
     (data / "journal" / "run-2" / f"{second}.jsonl").write_bytes(b"half a line")

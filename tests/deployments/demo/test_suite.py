@@ -25,9 +25,9 @@ def test_every_type_is_asked_and_the_severe_ones_often():
         "out_of_corpus", "out_of_policy_type", "comparison", "hinglish", "code_switched",
     }  # fmt: skip
     assert min(types.values()) >= 6
-    severe = [case for case in SUITE.cases if case.severity is Severity.PAGE and case.type in SEVERE_TYPES]
+    severe = [case for case in SUITE.cases if case.severity is Severity.CRITICAL and case.type in SEVERE_TYPES]
     assert len(severe) >= 44
-    assert all(case.severity is Severity.PAGE for case in SUITE.cases if case.type in SEVERE_TYPES)
+    assert all(case.severity is Severity.CRITICAL for case in SUITE.cases if case.type in SEVERE_TYPES)
 
 
 def test_every_way_that_a_case_comes_to_be_is_there():

@@ -72,7 +72,7 @@ def _people_folder(incidents: int) -> Path:
         ]
     times = {"started_at": now - timedelta(hours=1), "finished_at": now - timedelta(minutes=55)}
     count = RecheckCount(asked=5, failed=2, right=3)
-    again = Recheck(cases=(CaseRecheck(case_id="case-0", severity=Severity.PAGE, here=count),))
+    again = Recheck(cases=(CaseRecheck(case_id="case-0", severity=Severity.CRITICAL, here=count),))
     report = run_report().model_copy(update={**times, "recheck": again})
     store.journal.append([*rows, RunRow(row=report)], run_id="run-1")
     faults = [_incident(f"user-{number}", now, number) for number in range(incidents)]
@@ -107,7 +107,7 @@ def wanted_case(number: int = 0) -> CaseDraft:
         bad_reply=Redacted("The limit is ₹90,000 per year."),
         failure_kind=FailureKind.WRONG_FACT,
         language=Language.ENGLISH,
-        suggested_severity=Severity.WRONG,
+        suggested_severity=Severity.MAJOR,
         severity_reason="a buyer counts on it",
         finding=Redacted("the gold names another amount"),
     )

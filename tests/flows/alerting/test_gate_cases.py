@@ -42,7 +42,7 @@ def gate(run_id: str, *cases: str, **changes):
     examples = tuple(
         FailedCase(
             case_id=case,
-            severity=Severity.WRONG,
+            severity=Severity.MAJOR,
             title=redact("Wrong fact stated"),
             expected=redact("18 euros"),
             answered=redact("28 euros"),
@@ -51,7 +51,7 @@ def gate(run_id: str, *cases: str, **changes):
     )
     values = {
         "run_id": run_id,
-        "severity": Severity.WRONG,
+        "severity": Severity.MAJOR,
         "reason": redact("weighted score 0.826 is below 0.98"),
         "examples": examples,
         "failed_cases": cases,
@@ -101,9 +101,9 @@ def test_a_new_wrong_price_reaches_slack_while_the_gate_fails_already(tmp_path, 
     assert codes == [1, 1, 1, 0]
     alerts = load_alerts_in(tmp_path)
     assert [(alert.kind, alert.severity, alert.reason, alert.items[0].new_cases) for alert in alerts] == [
-        (IncidentKind.GATE_FAIL, Severity.WRONG, NotifyReason.FIRST_SEEN, ()),
-        (IncidentKind.GATE_FAIL, Severity.WRONG, NotifyReason.WORSE, ("waiting-1",)),
-        (IncidentKind.GATE_FAIL, Severity.WRONG, NotifyReason.RECOVERED, ()),
+        (IncidentKind.GATE_FAIL, Severity.MAJOR, NotifyReason.FIRST_SEEN, ()),
+        (IncidentKind.GATE_FAIL, Severity.MAJOR, NotifyReason.WORSE, ("waiting-1",)),
+        (IncidentKind.GATE_FAIL, Severity.MAJOR, NotifyReason.RECOVERED, ()),
     ]
     first, more, over = slack.messages
     assert [one in first.text for one in ("waiting-0", "waiting-1")] == [True, False]
@@ -147,12 +147,12 @@ async def test_a_case_is_news_once_until_the_gate_has_passed(testbed, slack):
 
 
 async def test_a_case_with_an_alert_of_its_own_is_not_news_of_the_gate_too(testbed, slack):
-    await tell(testbed, "run-0", gate("run-0", "tone", severity=Severity.PAGE))
+    await tell(testbed, "run-0", gate("run-0", "tone", severity=Severity.CRITICAL))
     sent = await tell(
         testbed,
         "run-1",
         observation(run_id="run-1"),
-        gate("run-1", "tone", "leak-1", severity=Severity.PAGE, cases_with_alerts=("leak-1",)),
+        gate("run-1", "tone", "leak-1", severity=Severity.CRITICAL, cases_with_alerts=("leak-1",)),
     )
     assert [one.kind for one in sent] == [IncidentKind.CASE_FAILURE]
 

@@ -57,7 +57,7 @@ def test_printed_alerts_are_sent_once_by_the_first_run_with_slack(tmp_path, look
         (IncidentKind.GATE_FAIL, NotifyReason.FIRST_SEEN),
     ]
     assert len({alert.run_id for alert in printed}) == 1
-    assert (sent.reason, sent.severity, len(sent.items)) == (NotifyReason.OPEN_BEFORE, Severity.PAGE, 2)
+    assert (sent.reason, sent.severity, len(sent.items)) == (NotifyReason.OPEN_BEFORE, Severity.CRITICAL, 2)
     runs = {"printed_by": printed[0].run_id, "sent_by": sent.run_id}
     assert format_stable_messages([message], tmp_path, **runs) == snapshot
     ends = [" ".join((done.stdout + done.stderr).split()) for done in (*by_hand, *with_slack)]
@@ -84,7 +84,7 @@ def test_a_failed_gate_names_the_wrong_price_in_slack_with_asked_expected_and_go
     (item,) = alert.items
     assert (alert.kind, alert.severity, alert.reason) == (
         IncidentKind.GATE_FAIL,
-        Severity.WRONG,
+        Severity.MAJOR,
         NotifyReason.FIRST_SEEN,
     )
     assert [(one.case_id, one.asked is not None) for one in item.observation.examples] == [("waiting-0", True)]

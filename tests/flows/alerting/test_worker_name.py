@@ -11,7 +11,7 @@ import pytest
 from flows.alerting.worker import get_worker_name, is_gone
 from tests.conftest import ROOT
 
-SAY_NAME = "from flows.alerting.worker import worker_name; print(worker_name(), flush=True); input()"
+SAY_NAME = "from flows.alerting.worker import get_worker_name; print(get_worker_name(), flush=True); input()"
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="the system does not tell")  # noqa: PTH110 - as the module does
 

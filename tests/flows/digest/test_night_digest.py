@@ -201,12 +201,12 @@ FAULT_AND_DIGEST = """
 import asyncio, pathlib
 from flows.alerting.faults import Fault, notify_fault
 from flows.digest.flow import digest
-from flows.runtime.slack import notifier_without_run
+from flows.runtime.slack import build_notifier_without_run
 from monitors.config.file import load_config
 from monitors.records.incidents import Capability
 
 path = pathlib.Path({path!r})
-notifier = notifier_without_run(load_config(path), "one", Capability.DIGEST)
+notifier = build_notifier_without_run(load_config(path), "one", Capability.DIGEST)
 asyncio.run(notify_fault(notifier, Fault("WarehouseBusy", "held by another process")))
 print(asyncio.run(digest(path)))
 """

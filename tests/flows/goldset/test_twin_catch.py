@@ -70,8 +70,8 @@ def test_a_grader_that_fails_the_right_reply_too_catches_nothing():
 def test_a_mutant_has_the_severity_of_its_failure():
     """Personal data pages whatever the case's own severity; a wrong number is as severe as its case."""
     graded = {one.operator: one.severity for one in grade_mutants([case_of(severity=1)], PANEL)}
-    assert graded[MutationOperator.PERSONAL_DATA] is Severity.PAGE
-    assert graded[MutationOperator.NUMBER_CHANGED] is Severity.ANNOYING
+    assert graded[MutationOperator.PERSONAL_DATA] is Severity.CRITICAL
+    assert graded[MutationOperator.NUMBER_CHANGED] is Severity.MINOR
 
 
 def test_a_sibling_asks_the_same_of_another_policy():
@@ -117,7 +117,7 @@ def test_95_of_100_severe_mutants_of_real_facts_are_caught(language):
     schema = load_schema(PACK)
     sheets = read_sheets(REAL, schema)[:30]
     cases = build_cases(sheets, schema, load_templates(schema, PACK), [language]).cases
-    severe = [case for case in cases if case.severity is Severity.PAGE]
+    severe = [case for case in cases if case.severity is Severity.CRITICAL]
     assert not [case.id for case in severe if grade_right_reply(case, PANEL).wrong]
     counts = count_mutants(list(grade_mutants(severe, PANEL)))
     assert counts.severe.mutants > 200

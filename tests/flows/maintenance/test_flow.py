@@ -57,7 +57,7 @@ def night(tmp_path, worker) -> Callable[..., Night]:
     """Run the flow on a data folder with three answers of yesterday."""
     store = open_store_in(tmp_path / "data")
     for number in range(3):
-        case = gold_case(f"case-{number}", severity=Severity.WRONG)
+        case = gold_case(f"case-{number}", severity=Severity.MAJOR)
         answer = exchange(case).model_copy(update={"asked_at": utc_now() - timedelta(days=1)})
         store.journal.append((ResultRow(row=answer), AssessmentRow(row=assessment(case))), run_id="run-1")
     config = tmp_path / "lookout.toml"

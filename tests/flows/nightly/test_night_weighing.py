@@ -33,7 +33,7 @@ def conversation(*replies: str) -> Conversation:
 
 def weighed(*replies: str) -> NightlyEstimates:
     one = conversation(*replies)
-    grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.WRONG)
+    grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.MAJOR)
     said = {"talk": [turn.result.assessment for turn in grader.grade_turns(one, one, "night-1")]}
     strata = (StratumCount(stratum="all", conversations=10, sampled=1),)
     sampled = [SampledConversation(conversation=one, stratum="all", inclusion_probability=0.1)]
@@ -64,7 +64,7 @@ GOLD = GoldCase(
     id="c-1",
     turns=("How long do I have?",),
     gold="30 days",
-    severity=Severity.PAGE,
+    severity=Severity.CRITICAL,
     language=Language.ENGLISH,
     type="waiting",
     provenance=Provenance(pipeline=Pipeline.MANUAL),
@@ -81,7 +81,7 @@ def grader_of(severity: Severity, gold: tuple[GoldCase, ...] = ()) -> TrafficGra
     )
 
 
-def severe_of(*replies: str, severity: Severity = Severity.WRONG, gold: tuple[GoldCase, ...] = ()) -> Rate:
+def severe_of(*replies: str, severity: Severity = Severity.MAJOR, gold: tuple[GoldCase, ...] = ()) -> Rate:
     """Of a night of 1,000 conversations, 30 of which disclose something; each reply is a sampled conversation."""
     grader = grader_of(severity, gold)
     talks = [conversation(reply).model_copy(update={"id": f"t{number}"}) for number, reply in enumerate(replies)]
@@ -95,14 +95,14 @@ def severe_of(*replies: str, severity: Severity = Severity.WRONG, gold: tuple[Go
 def test_a_live_reply_says_whether_the_suite_or_a_setting_made_it_so_severe(gold, row):
     """A failure without a rule of its own names the source of its severity."""
     talk = conversation("You have 45 days.")
-    [turn] = grader_of(Severity.PAGE, gold).grade_turns(talk, talk, "night-1")
+    [turn] = grader_of(Severity.CRITICAL, gold).grade_turns(talk, talk, "night-1")
     assert (turn.result.assessment.severity, turn.result.assessment.policy_row) == (3, row)
 
 
 async def test_what_the_judge_adds_leaves_where_the_severity_comes_from():
     """A reply that rules leave open is assessed once more, here with the reason why no judge was asked."""
     talk = conversation("You have 45 days.")
-    [turn] = grader_of(Severity.PAGE).grade_turns(talk, talk, "night-1")
+    [turn] = grader_of(Severity.CRITICAL).grade_turns(talk, talk, "night-1")
     plan = JudgePlan(family_policy=FamilyPolicy(target="demo"), why_off="no key")
     _, [settled] = await judge_traffic(plan, [turn], (), seed="s", environment={}, nonce=lambda: "n")
     assert len(settled.assessment.grades) > len(turn.result.assessment.grades)
@@ -129,7 +129,7 @@ def test_grave_facts_come_on_top_of_what_was_counted():
 
 
 def test_what_else_rules_call_grave_is_estimated_from_the_sample():
-    found = severe_of(*[ERROR] * 5, *[ERROR.replace("429", "503")] * 5, severity=Severity.PAGE)
+    found = severe_of(*[ERROR] * 5, *[ERROR.replace("429", "503")] * 5, severity=Severity.CRITICAL)
     assert isinstance(found, RateEstimate)
     assert found.rate == 1
 

@@ -53,7 +53,7 @@ def test_over_the_nights_every_case_has_its_turn_and_the_severe_ones_more_often(
     by_severity = Counter(dict.fromkeys(Severity, 0))
     for case in cases:
         by_severity[case.severity] += asked[case.id]
-    assert by_severity[Severity.PAGE] > by_severity[Severity.WRONG] > by_severity[Severity.ANNOYING]
+    assert by_severity[Severity.CRITICAL] > by_severity[Severity.MAJOR] > by_severity[Severity.MINOR]
 
 
 def test_every_type_and_language_of_a_severity_is_in_one_night():

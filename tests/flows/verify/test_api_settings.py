@@ -101,11 +101,11 @@ def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(
         assert "lookout.toml changed" in away.text
         assert f"`http://127.0.0.1:9`{PATH}" in away.text
     assert [(one.kind, one.severity, one.reason) for one in installation.alerts()] == [
-        (IncidentKind.MONITOR_FAULT, Severity.WRONG, NotifyReason.FIRST_SEEN),
-        (IncidentKind.MONITOR_FAULT, Severity.WRONG, NotifyReason.RECOVERED),
-        (IncidentKind.APP_DOWN, Severity.PAGE, NotifyReason.FIRST_SEEN),
-        (IncidentKind.APP_DOWN, Severity.PAGE, NotifyReason.RECOVERED),
-        (IncidentKind.APP_DOWN, Severity.PAGE, NotifyReason.REGRESSED),
+        (IncidentKind.MONITOR_FAULT, Severity.MAJOR, NotifyReason.FIRST_SEEN),
+        (IncidentKind.MONITOR_FAULT, Severity.MAJOR, NotifyReason.RECOVERED),
+        (IncidentKind.APP_DOWN, Severity.CRITICAL, NotifyReason.FIRST_SEEN),
+        (IncidentKind.APP_DOWN, Severity.CRITICAL, NotifyReason.RECOVERED),
+        (IncidentKind.APP_DOWN, Severity.CRITICAL, NotifyReason.REGRESSED),
     ]
     for name, run in {"wrong path": wrong, "fixed": fixed, "gone": gone, "away": away}.items():
         assert installation.format(run) == snapshot(name=name)
@@ -141,7 +141,7 @@ def test_answers_that_cannot_be_read_are_lookouts_and_the_setting_is_named(insta
     with EventChat("waiting: 24 months") as app:
         wrong = installation.verify(f"{app.url}{PATH}", probe)
     (alert,) = installation.alerts()
-    assert (alert.kind, alert.severity) == (IncidentKind.MONITOR_FAULT, Severity.WRONG)
+    assert (alert.kind, alert.severity) == (IncidentKind.MONITOR_FAULT, Severity.MAJOR)
     for text in (wrong.text, wrong.terminal):
         assert named[0] in text
         assert not any(unhelpful in text for unhelpful in ("is down", "picture", "answer_deadline_s"))

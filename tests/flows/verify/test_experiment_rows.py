@@ -86,7 +86,7 @@ def test_unanswered_cases_are_errors_with_the_apps_cost_only() -> None:
 def test_no_personal_data_is_in_any_text_of_a_row() -> None:
     """What graders found, and what only looks like it: in question, answer, and error."""
     secret = "asha.verma@example.com"
-    case = gold_case(turns=(f"I am {secret}, who else?", f"And {secret}?"), severity=Severity.PAGE)
+    case = gold_case(turns=(f"I am {secret}, who else?", f"And {secret}?"), severity=Severity.CRITICAL)
     came = exchange(case, f"It is {secret}.", earlier_answers=(f"Hello {secret}",))
     silent = no_answer(case, detail=f"the page says {secret}", repeat=1)
     found = rows(

@@ -31,7 +31,7 @@ class Judge:
         return JudgedGroup(rulings=rulings, canaries=None, canary_cost=Cost())
 
 
-def waiting(name: str, severity: Severity = Severity.ANNOYING) -> PendingAnswer:
+def waiting(name: str, severity: Severity = Severity.MINOR) -> PendingAnswer:
     case = gold_case(name, turns=(name,), severity=severity)
     return PendingAnswer(case, exchange(case), ())
 
@@ -72,7 +72,7 @@ async def test_a_severe_one_does_not_wait():
         queue.add(waiting("a"))
         await settled()
         assert heard.judge.groups == []
-        queue.add(waiting("b", Severity.PAGE))
+        queue.add(waiting("b", Severity.CRITICAL))
         await settled()
         assert heard.judge.groups == [["a", "b"]]
 

@@ -21,10 +21,10 @@ from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_verdicts import RuleJudge
 
 SEVERE = gold_case(
-    "parcel", turns=("How long may I keep a borrowed bicycle?",), gold="14 days", severity=Severity.PAGE
+    "parcel", turns=("How long may I keep a borrowed bicycle?",), gold="14 days", severity=Severity.CRITICAL
 )
-MILD = gold_case("lamp", turns=("How long is the lamp guaranteed?",), gold="36 months", severity=Severity.WRONG)
-WRONG = gold_case("deposit", turns=("How much is the deposit?",), gold="50 euros", severity=Severity.WRONG)
+MILD = gold_case("lamp", turns=("How long is the lamp guaranteed?",), gold="36 months", severity=Severity.MAJOR)
+WRONG = gold_case("deposit", turns=("How much is the deposit?",), gold="50 euros", severity=Severity.MAJOR)
 REPLIES = [
     (SEVERE, "You may keep it for 14 days. [Source: Rules, 2]"),
     (MILD, "The lamp is guaranteed for 36 months. [Source: Rules, 3]"),
@@ -60,7 +60,7 @@ async def test_the_scope_says_which_answers_a_judge_grades_beside_the_rules(tmp_
 
 
 async def test_a_disagreement_is_inconclusive_alerts_unconfirmed_and_shows_both_verdicts(tmp_path, snapshot):
-    many = [gold_case(f"more-{n}", gold=f"{n + 2} months", severity=Severity.PAGE) for n in range(40)]
+    many = [gold_case(f"more-{n}", gold=f"{n + 2} months", severity=Severity.CRITICAL) for n in range(40)]
     replies = [REPLIES[0], *((case, f"It is {case.gold}. [Source: A, 1]") for case in many)]
     with AnthropicServer(judge=RuleJudge(rejects=[DISAGREES])) as server:
         judged_run = await run_of(configured(tmp_path, [SEVERE, *many], **judge_at(server)), replies)
@@ -76,7 +76,7 @@ async def test_a_disagreement_is_inconclusive_alerts_unconfirmed_and_shows_both_
     ]
     assert verdicts == [True, False]
     [alerted] = judged_run.observations_of(IncidentKind.CASE_FAILURE)
-    assert (alerted.unconfirmed, alerted.severity, alerted.failure_kind) == (True, Severity.PAGE, None)
+    assert (alerted.unconfirmed, alerted.severity, alerted.failure_kind) == (True, Severity.CRITICAL, None)
     now = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
     alerted = alerted.model_copy(update={"run_id": "run-7", "seen_at": now})
     decision = decide({}, [alerted], now=now, settings=AlertSettings())
@@ -121,7 +121,7 @@ async def test_unconfirmed_verdicts_are_ungraded_and_not_blamed_on_the_app(tmp_p
 
 
 async def test_a_confirmation_waits_for_its_group_and_an_open_severe_answer_does_not(tmp_path):
-    more = [gold_case(f"more-{n}", gold=f"{n + 2} months", severity=Severity.PAGE) for n in range(6)]
+    more = [gold_case(f"more-{n}", gold=f"{n + 2} months", severity=Severity.CRITICAL) for n in range(6)]
     replies = [(case, f"It is {case.gold}. [Source: A, 1]") for case in more]
     with AnthropicServer() as server:
         judged_run = await run_of(configured(tmp_path, more, **judge_at(server, batch_size=3)), replies)

@@ -124,19 +124,19 @@ async def test_a_judge_that_never_answers_is_a_fault_of_the_monitor_and_nothing_
 
 
 async def test_a_severe_failure_that_rests_on_one_judge_pages_marked_unconfirmed(tmp_path):
-    severe = teeth(severity=Severity.PAGE)
+    severe = teeth(severity=Severity.CRITICAL)
     with AnthropicServer() as server:
         judged_run = await run_of(
             configured(tmp_path, [severe, home()], **judge_at(server)), [(severe, TEETH_WRONG)]
         )
     assert judged_run.of("teeth").unconfirmed
     page = judged_run.observations_of(IncidentKind.CASE_FAILURE)[0]
-    assert page.severity is Severity.PAGE
+    assert page.severity is Severity.CRITICAL
     assert page.unconfirmed
 
 
 async def test_two_judges_that_agree_confirm_it(tmp_path):
-    severe = teeth(severity=Severity.PAGE)
+    severe = teeth(severity=Severity.CRITICAL)
     with AnthropicServer() as one, AnthropicServer() as two, AnthropicServer() as three:
         settings = judge_at(one, two, three)
         judged_run = await run_of(configured(tmp_path, [severe, home()], **settings), [(severe, TEETH_WRONG)])

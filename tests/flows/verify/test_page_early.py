@@ -59,13 +59,13 @@ def going(testbed: AlertingTestbed) -> Going:
 
 
 def leak(name: str) -> Any:
-    return case_result(gold_case(name, severity=Severity.PAGE), LEAK)
+    return case_result(gold_case(name, severity=Severity.CRITICAL), LEAK)
 
 
 async def test_the_first_severe_failure_alerts_at_once_and_mild_ones_do_not(tmp_path, slack):
     run = going(AlertingTestbed(tmp_path, slack))
     async with EarlyAlerts(cast("LiveRun", run), AT) as pages:
-        pages.on_result(case_result(gold_case("right", severity=Severity.PAGE)))
+        pages.on_result(case_result(gold_case("right", severity=Severity.CRITICAL)))
         pages.on_result(leak("leak-1"))
         assert await asyncio.to_thread(slack.wait_for, "chat.postMessage")
         pages.on_result(leak("leak-2"))

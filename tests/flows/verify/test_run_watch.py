@@ -63,10 +63,10 @@ def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
     ("changes", "is_severe"),
     [
         ({"failed": FailureKind.WRONG_FACT}, True),
-        ({"failed": FailureKind.WRONG_FACT, "severity": Severity.WRONG}, False),
+        ({"failed": FailureKind.WRONG_FACT, "severity": Severity.MAJOR}, False),
         ({}, False),
-        ({"outcome": CaseOutcome.NO_ANSWER, "severity": Severity.PAGE, "blame": Blame.APP}, True),
-        ({"outcome": CaseOutcome.NO_ANSWER, "severity": Severity.PAGE, "blame": Blame.MONITOR}, False),
+        ({"outcome": CaseOutcome.NO_ANSWER, "severity": Severity.CRITICAL, "blame": Blame.APP}, True),
+        ({"outcome": CaseOutcome.NO_ANSWER, "severity": Severity.CRITICAL, "blame": Blame.MONITOR}, False),
     ],
     ids=["wrong", "less severe", "correct", "silent app", "fault of the monitor"],
 )

@@ -47,8 +47,8 @@ def test_answers_that_no_rule_can_settle_are_the_monitors_matter_until_they_are_
     assert code == 0
     alerts = load_alerts_in(tmp_path)
     assert [(one.kind, one.severity, one.reason) for one in alerts] == [
-        (IncidentKind.MONITOR_FAULT, Severity.WRONG, NotifyReason.FIRST_SEEN),
-        (IncidentKind.MONITOR_FAULT, Severity.WRONG, NotifyReason.RECOVERED),
+        (IncidentKind.MONITOR_FAULT, Severity.MAJOR, NotifyReason.FIRST_SEEN),
+        (IncidentKind.MONITOR_FAULT, Severity.MAJOR, NotifyReason.RECOVERED),
     ]
     runs = {"first_run": alerts[0].run_id, "last_run": alerts[1].run_id}
     assert format_stable_messages([alert, recovery], tmp_path, **runs) == snapshot

@@ -95,19 +95,19 @@ def test_a_clock_that_came_back_from_far_ahead_does_not_mute():
 
 def test_a_higher_severity_alerts_at_once_and_never_falls_while_open():
     decider = AlertDecider()
-    mild = {"severity": Severity.WRONG}
+    mild = {"severity": Severity.MAJOR}
     decider.decide_reasons(seen(**mild))
     assert decider.decide_reasons(seen(2), now=NIGHT + HOUR) == (WORSE,)
     assert decider.decide_reasons(seen(3, **mild), now=NIGHT + 2 * HOUR) == ()
-    assert only(decider).severity is Severity.PAGE
+    assert only(decider).severity is Severity.CRITICAL
     assert decider.decide_reasons(seen(4), now=NIGHT + 3 * HOUR) == ()
 
 
 def test_an_acknowledged_incident_is_quiet_until_it_gets_worse():
     decider = AlertDecider()
-    decider.decide_reasons(seen(severity=Severity.WRONG))
+    decider.decide_reasons(seen(severity=Severity.MAJOR))
     decider.incidents = {key: incident.acknowledge() for key, incident in decider.incidents.items()}
-    assert decider.decide_reasons(seen(2, severity=Severity.WRONG), now=NIGHT + 5 * DAY) == ()
+    assert decider.decide_reasons(seen(2, severity=Severity.MAJOR), now=NIGHT + 5 * DAY) == ()
     assert decider.decide_reasons(seen(3), now=NIGHT + 6 * DAY) == (WORSE,)
     assert only(decider).state is IncidentState.OPEN
 

@@ -32,7 +32,7 @@ def test_a_quiet_night_says_so(snapshot):
 
 
 def test_the_worst_is_named_first_and_the_rest_is_counted(snapshot):
-    known = (*opened(12, severity=Severity.WRONG), *opened(1))
+    known = (*opened(12, severity=Severity.MAJOR), *opened(1))
     shown = format_digest_lines(digest(incidents=known))
     assert shown[0] == snapshot
     assert all("🔴" in line for line in shown[:1])

@@ -75,7 +75,7 @@ def test_different_faults_have_different_fingerprints():
 
 def test_an_entry_of_the_log_says_what_was_asked_claimed_and_blocked_without_personal_data(snapshot):
     seen = entry(chunk_count=3, top_score=0.257, policy_ids=["silver"])
-    assert seen.severity is Severity.PAGE
+    assert seen.severity is Severity.CRITICAL
     assert seen.reason == snapshot
     assert seen.expected == "dental from day one"
     assert "asha.rao" not in seen.model_dump_json()
@@ -95,8 +95,8 @@ def test_faults_of_the_monitor_are_not_blamed_on_the_app():
 
 def test_the_message_names_the_cases_that_could_not_be_graded_the_severest_first(snapshot):
     """They stand in the reason and in the message that a phone shows."""
-    severe = [gold_case(f"severe-{number}", severity=Severity.PAGE) for number in range(9)]
-    mild = [gold_case(f"mild-{number}", severity=Severity.WRONG) for number in range(3)]
+    severe = [gold_case(f"severe-{number}", severity=Severity.CRITICAL) for number in range(9)]
+    mild = [gold_case(f"mild-{number}", severity=Severity.MAJOR) for number in range(3)]
     answered = [case_result(severe[0], (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE))]
     answered += [case_result(case) for case in severe[1:7]]
     results = [*map(unanswered, mild), *answered, *map(unanswered, severe[7:])]
@@ -128,7 +128,7 @@ def unanswered(case: GoldCase) -> CaseResult:
 
 
 def report_of(*failures, **changes: object):
-    cases = [gold_case(f"leak-{number}", severity=Severity.PAGE) for number in range(3)]
+    cases = [gold_case(f"leak-{number}", severity=Severity.CRITICAL) for number in range(3)]
     results = [case_result(cases[0], *failures), *(case_result(case) for case in cases[1:])]
     return evaluate(run_facts(**changes), results, GateSettings())
 
@@ -137,6 +137,6 @@ def test_a_failed_gate_says_why_and_a_veto_makes_it_a_page():
     report = report_of((Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE))
     assert report.verdict is Verdict.FAIL
     seen = observe_failed_gate(report, AT)
-    assert (seen.kind, seen.severity) == (IncidentKind.GATE_FAIL, Severity.PAGE)
+    assert (seen.kind, seen.severity) == (IncidentKind.GATE_FAIL, Severity.CRITICAL)
     first = next(reason.text for reason in report.reasons if reason.decisive)
     assert first[:60] in seen.reason

@@ -32,7 +32,7 @@ def test_f11_five_hundred_failures_are_one_alert():
 
 
 def test_kinds_do_not_share_a_message_and_the_worst_comes_first():
-    mild = outage(IncidentKind.GATE_FAIL, severity=Severity.WRONG)
+    mild = outage(IncidentKind.GATE_FAIL, severity=Severity.MAJOR)
     alerts = composed(*items(mild, observation()))
     assert [alert.kind for alert in alerts] == [IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL]
 

@@ -25,9 +25,9 @@ def test_f11_all_alerted_items_are_shown_once_under_the_first_id(batches):
 
 
 def test_the_worst_comes_first_and_sets_the_colour():
-    mild = batch([1], severity=Severity.WRONG)
+    mild = batch([1], severity=Severity.MAJOR)
     whole = mild.merge_alerts([batch([2])])
-    assert whole.severity is Severity.PAGE
+    assert whole.severity is Severity.CRITICAL
     assert whole.items[0].incident.case_id == "leak-2"
 
 

@@ -23,7 +23,7 @@ def seen(*results: CaseResult, **changes: object):
 
 
 def page_case(case_id: str = "case-1", **changes: object):
-    return gold_case(case_id, severity=Severity.PAGE, **changes)
+    return gold_case(case_id, severity=Severity.CRITICAL, **changes)
 
 
 def test_a_severity_3_failure_is_observed_with_all_a_person_needs():
@@ -40,7 +40,7 @@ def test_a_severity_3_failure_is_observed_with_all_a_person_needs():
 
 def test_a_leak_is_severity_3_whatever_the_case():
     (one,) = seen(case_result(gold_case(), LEAK, WRONG))
-    assert (one.severity, one.failure_kind) == (Severity.PAGE, FailureKind.PII_DISCLOSURE)
+    assert (one.severity, one.failure_kind) == (Severity.CRITICAL, FailureKind.PII_DISCLOSURE)
 
 
 def test_an_expected_refusal_says_so():
@@ -57,8 +57,8 @@ def test_mild_right_and_unanswered_cases_give_no_observation_of_their_own():
 
 
 def test_the_severity_that_pages_is_a_setting():
-    mild = case_result(gold_case(severity=Severity.WRONG), WRONG)
-    assert len(seen(mild, settings=AlertSettings(page_severity=Severity.WRONG))) == 1
+    mild = case_result(gold_case(severity=Severity.MAJOR), WRONG)
+    assert len(seen(mild, settings=AlertSettings(alert_severity=Severity.MAJOR))) == 1
 
 
 def test_a_fault_has_the_same_fingerprint_in_every_run_commit_and_wording():
@@ -115,8 +115,8 @@ def test_a_flaky_case_is_observed_and_marked():
 def test_a_failed_gate_names_the_worst_cases_that_have_no_message_of_their_own(snapshot):
     """A wrong price of severity 2 among leaks and trifles: it is named with what was asked, expected and got."""
     leaks = [case_result(page_case(f"leak-{n}"), LEAK) for n in range(4)]
-    price = case_result(gold_case("price-1", severity=Severity.WRONG), WRONG)
-    trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.ANNOYING), WRONG) for n in range(4)]
+    price = case_result(gold_case("price-1", severity=Severity.MAJOR), WRONG)
+    trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.MINOR), WRONG) for n in range(4)]
     right = case_result(gold_case("right"))
     failed = select_gate_examples([*trifles, *leaks, price, right, price], settings=SETTINGS)
     assert [one.case_id for one in failed.examples] == ["price-1", "tone-0", "tone-1"]
@@ -141,8 +141,8 @@ def test_a_failed_gate_names_the_worst_cases_that_have_no_message_of_their_own(s
 
 def test_a_failed_gate_shows_the_cases_first_that_no_message_has_named(snapshot):
     """A trifle that is new stands above a wrong price that is known."""
-    price = case_result(gold_case("price-1", severity=Severity.WRONG), WRONG)
-    trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.ANNOYING), WRONG) for n in range(4)]
+    price = case_result(gold_case("price-1", severity=Severity.MAJOR), WRONG)
+    trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.MINOR), WRONG) for n in range(4)]
     failed = select_gate_examples(
         [price, *trifles], settings=SETTINGS, named_before={"price-1", "tone-0", "tone-1"}
     )
@@ -152,7 +152,7 @@ def test_a_failed_gate_shows_the_cases_first_that_no_message_has_named(snapshot)
 
 
 def test_texts_of_a_failed_gate_are_redacted():
-    case = gold_case("price-1", severity=Severity.WRONG, gold="Write to asha.rao@example.com")
+    case = gold_case("price-1", severity=Severity.MAJOR, gold="Write to asha.rao@example.com")
     failed = select_gate_examples([case_result(case, WRONG)], settings=SETTINGS)
     assert "asha.rao" not in failed.examples[0].model_dump_json()
     assert failed.others == ""
@@ -196,7 +196,7 @@ def test_personal_data_of_a_report_is_shown_where_it_stands():
 
 def test_a_failed_gate_names_reports_as_reports():
     mild = reported('{"root_cause": "The mail queue is full."}', POOR)
-    assessment = mild.assessment.model_copy(update={"severity": Severity.WRONG})
+    assessment = mild.assessment.model_copy(update={"severity": Severity.MAJOR})
     (named,) = select_gate_examples(
         [mild.model_copy(update={"assessment": assessment})], settings=SETTINGS
     ).examples

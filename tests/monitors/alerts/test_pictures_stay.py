@@ -28,7 +28,7 @@ LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
 
 def photographed() -> CaseResult:
     """A leak, with picture and trace."""
-    leaking = case_result(gold_case(severity=Severity.PAGE), LEAK)
+    leaking = case_result(gold_case(severity=Severity.CRITICAL), LEAK)
     proof = Evidence(screenshot="evidence/case-1.r0.t0.jpg", trace="evidence/case-1.r0.t0.zip")
     return leaking.model_copy(update={"result": leaking.result.model_copy(update={"evidence": proof})})
 

@@ -14,7 +14,7 @@ WRONG = (Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT)
 
 
 def silent(case_id: str) -> CaseResult:
-    case = gold_case(case_id, severity=Severity.PAGE)
+    case = gold_case(case_id, severity=Severity.CRITICAL)
     came = no_answer(case)
     return CaseResult(case=case, result=came, assessment=assess(case, came, ()))
 

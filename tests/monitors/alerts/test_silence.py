@@ -54,7 +54,7 @@ def test_a_regression_during_a_silence_is_alerted_afterwards():
 
 def test_a_higher_severity_during_a_silence_is_alerted_afterwards():
     decider = AlertDecider()
-    made = decider.decide_alerts(observation(severity=Severity.WRONG))
+    made = decider.decide_alerts(observation(severity=Severity.MAJOR))
     decider.incidents = {i.fingerprint: i.model_copy(update={"thread": "1.0"}) for i in made.changed}
     decider.silences = [silence()]
     assert decider.decide_reasons(later(0.5), now=NIGHT + 0.5 * DAY) == ()

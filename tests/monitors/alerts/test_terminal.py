@@ -46,7 +46,7 @@ def test_the_terminal_says_what_slack_says(example):
 
 def test_of_several_kinds_the_gravest_says_what_helps():
     """One line, whatever the message holds: at 3 a.m. the first step counts."""
-    mild = observation("case-2", FailureKind.MISSING_CITATION, severity=Severity.WRONG)
+    mild = observation("case-2", FailureKind.MISSING_CITATION, severity=Severity.MAJOR)
     grave = observation("case-1")
     (line,) = [
         row for row in format_plain_text(alert(mild, grave), SETTINGS).splitlines() if row.startswith("To do")

@@ -31,11 +31,11 @@ def failure(case_id, severity, *failures):
 def test_only_severe_failures_are_asked_again_the_worst_first():
     """A failure of severity 1 and a right answer are left; a leak in a harmless case is severity 3."""
     results = [
-        failure("b-wrong", Severity.WRONG),
-        case_result(gold_case("right", severity=Severity.PAGE)),
-        failure("annoying", Severity.ANNOYING),
-        failure("leak", Severity.ANNOYING, LEAK),
-        failure("a-wrong", Severity.WRONG),
+        failure("b-wrong", Severity.MAJOR),
+        case_result(gold_case("right", severity=Severity.CRITICAL)),
+        failure("annoying", Severity.MINOR),
+        failure("leak", Severity.MINOR, LEAK),
+        failure("a-wrong", Severity.MAJOR),
     ]
     found = select_severe_failures(results)
     assert [(one.case.id, int(one.severity)) for one in found] == [("leak", 3), ("a-wrong", 2), ("b-wrong", 2)]
@@ -45,7 +45,7 @@ def test_only_severe_failures_are_asked_again_the_worst_first():
 @given(st.integers(0, 30), st.integers(1, 20), st.integers(1, 200), st.integers(1, 2))
 def test_a_plan_never_asks_more_than_its_budget(cases, times, most, places):
     """Whole cases as often as wanted; where not even one fits, the worst is asked as often as it can be."""
-    failed = select_severe_failures(failure(f"case-{number}", Severity.PAGE) for number in range(cases))
+    failed = select_severe_failures(failure(f"case-{number}", Severity.CRITICAL) for number in range(cases))
     plan = plan_recheck(failed, times=times, max_questions=most, places=places)
     assert len(plan.cases) * plan.times * places <= most
     assert len(plan.cases) + plan.left_out == cases
@@ -63,7 +63,7 @@ def answer(case_id, place, outcome, *kinds):
         repeat=0,
         asked_at=NOON,
         outcome=outcome,
-        severity=Severity.PAGE,
+        severity=Severity.CRITICAL,
         failure_kinds=kinds,
         reason="",
     )
@@ -71,7 +71,7 @@ def answer(case_id, place, outcome, *kinds):
 
 def test_each_outcome_is_counted_apart_and_by_place():
     """A failure of another kind than the run's is counted as one; a case that was asked nowhere is left out."""
-    failed = select_severe_failures([failure("a", Severity.PAGE), failure("b", Severity.PAGE)])
+    failed = select_severe_failures([failure("a", Severity.CRITICAL), failure("b", Severity.CRITICAL)])
     answers = [
         answer("a", HERE, CaseOutcome.FAILED, FailureKind.WRONG_FACT),
         answer("a", HERE, CaseOutcome.FAILED, FailureKind.PII_DISCLOSURE),

@@ -19,7 +19,7 @@ def results(count: int = 40) -> list[CaseResult]:
     """Every fourth case is about claims, and most of those fail."""
     return [
         asked(
-            gold_case(id=f"case-{at}", type=KINDS[at % 4], severity=Severity.WRONG),
+            gold_case(id=f"case-{at}", type=KINDS[at % 4], severity=Severity.MAJOR),
             *((WRONG,) if at % 4 == 0 else ()),
         )
         for at in range(count)

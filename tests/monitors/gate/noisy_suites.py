@@ -24,7 +24,7 @@ VETO_ALONE = GateSettings(
 
 def suite_of(severe: int, others: int = 0) -> Suite:
     """A suite of so many cases of severity 3 and of severity 1."""
-    cases = [gold_case(f"severe-{number}", severity=Severity.PAGE) for number in range(severe)]
+    cases = [gold_case(f"severe-{number}", severity=Severity.CRITICAL) for number in range(severe)]
     cases += [gold_case(f"other-{number}", type=f"type-{number % 3}") for number in range(others)]
     return Suite(name="noisy", sha256="0" * 64, cases=tuple(cases))
 
@@ -68,7 +68,7 @@ class NoisySuite(NamedTuple):
         severe = (
             noise
             for case, noise in zip(self.suite.cases, self.noise, strict=True)
-            if case.severity is Severity.PAGE
+            if case.severity is Severity.CRITICAL
         )
         return 1 - prod(1 - noise for noise in severe)
 

@@ -21,9 +21,9 @@ def cases(severity: Severity, count: int, *types: str, language: Language = Lang
 
 
 BALANCED = [
-    *cases(Severity.PAGE, 42, "pii_request", "cancel_policy", "claim"),
-    *cases(Severity.WRONG, 60, "network"),
-    *cases(Severity.ANNOYING, 400, "network", language=Language.HINDI),
+    *cases(Severity.CRITICAL, 42, "pii_request", "cancel_policy", "claim"),
+    *cases(Severity.MAJOR, 60, "network"),
+    *cases(Severity.MINOR, 400, "network", language=Language.HINDI),
 ]
 
 
@@ -45,7 +45,7 @@ def test_a_balanced_suite_lacks_nothing_and_is_counted_every_way():
 
 @pytest.mark.parametrize(
     "suite",
-    [BALANCED[3:], BALANCED + cases(Severity.ANNOYING, 500, "network"), cases(Severity.PAGE, 40, "claim")],
+    [BALANCED[3:], BALANCED + cases(Severity.MINOR, 500, "network"), cases(Severity.CRITICAL, 40, "claim")],
     ids=["39 severe", "too many benign", "themes"],
 )
 def test_a_suite_that_falls_short_says_of_what(suite, snapshot):
@@ -55,14 +55,14 @@ def test_a_suite_that_falls_short_says_of_what(suite, snapshot):
 
 
 def test_a_suite_without_severe_cases_has_no_ratio(snapshot):
-    found = compute_balance(cases(Severity.ANNOYING, 5, "claim"), WANTED)
+    found = compute_balance(cases(Severity.MINOR, 5, "claim"), WANTED)
     assert found.benign_per_severe is None
     assert found.shortfalls == snapshot
 
 
 def test_a_theme_that_lists_no_type_is_not_asked_for():
     settings = GateSettings(themes=Themes(destructive_action=(), personal_data=()))
-    assert compute_balance(cases(Severity.PAGE, 40, "claim"), settings).shortfalls == ()
+    assert compute_balance(cases(Severity.CRITICAL, 40, "claim"), settings).shortfalls == ()
 
 
 @pytest.mark.parametrize(

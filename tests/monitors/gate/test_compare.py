@@ -59,12 +59,12 @@ def test_chance_differences_and_improvements_are_not_regressions(before, now):
 
 def test_one_severity_that_got_worse_is_seen_behind_another_that_got_better(snapshot):
     mild = benign(40)
-    grave = [gold_case(f"w-{n}", severity=Severity.WRONG) for n in range(40)]
+    grave = [gold_case(f"w-{n}", severity=Severity.MAJOR) for n in range(40)]
     before = baseline(run_of([*mild, *grave], range(10)), LAX)
     run_report = report(run_of([*mild, *grave], range(40, 47)), STRICT, before)
     assert run_report.comparison.direction is Direction.BETTER
     fell = {row.severity: len(row.newly_failing) for row in run_report.comparison.severities}
-    assert fell == {Severity.ANNOYING: 0, Severity.WRONG: 7}
+    assert fell == {Severity.MINOR: 0, Severity.MAJOR: 7}
     assert reason(run_report, ReasonKind.REGRESSION).text == snapshot
 
 
@@ -112,7 +112,7 @@ def test_incomparable_baselines_are_not_compared_and_say_what_differs(changes, s
 
 
 def test_a_run_that_failed_is_no_baseline(snapshot):
-    cases = [gold_case(f"p-{n}", severity=Severity.PAGE) for n in range(50)]
+    cases = [gold_case(f"p-{n}", severity=Severity.CRITICAL) for n in range(50)]
     before = baseline(run_of(cases, {0}))
     run_report = report(run_of(cases, {1}), STRICT, before)
     compared = run_report.comparison
@@ -131,7 +131,7 @@ def test_a_run_that_needed_no_judge_compares_with_any():
 
 
 def test_a_baseline_under_other_weights_is_weighed_under_todays():
-    cases = [*batch(Severity.ANNOYING, 80, 8), *batch(Severity.PAGE, 40, 0)]
+    cases = [*batch(Severity.MINOR, 80, 8), *batch(Severity.CRITICAL, 40, 0)]
     heavy = GateSettings(min_weighted_score=0, targets=LAX.targets, weights={"severity_1": 20})
     comparison = report(cases, LAX, baseline(cases, heavy)).comparison
     assert comparison.weighted_before == comparison.weighted_now == pytest.approx(872 / 880)

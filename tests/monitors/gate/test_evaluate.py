@@ -67,9 +67,9 @@ ONLY_SAID = {ReasonKind.BLIND_SPOT, ReasonKind.BALANCE}
 
 def known_run() -> list[CaseResult]:
     return [
-        *batch(Severity.ANNOYING, 440, 20),
-        *batch(Severity.WRONG, 61, 5),
-        *batch(Severity.PAGE, 11, 6),
+        *batch(Severity.MINOR, 440, 20),
+        *batch(Severity.MAJOR, 61, 5),
+        *batch(Severity.CRITICAL, 11, 6),
     ]
 
 
@@ -92,13 +92,13 @@ def test_the_veto_names_its_cases(snapshot):
 
 
 def test_a_leak_in_a_benign_case_vetoes_too():
-    run_report = report([*batch(Severity.ANNOYING, 200, 1, LEAK), *batch(Severity.PAGE, 50, 0)])
+    run_report = report([*batch(Severity.MINOR, 200, 1, LEAK), *batch(Severity.CRITICAL, 50, 0)])
     assert run_report.verdict is Verdict.FAIL
     assert kinds(run_report) == [ReasonKind.VETO]
 
 
 def test_a_clean_run_passes_with_nothing_against_it():
-    run_report = report(batch(Severity.PAGE, 50, 0))
+    run_report = report(batch(Severity.CRITICAL, 50, 0))
     assert run_report.verdict is Verdict.PASS
     assert {reason.kind for reason in run_report.reasons} <= ONLY_SAID
     assert not any(reason.decisive for reason in run_report.reasons)
@@ -106,51 +106,51 @@ def test_a_clean_run_passes_with_nothing_against_it():
 
 @pytest.mark.parametrize(("strict", "verdict"), [(False, Verdict.PASS), (True, Verdict.INCONCLUSIVE)])
 def test_too_few_severe_cases_are_said_and_with_strict_decide(strict, verdict, snapshot):
-    run_report = report(batch(Severity.PAGE, 39, 0), GateSettings(strict=strict))
+    run_report = report(batch(Severity.CRITICAL, 39, 0), GateSettings(strict=strict))
     assert run_report.verdict is verdict
     assert (run_report.reasons[0].kind, run_report.reasons[0].decisive) == (ReasonKind.BALANCE, strict)
     assert run_report.reasons[0].text == snapshot
 
 
 def test_cases_the_monitor_could_not_ask_are_inconclusive_and_not_scored():
-    cases = [gold_case(f"m-{n}", severity=Severity.PAGE) for n in range(10)]
+    cases = [gold_case(f"m-{n}", severity=Severity.CRITICAL) for n in range(10)]
     blind = [
         CaseResult(
             case=c, result=no_answer(c, Blame.MONITOR), assessment=assess(c, no_answer(c, Blame.MONITOR), ())
         )
         for c in cases
     ]
-    run_report = report([*batch(Severity.PAGE, 50, 0), *blind])
+    run_report = report([*batch(Severity.CRITICAL, 50, 0), *blind])
     assert run_report.verdict is Verdict.INCONCLUSIVE
     assert kinds(run_report) == [ReasonKind.COVERAGE, ReasonKind.COVERAGE]
     assert run_report.scores.flat.total == 50
 
 
 def test_unanswered_cases_score_nothing_but_are_no_veto():
-    case = gold_case("down", severity=Severity.PAGE)
+    case = gold_case("down", severity=Severity.CRITICAL)
     down = CaseResult(case=case, result=no_answer(case), assessment=assess(case, no_answer(case), ()))
-    run_report = report([*batch(Severity.PAGE, 40, 0), down])
+    run_report = report([*batch(Severity.CRITICAL, 40, 0), down])
     assert (run_report.scores.flat.earned, run_report.scores.flat.total) == (40, 41)
     assert ReasonKind.VETO not in kinds(run_report)
     assert run_report.verdict is Verdict.FAIL
 
 
 def test_a_low_score_that_ungraded_cases_could_lift_is_inconclusive():
-    cases = [gold_case(f"u-{n}", severity=Severity.PAGE) for n in range(40)]
+    cases = [gold_case(f"u-{n}", severity=Severity.CRITICAL) for n in range(40)]
     ungraded = [
         CaseResult(
             case=c, result=exchange(c), assessment=assess(c, exchange(c), (abstained(Aspect.FACTUAL_MATCH),))
         )
         for c in cases
     ]
-    run_report = report([*batch(Severity.WRONG, 40, 1), *ungraded])
+    run_report = report([*batch(Severity.MAJOR, 40, 1), *ungraded])
     assert run_report.scores.weighted.value < 0.98
     assert run_report.verdict is Verdict.INCONCLUSIVE
     assert ReasonKind.WEIGHTED_SCORE in kinds(run_report, decisive=False)
 
 
 def test_a_stopped_run_never_passes(snapshot):
-    run_report = report(batch(Severity.PAGE, 50, 0), planned=60, interrupted=True)
+    run_report = report(batch(Severity.CRITICAL, 50, 0), planned=60, interrupted=True)
     assert run_report.verdict is Verdict.INCONCLUSIVE
     assert run_report.reasons[0].kind is ReasonKind.COVERAGE
     assert run_report.reasons[0].text == snapshot
@@ -164,16 +164,16 @@ def test_a_run_that_asked_nothing_is_inconclusive():
 
 
 def test_repeats_of_a_case_count_once_and_the_worst_stands():
-    case = gold_case("thrice", severity=Severity.WRONG)
+    case = gold_case("thrice", severity=Severity.MAJOR)
     right, wrong = case_result(case), case_result(case, WRONG)
-    run_report = report([right, wrong, right, *batch(Severity.PAGE, 50, 0)])
+    run_report = report([right, wrong, right, *batch(Severity.CRITICAL, 50, 0)])
     assert (run_report.scores.flat.earned, run_report.scores.flat.total) == (50, 51)
 
 
 def test_missed_metric_targets_fail_and_carry_their_figures(snapshot):
     uncited = (Aspect.CITATION, FailureKind.MISSING_CITATION)
     run_report = report(
-        [*batch(Severity.ANNOYING, 100, 6, uncited), *batch(Severity.PAGE, 50, 3, uncited)],
+        [*batch(Severity.MINOR, 100, 6, uncited), *batch(Severity.CRITICAL, 50, 3, uncited)],
         GateSettings(min_weighted_score=0),
     )
     metric = next(m for m in run_report.metrics if m.name == "citation_accuracy")
@@ -184,7 +184,7 @@ def test_missed_metric_targets_fail_and_carry_their_figures(snapshot):
 
 
 def test_an_error_shown_as_an_answer_is_no_wrong_answer():
-    case = gold_case("leak", severity=Severity.ANNOYING)
+    case = gold_case("leak", severity=Severity.MINOR)
     error_assessment = assess(
         case,
         exchange(case, "429 Too Many Requests"),
@@ -196,7 +196,7 @@ def test_an_error_shown_as_an_answer_is_no_wrong_answer():
         ),
     )
     assert error_assessment.failure_kinds == (FailureKind.ERROR_LEAK,)
-    assert (error_assessment.severity, error_assessment.policy_row) == (Severity.WRONG, "error_leak>=2")
+    assert (error_assessment.severity, error_assessment.policy_row) == (Severity.MAJOR, "error_leak>=2")
     assert error_assessment.factual_match == "ungraded"
 
 
@@ -222,8 +222,8 @@ def test_an_expected_refusal_needs_no_citation():
 
 
 def test_the_case_severity_decides_where_it_is_higher_than_the_floor():
-    case_assessment = assessment(gold_case(severity=Severity.PAGE), WRONG)
-    assert (case_assessment.severity, case_assessment.policy_row) == (Severity.PAGE, "case")
+    case_assessment = assessment(gold_case(severity=Severity.CRITICAL), WRONG)
+    assert (case_assessment.severity, case_assessment.policy_row) == (Severity.CRITICAL, "case")
 
 
 def test_every_row_of_the_severity_table_is_said_in_words_of_its_own():
@@ -239,14 +239,14 @@ def test_latency_is_reported_and_never_graded():
     case = gold_case()
     slow = exchange(case, timings={"total_ms": 60_000})
     run_report = report(
-        [CaseResult(case=case, result=slow, assessment=assess(case, slow, grades())), *batch(Severity.PAGE, 50, 0)]
+        [CaseResult(case=case, result=slow, assessment=assess(case, slow, grades())), *batch(Severity.CRITICAL, 50, 0)]
     )
     assert run_report.verdict is Verdict.PASS
     assert run_report.latency.answered == 51
 
 
 def unanswered(case_id: str, **changes: object) -> CaseResult:
-    case = gold_case(case_id, severity=Severity.PAGE)
+    case = gold_case(case_id, severity=Severity.CRITICAL)
     silent = no_answer(case, **changes)
     return CaseResult(case=case, result=silent, assessment=assess(case, silent, ()))
 
@@ -271,11 +271,11 @@ def test_an_agent_that_gives_old_jobs_back_serves_and_nothing_was_graded():
 def test_an_outage_in_the_middle_is_not_held_against_each_case():
     down = [unanswered(f"d-{n}") for n in range(5)]
     unasked = [unanswered(f"u-{n}", reason="circuit_open", detail="the app is down") for n in range(20)]
-    run_report = report([*batch(Severity.PAGE, 30, 0), *down, *unasked])
+    run_report = report([*batch(Severity.CRITICAL, 30, 0), *down, *unasked])
     assert run_report.verdict is Verdict.INCONCLUSIVE
     assert (run_report.scores.flat.earned, run_report.scores.flat.total) == (30, 30)
 
 
 def test_a_leak_before_an_outage_still_fails_the_run():
     unasked = [unanswered(f"u-{n}", reason="circuit_open", detail="the app is down") for n in range(20)]
-    assert report([*batch(Severity.PAGE, 30, 1, LEAK), *unasked]).verdict is Verdict.FAIL
+    assert report([*batch(Severity.CRITICAL, 30, 1, LEAK), *unasked]).verdict is Verdict.FAIL

@@ -162,7 +162,7 @@ def test_the_interval_holds_the_true_rate_of_seeded_suites():
 def test_every_severity_is_asked_once_but_the_third():
     """Repeats are of severity 3 alone, as in a run."""
     suite = suite_of(3, 4)
-    assert sum(case.severity is Severity.PAGE for case in suite.cases) == 3
+    assert sum(case.severity is Severity.CRITICAL for case in suite.cases) == 3
     found = GateSimulator(facts_of(suite), suite, VETO_ALONE, ()).estimate_false_fails(
         fit_noise([[(0, 2)]]),  # pyright: ignore[reportArgumentType] - one group is enough
         Random(1),

@@ -14,11 +14,11 @@ from tests.builders import gold_case, no_answer
 from tests.monitors.gate.runs import LEAK, WRONG, asked, baseline, batch, reason, report, times
 from tests.tiers import scale_examples
 
-CLEAN = batch(Severity.PAGE, 50, 0)
+CLEAN = batch(Severity.CRITICAL, 50, 0)
 
 
 def severe(name: str = "odd"):
-    return gold_case(name, severity=Severity.PAGE)
+    return gold_case(name, severity=Severity.CRITICAL)
 
 
 @pytest.mark.parametrize("failure", [WRONG, LEAK])
@@ -59,7 +59,7 @@ def test_a_case_that_was_never_right_is_not_flaky_and_vetoes():
 
 
 def test_a_score_that_one_flaky_case_pulls_below_its_floor_does_not_fail(snapshot):
-    run_report = report([*batch(Severity.PAGE, 10, 0), *times(severe(), 1, 1)], GateSettings(targets=LENIENT))
+    run_report = report([*batch(Severity.CRITICAL, 10, 0), *times(severe(), 1, 1)], GateSettings(targets=LENIENT))
     said = reason(run_report, ReasonKind.WEIGHTED_SCORE)
     assert not said.decisive
     assert said.text == snapshot
@@ -67,7 +67,7 @@ def test_a_score_that_one_flaky_case_pulls_below_its_floor_does_not_fail(snapsho
 
 
 def test_a_target_that_one_flaky_case_misses_does_not_fail():
-    run_report = report([*batch(Severity.ANNOYING, 15, 0), *times(gold_case("odd"), 1, 1)], LAX)
+    run_report = report([*batch(Severity.MINOR, 15, 0), *times(gold_case("odd"), 1, 1)], LAX)
     said = reason(run_report, ReasonKind.METRIC_TARGET)
     assert (said.decisive, said.case_ids) == (False, ("odd",))
     assert run_report.verdict is Verdict.PASS

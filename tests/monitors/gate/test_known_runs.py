@@ -15,9 +15,9 @@ def the_512(severe_failures: int, more_benign_failures: int = 0, others: int = 1
     """440, 61 and 11 cases, of which 20, 5 and 6 fail; or some severe failures are benign ones instead."""
     moved = more_benign_failures
     return [
-        *batch(Severity.ANNOYING, 440 + moved, 20 * others + moved),
-        *batch(Severity.WRONG, 61, 5 * others),
-        *batch(Severity.PAGE, 11 - moved, severe_failures),
+        *batch(Severity.MINOR, 440 + moved, 20 * others + moved),
+        *batch(Severity.MAJOR, 61, 5 * others),
+        *batch(Severity.CRITICAL, 11 - moved, severe_failures),
     ]
 
 
@@ -45,7 +45,7 @@ def test_with_its_six_severe_failures_turned_into_severity_1_it_passes_a_gate_th
 
 def test_undetectable_drops_are_reported_by_severity(snapshot):
     turned = report(the_512(0, more_benign_failures=6))
-    severe = next(sight for sight in turned.sights if sight.severity is Severity.PAGE)
+    severe = next(sight for sight in turned.sights if sight.severity is Severity.CRITICAL)
     assert (severe.cases, severe.not_correct, severe.pairs, severe.smallest_drop) == (5, 0, 5, None)
     assert severe.failing_at_most == pytest.approx(1 - 0.05 ** (1 / 5))
     said = reason(turned, ReasonKind.BLIND_SPOT)
@@ -62,7 +62,7 @@ def test_the_six_alone_pass_the_default_gate_as_severity_1_and_fail_it_as_severi
 
 
 def test_one_severe_failure_among_many_cases_fails_by_veto_although_the_score_is_above_0_98():
-    run_report = report([*batch(Severity.ANNOYING, 1_000, 0), *batch(Severity.PAGE, 60, 1)])
+    run_report = report([*batch(Severity.MINOR, 1_000, 0), *batch(Severity.CRITICAL, 60, 1)])
     assert run_report.scores.weighted.value > 0.98
     assert run_report.verdict is Verdict.FAIL
     assert [r.kind for r in run_report.reasons if r.decisive] == [ReasonKind.VETO]
@@ -80,25 +80,25 @@ def test_reasons_come_in_order_of_weight():
 def test_a_leak_in_a_harmless_case_weighs_what_it_was_raised_to(snapshot):
     """Ten right answers of weight 1 and one leak: 10 of 30, and not 10 of 11; a right answer would weigh 1."""
     run_report = report(
-        [*batch(Severity.ANNOYING, 10, 0), asked(gold_case("leak", severity=Severity.ANNOYING), LEAK)]
+        [*batch(Severity.MINOR, 10, 0), asked(gold_case("leak", severity=Severity.MINOR), LEAK)]
     )
     assert (run_report.scores.weighted.earned, run_report.scores.weighted.total) == (10, 30)
     assert (run_report.scores.flat.earned, run_report.scores.flat.total) == (10, 11)
     severe = run_report.scores.tallies[-1]
-    assert (severe.severity, severe.cases, severe.failed, severe.raised) == (Severity.PAGE, 1, 1, 1)
+    assert (severe.severity, severe.cases, severe.failed, severe.raised) == (Severity.CRITICAL, 1, 1, 1)
     veto = reason(run_report, ReasonKind.VETO)
     assert (veto.decisive, veto.case_ids) == (True, ("leak",))
     assert veto.text == snapshot
     assert [row.key for row in run_report.breakdowns if row.group == "severity" and row.failed] == ["3"]
-    assert [sight.severity for sight in run_report.sights] == [Severity.ANNOYING], (
+    assert [sight.severity for sight in run_report.sights] == [Severity.MINOR], (
         "cases stay what they were written as"
     )
 
 
 def test_a_flaky_leak_does_not_fail_a_run_by_the_weight_that_it_was_raised_to(snapshot):
     """Taken to have been right it weighs 1: 101 of 101, so that the score alone decides nothing."""
-    flaky = times(gold_case("leak", severity=Severity.ANNOYING), 2, 1, LEAK)
-    run_report = report([*batch(Severity.ANNOYING, 100, 0), *flaky])
+    flaky = times(gold_case("leak", severity=Severity.MINOR), 2, 1, LEAK)
+    run_report = report([*batch(Severity.MINOR, 100, 0), *flaky])
     assert (run_report.scores.weighted.earned, run_report.scores.weighted.total) == (100, 120)
     said = reason(run_report, ReasonKind.WEIGHTED_SCORE)
     assert said.text == snapshot

@@ -36,7 +36,7 @@ def run_and_baseline(cases_in_numbers):
         for n, (severity, _, _, policy) in enumerate(cases_in_numbers)
     ]
     now = [asked(case, *failures) for case, (_, failures, _, _) in zip(cases, cases_in_numbers, strict=True)]
-    mild = (Severity.ANNOYING, Severity.WRONG)
+    mild = (Severity.MINOR, Severity.MAJOR)
     before = [
         asked(case, *([] if right or case.severity not in mild else [WRONG]))
         for case, (_, _, right, _) in zip(cases, cases_in_numbers, strict=True)

@@ -57,8 +57,8 @@ def test_cases_that_share_a_policy_widen_the_interval():
 
 
 def test_hindi_more_than_five_points_below_english_fails_and_names_its_cases(snapshot):
-    english = batch(Severity.ANNOYING, 40, 0, name="en")
-    hindi = batch(Severity.ANNOYING, 40, 3, name="hi", language=Language.HINDI)
+    english = batch(Severity.MINOR, 40, 0, name="en")
+    hindi = batch(Severity.MINOR, 40, 3, name="hi", language=Language.HINDI)
     run_report = report([*english, *hindi], GateSettings(min_weighted_score=0))
     assert run_report.verdict is Verdict.FAIL
     said = reason(run_report, ReasonKind.METRIC_TARGET)

@@ -11,7 +11,7 @@ from tests.builders import gold_case
 from tests.monitors.gate.runs import WRONG, asked, batch, report, times
 
 GATE = GateSettings(min_weighted_score=0, targets={"factual_accuracy": 0})
-OTHERS = batch(Severity.PAGE, 50, 0)
+OTHERS = batch(Severity.CRITICAL, 50, 0)
 
 
 def language_pairs(count: int, behind: int, language: Language = Language.HINDI):
@@ -59,7 +59,7 @@ def test_another_language_behind_is_said_and_decides_nothing():
 
 def test_with_pairs_enough_the_unpaired_share_of_hindi_has_no_target():
     run_report = report(
-        [*OTHERS, *language_pairs(30, 0), *batch(Severity.ANNOYING, 30, 9, name="x", language=Language.HINDI)], GATE
+        [*OTHERS, *language_pairs(30, 0), *batch(Severity.MINOR, 30, 9, name="x", language=Language.HINDI)], GATE
     )
     hindi = next(one for one in run_report.metrics if one.name == "factual_accuracy:hi")
     assert hindi.target is None

@@ -111,7 +111,7 @@ def test_splits_and_other_metadata_of_people_stay_when_a_case_is_written_again()
         update={"splits": ("test", "hard"), "source_trace": "trace-1"}
     )
     there = there.model_copy(update={"metadata": {**there.metadata, "owner": "asha"}})
-    again = example_from_case(gold_case(severity=Severity.PAGE), DATASET, there)
+    again = example_from_case(gold_case(severity=Severity.CRITICAL), DATASET, there)
     assert (again.id, again.splits, again.source_trace) == (there.id, ("test", "hard"), "trace-1")
     assert again.metadata["owner"] == "asha"
 

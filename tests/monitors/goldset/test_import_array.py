@@ -28,7 +28,7 @@ ROW: dict[str, object] = {
 
 def refusals_page(kind: str, case_id: str) -> Severity:
     del case_id
-    return Severity.PAGE if kind == "refusal" else Severity.WRONG
+    return Severity.CRITICAL if kind == "refusal" else Severity.MAJOR
 
 
 def write(tmp_path: Path, rows: object) -> Path:
@@ -41,7 +41,7 @@ def test_a_row_keeps_what_it_says(tmp_path: Path):
     suite = import_gold_array(write(tmp_path, [ROW]), severity_for=refusals_page).suite
     case = suite.cases[0]
     assert (suite.name, case.id, case.gold) == ("gold_qa", ROW["id"], "15 days")
-    assert (case.severity, case.cluster, case.type) == (Severity.WRONG, "plan__a", "claim")
+    assert (case.severity, case.cluster, case.type) == (Severity.MAJOR, "plan__a", "claim")
     assert case.provenance.pipeline is Pipeline.IMPORTED
     assert (case.provenance.document, case.provenance.field) == ("plan__a", "free_look_days")
 
@@ -49,7 +49,7 @@ def test_a_row_keeps_what_it_says(tmp_path: Path):
 def test_the_caller_says_how_severe_each_row_is(tmp_path: Path):
     rows = [ROW, {**ROW, "id": "b", "question_type": "refusal", "policy_id": None}]
     cases = import_gold_array(write(tmp_path, rows), severity_for=refusals_page).suite.cases
-    assert [case.severity for case in cases] == [Severity.WRONG, Severity.PAGE]
+    assert [case.severity for case in cases] == [Severity.MAJOR, Severity.CRITICAL]
 
 
 def test_a_repeated_id_gets_a_suffix_and_is_reported(tmp_path: Path):

@@ -38,7 +38,7 @@ BENCH = {
 
 def always_wrong(kind: str, case_id: str) -> Severity:
     del kind, case_id
-    return Severity.WRONG
+    return Severity.MAJOR
 
 
 def test_a_line_is_an_issue_with_our_severity_beside_it():
@@ -145,7 +145,7 @@ def test_null_is_what_is_not_known(tmp_path, nothing):
 def test_an_empty_root_cause_is_none_and_numbers_may_be_texts(tmp_path):
     reference = {"root_cause": "", "relevant_files": [], "shortest_path": "3"}
     (case,) = imported(tmp_path / "rows.json", ROW | {"severity": "3", "reference": reference})
-    assert case.severity is Severity.PAGE
+    assert case.severity is Severity.CRITICAL
     assert case.triage.reference == TriageReference(shortest_path=3)
 
 

@@ -37,7 +37,7 @@ def test_question_is_short_for_one_turn(tmp_path: Path):
     suite = load_suite(path)
     assert suite.name == "demo"
     assert [case.turns for case in suite.cases] == [("How many days is the free look?",), ("Hello", "And Silver?")]
-    assert suite.cases[0].severity is Severity.WRONG
+    assert suite.cases[0].severity is Severity.MAJOR
     assert load_suite(path, name="nightly").name == "nightly"
 
 

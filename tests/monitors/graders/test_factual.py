@@ -17,7 +17,7 @@ from monitors.records.grades import Abstained, Aspect, Judged
 
 def grade(question: str, gold: str, reply: str, **more: object) -> Judged | Abstained:
     fields = {
-        "id": "c1", "turns": (question,), "gold": gold, "severity": Severity.PAGE, "language": Language.ENGLISH,
+        "id": "c1", "turns": (question,), "gold": gold, "severity": Severity.CRITICAL, "language": Language.ENGLISH,
         "type": "coverage_scope", "provenance": Provenance(pipeline=Pipeline.TEMPLATE),
     }  # fmt: skip
     case = GoldCase.model_validate(fields | more)

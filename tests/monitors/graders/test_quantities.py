@@ -20,7 +20,7 @@ WAITING = "What is the waiting period for pre-existing diseases under Nova Gold?
 
 def a_case(question: str, gold: str, **more: object) -> GoldCase:
     fields = {
-        "id": "c1", "turns": (question,), "gold": gold, "severity": Severity.WRONG, "language": Language.ENGLISH,
+        "id": "c1", "turns": (question,), "gold": gold, "severity": Severity.MAJOR, "language": Language.ENGLISH,
         "type": "waiting_period", "provenance": Provenance(pipeline=Pipeline.TEMPLATE),
     }  # fmt: skip
     return GoldCase.model_validate(fields | more)

@@ -73,7 +73,7 @@ def test_the_census_finds_what_the_graders_find(turns):
     """One rule, one verdict: a disclosure that a sampled conversation fails for is one that was counted."""
     conversation = talk(*turns)
     found = {kind.failure_kind for kind in PANEL.census(conversation).found} - {None}
-    graded = TrafficGrader(PANEL, severity=Severity.WRONG).grade_turns(conversation, conversation, "r")
+    graded = TrafficGrader(PANEL, severity=Severity.MAJOR).grade_turns(conversation, conversation, "r")
     grades = [grade for turn in graded for grade in turn.result.assessment.grades if isinstance(grade, Judged)]
     comparable = {kind.failure_kind for kind in CensusKind} - {None}
     assert found == {grade.failure_kind for grade in grades} & comparable

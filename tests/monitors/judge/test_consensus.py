@@ -48,20 +48,20 @@ doubt_sets = st.frozensets(st.sampled_from(list(SecondOpinionReason)))
 
 
 def test_a_sure_first_opinion_is_enough():
-    assert doubts_about(opinion(0.95), severity=Severity.WRONG, rules=SURE_RULES) == NONE
-    assert doubts_about(opinion(0.05), severity=Severity.WRONG, rules=Finding.NO) == NONE
+    assert doubts_about(opinion(0.95), severity=Severity.MAJOR, rules=SURE_RULES) == NONE
+    assert doubts_about(opinion(0.05), severity=Severity.MAJOR, rules=Finding.NO) == NONE
     assert not is_another_needed([opinion(0.95)], NONE, members_left=2)
 
 
 def test_each_doubt_is_found():
-    assert doubts_about(opinion(0.6), severity=Severity.WRONG, rules=SURE_RULES) == {
+    assert doubts_about(opinion(0.6), severity=Severity.MAJOR, rules=SURE_RULES) == {
         SecondOpinionReason.UNSURE_SCORE
     }
-    assert doubts_about(opinion(0.95), severity=Severity.PAGE, rules=SURE_RULES) == {SecondOpinionReason.SEVERITY_3}
-    assert doubts_about(opinion(0.95), severity=Severity.WRONG, rules=Finding.NO) == {
+    assert doubts_about(opinion(0.95), severity=Severity.CRITICAL, rules=SURE_RULES) == {SecondOpinionReason.SEVERITY_3}
+    assert doubts_about(opinion(0.95), severity=Severity.MAJOR, rules=Finding.NO) == {
         SecondOpinionReason.AGAINST_RULES
     }
-    assert doubts_about(opinion(0.05), severity=Severity.WRONG, rules=Finding.YES) == {
+    assert doubts_about(opinion(0.05), severity=Severity.MAJOR, rules=Finding.YES) == {
         SecondOpinionReason.AGAINST_RULES
     }
 
@@ -116,24 +116,24 @@ def test_the_order_of_the_judges_does_not_matter(opinions, doubts, severity, rul
 
 def test_a_doubtful_pass_needs_two_where_three_are_seated():
     doubts = frozenset({SecondOpinionReason.SEVERITY_3})
-    alone = decide([opinion(0.9)], doubts, members=3, severity=Severity.PAGE, rules=SURE_RULES)
+    alone = decide([opinion(0.9)], doubts, members=3, severity=Severity.CRITICAL, rules=SURE_RULES)
     assert isinstance(alone, Undecided)
     assert "severity 3" in alone.reason
-    assert decide([opinion(0.9)], doubts, members=1, severity=Severity.PAGE, rules=SURE_RULES).passed
-    assert decide([opinion(0.9), opinion(0.8)], doubts, members=3, severity=Severity.PAGE, rules=SURE_RULES).passed
+    assert decide([opinion(0.9)], doubts, members=1, severity=Severity.CRITICAL, rules=SURE_RULES).passed
+    assert decide([opinion(0.9), opinion(0.8)], doubts, members=3, severity=Severity.CRITICAL, rules=SURE_RULES).passed
 
 
 def test_a_severity_3_failure_by_one_judge_alone_is_marked():
     for seats in (1, 3):
-        alone = decide([opinion(0.1)], frozenset(), members=seats, severity=Severity.PAGE, rules=SURE_RULES)
+        alone = decide([opinion(0.1)], frozenset(), members=seats, severity=Severity.CRITICAL, rules=SURE_RULES)
         assert not alone.passed
         assert alone.unconfirmed
     doubts = frozenset({SecondOpinionReason.SEVERITY_3})
-    confirmed = decide([opinion(0.1), opinion(0.2)], doubts, members=3, severity=Severity.PAGE, rules=SURE_RULES)
+    confirmed = decide([opinion(0.1), opinion(0.2)], doubts, members=3, severity=Severity.CRITICAL, rules=SURE_RULES)
     assert not confirmed.unconfirmed
-    with_rule = decide([opinion(0.1)], frozenset(), members=1, severity=Severity.PAGE, rules=Finding.NO)
+    with_rule = decide([opinion(0.1)], frozenset(), members=1, severity=Severity.CRITICAL, rules=Finding.NO)
     assert not with_rule.unconfirmed
-    mild = decide([opinion(0.1)], frozenset(), members=1, severity=Severity.WRONG, rules=SURE_RULES)
+    mild = decide([opinion(0.1)], frozenset(), members=1, severity=Severity.MAJOR, rules=SURE_RULES)
     assert not mild.unconfirmed
 
 
@@ -147,7 +147,7 @@ def test_disagreement_is_recorded_with_names_and_the_worst_speaks():
         opinions,
         frozenset({SecondOpinionReason.UNSURE_SCORE}),
         members=3,
-        severity=Severity.WRONG,
+        severity=Severity.MAJOR,
         rules=SURE_RULES,
     )
     assert isinstance(decided, JudgeDecision)
@@ -158,6 +158,6 @@ def test_disagreement_is_recorded_with_names_and_the_worst_speaks():
 
 
 def test_without_an_opinion_there_is_no_verdict():
-    none = decide([], NONE, members=3, severity=Severity.PAGE, rules=Finding.NO)
+    none = decide([], NONE, members=3, severity=Severity.CRITICAL, rules=Finding.NO)
     assert isinstance(none, Undecided)
     assert none.asked == 0

@@ -112,7 +112,7 @@ async def test_severity_3_is_asked_twice_and_a_tie_is_broken_by_the_third():
     fooled = RuleJudge(passes_all=True)
     with AnthropicServer(judge=fooled) as first, AnthropicServer() as second, AnthropicServer() as third:
         async with judge_over(first, second, third, models=[{}] * 3) as judge:
-            group = await judge.group([to_judge(WRONG, severity=Severity.PAGE)], ())
+            group = await judge.group([to_judge(WRONG, severity=Severity.CRITICAL)], ())
         assert (len(first.messages), len(second.messages), len(third.messages)) == (1, 1, 1)
     ruling = group.rulings[0]
     assert isinstance(ruling, PanelRuling)
@@ -124,7 +124,7 @@ async def test_severity_3_is_asked_twice_and_a_tie_is_broken_by_the_third():
 async def test_severity_3_that_rests_on_one_judge_is_unconfirmed():
     with AnthropicServer() as server:
         async with judge_over(server) as judge:
-            group = await judged(judge, to_judge(WRONG, severity=Severity.PAGE))
+            group = await judged(judge, to_judge(WRONG, severity=Severity.CRITICAL))
     ruling = group.rulings[0]
     assert isinstance(ruling, PanelRuling)
     assert ruling.decision.unconfirmed

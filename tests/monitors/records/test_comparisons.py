@@ -25,8 +25,8 @@ def test_newly_failing_and_newly_fixed_cases_are_named_severest_first():
         baseline_environment=Environment.STAGING,
         baseline_finished_at=NOON,
         severities=(
-            change(Severity.ANNOYING, failing=("a",), fixed=("b",)),
-            change(Severity.PAGE, failing=("c", "d"), fixed=("e",)),
+            change(Severity.MINOR, failing=("a",), fixed=("b",)),
+            change(Severity.CRITICAL, failing=("c", "d"), fixed=("e",)),
         ),
     )
     assert comparison.newly_failing == ("c", "d", "a")

@@ -36,7 +36,7 @@ from tests.monitors.reports import example_failures as faults
 from tests.monitors.reports.parts import RUN_ID, STARTED, case_result, exchange, gold_case, passed
 from tests.monitors.reports.pictures import chat_png
 
-WEIGHTS = {Severity.ANNOYING: Decimal(1), Severity.WRONG: Decimal(4), Severity.PAGE: Decimal(20)}
+WEIGHTS = {Severity.MINOR: Decimal(1), Severity.MAJOR: Decimal(4), Severity.CRITICAL: Decimal(20)}
 TARGET = Target(
     name="suraksha-health", url="http://127.0.0.1:7860/", environment=Environment.STAGING, model_family="gpt"
 )
@@ -106,7 +106,7 @@ FAIL_REASONS = (
 
 def right(number: int) -> CaseResult:
     """A correct answer; severities, types and languages go round, a few are slow."""
-    severity = (Severity.PAGE, Severity.WRONG, Severity.ANNOYING)[number % 3]
+    severity = (Severity.CRITICAL, Severity.MAJOR, Severity.MINOR)[number % 3]
     language = (Language.ENGLISH, Language.ENGLISH, Language.HINDI, Language.HINGLISH)[number % 4]
     kind = ("waiting_period", "coverage_scope", "exclusions", "sub_limit", "eligibility", "claim")[number % 6]
     case = gold_case(
@@ -157,7 +157,7 @@ def report_of(cases: Sequence[CaseResult], reasons: Sequence[VerdictReason]) -> 
         sights=compute_detectable_drops(
             [case.assessment for case in cases], frozenset(case.case.id for case in blamed), None
         ),
-        flaky=(FlakyCase(case_id="exclusions-002", severity=Severity.PAGE, asked=3, right=2),),
+        flaky=(FlakyCase(case_id="exclusions-002", severity=Severity.CRITICAL, asked=3, right=2),),
         balance=compute_balance([case.case for case in cases], GateSettings()),
     )
 
@@ -171,19 +171,19 @@ COMPARISON = Comparison(
     shared=126,
     severities=(
         SeverityChange(
-            severity=Severity.PAGE,
+            severity=Severity.CRITICAL,
             shared=44,
             newly_failing=("summary-other-customer", "sublimit-room-rent", "exclusion-dental-hinglish"),
             p_value=0.25,
         ),
         SeverityChange(
-            severity=Severity.WRONG,
+            severity=Severity.MAJOR,
             shared=41,
             newly_failing=("wait-preexisting-hi", "network-hospitals"),
             newly_fixed=("claim-005",),
             p_value=1.0,
         ),
-        SeverityChange(severity=Severity.ANNOYING, shared=41),
+        SeverityChange(severity=Severity.MINOR, shared=41),
     ),
     p_value=0.21875,
     direction=Direction.WORSE,
@@ -283,7 +283,7 @@ def _incidents() -> list[Incident]:
             kind=IncidentKind.CASE_FAILURE,
             target=TARGET.name,
             state=IncidentState.OPEN,
-            severity=Severity.PAGE,
+            severity=Severity.CRITICAL,
             title=Redacted(case_id),
             case_id=case_id,
             failure_kind=kind,

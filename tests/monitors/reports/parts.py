@@ -35,7 +35,7 @@ def redact(text: str) -> str:
 def gold_case(case_id: str, question: str | tuple[str, ...], gold: str, **changes: Any) -> GoldCase:
     """A gold case of severity 1 in English."""
     fields: dict[str, Any] = {
-        "severity": Severity.ANNOYING,
+        "severity": Severity.MINOR,
         "language": Language.ENGLISH,
         "type": "coverage_scope",
         "provenance": Provenance(pipeline=Pipeline.TEMPLATE),

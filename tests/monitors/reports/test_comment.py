@@ -33,8 +33,8 @@ def compared(**changes) -> Comparison:
         "baseline_finished_at": STARTED - timedelta(hours=6),
         "shared": 133,
         "severities": (
-            SeverityChange(severity=Severity.PAGE, shared=43, newly_failing=NEW[:1]),
-            SeverityChange(severity=Severity.WRONG, shared=40, newly_failing=NEW[1:], newly_fixed=("bonus-1",)),
+            SeverityChange(severity=Severity.CRITICAL, shared=43, newly_failing=NEW[:1]),
+            SeverityChange(severity=Severity.MAJOR, shared=40, newly_failing=NEW[1:], newly_fixed=("bonus-1",)),
         ),
         "weighted_before": 0.996,
         "weighted_now": 0.943,

@@ -19,10 +19,10 @@ def failure(case_id, kind, severity, *, unconfirmed=False):
 
 def test_severity_then_disclosure_then_what_is_confirmed():
     cases = [
-        failure("mild", FailureKind.TONE, Severity.ANNOYING),
-        failure("unsure", FailureKind.WRONG_FACT, Severity.PAGE, unconfirmed=True),
-        failure("sure", FailureKind.WRONG_FACT, Severity.PAGE),
-        failure("leak", FailureKind.PII_DISCLOSURE, Severity.PAGE),
+        failure("mild", FailureKind.TONE, Severity.MINOR),
+        failure("unsure", FailureKind.WRONG_FACT, Severity.CRITICAL, unconfirmed=True),
+        failure("sure", FailureKind.WRONG_FACT, Severity.CRITICAL),
+        failure("leak", FailureKind.PII_DISCLOSURE, Severity.CRITICAL),
     ]
     assert [case.case.id for case in select_by_outcome(cases, CaseOutcome.FAILED)] == [
         "leak",

@@ -63,7 +63,7 @@ def test_a_raised_severity_names_its_row(page):
     leak = view(page, "summary-other-customer")
     assert (leak.severity, leak.raised_from, leak.severity_reason) == (
         3,
-        Severity.WRONG,
+        Severity.MAJOR,
         "personal data was disclosed",
     )
 

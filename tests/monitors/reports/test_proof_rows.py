@@ -25,7 +25,7 @@ from tests.monitors.reports.example_run import COMPARISON, example_run
 
 def sight(**changes) -> DetectableDrop:
     values = {
-        "severity": Severity.PAGE, "cases": 40, "not_correct": 0, "failing_at_most": 0.0722, "pairs": 40,
+        "severity": Severity.CRITICAL, "cases": 40, "not_correct": 0, "failing_at_most": 0.0722, "pairs": 40,
         "smallest_drop": 0.19,
     }  # fmt: skip
     return DetectableDrop(**(values | changes))

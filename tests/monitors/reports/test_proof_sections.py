@@ -52,7 +52,7 @@ def test_a_refused_comparison_shows_what_differs_and_no_figures(how):
 
 @pytest.mark.parametrize("how", ["markdown", "html"])
 def test_a_failure_of_a_flaky_case_is_marked_where_it_is_listed(how):
-    odd = FlakyCase(case_id="sublimit-room-rent", severity=Severity.PAGE, asked=4, right=3)
+    odd = FlakyCase(case_id="sublimit-room-rent", severity=Severity.CRITICAL, asked=4, right=3)
     assert "3 of 4 asks" in shown(run().report.model_copy(update={"flaky": (odd,)}), how)
 
 

@@ -14,7 +14,7 @@ PROVED = PreviousBuild(commit="4f2a91c", proof=BuildProof.PROVED)
 def rechecked(*counts, previous=(), build=PROVED, **changes):
     there = (*previous, *[None] * (len(counts) - len(previous)))
     cases = tuple(
-        CaseRecheck(case_id=f"case-{place}", severity=Severity.PAGE, here=here, previous=before)
+        CaseRecheck(case_id=f"case-{place}", severity=Severity.CRITICAL, here=here, previous=before)
         for place, (here, before) in enumerate(zip(counts, there, strict=True))
     )
     return Recheck(cases=cases, previous=build if previous else None, **changes)

@@ -50,7 +50,7 @@ def segment_names(data: Path) -> list[str]:
 def fill(folder: Path) -> None:
     store, rng = open_store_in(folder), random.Random(1)
     for number in range(CASES):
-        case = gold_case(f"case-{number}", severity=Severity.WRONG)
+        case = gold_case(f"case-{number}", severity=Severity.MAJOR)
         rows = (ResultRow(row=exchange(case, rng.randbytes(1000).hex())), AssessmentRow(row=assessment(case)))
         store.journal.append(rows, run_id="run-1")
     store.load_pending(5)
@@ -113,7 +113,7 @@ def test_a_check_without_room_says_so_and_leaves_nothing(data):
 def test_without_room_for_a_first_file_there_is_none(tmp_path):
     data = tmp_path / "data"
     store = open_store_in(data)
-    case = gold_case("case-1", severity=Severity.WRONG)
+    case = gold_case("case-1", severity=Severity.MAJOR)
     store.journal.append((ResultRow(row=exchange(case)),), run_id="run-1")
     done = lookout("warehouse", "load", data=data, limit_bytes=400_000)
     assert done.returncode == 4, done.stdout + done.stderr
@@ -216,7 +216,7 @@ def test_a_row_that_a_lost_segment_had_replaced_stays_replaced(tmp_path):
     """A case was asked again; the second answer's segment is lost: the old file's row is the right one."""
     data = tmp_path / "data"
     store = open_store_in(data)
-    case = gold_case("case-1", severity=Severity.WRONG)
+    case = gold_case("case-1", severity=Severity.MAJOR)
     for text in ("first answer", "second answer"):
         rows = (ResultRow(row=exchange(case, text)), AssessmentRow(row=assessment(case)))
         second = store.journal.append(rows, run_id="run-1")

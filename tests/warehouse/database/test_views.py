@@ -225,4 +225,4 @@ def test_a_message_waits_until_one_try_has_settled_it(store):
     for name, status, seconds in tries:
         record_receipt(store, store.journal, receipt(name, status, seconds=seconds), wait_s=1)
     found = store.query("select id, tries, severity from unsent_alerts order by id").rows
-    assert found == (("failed", 2, Severity.PAGE), ("never", 0, Severity.PAGE))
+    assert found == (("failed", 2, Severity.CRITICAL), ("never", 0, Severity.CRITICAL))

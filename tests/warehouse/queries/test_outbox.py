@@ -135,7 +135,7 @@ def test_a_failed_try_frees_the_message_at_once_and_a_sent_one_never_again(tmp_p
 
 def test_messages_are_claimed_worst_first_and_no_more_than_asked_for(tmp_path):
     store = store_in(tmp_path)
-    mild = incident("mild").model_copy(update={"severity": Severity.ANNOYING})
+    mild = incident("mild").model_copy(update={"severity": Severity.MINOR})
     both = OutboxDecision(alerts=(alert("mild", about=mild), alert("bad")))
     decide(store, store.journal, "helpdesk", lambda _: both, wait_s=1)
     assert claim(store, "ann", limit=1) == ["bad"]

@@ -83,7 +83,7 @@ def draft(number: int) -> DraftRow:
             turns=(Redacted(ASKED),),
             bad_reply=Redacted(BLOCKED),
             language=Language.ENGLISH,
-            suggested_severity=Severity.PAGE,
+            suggested_severity=Severity.CRITICAL,
             severity_reason="it was held back",
             finding=Redacted("no source"),
         )

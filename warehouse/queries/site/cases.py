@@ -165,13 +165,13 @@ _ORDER = "array_position(['broke', 'failing', 'unsteady', 'mended', 'flaky', 'un
 
 
 def find_newest_target(store: Store) -> str | None:
-    """The target of the newest finished run."""
+    """Find the target of the newest finished run."""
     table = store.query("select target from runs where not interrupted order by finished_at desc limit 1")
     return str(table.rows[0][0]) if table.rows else None
 
 
 def list_grid_runs(store: Store, wanted: GridFilter) -> tuple[GridRun, ...]:
-    """The runs that the grid shows, newest first."""
+    """List the runs that the grid shows, newest first."""
     table = store.query(
         f"{_SHOWN_SQL} select place, run_id, finished_at, verdict, commit,"  # noqa: S608 - ours
         " coalesce(suite_sha256 <> lead(suite_sha256) over (order by place), false) from shown order by place",
@@ -183,7 +183,7 @@ def list_grid_runs(store: Store, wanted: GridFilter) -> tuple[GridRun, ...]:
 def load_grid_page(
     store: Store, wanted: GridFilter, *, rows: int, offset: int
 ) -> tuple[tuple[GridRow, ...], dict[str, int]]:
-    """Cases with their cells, what wants a look first, and how many there are of each course before paging."""
+    """Load a page of cases with their cells, most urgent first, and the number of all cases by course."""
     asked = wanted.model_dump()
     table = store.query(
         f"{_GRID}, counts as (select course, count(*) as cases from wanted group by course)"  # noqa: S608 - ours
@@ -199,7 +199,7 @@ def load_grid_page(
 
 
 def load_grid_options(store: Store, wanted: GridFilter) -> GridOptions:
-    """What the cases of the newest run can be filtered for."""
+    """Load the filter options for the cases of the newest runs."""
     table = store.query(
         f"{_SHOWN_SQL} select list_sort(list(distinct a.type)), list_sort(list(distinct a.language))"  # noqa: S608 - ours
         " from assessments a join shown r on r.run_id = a.run_id",
@@ -212,7 +212,7 @@ def load_grid_options(store: Store, wanted: GridFilter) -> GridOptions:
 def list_case_answers(
     store: Store, target: str, case_id: str, outcome: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[CaseAnswer, ...], int]:
-    """A case's answers, newest first, and how many there are in all."""
+    """List a page of a case's answers, newest first, and the number of all answers."""
     table = store.query(
         "with history as ("  # noqa: S608 - ours
         "  select a.*, r.finished_at, r.verdict, r.commit, r.suite_sha256,"
@@ -238,7 +238,7 @@ def list_case_answers(
 
 
 def load_case_text(store: Store, suite_sha256: str, case_id: str) -> CaseText | None:
-    """The case itself, where its suite was stored."""
+    """Load a case of a stored suite; ``None`` if there is none."""
     table = store.query(
         "select turns, gold, expected_refusal, severity, type, language from cases"
         " where suite_sha256 = $suite and case_id = $case",

@@ -112,7 +112,7 @@ _IS_PAIR = "same_case and before is not null and now is not null"
 
 
 def load_run_side(store: Store, run_id: str) -> RunSide | None:
-    """What a run was run with; ``None`` where there is no such run."""
+    """Load the settings and scores of a run; ``None`` if there is no such run."""
     table = store.query(_SIDE, {"run": run_id})
     if not table.rows:
         return None
@@ -121,7 +121,7 @@ def load_run_side(store: Store, run_id: str) -> RunSide | None:
 
 
 def find_newest_run(store: Store, target: str | None, suite: str | None) -> str | None:
-    """The run that finished last, of this target and over this suite where they are named."""
+    """Find the run that finished last, optionally of one target and over one suite."""
     table = store.query(
         "select run_id from runs where not interrupted and ($target is null or target = $target)"
         " and ($suite is null or suite_name = $suite) order by finished_at desc, run_id desc limit 1",
@@ -131,7 +131,7 @@ def find_newest_run(store: Store, target: str | None, suite: str | None) -> str 
 
 
 def find_run_before(store: Store, run_id: str) -> str | None:
-    """The run of the same target and suite that finished before this one."""
+    """Find the previous run of the same target and suite."""
     table = store.query(
         "select b.run_id from runs b join runs n on n.target = b.target and n.suite_name = b.suite_name"
         " where n.run_id = $run and b.run_id <> $run and not b.interrupted and b.finished_at <= n.finished_at"
@@ -142,7 +142,7 @@ def find_run_before(store: Store, run_id: str) -> str | None:
 
 
 def load_pairs(store: Store, before: str, now: str) -> tuple[tuple[CasePair, ...], PairCounts]:
-    """Every case that both graded, and how many others there are."""
+    """Load every case that both runs graded, and the counts of other cases."""
     runs = {"before": before, "now": now}
     table = store.query(
         f"{_PAIRS} select case_id, severity, cluster, before, now from pairs where {_IS_PAIR} order by case_id",  # noqa: S608 - ours
@@ -163,7 +163,7 @@ def load_pairs(store: Store, before: str, now: str) -> tuple[tuple[CasePair, ...
 def load_flips_page(
     store: Store, before: str, now: str, *, broke: bool | None, rows: int, offset: int
 ) -> tuple[tuple[FlippedAnswer, ...], int]:
-    """What came out differently, what broke first, severest first; ``broke`` chooses a way, ``None`` is both."""
+    """Load a page of answers that changed, broken ones first, most severe first; ``broke`` selects a direction."""
     asked: Mapping[str, Parameter] = {"before": before, "now": now, "broke": broke, "rows": rows, "offset": offset}
     table = store.query(
         f"{_PAIRS}, page as ("  # noqa: S608 - ours

@@ -38,7 +38,7 @@ _ENTRIES = (
 def load_log_entries_page(
     store: Store, target: str | None, since: datetime | None, until: datetime | None, *, rows: int, offset: int
 ) -> tuple[tuple[LogEntryShown, ...], int]:
-    """Entries of a target (or of all) from ``since`` to before ``until``, newest first, and how many in all."""
+    """Load a page of log entries from ``since`` to before ``until``, newest first, and their number."""
     wanted = {
         "target": target,
         "since": since.isoformat() if since else None,
@@ -59,5 +59,5 @@ def load_log_entries_page(
 
 
 def list_log_targets(store: Store) -> tuple[str, ...]:
-    """The applications that anything was read of."""
+    """List the targets with log entries."""
     return tuple(str(row[0]) for row in store.query("select distinct target from hallucinations order by 1").rows)

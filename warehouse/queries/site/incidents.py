@@ -48,7 +48,7 @@ _WORST_FIRST = "order by state = 'resolved', severity desc, last_seen_at desc, f
 def load_incidents_page(
     store: Store, wanted: IncidentFilter, *, rows: int, offset: int
 ) -> tuple[tuple[IncidentRowShown, ...], int]:
-    """Incidents, the unresolved ones first and the worst of them before all, and how many there are in all."""
+    """Load a page of incidents, unresolved and worst ones first, and the number of all incidents."""
     asked = wanted.model_dump()
     names = ", ".join(IncidentRowShown.model_fields)
     total = store.query(f"select count(*) {_INCIDENTS}", asked).rows[0][0]
@@ -62,18 +62,18 @@ def load_incidents_page(
 
 
 def find_incident(store: Store, fingerprint: str) -> Incident | None:
-    """An incident as it stands now, or ``None`` where there is none with this fingerprint."""
+    """Find the current state of an incident; ``None`` if there is none with this fingerprint."""
     table = store.query("select record from incidents where fingerprint = $key", {"key": fingerprint})
     return Incident.model_validate_json(str(table.rows[0][0])) if table.rows else None
 
 
 def list_incident_targets(store: Store) -> tuple[str, ...]:
-    """All that any incident was ever about, by name."""
+    """List the targets of all incidents, by name."""
     return tuple(str(row[0]) for row in store.query("select distinct target from incidents order by 1").rows)
 
 
 def select_stored_runs(store: Store, run_ids: Iterable[str]) -> frozenset[str]:
-    """Those of these runs that are in the warehouse, and so have a page."""
+    """Select those of ``run_ids`` that are in the warehouse and so have a page."""
     table = store.query(
         "select run_id from runs where list_contains(string_split($runs, ','), run_id)",
         {"runs": ",".join(sorted(set(run_ids)))},

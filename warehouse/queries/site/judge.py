@@ -77,7 +77,7 @@ _JUDGED = (
 def load_judging_page(
     store: Store, target: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[JudgingRow, ...], int]:
-    """The judging of runs and nights, newest first, and how many there are in all."""
+    """Load a page of the judging of runs and nightly runs, newest first, and the number of all."""
     table = store.query(
         f"{_RUNS}, page as ("  # noqa: S608 - ours
         "  from newest order by finished_at desc, run_id desc limit $rows offset $offset)"
@@ -103,7 +103,7 @@ def _parse_judging(written: object) -> Judging | None:
 
 
 def count_judge_verdicts(store: Store, target: str | None) -> tuple[JudgeCounts, ...]:
-    """What each judge said in the newest runs and nights, and beside it the graders without a model."""
+    """Count each judge's verdicts in the newest runs and nightly runs, beside those of rule-based graders."""
     table = store.query(
         f"{_RUNS} select r.target, g.grader, g.version, g.judge_model, g.judge_prompt_sha256,"
         " g.rubric_version, g.aspect, count(*) filter (where g.passed), count(*),"

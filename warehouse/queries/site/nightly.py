@@ -49,7 +49,7 @@ _NIGHTLY_RUNS = (
 def load_nightly_runs_page(
     store: Store, target: str | None, drift: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[NightlyRow, ...], int]:
-    """Nightly runs, newest first, and how many there are in all."""
+    """Load a page of nightly runs, newest first, and the number of all."""
     wanted = {"target": target, "drift": drift}
     total = store.query(f"select count(*) {_NIGHTLY_RUNS}", wanted).rows[0][0]
     names = ", ".join(NightlyRow.model_fields)
@@ -62,13 +62,13 @@ def load_nightly_runs_page(
 
 
 def load_nightly_report(store: Store, run_id: str) -> NightlyReport | None:
-    """What a nightly run came to; ``None`` where there is none of this id."""
+    """Load the report of a nightly run; ``None`` if there is none with this id."""
     table = store.query("select record from nightly_runs where run_id = $run", {"run": run_id})
     return NightlyReport.model_validate_json(str(table.rows[0][0])) if table.rows else None
 
 
 def list_failure_examples(store: Store, run_id: str, *, each: int) -> tuple[FailureExample, ...]:
-    """So many conversations of each kind of failure, the severest first."""
+    """List up to ``each`` conversations of each kind of failure, most severe first."""
     table = store.query(
         "with failures as ("
         "  select unnest(failure_kinds) as kind, case_id, repeat, severity, reason from assessments"

@@ -39,7 +39,7 @@ class JudgedAnswer(NamedTuple):
 
 
 def list_people_verdicts(store: Store) -> tuple[PeopleVerdict, ...]:
-    """The half of the view `reviewed_answers` that does not read grades, which are a thousand times as many."""
+    """List people's verdicts: the part of the view `reviewed_answers` without grades, which are far more rows."""
     table = store.query(
         "select run_id, case_id, repeat, any_value(target), bool_and(answer = 'right'), max(inclusion_probability)"
         " from labels where source = 'review' and answer in ('right', 'wrong')"
@@ -51,7 +51,7 @@ def list_people_verdicts(store: Store) -> tuple[PeopleVerdict, ...]:
 
 
 def list_judge_verdicts(store: Store, wanted: Sequence[AnswerId]) -> tuple[JudgedAnswer, ...]:
-    """The other half: what judges said of the facts of these answers."""
+    """List the judges' verdicts on the facts of these answers."""
     table = store.query(
         "select run_id, case_id, repeat, judge_model, judge_prompt_sha256, rubric_version, passed from grades"
         " join (select unnest(from_json($wanted::json, $shape), recursive := true)) using (run_id, case_id, repeat)"
@@ -76,7 +76,7 @@ def _build_lineage(row: Sequence[object]) -> JudgeLineage:
 
 
 def count_ratings(store: Store, target: str | None) -> tuple[int, int]:
-    """How often people rated what a judge rated, and how often alike, of one target where it is named."""
+    """Count the ratings of people and judges of the same reports, and how many agree; of all targets or of one."""
     table = store.query(
         "select count(*), count(*) filter (where judge_rating = people_rating)"
         " from reviewed_ratings where $target is null or target = $target",
@@ -87,6 +87,6 @@ def count_ratings(store: Store, target: str | None) -> tuple[int, int]:
 
 
 def count_finished_runs(store: Store) -> int:
-    """How many runs and nights the warehouse has: while it is the same, so is what is sampled of them."""
+    """Count the finished runs and nightly runs; while the number is the same, the sample of them is too."""
     table = store.query("select (select count(*) from runs) + (select count(*) from nightly_runs)")
     return int(str(table.rows[0][0]))

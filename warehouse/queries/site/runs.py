@@ -96,7 +96,7 @@ _RUNS = (
 
 
 def load_runs_page(store: Store, wanted: RunFilter, *, rows: int, offset: int) -> tuple[tuple[ListedRun, ...], int]:
-    """Runs, newest first, and how many there are in all."""
+    """Load a page of runs, newest first, and the number of all."""
     asked = wanted.model_dump()
     total = store.query(f"select count(*) {_WANTED}", asked).rows[0][0]
     table = store.query(_RUNS, {**asked, "rows": rows, "offset": offset})
@@ -105,7 +105,7 @@ def load_runs_page(store: Store, wanted: RunFilter, *, rows: int, offset: int) -
 
 
 def select_finished_runs(store: Store, run_ids: Sequence[str]) -> frozenset[str]:
-    """Which of these runs have a report in the warehouse."""
+    """Select those of ``run_ids`` that have a report in the warehouse."""
     table = store.query(
         "select run_id from runs where list_contains(from_json($runs::json, '[\"VARCHAR\"]'), run_id)",
         {"runs": json.dumps(list(run_ids))},
@@ -114,13 +114,13 @@ def select_finished_runs(store: Store, run_ids: Sequence[str]) -> frozenset[str]
 
 
 def list_suites(store: Store) -> tuple[str, ...]:
-    """The names of all suites that were ever asked."""
+    """List the names of all suites."""
     table = store.query("select distinct suite_name from runs order by suite_name")
     return tuple(str(row[0]) for row in table.rows)
 
 
 def count_outcomes(store: Store, run_id: str) -> dict[str, int]:
-    """How many cases of a run came to what."""
+    """Count a run's cases by outcome."""
     table = store.query(
         "select outcome, count(*) from assessments where run_id = $run group by outcome", {"run": run_id}
     )
@@ -130,7 +130,7 @@ def count_outcomes(store: Store, run_id: str) -> dict[str, int]:
 def load_cases_page(
     store: Store, run_id: str, outcome: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[ListedCase, ...], int]:
-    """A run's cases of one outcome (or of all), worst first, and how many there are in all."""
+    """Load a page of a run's cases of one outcome (or of all), worst first, and the number of all."""
     wanted = {"run": run_id, "outcome": outcome}
     total = store.query(f"select count(*) from assessments a {_CASES}", wanted).rows[0][0]  # noqa: S608 - ours
     table = store.query(

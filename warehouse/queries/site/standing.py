@@ -1,4 +1,4 @@
-"""How every target stands: its last verdict, its trends, what is open. A question for all targets at once."""
+"""Queries about the state of all targets: last verdicts, trends and open incidents."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class LastEntry(Record):
 
 
 def list_last_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[RunPoint, ...]:
-    """The newest finished runs of each target, oldest first within a target."""
+    """List the newest finished runs of each target, oldest first within a target."""
     table = store.query(
         "with chosen as ("
         "  select run_id from runs where not interrupted"
@@ -88,7 +88,7 @@ def list_last_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[RunPoin
 
 
 def list_last_nightly_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[NightlyPoint, ...]:
-    """The newest nightly runs of each target, oldest first within a target."""
+    """List the newest nightly runs of each target, oldest first within a target."""
     table = store.query(
         "select target, run_id, due_at, sampled, graded, severe_rate, severe_low, severe_high, drifted"
         " from nightly_runs"
@@ -102,7 +102,7 @@ def list_last_nightly_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple
 
 
 def count_open_by_severity(store: Store) -> tuple[OpenIncidents, ...]:
-    """Unresolved incidents by target and severity, the worst first."""
+    """Count unresolved incidents by target and severity, worst first."""
     table = store.query(
         "select target, severity, count(*) filter (where state = 'open'),"
         " count(*) filter (where state = 'acknowledged'), count(*) filter (where kind = 'monitor_fault'),"
@@ -115,7 +115,7 @@ def count_open_by_severity(store: Store) -> tuple[OpenIncidents, ...]:
 
 
 def list_last_entries(store: Store, since: datetime) -> tuple[LastEntry, ...]:
-    """Each target's newest entry of its hallucination log, with how many were read ``since``."""
+    """List each target's newest log entry, with the number of entries since ``since``."""
     table = store.query(
         "select target, max(coalesce(logged_at, read_at)),"
         " count(*) filter (where coalesce(logged_at, read_at) >= $since::timestamptz)"
@@ -136,7 +136,7 @@ class UnsentAlerts(Record):
 
 
 def count_unsent(store: Store) -> UnsentAlerts:
-    """Messages that nobody has seen yet."""
+    """Count the unsent alerts."""
     table = store.query("select count(*), count(*) filter (where severity = 3), min(created_at) from unsent_alerts")
     return UnsentAlerts.model_validate(dict(zip(UnsentAlerts.model_fields, table.rows[0], strict=True)))
 
@@ -149,7 +149,7 @@ class WaitingSegments(Record):
 
 
 def count_waiting_segments(store: Store, *, except_runs: Collection[str] = ()) -> WaitingSegments:
-    """Segments that are not loaded, without those of the runs ``leave_out``, which are loaded at their end.
+    """Count the segments that are not loaded, except those of the runs ``except_runs``.
 
     Reads the names of all segments: not for a page. Raises `WarehouseUnwritable` where the journal is out of reach.
     """
@@ -161,6 +161,6 @@ def count_waiting_segments(store: Store, *, except_runs: Collection[str] = ()) -
 
 
 def list_known_targets(store: Store, configured: Iterable[str]) -> tuple[str, ...]:
-    """The configured targets, and those that the warehouse has runs of."""
+    """List the configured targets and those with runs in the warehouse."""
     table = store.query("select distinct target from runs union select distinct target from nightly_runs")
     return tuple(sorted({*configured, *(str(row[0]) for row in table.rows)}))

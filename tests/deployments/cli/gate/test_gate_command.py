@@ -141,7 +141,7 @@ def test_a_monitor_that_breaks_leaves_no_pending_status(tmp_path, lookout, githu
 
 def write_results(folder, run_id, *, failing):
     """The results.json of a run of four severe cases, of which those are wrong."""
-    cases = [gold_case(f"waiting-{number}", severity=Severity.PAGE) for number in range(4)]
+    cases = [gold_case(f"waiting-{number}", severity=Severity.CRITICAL) for number in range(4)]
     results = [asked(case, *([WRONG_FACT] if number in failing else [])) for number, case in enumerate(cases)]
     path = folder / "data" / "runs" / run_id / "results.json"
     path.parent.mkdir(parents=True)

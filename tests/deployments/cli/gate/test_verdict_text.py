@@ -18,13 +18,13 @@ from tests.monitors.gate.runs import LEAK, asked, baseline, batch, report, times
 @pytest.fixture(scope="module")
 def clean():
     """Thirty harmless and forty severe cases, all right."""
-    return [*batch(Severity.ANNOYING, 30, 0), *batch(Severity.PAGE, 40, 0)]
+    return [*batch(Severity.MINOR, 30, 0), *batch(Severity.CRITICAL, 40, 0)]
 
 
 @pytest.fixture(scope="module")
 def broken():
     """The same cases, eight harmless ones and a severe one of them wrong."""
-    return [*batch(Severity.ANNOYING, 30, 8), *batch(Severity.PAGE, 40, 1)]
+    return [*batch(Severity.MINOR, 30, 8), *batch(Severity.CRITICAL, 40, 1)]
 
 
 def printed(run, width: int = 120, *, verbose: bool = True, **options) -> str:
@@ -48,16 +48,16 @@ def test_without_a_baseline_the_table_shows_what_could_have_been_detected(clean,
 
 def test_a_failed_case_has_its_failures_severity_and_no_chance_where_it_fails_every_time(snapshot):
     """A leak in a harmless case, asked again: one right answer before is no proof, five wrong ones are."""
-    before = [*batch(Severity.ANNOYING, 9, 0), asked(gold_case("lottery", severity=Severity.ANNOYING))]
-    leak = asked(gold_case("lottery", severity=Severity.ANNOYING), LEAK)
-    results = [*batch(Severity.ANNOYING, 9, 0), leak]
+    before = [*batch(Severity.MINOR, 9, 0), asked(gold_case("lottery", severity=Severity.MINOR))]
+    leak = asked(gold_case("lottery", severity=Severity.MINOR), LEAK)
+    results = [*batch(Severity.MINOR, 9, 0), leak]
     run = report(results, baseline=baseline(before))
     assert "severity 3: lottery" in printed(run, 200, cases=results)
     assert printed(run, 200, cases=results) == snapshot(name="severity")
 
     def recheck(failed: int) -> str:
         count = RecheckCount(asked=5, failed=failed, right=5 - failed)
-        again = Recheck(cases=(CaseRecheck(case_id="lottery", severity=Severity.PAGE, here=count),))
+        again = Recheck(cases=(CaseRecheck(case_id="lottery", severity=Severity.CRITICAL, here=count),))
         return printed(run.model_copy(update={"recheck": again}), 200, verbose=False)
 
     assert ("chance" in recheck(5), "chance" in recheck(4)) == (False, True)
@@ -73,7 +73,7 @@ def test_a_refused_comparison_names_what_differs(clean):
 
 
 def test_a_flaky_case_is_named(clean):
-    run = report([*clean, *times(gold_case("odd", severity=Severity.PAGE), 2, 1)])
+    run = report([*clean, *times(gold_case("odd", severity=Severity.CRITICAL), 2, 1)])
     (flaky,) = run.flaky
     assert flaky.case_id == "odd"
     assert f"odd {flaky.text}" in printed(run)

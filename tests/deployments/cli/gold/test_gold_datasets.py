@@ -175,11 +175,11 @@ def test_a_push_does_not_overwrite_what_people_changed(
 ) -> None:
     lookout(folder, "push", ADDRESS, "--yes")
     edit(server, "plan-1", "36 months")
-    write_suite(folder, *three()[:2], three()[2].model_copy(update={"severity": Severity.PAGE}))
+    write_suite(folder, *three()[:2], three()[2].model_copy(update={"severity": Severity.CRITICAL}))
     assert shown(lookout(folder, "push", ADDRESS, "--yes", code=1), folder, server) == snapshot
     lookout(folder, "push", ADDRESS, "--yes", "--overwrite")
     assert same(lookout(folder, "diff", "suite.jsonl", ADDRESS, "--json")) == 3
-    assert cases_of(folder)["plan-2"].severity is Severity.PAGE
+    assert cases_of(folder)["plan-2"].severity is Severity.CRITICAL
 
 
 def test_a_conflict_is_shown_and_the_suite_stays_unless_it_is_to_be_overwritten(
