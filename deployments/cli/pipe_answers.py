@@ -82,7 +82,7 @@ def read_severity(fields: Fields) -> Severity:
     if value is None:
         return Severity.MAJOR
     if isinstance(value, bool) or value not in (1, 2, 3):
-        raise Unreadable("severity: 1 (annoying), 2 (wrong) or 3 (alert at once) is expected")
+        raise Unreadable("severity: 1 (minor), 2 (major) or 3 (critical: alerts at once) is expected")
     return Severity(int(value))
 
 

@@ -63,7 +63,7 @@ async def _deliver(
     except httpx.HTTPError as error:
         raise StationFailed(
             f"the receiver of deploys does not answer at its port ({type(error).__name__})",
-            "see the log of `lookout up`: its part `check_receiver`",
+            "see the log of `lookout up`: its part `receiver`",
         ) from error
     reply = response.text[:100]
     if response.status_code == HTTPStatus.OK and reply.startswith(NOT_FOR_US_PREFIX):

@@ -177,7 +177,7 @@ def _build_ping_path(config: Config, target: str) -> Path:
 
 
 def build_heartbeat_in(environment: Mapping[str, str], target: str) -> Heartbeat:
-    """Like `heartbeat`, by another environment."""
+    """Build the heartbeat as `build_recorded_heartbeat` does, from another environment and without a record."""
     return build_heartbeat(environment.get(HEARTBEAT_VARIABLE), target)
 
 

@@ -20,9 +20,9 @@ class Weights(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    severity_1: Weight = Field(default=Decimal(1), description="weight of a case that is annoying when wrong")
-    severity_2: Weight = Field(default=Decimal(4), description="weight of a case that is plainly wrong when wrong")
-    severity_3: Weight = Field(default=Decimal(20), description="weight of a case that alerts at once when wrong")
+    severity_1: Weight = Field(default=Decimal(1), description="weight of a case of severity 1 (minor)")
+    severity_2: Weight = Field(default=Decimal(4), description="weight of a case of severity 2 (major)")
+    severity_3: Weight = Field(default=Decimal(20), description="weight of a case of severity 3 (critical)")
     version: str = Field(default="1", description="goes on every score; change it with the weights")
     chosen_by: str = Field(
         default="Lookout's defaults: an alert at once costs five wrong answers, a wrong answer four annoyances",

@@ -31,7 +31,7 @@ from monitors.records.triage import IssueSeverity, TriageReference
 MAX_VALUE_CHARACTERS = 60
 """Characters of a bad value that a message repeats."""
 
-_SEVERITIES = "1 (annoying), 2 (wrong) or 3 (alert at once)"
+_SEVERITIES = "1 (minor), 2 (major) or 3 (critical: alerts at once)"
 ID_ACCEPTED = "letters, digits and _ @ : + - . (no slash, no two dots in a row, at most 200 characters)"
 """The form of an id, and of a suite's name."""
 _TEXT = "a text that is not empty"

@@ -22,7 +22,7 @@ from monitors.reports.invisible import show_invisible
 VERDICT_MARKS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✕", Verdict.INCONCLUSIVE: "?"}
 """A shape beside the word, so that the verdict is not shown by colour alone."""
 
-SEVERITY_WORDS: Final = {Severity.CRITICAL: "alert at once", Severity.MAJOR: "wrong", Severity.MINOR: "annoying"}
+SEVERITY_WORDS: Final = {Severity.CRITICAL: "critical", Severity.MAJOR: "major", Severity.MINOR: "minor"}
 
 NO_ANSWER_WORDS: Final = {
     NoAnswerReason.UNREACHABLE: "unreachable",

@@ -195,7 +195,7 @@ lookout: an address needs gold questions: --suite FILE. `lookout init` writes a
             seen="""\
 lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
   line 2: "severity" is missing; every case has one from the day it is written;
-    accepted: 1 (annoying), 2 (wrong) or 3 (alert at once)""",
+    accepted: 1 (minor), 2 (major) or 3 (critical: alerts at once)""",
             code=2,
             to_do="Ask of each case: who must hear of it, and when, if the bot gets it wrong?",
             files={"mine.jsonl": SUITE.replace(', "severity": 2', "")},

@@ -58,8 +58,8 @@ def test_a_line_says_no_more_than_what_is_asked_what_is_right_and_how_bad(asked,
 
 
 BAD_LINES = [
-    pytest.param(line(severity=None), ['"severity" is missing', "1 (annoying), 2 (wrong) or 3 (alert at once)"], id="severity missing"),
-    pytest.param(line(severity=4), ['"severity" cannot be 4', "1 (annoying)"], id="severity 4"),
+    pytest.param(line(severity=None), ['"severity" is missing', "1 (minor), 2 (major) or 3 (critical: alerts at once)"], id="severity missing"),
+    pytest.param(line(severity=4), ['"severity" cannot be 4', "1 (minor)"], id="severity 4"),
     pytest.param(line(severity="high"), ['"severity" cannot be "high"'], id="severity in words"),
     pytest.param(line(severity=True), ['"severity" cannot be true'], id="severity true"),
     pytest.param(line(severity=2.0), ['"severity" cannot be 2.0'], id="severity 2.0"),
