@@ -111,7 +111,8 @@ class JudgeQueue:
 
     def _is_group_due(self) -> bool:
         urgent = any(
-            answer.case.severity is Severity.CRITICAL and answer.rules is Finding.UNGRADED for answer in self._waiting
+            answer.rules is Finding.UNGRADED and answer.case.severity is Severity.CRITICAL
+            for answer in self._waiting
         )
         return bool(self._waiting) and (self._closing or urgent or len(self._waiting) >= self._size)
 
