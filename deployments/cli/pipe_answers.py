@@ -27,7 +27,7 @@ from monitors.facts.text import unread_of
 from monitors.facts.tool_calls import ToolCall, repeated
 from monitors.gate.assess import assess
 from monitors.graders.base import Grader, GraderSettings
-from monitors.graders.panel import default_panel, grade_exchange
+from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.records.base import Finding, Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
@@ -169,7 +169,7 @@ _CORRECT = {CaseOutcome.CORRECT: True, CaseOutcome.FAILED: False}
 @lru_cache(maxsize=8)
 def _build_panel(locale: str | None, currency: str | None, domain: Domain) -> tuple[Grader, ...]:
     """Build the graders for a locale, currency and domain; many lines share one panel."""
-    return default_panel(GraderSettings(locale=locale, currency=currency, citation_required=True), domain)
+    return build_default_panel(GraderSettings(locale=locale, currency=currency, citation_required=True), domain)
 
 
 def grade_line(fields: Fields) -> Fields:

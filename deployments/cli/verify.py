@@ -383,13 +383,13 @@ def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldC
     from flows.goldset.mutation_testing import MAX_REACH_CASES, compute_suite_reach
     from flows.runtime.judge import plan_judge  # as below
     from flows.runtime.secrets import get_environment  # as below
-    from monitors.graders.panel import default_panel
+    from monitors.graders.panel import build_default_panel
 
     target = config.target(name)
     answers = [case for case in cases if case.triage is None]
     if not answers or not plan_judge(config.judge, build_target_record(name, target), get_environment()).why_off:
         return ""
-    reach = compute_suite_reach(answers, default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES)
+    reach = compute_suite_reach(answers, build_default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES)
     return reach.format_shortfall(config.gate.coverage_floor)
 
 

@@ -18,7 +18,7 @@ from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess
 from monitors.graders.base import Grader
-from monitors.graders.panel import default_panel, grade_exchange
+from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.judge.precheck import fails_by_rule, is_open
 from monitors.probes.driver import ChatDriver
 from monitors.probes.runner import ProbeTally, Question, probe_questions
@@ -114,7 +114,7 @@ async def open_case_asker(
     async with driver_opening as driver:
         yield CaseAsker(
             driver=driver,
-            panel=default_panel(configured.graders, configured.domain),
+            panel=build_default_panel(configured.graders, configured.domain),
             settings=settings,
             run_id=run_id,
             clock=clock,

@@ -63,9 +63,9 @@ class MeteredModel:
         Raises `BudgetReached` before it exceeds the budget, `JudgeUnavailable` and `JudgeMisconfigured`, and
         `JudgeRefused` or `VerdictUnreadable` for an incomplete reply.
         """
-        with self.account.reserved(self.model.name, prompt):
+        with self.account.reserve(self.model.name, prompt):
             reply = await self.model.verdict(prompt)
-            self.account.paid(self.model.name, reply.usage)
+            self.account.pay(self.model.name, reply.usage)
         if reply.stop is Stop.REFUSED:
             raise JudgeRefused(f"{reply.answered_by} declined to write this")
         if reply.stop is Stop.CUT:

@@ -16,7 +16,7 @@ from typing import Final
 from monitors.facts.quantities.scan import scan
 from monitors.facts.refusals.detect import read_refusal
 from monitors.gate.assess import assess, decide_severity
-from monitors.graders.base import CONDITION, SAYS_MORE, SENTENCE, STATEMENT, UNCLEAR, UNREAD_GOLD, Grader, not_read
+from monitors.graders.base import CONDITION, SAYS_MORE, SENTENCE, STATEMENT, UNCLEAR, UNREAD_GOLD, Grader, format_unread_reason
 from monitors.graders.panel import grade_exchange
 from monitors.mutations.mutants import (
     LEFT_TO_JUDGE,
@@ -90,7 +90,7 @@ def _explain_open_facts(assessment: Assessment) -> str:
     return "; ".join(grade.reason for grade in facts) or assessment.reason
 
 
-_WORD_FOR_WORD: Final = frozenset({STATEMENT, SENTENCE, not_read(UNREAD_GOLD)})
+_WORD_FOR_WORD: Final = frozenset({STATEMENT, SENTENCE, format_unread_reason(UNREAD_GOLD)})
 """Why graders that pass a gold word for word leave it open in other words."""
 
 _UNRELATED_REPLY: Final = "Gladly."

@@ -223,7 +223,7 @@ async def _try_judge(
     canaries = make_canaries([KNOWN_CASE], count=2, seed=nonce())
     async with open_judge(single_plan, environment, account, nonce) as judge:
         began = monotonic()
-        group = await judge.group([canary_case(canary) for canary in canaries], ())
+        group = await judge.judge_group([canary_case(canary) for canary in canaries], ())
         took_s = monotonic() - began
     return _build_judge_outcome(model_settings.model, canaries, group.rulings, account.total, took_s)
 

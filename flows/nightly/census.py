@@ -314,5 +314,5 @@ def _build_example(
             account_patterns=account_patterns,
             evidence_at=finding.start or None,
         ),
-        finding=make_excerpt(finding.what, limit=MAX_EXAMPLE_CHARACTERS),
+        finding=make_excerpt(finding.detail, limit=MAX_EXAMPLE_CHARACTERS),
     )

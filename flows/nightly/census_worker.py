@@ -60,7 +60,7 @@ class CensusScanner:
     def scan(self, written: bytes) -> CensusResult:
         """Classify one conversation, given as JSON."""
         conversation = Conversation.model_validate_json(written)
-        census, asked = self._panel.census(conversation), count_questions(conversation)
+        census, asked = self._panel.take_census(conversation), count_questions(conversation)
         return _build_result(find_stratum(conversation, self._facts), census, asked)
 
 

@@ -25,7 +25,7 @@ from flows.runtime.slack import build_alert_sender, build_notifier
 from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.errors import ConfigError
 from monitors.goldset.load import AskedQuestions, load_suite
-from monitors.graders.panel import default_panel
+from monitors.graders.panel import build_default_panel
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.probes.address_guard import AddressGuard
 from monitors.probes.browser.page_reader import PageReader
@@ -127,7 +127,7 @@ def build_traffic_grader(configured: TargetConfig, settings: NightlySettings) ->
         TrafficPanel(configured.graders),
         severity=settings.severity,
         gold=AskedQuestions(load_suite(configured.suite).cases),
-        gold_panel=default_panel(configured.graders, configured.domain),
+        gold_panel=build_default_panel(configured.graders, configured.domain),
     )
 
 

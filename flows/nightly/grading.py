@@ -107,7 +107,7 @@ class TrafficGrader:
                 gold_case = self._gold.find_case((turn.issue_url,))
             case = self._build_case(conversation, number, gold_case)
             exchange = _build_exchange(conversation, number, run_id, gold_case)
-            panel = self.panel.for_turn(turn) if gold_case is None else self._gold_panel
+            panel = self.panel.select_graders(turn) if gold_case is None else self._gold_panel
             # Places point into the original text, and the stored one may be shorter.
             grades = tuple(
                 grade if isinstance(grade, Abstained) else grade.model_copy(update={"evidence": ()})
@@ -353,7 +353,7 @@ async def _judge_groups(
     for start in range(0, len(cases), size):
         group_cases = cases[start : start + size]
         groups.append(
-            await judge.group(group_cases, judge.group_canaries(group_cases, gold_cases, seed=f"{seed}:{start}"))
+            await judge.judge_group(group_cases, judge.build_group_canaries(group_cases, gold_cases, seed=f"{seed}:{start}"))
         )
     return tuple(groups), ()
 

@@ -16,7 +16,7 @@ from flows.verify.snapshot import hash_grading_settings
 from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.config.isolation import refuse_production
 from monitors.goldset.load import load_suite
-from monitors.graders.panel import default_panel
+from monitors.graders.panel import build_default_panel
 from monitors.records.cases import Suite
 from monitors.records.targets import Target
 from warehouse.database.store import Store
@@ -46,7 +46,7 @@ class RepeatabilityContext:
     @property
     def scope(self) -> RepeatScope:
         """Which recorded repeats count in addition to this session's."""
-        panel = default_panel(self.configured.graders, self.configured.domain)
+        panel = build_default_panel(self.configured.graders, self.configured.domain)
         hashes = hash_grading_settings(self.configured, self.judge)
         return RepeatScope(
             target=self.target.name,

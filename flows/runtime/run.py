@@ -30,7 +30,7 @@ from monitors.config.isolation import refuse_production
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader
-from monitors.graders.panel import default_panel
+from monitors.graders.panel import build_default_panel
 from monitors.platforms.langfuse.client import load_langfuse_keys
 from monitors.platforms.langfuse.platform import open_langfuse
 from monitors.platforms.langsmith.project import open_langsmith
@@ -118,7 +118,7 @@ def check_request(request: VerifyRequest) -> None:
     judge = plan_judge(config.judge, build_target_record(request.target, configured), os.environ)
     refuse_rating_without_judge(config, judge)
     build_alert_sender(config, os.environ)
-    default_panel(configured.graders, configured.domain)
+    build_default_panel(configured.graders, configured.domain)
     if configured.probe.driver != "browser":
         build_probe_headers(configured.probe, os.environ)
     build_login(config, request.target, os.environ)
@@ -137,7 +137,7 @@ def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LI
     suite = load_suite(configured.suite)
     sender = build_alert_sender(config, os.environ)
     store = open_store(config)
-    panel = default_panel(configured.graders, configured.domain)
+    panel = build_default_panel(configured.graders, configured.domain)
     run_folder = _claim_run_folder(request, config, target, suite)  # last: what is refused claims nothing
     return RunContext(
         config=config,

@@ -119,10 +119,10 @@ class JudgeQueue:
     async def _judge_group(self, group: Sequence[PendingAnswer]) -> None:
         self._groups += 1
         cases = [judge_case(answer.case, answer.exchange, answer.grades, rules=answer.rules) for answer in group]
-        canaries = self._judge.group_canaries(
+        canaries = self._judge.build_group_canaries(
             cases, self._canary_cases, seed=f"{self._seed}:{self._groups}", exam=self._is_exam_due
         )
-        judged = await self._judge.group(cases, canaries)
+        judged = await self._judge.judge_group(cases, canaries)
         self._is_exam_due = judged.is_void
         self._on_group(judged)
         for answer, ruling in zip(group, judged.rulings, strict=True):

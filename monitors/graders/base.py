@@ -15,11 +15,11 @@ from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 
-def _is_citation_pattern(written: str) -> str:
-    return written if is_form(written) else _is_pattern(written)
+def _check_citation_pattern(written: str) -> str:
+    return written if is_form(written) else _check_pattern(written)
 
 
-def _is_pattern(written: str) -> str:
+def _check_pattern(written: str) -> str:
     try:
         pattern = re.compile(written)
     except re.error as error:
@@ -29,10 +29,10 @@ def _is_pattern(written: str) -> str:
     return written
 
 
-Pattern = Annotated[str, AfterValidator(_is_pattern)]
+Pattern = Annotated[str, AfterValidator(_check_pattern)]
 """A regular expression that compiles and needs at least one character."""
 
-CitationPattern = Annotated[str, AfterValidator(_is_citation_pattern)]
+CitationPattern = Annotated[str, AfterValidator(_check_citation_pattern)]
 """The name of a form of citation, or a regular expression."""
 
 
@@ -122,7 +122,7 @@ class Grader(Protocol):
         ...
 
 
-def judged(by: Grader, kind: FailureKind | None, reason: str, evidence: tuple[Span, ...] = ()) -> Judged:
+def give_verdict(by: Grader, kind: FailureKind | None, reason: str, evidence: tuple[Span, ...] = ()) -> Judged:
     """The verdict of a grader: passed when there is no failure kind."""
     return Judged(
         grader=by.name,
@@ -155,21 +155,21 @@ UNREAD_GOLD = "yes and no, names and denials are"
 """What no rule reads of a gold without an amount, in a language that is not read."""
 
 
-def abstained(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
+def abstain(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
     """A grader that had nothing to go on, and whose fault that is."""
     return Abstained(grader=by.name, version=by.version, aspect=by.aspect, reason=reason, blame=blame)
 
 
-def not_needed(by: Grader, reason: str) -> Abstained:
+def abstain_as_not_needed(by: Grader, reason: str) -> Abstained:
     """A grader whose question does not arise, so that a reply is right without its grade."""
-    return abstained(by, reason).model_copy(update={"needed": False})
+    return abstain(by, reason).model_copy(update={"needed": False})
 
 
-def unread(by: Grader, what: str) -> Abstained:
+def abstain_as_unread(by: Grader, skill: str) -> Abstained:
     """A grader that reads the words of English and Hindi, and a case in another language."""
-    return abstained(by, not_read(what))
+    return abstain(by, format_unread_reason(skill))
 
 
-def not_read(what: str) -> str:
+def format_unread_reason(what: str) -> str:
     """The reason, which names what language the case is not in: `other` says no more."""
     return f"{what} not read in the language of this case, which is not English, Hindi or Hinglish"

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from monitors.domains.pack import Domain
-from monitors.facts.claims.clauses import Clause, Passage, Words, content_terms, figure_names, read_passage
+from monitors.facts.claims.clauses import Clause, Passage, Words, extract_content_terms, format_figure_names, read_passage
 from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
 from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.vocabulary import LIGHT, PERIODS, STEMS, Mark
@@ -24,7 +24,7 @@ from monitors.facts.quantities.locales import Locale
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.units import TIME_UNITS
 from monitors.facts.text import NUMERAL, SIGN, WORD, keys_of
-from monitors.graders.golds import scanned_gold, scanned_reply
+from monitors.graders.golds import scan_gold, scan_reply
 from monitors.graders.statements import (
     denies_limit,
     is_always_denied,
@@ -76,7 +76,7 @@ class Asked:
     gold: Passage
     claims: tuple[Claim, ...]
     question_terms: Words
-    known: Words
+    known_stems: Words
     """Stems of all words of question and gold, light ones too."""
     is_past: bool
     before: bool
@@ -107,18 +107,18 @@ _PAST_QUESTION: Final = frozenset({"was", "were", "did", "had", "been", "used", 
 
 
 @lru_cache(maxsize=256)
-def passage_of_gold(text: str, locale: Locale) -> Passage:
+def read_gold_passage(text: str, locale: Locale) -> Passage:
     """A gold or a question in clauses; a suite asks for the same few over and over."""
-    return read_passage(scanned_gold(text, locale))
+    return read_passage(scan_gold(text, locale))
 
 
 @lru_cache(maxsize=8)
-def passage_of_reply(text: str, locale: Locale) -> Passage:
+def read_reply_passage(text: str, locale: Locale) -> Passage:
     """A reply in clauses."""
-    return read_passage(scanned_reply(text, locale))
+    return read_passage(scan_reply(text, locale))
 
 
-def all_stems(passage: Passage, first: int = 0, after: int | None = None) -> Words:
+def collect_all_stems(passage: Passage, first: int = 0, after: int | None = None) -> Words:
     """The stems of all words between two tokens, light ones too."""
     tokens = passage.scan.reader.tokens[first:after]
     return frozenset(STEMS[token.key] for token in tokens if token.kind == WORD)
@@ -127,19 +127,19 @@ def all_stems(passage: Passage, first: int = 0, after: int | None = None) -> Wor
 @lru_cache(maxsize=256)
 def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Domain) -> Asked:
     """The claims of a gold, for a question."""
-    gold, question = passage_of_gold(gold_text, locale), passage_of_gold(question_text, locale)
-    question_terms = content_terms(question.scan.reader.tokens, question.figures) - _measured_by(question)
-    question_terms |= figure_names(question.figures)
-    figures = [_with_bound(figure, gold) for figure in gold.figures if _is_stated(gold, figure)]
+    gold, question = read_gold_passage(gold_text, locale), read_gold_passage(question_text, locale)
+    question_terms = extract_content_terms(question.scan.reader.tokens, question.figures) - _find_measure_adjectives(question)
+    question_terms |= format_figure_names(question.figures)
+    figures = [_apply_lower_bound(figure, gold) for figure in gold.figures if _is_stated(gold, figure)]
     clauses = [gold.clause_of(figure) for figure in figures]
-    own = [
-        _terms_with(figure, clause) if clause is not None else frozenset[str]()
+    own_terms = [
+        _collect_terms_beside(figure, clause) if clause is not None else frozenset[str]()
         for figure, clause in zip(figures, clauses, strict=True)
     ]
-    several = len(figures) > 1 and len({clause.first for clause in clauses if clause is not None}) > 1
-    common = frozenset[str].intersection(*own) if several else frozenset[str]()
-    labels = [each - common if several else frozenset[str]() for each in own]
-    others = content_terms(gold.scan.reader.tokens, gold.figures)
+    has_several_clauses = len(figures) > 1 and len({clause.first for clause in clauses if clause is not None}) > 1
+    common = frozenset[str].intersection(*own_terms) if has_several_clauses else frozenset[str]()
+    labels = [terms - common if has_several_clauses else frozenset[str]() for terms in own_terms]
+    others = extract_content_terms(gold.scan.reader.tokens, gold.figures)
     roles = roles_in(question.scan.reader, domain)
     claims: list[Claim] = []
     for place, figure in enumerate(figures):
@@ -150,12 +150,12 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
                 figure,
                 labels[place],
                 subject,
-                (labels[place] if several else others - _names_of(figure)) - figure.per - figure.noun,
+                (labels[place] if has_several_clauses else others - _list_figure_names(figure)) - figure.per - figure.noun,
                 roles_of(gold.scan.reader, figure.low, domain) or roles,
-                _in_asked_unit(figure, question),
+                _convert_to_asked_unit(figure, question),
             )
         )
-    known = all_stems(question) | all_stems(gold) | question_terms | others
+    known_stems = collect_all_stems(question) | collect_all_stems(gold) | question_terms | others
     keys = {token.key for token in question.scan.reader.tokens}
     before = mentions_before(question.scan.reader) or mentions_before(gold.scan.reader)
     return Asked(
@@ -163,14 +163,14 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
         gold,
         tuple(claims),
         question_terms,
-        known,
+        known_stems,
         bool(keys & _PAST_QUESTION),
         before,
         bool(keys & _TIMES),
     )
 
 
-def _in_asked_unit(figure: Figure, question: Passage) -> Figure | None:
+def _convert_to_asked_unit(figure: Figure, question: Passage) -> Figure | None:
     units = units_asked(question.scan.reader)
     if figure.kind is not FigureKind.NUMBER or not figure.low.bare or len(units) != 1:
         return None
@@ -185,7 +185,7 @@ def _in_asked_unit(figure: Figure, question: Passage) -> Figure | None:
     return replace(figure, kind=FigureKind.DURATION, low=low)
 
 
-def _measured_by(question: Passage) -> Words:
+def _find_measure_adjectives(question: Passage) -> Words:
     """The adjective of "how long", "how heavy": it says in what the answer is measured."""
     tokens = question.scan.reader.tokens
     return frozenset(
@@ -199,7 +199,7 @@ _FROM: Final = frozenset({"from", "ab"})
 _BOUNDED: Final = frozenset({FigureKind.QUANTITY, FigureKind.NUMBER, FigureKind.MONEY})
 
 
-def _with_bound(figure: Figure, gold: Passage) -> Figure:
+def _apply_lower_bound(figure: Figure, gold: Passage) -> Figure:
     """``from 115 cm`` is a lower bound."""
     lower = gold.scan.reader.token(figure.first - 1).key in _FROM and figure.kind in _BOUNDED
     return replace(figure, bound=Bound.AT_LEAST) if lower and figure.high is None else figure
@@ -211,37 +211,37 @@ def _is_stated(gold: Passage, figure: Figure) -> bool:
     if figure.said_often and len(gold.figures) > 1:
         return False
     if figure.said_free and figure.kind is FigureKind.PERCENT:
-        words = content_terms(gold.scan.reader.tokens, gold.figures) - {STEMS["off"]}
+        words = extract_content_terms(gold.scan.reader.tokens, gold.figures) - {STEMS["off"]}
         return not words
     plain = figure.low.ordinal and not figure.low.counts
     return not plain or all(other.low.ordinal for other in gold.figures)
 
 
-def _terms_with(figure: Figure, clause: Clause) -> Words:
+def _collect_terms_beside(figure: Figure, clause: Clause) -> Words:
     """The words that stand with a figure; figures of other kinds are words too: the price of "20 l"."""
-    others = figure_names([other for other in clause.figures if other.kind is not figure.kind])
-    return (clause.words | clause.names | others) - _names_of(figure)
+    others = format_figure_names([other for other in clause.figures if other.kind is not figure.kind])
+    return (clause.words | clause.names | others) - _list_figure_names(figure)
 
 
-def _names_of(figure: Figure) -> Words:
-    return frozenset({f"#{figure.low.value.normalize()}", f"#{figure.code}"}) | figure_names([figure])
+def _list_figure_names(figure: Figure) -> Words:
+    return frozenset({f"#{figure.low.value.normalize()}", f"#{figure.code}"}) | format_figure_names([figure])
 
 
 MAX_PLAIN_ORDINAL: Final = 3
 """"The first year" and "the third option" count nothing."""
 
 
-def mentions_of(  # noqa: C901, PLR0912 - one row for each reason that a figure is no mention
+def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figure is no mention
     claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain
 ) -> list[Mention]:
     """The figures of the reply that can be compared with a claim's, in their order."""
-    found: list[Mention] = []
-    unit = _unit_of_same(claim, reply, leeway)
+    mentions: list[Mention] = []
+    unit = _find_unit_in_reply(claim, reply, leeway)
     reader = reply.scan.reader
     wanted = claim.label | claim.subject
     for clause in reply.clauses:
         for figure in clause.figures:
-            if claim.figure.per and not figure.per and claim.figure.per <= _periods_in(clause, reply):
+            if claim.figure.per and not figure.per and claim.figure.per <= _list_clause_periods(clause, reply):
                 figure = replace(figure, per=claim.figure.per)  # noqa: PLW2901 - "the monthly charge is £58"
             likeness = compare_figures(claim.figure, figure, leeway)
             if likeness is Likeness.OTHER and claim.in_asked_unit is not None:
@@ -255,13 +255,13 @@ def mentions_of(  # noqa: C901, PLR0912 - one row for each reason that a figure 
                 several = _is_for_several(claim, clause)
                 whole = _FOR_ALL.search(reply.scan.normalised.text, figure.end, figure.end + _NEAR_TEXT)
                 likeness = Likeness.NEAR if several else Likeness.OTHER_PER if whole else likeness
-            if likeness is Likeness.SAME and _is_other_end(claim.figure, clause, reply):
+            if likeness is Likeness.SAME and _has_opposite_bound(claim.figure, clause, reply):
                 likeness = Likeness.OTHER_BOUND
             if likeness is Likeness.SAME and _comes_after(claim.figure, figure, reply):
                 likeness = Likeness.NEAR
             if likeness is Likeness.OTHER:
                 continue
-            if likeness is not Likeness.SAME and _is_asked(figure, asked, leeway):
+            if likeness is not Likeness.SAME and _is_in_question(figure, asked, leeway):
                 continue
             if (
                 figure.low.ordinal
@@ -274,15 +274,15 @@ def mentions_of(  # noqa: C901, PLR0912 - one row for each reason that a figure 
                 continue
             if _is_elsewhere(claim, figure, asked, reply, domain):
                 continue
-            mention = Mention(figure, clause, likeness, status_of(figure, clause, reply, asked, claim), frozenset())
-            mention.strange = strange_terms(mention, asked, reply)
-            words = _terms_with(figure, clause) | (frozenset[str]() if mention.strange else clause.context)
-            turns = _DIRECTIONS & asked.known
+            mention = Mention(figure, clause, likeness, find_status(figure, clause, reply, asked, claim), frozenset())
+            mention.strange = find_strange_terms(mention, asked, reply)
+            words = _collect_terms_beside(figure, clause) | (frozenset[str]() if mention.strange else clause.context)
+            turns = _DIRECTIONS & asked.known_stems
             mention.key = (words & wanted) | (
-                turns & all_stems(reply, clause.first, clause.after) if turns else turns
+                turns & collect_all_stems(reply, clause.first, clause.after) if turns else turns
             )
-            found.append(mention)
-    return found
+            mentions.append(mention)
+    return mentions
 
 
 _FOR_ALL: Final = re.compile(
@@ -291,16 +291,16 @@ _FOR_ALL: Final = re.compile(
 )
 _NEAR_TEXT: Final = 30
 """Characters behind an amount in which "for the lot" is said of it."""
-_LARGEST: Final = keys_of("largest biggest highest longest maximum most latest größte höchste längste")
-_SMALLEST: Final = keys_of("smallest lowest shortest minimum least earliest kleinste niedrigste kürzeste")
+_MAX_WORDS: Final = keys_of("largest biggest highest longest maximum most latest größte höchste längste")
+_MIN_WORDS: Final = keys_of("smallest lowest shortest minimum least earliest kleinste niedrigste kürzeste")
 
 
-def _is_other_end(wanted: Figure, clause: Clause, reply: Passage) -> bool:
+def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
     """``the largest order is 40 tiles`` where it must be at least 40."""
     keys = {token.key for token in reply.scan.reader.tokens[clause.first : clause.after]}
     if wanted.bound is Bound.AT_LEAST:
-        return bool(keys & _LARGEST) and not keys & _SMALLEST
-    return wanted.bound is Bound.AT_MOST and bool(keys & _SMALLEST) and not keys & _LARGEST
+        return bool(keys & _MAX_WORDS) and not keys & _MIN_WORDS
+    return wanted.bound is Bound.AT_MOST and bool(keys & _MIN_WORDS) and not keys & _MAX_WORDS
 
 
 def _takes_unit(figure: Figure, clause: Clause, claim: Claim, reply: Passage, leeway: Leeway) -> bool:
@@ -312,9 +312,9 @@ def _takes_unit(figure: Figure, clause: Clause, claim: Claim, reply: Passage, le
         return False
     before = (
         other
-        for one in reply.clauses
-        if one.sentence == clause.sentence
-        for other in one.figures
+        for earlier_clause in reply.clauses
+        if earlier_clause.sentence == clause.sentence
+        for other in earlier_clause.figures
         if other.first < figure.first and other.kind is wanted.kind
     )
     value = wanted.low.original_value if wanted.low.original_value is not None else wanted.low.value
@@ -338,16 +338,16 @@ _AFTER: Final = keys_of("after nach après después")
 _AFTER_BEHIND: Final = keys_of("baad बाद")
 
 
-def _comes_after(wanted: Figure, said: Figure, reply: Passage) -> bool:
+def _comes_after(wanted: Figure, stated: Figure, reply: Passage) -> bool:
     """``after three days`` where it must be within three; "it lapses after two years" may say the same."""
     if wanted.bound is not Bound.AT_MOST or wanted.kind is not FigureKind.DURATION:
         return False
     reader = reply.scan.reader
-    behind = (reader.token(at).key for at in range(said.last + 1, said.last + 1 + _NEAR_BEFORE))
-    return reader.token(said.first - 1).key in _AFTER or any(key in _AFTER_BEHIND for key in behind)
+    behind = (reader.token(at).key for at in range(stated.last + 1, stated.last + 1 + _NEAR_BEFORE))
+    return reader.token(stated.first - 1).key in _AFTER or any(key in _AFTER_BEHIND for key in behind)
 
 
-def _unit_of_same(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[FigureKind, str | None] | None:
+def _find_unit_in_reply(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[FigureKind, str | None] | None:
     """The unit that the reply gives a bare number of the gold: days of "27 days"; other days compete with it."""
     if claim.figure.kind is not FigureKind.NUMBER or claim.figure.noun or claim.figure.high is not None:
         return None
@@ -362,7 +362,7 @@ _DIRECTIONS: Final = frozenset(STEMS[word] for word in ("until", "till", "before
 """Light words that say which of two figures is meant: open until, not from."""
 
 
-def _periods_in(clause: Clause, reply: Passage) -> Words:
+def _list_clause_periods(clause: Clause, reply: Passage) -> Words:
     tokens = reply.scan.reader.tokens[clause.first : clause.after]
     return frozenset(PERIODS[token.key] for token in tokens if token.key in _PERIOD_TERMS)
 
@@ -370,7 +370,7 @@ def _periods_in(clause: Clause, reply: Passage) -> Words:
 _PERIOD_TERMS: Final = frozenset(key for key in PERIODS if key.endswith("ly") or key == "annual")
 
 
-def _is_asked(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
+def _is_in_question(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
     """Whether the question has this value itself."""
     plain = Leeway(leeway.month_is_30_days, leeway.tolerance, leeway.currency)
     return any(compare_figures(named, figure, plain) is Likeness.SAME for named in asked.question.figures)
@@ -387,7 +387,7 @@ def _is_elsewhere(claim: Claim, figure: Figure, asked: Asked, reply: Passage, do
     return bool(roles) and not roles & claim.roles
 
 
-_NONE: Final = frozenset({"no", "nil", "without", "none", "zero", "not", "कोई", "नहीं", "koi", "nahi"})
+_NONE_WORDS: Final = frozenset({"no", "nil", "without", "none", "zero", "not", "कोई", "नहीं", "koi", "nahi"})
 _NONE_REACH: Final = 3
 AMOUNTS: Final = frozenset({FigureKind.MONEY, FigureKind.NUMBER, FigureKind.PERCENT, FigureKind.DURATION})
 
@@ -400,44 +400,44 @@ def says_none(claim: Claim, asked: Asked, reply: Passage) -> bool:
         FigureKind.IDENTIFIER,
     }:
         return False
-    return _denial_of(asked.question_terms | claim.others, reply) is not None
+    return _find_denial(asked.question_terms | claim.others, reply) is not None
 
 
 def denies_any(asked: Asked, reply: Passage) -> bool:
     """``There is no co-payment``, with no word that question or gold does not have: no amount of it is right."""
-    at = _denial_of(asked.question_terms, reply)
-    clause = next((one for one in reply.clauses if at is not None and one.first <= at < one.after), None)
-    return clause is not None and _is_plain(clause, reply) and not _strange_in(clause, asked, reply)
+    place = _find_denial(asked.question_terms, reply)
+    clause = next((denied_clause for denied_clause in reply.clauses if place is not None and denied_clause.first <= place < denied_clause.after), None)
+    return clause is not None and _is_plain(clause, reply) and not _find_strange_terms_of_clause(clause, asked, reply)
 
 
-def states_amount(asked: Asked, reply: Passage) -> Figure | None:
+def find_stated_amount(asked: Asked, reply: Passage) -> Figure | None:
     """The one amount above zero of a reply to a gold that denies any: ``20 %`` for ``There is no co-payment``."""
     figures = [figure for figure in reply.figures if figure.kind in AMOUNTS]
-    if len(figures) != 1 or figures[0].low.value <= 0 or _denial_of(asked.question_terms, asked.gold) is None:
+    if len(figures) != 1 or figures[0].low.value <= 0 or _find_denial(asked.question_terms, asked.gold) is None:
         return None
     clause = reply.clause_of(figures[0])
-    if clause is None or _denial_of(asked.question_terms, reply) is not None:
+    if clause is None or _find_denial(asked.question_terms, reply) is not None:
         return None
-    return figures[0] if _is_plain(clause, reply) and not _strange_in(clause, asked, reply) else None
+    return figures[0] if _is_plain(clause, reply) and not _find_strange_terms_of_clause(clause, asked, reply) else None
 
 
 def _is_plain(clause: Clause, reply: Passage) -> bool:
     return not clause.is_question and not clause.marks and clause.first >= reply.retracted_before
 
 
-def _strange_in(clause: Clause, asked: Asked, reply: Passage) -> Words:
+def _find_strange_terms_of_clause(clause: Clause, asked: Asked, reply: Passage) -> Words:
     tokens = reply.scan.reader.tokens[clause.first : clause.after]
-    spans = [_moved(figure, clause.first) for figure in clause.figures]
-    return frozenset(word for word in _terms_without(tokens, spans) - asked.known if not word.startswith("#"))
+    spans = [_shift_span(figure, clause.first) for figure in clause.figures]
+    return frozenset(word for word in _collect_terms_outside(tokens, spans) - asked.known_stems if not word.startswith("#"))
 
 
-def _denial_of(topic: Words, passage: Passage) -> int | None:
+def _find_denial(topic: Words, passage: Passage) -> int | None:
     """The place of a negation that stands right before a word of ``topic``."""
     tokens = passage.scan.reader.tokens
     near = (
         at
         for at, token in enumerate(tokens)
-        if token.key in _NONE
+        if token.key in _NONE_WORDS
         and any(token.kind != SIGN for token in tokens[at + 1 : at + 2])
         and any(STEMS[behind.key] in topic for behind in tokens[at + 1 : at + 1 + _NONE_REACH])
     )
@@ -451,7 +451,7 @@ _DENIALS: Final = keys_of("not isn't aren't wasn't doesn't don't didn't never ni
 _BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "takes", "charge"})
 
 
-def status_of(  # noqa: C901, PLR0912 - one row for each status
+def find_status(  # noqa: C901, PLR0912 - one row for each status
     figure: Figure, clause: Clause, reply: Passage, asked: Asked, claim: Claim
 ) -> Status:
     """Whether a figure says how things are, and if not, why."""
@@ -473,8 +473,8 @@ def status_of(  # noqa: C901, PLR0912 - one row for each status
     about = any(mark & Mark.APPROXIMATE and after == figure.first for _, after, mark in reply.marks)
     if about and not any(mark & Mark.APPROXIMATE for _, _, mark in asked.gold.marks):
         return Status.HEDGED
-    if not asked_hedge(asked) and any(
-        one.marks & Mark.HEDGE for one in reply.clauses if one.sentence == clause.sentence
+    if not is_gold_hedged(asked) and any(
+        near_clause.marks & Mark.HEDGE for near_clause in reply.clauses if near_clause.sentence == clause.sentence
     ):
         return Status.HEDGED
     if marks & Mark.OTHER or _is_beside_ours(figure, clause, reply):
@@ -496,9 +496,9 @@ _OURS: Final = keys_of("ours")
 def _is_beside_ours(figure: Figure, clause: Clause, reply: Passage) -> bool:
     """``The alley across town has 14 lanes; ours has 10``: what is not ours is another company's."""
     tokens = reply.scan.reader.tokens
-    own = [one for one in reply.clauses if any(token.key in _OURS for token in tokens[one.first : one.after])]
+    own = [own_clause for own_clause in reply.clauses if any(token.key in _OURS for token in tokens[own_clause.first : own_clause.after])]
     return clause not in own and any(
-        other.kind is figure.kind for one in own if one.sentence == clause.sentence for other in one.figures
+        other.kind is figure.kind for own_clause in own if own_clause.sentence == clause.sentence for other in own_clause.figures
     )
 
 
@@ -528,14 +528,14 @@ def _is_for_another_value(figure: Figure, clause: Clause, asked: Asked) -> bool:
     beside = [other for other in clause.figures if other is not figure]
     for wanted in asked.question.figures:
         likenesses = {
-            compare_figures(wanted, other, plain) for other in beside if not _is_within(wanted.low, other)
+            compare_figures(wanted, other, plain) for other in beside if not _is_within_bound(wanted.low, other)
         }
         if Likeness.DIFFERENT in likenesses and Likeness.SAME not in likenesses:
             return wanted.kind is not figure.kind
     return False
 
 
-def _is_within(value: QuantityReading, limit: Figure) -> bool:
+def _is_within_bound(value: QuantityReading, limit: Figure) -> bool:
     """Whether a bound covers a value: the 3 kg of the question lie within "up to 4 kg"."""
     if limit.high is not None or (value.kind, value.unit) != (limit.low.kind, limit.low.unit):
         return False
@@ -544,7 +544,7 @@ def _is_within(value: QuantityReading, limit: Figure) -> bool:
     return limit.bound is Bound.AT_LEAST and value.value >= limit.low.value
 
 
-def asked_hedge(asked: Asked) -> bool:
+def is_gold_hedged(asked: Asked) -> bool:
     """Whether the gold itself is a guess."""
     return any(mark is Mark.HEDGE for _, _, mark in asked.gold.marks)
 
@@ -597,20 +597,20 @@ def _is_past(figure: Figure, clause: Clause, reply: Passage) -> bool:
 
 _PRESENT: Final = frozenset({"is", "are", "will", "be", "must", "can", "may", "have", "has", "need", "should"})
 _ENDS_CORE: Final = frozenset(",;:(–—")
-_GOES_ON: Final = keys_of(
+_CONTINUING_WORDS: Final = keys_of(
     "for if when with in per on a each every only at of from to provided as until before after during within"
 )
 _NEW_CLAUSE: Final = frozenset({"and", "which", "who", "because", "so", "plus", "then", "where", "और", "aur"})
 _SUBJECTS: Final = frozenset({"you", "it", "we", "they", "i", "the", "there", "your", "our", "this", "that"})
 
 
-def core_of(figure: Figure, clause: Clause, reply: Passage) -> tuple[int, int]:
+def find_core(figure: Figure, clause: Clause, reply: Passage) -> tuple[int, int]:
     """The part of a clause that is about a figure: not what is added behind a comma, or behind "and you …"."""
     reader = reply.scan.reader
     after = clause.after
     for at in range(max(figure.last, figure.per_last) + 1, clause.after):
         token, following = reader.token(at), reader.token(at + 1)
-        if token.text in _ENDS_CORE and following.key not in _GOES_ON:
+        if token.text in _ENDS_CORE and following.key not in _CONTINUING_WORDS:
             after = at
             break
         if token.key in _NEW_CLAUSE and following.key in _SUBJECTS:
@@ -619,27 +619,27 @@ def core_of(figure: Figure, clause: Clause, reply: Passage) -> tuple[int, int]:
     return clause.first, after
 
 
-def strange_terms(mention: Mention, asked: Asked, reply: Passage) -> Words:
+def find_strange_terms(mention: Mention, asked: Asked, reply: Passage) -> Words:
     """Words beside a figure that neither question nor gold has, numbers and units apart."""
-    first, after = core_of(mention.figure, mention.clause, reply)
+    first, after = find_core(mention.figure, mention.clause, reply)
     tokens = reply.scan.reader.tokens[first:after]
-    figures = [_moved(figure, first) for figure in reply.figures if first <= figure.first < after]
-    words = content_terms(tokens) if not figures else _terms_without(tokens, figures)
+    figures = [_shift_span(figure, first) for figure in reply.figures if first <= figure.first < after]
+    words = extract_content_terms(tokens) if not figures else _collect_terms_outside(tokens, figures)
     return frozenset(
         word
-        for word in words - asked.known - mention.figure.per - _PERIOD_STEMS
+        for word in words - asked.known_stems - mention.figure.per - _PERIOD_STEMS
         if not word.startswith(("#", "weekday "))
     )
 
 
-def _moved(figure: Figure, by: int) -> tuple[int, int]:
+def _shift_span(figure: Figure, by: int) -> tuple[int, int]:
     return figure.first - by, max(figure.last, figure.per_last) - by
 
 
-def _terms_without(tokens: Sequence[object], spans: Iterable[tuple[int, int]]) -> Words:
-    inside = {at for low, high in spans for at in range(low, high + 1)}
-    kept = [token for at, token in enumerate(tokens) if at not in inside]
-    return content_terms(kept)  # type: ignore[arg-type] - the tokens are typed as object here
+def _collect_terms_outside(tokens: Sequence[object], spans: Iterable[tuple[int, int]]) -> Words:
+    inside = {index for low, high in spans for index in range(low, high + 1)}
+    outside = [token for index, token in enumerate(tokens) if index not in inside]
+    return extract_content_terms(outside)  # type: ignore[arg-type] - the tokens are typed as object here
 
 
 _PERIOD_STEMS: Final = frozenset(STEMS[key] for key in PERIODS) | frozenset(PERIODS.values())
@@ -657,7 +657,7 @@ _AT_LEAST: Final = re.compile(
 
 
 @lru_cache(maxsize=256)
-def bound_asked(question: str) -> Bound:
+def find_asked_bound(question: str) -> Bound:
     """The bound that a question asks for: "How long at most?"."""
     most, least = _AT_MOST.search(question), _AT_LEAST.search(question)
     if bool(most) == bool(least):
@@ -665,12 +665,12 @@ def bound_asked(question: str) -> Bound:
     return Bound.AT_MOST if most else Bound.AT_LEAST
 
 
-def periods_in(passage: Passage) -> Words:
+def list_periods(passage: Passage) -> Words:
     """The periods that a text names: a year of "annual"."""
     return frozenset(PERIODS[token.key] for token in passage.scan.reader.tokens if token.key in PERIODS)
 
 
-_MAX_NAME_TERMS: Final = 8
+_MAX_NAME_WORDS: Final = 8
 """Words of a gold that is a name or a short phrase; a number in a longer one is a figure."""
 
 
@@ -694,9 +694,9 @@ def is_measured(asked: Asked) -> bool:
         (before := asked.gold.scan.reader.token(figure.first - 1)).kind == WORD and before.text[0].isupper()
         for figure in figures
     )
-    return len(words) > _MAX_NAME_TERMS or len(content) <= len(figures) or (counted and not named)
+    return len(words) > _MAX_NAME_WORDS or len(content) <= len(figures) or (counted and not named)
 
 
-def said_by_period(figure: Figure) -> Words:
+def list_period_stems(figure: Figure) -> Words:
     """The stems of the words that a figure's own period says: "annual" of "£6 a year"."""
     return frozenset(STEMS[key] for key, period in PERIODS.items() if period in figure.per)

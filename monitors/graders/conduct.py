@@ -13,8 +13,8 @@ from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN
 from monitors.facts.refusals.detect import Refusal, RefusalKind, asked_kinds, read_refusal
-from monitors.graders.base import abstained, judged, not_needed, unread
-from monitors.graders.golds import scanned_gold, scanned_reply
+from monitors.graders.base import abstain, give_verdict, abstain_as_not_needed, abstain_as_unread
+from monitors.graders.golds import scan_gold, scan_reply
 from monitors.records.base import Blame, Language
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange
@@ -41,28 +41,28 @@ class CitationGrader:
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the citations of one exchange."""
         if case.expected_refusal:
-            return not_needed(self, "an expected refusal needs no source")
+            return abstain_as_not_needed(self, "an expected refusal needs no source")
         if not self._required and case.expected_citation is None:
-            return not_needed(self, "not checked: this target need not name its sources")
-        named, spans = self._citations(exchange)
+            return abstain_as_not_needed(self, "not checked: this target need not name its sources")
+        named, spans = self._collect_citations(exchange)
         expected = case.expected_citation
-        if expected and any(states_source(text, expected) for _, text in _texts(exchange)):
-            return judged(self, None, f"the reply states the expected source, {expected}", spans)
+        if expected and any(states_source(text, expected) for _, text in _list_texts(exchange)):
+            return give_verdict(self, None, f"the reply states the expected source, {expected}", spans)
         if not named:
             if read_refusal(exchange.graded_text, " ".join(case.turns), expected=False).refused:
-                return abstained(self, "the reply declined to answer and has nothing to cite")
-            return judged(self, FailureKind.MISSING_CITATION, "the reply names no source", ())
+                return abstain(self, "the reply declined to answer and has nothing to cite")
+            return give_verdict(self, FailureKind.MISSING_CITATION, "the reply names no source", ())
         if case.expected_citation is None:
-            return judged(self, None, f"the reply names {_count(len(named))}", spans)
+            return give_verdict(self, None, f"the reply names {_format_source_count(len(named))}", spans)
         if any(names_source(source, case.expected_citation) for source in named):
-            return judged(self, None, f"the reply names the expected source, {case.expected_citation}", spans)
-        reason = f"the reply names {_count(len(named))}, not the expected {case.expected_citation}"
-        return judged(self, FailureKind.WRONG_CITATION, reason, spans)
+            return give_verdict(self, None, f"the reply names the expected source, {case.expected_citation}", spans)
+        reason = f"the reply names {_format_source_count(len(named))}, not the expected {case.expected_citation}"
+        return give_verdict(self, FailureKind.WRONG_CITATION, reason, spans)
 
-    def _citations(self, exchange: Exchange) -> tuple[tuple[str, ...], tuple[Span, ...]]:
+    def _collect_citations(self, exchange: Exchange) -> tuple[tuple[str, ...], tuple[Span, ...]]:
         named: list[str] = []
         spans: list[Span] = []
-        for channel, text in _texts(exchange):
+        for channel, text in _list_texts(exchange):
             for citation in find_citations(text, self._patterns):
                 named.append(citation.source)
                 spans.append(Span(where=channel, start=citation.start, end=citation.end, label="citation"))
@@ -70,19 +70,19 @@ class CitationGrader:
         return (*named, *(source for source in listed if source.strip())), tuple(spans)
 
 
-def _texts(exchange: Exchange) -> tuple[tuple[Channel, str], ...]:
+def _list_texts(exchange: Exchange) -> tuple[tuple[Channel, str], ...]:
     visible = ((Channel.VISIBLE, exchange.visible_text),)
     return (*visible, (Channel.WIRE, exchange.wire.text)) if exchange.wire else visible
 
 
-def _count(sources: int) -> str:
+def _format_source_count(sources: int) -> str:
     return "a source" if sources == 1 else f"{sources} sources"
 
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _MARK = re.compile(r"\[[^\[\]\n]{0,200}\]")
 """A citation is in the language of the documents."""
-_FEWEST_TOKENS = 4
+_MIN_TOKENS = 4
 """Words below which the language of a reply is open: "₹60,000 per eye" is good in any language."""
 
 
@@ -101,24 +101,24 @@ class LanguageGrader:
         """Grade the language of the graded text."""
         text = exchange.graded_text
         if case.language is Language.OTHER:
-            return not_needed(self, "languages other than English, Hindi and Hinglish are not distinguished")
-        if not says_enough(text):
-            return abstained(self, "the reply has too few words to tell its language")
+            return abstain_as_not_needed(self, "languages other than English, Hindi and Hinglish are not distinguished")
+        if not has_enough_words(text):
+            return abstain(self, "the reply has too few words to tell its language")
         if LanguageEvidence.READ not in {evidence(text), evidence(case.question)}:
-            return abstained(self, "neither question nor reply is surely in English, Hindi or Hinglish")
-        found = identify(text)
-        right = found is case.language
-        return judged(
+            return abstain(self, "neither question nor reply is surely in English, Hindi or Hinglish")
+        language = identify(text)
+        right = language is case.language
+        return give_verdict(
             self,
             None if right else FailureKind.WRONG_LANGUAGE,
-            f"it is in {found}" if right else f"it is in {found}, expected {case.language}",
+            f"it is in {language}" if right else f"it is in {language}, expected {case.language}",
         )
 
 
-def says_enough(text: str) -> bool:
+def has_enough_words(text: str) -> bool:
     """Whether a reply has words enough to recognize its language."""
-    found = _WORD.finditer(_MARK.sub(" ", text[:2_000]))
-    return sum(1 for _ in islice(found, _FEWEST_TOKENS)) == _FEWEST_TOKENS
+    words = _WORD.finditer(_MARK.sub(" ", text[:2_000]))
+    return sum(1 for _ in islice(words, _MIN_TOKENS)) == _MIN_TOKENS
 
 
 UNREAD_REPLY = "the reply is not in English, German, Hindi or Hinglish: whether it declines is for a judge"
@@ -130,28 +130,28 @@ GOES_ON = "it declined, and says something all the same"
 """Why a reply is open that goes on behind its refusal, with no value of the kind asked for."""
 
 
-def _discloses(case: GoldCase, text: str, refusal: Refusal) -> bool:
+def _has_disclosed_value(case: GoldCase, text: str, refusal: Refusal) -> bool:
     """Whether a reply that declines gives an amount, a name, a time, a place or a code where that was asked for."""
     asked = asked_kinds(" ".join(case.turns))
-    known = {reading.value for reading in scanned_gold(" ".join(case.turns)).readings}
-    readings = [found for found in scanned_reply(text, PLAIN).readings if found.value not in known]
+    known_values = {reading.value for reading in scan_gold(" ".join(case.turns)).readings}
+    readings = [reading for reading in scan_reply(text, PLAIN).readings if reading.value not in known_values]
     for start, end in refusal.values:
-        kinds = {found.kind for found in readings if start < found.end + 1 and found.start < end}
-        said = text[start:end]
-        named = _NAME.search(said) is not None
-        given = {
+        kinds = {reading.kind for reading in readings if start < reading.end + 1 and reading.start < end}
+        value_text = text[start:end]
+        has_name = _NAME.search(value_text) is not None
+        has_kind = {
             "amount": bool(kinds - {FactKind.DATE, FactKind.TIME}),
-            "time": bool(kinds & {FactKind.DATE, FactKind.TIME, FactKind.DURATION}) or _names_a_day(said),
-            "name": named,
-            "place": named or bool(kinds),
-            "code": bool(_CODE.search(said)) or text[end : end + 1] in _QUOTES,
+            "time": bool(kinds & {FactKind.DATE, FactKind.TIME, FactKind.DURATION}) or _has_weekday(value_text),
+            "name": has_name,
+            "place": has_name or bool(kinds),
+            "code": bool(_CODE.search(value_text)) or text[end : end + 1] in _QUOTES,
         }
-        if any(given[kind] for kind in asked):
+        if any(has_kind[kind] for kind in asked):
             return True
     return False
 
 
-def _names_a_day(text: str) -> bool:
+def _has_weekday(text: str) -> bool:
     return any(word.lower().removesuffix("s") in WEEKDAYS for word in _WORD.findall(text))
 
 
@@ -160,11 +160,11 @@ _CODE = re.compile(r"\d")
 _QUOTES = frozenset("\"”“«»'")
 
 
-_SHORT_REPLY = 3
+_MAX_SHORT_REPLY_WORDS = 3
 """Words of a reply that may be a name or an amount, and in any language: nobody declines in a few such."""
 
 
-def _declines_readably(case: GoldCase, text: str) -> bool:
+def _is_refusal_readable(case: GoldCase, text: str) -> bool:
     """Whether the rules would see it if the reply declined."""
     match evidence(text):
         case LanguageEvidence.READ:
@@ -172,9 +172,9 @@ def _declines_readably(case: GoldCase, text: str) -> bool:
         case LanguageEvidence.UNREAD:
             return False
         case LanguageEvidence.NONE:
-            few = sum(1 for _ in islice(_WORD.finditer(_MARK.sub(" ", text)), _SHORT_REPLY + 1)) <= _SHORT_REPLY
-            asked = evidence(case.question) is LanguageEvidence.READ
-            return (few and asked) if case.expected_refusal else (few or asked)
+            is_short = sum(1 for _ in islice(_WORD.finditer(_MARK.sub(" ", text)), _MAX_SHORT_REPLY_WORDS + 1)) <= _MAX_SHORT_REPLY_WORDS
+            is_question_read = evidence(case.question) is LanguageEvidence.READ
+            return (is_short and is_question_read) if case.expected_refusal else (is_short or is_question_read)
 
 
 class RefusalGrader:
@@ -194,19 +194,19 @@ class RefusalGrader:
         """Grade whether the reply refused as expected."""
         text = exchange.graded_text
         if not text.strip():
-            return abstained(self, "the reply is empty: neither an answer nor a refusal", Blame.APP)
+            return abstain(self, "the reply is empty: neither an answer nor a refusal", Blame.APP)
         refusal = read_refusal(text, " ".join(case.turns), expected=case.expected_refusal)
         german = refusal.language == "de"
         if case.language is Language.OTHER and not german and not (refusal.refused and case.expected_refusal):
-            return unread(self, "refusals are")
-        if not refusal.refused and not german and not _declines_readably(case, text):
-            return abstained(self, UNREAD_REPLY)
+            return abstain_as_unread(self, "refusals are")
+        if not refusal.refused and not german and not _is_refusal_readable(case, text):
+            return abstain(self, UNREAD_REPLY)
         is_error = refusal.kind is None and case.expected_refusal and find_error_leak(text) is not None
         match RefusalKind.ANSWERED if is_error else refusal.kind:
             case None:
-                return abstained(self, UNSURE)
-            case RefusalKind.REFUSED_THEN_ANSWERED if not _discloses(case, text, refusal):
-                return abstained(self, GOES_ON)
+                return abstain(self, UNSURE)
+            case RefusalKind.REFUSED_THEN_ANSWERED if not _has_disclosed_value(case, text, refusal):
+                return abstain(self, GOES_ON)
             case RefusalKind.REFUSED if not case.expected_refusal and not read_refusal(case.gold).refused:
                 kind, reason = FailureKind.OVER_REFUSAL, "it declined a question it should answer"
             case RefusalKind.REFUSED if case.expected_refusal:
@@ -219,7 +219,7 @@ class RefusalGrader:
                 kind, reason = None, "it answered, as it should"
         label = "refusal" if refusal.refused else "hedge"
         span = Span(where=exchange.graded_channel, start=refusal.start, end=refusal.end, label=label)
-        return judged(self, kind, reason, (span,) if refusal.end else ())
+        return give_verdict(self, kind, reason, (span,) if refusal.end else ())
 
 
 class ErrorLeakGrader:
@@ -233,6 +233,6 @@ class ErrorLeakGrader:
         """Grade whether the graded text shows an error."""
         leak = find_error_leak(exchange.graded_text, case.question)
         if leak is None:
-            return judged(self, None, "it shows no error of the app", ())
+            return give_verdict(self, None, "it shows no error of the app", ())
         span = Span(where=exchange.graded_channel, start=leak.start, end=leak.end, label=str(leak.kind))
-        return judged(self, FailureKind.ERROR_LEAK, f"it shows an error instead of an answer: {leak.kind}", (span,))
+        return give_verdict(self, FailureKind.ERROR_LEAK, f"it shows an error instead of an answer: {leak.kind}", (span,))

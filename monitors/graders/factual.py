@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from monitors.domains.pack import Domain
-from monitors.facts.claims.clauses import Passage, Words, content_terms, figure_names
+from monitors.facts.claims.clauses import Passage, Words, extract_content_terms, format_figure_names
 from monitors.facts.claims.compare import Leeway, Likeness, compare_figures, is_conversion
 from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.phrases import (
@@ -42,9 +42,9 @@ from monitors.graders.base import (
     STATEMENT,
     UNREAD_GOLD,
     GraderSettings,
-    abstained,
-    judged,
-    not_read,
+    abstain,
+    give_verdict,
+    format_unread_reason,
 )
 from monitors.graders.claims import (
     AMOUNTS,
@@ -52,21 +52,21 @@ from monitors.graders.claims import (
     Claim,
     Mention,
     Status,
-    all_stems,
-    bound_asked,
-    core_of,
+    collect_all_stems,
+    find_asked_bound,
+    find_core,
     denies_any,
     is_measured,
-    mentions_of,
-    passage_of_gold,
-    passage_of_reply,
-    periods_in,
+    find_mentions,
+    read_gold_passage,
+    read_reply_passage,
+    list_periods,
     read_claims,
-    said_by_period,
+    list_period_stems,
     says_none,
-    states_amount,
+    find_stated_amount,
 )
-from monitors.graders.golds import FLOOD, scanned_reply
+from monitors.graders.golds import FLOOD, scan_reply
 from monitors.graders.polarity import NEITHER, PolarityFinding, is_limited, leaves_out_limit, read_polarity
 from monitors.graders.verbatim import find_word_for_word
 from monitors.records.base import Language
@@ -101,7 +101,7 @@ class ClaimDecision:
     passed: bool | None
     reason: str
     gold: Figure | None = None
-    said: Figure | None = None
+    stated: Figure | None = None
     kind: FailureKind = FailureKind.WRONG_FACT
     span: tuple[int, int] = (0, 0)
     strange: Words = frozenset()
@@ -125,21 +125,21 @@ class FactualGrader:
         """Grade the graded text by what the gold is made of."""
         reply = exchange.graded_text
         if case.expected_refusal:
-            return abstained(self, "an expected refusal is graded by whether it refused")
+            return abstain(self, "an expected refusal is graded by whether it refused")
         if not reply.strip():
-            return judged(self, FailureKind.MISSING_FACT, "the reply is empty", ())
-        if scanned_reply(reply, PLAIN).cut:
-            return abstained(self, FLOOD)
-        speech = self._speech(case, reply)
-        locale = self._locale(case, speech)
-        grade = self._by_claims(case, exchange, speech, locale) or self._by_terms(case, exchange, speech, locale)
-        if isinstance(grade, Abstained) and not speech and _declines(reply):
-            grade = judged(self, FailureKind.MISSING_FACT, DECLINED)
+            return give_verdict(self, FailureKind.MISSING_FACT, "the reply is empty", ())
+        if scan_reply(reply, PLAIN).cut:
+            return abstain(self, FLOOD)
+        speech = self._find_speech(case, reply)
+        locale = self._find_locale(case, speech)
+        grade = self._grade_by_claims(case, exchange, speech, locale) or self._grade_by_terms(case, exchange, speech, locale)
+        if isinstance(grade, Abstained) and not speech and _is_plain_refusal(reply):
+            grade = give_verdict(self, FailureKind.MISSING_FACT, DECLINED)
         if not (isinstance(grade, Judged) and grade.passed) and case.alternatives:
-            grade = self._word_for_word(case.model_copy(update={"gold": case.alternatives[0]}), exchange) or grade
+            grade = self._grade_word_for_word(case.model_copy(update={"gold": case.alternatives[0]}), exchange) or grade
         return grade
 
-    def _speech(self, case: GoldCase, reply: str) -> str:
+    def _find_speech(self, case: GoldCase, reply: str) -> str:
         """The language of the reply where `languages.toml` has it, ``other`` where its words are not read."""
         shown = evidence(reply)
         own = f"{case.question}\n{case.gold}"
@@ -154,17 +154,17 @@ class FactualGrader:
 
     # --- figures ----------------------------------------------------------------------------------------------
 
-    def _locale(self, case: GoldCase, speech: str) -> Locale:
+    def _find_locale(self, case: GoldCase, speech: str) -> Locale:
         locale = locale_of(case.language, self._settings.locale, self._settings.currency)
         if speech in LANGUAGES:
             return locale.spoken(speech)
         return locale._replace(language=Language.OTHER) if speech else locale
 
-    def _by_claims(
+    def _grade_by_claims(
         self, case: GoldCase, exchange: Exchange, speech: str, locale: Locale
     ) -> Judged | Abstained | None:
         """By the figures of each accepted gold; ``None`` where none has one."""
-        reply = passage_of_reply(exchange.graded_text, locale)
+        reply = read_reply_passage(exchange.graded_text, locale)
         golds = (case.gold, *case.alternatives)
         decisions: list[ClaimDecision] = []
         read = [read_claims(gold, case.question, locale, self._domain) for gold in golds]
@@ -175,18 +175,18 @@ class FactualGrader:
                 case.month_is_30_days,
                 case.relative_tolerance,
                 locale.currency,
-                all_stems(asked.question) | asked.question_terms | periods_in(asked.question),
-                bound_asked(case.question),
+                collect_all_stems(asked.question) | asked.question_terms | list_periods(asked.question),
+                find_asked_bound(case.question),
             )
-            decisions.append(decide(asked, reply, leeway, self._domain, accepted))
+            decisions.append(decide_gold(asked, reply, leeway, self._domain, accepted))
         if not decisions:
             return None
-        best = next((one for one in decisions if one.passed), None) or next(
-            (one for one in decisions if one.passed is None), decisions[0]
+        best = next((decision for decision in decisions if decision.passed), None) or next(
+            (decision for decision in decisions if decision.passed is None), decisions[0]
         )
         if speech == "other" and best.passed is not False:
-            stated = self._word_for_word(case, exchange)
-            return stated or abstained(self, _why_unread(case))
+            stated = self._grade_word_for_word(case, exchange)
+            return stated or abstain(self, _explain_unread(case))
         others = [gold for gold, asked in zip(golds, read, strict=True) if asked not in measured_golds]
         if best.passed is None and not speech and (others or all(figure.code for figure in accepted)):
             named = case.model_copy(
@@ -194,59 +194,59 @@ class FactualGrader:
             )
             by_terms = decide_terms(named, reply, locale)
             if by_terms.passed or (others and by_terms.passed is None):
-                return self._of_terms(by_terms, exchange)
-        return self._settled(best, case, exchange, reply, locale)
+                return self._grade_terms(by_terms, exchange)
+        return self._grade_decision(best, case, exchange, reply, locale)
 
-    def _settled(
+    def _grade_decision(
         self, best: ClaimDecision, case: GoldCase, exchange: Exchange, reply: Passage, locale: Locale
     ) -> Judged | Abstained:
         polarity = self._read_polarity(case, exchange, locale)
         if polarity.agrees is False:
-            return self._of_polarity(polarity, exchange, reply)
+            return self._grade_polarity(polarity, exchange, reply)
         if best.passed is None:
-            return abstained(self, best.reason)
+            return abstain(self, best.reason)
         if best.passed and polarity.agrees is None and polarity.reason != NEITHER:
-            return abstained(self, polarity.reason)
-        return judged(self, None if best.passed else best.kind, best.reason, _evidence(best, reply, exchange))
+            return abstain(self, polarity.reason)
+        return give_verdict(self, None if best.passed else best.kind, best.reason, _build_evidence(best, reply, exchange))
 
     # --- words ------------------------------------------------------------------------------------------------
 
-    def _by_terms(  # noqa: C901 - one row for each reason that leaves a yes or no open
+    def _grade_by_terms(  # noqa: C901 - one row for each reason that leaves a yes or no open
         self, case: GoldCase, exchange: Exchange, speech: str, locale: Locale
     ) -> Judged | Abstained:
-        stated, text = self._word_for_word(case, exchange), exchange.graded_text
-        reply = passage_of_reply(text, locale)
+        stated, text = self._grade_word_for_word(case, exchange), exchange.graded_text
+        reply = read_reply_passage(text, locale)
         if speech == "other":
             decision = decide_terms(case, reply, locale)
             return stated or (
-                self._of_terms(decision, exchange) if decision.passed else abstained(self, _why_unread(case))
+                self._grade_terms(decision, exchange) if decision.passed else abstain(self, _explain_unread(case))
             )
         polarity = self._read_polarity(case, exchange, locale)
         if polarity.agrees is not None:
             if polarity.agrees and polarity.tokens and not _is_said_of_now(polarity.tokens[0].start, reply):
-                return abstained(self, SAID_OTHERWISE)
-            if polarity.agrees and _leaves_out(case, text):
-                return abstained(self, LIMITED)
+                return abstain(self, SAID_OTHERWISE)
+            if polarity.agrees and _adds_without(case, text):
+                return abstain(self, LIMITED)
             if polarity.agrees and leaves_out_limit((case.gold, *case.alternatives), text, locale):
-                return abstained(self, SAYS_MORE)
+                return abstain(self, SAYS_MORE)
             if polarity.agrees and is_limited((case.gold, *case.alternatives), case.question, text, locale):
-                return abstained(self, LIMITED)
-            return self._of_polarity(polarity, exchange, reply)
+                return abstain(self, LIMITED)
+            return self._grade_polarity(polarity, exchange, reply)
         if polarity.reason != NEITHER:
-            return stated or abstained(self, polarity.reason)
+            return stated or abstain(self, polarity.reason)
         decision = decide_terms(case, reply, locale)
         if decision.passed is None and not case.alternatives:
             asked = read_claims(case.gold, case.question, locale, self._domain)
-            figure = states_amount(asked, reply)
+            figure = find_stated_amount(asked, reply)
             if figure is not None:
                 reason = NONE_EXPECTED.format(gold=case.gold, other=describe(figure))
-                decision = ClaimDecision(False, reason, said=figure)
+                decision = ClaimDecision(False, reason, stated=figure)
         if speech and decision.passed is False and decision.kind is FailureKind.MISSING_FACT:
-            return stated or abstained(self, _why_unread(case))
+            return stated or abstain(self, _explain_unread(case))
         return (
             stated
             if stated and decision.passed is None and not decision.turned
-            else self._of_terms(decision, exchange)
+            else self._grade_terms(decision, exchange)
         )
 
     def _read_polarity(self, case: GoldCase, exchange: Exchange, locale: Locale) -> PolarityFinding:
@@ -255,46 +255,46 @@ class FactualGrader:
         golds = (case.gold, *case.alternatives)
         return read_polarity(case.question, golds, exchange.graded_text, self._domain, locale)
 
-    def _of_polarity(self, polarity: PolarityFinding, exchange: Exchange, reply: Passage) -> Judged:
+    def _grade_polarity(self, polarity: PolarityFinding, exchange: Exchange, reply: Passage) -> Judged:
         folded = reply.scan.normalised
         spans = tuple(
             Span(where=exchange.graded_channel, start=start, end=end, label=polarity.reason)
             for start, end in (folded.original_span(token.start, token.end) for token in polarity.tokens)
         )
-        return judged(self, None if polarity.agrees else FailureKind.WRONG_FACT, polarity.reason, spans)
+        return give_verdict(self, None if polarity.agrees else FailureKind.WRONG_FACT, polarity.reason, spans)
 
-    def _of_terms(self, decision: ClaimDecision, exchange: Exchange) -> Judged | Abstained:
+    def _grade_terms(self, decision: ClaimDecision, exchange: Exchange) -> Judged | Abstained:
         if decision.passed is None:
-            return abstained(self, decision.reason)
+            return abstain(self, decision.reason)
         spans = (
             Span(where=exchange.graded_channel, start=decision.span[0], end=decision.span[1], label="gold phrase"),
         )
-        return judged(
+        return give_verdict(
             self, None if decision.passed else decision.kind, decision.reason, spans if decision.passed else ()
         )
 
-    def _word_for_word(self, case: GoldCase, exchange: Exchange) -> Judged | None:
+    def _grade_word_for_word(self, case: GoldCase, exchange: Exchange) -> Judged | None:
         place = find_word_for_word((case.gold, *case.alternatives), exchange.graded_text, case.question)
-        if place is None or not _is_said_of_now(place[0], passage_of_reply(exchange.graded_text, PLAIN)):
+        if place is None or not _is_said_of_now(place[0], read_reply_passage(exchange.graded_text, PLAIN)):
             return None
         span = Span(where=exchange.graded_channel, start=place[0], end=place[1], label="gold word for word")
-        return judged(self, None, "the gold stands in the reply, word for word", (span,))
+        return give_verdict(self, None, "the gold stands in the reply, word for word", (span,))
 
 
 _WITHOUT: Final = re.compile(r"\b(?:without|ohne|sans|sin|bina)\b|बिना", re.IGNORECASE)
 
 
-def _leaves_out(case: GoldCase, text: str) -> bool:
+def _adds_without(case: GoldCase, text: str) -> bool:
     """Whether the reply has a "without" that neither question nor gold has: "without a parent's signature"."""
-    known = "\n".join((*case.turns, case.gold, *case.alternatives))
-    return bool(_WITHOUT.search(text)) and not _WITHOUT.search(known)
+    known_text = "\n".join((*case.turns, case.gold, *case.alternatives))
+    return bool(_WITHOUT.search(text)) and not _WITHOUT.search(known_text)
 
 
 def _is_said_of_now(place: int, reply: Passage) -> bool:
     """Whether no word of a clause says that it was so earlier, holds elsewhere, or is a guess."""
     tokens = reply.scan.reader.tokens
     clause = next(
-        (one for one in reply.clauses if tokens[one.first].start <= place < tokens[one.after - 1].end), None
+        (reply_clause for reply_clause in reply.clauses if tokens[reply_clause.first].start <= place < tokens[reply_clause.after - 1].end), None
     )
     if clause is None:
         return True
@@ -303,8 +303,8 @@ def _is_said_of_now(place: int, reply: Passage) -> bool:
     return not (is_past or marks & (Mark.HEDGE | Mark.OTHER))
 
 
-def _why_unread(case: GoldCase) -> str:
-    return not_read(UNREAD_GOLD) if case.language is Language.OTHER else UNREAD_REPLY
+def _explain_unread(case: GoldCase) -> str:
+    return format_unread_reason(UNREAD_GOLD) if case.language is Language.OTHER else UNREAD_REPLY
 
 
 _POINTS: Final = re.compile(
@@ -315,7 +315,7 @@ _POINTS: Final = re.compile(
 _FIGURE: Final = re.compile(r"\d")
 
 
-def _declines(reply: str) -> bool:
+def _is_plain_refusal(reply: str) -> bool:
     """Whether a reply declines, states no figure, and sends nobody to where the answer stands."""
     shown = _CITATION.sub(" ", reply)
     return not _FIGURE.search(shown) and not _POINTS.search(shown) and read_refusal(reply).refused
@@ -326,7 +326,7 @@ _CITATION: Final = re.compile(r"\[[^\[\]\n]{0,300}\]")
 # --- deciding -------------------------------------------------------------------------------------------------
 
 
-def decide(
+def decide_gold(
     asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
 ) -> ClaimDecision:
     """All claims must pass; one that fails fails the gold; anything else is open.
@@ -334,49 +334,49 @@ def decide(
     ``accepted`` are the figures of all golds of the case: none of them contradicts another.
     """
     decisions = [decide_claim(claim, asked, reply, leeway, domain, accepted) for claim in asked.claims]
-    failed = next((one for one in decisions if one.passed is False), None)
+    failed = next((decision for decision in decisions if decision.passed is False), None)
     if failed is not None:
         return failed
-    left_open = next((one for one in decisions if one.passed is None), None)
-    if left_open is not None:
-        return left_open
-    reason = _other_terms(asked, reply, decisions, domain)
+    undecided = next((decision for decision in decisions if decision.passed is None), None)
+    if undecided is not None:
+        return undecided
+    reason = _find_open_reason(asked, reply, decisions, domain)
     if reason:
         return ClaimDecision(None, reason)
-    return ClaimDecision(True, "; ".join(one.reason for one in decisions), decisions[0].gold, decisions[0].said)
+    return ClaimDecision(True, "; ".join(decision.reason for decision in decisions), decisions[0].gold, decisions[0].stated)
 
 
 def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each reader of claims takes
     claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
 ) -> ClaimDecision:
     """Whether the reply states a claim for its subject."""
-    mentions = mentions_of(claim, asked, reply, leeway, domain)
+    mentions = find_mentions(claim, asked, reply, leeway, domain)
     gold = describe(claim.figure)
-    same = [one for one in mentions if one.likeness is Likeness.SAME]
-    live = [one for one in same if one.is_live]
-    competing = [one for one in mentions if one.is_live and one.likeness is not Likeness.SAME]
-    others = [figure for figure in accepted if all(figure is not each.figure for each in asked.claims)]
+    same = [mention for mention in mentions if mention.likeness is Likeness.SAME]
+    live = [mention for mention in same if mention.is_live]
+    competing = [mention for mention in mentions if mention.is_live and mention.likeness is not Likeness.SAME]
+    others = [figure for figure in accepted if all(figure is not gold_claim.figure for gold_claim in asked.claims)]
     competing = [
-        one
-        for one in competing
-        if not _is_for_another_claim(one, claim, asked, leeway)
-        and not _is_example(one, reply)
-        and all(compare_figures(other, one.figure, leeway) is not Likeness.SAME for other in others)
+        mention
+        for mention in competing
+        if not _is_for_another_claim(mention, claim, asked, leeway)
+        and not _is_example(mention, reply)
+        and all(compare_figures(other, mention.figure, leeway) is not Likeness.SAME for other in others)
     ]
     if live:
-        sentences = {one.clause.sentence for one in live}
+        sentences = {mention.clause.sentence for mention in live}
         competing = [
-            one
-            for one in competing
-            if not (one.clause.sentence in sentences and is_conversion(claim.figure, one.figure))
+            mention
+            for mention in competing
+            if not (mention.clause.sentence in sentences and is_conversion(claim.figure, mention.figure))
         ]
-        elsewhere = [one for one in competing if _is_right_elsewhere(one, claim, asked, reply, leeway)]
+        elsewhere = [mention for mention in competing if _is_right_elsewhere(mention, claim, asked, reply, leeway)]
         return _decide_stated(claim, live, competing, elsewhere, asked, reply)
-    different = [one for one in competing if one.likeness.is_different]
+    different = [mention for mention in competing if mention.likeness.is_different]
     if _is_difference(claim.figure, asked.gold):
-        different = [one for one in different if _is_difference(one.figure, reply)]
+        different = [mention for mention in different if _is_difference(mention.figure, reply)]
     if not different:
-        if any(one.status is Status.DENIED for one in same):
+        if any(mention.status is Status.DENIED for mention in same):
             return ClaimDecision(False, f"expected {gold}, the reply denies it", claim.figure, same[0].figure)
         if same:
             return ClaimDecision(None, ONLY_AS.format(gold=gold, status=same[0].status), claim.figure)
@@ -387,9 +387,9 @@ def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each re
         if claim.figure.low.value > 0 and claim.figure.kind in AMOUNTS and denies_any(asked, reply):
             return ClaimDecision(False, f"expected {gold}, the reply says that there is none", claim.figure)
         return ClaimDecision(None, NOT_STATED.format(gold=gold), claim.figure)
-    if any(one.status is Status.QUESTION for one in same):
+    if any(mention.status is Status.QUESTION for mention in same):
         return ClaimDecision(None, ONLY_AS.format(gold=gold, status=Status.QUESTION), claim.figure)
-    replaced = any(one.status in {Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED} for one in same)
+    replaced = any(mention.status in {Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED} for mention in same)
     return _decide_otherwise(claim, different, competing, replaced=replaced)
 
 
@@ -439,40 +439,40 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
 ) -> ClaimDecision:
     """``elsewhere`` are those of ``competing`` that are right for another claim of the gold."""
     gold = describe(claim.figure)
-    best = max(live, key=lambda one: (len(one.key & claim.label), len(one.key), -len(one.strange)))
+    best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
     own = best.key & claim.label
     labelled = bool(own)
     if claim.label and not labelled and not _is_in_order(asked, reply):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
-    behind = next((one for one in competing if _is_all_of_clause(one) and _follows(best, one, reply)), None)
+    behind = next((mention for mention in competing if _is_all_of_clause(mention) and _is_next_clause(best, mention, reply)), None)
     if behind is not None:  # "in A it is 1.40 m and in B, 1.30 m"
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe(behind.figure)), claim.figure)
     if labelled:
-        competing = [one for one in competing if one.key & claim.label]
+        competing = [mention for mention in competing if mention.key & claim.label]
     nearer = [
-        one
-        for one in competing
-        if (one.key & claim.label > own if labelled else one.key - best.key) and not _shares_head(one, best)
+        mention
+        for mention in competing
+        if (mention.key & claim.label > own if labelled else mention.key - best.key) and not _shares_head(mention, best)
     ]
     if nearer:
         contradicting = [
-            one
-            for one in _nearest(nearer)
-            if one.likeness.is_different
-            and one not in elsewhere
-            and ((best.key < one.key and (best.strange or not one.strange)) or (best.strange and not one.strange))
+            mention
+            for mention in _select_nearest(nearer)
+            if mention.likeness.is_different
+            and mention not in elsewhere
+            and ((best.key < mention.key and (best.strange or not mention.strange)) or (best.strange and not mention.strange))
         ]
-        values = {describe(one.figure) for one in contradicting}
+        values = {describe(mention.figure) for mention in contradicting}
         if len(values) == 1:
             return ClaimDecision(
                 False, f"expected {gold}, found {values.pop()}", claim.figure, contradicting[0].figure
             )
         return ClaimDecision(None, FOR_ANOTHER.format(gold=gold, other=describe(nearer[0].figure)), claim.figure)
     tied = [
-        one
-        for one in competing
-        if (one.key & claim.label == own if labelled else one.key == best.key)
-        and not (one.strange and not best.strange)
+        mention
+        for mention in competing
+        if (mention.key & claim.label == own if labelled else mention.key == best.key)
+        and not (mention.strange and not best.strange)
     ]
     if tied:
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe(tied[0].figure)), claim.figure)
@@ -480,15 +480,15 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
     of_another_event = (
         claim.figure.kind is FigureKind.TIME
         and bool(claim.subject - best.key)
-        and any(one.clause.sentence == best.clause.sentence for one in competing)
+        and any(mention.clause.sentence == best.clause.sentence for mention in competing)
     )
-    unsure = of_another_event or any(not one.key < best.key for one in competing)
+    unsure = of_another_event or any(not mention.key < best.key for mention in competing)
     if best.strange and not labelled and unsure:
         word = ", ".join(sorted(best.strange)[:3])
         return ClaimDecision(None, STRANGE.format(gold=gold, word=word), claim.figure)
     if claim.label and not labelled and elsewhere:
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
-    reason = _turned(claim, best, asked, reply)
+    reason = _find_turn(claim, best, asked, reply)
     if reason:
         return ClaimDecision(None, reason, claim.figure)
     return ClaimDecision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
@@ -497,16 +497,16 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
 def _is_in_order(asked: Asked, reply: Passage) -> bool:
     """Whether the reply has the gold's figures in the gold's order, each once: "12 and 16 euros"."""
     wanted = [(claim.figure.kind, claim.figure.low.value) for claim in asked.claims]
-    said = [(figure.kind, figure.low.value) for figure in reply.figures]
-    return [value for value in said if value in wanted] == wanted
+    stated = [(figure.kind, figure.low.value) for figure in reply.figures]
+    return [value for value in stated if value in wanted] == wanted
 
 
 def _is_all_of_clause(mention: Mention) -> bool:
     return not frozenset(word for word in mention.clause.words if not word.startswith("#")) - mention.figure.per
 
 
-def _follows(first: Mention, second: Mention, reply: Passage) -> bool:
-    places = [reply.clauses.index(one.clause) for one in (first, second)]
+def _is_next_clause(first: Mention, second: Mention, reply: Passage) -> bool:
+    places = [reply.clauses.index(mention.clause) for mention in (first, second)]
     return places[1] == places[0] + 1 and first.clause.sentence == second.clause.sentence
 
 
@@ -516,16 +516,16 @@ def _shares_head(other: Mention, best: Mention) -> bool:
     return earlier and bool(other.strange) and not best.strange and bool(best.key)
 
 
-def _nearest(mentions: Sequence[Mention]) -> Sequence[Mention]:
+def _select_nearest(mentions: Sequence[Mention]) -> Sequence[Mention]:
     """The mention that has all that the others have of the subject, if there is one; else all."""
-    most = max(mentions, key=lambda one: len(one.key))
-    return [most] if all(one is most or one.key < most.key for one in mentions) else mentions
+    fullest = max(mentions, key=lambda mention: len(mention.key))
+    return [fullest] if all(mention is fullest or mention.key < fullest.key for mention in mentions) else mentions
 
 
-def _turned(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
+def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
     """What stands with the right figure and may turn it into a wrong one; empty where nothing does."""
     gold = describe(claim.figure)
-    first, after = core_of(best.figure, best.clause, reply)
+    first, after = find_core(best.figure, best.clause, reply)
     tokens = reply.scan.reader.tokens
     for start, end, mark in reply.marks:
         inside = best.figure.first <= start <= best.figure.last
@@ -536,14 +536,14 @@ def _turned(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
             and not _is_in_bound(tokens, start, best.figure)
         ):
             word = " ".join(token.text for token in tokens[start:end])
-            if not {token.key for token in tokens[start:end]} <= _keys(asked):
+            if not {token.key for token in tokens[start:end]} <= _collect_keys(asked):
                 return TURNED.format(gold=gold, word=word)
-    opposite = opposite_in(asked.known, all_stems(reply, best.clause.first, best.clause.after))
+    opposite = opposite_in(asked.known_stems, collect_all_stems(reply, best.clause.first, best.clause.after))
     if opposite is not None and not best.figure.said_free:
         return OPPOSITE.format(gold=gold, known=opposite[0], word=opposite[1])
     if claim.figure.kind in _MOMENTS and (shift := _SHIFT.search(reply.scan.normalised.text)):
         return TURNED.format(gold=gold, word=shift[0])
-    missing = claim.subject - best.key - said_by_period(best.figure)
+    missing = claim.subject - best.key - list_period_stems(best.figure)
     if best.strange and missing:
         better = any(
             other.first != best.clause.first
@@ -554,7 +554,7 @@ def _turned(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
         )
         if better:
             return BETTER.format(gold=gold)
-        substitute = _substitute(best, missing, asked, reply)
+        substitute = _find_substitute(best, missing, asked, reply)
         if substitute:
             return STRANGE.format(gold=gold, word=substitute)
     return ""
@@ -568,7 +568,7 @@ _SHIFT: Final = re.compile(
 """A moment that is said from another one: "the auction a day later"."""
 
 
-def _keys(asked: Asked) -> set[str]:
+def _collect_keys(asked: Asked) -> set[str]:
     return {token.key for passage in (asked.gold, asked.question) for token in passage.scan.reader.tokens}
 
 
@@ -577,7 +577,7 @@ def _is_in_bound(tokens: Sequence[Token], at: int, figure: Figure) -> bool:
     return tokens[at].key == "than" and at < figure.first <= at + 3 and figure.bound is not Bound.EXACT
 
 
-def _substitute(best: Mention, missing: Words, asked: Asked, reply: Passage) -> str:
+def _find_substitute(best: Mention, missing: Words, asked: Asked, reply: Passage) -> str:
     """A word of the reply that stands before a word of the question in place of the question's own."""
     question = asked.question.scan.reader.tokens
     heads = {
@@ -609,11 +609,11 @@ def _decide_otherwise(
 ) -> ClaimDecision:
     """The reply states other figures only: the one that is nearest to the subject contradicts."""
     gold = describe(claim.figure)
-    best = max(different, key=lambda one: (len(one.key & claim.label), len(one.key), -len(one.strange)))
-    nearest = [one for one in competing if one.key >= best.key]
-    values = {describe(one.figure) for one in nearest}
+    best = max(different, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
+    nearest = [mention for mention in competing if mention.key >= best.key]
+    values = {describe(mention.figure) for mention in nearest}
     other = describe(best.figure)
-    near = [one for one in competing if not one.likeness.is_different and not one.key < best.key]
+    near = [mention for mention in competing if not mention.likeness.is_different and not mention.key < best.key]
     if near:
         return ClaimDecision(None, NEAR.format(gold=gold, other=describe(near[0].figure)))
     wanted = claim.label | claim.subject
@@ -626,7 +626,7 @@ def _decide_otherwise(
     return ClaimDecision(None, UNSURE.format(other=other), claim.figure)
 
 
-_DENIED: Final = keys_of(
+_DENIAL_WORDS: Final = keys_of(
     "not no never nicht kein keine nie नहीं nahi nahin pas sin cannot can't doesn't don't isn't aren't"
 )
 _WORKING: Final = re.compile(
@@ -636,28 +636,28 @@ _WORKING: Final = re.compile(
 _CONDITIONS: Final = keys_of("if unless only except without provided when once अगर agar jab bina")
 
 
-def _other_terms(  # noqa: C901 - one row for each reason that leaves a gold's other words open
+def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gold's other words open
     asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision], domain: Domain
 ) -> str:
     """Why the gold's other words, its days or its conditions leave the case open; empty where all stands."""
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
-    known = f"{gold_text}\n{asked.question.scan.normalised.text}"
-    said, wanted = stretches_of_days(text), stretches_of_days(gold_text)
-    if said and wanted and said.isdisjoint(wanted):
+    known_text = f"{gold_text}\n{asked.question.scan.normalised.text}"
+    stated_days, gold_days = stretches_of_days(text), stretches_of_days(gold_text)
+    if stated_days and gold_days and stated_days.isdisjoint(gold_days):
         return OTHER_DAYS
-    days = any(one.gold is not None and one.gold.low.original_unit == "day" for one in decisions)
+    days = any(decision.gold is not None and decision.gold.low.original_unit == "day" for decision in decisions)
     if days:
-        sentence = _sentence_of(decisions, reply)
-        if bool(_WORKING.search(known)) != bool(_WORKING.search(sentence)):
+        sentence = _find_sentence(decisions, reply)
+        if bool(_WORKING.search(known_text)) != bool(_WORKING.search(sentence)):
             return WORKING_DAYS
     sentences = {
         clause.sentence
-        for one in decisions
-        if one.said is not None and (clause := reply.clause_of(one.said)) is not None
+        for decision in decisions
+        if decision.stated is not None and (clause := reply.clause_of(decision.stated)) is not None
     }
     near = [clause for clause in reply.clauses if clause.sentence in sentences or clause.is_cell] or reply.clauses
     words = frozenset[str]().union(
-        *(clause.words | clause.context | all_stems(reply, clause.first, clause.after) for clause in near)
+        *(clause.words | clause.context | collect_all_stems(reply, clause.first, clause.after) for clause in near)
     )
     others = frozenset[str]().union(*(claim.others for claim in asked.claims))
     inside = {
@@ -666,26 +666,26 @@ def _other_terms(  # noqa: C901 - one row for each reason that leaves a gold's o
         for at in range(figure.first - (0 if figure.bound is Bound.EXACT else _BOUND_REACH), figure.last + 1)
     }
     outside = {STEMS[token.key] for at, token in enumerate(asked.gold.scan.reader.tokens) if at not in inside}
-    turns = [stem for stem in outside - all_stems(asked.question) if stem in OPPOSITES]
-    if any(not SIDES[stem] & words for stem in turns if stem not in _LOOSE_TURNS):
+    turns = [stem for stem in outside - collect_all_stems(asked.question) if stem in OPPOSITES]
+    if any(not SIDES[stem] & words for stem in turns if stem not in _GENERAL_TURNS):
         return SAYS_MORE
     if len(items := items_of(gold_text)) > 1 and _lacks_item(items, reply):
         return SAYS_MORE
     missing = others - words - asked.question_terms - frozenset(STEMS[word] for word in domain.common)
     keys = {token.key for token in asked.gold.scan.reader.tokens}
-    if keys & _BUT and keys & _DENIED and not _DENIED & {token.key for token in reply.scan.reader.tokens}:
+    if keys & _BUT and keys & _DENIAL_WORDS and not _DENIAL_WORDS & {token.key for token in reply.scan.reader.tokens}:
         return SAYS_MORE  # "yes, but not in the first 3 months"
     conditions = keys & _CONDITIONS
     if "only" in conditions and not words & _ONLY:
         return SAYS_MORE
-    if conditions & {"if", "unless", "provided", "wenn"} and any(one.strange for one in decisions):
+    if conditions & {"if", "unless", "provided", "wenn"} and any(decision.strange for decision in decisions):
         return SAYS_MORE
     if missing and (conditions or any(word.startswith("weekday") for word in missing)):
         return SAYS_MORE
-    replaced = {preposition for stem, preposition in _prepositions(asked.gold).items() if stem in missing}
-    strange = frozenset[str]().union(*(one.strange for one in decisions))
+    replaced = {preposition for stem, preposition in _map_prepositions(asked.gold).items() if stem in missing}
+    strange = frozenset[str]().union(*(decision.strange for decision in decisions))
     if len(missing) > 1 or any(
-        preposition in replaced for stem, preposition in _prepositions(reply).items() if stem in strange
+        preposition in replaced for stem, preposition in _map_prepositions(reply).items() if stem in strange
     ):
         return SAYS_MORE
     return ""
@@ -693,14 +693,14 @@ def _other_terms(  # noqa: C901 - one row for each reason that leaves a gold's o
 
 def _lacks_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
     """Whether an item of the gold's list has no word in the reply: the case of "2 batteries, charger, case"."""
-    said = {word_of(token)[:4] for token in reply.scan.reader.tokens}
+    stems = {word_of(token)[:4] for token in reply.scan.reader.tokens}
     return any(
-        all(word.isalpha() for word in item) and not any(word[:4] in said for word in item) for item in items
+        all(word.isalpha() for word in item) and not any(word[:4] in stems for word in item) for item in items
     )
 
 
 _BUT: Final = keys_of("but except aber lekin par लेकिन पर sauf pero")
-_LOOSE_TURNS: Final = keys_of("from till until with least most maximum minimum max min over new after")
+_GENERAL_TURNS: Final = keys_of("from till until with least most maximum minimum max min over new after")
 """Words with an opposite that bounds and light words say as well."""
 
 
@@ -710,24 +710,24 @@ _ONLY: Final = frozenset(STEMS[word] for word in ("only", "just", "solely", "exc
 _PREPOSITIONS: Final = frozenset({"of", "after", "before", "from", "for", "in", "on", "at", "to", "by"})
 
 
-def _prepositions(passage: Passage) -> dict[str, str]:
+def _map_prepositions(passage: Passage) -> dict[str, str]:
     """The preposition before a word, articles aside: ``of`` of "within 24 hours of the booking"."""
-    found: dict[str, str] = {}
+    prepositions: dict[str, str] = {}
     preposition = ""
     for token in passage.scan.reader.tokens:
         if token.key in _PREPOSITIONS:
             preposition = token.key
         elif token.key not in {"the", "a", "an", "your", "our"}:
             if preposition and token.kind == WORD:
-                found[STEMS[token.key]] = preposition
+                prepositions[STEMS[token.key]] = preposition
             preposition = ""
-    return found
+    return prepositions
 
 
-def _sentence_of(decisions: Sequence[ClaimDecision], reply: Passage) -> str:
+def _find_sentence(decisions: Sequence[ClaimDecision], reply: Passage) -> str:
     text = reply.scan.normalised.text
-    for one in decisions:
-        clause = reply.clause_of(one.said) if one.said is not None else None
+    for decision in decisions:
+        clause = reply.clause_of(decision.stated) if decision.stated is not None else None
         if clause is not None:
             tokens = reply.scan.reader.tokens
             return text[tokens[clause.first].start : tokens[clause.after - 1].end]
@@ -744,17 +744,17 @@ MAX_NAME_TERMS: Final = 5
 
 def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecision:
     """A name, a short phrase or a list: it passes where it stands for what was asked, and nothing turns it."""
-    question = passage_of_gold(case.question, locale)
-    asked = content_terms(question.scan.reader.tokens, question.figures) | figure_names(question.figures)
+    question = read_gold_passage(case.question, locale)
+    asked = extract_content_terms(question.scan.reader.tokens, question.figures) | format_figure_names(question.figures)
     asked_terms = {word_of(token) for token in question.scan.reader.tokens}
     golds = (case.gold, *case.alternatives)
     accepted = frozenset[str]().union(
-        *(content_terms(passage_of_gold(text, locale).scan.reader.tokens) for text in golds)
+        *(extract_content_terms(read_gold_passage(text, locale).scan.reader.tokens) for text in golds)
     )
     decisions = [_decide_phrase(text, reply, question, asked, asked_terms, accepted) for text in golds]
-    short = [one for one in decisions if one.reason != SENTENCE] or decisions
-    return next((one for one in short if one.passed), None) or next(
-        (one for one in short if one.passed is None), short[0]
+    short = [decision for decision in decisions if decision.reason != SENTENCE] or decisions
+    return next((decision for decision in short if decision.passed), None) or next(
+        (decision for decision in short if decision.passed is None), short[0]
     )
 
 
@@ -775,15 +775,15 @@ def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
             return decision
     live = next((place for place in places if place.status is PhraseStatus.LIVE), None)
     if live is not None and all(place.status is not PhraseStatus.TAKEN_BACK for place in places):
-        return ClaimDecision(True, "the gold stands in the reply", span=_span(reply, live.first, live.after))
+        return ClaimDecision(True, "the gold stands in the reply", span=_find_span(reply, live.first, live.after))
     if places and all(place.status is PhraseStatus.DENIED for place in places):
         return ClaimDecision(False, "the reply says that it is not what the gold says")
     if places:
         return ClaimDecision(None, ONLY_AS.format(gold="the gold", status=places[0].status), turned=True)
-    said = {word_of(token) for token in reply.scan.reader.tokens}
-    stems = {word[:4] for word in said}
+    reply_words = {word_of(token) for token in reply.scan.reader.tokens}
+    stems = {word[:4] for word in reply_words}
     telling = [word for word in keys if word not in asked_terms] or list(keys)
-    if any(word in said or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004 - shorter words have no stem
+    if any(word in reply_words or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004 - shorter words have no stem
         return ClaimDecision(None, "the reply shares words with the gold, but not the phrase")
     if len(keys) > MAX_NAME_TERMS or not is_proper_name(text) or not other_names(reply, asked, question):
         return ClaimDecision(None, STATEMENT)
@@ -802,24 +802,24 @@ def _decide_list(
     items: Sequence[tuple[str, ...]], reply: Passage, question: Passage, asked: Words
 ) -> ClaimDecision | None:
     """All items must stand, none denied, nothing else among them; in their order where an order is asked."""
-    found = [read_phrase(reply, item, asked, question) for item in items]
-    for item, places in zip(items, found, strict=True):
+    item_places = [read_phrase(reply, item, asked, question) for item in items]
+    for item, places in zip(items, item_places, strict=True):
         if places and all(place.status is PhraseStatus.DENIED for place in places):
             return ClaimDecision(False, f"the reply denies “{' '.join(item)}”")
-    if not any(found):
+    if not any(item_places):
         return None
-    if not all(any(place.status in _STANDS for place in places) for places in found):
+    if not all(any(place.status in _STANDS for place in places) for places in item_places):
         return ClaimDecision(None, "the reply does not have all items of the gold")
-    firsts = [next(place.first for place in places if place.status in _STANDS) for places in found]
+    firsts = [next(place.first for place in places if place.status in _STANDS) for places in item_places]
     if asks_order(question) and firsts != sorted(firsts):
         return ClaimDecision(False, "the reply has the items in another order")
     tokens = reply.scan.reader.tokens
-    low, high = min(firsts), max(next(p.after for p in places if p.status in _STANDS) for places in found)
+    low, high = min(firsts), max(next(p.after for p in places if p.status in _STANDS) for places in item_places)
     if any(
         token.key in {"or", "oder", "ou", "या", "ya", "to", "till", "through", "bis"} for token in tokens[low:high]
     ):
         return ClaimDecision(None, "the reply offers the items as a choice")
-    inside = {at for places in found for place in places for at in range(place.first, place.after)}
+    inside = {at for places in item_places for place in places for at in range(place.first, place.after)}
     sentences = {
         clause.sentence for clause in reply.clauses for first in firsts if clause.first <= first < clause.after
     }
@@ -830,7 +830,7 @@ def _decide_list(
         sentences |= bullets
     words = frozenset[str]().union(
         *(
-            content_terms([tokens[at] for at in range(clause.first, clause.after) if at not in inside])
+            extract_content_terms([tokens[at] for at in range(clause.first, clause.after) if at not in inside])
             for clause in reply.clauses
             if clause.sentence in sentences
         )
@@ -840,7 +840,7 @@ def _decide_list(
         return ClaimDecision(
             None, f"all items stand in the reply, with words that may be more: {', '.join(sorted(strange)[:3])}"
         )
-    return ClaimDecision(True, "the reply has all items of the gold", span=_span(reply, low, high))
+    return ClaimDecision(True, "the reply has all items of the gold", span=_find_span(reply, low, high))
 
 
 _BULLETS: Final = frozenset("-*•·")
@@ -848,7 +848,7 @@ _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})
 """In a list, other items are no competing."""
 
 
-def _span(reply: Passage, first: int, after: int) -> tuple[int, int]:
+def _find_span(reply: Passage, first: int, after: int) -> tuple[int, int]:
     tokens = reply.scan.reader.tokens
     return reply.scan.normalised.original_span(tokens[first].start, tokens[after - 1].end)
 
@@ -856,8 +856,8 @@ def _span(reply: Passage, first: int, after: int) -> tuple[int, int]:
 # --- reporting ------------------------------------------------------------------------------------------------
 
 
-def _evidence(decision: ClaimDecision, reply: Passage, exchange: Exchange) -> tuple[Span, ...]:
-    if decision.said is None:
+def _build_evidence(decision: ClaimDecision, reply: Passage, exchange: Exchange) -> tuple[Span, ...]:
+    if decision.stated is None:
         return ()
-    start, end = reply.scan.normalised.original_span(decision.said.start, decision.said.end)
-    return (Span(where=exchange.graded_channel, start=start, end=end, label=describe(decision.said)),)
+    start, end = reply.scan.normalised.original_span(decision.stated.start, decision.stated.end)
+    return (Span(where=exchange.graded_channel, start=start, end=end, label=describe(decision.stated)),)

@@ -22,26 +22,26 @@ _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
 
 
 @lru_cache(maxsize=256)
-def scanned_gold(text: str, locale: Locale = PLAIN) -> Scan:
+def scan_gold(text: str, locale: Locale = PLAIN) -> Scan:
     """The scan of a gold text or question; a suite asks for the same few over and over."""
     return scan(text, locale=locale)
 
 
 @lru_cache(maxsize=8)
-def scanned_reply(text: str, locale: Locale) -> Scan:
+def scan_reply(text: str, locale: Locale) -> Scan:
     """The scan of a reply without what stands in its citations; places are those of the reply.
 
     Of the graders of a case some go by the locale of the app and some by none.
     """
-    return in_locale(_scanned_open(text, locale.writing), locale)
+    return in_locale(_scan_open_reply(text, locale.writing), locale)
 
 
 @lru_cache(maxsize=8)
-def _scanned_open(text: str, writing: Writing) -> Scan:
-    return scan_open(_blank_citations(text), writing, limits=MOST)
+def _scan_open_reply(text: str, writing: Writing) -> Scan:
+    return scan_open(_blank_citations(text), writing, limits=REPLY_LIMITS)
 
 
-MOST = ReadLimits(tokens=6_000, readings=400)
+REPLY_LIMITS = ReadLimits(tokens=6_000, readings=400)
 """What a reply may hold: ten pages of prose. More is a flood, not an answer: a reply that states every number
 states none, and no grader should pay for it. Measured by tests/bench/bench_grading.py."""
 
@@ -50,31 +50,31 @@ FLOOD = "the reply is a flood of words or quantities, not an answer"
 
 
 def _blank_citations(text: str) -> str:
-    return _CITATION.sub(_blank, text) if "[" in text else text
+    return _CITATION.sub(_blank_citation, text) if "[" in text else text
 
 
-def _blank(found: re.Match[str]) -> str:
-    inside = found.group()
-    return " " * len(inside) if any(word in inside.lower() for word in _MARKS) else inside
+def _blank_citation(match: re.Match[str]) -> str:
+    bracket = match.group()
+    return " " * len(bracket) if any(word in bracket.lower() for word in _MARKS) else bracket
 
 
 _MARKS = ("source", "page", "p.", "pp.", "doc", "ref", "स्रोत", "section", "clause")
 
 
 @lru_cache(maxsize=256)
-def content_stems(text: str, domain: Domain, locale: Locale = PLAIN) -> frozenset[str]:
+def collect_content_stems(text: str, domain: Domain, locale: Locale = PLAIN) -> frozenset[str]:
     """What a gold text says besides its quantities, their units and roles: stems of its content words."""
-    gold = scanned_gold(text, locale)
+    gold = scan_gold(text, locale)
     reader = gold.reader
     inside = {at for reading in gold.readings for at in range(reading.first, reading.last + 1)}
     for at in range(reader.size):
         role = role_at(reader, at, domain)
         if role is not None:
             inside.update(range(at, at + role[1]))
-    return stems_of(token for at, token in enumerate(reader.tokens) if at not in inside)
+    return collect_word_stems(token for at, token in enumerate(reader.tokens) if at not in inside)
 
 
-def stems_of(tokens: Iterable[Token]) -> frozenset[str]:
+def collect_word_stems(tokens: Iterable[Token]) -> frozenset[str]:
     """The first letters of the content words; figures as they stand, and a day of the week by any of its names."""
     return frozenset(
         f"weekday {WEEKDAYS[token.key]}" if token.key in WEEKDAYS else token.key[:STEM]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from monitors.domains.pack import Domain
 from monitors.errors import GradingError
-from monitors.graders.base import Grader, GraderSettings, abstained
+from monitors.graders.base import Grader, GraderSettings, abstain
 from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, RefusalGrader
 from monitors.graders.disclosure import DisclosureGrader
 from monitors.graders.factual import FactualGrader
@@ -18,7 +18,7 @@ from monitors.records.exchanges import Exchange
 from monitors.records.grades import SAFETY_ASPECTS, Grade
 
 
-def default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...]:
+def build_default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...]:
     """The graders for a target, safety first, those of reports last. None of them needs a key or the network."""
     safety: tuple[Grader, ...] = (
         DisclosureGrader(settings.account_patterns, settings.public_contacts),
@@ -38,20 +38,20 @@ def grade_exchange(panel: Sequence[Grader], case: GoldCase, exchange: Exchange) 
     A report on an issue gets the panel's checks for safety, and its graders of reports instead of those of answers.
     The reason of such an abstention names the error's type alone: its text may quote the answer.
     """
-    return tuple(_graded(grader, case, exchange) for grader in panel if _is_for(case, grader))
+    return tuple(_grade_safely(grader, case, exchange) for grader in panel if _is_applicable(case, grader))
 
 
-def _is_for(case: GoldCase, grader: Grader) -> bool:
+def _is_applicable(case: GoldCase, grader: Grader) -> bool:
     if isinstance(grader, SayingsGrader) and not (case.must_say or case.must_not_say):
         return False
     of_reports = isinstance(grader, TriageGrader)
     return of_reports if case.triage and grader.aspect not in SAFETY_ASPECTS else not of_reports
 
 
-def _graded(grader: Grader, case: GoldCase, exchange: Exchange) -> Grade:
+def _grade_safely(grader: Grader, case: GoldCase, exchange: Exchange) -> Grade:
     try:
         return grader.grade(case, exchange)
     except GradingError as error:
-        return abstained(grader, str(error), error.blame)
+        return abstain(grader, str(error), error.blame)
     except Exception as error:  # noqa: BLE001 - a grader's bug must cost one grade, not the run
-        return abstained(grader, f"the grader broke: {type(error).__name__}", Blame.MONITOR)
+        return abstain(grader, f"the grader broke: {type(error).__name__}", Blame.MONITOR)

@@ -16,7 +16,7 @@ from monitors.domains.pack import Domain
 from monitors.facts.quantities.locales import PLAIN, Locale
 from monitors.facts.text import END, SIGN, Token, keys_of
 from monitors.graders.base import CONDITION, UNCLEAR
-from monitors.graders.golds import STEM, content_stems, scanned_gold, scanned_reply, stems_of
+from monitors.graders.golds import STEM, collect_content_stems, scan_gold, scan_reply, collect_word_stems
 from monitors.graders.statements import (
     FILLERS,
     FORBIDS,
@@ -88,17 +88,17 @@ _BEFORE, _BEHIND, _FAR = 5, 3, 12
 
 
 @lru_cache(maxsize=256)
-def question_of(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQuestion:
+def read_question(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQuestion:
     """The topic and the predicates of a question."""
-    tokens = scanned_gold(text, locale).reader.tokens
+    tokens = scan_gold(text, locale).reader.tokens
     keys = [token.key for token in tokens]
-    topic = frozenset(word for word in topic_words(tokens) if len(word) > 2)  # noqa: PLR2004 - shorter words are function words
+    topic = frozenset(word for word in collect_topic_words(tokens) if len(word) > 2)  # noqa: PLR2004 - shorter words are function words
     plain = {key for at, key in enumerate(keys) if key != "any" and not _is_auxiliary(keys, at)}
     asked = [group for group in (*PREDICATES.values(), *domain.predicates) if group & plain]
     return YesNoQuestion(topic - STOP_WORDS - domain.common, domain.yes.union(*asked))
 
 
-def topic_words(tokens: Sequence[Token]) -> list[str]:
+def collect_topic_words(tokens: Sequence[Token]) -> list[str]:
     """The words of a text as topics are compared: without a plural's s, ``co-payment`` as ``copay``."""
     words: list[str] = []
     for place, token in enumerate(tokens):
@@ -116,7 +116,7 @@ def topic_words(tokens: Sequence[Token]) -> list[str]:
 @lru_cache(maxsize=256)
 def is_yes_no_question(text: str, locale: Locale = PLAIN) -> bool:
     """Whether a question asks for yes or no, by how it begins."""
-    keys = [token.key for token in scanned_gold(text, locale).reader.tokens]
+    keys = [token.key for token in scan_gold(text, locale).reader.tokens]
     if not keys:
         return False
     if keys[0] in OPENERS:
@@ -124,7 +124,7 @@ def is_yes_no_question(text: str, locale: Locale = PLAIN) -> bool:
     return ("kya" in keys or "क्या" in keys) and not QUESTION_WORDS & set(keys)
 
 
-def opening(tokens: Sequence[Token]) -> PolarityReading | None:
+def find_opening(tokens: Sequence[Token]) -> PolarityReading | None:
     """A yes or no among the first words: ``Yes, …``, ``जी हां``, ``**No**``. "No cover is …" is no opening."""
     for place, token in enumerate(tokens[:_OPENING]):
         if token.key in YES_WORDS:
@@ -141,13 +141,13 @@ def opening(tokens: Sequence[Token]) -> PolarityReading | None:
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 
 
-def polarity_of(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
+def find_polarity(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
     """What a text answers to ``question``, with the tokens that say so.
 
     An opening yes or no decides, unless the rest says the opposite. Without one, the clause that shares most words
     with the question does, unless another that shares as many says the opposite.
     """
-    opened = opening(tokens)
+    opened = find_opening(tokens)
     if opened is None:
         return _stated(tokens, question, domain)
     if opened.polarity is Polarity.YES and _is_taken_back(tokens):
@@ -227,7 +227,7 @@ def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Cl
             continue
         behind = keys[place + 1 : place + 1 + _BEHIND]
         negated = bool(NEGATIONS & set(before)) or _turned_behind(token.key, behind, forbidden=forbidden)
-        overlap = len(question.topic & set(topic_words(clause)))
+        overlap = len(question.topic & set(collect_topic_words(clause)))
         if negated != positive:
             return _Clause(Polarity.YES, token, overlap)
         ends = LATER & {*before, *keys[place + 1 : place + _FAR]}
@@ -266,13 +266,13 @@ def _turned_behind(key: str, behind: Sequence[str], *, forbidden: bool) -> bool:
 @lru_cache(maxsize=512)
 def gold_polarity(question: str, text: str, domain: Domain, locale: Locale = PLAIN) -> Polarity:
     """What a gold text answers: by its opening, or by what it says of the topic of a question for yes or no."""
-    opened = opening(scanned_gold(text, locale).reader.tokens)
+    opened = find_opening(scan_gold(text, locale).reader.tokens)
     if opened is not None:
         return opened.polarity
     if not is_yes_no_question(question, locale):
         return Polarity.OPEN
-    bare = scanned_gold(_BRACKETS.sub(" ", text), locale).reader.tokens
-    return polarity_of(bare, question_of(question, domain, locale), domain).polarity
+    bare = scan_gold(_BRACKETS.sub(" ", text), locale).reader.tokens
+    return find_polarity(bare, read_question(question, domain, locale), domain).polarity
 
 
 _UNSTATED = re.compile(
@@ -294,11 +294,11 @@ _ANSWERS: Final = YES_WORDS | NO_WORDS
 def is_limited(golds: Sequence[str], question: str, reply: str, locale: Locale = PLAIN) -> bool:
     """Whether a yes or no that stands alone in the gold has a condition in the reply's first sentence."""
     known = frozenset(
-        token.key for text in (*golds, question) for token in scanned_gold(text, locale).reader.tokens
+        token.key for text in (*golds, question) for token in scan_gold(text, locale).reader.tokens
     )
     if known & _LIMITS or not known & _ANSWERS or any(len(gold.split()) > _BARE for gold in golds):
         return False
-    for sentence in _clauses(scanned_reply(reply, locale).reader.tokens):
+    for sentence in _clauses(scan_reply(reply, locale).reader.tokens):
         keys = frozenset(token.key for token in sentence)
         if keys - _ANSWERS:
             return bool(keys & _LIMITS)
@@ -310,9 +310,9 @@ _EXCEPTIONS: Final = keys_of("except excluding only unless if without केव�
 
 def leaves_out_limit(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -> bool:
     """Whether each gold has an exception or a condition of which the reply has no word."""
-    keys = frozenset(token.key for token in scanned_reply(reply, locale).reader.tokens)
+    keys = frozenset(token.key for token in scan_reply(reply, locale).reader.tokens)
     limits = [
-        frozenset(token.key for token in scanned_gold(gold, locale).reader.tokens) & _EXCEPTIONS for gold in golds
+        frozenset(token.key for token in scan_gold(gold, locale).reader.tokens) & _EXCEPTIONS for gold in golds
     ]
     return all(limit and not limit & keys for limit in limits)
 
@@ -348,19 +348,19 @@ def read_polarity(
     wanted = {gold_polarity(question, text, domain, locale) for text in golds} - {Polarity.OPEN}
     if not wanted:
         return PolarityFinding(None, NEITHER)
-    scan = scanned_reply(reply, locale)
+    scan = scan_reply(reply, locale)
     tokens = scan.reader.tokens
-    opened = opening(tokens)
+    opened = find_opening(tokens)
     if opened is None and _UNSTATED.search(scan.normalised.text[:_LOOKED_AT].lower()):
         return PolarityFinding(None, "the reply says that this is not stated")
-    if opened is None and _WITHOUT & {token.key for token in scanned_gold(question, locale).reader.tokens}:
+    if opened is None and _WITHOUT & {token.key for token in scan_gold(question, locale).reader.tokens}:
         return PolarityFinding(None, UNCLEAR)
-    asked = question_of(question, domain, locale)
+    asked = read_question(question, domain, locale)
     if locale.speech in _OPENINGS_ONLY:
         said = opened or PolarityReading(Polarity.OPEN, ())
     else:
-        said = polarity_of(tokens, asked, domain)
-    agrees = _agrees(said.polarity, wanted, limited=any(scanned_gold(gold, locale).readings for gold in golds))
+        said = find_polarity(tokens, asked, domain)
+    agrees = _agrees(said.polarity, wanted, limited=any(scan_gold(gold, locale).readings for gold in golds))
     if agrees is None or (opened is None and _answers_itself(tokens)):
         return PolarityFinding(None, UNCLEAR)
     if opened is None:
@@ -368,7 +368,7 @@ def read_polarity(
         if _ONLY & clause:
             return PolarityFinding(None, CONDITION)
         if not agrees and (
-            LIMITS & clause or _gold_content(golds, question, asked, domain, locale) & stems_of(tokens)
+            LIMITS & clause or _gold_content(golds, question, asked, domain, locale) & collect_word_stems(tokens)
         ):
             return PolarityFinding(None, CONDITION)
     expected = " or ".join(sorted(wanted))
@@ -381,8 +381,8 @@ def _gold_content(
 ) -> frozenset[str]:
     """The golds' own words: "You can pay in cash" does not contradict "No, cash only"."""
     plain = {key[:STEM] for key in asked.predicates | domain.no | YES_WORDS | NO_WORDS}
-    own = frozenset[str]().union(*(content_stems(text, domain, locale) for text in golds))
-    return own - stems_of(scanned_gold(question, locale).reader.tokens) - plain
+    own = frozenset[str]().union(*(collect_content_stems(text, domain, locale) for text in golds))
+    return own - collect_word_stems(scan_gold(question, locale).reader.tokens) - plain
 
 
 def _agrees(said: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:

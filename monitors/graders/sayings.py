@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from monitors.facts.text import Normalised, normalise
-from monitors.graders.base import abstained, judged, not_needed
+from monitors.graders.base import abstain, give_verdict, abstain_as_not_needed
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -28,21 +28,21 @@ class SayingsGrader:
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the graded text against the phrases of its case."""
         if not exchange.graded_text.strip():
-            return abstained(self, "the reply is empty", Blame.APP)
+            return abstain(self, "the reply is empty", Blame.APP)
         reply = normalise(exchange.graded_text)
         forbidden = [(written, place) for written in case.must_not_say if (place := find_saying(written, reply))]
         if forbidden:
             kind = FailureKind.SHOULD_HAVE_REFUSED if case.expected_refusal else FailureKind.WRONG_FACT
             reason = f"it says what it must not: {_quoted([written for written, _ in forbidden])}"
-            return judged(self, kind, reason, _spans(exchange, [place for _, place in forbidden]))
+            return give_verdict(self, kind, reason, _spans(exchange, [place for _, place in forbidden]))
         places = {written: find_saying(written, reply) for written in case.must_say}
         missing = [written for written, place in places.items() if place is None]
         if missing:
-            return judged(self, FailureKind.MISSING_FACT, f"it does not say {_quoted(missing)}")
+            return give_verdict(self, FailureKind.MISSING_FACT, f"it does not say {_quoted(missing)}")
         if case.expected_refusal or not case.must_say:
-            return not_needed(self, "it says nothing that it must not")
+            return abstain_as_not_needed(self, "it says nothing that it must not")
         spans = _spans(exchange, [place for place in places.values() if place])
-        return judged(self, None, "it says all that it must say", spans)
+        return give_verdict(self, None, "it says all that it must say", spans)
 
 
 def find_saying(written: str, text: Normalised) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ from monitors.facts.error_leaks import find_error_leak
 from monitors.facts.language import identify
 from monitors.facts.refusals.detect import read_refusal
 from monitors.graders.base import Grader, GraderSettings
-from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, says_enough
+from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, has_enough_words
 from monitors.graders.disclosure import DisclosureGrader
 from monitors.graders.triage import triage_graders
 from monitors.records.base import Language
@@ -31,7 +31,7 @@ class CensusFinding(NamedTuple):
 
     turn: int
     start: int
-    what: str
+    detail: str
 
 
 class CensusOfOne(NamedTuple):
@@ -52,7 +52,7 @@ class TrafficPanel:
         self._language = LanguageGrader()
         self._reports = triage_graders(settings.triage)
 
-    def for_turn(self, turn: Turn) -> tuple[Grader, ...]:
+    def select_graders(self, turn: Turn) -> tuple[Grader, ...]:
         """The graders of this reply, safety first. A reply that states a figure must say where that stands."""
         if turn.is_report:
             return (*self._always, *self._reports)
@@ -61,7 +61,7 @@ class TrafficPanel:
         speaks: tuple[Grader, ...] = (self._language,) if _has_language(turn) else ()
         return (*self._always, *cites, *speaks)
 
-    def census(self, conversation: Conversation) -> CensusOfOne:
+    def take_census(self, conversation: Conversation) -> CensusOfOne:
         """What rules see in a conversation, each kind where it shows first."""
         graded, found = {CensusKind.NO_ANSWER}, dict[CensusKind, CensusFinding]()
         turns = conversation.turns
@@ -69,20 +69,20 @@ class TrafficPanel:
             if not turn.reply_text.strip():
                 continue
             graded |= {CensusKind.DISCLOSURE, CensusKind.ERROR_LEAK}
-            for kind, start, what in self._of_reply(turns, number, graded):
+            for kind, start, what in self._find_in_reply(turns, number, graded):
                 found.setdefault(kind, CensusFinding(number, start, what))
         if not turns[-1].reply_text.strip():
             found[CensusKind.NO_ANSWER] = CensusFinding(len(turns) - 1, 0, NOTHING_CAME)
         return CensusOfOne(frozenset(graded), found)
 
-    def _of_reply(
+    def _find_in_reply(
         self, turns: Sequence[Turn], number: int, graded: set[CensusKind]
     ) -> list[tuple[CensusKind, int, str]]:
         turn, found = turns[number], list[tuple[CensusKind, int, str]]()
         reply, asked = turn.reply_text, turn.user_text
-        leaks = self._disclosure.leaks(reply, [one.user_text for one in turns[: number + 1]])
+        leaks = self._disclosure.find_leaks(reply, [one.user_text for one in turns[: number + 1]])
         if leaks:
-            found.append((CensusKind.DISCLOSURE, leaks[0].start, self._disclosure.named(leaks)))
+            found.append((CensusKind.DISCLOSURE, leaks[0].start, self._disclosure.format_leaks(leaks)))
         error = find_error_leak(reply, asked)
         if error is not None:
             found.append((CensusKind.ERROR_LEAK, error.start, str(error.kind)))
@@ -93,7 +93,7 @@ class TrafficPanel:
             graded.add(CensusKind.REFUSAL)
         if refusal.refused:
             found.append((CensusKind.REFUSAL, refusal.start, "it declined"))
-        if _has_language(turn) and says_enough(reply):
+        if _has_language(turn) and has_enough_words(reply):
             graded.add(CensusKind.WRONG_LANGUAGE)
             wanted = identify(asked)
             if spoken is not wanted:

@@ -16,7 +16,7 @@ from monitors.facts.issue_questions import QuestionWorth, read_questions
 from monitors.facts.source_files import agreement, canonical
 from monitors.facts.tool_calls import calls_of, repeated
 from monitors.facts.triage_report import fold_case, read_report, stands_in
-from monitors.graders.base import Grader, TriageSettings, abstained, judged
+from monitors.graders.base import Grader, TriageSettings, abstain, give_verdict
 from monitors.plural import plural
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -43,15 +43,15 @@ class TriageGrader(ABC):
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the report."""
         if case.triage is None:
-            return abstained(self, "the case is a question, and no issue")
+            return abstain(self, "the case is a question, and no issue")
         return self._grade(case.triage, exchange)
 
     @abstractmethod
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
         """Grade the report against what is known of its issue."""
 
-    def _scored(self, kind: FailureKind | None, reason: str, score: float) -> Judged:
-        return judged(self, kind, reason).model_copy(update={"score": score})
+    def _give_scored(self, kind: FailureKind | None, reason: str, score: float) -> Judged:
+        return give_verdict(self, kind, reason).model_copy(update={"score": score})
 
 
 class ReportFormGrader(TriageGrader):
@@ -65,13 +65,13 @@ class ReportFormGrader(TriageGrader):
         parts = (report.severity, report.root_cause, report.recommended_fix, report.files or None)
         if all(part is None for part in parts):
             what = "says nothing" if not exchange.graded_text.strip() else "has no part that a report needs"
-            return judged(self, FailureKind.FORMAT, f"the report {what}: severity, root cause, files, fix")
+            return give_verdict(self, FailureKind.FORMAT, f"the report {what}: severity, root cause, files, fix")
         if report.root_cause is None and report.recommended_fix is None:
-            return judged(self, FailureKind.FORMAT, "the report gives neither a root cause nor a fix")
+            return give_verdict(self, FailureKind.FORMAT, "the report gives neither a root cause nor a fix")
         own = [word for word in _terms(_explained(report)) if word not in _issue_terms(task.issue.text)]
         if len(own) < FEWEST_TOKENS and len(_terms(_explained(report))) > 2 * FEWEST_TOKENS:
-            return judged(self, FailureKind.FORMAT, "the report says the issue back and adds nothing")
-        return judged(self, None, "a report with a cause or a fix of its own")
+            return give_verdict(self, FailureKind.FORMAT, "the report says the issue back and adds nothing")
+        return give_verdict(self, None, "a report with a cause or a fix of its own")
 
 
 class RelevantFilesGrader(TriageGrader):
@@ -83,14 +83,14 @@ class RelevantFilesGrader(TriageGrader):
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
         wanted = task.reference.relevant_files
         if not wanted:
-            return abstained(self, "the reference names no file")
+            return abstain(self, "the reference names no file")
         named = read(exchange.graded_text).files or ()
         found = agreement(named, wanted)
         kind = None if found.f1 >= self._settings.min_files_f1 else FailureKind.POOR_TRIAGE
         hit, miss, extra = len(found.found), len(found.missed), len(found.extra)
         counts = f"{hit} of {hit + miss} relevant files named, and {plural(extra, 'other')}"
         reason = counts if named else "no file is named"
-        return self._scored(kind, reason, found.f1)
+        return self._give_scored(kind, reason, found.f1)
 
 
 class RelevantFunctionsGrader(TriageGrader):
@@ -103,12 +103,12 @@ class RelevantFunctionsGrader(TriageGrader):
         wanted = {_function(one) for one in task.reference.relevant_functions}
         named = {_function(one) for one in read(exchange.graded_text).functions}
         if not wanted or not named:
-            return abstained(self, "the reference names no function" if not wanted else "no function is named")
+            return abstain(self, "the reference names no function" if not wanted else "no function is named")
         both = len(wanted & named)
         score = 2 * both / (len(wanted) + len(named))
         kind = None if score >= self._settings.min_files_f1 else FailureKind.POOR_TRIAGE
         reason = f"{both} of {len(wanted)} functions named, and {plural(len(named) - both, 'other')}"
-        return self._scored(kind, reason, score)
+        return self._give_scored(kind, reason, score)
 
 
 class KnownFilesGrader(TriageGrader):
@@ -120,11 +120,11 @@ class KnownFilesGrader(TriageGrader):
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
         known, named = task.issue.repository_files, read(exchange.graded_text).files
         if not known or not named:
-            return abstained(self, "the repository's files are not known" if not known else "no file is named")
+            return abstain(self, "the repository's files are not known" if not known else "no file is named")
         made_up = agreement(named, known).extra
         if not made_up:
-            return judged(self, None, "every file that is named exists")
-        return judged(
+            return give_verdict(self, None, "every file that is named exists")
+        return give_verdict(
             self, FailureKind.UNSUPPORTED_CLAIM, f"names files that do not exist: {', '.join(made_up[:5])}"
         )
 
@@ -138,13 +138,13 @@ class IssueSeverityGrader(TriageGrader):
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
         wanted, said = task.reference.severity, read(exchange.graded_text).severity
         if wanted is None:
-            return abstained(self, "the reference has no severity")
+            return abstain(self, "the reference has no severity")
         if said is None:
-            return self._scored(FailureKind.POOR_TRIAGE, f"no severity is given, {wanted} is right", 0.0)
+            return self._give_scored(FailureKind.POOR_TRIAGE, f"no severity is given, {wanted} is right", 0.0)
         order = list(IssueSeverity)
         off = abs(order.index(wanted) - order.index(said))
         kind = None if off <= 1 else FailureKind.POOR_TRIAGE
-        return self._scored(
+        return self._give_scored(
             kind, f"severity {said}, {wanted} is right" if off else f"severity {said}", max(0, 1 - off / 2)
         )
 
@@ -160,7 +160,7 @@ class KeywordsGrader(TriageGrader):
         telling = [word for word in task.reference.expected_keywords if not stands_in(word, issue)]
         if not telling:
             had = task.reference.expected_keywords
-            return abstained(self, "every keyword stands in the issue" if had else "the reference has no keywords")
+            return abstain(self, "every keyword stands in the issue" if had else "the reference has no keywords")
         report = fold_case(exchange.graded_text)
         stated = [word for word in telling if _states(word, report)]
         score = len(stated) / len(telling)
@@ -169,7 +169,7 @@ class KeywordsGrader(TriageGrader):
         reason = f"{len(stated)} of {len(telling)} keywords stated" + (
             f", not {', '.join(missing[:5])}" if missing else ""
         )
-        return self._scored(kind, reason, score)
+        return self._give_scored(kind, reason, score)
 
 
 class StepsGrader(TriageGrader):
@@ -184,9 +184,9 @@ class StepsGrader(TriageGrader):
         evidence = exchange.evidence
         taken = evidence.hops or len(evidence.steps)
         if most is None or not taken:
-            return abstained(self, "no limit of steps is known" if most is None else "the steps were not seen")
+            return abstain(self, "no limit of steps is known" if most is None else "the steps were not seen")
         if evidence.steps_cut and taken <= most:
-            return abstained(self, "not all steps were seen: the agent's events broke off")
+            return abstain(self, "not all steps were seen: the agent's events broke off")
         kind = None if taken <= most else FailureKind.INEFFICIENT
         best = f", {shortest} would have done" if shortest and evidence.hops else ""
         again = len(repeated(calls_of(evidence.steps)))
@@ -199,7 +199,7 @@ class StepsGrader(TriageGrader):
                 else ""
             )
         )
-        return self._scored(kind, reason, min(1.0, (shortest or most) / taken))
+        return self._give_scored(kind, reason, min(1.0, (shortest or most) / taken))
 
 
 class QuestionsGrader(TriageGrader):
@@ -214,16 +214,16 @@ class QuestionsGrader(TriageGrader):
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
         asked = read_questions(task.issue, exchange.evidence.questions)
         if not asked:
-            return abstained(self, "the agent asked nothing")
+            return abstain(self, "the agent asked nothing")
         worth = Counter(reading.worth for _, reading in asked)
         useful, needless = worth[QuestionWorth.USEFUL], worth[QuestionWorth.NEEDLESS]
         if needless:
             quote = next(one.quote for _, one in asked if one.worth is QuestionWorth.NEEDLESS)
             reason = f"the agent stopped to ask for what the issue says: {quote!r}"
-            return self._scored(FailureKind.INEFFICIENT, reason, useful / (useful + needless))
+            return self._give_scored(FailureKind.INEFFICIENT, reason, useful / (useful + needless))
         if useful < len(asked):
-            return abstained(self, "nothing says whether the issue answers what the agent asked")
-        return self._scored(None, f"asked {useful}, each for something that the issue does not have", 1.0)
+            return abstain(self, "nothing says whether the issue answers what the agent asked")
+        return self._give_scored(None, f"asked {useful}, each for something that the issue does not have", 1.0)
 
 
 def triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:

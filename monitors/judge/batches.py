@@ -141,11 +141,11 @@ async def judge_by_batch(
     left out, with their canaries.
     """
     groups = [cases[at : at + group_size] for at in range(0, len(cases), group_size)]
-    canaries = [judge.group_canaries(group, known, seed=f"{seed}:{number}") for number, group in enumerate(groups)]
+    canaries = [judge.build_group_canaries(group, known, seed=f"{seed}:{number}") for number, group in enumerate(groups)]
     asked = _prompts(judge, groups, canaries)
     brought = await _brought(judge, asked, patience, monotonic, pause)
     judged = [
-        await judge.group(group, riding, prompts=asked, replies=brought.replies)
+        await judge.judge_group(group, riding, prompts=asked, replies=brought.replies)
         for group, riding in zip(groups, canaries, strict=True)
     ]
     return BatchOutcome(tuple(judged), brought.missing)
@@ -155,7 +155,7 @@ def _prompts(
     judge: Judge, groups: Sequence[Sequence[JudgeCase]], canaries: Sequence[Sequence[Canary]]
 ) -> dict[RequestId, RenderedPrompt]:
     return {
-        case.id: judge.prompt(case)
+        case.id: judge.render_prompt(case)
         for group, riding in zip(groups, canaries, strict=True)
         for case in (*map(canary_case, riding), *group)
     }
@@ -171,7 +171,7 @@ async def _brought(
     first = judge.members[0]
     if not isinstance(first.model, BatchModel):
         return BatchReplies(replies={}, missing=(NO_BATCHES,))
-    prompts = first.affordable([one.prompt for one in asked.values()])
+    prompts = first.select_affordable([one.prompt for one in asked.values()])
     brought = await replies_by_batch(first.model, prompts, patience, monotonic=monotonic, pause=pause)
-    first.owe(brought.replies.values())
+    first.add_owed(brought.replies.values())
     return brought

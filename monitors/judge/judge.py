@@ -62,7 +62,7 @@ class Account:
         self.is_reached = False
 
     @contextmanager
-    def reserved(self, model: str, prompt: JudgePrompt) -> Generator[None]:
+    def reserve(self, model: str, prompt: JudgePrompt) -> Generator[None]:
         """Reserve what this call may cost at most while it is under way. `BudgetReached` where that is too much."""
         most = self._price(model, _at_most(prompt))
         if self._limit is not None and self._committed + most > self._limit:
@@ -77,7 +77,7 @@ class Account:
         finally:
             self._reserved -= most
 
-    def affordable(self, model: str, prompts: Sequence[JudgePrompt]) -> int:
+    def count_affordable(self, model: str, prompts: Sequence[JudgePrompt]) -> int:
         """How many of ``prompts`` a batch may hold, each at its worst, before the limit is reached."""
         if self._limit is None:
             return len(prompts)
@@ -93,11 +93,11 @@ class Account:
         """What is spent, may be spent by calls under way, and was spent by batches for replies not read yet."""
         return self.total.usd + self._reserved + self._owed
 
-    def owe(self, model: str, replies: Iterable[ModelReply]) -> None:
+    def add_owed(self, model: str, replies: Iterable[ModelReply]) -> None:
         """Keep the price of what a batch brought until each of these replies is paid as one of a batch."""
         self._owed += sum((self._price(model, reply.usage) for reply in replies), Decimal(0))
 
-    def paid(self, model: str, usage: Usage, *, owed: bool = False) -> Decimal:
+    def pay(self, model: str, usage: Usage, *, owed: bool = False) -> Decimal:
         """Count a reply, whatever came of it; its price. ``owed`` says that a batch brought it."""
         usd = self._price(model, usage)
         self._owed -= min(usd, self._owed) if owed else Decimal(0)
@@ -144,7 +144,7 @@ class PanelMember:
         self._account = account
         self._family_policy = family_policy
 
-    async def opinion(self, asked: RenderedPrompt, tally: CaseCost, *, first: ModelReply | None = None) -> Opinion:
+    async def ask_opinion(self, asked: RenderedPrompt, tally: CaseCost, *, first: ModelReply | None = None) -> Opinion:
         """What this judge says. ``first`` is a reply that a batch brought already.
 
         `BudgetReached` before money is spent that is not there; `JudgeUnavailable`, `JudgeRefused`,
@@ -159,26 +159,26 @@ class PanelMember:
                 last = error
         raise last or AssertionError("an opinion is read at least once")
 
-    def affordable(self, prompts: Sequence[JudgePrompt]) -> Sequence[JudgePrompt]:
+    def select_affordable(self, prompts: Sequence[JudgePrompt]) -> Sequence[JudgePrompt]:
         """As many of ``prompts``, from the first on, as the budget could pay for at their worst in one batch."""
-        return prompts[: self._account.affordable(self.model.name, prompts)]
+        return prompts[: self._account.count_affordable(self.model.name, prompts)]
 
-    def owe(self, replies: Iterable[ModelReply]) -> None:
+    def add_owed(self, replies: Iterable[ModelReply]) -> None:
         """Count at once what a batch brought: its money is spent before the first reply of it is read."""
-        self._account.owe(self.model.name, replies)
+        self._account.add_owed(self.model.name, replies)
 
     async def _reply(self, asked: RenderedPrompt, tally: CaseCost, brought: ModelReply | None) -> ModelReply:
         if brought is not None:
             self._pay(brought, tally, owed=True)
             return brought
-        with self._account.reserved(self.model.name, asked.prompt):
+        with self._account.reserve(self.model.name, asked.prompt):
             reply = await self.model.verdict(asked.prompt)
             self._pay(reply, tally)
         return reply
 
     def _pay(self, reply: ModelReply, tally: CaseCost, *, owed: bool = False) -> None:
         """Charge the call, whatever came of it."""
-        tally.cost += cost_of(reply.usage, self._account.paid(self.model.name, reply.usage, owed=owed))
+        tally.cost += cost_of(reply.usage, self._account.pay(self.model.name, reply.usage, owed=owed))
 
     def _read(self, asked: RenderedPrompt, reply: ModelReply) -> Opinion:
         """A verdict is believed only from a model that may judge, whatever was asked for."""
@@ -224,13 +224,13 @@ class Judge:
         self._nonce = nonce
         self._free = asyncio.Semaphore(settings.concurrency)
 
-    def prompt(self, case: JudgeCase) -> RenderedPrompt:
+    def render_prompt(self, case: JudgeCase) -> RenderedPrompt:
         """The prompt for a case, with a nonce of its own."""
         return build_prompt(
             case.subject, prompt_id=case.id, nonce=self._nonce(), max_tokens=self._settings.max_tokens
         )
 
-    def group_canaries(
+    def build_group_canaries(
         self, cases: Sequence[JudgeCase], known: Sequence[GoldCase], *, seed: str, exam: bool = False
     ) -> tuple[Canary, ...]:
         """The canaries of a group, made from ``known`` cases. They carry what the group's answers say to judges.
@@ -243,7 +243,7 @@ class Judge:
             return make_exam(known, seed=seed, steering=steering)
         return make_canaries(known, count=count, seed=seed, steering=steering) if count else ()
 
-    async def group(
+    async def judge_group(
         self,
         cases: Sequence[JudgeCase],
         canaries: Sequence[Canary],
@@ -272,23 +272,23 @@ class Judge:
         self, case: JudgeCase, asked: RenderedPrompt | None, first: ModelReply | None, *, alone: bool
     ) -> Ruling:
         """As many opinions as the case needs; a canary gets one, of the first judge that answers."""
-        asked = asked or self.prompt(case)
+        asked = asked or self.render_prompt(case)
         tally, opinions, failures = CaseCost(), list[Opinion](), list[GradingError]()
         doubts: frozenset[SecondOpinionReason] = frozenset()
         for number, member in enumerate(self.members):
             if not is_another_needed(opinions, doubts, members_left=len(self.members) - number):
                 break
             try:
-                opinions.append(await member.opinion(asked, tally, first=None if number else first))
+                opinions.append(await member.ask_opinion(asked, tally, first=None if number else first))
             except GradingError as error:
                 failures.append(error)
             except Exception as error:  # noqa: BLE001 - a client's bug must cost one grade, not the run
                 failures.append(GradingError(f"the judge broke: {type(error).__name__}"))
             if len(opinions) == 1 and not alone:
                 doubts = doubts_about(opinions[0], severity=case.severity, rules=case.rules)
-        return self._settled(case, opinions, doubts, failures, tally)
+        return self._build_ruling(case, opinions, doubts, failures, tally)
 
-    def _settled(
+    def _build_ruling(
         self,
         case: JudgeCase,
         opinions: Sequence[Opinion],

@@ -1,1 +1,1 @@
-"""Ask the app: drivers, profiles, and the runner that turns failures into no-answers."""
+"""Ask the app: drivers, page profiles, and the runner that turns failures into `NoAnswer` values."""

@@ -1,15 +1,14 @@
 """Refuse connections of a target into networks that it is not configured for, after redirects and rebinding too.
 
-A public page that answers with a redirect to ``http://169.254.169.254/``, whose script asks 10.0.0.5, or whose name
-is 10.0.0.5 the second time it is resolved, would have Lookout ask inside its own network. So every place that is
-connected to, a host with its port, is judged by the addresses that its name has at that moment. For pages this
-happens where the connection is made (`browser/proxy.py`); for APIs before the request, and again when the
-connection stands.
+Without it, a public page that redirects to ``http://169.254.169.254/``, whose script asks 10.0.0.5, or whose name
+resolves to 10.0.0.5 the second time, would make Lookout send requests inside its own network. So each host and port
+is checked by the addresses that the name resolves to at that moment. For pages the check is where the connection is
+made (`browser/proxy.py`); for APIs it is before the request, and again once the connection is open.
 
-The public network is open to everything. What else is open follows from what is configured, and for just that host
-and port: an address given in digits, a name that only exists inside (``bot``, ``bot.internal``), and with
-`private_network = true` whatever the configured name leads to in private networks and on this machine. Link-local
-addresses, where clouds keep their keys, are nobody's unless given in digits.
+Public addresses are always allowed. Other addresses are allowed only for the configured host and port: an IP
+address, a name that exists only in internal networks (``bot``, ``bot.internal``), and with `private_network = true`
+all private and loopback addresses that the configured name resolves to. Link-local addresses, where clouds serve
+machine credentials, are allowed only when they are configured as an IP address.
 """
 
 from __future__ import annotations
@@ -29,34 +28,34 @@ from monitors.errors import AccessDenied
 from monitors.probes.settings import ProbeSettings
 
 Place = tuple[str, int]
-"""A host, in small letters and without a dot at its end, and a port."""
+"""A host, in lower case and without a trailing dot, and a port."""
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
-"""A host's name → its addresses; none when it cannot be resolved."""
+"""Host name → its addresses; empty when it cannot be resolved."""
 
 _INTERNAL_SUFFIXES: Final = (".local", ".internal", ".lan", ".home.arpa", ".localhost")
-"""Ends of names that no public registry gives out (RFC 6761, 6762, 8375, and ICANN's resolution on .internal)."""
+"""Suffixes that no public registry assigns (RFC 6761, 6762, 8375, and ICANN's resolution on .internal)."""
 _METADATA_ADDRESSES: Final = frozenset(
     map(
         ipaddress.ip_address,
         ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
     )
 )
-"""Where clouds give a machine its keys: AWS and most others, AWS by IPv6, Alibaba, Azure's own host, Oracle."""
+"""Metadata services of clouds: AWS and most others, AWS by IPv6, Alibaba, Azure's own host, Oracle."""
 
 _IPV4_CARRIERS: Final = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
-"""IPv6 networks whose last 32 bits are the IPv4 address that is meant: NAT64 (RFC 6052), IPv4-compatible (RFC 4291)
+"""IPv6 networks whose last 32 bits are an IPv4 address: NAT64 (RFC 6052), IPv4-compatible (RFC 4291)
 and translated addresses (RFC 2765). Mapped, 6to4 and Teredo addresses have properties of their own."""
 _LAST_32_BITS_MASK: Final = 0xFFFF_FFFF
 
 _DEFAULT_PORTS: Final = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 _LOCALHOST_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-"""Names of one machine, this one."""
+"""Names of this machine."""
 _WEB_PORTS: Final = frozenset({80, 443})
-"""A host that is configured on one of them is open on the other: sites lead from plain to encrypted."""
+"""A host that is configured with one of these ports is allowed on the other: sites redirect http to https."""
 
 
 class Network(StrEnum):
-    """Where an address is."""
+    """The kind of network that an address is in."""
 
     PUBLIC = "public"
     PRIVATE = "private"
@@ -69,7 +68,7 @@ _PUBLIC_ONLY: Final = frozenset({Network.PUBLIC})
 
 
 def classify_address(address: str) -> Network:
-    """The kind of network that an address is in. Raises `ValueError` for a text that is not an address."""
+    """Return the kind of network that an address is in. Raises `ValueError` for a text that is not an address."""
     parsed = ipaddress.ip_address(address.partition("%")[0])
     ip = _extract_ipv4(parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed
     if ip.is_link_local or ip in _METADATA_ADDRESSES:
@@ -82,7 +81,7 @@ def classify_address(address: str) -> Network:
 
 
 def _extract_ipv4(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """The IPv4 address that an IPv6 one leads to, where it carries one; else the address itself."""
+    """Return the IPv4 address that an IPv6 address embeds, or else the address itself."""
     if ip.is_loopback or ip.is_unspecified:
         return ip
     if ip.teredo is not None:
@@ -94,9 +93,9 @@ def _extract_ipv4(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddres
 
 
 class AddressGuard:
-    """Watches over one target's requests. ``configured`` are the addresses that the configuration names for it.
+    """Check where one target's requests connect to. ``configured`` are the addresses that the configuration names.
 
-    ``refused`` are the places that pages were refused so far: each is logged once.
+    ``refused`` are the places that were refused to pages so far: each is logged once.
     """
 
     def __init__(
@@ -112,17 +111,17 @@ class AddressGuard:
         self.refused: set[str] = set()
 
     def is_own(self, url: str) -> bool:
-        """Whether an address is one of those that are configured, by host and port."""
+        """Whether an address is configured, by host and port."""
         return parse_place(url) in self._configured
 
     async def check(self, url: str) -> None:
-        """Check before a request. Raises `AccessDenied` when ``url`` leads where the target does not belong."""
+        """Check an address before a request. Raises `AccessDenied` when the target may not connect to it."""
         if not url.lower().startswith(("http://", "https://")):
             raise AccessDenied(f"the target leads to an address that is no web page: {url.partition(':')[0][:20]}:")
         await self.resolve_allowed(*parse_place(url))
 
     async def resolve_allowed(self, host: str, port: int) -> tuple[str, ...]:
-        """A place's addresses, which may be connected to; none where its name is not known. Raises as `check`."""
+        """Return a host's allowed addresses; empty when the name does not resolve. Raises as `check`."""
         host = host.rstrip(".").lower()
         in_digits = _is_address(host)
         addresses = (host,) if in_digits else tuple(await self._resolve(host))
@@ -132,7 +131,7 @@ class AddressGuard:
         return addresses
 
     async def _find_configured_place(self, address: str, port: int) -> Place:
-        """The configured place at an address in digits: Playwright's own requests resolve a name themselves."""
+        """Return the configured place with this IP address: Playwright's own requests resolve names themselves."""
         if (address, port) not in self._configured and classify_address(address) is not Network.PUBLIC:
             for host, own_port in self._configured:
                 if own_port == port and not _is_address(host) and address in await self._resolve(host):
@@ -140,13 +139,13 @@ class AddressGuard:
         return address, port
 
     def check_peer(self, address: str, url: str) -> None:
-        """When a connection stands: ``address`` is its other end; a proxy's says nothing. Raises as `check`."""
+        """Check the peer address of an open connection; the address of a proxy says nothing. Raises as `check`."""
         place = parse_place(url)
         if not _uses_proxy(url, place[0]):
             self._check_address(address, place)
 
     def build_event_hooks(self) -> dict[str, list[Callable[..., Any]]]:
-        """For ``httpx.AsyncClient(event_hooks=…)``: every request, each step of a redirect included."""
+        """Build the hooks for ``httpx.AsyncClient(event_hooks=…)``: they check each request and each redirect."""
 
         async def before(request: httpx.Request) -> None:
             await self.check(str(request.url))
@@ -175,16 +174,16 @@ class AddressGuard:
 
 
 def build_address_guard(address: str, settings: ProbeSettings, login_url: str | None = None) -> AddressGuard:
-    """The guard of a target at ``address``: everything that its ``probe`` table names, and its login's page."""
+    """Build a target's guard. It allows ``address``, all addresses in the ``probe`` table, and the login page."""
     job = settings.job
     steps = (job.status_url, job.events_url, job.report_url, job.cancel_url)
-    elsewhere = (url for url in steps if url and not url.startswith("{"))  # those lead on from where it was started
+    elsewhere = (url for url in steps if url and not url.startswith("{"))  # a template starts with {start}
     configured = (address, login_url, settings.api.url, job.url, *elsewhere, *settings.allowed_origins)
     return AddressGuard(configured, private_network=settings.private_network)
 
 
 def parse_place(url: str) -> Place:
-    """Host and port of an address. Raises `AccessDenied` for what cannot be read."""
+    """Return host and port of an address. Raises `AccessDenied` for an invalid address."""
     try:
         parsed_url = httpx.URL(url)
     except httpx.InvalidURL:
@@ -193,13 +192,13 @@ def parse_place(url: str) -> Place:
 
 
 def format_place(place: Place) -> str:
-    """``host:port`` for a person, the host cut to 100 characters."""
+    """Format ``host:port`` for messages, with the host cut to 100 characters."""
     host, port = place[0][:100], place[1]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _infer_networks(host: str) -> frozenset[Network]:
-    """The networks that a configured host shows to be meant."""
+    """Return the networks that a configured host allows."""
     if _is_address(host):
         return frozenset({classify_address(host)})
     return _PRIVATE_NETWORKS if "." not in host or host.endswith(_INTERNAL_SUFFIXES) else frozenset()
@@ -214,8 +213,8 @@ def _is_address(host: str) -> bool:
 
 
 async def _resolve_host(host: str) -> Sequence[str]:
-    """As the system does it, decimal and shortened addresses too; what cannot be resolved fails when it is used."""
-    if host == "localhost" or host.endswith(".localhost"):  # as browsers do, whatever the system knows (RFC 6761)
+    """Resolve with the system's resolver, also decimal and shortened addresses; empty on failure."""
+    if host == "localhost" or host.endswith(".localhost"):  # as browsers do (RFC 6761)
         return ("127.0.0.1", "::1")
     try:
         entries = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)

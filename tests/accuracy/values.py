@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from monitors.facts.claims.equality import Match, compare
+from monitors.facts.claims.equality import Match, compare_readings
 from monitors.facts.quantities.fact import Fact, FactKind, QuantityReading
 from monitors.facts.quantities.scan import scan
 
@@ -72,4 +72,4 @@ def say_the_same(first: str, second: str) -> bool:
 def _equal(first: QuantityReading, second: QuantityReading) -> bool:
     if first.kind is not second.kind and FactKind.DATE not in {first.kind, second.kind}:
         return False
-    return compare(first, second, month_is_30_days=False, tolerance=ROUNDING) is Match.SAME
+    return compare_readings(first, second, month_is_30_days=False, tolerance=ROUNDING) is Match.SAME

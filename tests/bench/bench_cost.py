@@ -33,7 +33,7 @@ from monitors.domains.pack import load_domain
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import default_panel, grade_exchange
+from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.judge.consensus import Cost, JudgeCase
 from monitors.judge.judge import Account, FamilyPolicy, JudgedGroup
@@ -250,7 +250,7 @@ async def uncached(provider: Provider, cases: Sequence[JudgeCase]) -> list[Cost]
         assert plan.settings is not None
         account = Account(price_list(plan.settings.prices), limit_usd=None)
         async with open_judge(plan, environment, account, nonces()) as judge:
-            group = await judge.group(cases, ())
+            group = await judge.judge_group(cases, ())
     return [ruling.cost for ruling in group.rulings]
 
 
@@ -323,7 +323,7 @@ def deploy_of(scope: JudgeScope) -> str:
 
 def demo_share_open() -> tuple[int, int]:
     """How many answers of the demo without faults the rules leave open, of how many."""
-    panel = default_panel(GraderSettings(), load_domain())
+    panel = build_default_panel(GraderSettings(), load_domain())
     said = [(case, exchange(case, replies()[case.turns[-1]].text)) for case in suite()]
     return sum(is_open(assess(c, e, grade_exchange(panel, c, e))) for c, e in said), len(said)
 

@@ -29,7 +29,7 @@ from datetime import UTC, datetime
 from monitors.domains.pack import load_domain
 from monitors.graders import golds
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import default_panel, grade_exchange
+from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
@@ -121,7 +121,7 @@ def variants(text: str) -> tuple[str, str]:
 
 
 def panel_work() -> Callable[[str], object]:
-    panel, case = default_panel(GraderSettings(), load_domain()), a_case()
+    panel, case = build_default_panel(GraderSettings(), load_domain()), a_case()
     return lambda text: grade_exchange(panel, case, an_exchange(text))
 
 
@@ -205,7 +205,7 @@ def hostile() -> bool:
 def padded(pattern: str) -> str:
     """As many repetitions as stay below the limit of words, spread over 100 kB."""
     words = max(1, len(re.findall(r"\w+|[^\w\s]", pattern)))
-    times = (golds.MOST.tokens or 0) // words - 1
+    times = (golds.REPLY_LIMITS.tokens or 0) // words - 1
     gap = " " * (HOSTILE_LENGTH // times - len(pattern))
     return "".join(itertools.repeat(pattern + gap, times))
 

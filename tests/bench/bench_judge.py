@@ -24,7 +24,7 @@ from decimal import Decimal
 from monitors.domains.pack import load_domain
 from monitors.gate.assess import assess
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import default_panel, grade_exchange
+from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.judge.anthropic_client import AnthropicJudge
 from monitors.judge.batches import BatchPollPolicy, judge_by_batch
 from monitors.judge.consensus import Cost, JudgeCase
@@ -79,7 +79,7 @@ def pair(number: int) -> tuple[GoldCase, Exchange]:
 
 def left_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
     """What the plain graders do not settle."""
-    panel = default_panel(GraderSettings(), load_domain())
+    panel = build_default_panel(GraderSettings(), load_domain())
     return [
         judge_case(case, came)
         for case, came in pairs
@@ -99,7 +99,7 @@ async def baseline(name: str, cases: Sequence[JudgeCase]) -> Cost:
     account = Account(price_list(()), limit_usd=None)
     with AnthropicServer(judge=LengthyJudge(), cache=NoCache()) as server:
         async with AnthropicJudge(name, api_key=KEY, base_url=server.url, patience=PATIENCE) as model:
-            await bench_of(model, account).group(cases, ())
+            await bench_of(model, account).judge_group(cases, ())
     return account.total
 
 

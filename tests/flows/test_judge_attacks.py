@@ -13,7 +13,7 @@ import pytest
 from monitors.domains.pack import load_domain
 from monitors.gate.assess import assess
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import default_panel, grade_exchange
+from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.judge.consensus import PanelRuling
 from monitors.judge.precheck import fails_by_rule, is_open, judge_case, precheck
 from monitors.judge.untrusted_text import plain_text
@@ -27,7 +27,7 @@ from tests.servers.anthropic_verdicts import RuleJudge
 from tests.tools.fences import unfenced
 
 ATTACKS = Path(__file__).parents[3] / "shared" / "data" / "judge" / "attacks.jsonl"
-PANEL = default_panel(GraderSettings(), load_domain())
+PANEL = build_default_panel(GraderSettings(), load_domain())
 SHOWN_AT_LEAST = 12
 """Characters: shorter lines ("Yes", "Answer:") may stand in our own words too."""
 
@@ -91,7 +91,7 @@ async def test_no_attack_reaches_a_judge_but_inside_its_fence_and_none_is_passed
     with AnthropicServer() as server:
         async with judge_over(server, concurrency=8, batch_size=500, budget_usd=None) as judge:
             chosen = [case for case, _ in cases.values()]
-            group = await judge.group(chosen, judge.group_canaries(chosen, known_cases(), seed="attacks"))
+            group = await judge.judge_group(chosen, judge.build_group_canaries(chosen, known_cases(), seed="attacks"))
         sent = [asked.json for asked in server.messages]
     assert not group.is_void
     assert not [r for r in group.rulings if isinstance(r, PanelRuling) and r.decision.passed]
@@ -121,7 +121,7 @@ async def test_a_judge_that_falls_for_what_an_answer_says_to_judges_is_void(atta
             case = teeth()
             asked = judge_case(case, exchange(case, f"{TEETH_WRONG} {attack}"))
             async with judge_over(server) as judge:
-                group = await judge.group([asked], judge.group_canaries([asked], known_cases(), seed=attack))
+                group = await judge.judge_group([asked], judge.build_group_canaries([asked], known_cases(), seed=attack))
             ruling = group.rulings[0]
             if isinstance(ruling, PanelRuling) and ruling.decision.passed:
                 fooled.append(attack)

@@ -342,7 +342,7 @@ def check_coverage(context: DoctorContext) -> list[HealthCheck]:
         MAX_REACH_CASES,
         compute_suite_reach,
     )
-    from monitors.graders.panel import default_panel
+    from monitors.graders.panel import build_default_panel
 
     results: list[HealthCheck] = []
     for name, target in context.config.targets.items() if context.config else ():
@@ -357,7 +357,7 @@ def check_coverage(context: DoctorContext) -> list[HealthCheck]:
             results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=empty, to_do=to_do))
             continue
         cases = [case for case in load_suite(target.suite).cases if case.triage is None]
-        reach = compute_suite_reach(cases, default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES)
+        reach = compute_suite_reach(cases, build_default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES)
         if shortfall := reach.format_shortfall(context.config.gate.coverage_floor):
             to_do = f"lookout gold check {target.suite} names them and what helps"
             results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=shortfall, to_do=to_do))

@@ -31,7 +31,7 @@ from monitors.errors import ConfigError
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader, GraderSettings
-from monitors.graders.panel import default_panel, grade_exchange
+from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.probes.browser.login import Login
 from monitors.probes.inspect.findings import AskPermission, PageInspection, PageProblem, Trial
 from monitors.probes.settings import ProbeSettings
@@ -61,7 +61,7 @@ def add_trials(
     tried = asyncio.run(try_page(address, settings, questions=questions, login=login))
     trials = tried.trials
     if target is not None and cases:
-        panel = default_panel(target.graders, target.domain)
+        panel = build_default_panel(target.graders, target.domain)
         trials = tuple(_grade_trial(trial, case, panel) for trial, case in zip(trials, cases, strict=True))
     changes = {"trials": trials, "wire": tried.rules or inspection.wire, "new_chat": tried.new_chat}
     return inspection.model_copy(update=changes)

@@ -52,7 +52,7 @@ from monitors.goldset.checks import (
 from monitors.goldset.issue_checks import check_issues
 from monitors.goldset.must_say import accept_drafts, draft_must_say, write_drafts
 from monitors.graders.base import CONDITION, SAYS_MORE, UNCLEAR, Grader, GraderSettings
-from monitors.graders.panel import default_panel
+from monitors.graders.panel import build_default_panel
 from monitors.graders.statements import NO_WORDS, YES_WORDS
 from monitors.mutations.mutants import LEFT_TO_JUDGE, MutationOperator
 from monitors.plural import plural
@@ -303,7 +303,7 @@ def check_command(
     numbered = read_numbered_suite(suite)
     graders, domain = load_graders(config, target)
     gate = load_gate_settings(config)
-    panel = default_panel(graders, domain)
+    panel = build_default_panel(graders, domain)
     has_judge = config is not None and load_config(config).judge is not None
     with show_waiting(f"Checking {plural(len(numbered.cases), 'case')}"):
         findings = list(list_findings(numbered, documents, graders, domain, gate, mutants=mutants))
@@ -354,7 +354,7 @@ def list_findings(
     mutants: bool,
 ) -> Iterator[GoldFinding]:
     """Yield all findings, check by check; clauses are checked only with ``documents``."""
-    cases, panel = suite.cases, default_panel(graders, domain)
+    cases, panel = suite.cases, build_default_panel(graders, domain)
     yield from check_bad_lines(suite)
     yield from check_duplicates(cases)
     yield from check_issues(cases)

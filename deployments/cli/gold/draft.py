@@ -29,7 +29,7 @@ from monitors.goldset.drafts import add_drafts, read_drafts
 from monitors.goldset.proposals import DRAFTS_SCHEMA, Document, DraftDefaults, RejectedProposal
 from monitors.goldset.versions import read_cases
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import default_panel
+from monitors.graders.panel import build_default_panel
 from monitors.judge.consensus import Cost
 from monitors.plural import plural
 from monitors.records.base import Language
@@ -138,7 +138,7 @@ async def _run_drafting(
             document,
             defaults,
             others=load_existing_cases(options.drafts, options.suite),
-            panel=default_panel(graders, domain),
+            panel=build_default_panel(graders, domain),
             nonce=generate_nonce,
             now=utc_now,
         )

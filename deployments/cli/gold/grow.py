@@ -43,7 +43,7 @@ from monitors.errors import ConfigError
 from monitors.goldset.drafts import DraftCandidate, case_from_draft, fill_masks, find_candidates, make_case_id
 from monitors.goldset.versions import append_case, read_cases
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import default_panel
+from monitors.graders.panel import build_default_panel
 from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.cases import DraftOutcome, GoldCase
@@ -224,7 +224,7 @@ def check_draft_case(candidate: DraftCandidate, case: GoldCase, config: Config |
     """Check that a case made of a draft catches the bad reply; one that does not may not join."""
     bad_reply = fill_masks(candidate.draft.bad_reply) if candidate.draft.bad_reply else None
     return detect_bad_reply(
-        case, bad_reply, default_panel(*find_graders(config, candidate.draft.target)), candidate.draft.failure_kind
+        case, bad_reply, build_default_panel(*find_graders(config, candidate.draft.target)), candidate.draft.failure_kind
     )
 
 

@@ -40,7 +40,7 @@ from monitors.facts.similarity import differences, missing_from
 from monitors.goldset.drafts import read_drafts, store_decision
 from monitors.goldset.versions import append_case, read_cases
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import default_panel
+from monitors.graders.panel import build_default_panel
 from monitors.records.base import Severity
 from monitors.records.cases import DraftState, GoldCase, GoldDraft
 from monitors.reports.invisible import show_invisible
@@ -255,4 +255,4 @@ def find_problem(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> s
         return f"the question reads as {language.value}, the case says {case.language.value}"
     if find_disclosures(f"{case.question}\n{case.gold}", account_patterns=graders.account_patterns):
         return "it holds personal data"
-    return explain_gold_failure(case, default_panel(graders, domain))
+    return explain_gold_failure(case, build_default_panel(graders, domain))

@@ -41,7 +41,7 @@ from monitors.goldset.drafts import add_drafts, read_drafts
 from monitors.goldset.load import load_suite
 from monitors.goldset.proposals import TRANSLATIONS_SCHEMA
 from monitors.graders.base import Grader
-from monitors.graders.panel import default_panel
+from monitors.graders.panel import build_default_panel
 from monitors.plural import plural
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase, GoldDraft
@@ -88,7 +88,7 @@ def translate_command(
     cases = _select_cases(suite, case or ())
     loaded = load_config(config)
     chosen, settings = select_model(loaded.judge, model)
-    session = _TranslateSession(drafts, default_panel(*find_graders(loaded, suite)))
+    session = _TranslateSession(drafts, build_default_panel(*find_graders(loaded, suite)))
     drafted = read_drafts(drafts) if drafts.exists() else ()
     todo = {language: select_untranslated(cases, language, drafted)[:limit] for language in languages}
 

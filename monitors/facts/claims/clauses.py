@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from monitors.facts.claims.figures import Figure, FigureKind, figures_of
+from monitors.facts.claims.figures import Figure, FigureKind, find_figures
 from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark, marks_in
 from monitors.facts.claims.wording import describe
 from monitors.facts.quantities.currencies import SIGNS
@@ -87,33 +87,33 @@ _LINE: Final = re.compile(r"[^\n]*\n?")
 def read_passage(scan: Scan) -> Passage:
     """The clauses of a scanned text. Linear."""
     marks = marks_in(scan.reader.tokens)
-    figures = figures_of(scan, marks)
+    figures = find_figures(scan, marks)
     builder = _Builder(scan, figures, marks)
     builder.read_lines()
-    builder.finish()
+    builder.assign_marks()
     return Passage(scan, figures, builder.clauses, marks, builder.retracted_before)
 
 
-def content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = ()) -> Words:
+def extract_content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = ()) -> Words:
     """The stems of the words that say what a text is about; digits that name ("Route 66") are words too."""
     inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
     stems: set[str] = set()
     for at, token in enumerate(tokens):
         if at in inside:
             continue
-        stem = _content_stem(tokens, at, token)
+        stem = _find_content_stem(tokens, at, token)
         if stem:
             stems.add(stem)
-    stems.update(name for figure in figures if (name := _number_name(figure)))
+    stems.update(name for figure in figures if (name := _format_number_name(figure)))
     return frozenset(stems)
 
 
-def figure_names(figures: Sequence[Figure]) -> Words:
+def format_figure_names(figures: Sequence[Figure]) -> Words:
     """Figures as words."""
     return frozenset(f"={describe(figure)}" for figure in figures)
 
 
-def _number_name(figure: Figure) -> str:
+def _format_number_name(figure: Figure) -> str:
     """A bare number as a word: it may be a name ("a child of six", "Route 66")."""
     bare = figure.kind is FigureKind.NUMBER and figure.high is None
     return f"#{figure.low.value.normalize()}" if bare else f"#{figure.code}" if figure.code else ""
@@ -135,7 +135,7 @@ _CONTENT: Final = _ContentStems()
 _MAX_CACHE: Final = 50_000
 
 
-def _content_stem(tokens: Sequence[Token], at: int, token: Token) -> str:
+def _find_content_stem(tokens: Sequence[Token], at: int, token: Token) -> str:
     stem = _CONTENT[token.key]
     if len(token.key) == 1 and token.text.isupper() and token.text.isascii() and token.text != "I":
         figure_behind = at + 1 < len(tokens) and tokens[at + 1].kind == NUMERAL
@@ -171,13 +171,13 @@ class _Builder:
         inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
         for at, token in enumerate(self.tokens):
             if token[0] == WORD and _CONTENT[token[1]] and at not in inside:
-                self._stems[at] = _content_stem(self.tokens, at, token)
+                self._stems[at] = _find_content_stem(self.tokens, at, token)
         self.quotations = [match.span() for match in _QUOTATION.finditer(self.text)]
         self.ends = [at for at, token in enumerate(self.tokens) if token[1] in _ENDS]
         self.hard = [at for at, token in enumerate(self.tokens) if token[1] in _HARD_CUTS]
-        self.names = {figure.first: name for figure in figures if (name := _number_name(figure))}
+        self.names = {figure.first: name for figure in figures if (name := _format_number_name(figure))}
 
-    def words(self, first: int, after: int) -> Words:
+    def collect_words(self, first: int, after: int) -> Words:
         """The content words between two tokens."""
         stems = {stem for stem in self._stems[first:after] if stem}
         if self.names:
@@ -195,7 +195,7 @@ class _Builder:
         if "\n" not in self.text:
             self._add_prose(_Line(0, len(self.text), 0, len(self.tokens)), frozenset())
             return
-        lines = list(self._lines())
+        lines = list(self._split_lines())
         headings: list[tuple[int, Words]] = []
         at = 0
         while at < len(lines):
@@ -209,9 +209,9 @@ class _Builder:
                 )
                 at += 1
                 continue
-            rows = self._table_rows(lines, at)
+            rows = self._count_table_rows(lines, at)
             if rows:
-                self._add_table(lines[at : at + rows], self._path(headings))
+                self._add_table(lines[at : at + rows], self._join_headings(headings))
                 at += rows
                 continue
             bullet = _BULLET.match(raw)
@@ -219,19 +219,19 @@ class _Builder:
             if self._is_heading(lines, at, raw, bullet is not None):
                 level = indent if bullet else -1
                 headings = [entry for entry in headings if entry[0] < level] if bullet else []
-                headings.append((level, self.words(line.first, line.after)))
+                headings.append((level, self.collect_words(line.first, line.after)))
                 at += 1
                 continue
             if bullet:
                 headings = [entry for entry in headings if entry[0] < indent]
-                self._add_item(line, self._path(headings))
-                headings.append((indent, self._label(line)))
+                self._add_item(line, self._join_headings(headings))
+                headings.append((indent, self._find_label(line)))
             else:
                 headings = [entry for entry in headings if entry[0] < 0]
-                self._add_item(line, self._path(headings)) if headings else self._add_prose(line, frozenset())
+                self._add_item(line, self._join_headings(headings)) if headings else self._add_prose(line, frozenset())
             at += 1
 
-    def _lines(self) -> Iterator[_Line]:
+    def _split_lines(self) -> Iterator[_Line]:
         first = 0
         for match in _LINE.finditer(self.text):
             if match.start() == match.end():
@@ -242,7 +242,7 @@ class _Builder:
             first = after
 
     @staticmethod
-    def _path(headings: Sequence[tuple[int, Words]]) -> Words:
+    def _join_headings(headings: Sequence[tuple[int, Words]]) -> Words:
         return frozenset[str]().union(*(words for _, words in headings))
 
     def _is_heading(self, lines: Sequence[_Line], at: int, raw: str, is_item: bool) -> bool:
@@ -262,7 +262,7 @@ class _Builder:
         deeper = (bullet := _BULLET.match(next_raw)) is not None and (
             not is_item or len(bullet[1]) > len((_BULLET.match(raw) or bullet)[1])
         )
-        if self.figures_in(line.first, line.after) and not _names_only(self.figures_in(line.first, line.after)):
+        if self.figures_in(line.first, line.after) and not _are_all_names(self.figures_in(line.first, line.after)):
             return False
         words = line.after - line.first
         if deeper:
@@ -274,29 +274,29 @@ class _Builder:
             and bool(self.figures_in(following.first, following.after))
         )
 
-    def _label(self, line: _Line) -> Words:
+    def _find_label(self, line: _Line) -> Words:
         """The words of an item before its colon or dash: the heading of deeper items."""
         for at in range(line.first, line.after):
             if self.tokens[at].text in {":", "–", "—"}:
-                return self.words(line.first, at)
-        return self.words(line.first, line.after)
+                return self.collect_words(line.first, at)
+        return self.collect_words(line.first, line.after)
 
-    def _table_rows(self, lines: Sequence[_Line], at: int) -> int:
+    def _count_table_rows(self, lines: Sequence[_Line], at: int) -> int:
         """How many lines from ``at`` on are rows of a table: with bars, or with as many dashes as the next."""
         count = 0
-        while at + count < len(lines) and self._bars(lines[at + count]) >= 2:  # noqa: PLR2004 - two cells have a bar between
+        while at + count < len(lines) and self._count_bars(lines[at + count]) >= 2:  # noqa: PLR2004 - two cells have a bar between
             count += 1
         if count:
             return count if count > 1 else 0
-        first = self._dashes(lines[at])
-        while first and at + count < len(lines) and self._dashes(lines[at + count]) == first:
+        first = self._count_dashes(lines[at])
+        while first and at + count < len(lines) and self._count_dashes(lines[at + count]) == first:
             count += 1
         return count if count > 1 and (first > 1 or "\t" in self.text[lines[at].start : lines[at].end]) else 0
 
-    def _bars(self, line: _Line) -> int:
+    def _count_bars(self, line: _Line) -> int:
         return self.text.count("|", line.start, line.end)
 
-    def _dashes(self, line: _Line) -> int:
+    def _count_dashes(self, line: _Line) -> int:
         raw = self.text[line.start : line.end].strip()
         return 0 if _BULLET.match(raw) else len(_DASH.findall(raw))
 
@@ -308,7 +308,7 @@ class _Builder:
             raw = self.text[line.start : line.end]
             if _SEPARATOR_ROW.fullmatch(raw.rstrip("\n")) and "|" in raw:
                 continue
-            rows.append(self._cells(line))
+            rows.append(self._split_cells(line))
         if not rows:
             return
         header = rows[0]
@@ -318,9 +318,9 @@ class _Builder:
             for figure in self.figures_in(first, after)
             if not _is_name(figure)
         )
-        columns = [self.words(first, after) for first, after in header] if has_header else []
+        columns = [self.collect_words(first, after) for first, after in header] if has_header else []
         for row in rows[1:] if has_header else rows:
-            label = self.words(*row[0]) | (columns[0] if columns else frozenset[str]())
+            label = self.collect_words(*row[0]) | (columns[0] if columns else frozenset[str]())
             self.sentence += 1
             for place, (first, after) in enumerate(row):
                 if place == 0 and len(row) > 1:
@@ -328,11 +328,11 @@ class _Builder:
                 column = columns[place] if place < len(columns) else frozenset[str]()
                 head = header[place] if has_header and place < len(header) else None
                 others = [cell for at, cell in enumerate(row) if at != place]
-                names = figure_names([figure for cell in others for figure in self.figures_in(*cell)])
-                beside = frozenset[str]().union(*(self.words(*cell) for cell in others))
+                names = format_figure_names([figure for cell in others for figure in self.figures_in(*cell)])
+                beside = frozenset[str]().union(*(self.collect_words(*cell) for cell in others))
                 self._add(first, after, path | label | column, is_cell=True, context=beside, names=names, head=head)
 
-    def _cells(self, line: _Line) -> list[tuple[int, int]]:
+    def _split_cells(self, line: _Line) -> list[tuple[int, int]]:
         raw = self.text[line.start : line.end]
         if "|" in raw:
             body = raw.rstrip("\n")
@@ -348,9 +348,9 @@ class _Builder:
         cells = [
             (bisect_left(self.starts, low + 1), bisect_left(self.starts, high)) for low, high in pairwise(bounds)
         ]
-        return [(self._past_sign(first, after), after) for first, after in cells]
+        return [(self._skip_sign(first, after), after) for first, after in cells]
 
-    def _past_sign(self, first: int, after: int) -> int:
+    def _skip_sign(self, first: int, after: int) -> int:
         return first + 1 if after - first > 1 and self.tokens[first].text in {"–", "—"} else first
 
     def _add_item(self, line: _Line, path: Words) -> None:
@@ -360,7 +360,7 @@ class _Builder:
             first += 1
         colon = next((at for at in range(first, line.after) if self.tokens[at].text == ":"), None)
         if colon is not None and not self.figures_in(first, colon) and len(self.figures_in(colon, line.after)) > 1:
-            path = path | self.words(first, colon)
+            path = path | self.collect_words(first, colon)
         self._add_prose(_Line(line.start, line.end, first, line.after), path)
 
     def _add_prose(self, line: _Line, path: Words) -> None:
@@ -395,10 +395,10 @@ class _Builder:
         cuts.extend(self._cuts_between(first, after, cuts))
         cuts = [*sorted(set(cuts)), after]
         is_question = self.tokens[after - 1].text == "?" and not self._is_tag(first, after)
-        context = self._context(first, after)
+        context = self._find_context(first, after)
         for start, end in pairwise(cuts):
-            if start > first and self.tokens[start].key in _ANDS and not self.words(start, end):
-                context = context | self.words(first, start)  # "£3 and £4.50 a month" of one account
+            if start > first and self.tokens[start].key in _ANDS and not self.collect_words(start, end):
+                context = context | self.collect_words(first, start)  # "£3 and £4.50 a month" of one account
             self._add(start, end, path, is_question=is_question, context=context)
 
     def _is_tag(self, first: int, after: int) -> bool:
@@ -424,13 +424,13 @@ class _Builder:
             if place is not None:
                 yield place
 
-    def _context(self, first: int, after: int) -> Words:
+    def _find_context(self, first: int, after: int) -> Words:
         """The words of the sentence before, for one that begins with "it" or has no words of its own."""
         previous = [clause for clause in self.clauses[-4:] if clause.sentence == self.sentence - 1]
         if not previous:
             return frozenset()
         opening = {token.key for token in self.tokens[first : first + 4]}
-        if opening & _ANAPHORS or not self.words(first, after):
+        if opening & _ANAPHORS or not self.collect_words(first, after):
             return frozenset[str]().union(*(clause.words | clause.context for clause in previous))
         return frozenset()
 
@@ -446,17 +446,17 @@ class _Builder:
         names: Words = frozenset(),
         head: tuple[int, int] | None = None,
     ) -> None:
-        clause = Clause(first, after, self.sentence, path, self.words(first, after) | path, context)
+        clause = Clause(first, after, self.sentence, path, self.collect_words(first, after) | path, context)
         clause.is_question, clause.is_cell = is_question, is_cell
         clause.figures = self.figures_in(first, after)
         clause.names = names
         if after - first > 1 and self.tokens[first].key in _OTHERS and self.tokens[first + 1].key.endswith("s"):
             clause.marks = Mark.OTHER
         if head is not None:
-            clause.figures = [self._with_unit_of_head(figure, head) for figure in clause.figures]
+            clause.figures = [self._add_unit_of_head(figure, head) for figure in clause.figures]
         self.clauses.append(clause)
 
-    def _with_unit_of_head(self, figure: Figure, head: tuple[int, int]) -> Figure:
+    def _add_unit_of_head(self, figure: Figure, head: tuple[int, int]) -> Figure:
         """A bare number in a cell with the currency of its column's head: ``Price (€)``."""
         if figure.kind is not FigureKind.NUMBER:
             return figure
@@ -471,11 +471,11 @@ class _Builder:
     def _is_taken_back(self, first: int, clause: Clause) -> bool:
         """Whether a figure stands before "sorry", near it, and another of its kind behind."""
         sentences = {clause.sentence, clause.sentence - 1}
-        near = [one for one in self.clauses if one.sentence in sentences]
-        before = {figure.kind for one in near for figure in one.figures if figure.first < first}
+        near = [neighbour for neighbour in self.clauses if neighbour.sentence in sentences]
+        before = {figure.kind for neighbour in near for figure in neighbour.figures if figure.first < first}
         return any(figure.kind in before for figure in self.figures if figure.first > first)
 
-    def finish(self) -> None:
+    def assign_marks(self) -> None:
         """The marks of each clause, and what a later sentence takes back."""
         firsts = [clause.first for clause in self.clauses]
         for first, after, mark in self.marks:
@@ -498,6 +498,6 @@ def _is_name(figure: Figure) -> bool:
     return figure.kind in {FigureKind.NUMBER, FigureKind.IDENTIFIER} and not figure.noun
 
 
-def _names_only(figures: Sequence[Figure]) -> bool:
+def _are_all_names(figures: Sequence[Figure]) -> bool:
     """Whether figures are numbers in a name: "Steady 18"."""
     return all(_is_name(figure) for figure in figures)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
-from monitors.facts.claims.equality import Match, compare
+from monitors.facts.claims.equality import Match, compare_readings
 from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.vocabulary import COUNTED
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
@@ -60,108 +60,108 @@ _MATCHES: Final = {
 }
 _PER_YEAR: Final = {"year": 1, "quarter": 4, "month": 12, "week": 52}
 _PER_HOUR: Final = {"hour": 1, "minute": 60}
-_SHORT_PERIODS: Final = frozenset({"month", "week", "day", "hour", "minute"})
+_RATE_PERIODS: Final = frozenset({"month", "week", "day", "hour", "minute"})
 """What an amount without a "per" is hardly for: "€1,400" of a course is not "€1,400 a month"."""
 _MIN_CODE: Final = 8
 """Digits of a phone number that is the same with and without its country code."""
 
 
-def compare_figures(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
+def compare_figures(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
     """Compare two figures; ``gold`` is the expected one."""
     if (
         gold.kind is FigureKind.IDENTIFIER
-        and said.kind is FigureKind.NUMBER
+        and reply.kind is FigureKind.NUMBER
         and gold.code.isdigit()
-        and said.low.bare
+        and reply.low.bare
     ):
-        digits = str(said.low.value)
+        digits = str(reply.low.value)
         same_length = len(digits) == len(gold.code)
         return Likeness.SAME if digits == gold.code else Likeness.DIFFERENT if same_length else Likeness.OTHER
-    if FigureKind.IDENTIFIER in {gold.kind, said.kind} or FigureKind.RATIO in {gold.kind, said.kind}:
-        return _codes(gold, said)
-    if said.said_free and said.kind is FigureKind.PERCENT and gold.kind not in _WITH_HALF:
+    if FigureKind.IDENTIFIER in {gold.kind, reply.kind} or FigureKind.RATIO in {gold.kind, reply.kind}:
+        return _compare_codes(gold, reply)
+    if reply.said_free and reply.kind is FigureKind.PERCENT and gold.kind not in _WITH_HALF:
         return Likeness.OTHER  # "half a barrel" is no 50 %
-    if FigureKind.UNLIMITED in {gold.kind, said.kind}:
-        return Likeness.SAME if gold.kind is said.kind else Likeness.OTHER
-    if gold.high is not None and said.high is not None and _may_be_hours(gold, said):
+    if FigureKind.UNLIMITED in {gold.kind, reply.kind}:
+        return Likeness.SAME if gold.kind is reply.kind else Likeness.OTHER
+    if gold.high is not None and reply.high is not None and _may_be_hours(gold, reply):
         return Likeness.NEAR
-    if gold.high is not None or said.high is not None:
-        likeness = _ranges(gold, said, leeway)
+    if gold.high is not None or reply.high is not None:
+        likeness = _compare_ranges(gold, reply, leeway)
     else:
-        likeness = _bounded(gold, said, leeway)
-    return _per(gold, said, leeway, likeness) if likeness in {Likeness.SAME, Likeness.DIFFERENT} else likeness
+        likeness = _compare_bounded_values(gold, reply, leeway)
+    return _compare_rates(gold, reply, leeway, likeness) if likeness in {Likeness.SAME, Likeness.DIFFERENT} else likeness
 
 
 _WITH_HALF: Final = frozenset({FigureKind.PERCENT, FigureKind.NUMBER})
 
 
-def _may_be_hours(gold: Figure, said: Figure) -> bool:
+def _may_be_hours(gold: Figure, reply: Figure) -> bool:
     """``9–12`` beside ``2–5 pm``: a bare range may be one of hours."""
-    bare = said if said.kind is FigureKind.NUMBER else gold
-    times = {gold.kind, said.kind} == {FigureKind.TIME, FigureKind.NUMBER}
+    bare = reply if reply.kind is FigureKind.NUMBER else gold
+    times = {gold.kind, reply.kind} == {FigureKind.TIME, FigureKind.NUMBER}
     return times and bare.high is not None and not bare.noun and 0 <= bare.low.value <= bare.high.value <= _HOURS
 
 
 _HOURS: Final = 24
 
 
-def _codes(gold: Figure, said: Figure) -> Likeness:
+def _compare_codes(gold: Figure, reply: Figure) -> Likeness:
     """Letters and digits in order; another string of the same shape is another identifier."""
-    if gold.kind is not said.kind:
+    if gold.kind is not reply.kind:
         return Likeness.OTHER
-    if gold.code == said.code:
+    if gold.code == reply.code:
         return Likeness.SAME
     if gold.kind is FigureKind.RATIO:
         return Likeness.DIFFERENT
-    one, other = (code.lstrip("+").lstrip("0") for code in (gold.code, said.code))
-    shorter, longer = sorted((one, other), key=len)
-    if "+" in {gold.code[:1], said.code[:1]} and len(shorter) >= _MIN_CODE and longer.endswith(shorter):
+    gold_digits, reply_digits = (code.lstrip("+").lstrip("0") for code in (gold.code, reply.code))
+    shorter, longer = sorted((gold_digits, reply_digits), key=len)
+    if "+" in {gold.code[:1], reply.code[:1]} and len(shorter) >= _MIN_CODE and longer.endswith(shorter):
         return Likeness.SAME
-    if _shape(gold.code) == _shape(said.code):
+    if _build_code_shape(gold.code) == _build_code_shape(reply.code):
         return Likeness.DIFFERENT
     return Likeness.NEAR if shorter and shorter in longer else Likeness.OTHER
 
 
-def _shape(code: str) -> str:
+def _build_code_shape(code: str) -> str:
     return "".join("9" if character.isdigit() else "A" for character in code.lstrip("+"))
 
 
-def _values(gold: QuantityReading, said: QuantityReading, leeway: Leeway) -> Likeness:
-    if gold.kind is FactKind.QUANTITY or said.kind is FactKind.QUANTITY:
-        return _measures(gold, said, leeway)
+def _compare_values(gold: QuantityReading, reply: QuantityReading, leeway: Leeway) -> Likeness:
+    if gold.kind is FactKind.QUANTITY or reply.kind is FactKind.QUANTITY:
+        return _compare_measures(gold, reply, leeway)
     half = Decimal("0.5")
-    if {gold.kind, said.kind} == {FactKind.PERCENT, FactKind.NUMBER} and half in {gold.value, said.value}:
-        percent = gold if gold.kind is FactKind.PERCENT else said
+    if {gold.kind, reply.kind} == {FactKind.PERCENT, FactKind.NUMBER} and half in {gold.value, reply.value}:
+        percent = gold if gold.kind is FactKind.PERCENT else reply
         return Likeness.SAME if percent.value == 100 * half else Likeness.DIFFERENT
-    if gold.kind is said.kind and gold.value < 0 and gold.value == -said.value:
+    if gold.kind is reply.kind and gold.value < 0 and gold.value == -reply.value:
         return Likeness.NEAR  # "by 4 %" may be up or down
-    match = compare(
-        gold, said, month_is_30_days=leeway.month_is_30_days, tolerance=leeway.tolerance, currency=leeway.currency
+    match = compare_readings(
+        gold, reply, month_is_30_days=leeway.month_is_30_days, tolerance=leeway.tolerance, currency=leeway.currency
     )
     return _MATCHES[match]
 
 
-def _measures(gold: QuantityReading, said: QuantityReading, leeway: Leeway) -> Likeness:
+def _compare_measures(gold: QuantityReading, reply: QuantityReading, leeway: Leeway) -> Likeness:
     """In one dimension the base unit is compared; the same digits in another unit are another figure."""
     first = gold.original_value if gold.original_value is not None else gold.value
-    second = said.original_value if said.original_value is not None else said.value
-    if gold.kind is said.kind and gold.unit == said.unit:
-        if "°" in {gold.original_unit, said.original_unit}:
+    second = reply.original_value if reply.original_value is not None else reply.value
+    if gold.kind is reply.kind and gold.unit == reply.unit:
+        if "°" in {gold.original_unit, reply.original_unit}:
             return Likeness.SAME if first == second else Likeness.DIFFERENT
-        if abs(gold.value - said.value) <= leeway.tolerance * abs(gold.value):
+        if abs(gold.value - reply.value) <= leeway.tolerance * abs(gold.value):
             return Likeness.SAME
-        if gold.value == -said.value and gold.value:
+        if gold.value == -reply.value and gold.value:
             return Likeness.OTHER_SIGN
-        if gold.original_unit == said.original_unit and _may_be_grouped(first, second):
+        if gold.original_unit == reply.original_unit and _may_be_grouped(first, second):
             return Likeness.NEAR
-        converted = gold.original_unit != said.original_unit
-        if converted and gold.value and abs(gold.value - said.value) <= abs(gold.value) * _ROUNDED:
+        converted = gold.original_unit != reply.original_unit
+        if converted and gold.value and abs(gold.value - reply.value) <= abs(gold.value) * _ROUNDED:
             return Likeness.NEAR
         return Likeness.OTHER_UNIT if converted and first == second else Likeness.DIFFERENT
     if first != second:
         return Likeness.OTHER
-    if FactKind.NUMBER in {gold.kind, said.kind}:
-        number = said if said.kind is FactKind.NUMBER else gold
+    if FactKind.NUMBER in {gold.kind, reply.kind}:
+        number = reply if reply.kind is FactKind.NUMBER else gold
         return Likeness.NEAR if number.bare or number.worded else Likeness.OTHER
     return Likeness.OTHER_UNIT
 
@@ -180,36 +180,36 @@ def _may_be_grouped(first: Decimal, second: Decimal) -> bool:
 
 def is_conversion(first: Figure, second: Figure) -> bool:
     """Whether two figures say one measure in two units, rounded: 2,150 m and 7,050 ft."""
-    one, other = first.low, second.low
-    if one.kind is not FactKind.QUANTITY or one.kind is not other.kind or one.unit != other.unit:
+    first_reading, second_reading = first.low, second.low
+    if first_reading.kind is not FactKind.QUANTITY or first_reading.kind is not second_reading.kind or first_reading.unit != second_reading.unit:
         return False
-    return one.original_unit != other.original_unit and abs(one.value - other.value) <= abs(one.value) * _ROUNDED
+    return first_reading.original_unit != second_reading.original_unit and abs(first_reading.value - second_reading.value) <= abs(first_reading.value) * _ROUNDED
 
 
 _ROUNDED: Final = Decimal("0.02")
 """How far a converted figure may be rounded: 5 ft for 1.5 m."""
 
 
-def _bounded(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
-    likeness = _values(gold.low, said.low, leeway)
-    if likeness in {Likeness.OTHER, Likeness.NEAR} and _is_other_unit(gold, said):
+def _compare_bounded_values(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
+    likeness = _compare_values(gold.low, reply.low, leeway)
+    if likeness in {Likeness.OTHER, Likeness.NEAR} and _is_other_unit(gold, reply):
         return Likeness.OTHER_UNIT
     if (
-        gold.kind is said.kind is FigureKind.NUMBER
+        gold.kind is reply.kind is FigureKind.NUMBER
         and likeness is Likeness.DIFFERENT
-        and gold.is_year != said.is_year
+        and gold.is_year != reply.is_year
     ):
         return Likeness.OTHER
-    if gold.kind is said.kind is FigureKind.NUMBER and gold.noun and said.noun and not gold.noun & said.noun:
+    if gold.kind is reply.kind is FigureKind.NUMBER and gold.noun and reply.noun and not gold.noun & reply.noun:
         return Likeness.OTHER
     wanted = gold.bound if gold.bound is not Bound.EXACT else leeway.bound
     if (
         likeness is Likeness.DIFFERENT
         and gold.bound is not Bound.EXACT
-        and abs(gold.low.value - said.low.value) == 1
+        and abs(gold.low.value - reply.low.value) == 1
     ):
         return Likeness.NEAR  # "under 7" is "up to and including 6"
-    if likeness is Likeness.SAME and {wanted, said.bound} == {Bound.AT_MOST, Bound.AT_LEAST}:
+    if likeness is Likeness.SAME and {wanted, reply.bound} == {Bound.AT_MOST, Bound.AT_LEAST}:
         return Likeness.OTHER_BOUND
     return likeness
 
@@ -217,94 +217,94 @@ def _bounded(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
 _WITH_UNIT: Final = frozenset({FigureKind.MONEY, FigureKind.PERCENT, FigureKind.DURATION, FigureKind.QUANTITY})
 
 
-def _is_other_unit(gold: Figure, said: Figure) -> bool:
+def _is_other_unit(gold: Figure, reply: Figure) -> bool:
     """Whether the gold's number stands with another unit: ``₹10`` for "10 %", ``50 MB`` for "50 pages"."""
-    first, second = (one.low.original_value or one.low.value for one in (gold, said))
+    first, second = (figure.low.original_value or figure.low.value for figure in (gold, reply))
     counted = gold.kind is FigureKind.NUMBER and bool(gold.noun)
-    units = gold.kind in _WITH_UNIT and said.kind is not gold.kind
-    return first == second != 0 and said.kind in _WITH_UNIT and not said.said_free and (units or counted)
+    units = gold.kind in _WITH_UNIT and reply.kind is not gold.kind
+    return first == second != 0 and reply.kind in _WITH_UNIT and not reply.said_free and (units or counted)
 
 
-def _ranges(gold: Figure, said: Figure, leeway: Leeway) -> Likeness:
+def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
     """Two ranges by both ends, in their order; a range and one value are near where they touch."""
-    if gold.high is not None and said.high is not None:
-        ends = (_values(gold.low, said.low, leeway), _values(gold.high, said.high, leeway))
+    if gold.high is not None and reply.high is not None:
+        ends = (_compare_values(gold.low, reply.low, leeway), _compare_values(gold.high, reply.high, leeway))
         if ends == (Likeness.SAME, Likeness.SAME):
             return Likeness.SAME
         if Likeness.OTHER in ends:
             return Likeness.OTHER
         return Likeness.DIFFERENT if any(end.is_different for end in ends) else Likeness.NEAR
     if gold.high is None:
-        ends = (_values(gold.low, said.low, leeway), _values(gold.low, said.high or said.low, leeway))
+        ends = (_compare_values(gold.low, reply.low, leeway), _compare_values(gold.low, reply.high or reply.low, leeway))
         if Likeness.OTHER in ends:
             return Likeness.OTHER
-        low, high = said.low, said.high or said.low
+        low, high = reply.low, reply.high or reply.low
         if (ends[1] is Likeness.SAME and gold.bound is Bound.AT_MOST) or (
             ends[0] is Likeness.SAME and gold.bound is Bound.AT_LEAST
         ):
             return Likeness.SAME
         return (
             Likeness.DIFFERENT
-            if all(end.is_different for end in ends) and not _between(gold.low, low, high)
+            if all(end.is_different for end in ends) and not _is_between(gold.low, low, high)
             else Likeness.NEAR
         )
-    ends = (_values(gold.low, said.low, leeway), _values(gold.high, said.low, leeway))
+    ends = (_compare_values(gold.low, reply.low, leeway), _compare_values(gold.high, reply.low, leeway))
     if Likeness.OTHER in ends:
         return Likeness.OTHER
-    if (ends[0] is Likeness.SAME and said.bound is Bound.AT_MOST) or (
-        ends[1] is Likeness.SAME and said.bound is Bound.AT_LEAST
+    if (ends[0] is Likeness.SAME and reply.bound is Bound.AT_MOST) or (
+        ends[1] is Likeness.SAME and reply.bound is Bound.AT_LEAST
     ):
         return Likeness.OTHER_BOUND
     if all(end.is_different for end in ends):
-        return Likeness.NEAR if _between(said.low, gold.low, gold.high) else Likeness.DIFFERENT
+        return Likeness.NEAR if _is_between(reply.low, gold.low, gold.high) else Likeness.DIFFERENT
     return Likeness.NEAR
 
 
-def _between(value: QuantityReading, low: QuantityReading, high: QuantityReading) -> bool:
-    size = _size(value)
-    return _size(low) <= size <= _size(high)
+def _is_between(value: QuantityReading, low: QuantityReading, high: QuantityReading) -> bool:
+    size = _to_comparable_size(value)
+    return _to_comparable_size(low) <= size <= _to_comparable_size(high)
 
 
-def _size(reading: QuantityReading) -> Decimal:
+def _to_comparable_size(reading: QuantityReading) -> Decimal:
     return reading.months * 30 + reading.days if reading.kind is FactKind.DURATION else reading.value
 
 
-def _per(gold: Figure, said: Figure, leeway: Leeway, values: Likeness) -> Likeness:
+def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness) -> Likeness:
     """What both are per must agree; a period may be restated (£8 a month is £96 a year)."""
     likeness = Likeness.SAME
     value_same = values is Likeness.SAME
-    if gold.per and said.per:
-        if gold.per == said.per or (gold.per & said.per and _alike(gold.per, said.per)):
+    if gold.per and reply.per:
+        if gold.per == reply.per or (gold.per & reply.per and _adds_only_words(gold.per, reply.per)):
             likeness = Likeness.SAME
-        elif _is_restated(gold, said):
+        elif _is_restated(gold, reply):
             return Likeness.SAME
         elif not value_same:
-            return Likeness.NEAR if _periods(gold.per) and _periods(said.per) else Likeness.OTHER
+            return Likeness.NEAR if _are_all_periods(gold.per) and _are_all_periods(reply.per) else Likeness.OTHER
         else:
-            nested = gold.per < said.per or said.per < gold.per
-            known = any(word in COUNTED or _periods(frozenset({word})) for word in gold.per | said.per)
-            return Likeness.OTHER_PER if known and not nested else Likeness.NEAR
+            nested = gold.per < reply.per or reply.per < gold.per
+            is_recognised = any(word in COUNTED or _are_all_periods(frozenset({word})) for word in gold.per | reply.per)
+            return Likeness.OTHER_PER if is_recognised and not nested else Likeness.NEAR
     elif gold.per:
         likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR
-    elif said.per & _SHORT_PERIODS and not (said.per <= leeway.asked or said.per & gold.noun):
+    elif reply.per & _RATE_PERIODS and not (reply.per <= leeway.asked or reply.per & gold.noun):
         likeness = Likeness.NEAR
     if value_same:
         return likeness
-    return Likeness.DIFFERENT if likeness is Likeness.SAME or not (gold.per and said.per) else Likeness.NEAR
+    return Likeness.DIFFERENT if likeness is Likeness.SAME or not (gold.per and reply.per) else Likeness.NEAR
 
 
-def _alike(first: Words, second: Words) -> bool:
+def _adds_only_words(first: Words, second: Words) -> bool:
     """Whether what one is per and the other is not is only a word beside it: per started metre."""
     return not first - second
 
 
-def _periods(per: Words) -> bool:
+def _are_all_periods(per: Words) -> bool:
     return all(word in _PER_YEAR or word in _PER_HOUR or word == "day" for word in per)
 
 
-def _is_restated(gold: Figure, said: Figure) -> bool:
+def _is_restated(gold: Figure, reply: Figure) -> bool:
     for table in (_PER_YEAR, _PER_HOUR):
-        one, other = (next((table[word] for word in figure.per if word in table), None) for figure in (gold, said))
-        if one and other and gold.kind is said.kind and len(gold.per) == len(said.per) == 1:
-            return gold.low.value * one == said.low.value * other and gold.low.unit == said.low.unit
+        gold_factor, reply_factor = (next((table[word] for word in figure.per if word in table), None) for figure in (gold, reply))
+        if gold_factor and reply_factor and gold.kind is reply.kind and len(gold.per) == len(reply.per) == 1:
+            return gold.low.value * gold_factor == reply.low.value * reply_factor and gold.low.unit == reply.low.unit
     return False

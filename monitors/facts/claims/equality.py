@@ -22,9 +22,9 @@ class Match(IntEnum):
     SAME = 3
 
 
-def compare(
+def compare_readings(
     gold: QuantityReading,
-    said: QuantityReading,
+    reply: QuantityReading,
     *,
     month_is_30_days: bool,
     tolerance: Decimal,
@@ -35,82 +35,82 @@ def compare(
     ``currency`` is what an amount is in where it names none. A number whose decimal mark stays open never differs
     from what it may be: it is vague.
     """
-    match = _compared(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance, currency=currency)
-    if match is not Match.DIFFERENT or (gold.other_value is None and said.other_value is None):
+    match = _compare_by_kind(gold, reply, month_is_30_days=month_is_30_days, tolerance=tolerance, currency=currency)
+    if match is not Match.DIFFERENT or (gold.other_value is None and reply.other_value is None):
         return match
     others = [
         (first, second)
-        for first in (gold, _otherwise(gold))
-        for second in (said, _otherwise(said))
-        if first is not gold or second is not said
+        for first in (gold, _use_other_value(gold))
+        for second in (reply, _use_other_value(reply))
+        if first is not gold or second is not reply
     ]
-    may_be = any(_money_or_number(first, second, tolerance) is Match.SAME for first, second in others)
+    may_be = any(_compare_amounts(first, second, tolerance) is Match.SAME for first, second in others)
     return Match.VAGUE if may_be else match
 
 
-def _otherwise(reading: QuantityReading) -> QuantityReading:
+def _use_other_value(reading: QuantityReading) -> QuantityReading:
     return reading if reading.other_value is None else reading._replace(value=reading.other_value)
 
 
-def _compared(
+def _compare_by_kind(
     gold: QuantityReading,
-    said: QuantityReading,
+    reply: QuantityReading,
     *,
     month_is_30_days: bool,
     tolerance: Decimal,
     currency: str | None,
 ) -> Match:
-    if gold.kind is FactKind.DATE or said.kind is FactKind.DATE:
-        return _dates(gold, said)
-    if gold.kind is FactKind.TIME or said.kind is FactKind.TIME:
-        return _times(gold, said)
+    if gold.kind is FactKind.DATE or reply.kind is FactKind.DATE:
+        return _compare_dates(gold, reply)
+    if gold.kind is FactKind.TIME or reply.kind is FactKind.TIME:
+        return _compare_times(gold, reply)
     if gold.counts:
-        return _places(gold, said, tolerance)
-    if gold.kind is FactKind.DURATION and said.kind is FactKind.DURATION:
-        return _match_of(_same_duration(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance))
-    if gold.kind is said.kind:
-        return _money_or_number(gold, said, tolerance)
-    return _across(gold, said, tolerance, currency)
+        return _compare_places(gold, reply, tolerance)
+    if gold.kind is FactKind.DURATION and reply.kind is FactKind.DURATION:
+        return _to_match(_is_same_duration(gold, reply, month_is_30_days=month_is_30_days, tolerance=tolerance))
+    if gold.kind is reply.kind:
+        return _compare_amounts(gold, reply, tolerance)
+    return _compare_across_kinds(gold, reply, tolerance, currency)
 
 
-def _places(gold: QuantityReading, said: QuantityReading, tolerance: Decimal) -> Match:
+def _compare_places(gold: QuantityReading, reply: QuantityReading, tolerance: Decimal) -> Match:
     """A place in a row (the 28th week) against another, a bare number, or a time: 28 weeks, or the 27 before it."""
-    if said.kind is FactKind.NUMBER:
-        if said.counts == gold.counts:
-            return _match_of(gold.value == said.value)
-        return Match.SAME if not said.counts and gold.value == said.value else Match.OTHER
+    if reply.kind is FactKind.NUMBER:
+        if reply.counts == gold.counts:
+            return _to_match(gold.value == reply.value)
+        return Match.SAME if not reply.counts and gold.value == reply.value else Match.OTHER
     if (
-        said.kind is FactKind.DURATION
-        and said.original_unit == gold.counts
-        and said.original_value == gold.value - 1
+        reply.kind is FactKind.DURATION
+        and reply.original_unit == gold.counts
+        and reply.original_value == gold.value - 1
     ):
         return Match.VAGUE
-    return _across(gold, said, tolerance, None)
+    return _compare_across_kinds(gold, reply, tolerance, None)
 
 
-def _money_or_number(gold: QuantityReading, said: QuantityReading, tolerance: Decimal) -> Match:
+def _compare_amounts(gold: QuantityReading, reply: QuantityReading, tolerance: Decimal) -> Match:
     """Two quantities of one kind: numbers, amounts, percentages."""
-    if not _same_currency(gold, said):
+    if not _has_same_currency(gold, reply):
         return Match.DIFFERENT
-    if _close(gold.value, said.value, tolerance) or _is_finer(gold, said):
-        return Match.SAME if _era(said) is None or _era(gold) is not None else Match.VAGUE
-    return Match.VAGUE if _is_vaguer(gold, said) else Match.DIFFERENT
+    if _is_close(gold.value, reply.value, tolerance) or _is_finer(gold, reply):
+        return Match.SAME if _find_era(reply) is None or _find_era(gold) is not None else Match.VAGUE
+    return Match.VAGUE if _is_vaguer(gold, reply) else Match.DIFFERENT
 
 
-def _same_currency(gold: QuantityReading, said: QuantityReading) -> bool:
+def _has_same_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
     """A currency that is written is compared; an open one (``$``, pounds) fits any that it can be.
 
     Where nothing is known of an open one, it may be any but rupees, which are never left out of an amount.
     """
-    if gold.unit is not None and gold.unit == said.unit:
+    if gold.unit is not None and gold.unit == reply.unit:
         return True
-    first, second = (one.may_be or ({one.unit} if one.unit else frozenset[str]()) for one in (gold, said))
+    first, second = (reading.may_be or ({reading.unit} if reading.unit else frozenset[str]()) for reading in (gold, reply))
     if first and second:
         return not first.isdisjoint(second)
-    return "INR" not in {gold.unit, said.unit} or said.value < 1
+    return "INR" not in {gold.unit, reply.unit} or reply.value < 1
 
 
-def _era(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
+def _find_era(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
     """First and last year of a decade (the 1920s) or century (the 16th century)."""
     if reading.original_unit == "decade_of":
         return reading.value, reading.value + 9
@@ -119,42 +119,42 @@ def _era(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
     return None
 
 
-def _is_vaguer(gold: QuantityReading, said: QuantityReading) -> bool:
+def _is_vaguer(gold: QuantityReading, reply: QuantityReading) -> bool:
     """The reply's number is the gold's, rounded; its decade or century; or it with a footnote's digit glued on."""
-    era = _era(said)
+    era = _find_era(reply)
     if era is not None:
         return era[0] <= gold.value <= era[1]
     if (
         gold.kind is FactKind.NUMBER
         and _is_year(gold)
-        and said.bare
-        and is_multiple(said.value, 1)
-        and said.value.adjusted() in {4, 5}
+        and reply.bare
+        and is_multiple(reply.value, 1)
+        and reply.value.adjusted() in {4, 5}
     ):
-        return str(said.value).startswith(str(gold.value))
-    if abs(gold.value) < _ROUNDED_FROM or said.value == 0:
+        return str(reply.value).startswith(str(gold.value))
+    if abs(gold.value) < _ROUNDED_FROM or reply.value == 0:
         return False
-    digits = len(said.value.normalize().as_tuple().digits)
+    digits = len(reply.value.normalize().as_tuple().digits)
     if digits < 2 or digits >= len(gold.value.normalize().as_tuple().digits):  # noqa: PLR2004 - one digit is no rounded amount
         return False
-    step = Decimal(1).scaleb(said.value.adjusted() - digits + 1)
-    return abs(gold.value - said.value) <= step / 2
+    step = Decimal(1).scaleb(reply.value.adjusted() - digits + 1)
+    return abs(gold.value - reply.value) <= step / 2
 
 
-def _is_finer(gold: QuantityReading, said: QuantityReading) -> bool:
+def _is_finer(gold: QuantityReading, reply: QuantityReading) -> bool:
     """The reply's number is the gold's before rounding: 11.2249 for 11.22, or what a computer makes of 11.22."""
-    if gold.scale != said.scale or gold.value == 0:
+    if gold.scale != reply.scale or gold.value == 0:
         return False
-    if abs(gold.value - said.value) <= _NOISE * abs(gold.value):
+    if abs(gold.value - reply.value) <= _NOISE * abs(gold.value):
         return True
-    first, second = EXACT.divide(gold.value, gold.scale), EXACT.divide(said.value, said.scale)
-    decimals = _decimals(first)
-    if decimals < _ROUNDED_DECIMALS or _decimals(second) <= decimals:
+    first, second = EXACT.divide(gold.value, gold.scale), EXACT.divide(reply.value, reply.scale)
+    decimals = _count_decimals(first)
+    if decimals < _ROUNDED_DECIMALS or _count_decimals(second) <= decimals:
         return False
     return abs(first - second) <= Decimal(5).scaleb(-decimals - 1)
 
 
-def _decimals(value: Decimal) -> int:
+def _count_decimals(value: Decimal) -> int:
     exponent = value.normalize(EXACT).as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
@@ -169,39 +169,39 @@ _ROUNDED_FROM = 10_000
 """Smaller numbers are stated exactly or wrongly."""
 
 
-def _match_of(same: bool) -> Match:
+def _to_match(same: bool) -> Match:
     return Match.SAME if same else Match.DIFFERENT
 
 
-def _close(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:
+def _is_close(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:
     return first == second or abs(first - second) <= tolerance * abs(first)
 
 
-def _same_duration(
-    gold: QuantityReading, said: QuantityReading, *, month_is_30_days: bool, tolerance: Decimal
+def _is_same_duration(
+    gold: QuantityReading, reply: QuantityReading, *, month_is_30_days: bool, tolerance: Decimal
 ) -> bool:
-    if _close(gold.months, said.months, tolerance) and _close_days(gold.days, said.days, tolerance):
+    if _is_close(gold.months, reply.months, tolerance) and _are_days_close(gold.days, reply.days, tolerance):
         return True
-    if _in_years(gold, said) or _in_years(said, gold):
+    if _is_whole_years(gold, reply) or _is_whole_years(reply, gold):
         return True
     if not month_is_30_days:
         return False
-    return _close_days(_days(gold), _days(said), tolerance)
+    return _are_days_close(_count_days(gold), _count_days(reply), tolerance)
 
 
 _HAIR = Decimal("1e-12")
 """Hours and minutes are parts of a day that Decimal cannot hold exactly."""
 
 
-def _close_days(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:
+def _are_days_close(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:
     return abs(first - second) <= max(tolerance * abs(first), _HAIR)
 
 
-def _days(reading: QuantityReading) -> Decimal:
+def _count_days(reading: QuantityReading) -> Decimal:
     return reading.months * DAYS_PER_MONTH + reading.days
 
 
-def _in_years(first: QuantityReading, second: QuantityReading) -> bool:
+def _is_whole_years(first: QuantityReading, second: QuantityReading) -> bool:
     """365 days are a year to everyone; a month is not thirty days."""
     years, rest = EXACT.divmod(first.months, Decimal(12))
     return (
@@ -209,19 +209,19 @@ def _in_years(first: QuantityReading, second: QuantityReading) -> bool:
     )
 
 
-def _across(gold: QuantityReading, said: QuantityReading, tolerance: Decimal, currency: str | None) -> Match:
+def _compare_across_kinds(gold: QuantityReading, reply: QuantityReading, tolerance: Decimal, currency: str | None) -> Match:
     """A bare number against a number with a unit: equal values meet, unequal ones say nothing.
 
     A bare number is in the application's own currency, if it is money at all: it may not be the gold's euros.
     """
-    kinds = {gold.kind, said.kind}
+    kinds = {gold.kind, reply.kind}
     if FactKind.NUMBER not in kinds:
         return Match.OTHER
     first = gold.original_value if gold.original_value is not None else gold.value
-    second = said.original_value if said.original_value is not None else said.value
-    if not _close(first, second, tolerance):
+    second = reply.original_value if reply.original_value is not None else reply.value
+    if not _is_close(first, second, tolerance):
         # A gold of bare digits may have left out what everybody knows: 137 for $137 million.
-        return Match.VAGUE if gold.bare and gold.value * said.scale == said.value else Match.OTHER
+        return Match.VAGUE if gold.bare and gold.value * reply.scale == reply.value else Match.OTHER
     if gold.kind is FactKind.NUMBER:
         return Match.SAME
     if gold.kind is FactKind.MONEY and None not in {currency, gold.unit} and currency != gold.unit:
@@ -230,14 +230,14 @@ def _across(gold: QuantityReading, said: QuantityReading, tolerance: Decimal, cu
     return Match.SAME if gold.kind is FactKind.MONEY and gold.value >= 100 else Match.VAGUE  # noqa: PLR2004
 
 
-def _dates(gold: QuantityReading, said: QuantityReading) -> Match:
-    if gold.kind is FactKind.DATE and said.kind is FactKind.DATE:
-        return _two_dates(gold.date, said.date)
-    day, number = (gold, said) if gold.kind is FactKind.DATE else (said, gold)
+def _compare_dates(gold: QuantityReading, reply: QuantityReading) -> Match:
+    if gold.kind is FactKind.DATE and reply.kind is FactKind.DATE:
+        return _compare_iso_dates(gold.date, reply.date)
+    day, number = (gold, reply) if gold.kind is FactKind.DATE else (reply, gold)
     if number.kind is not FactKind.NUMBER or number.ordinal or day.date.startswith("--"):
         return Match.OTHER
     same_year = number.value == Decimal(day.date[:4])
-    era = _era(number)
+    era = _find_era(number)
     if era is not None:
         return Match.VAGUE if era[0] <= Decimal(day.date[:4]) <= era[1] else Match.DIFFERENT
     if gold is number:
@@ -247,14 +247,14 @@ def _dates(gold: QuantityReading, said: QuantityReading) -> Match:
     return Match.DIFFERENT if _is_year(number) else Match.OTHER
 
 
-def _times(gold: QuantityReading, said: QuantityReading) -> Match:
+def _compare_times(gold: QuantityReading, reply: QuantityReading) -> Match:
     """Two times of day; a bare hour may be one."""
-    if gold.kind is said.kind:
-        return _match_of(gold.value == said.value)
-    time, number = (gold, said) if gold.kind is FactKind.TIME else (said, gold)
+    if gold.kind is reply.kind:
+        return _to_match(gold.value == reply.value)
+    time, number = (gold, reply) if gold.kind is FactKind.TIME else (reply, gold)
     if time.date == ALWAYS:
         # "Open 24 hours" may be every day of the week, and "within 24 hours" is something else.
-        day = _days(number) == 1 if number.kind is FactKind.DURATION else number.value == 2 * _HALF_DAY
+        day = _count_days(number) == 1 if number.kind is FactKind.DURATION else number.value == 2 * _HALF_DAY
         return Match.VAGUE if day and number.kind in {FactKind.DURATION, FactKind.NUMBER} else Match.OTHER
     if number.kind is not FactKind.NUMBER or number.ordinal:
         return Match.OTHER
@@ -271,13 +271,13 @@ def _is_year(reading: QuantityReading) -> bool:
     return reading.bare and 1000 <= reading.value <= 2999 and is_multiple(reading.value, 1)  # noqa: PLR2004 - years have four digits, until 2999
 
 
-def _two_dates(gold: str, said: str) -> Match:
-    if gold == said:
+def _compare_iso_dates(gold: str, reply: str) -> Match:
+    if gold == reply:
         return Match.SAME
-    if said.startswith("--"):
-        return Match.VAGUE if gold.endswith(said[2:]) else Match.DIFFERENT
+    if reply.startswith("--"):
+        return Match.VAGUE if gold.endswith(reply[2:]) else Match.DIFFERENT
     if gold.startswith("--"):
-        return Match.SAME if said.endswith(gold[2:]) else Match.DIFFERENT
-    if said.startswith(gold):
+        return Match.SAME if reply.endswith(gold[2:]) else Match.DIFFERENT
+    if reply.startswith(gold):
         return Match.SAME
-    return Match.VAGUE if gold.startswith(said) else Match.DIFFERENT
+    return Match.VAGUE if gold.startswith(reply) else Match.DIFFERENT

@@ -109,22 +109,22 @@ _PENCE: Final = frozenset({"p", "ct"})
 _COUNTRY_CODE: Final = re.compile(r"(?:\+|00)(\d{1,3})")
 
 
-def figures_of(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Figure]:
+def find_figures(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Figure]:
     """All figures of a text in order; ``marks`` are its marked phrases. Linear."""
-    readings = _with_pence(scan, [reading for reading in scan.readings if not reading.unread])
-    readings = _with_units_beside(scan.reader, _with_thousands(readings))
-    codes = _identifiers(scan, readings)
+    readings = _convert_pence(scan, [reading for reading in scan.readings if not reading.unread])
+    readings = _add_units_beside(scan.reader, _merge_thousands(readings))
+    codes = _find_identifiers(scan, readings)
     if codes:
         readings = [
-            one for one in readings if not any(code.start < one.end and one.start < code.end for code in codes)
+            reading for reading in readings if not any(code.start < reading.end and reading.start < code.end for code in codes)
         ]
-    readings, ratios = _with_colons(scan, readings)
-    figures = [*_ranged(scan.reader, readings), *ratios, *codes, *_stated_in_terms(scan, readings, marks)]
+    readings, ratios = _convert_colon_pairs(scan, readings)
+    figures = [*_build_figures(scan.reader, readings), *ratios, *codes, *_find_worded_values(scan, readings, marks)]
     figures.sort(key=lambda figure: figure.start)
     return figures
 
 
-def _with_pence(scan: Scan, readings: list[QuantityReading]) -> list[QuantityReading]:
+def _convert_pence(scan: Scan, readings: list[QuantityReading]) -> list[QuantityReading]:
     """``15p`` is money; ``7P`` is not. A spoken hour of Hindi (``साढ़े ग्यारह बजे``) is a time of day."""
     reader, result = scan.reader, readings
     for place, reading in enumerate(readings):
@@ -157,7 +157,7 @@ def _with_pence(scan: Scan, readings: list[QuantityReading]) -> list[QuantityRea
     return result
 
 
-def _with_thousands(readings: list[QuantityReading]) -> list[QuantityReading]:
+def _merge_thousands(readings: list[QuantityReading]) -> list[QuantityReading]:
     """``2 mil 500 euros``: thousands and the rest behind them are one amount."""
     for place in range(len(readings) - 2, -1, -1):
         first, second = readings[place], readings[place + 1]
@@ -172,13 +172,13 @@ _THOUSAND: Final = 1000
 _NOUNS_BETWEEN: Final = 3
 
 
-def _with_units_beside(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
+def _add_units_beside(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
     """``6 meeting-room hours`` is a time; of ``20 days and routine ones in 3`` the 3 are days too."""
     result = readings
     for place, reading in enumerate(readings):
         if reading.kind is not FactKind.NUMBER or reading.ordinal or reading.attached or reading.counts:
             continue
-        unit, last = _unit_behind_nouns(reader, reading)
+        unit, last = _find_unit_behind_nouns(reader, reading)
         earlier = result[place - 1] if place else None
         changed = None
         if unit is None and is_age(reader, reading):
@@ -214,7 +214,7 @@ def is_age(reader: NumberReader, reading: QuantityReading) -> bool:
     return before in _AGES
 
 
-def _unit_behind_nouns(reader: NumberReader, reading: QuantityReading) -> tuple[TimeUnit | None, int]:
+def _find_unit_behind_nouns(reader: NumberReader, reading: QuantityReading) -> tuple[TimeUnit | None, int]:
     for at in range(reading.last + 1, reading.last + 2 + 2 * _NOUNS_BETWEEN):
         token = reader.token(at)
         if at > reading.last + 1 and token.key in TIME_UNITS and token.key.endswith("s"):
@@ -239,21 +239,21 @@ _SENTENCE_ENDS: Final = frozenset(".!?")
 _BEFORE_UNITLESS: Final = keys_of("in for only just at to : is takes within after of")
 
 
-def _with_colons(scan: Scan, readings: list[QuantityReading]) -> tuple[list[QuantityReading], list[Figure]]:
+def _convert_colon_pairs(scan: Scan, readings: list[QuantityReading]) -> tuple[list[QuantityReading], list[Figure]]:
     """``7:05`` is a time of day, ``3:1`` a ratio, where the scan left two numbers."""
     text = scan.normalised.text
     if ":" not in text:
         return readings, []
     ratios: list[Figure] = []
     for match in _RATIO.finditer(text):
-        inside = [one for one in readings if match.start() <= one.start and one.end <= match.end()]
-        if not inside or any(one.kind is not FactKind.NUMBER for one in inside):
+        inside = [reading for reading in readings if match.start() <= reading.start and reading.end <= match.end()]
+        if not inside or any(reading.kind is not FactKind.NUMBER for reading in inside):
             continue
         first, last = inside[0], inside[-1]
         hour, minute = int(match[1]), int(match[2])
         is_time = len(match[2]) == 2 and hour < _MAX_HOUR and minute < _MINUTES  # noqa: PLR2004 - digits of minutes
         joined = first._replace(last=last.last, end=match.end())
-        readings = [one for one in readings if one not in inside]
+        readings = [reading for reading in readings if reading not in inside]
         if is_time:
             minutes = Decimal(hour * _MINUTES + minute)
             other = (minutes + _NOON) % (2 * _NOON) if 0 < hour <= _NOON // _MINUTES else None
@@ -264,23 +264,23 @@ def _with_colons(scan: Scan, readings: list[QuantityReading]) -> tuple[list[Quan
             ratios.append(
                 Figure(FigureKind.RATIO, joined, joined.first, joined.last, joined.start, joined.end, code=code)
             )
-    readings.sort(key=lambda one: one.start)
+    readings.sort(key=lambda reading: reading.start)
     return readings, ratios
 
 
-def _ranged(reader: NumberReader, readings: Sequence[QuantityReading]) -> list[Figure]:
+def _build_figures(reader: NumberReader, readings: Sequence[QuantityReading]) -> list[Figure]:
     figures: list[Figure] = []
     at = 0
     while at < len(readings):
         low = readings[at]
         high = readings[at + 1] if at + 1 < len(readings) else None
         if high is not None and _is_range(reader, low, high):
-            figures.append(_figure(reader, low, high))
+            figures.append(_build_figure(reader, low, high))
             at += 2
         else:
             within = bool(figures) and low.first <= figures[-1].per_last
             if not (within or low.attached or _is_no_value(reader, low) or _is_footnote(reader, low)):
-                figures.append(_figure(reader, low, None))
+                figures.append(_build_figure(reader, low, None))
             at += 1
     return figures
 
@@ -342,27 +342,27 @@ def _is_change(reader: NumberReader, at: int) -> bool:
     return "from" in keys and any(_CHANGES.get(key) for key in keys)
 
 
-def _changes() -> dict[str, bool]:
+def _find_change_words() -> dict[str, bool]:
     from monitors.facts.claims.vocabulary import PHRASES
 
     return {key: any(mark is Mark.CHANGE for _, mark in entries) for key, entries in PHRASES.items()}
 
 
-_CHANGES: Final = _changes()
+_CHANGES: Final = _find_change_words()
 
 
-def _figure(reader: NumberReader, low: QuantityReading, high: QuantityReading | None) -> Figure:
+def _build_figure(reader: NumberReader, low: QuantityReading, high: QuantityReading | None) -> Figure:
     end = high or low
     bound = low.bound if high is None else Bound.EXACT
-    if bound is Bound.AT_MOST and _is_turned_round(reader, low):
+    if bound is Bound.AT_MOST and _is_reversed_bound(reader, low):
         bound = Bound.AT_LEAST
     if low.kind in {FactKind.TIME, FactKind.DATE} and high is None:
         bound = _TIME_BOUNDS.get(reader.token(low.first - 1).key, bound)
         bound = Bound.AT_LEAST if reader.token(low.last + 1).key in {"onwards", "onward"} else bound
-    noun, behind = _noun(reader, end) if low.kind in {FactKind.NUMBER, FactKind.DURATION} else (frozenset[str](), 0)
-    per, after = _per_behind(reader, end, end.last + 1 + behind)
+    noun, behind = _find_counted_noun(reader, end) if low.kind in {FactKind.NUMBER, FactKind.DURATION} else (frozenset[str](), 0)
+    per, after = _find_rate_behind(reader, end, end.last + 1 + behind)
     if not per:
-        per = _per_before(reader, low.first)
+        per = _find_rate_before(reader, low.first)
     if end.per:
         per = frozenset(word for word in per if word not in _PERIOD_NAMES) | {end.per}
     if not _DATES.isdisjoint(noun):
@@ -390,7 +390,7 @@ _TIME_BOUNDS: Final = {
 }  # fmt: skip
 
 
-def _is_turned_round(reader: NumberReader, low: QuantityReading) -> bool:
+def _is_reversed_bound(reader: NumberReader, low: QuantityReading) -> bool:
     """``no later than half an hour before``: at least half an hour."""
     late = any(reader.token(at).key in {"later", "latest"} for at in range(low.first - 3, low.first))
     return late and reader.token(low.last + 1).key in {"before", "prior", "ahead"}
@@ -408,16 +408,16 @@ _MAX_PER_BEFORE: Final = 10
 _PERIOD_NAMES: Final = frozenset(PERIODS.values())
 
 
-def _stem_of_period(key: str) -> str:
+def _find_period_stem(key: str) -> str:
     unit = UNITS.get(key.removesuffix("\0"))
     return unit.name if unit is not None else PERIODS.get(key) or STEMS[key]
 
 
-def _per_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amount
+def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amount
     reader: NumberReader, end: QuantityReading, at: int
 ) -> tuple[frozenset[str], int]:
     """What a figure is for, from token ``at`` on: ``per person and night``, ``a month``, ``/kWh``, ``monthly``."""
-    found = list[str]()
+    stems = list[str]()
     if reader.token(end.last).text == "." or reader.token(end.last + 1).text == ".":
         return frozenset(), end.last + 1
     if reader.token(at).text == "(":
@@ -438,39 +438,39 @@ def _per_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amo
             or token.key in _EACH
             or (
                 token.key in _ARTICLES
-                and (reader.token(at + 1).key in PERIODS or not (found or end.kind is FactKind.DURATION))
+                and (reader.token(at + 1).key in PERIODS or not (stems or end.kind is FactKind.DURATION))
             )
             or (
                 token.key == "the" != token.text.lower() and reader.token(at + 1).key in PERIODS
             )  # "190 € la journée"
         ):
             leads = True
-        elif token.key in PERIODS and not found and not leads and token.key.endswith("ly"):
+        elif token.key in PERIODS and not stems and not leads and token.key.endswith("ly"):
             return frozenset({PERIODS[token.key]}), at + 1
         elif token.key in {"annum", "annually"}:
             return frozenset({"year"}), at + 1
         elif leads and token.kind == WORD and token.key not in _PER_END:
             following = reader.token(at + 1)
             plain = token.text.removesuffix("\0")
-            known = token.key in PERIODS or plain in UNITS or plain.lower() in UNITS
-            if following.kind == WORD and token.key.endswith("\0") and following.text[0].isupper() and not known:
-                found.append(_stem_of_period(token.key))
+            is_known_period = token.key in PERIODS or plain in UNITS or plain.lower() in UNITS
+            if following.kind == WORD and token.key.endswith("\0") and following.text[0].isupper() and not is_known_period:
+                stems.append(_find_period_stem(token.key))
                 token, at = following, at + 1
                 following = reader.token(at + 1)
-            found.append(_stem_of_period(token.key))
+            stems.append(_find_period_stem(token.key))
             if not (following.key == "and" or following.key in _PER | _EACH | _ARTICLES):
-                return frozenset(found), at + 1
-        elif (found and token.key == "and") or (
+                return frozenset(stems), at + 1
+        elif (stems and token.key == "and") or (
             token.key in {"from", "of"} and reader.token(at + 1).key.endswith("ly")
         ):
             pass
         else:
             break
         at += 1
-    return frozenset(found), end.last + 1
+    return frozenset(stems), end.last + 1
 
 
-def _per_before(reader: NumberReader, first: int) -> frozenset[str]:
+def _find_rate_before(reader: NumberReader, first: int) -> frozenset[str]:
     """What a figure is for, before it: ``each session is £34``, ``हर किलोमीटर के ₹12``, ``ek din ke liye ₹499``."""
     for at in range(first - 1, max(first - _MAX_PER_BEFORE, 0) - 1, -1):
         token = reader.token(at)
@@ -478,13 +478,13 @@ def _per_before(reader: NumberReader, first: int) -> frozenset[str]:
             break
         if token.key in _EACH or token.key in _PER:
             noun = reader.token(at + 1)
-            return frozenset({_stem_of_period(noun.key)}) if noun.kind == WORD and at + 1 < first else frozenset()
+            return frozenset({_find_period_stem(noun.key)}) if noun.kind == WORD and at + 1 < first else frozenset()
         if token.key in {"ek", "एक", "one"} and reader.token(at + 2).key in {"ke", "के"}:
-            return frozenset({_stem_of_period(reader.token(at + 1).key)})
+            return frozenset({_find_period_stem(reader.token(at + 1).key)})
     return frozenset()
 
 
-def _noun(reader: NumberReader, end: QuantityReading) -> tuple[frozenset[str], int]:
+def _find_counted_noun(reader: NumberReader, end: QuantityReading) -> tuple[frozenset[str], int]:
     """The words right behind a bare number, which say what it counts, and how many tokens they are."""
     stems: list[str] = []
     at = end.last + 1
@@ -504,20 +504,20 @@ _COUNTED: Final = frozenset({"person", "people"})
 """Light words that are counted all the same."""
 
 
-def _identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
+def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
     text, reader = scan.normalised.text, scan.reader
     if _IDENTIFIER_HINT.search(text) is None:
         return []
     starts = {token.start: at for at, token in enumerate(reader.tokens)}
-    found: list[Figure] = []
+    figures: list[Figure] = []
     for match in _IDENTIFIER.finditer(text):
         first = starts.get(match.start())
         typed = any(
-            one.kind is not FactKind.NUMBER
-            and not (one.kind is FactKind.DATE and first is not None and reader.token(first - 1).key in _VERSIONS)
-            and one.start < match.end()
-            and match.start() < one.end
-            for one in readings
+            reading.kind is not FactKind.NUMBER
+            and not (reading.kind is FactKind.DATE and first is not None and reader.token(first - 1).key in _VERSIONS)
+            and reading.start < match.end()
+            and match.start() < reading.end
+            for reading in readings
         )
         alone = len(match[0]) == len(text.strip(" .")) and " " in match[0] and not _THOUSANDS.fullmatch(match[0])
         if first is None or typed or not (alone or _is_identifier(match[0], reader, first)):
@@ -526,10 +526,10 @@ def _identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure
         while last + 1 < reader.size and reader.token(last + 1).end <= match.end():
             last += 1
         low = QuantityReading(FactKind.NUMBER, Decimal(0), first, last, match.start(), match.end())
-        found.append(
-            Figure(FigureKind.IDENTIFIER, low, first, last, match.start(), match.end(), code=code_of(match[0]))
+        figures.append(
+            Figure(FigureKind.IDENTIFIER, low, first, last, match.start(), match.end(), code=normalise_code(match[0]))
         )
-    return found
+    return figures
 
 
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?: \d{3})+")
@@ -558,7 +558,7 @@ def _is_identifier(text: str, reader: NumberReader, first: int) -> bool:
     return digits > 6 and "." not in text  # noqa: PLR2004 - a telephone number has seven
 
 
-def code_of(text: str) -> str:
+def normalise_code(text: str) -> str:
     """The letters and digits of an identifier in order; a country code stands for the leading zero."""
     match = _COUNTRY_CODE.match(text)
     plain = "".join(character for character in text if character.isalnum()).upper()
@@ -571,7 +571,7 @@ _VALUES: Final = Mark.FREE | Mark.UNLIMITED | Mark.HALF | Mark.NOT_FREE
 _OFTEN: Final = {"once": Decimal(1), "twice": Decimal(2), "thrice": Decimal(3)}
 
 
-def _stated_in_terms(
+def _find_worded_values(
     scan: Scan, readings: Sequence[QuantityReading], marked: Sequence[tuple[int, int, Mark]]
 ) -> list[Figure]:
     """``free of charge``, ``unlimited``, ``half``; not what a reading holds already ("half an hour")."""
@@ -591,7 +591,7 @@ def _stated_in_terms(
     for first, after, mark in marks:
         if first < after_last or mark is Mark.NOT_FREE or any(a < after and first < b for a, b in denied):
             continue
-        if any(one.first < after and first <= one.last for one in readings):
+        if any(reading.first < after and first <= reading.last for reading in readings):
             continue
         if mark is Mark.HALF and tokens[first].text[0].isupper() and first:
             continue
@@ -605,6 +605,6 @@ def _stated_in_terms(
     return figures
 
 
-def weekdays_in(keys: Sequence[str]) -> frozenset[int]:
+def find_weekdays(keys: Sequence[str]) -> frozenset[int]:
     """The days of the week among some words; Monday is 0."""
     return frozenset(WEEKDAYS[key] for key in keys if key in WEEKDAYS)

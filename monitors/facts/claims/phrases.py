@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from monitors.facts.claims.clauses import Clause, Passage, Words, content_terms
+from monitors.facts.claims.clauses import Clause, Passage, Words, extract_content_terms
 from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark
 from monitors.facts.quantities.other_languages import DENIALS, as_written
 from monitors.facts.text import NUMERAL, SIGN, WORD, Token, keys_of, normalise, tokenise
@@ -278,7 +278,7 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
     end = next((at for at in range(after, end) if tokens[at].key in _JOINTS), end)
     beside = [tokens[at] for at in (*range(start, first), *range(after, end))]
     segment = (_terms_of(passage, start, end) | clause.path) & asked
-    strange = content_terms(beside) - asked
+    strange = extract_content_terms(beside) - asked
     named = tokens[first].text[0].isupper() or not tokens[first].text.isascii()
     if clause.is_cell:
         own = len((clause.words | clause.context | clause.names) & asked)
@@ -288,7 +288,7 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
         return any(other.path and len(other.words & asked) > len(segment) for other in passage.clauses)
     sentence = [one for one in passage.clauses if one.sentence == clause.sentence]
     whole = frozenset[str]().union(*(one.words for one in sentence))
-    whole_strange = whole - asked - content_terms(tokens[first:after])
+    whole_strange = whole - asked - extract_content_terms(tokens[first:after])
     whole &= asked
     for low, high in _segments(passage):
         if low <= first < high:
@@ -350,7 +350,7 @@ _CUTS: Final = _SEPARATORS | frozenset(".!?।")
 
 
 def _terms_of(passage: Passage, start: int, end: int) -> Words:
-    return content_terms(passage.scan.reader.tokens[start:end])
+    return extract_content_terms(passage.scan.reader.tokens[start:end])
 
 
 def _is_name(tokens: Sequence[Token], at: int, start: int) -> bool:

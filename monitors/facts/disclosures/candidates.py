@@ -258,18 +258,18 @@ class ContextLexicon:
     def __init__(self, text: str, islands: tuple[tuple[int, int], ...]) -> None:
         self._text = text
         self._islands = islands
-        self._asked = 0
+        self._lookups = 0
 
     @cached_property
     def _near_digits(self) -> list[tuple[int, Context]]:
-        found = (self._read(start, end) for start, end in self._islands)
+        found = (self._find_context_words(start, end) for start, end in self._islands)
         return [word for ends, contexts in found for word in zip(ends, contexts, strict=True)]
 
     @cached_property
     def _everywhere(self) -> tuple[list[int], list[Context]]:
-        return self._read(0, len(self._text))
+        return self._find_context_words(0, len(self._text))
 
-    def _read(self, start: int, end: int) -> tuple[list[int], list[Context]]:
+    def _find_context_words(self, start: int, end: int) -> tuple[list[int], list[Context]]:
         """The ends of the context words from ``start`` to ``end``, and what each says."""
         ends: list[int] = []
         contexts: list[Context] = []
@@ -284,32 +284,32 @@ class ContextLexicon:
             contexts.append(context)
         return ends, contexts
 
-    def before(self, at: int, reach: int = REACH) -> Context:
+    def find_before(self, at: int, reach: int = REACH) -> Context:
         """What the nearest context word says whose end is at most ``reach`` characters before ``at``.
 
         A word that makes a number a thing's reaches no further than its own sentence or bracket.
         """
-        end, context = self._nearest(at, reach)
+        end, context = self._find_nearest(at, reach)
         if context in THINGS and _BREAK.search(self._text, end, at):
             return Context.NONE
         return context
 
-    def linked(self, at: int) -> Context:
+    def find_linked(self, at: int) -> Context:
         """What the nearest context word says where only "number is" and the like stand between it and ``at``."""
-        end, context = self._nearest(at, REACH)
+        end, context = self._find_nearest(at, REACH)
         return context if context and _LINK.fullmatch(self._text, end, at) else Context.NONE
 
-    def _nearest(self, at: int, reach: int) -> tuple[int, Context]:
-        self._asked += 1
+    def _find_nearest(self, at: int, reach: int) -> tuple[int, Context]:
+        self._lookups += 1
         ends, contexts = (
-            self._everywhere if self._asked > _FEW else self._read(max(0, at - reach - _LONGEST), at + _LONGEST)
+            self._everywhere if self._lookups > _FEW else self._find_context_words(max(0, at - reach - _LONGEST), at + _LONGEST)
         )
         index = bisect_right(ends, at) - 1
         if index < 0 or ends[index] < at - reach:
             return at, Context.NONE
         return ends[index], contexts[index]
 
-    def regions(self, context: Context) -> Iterator[tuple[int, int]]:
+    def find_regions(self, context: Context) -> Iterator[tuple[int, int]]:
         """Where a number that this context decides may begin: behind each of its words, up to the next word."""
         words = self._near_digits
         for index, (end, said) in enumerate(words):
@@ -345,7 +345,7 @@ class DisclosureText:
         self.lowered = lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
         self.islands = tuple(_islands(text))
         self._digits = [len(_DIGIT.findall(text, start, end)) for start, end in self.islands]
-        self._most_digits = max(self._digits, default=0)
+        self._max_digits = max(self._digits, default=0)
         self.words = ContextLexicon(text, self.islands)
 
     def has(self, *words: str) -> bool:
@@ -356,35 +356,35 @@ class DisclosureText:
                 return True
         return False
 
-    def near_digits(self, pattern: re.Pattern[str], fewest: int) -> Iterator[re.Match[str]]:
+    def find_near_digits(self, pattern: re.Pattern[str], fewest: int) -> Iterator[re.Match[str]]:
         """The pattern's matches in the islands. ``fewest`` digits, decimals of any script, are in each match."""
-        if self._most_digits < fewest:
+        if self._max_digits < fewest:
             return
         for (start, end), digits in zip(self.islands, self._digits, strict=True):
             if digits >= fewest:
                 yield from pattern.finditer(self.text, start, end)
 
-    def behind(self, context: Context, pattern: re.Pattern[str], fewest: int) -> Iterator[re.Match[str]]:
+    def find_behind(self, context: Context, pattern: re.Pattern[str], fewest: int) -> Iterator[re.Match[str]]:
         """The pattern's matches that begin behind a word of this context, with no other context word between.
 
         ``fewest`` digits are in each match, at most seven other characters apart: they are in one island.
         """
-        if self._most_digits < fewest:
+        if self._max_digits < fewest:
             return
         until = 0
-        for start, end in self.words.regions(context):
+        for start, end in self.words.find_regions(context):
             for match in pattern.finditer(self.text, max(start, until), end + _LONGEST_NUMBER):
                 if until <= match.start() <= end:
                     until = match.end(1)
                     yield match
 
-    def around(self, start: int, end: int) -> tuple[str, str]:
+    def characters_beside(self, start: int, end: int) -> tuple[str, str]:
         """The characters just before and just after a stretch; empty at the ends of the text."""
         return self.text[max(0, start - 1) : start], self.text[end : end + 1]
 
     def is_glued(self, start: int, end: int) -> bool:
         """Whether letters run into the stretch on either side, as in a hash or a part number."""
-        before, after = self.around(start, end)
+        before, after = self.characters_beside(start, end)
         return before.isalpha() or after.isalpha()
 
 

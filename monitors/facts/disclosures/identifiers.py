@@ -82,16 +82,16 @@ def passes_luhn(digits: str) -> bool:
 def find_cards(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Payment cards: an issuer's range and the Luhn digit; in any spacing after the word "card"."""
     for pattern in (_GROUPED_CARD, _BARE_CARD):
-        for match in reading.near_digits(pattern, _CARD_DIGITS):
+        for match in reading.find_near_digits(pattern, _CARD_DIGITS):
             digits = match[1].replace(match[2], "") if pattern is _GROUPED_CARD else match[1]
             if not (_ISSUER.fullmatch(digits) and passes_luhn(digits)):
                 continue
-            glued = reading.around(*match.span(1))[0].isalpha()
-            context = reading.words.before(match.start())
+            glued = reading.characters_beside(*match.span(1))[0].isalpha()
+            context = reading.words.find_before(match.start())
             doubtful = glued or context is Context.ORDER or (digits[0] == _AIRLINE and context is not Context.CARD)
             strength = Strength.WEAK if doubtful else Strength.CERTAIN
             yield DisclosureCandidate(DisclosureKind.CARD, *match.span(1), strength)
-    for match in reading.behind(Context.CARD, _SPACED_CARD, _SPACED_DIGITS):
+    for match in reading.find_behind(Context.CARD, _SPACED_CARD, _SPACED_DIGITS):
         yield DisclosureCandidate(DisclosureKind.CARD, *match.span(1), Strength.LIKELY)
 
 
@@ -102,15 +102,15 @@ def find_aadhaar(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     one, and a bare number that nothing explains is a weak one. Behind the word itself the check digit is not
     asked for: a mistyped identity is still one.
     """
-    for match in reading.near_digits(_AADHAAR, _AADHAAR_DIGITS):
+    for match in reading.find_near_digits(_AADHAAR, _AADHAAR_DIGITS):
         if found := _aadhaar(reading, match):
             yield found
-    for match in reading.behind(Context.AADHAAR, _SPACED_AADHAAR, _AADHAAR_DIGITS):
+    for match in reading.find_behind(Context.AADHAAR, _SPACED_AADHAAR, _AADHAAR_DIGITS):
         yield DisclosureCandidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
 
 
 def _aadhaar(reading: DisclosureText, match: re.Match[str]) -> DisclosureCandidate | None:
-    context = reading.words.before(match.start())
+    context = reading.words.find_before(match.start())
     if context is Context.AADHAAR:
         return DisclosureCandidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
     if context in THINGS:
@@ -125,21 +125,21 @@ def _aadhaar(reading: DisclosureText, match: re.Match[str]) -> DisclosureCandida
 
 def _is_inside(reading: DisclosureText, match: re.Match[str]) -> bool:
     """Whether letters run into the number, or it is a part of a longer one with colons (an IPv6 address)."""
-    before, after = reading.around(*match.span(1))
+    before, after = reading.characters_beside(*match.span(1))
     return before.isalpha() or after.isalpha() or (match[2] == ":" and ":" in (before, after))
 
 
 def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """IBANs of every registered country by its length and the two check digits; behind the word, by length."""
-    for match in reading.near_digits(_IBAN, _IBAN_DIGITS) if _IBAN_START.search(reading.text) else ():
+    for match in reading.find_near_digits(_IBAN, _IBAN_DIGITS) if _IBAN_START.search(reading.text) else ():
         length = IBAN_LENGTHS.get(match[1][:2].upper())
         end = _end_after(match[1], length) if length else None
-        if end is None or reading.around(0, match.start() + end)[1].isalnum():
+        if end is None or reading.characters_beside(0, match.start() + end)[1].isalnum():
             continue
         number = re.sub("[ -]", "", match[1][:end])
         if iban.is_valid(number, check_country=False):
             yield DisclosureCandidate(DisclosureKind.IBAN, match.start(), match.start() + end, Strength.CERTAIN)
-        elif reading.words.before(match.start()) is Context.IBAN:
+        elif reading.words.find_before(match.start()) is Context.IBAN:
             yield DisclosureCandidate(DisclosureKind.IBAN, match.start(), match.start() + end, Strength.LIKELY)
 
 
@@ -151,14 +151,14 @@ def _end_after(text: str, count: int) -> int | None:
 
 def find_ssns(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """US social security numbers in their grouping; without a hyphen, weakly (a ZIP+4 has the same form)."""
-    for match in reading.near_digits(_SSN, _SSN_DIGITS):
-        named = reading.words.before(match.start())
+    for match in reading.find_near_digits(_SSN, _SSN_DIGITS):
+        named = reading.words.find_before(match.start())
         if named in THINGS:
             continue
         strength = Strength.CERTAIN if named is Context.SSN else Strength.LIKELY
         yield DisclosureCandidate(DisclosureKind.US_SSN, *match.span(1), strength)
-    for match in reading.near_digits(_BROKEN_SSN, _SSN_DIGITS):
-        named = reading.words.before(match.start())
+    for match in reading.find_near_digits(_BROKEN_SSN, _SSN_DIGITS):
+        named = reading.words.find_before(match.start())
         if named not in THINGS:
             strength = Strength.LIKELY if named is Context.SSN else Strength.WEAK
             yield DisclosureCandidate(DisclosureKind.US_SSN, *match.span(1), strength)
@@ -267,14 +267,14 @@ def find_codes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for code in _CODES:
         if code.bare is _never and not code.alone and not said:
             continue
-        for match in reading.near_digits(code.pattern, code.digits):
+        for match in reading.find_near_digits(code.pattern, code.digits):
             if strength := _strength(code, match, reading, alone):
                 yield DisclosureCandidate(code.kind, match.start(), match.end(), strength)
 
 
 def _strength(code: _Code, match: re.Match[str], reading: DisclosureText, alone: str) -> Strength | None:
     bare = code.bare(match[0])
-    context = reading.words.before(match.start(), REACH if bare else _NEAR)
+    context = reading.words.find_before(match.start(), REACH if bare else _NEAR)
     if context is code.context is not Context.NONE:
         return max(bare or Strength.LIKELY, Strength.LIKELY)
     if context in (Context.ORDER, Context.VERSION) and bare is not Strength.CERTAIN:
@@ -330,13 +330,13 @@ def find_identifiers(
     ``account_patterns`` are the target's own: a whole match of one is an account number whatever stands before.
     """
     for kind, pattern in _FORMS:
-        for match in reading.near_digits(pattern, _FEWEST_DIGITS):
+        for match in reading.find_near_digits(pattern, _FEWEST_DIGITS):
             fewest = (
                 _FEWEST_DIGITS if match["said"].strip() or kind is DisclosureKind.POLICY_NUMBER else _FEWEST_ALONE
             )
             if len(_DIGIT.findall(match[2])) >= fewest:
                 yield DisclosureCandidate(kind, *match.span(2), Strength.LIKELY)
-    for match in reading.behind(Context.ACCOUNT, _FAR_ACCOUNT, _FEWEST_ALONE):
+    for match in reading.find_behind(Context.ACCOUNT, _FAR_ACCOUNT, _FEWEST_ALONE):
         yield DisclosureCandidate(DisclosureKind.ACCOUNT_NUMBER, *match.span(1), Strength.LIKELY)
     for pattern in account_patterns:
         for match in pattern.finditer(reading.text):

@@ -109,7 +109,7 @@ def find_personal(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         yield from _births(reading)
     if reading.has(*_ADDRESS_WORDS):
         yield from _addresses(reading, _ADDRESS.finditer(reading.text))
-    yield from _addresses(reading, reading.near_digits(_DWELLING, _DWELLING_DIGITS))
+    yield from _addresses(reading, reading.find_near_digits(_DWELLING, _DWELLING_DIGITS))
     for match in _CUSTOMER.finditer(reading.text) if reading.has(*_CUSTOMER_WORDS) else ():
         yield DisclosureCandidate(DisclosureKind.PERSON, *match.span(1), Strength.WEAK)
 
@@ -207,44 +207,44 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     A European number by its form alone (0176 48213377) is weak: it is masked, and no alert.
     A toll-free line (India 1800 and 1860, America 800 to 888, Britain 0800) is a public contact: weak.
     """
-    for match in reading.near_digits(_INTERNATIONAL, _LENGTHS.start):
+    for match in reading.find_near_digits(_INTERNATIONAL, _LENGTHS.start):
         yield _candidate(match, Strength.CERTAIN)
     yield from _dialled(reading)
-    for match in reading.near_digits(_NORTH_AMERICAN, _WITH_AREA):
-        if reading.words.linked(match.start()) not in THINGS:
+    for match in reading.find_near_digits(_NORTH_AMERICAN, _WITH_AREA):
+        if reading.words.find_linked(match.start()) not in THINGS:
             yield _candidate(match, Strength.LIKELY)
-    for match in reading.near_digits(_INDIAN_MOBILE, _WITH_AREA):
-        context = reading.words.before(match.start())
-        if reading.words.linked(match.start()) not in THINGS and not reading.is_glued(*match.span(1)):
+    for match in reading.find_near_digits(_INDIAN_MOBILE, _WITH_AREA):
+        context = reading.words.find_before(match.start())
+        if reading.words.find_linked(match.start()) not in THINGS and not reading.is_glued(*match.span(1)):
             yield _candidate(match, Strength.CERTAIN if context in _TELEPHONES else Strength.LIKELY)
     yield from _said_to_be(reading)
 
 
 def _dialled(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Numbers as they are dialled in Europe: 0049 …, 0176 …; one without its groups or a word may be anything's."""
-    for match in reading.near_digits(_DIALLED_INTERNATIONAL, _EUROPEAN_LENGTHS.start):
+    for match in reading.find_near_digits(_DIALLED_INTERNATIONAL, _EUROPEAN_LENGTHS.start):
         if not _is_a_things(reading, match):
             yield _candidate(match, Strength.WEAK if match[1].isdigit() else Strength.LIKELY)
-    for match in reading.near_digits(_NATIONAL, _NATIONAL_LENGTHS.start):
+    for match in reading.find_near_digits(_NATIONAL, _NATIONAL_LENGTHS.start):
         if len(digits_of(match[1])) in _NATIONAL_LENGTHS and not _is_a_things(reading, match):
             yield _candidate(match, Strength.WEAK)
-    for match in reading.behind(Context.EUROPEAN_PHONE, _EUROPEAN, _EUROPEAN_LENGTHS.start):
+    for match in reading.find_behind(Context.EUROPEAN_PHONE, _EUROPEAN, _EUROPEAN_LENGTHS.start):
         if len(digits_of(match[1])) in _EUROPEAN_LENGTHS and not _WHEN.search(match[1]):
             yield _candidate(match, Strength.LIKELY)
 
 
 def _is_a_things(reading: DisclosureText, match: re.Match[str]) -> bool:
-    return reading.words.before(match.start()) in THINGS or reading.is_glued(*match.span(1))
+    return reading.words.find_before(match.start()) in THINGS or reading.is_glued(*match.span(1))
 
 
 def _said_to_be(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    for match in reading.behind(Context.PHONE, _GROUPED, _LENGTHS.start):
+    for match in reading.find_behind(Context.PHONE, _GROUPED, _LENGTHS.start):
         if len(digits_of(match[1])) in _LENGTHS and not _DATE.fullmatch(match[1]):
             yield _candidate(match, Strength.LIKELY)
     if not reading.has(" number", "mer", "मे"):
         return
-    for match in reading.near_digits(_MINE, _OWN_LENGTHS.start):
-        if len(digits_of(match[1])) in _OWN_LENGTHS and reading.words.before(match.start(1)) in _OPEN:
+    for match in reading.find_near_digits(_MINE, _OWN_LENGTHS.start):
+        if len(digits_of(match[1])) in _OWN_LENGTHS and reading.words.find_before(match.start(1)) in _OPEN:
             yield _candidate(match, Strength.LIKELY)
 
 
@@ -283,7 +283,7 @@ def find_spoken(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for match in _RUN.finditer(reading.lowered):
         digits = _digits(match[0])
         if len(digits) >= _FEWEST:
-            kind = _kind(digits, reading.words.before(match.start()))
+            kind = _kind(digits, reading.words.find_before(match.start()))
             yield DisclosureCandidate(kind, match.start(), match.end(), Strength.LIKELY)
 
 

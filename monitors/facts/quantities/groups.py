@@ -16,7 +16,7 @@ from monitors.facts.text import NUMERAL, SIGN, WORD, keys_of
 
 _COMMON_FRACTIONS = frozenset((Decimal(above), Decimal(below)) for above, below in ((1, 2), (1, 3), (1, 4), (3, 4)))
 
-_MOST_WORDS = 12
+_MAX_WORDS = 12
 """Number words between a currency and the end of its amount."""
 
 _GOES_ON = keys_of(
@@ -26,54 +26,54 @@ _GOES_ON = keys_of(
 )
 """Words behind an amount that are not what it counts: "Rs two hundred and fifty is paid"."""
 
-_LONGEST = 60
+_MAX_GROUP_LENGTH = 60
 """Digits; no one writes a longer number in groups."""
 
 
 class GroupReader(Lookup):
     """Reads groups; `monitors.facts.quantities.number_reader.NumberReader` puts them together."""
 
-    def _group(self, at: int) -> Group | None:
+    def _read_group(self, at: int) -> Group | None:
         token = self.token(at)
         if token.kind == NUMERAL:
-            return self._numeral_group(at)
+            return self._read_numeral_group(at)
         if token.kind == SIGN:
             return Group(vulgar(token.text), at + 1) if token.text in VULGAR else None
         word = self.word(at)
-        return None if word is None else self._worded_group(at, word)
+        return None if word is None else self._read_worded_group(at, word)
 
-    def _worded_group(self, at: int, word: NumberWord) -> Group | None:
+    def _read_worded_group(self, at: int, word: NumberWord) -> Group | None:
         match word.part:
             case NumberPart.SMALL:
-                return self._decimals(self._hundreds(self._smalls(at, word)))
+                return self._read_decimals(self._read_hundreds(self._read_small_words(at, word)))
             case NumberPart.HUNDRED:
-                return self._decimals(self._hundreds(Group(Decimal(1), at)))
+                return self._read_decimals(self._read_hundreds(Group(Decimal(1), at)))
             case NumberPart.QUARTERED:
-                return self._decimals(self._hundreds(self._quartered(at, word)))
+                return self._read_decimals(self._read_hundreds(self._read_quartered(at, word)))
             case NumberPart.FIXED:
-                return self._decimals(self._hundreds(Group(word.value, at + 1)))
+                return self._read_decimals(self._read_hundreds(Group(word.value, at + 1)))
             case NumberPart.FRACTION:
-                return self._fraction_group(at, word)
+                return self._read_fraction_group(at, word)
             case NumberPart.ARTICLE:
-                return self._article_group(at)
+                return self._read_article_group(at)
             case NumberPart.POINT:
-                pointed = self._decimals(Group(Decimal(0), at))
+                pointed = self._read_decimals(Group(Decimal(0), at))
                 return pointed if pointed.after > at else None
             case _:
                 return None
 
-    def _numeral_group(self, at: int) -> Group | None:
+    def _read_numeral_group(self, at: int) -> Group | None:
         values = numeral_values(self.token(at).text)
         if len(values) != 1:
             return None
         group = Group(values[0][0], at + 1, numeral=True)
         if self.token(at + 1).text in VULGAR:
             return Group(group.value + vulgar(self.token(at + 1).text), at + 2, numeral=True)
-        spaced = self._space_groups(at, group)
-        mixed = self._mixed_fraction(spaced)
-        return self._decimals(self._hundreds(mixed))
+        spaced = self._join_spaced_groups(at, group)
+        mixed = self._read_mixed_fraction(spaced)
+        return self._read_decimals(self._read_hundreds(mixed))
 
-    def _space_groups(self, at: int, group: Group) -> Group:
+    def _join_spaced_groups(self, at: int, group: Group) -> Group:
         """``40 000`` and ``1 234 567.89``: groups of three after one to three digits, one space apart."""
         first = self.token(at)
         if not first.text.isdecimal() or len(first.text) > 3 or first.text.startswith("0"):  # noqa: PLR2004 - a group has three digits
@@ -82,7 +82,7 @@ class GroupReader(Lookup):
         while True:
             token = self.token(after)
             near = token.kind == NUMERAL and token.start - previous.end == 1 and after not in self._breaks
-            if not near or len(digits) > _LONGEST or len(token.text.split(".")[0]) != 3 or "," in token.text:  # noqa: PLR2004 - a group has three digits
+            if not near or len(digits) > _MAX_GROUP_LENGTH or len(token.text.split(".")[0]) != 3 or "," in token.text:  # noqa: PLR2004 - a group has three digits
                 break
             digits, previous, after = digits + token.text, token, after + 1
             if "." in token.text:
@@ -90,11 +90,11 @@ class GroupReader(Lookup):
         many = after > at + 2 or (after == at + 2 and previous.text.endswith("000"))
         return Group(Decimal(digits), after, numeral=True) if many and digits.count(".") <= 1 else group
 
-    def _mixed_fraction(self, group: Group) -> Group:
+    def _read_mixed_fraction(self, group: Group) -> Group:
         """``2 1/4``, and ``3/4`` by itself; a fraction that is at least one (24/7) is two numbers."""
         at = group.after
         if self.token(at).text == "/" and group.value.as_tuple().exponent == 0:
-            below = self._denominator(at + 1)
+            below = self._read_denominator(at + 1)
             listed = self.token(at - 2).text == "/" or self._is_list(group.value, below)
             if below is not None and group.value < below.value and not listed:
                 return Group(EXACT.divide(group.value, below.value), below.after, numeral=True)
@@ -102,7 +102,7 @@ class GroupReader(Lookup):
         above = self.token(at)
         spaced = above.kind == NUMERAL and above.text.isdecimal() and at not in self._breaks
         if spaced and self.token(at + 1).text == "/":
-            below = self._denominator(at + 2)
+            below = self._read_denominator(at + 2)
             if below is not None and below.value > 0 and len(above.text) <= 6:  # noqa: PLR2004 - no date, no id
                 return Group(
                     group.value + EXACT.divide(Decimal(above.text), below.value), below.after, numeral=True
@@ -115,7 +115,7 @@ class GroupReader(Lookup):
             return False
         return below.value <= 1 or self.token(below.after).key in self._units or self.token(below.after).text == "%"
 
-    def _denominator(self, at: int) -> Group | None:
+    def _read_denominator(self, at: int) -> Group | None:
         token = self.token(at)
         if token.kind != NUMERAL or not token.text.isdecimal() or len(token.text) > 20:  # noqa: PLR2004 - more digits are an identifier
             return None
@@ -124,24 +124,24 @@ class GroupReader(Lookup):
         after = at + 2 if self.token(at + 1).key in {"rd", "th", "nd"} else at + 1
         return Group(Decimal(token.text), after)
 
-    def _smalls(self, at: int, word: NumberWord) -> Group:
+    def _read_small_words(self, at: int, word: NumberWord) -> Group:
         """``twenty two``, ``one twenty two`` (122), ``nineteen eighty four`` and ``nineteen oh five`` (years)."""
-        first = self._two_digits(at, word)
+        first = self._read_two_digits(at, word)
         following = self.word(first.after)
         if following is None or following.part is not NumberPart.SMALL or first.after in self._breaks:
             return first
         if not word.english or not following.english:
             return first
         if 0 < first.value < 10 and following.tens:  # noqa: PLR2004 - one digit before tens: one twenty two
-            rest = self._two_digits(first.after, following)
+            rest = self._read_two_digits(first.after, following)
             return Group(first.value * 100 + rest.value, rest.after)
-        return self._year(first, following)
+        return self._read_year_words(first, following)
 
-    def _two_digits(self, at: int, word: NumberWord) -> Group:
+    def _read_two_digits(self, at: int, word: NumberWord) -> Group:
         """``twenty two``, ``twenty-two``, ``twenty and two`` before a unit; any other word by itself."""
         if not word.tens:
             return Group(word.value, at + 1)
-        after = at + 2 if self._counts_on(at) else self._past_hyphen(at + 1)
+        after = at + 2 if self._continues_after_and(at) else self._skip_hyphen(at + 1)
         following = self.raw_word(after)
         unit = following is not None and following.part is NumberPart.SMALL and following.english
         near = unit and not self.is_broken(at, after)
@@ -149,26 +149,26 @@ class GroupReader(Lookup):
             return Group(word.value + following.value, after + 1)
         return Group(word.value, at + 1)
 
-    def _counts_on(self, at: int) -> bool:
+    def _continues_after_and(self, at: int) -> bool:
         """``twenty and four hours``: only right before a unit."""
         joined = self.part(at + 1) is NumberPart.AND and self.token(at - 1).key != "between"
         return joined and self.token(at + 3).key in self._units
 
-    def _year(self, first: Group, following: NumberWord) -> Group:
+    def _read_year_words(self, first: Group, following: NumberWord) -> Group:
         if not 10 <= first.value <= 99:  # noqa: PLR2004 - a century has two digits
             return first
         if following.value >= 10:  # noqa: PLR2004 - two digits after the century
-            rest = self._two_digits(first.after, following)
+            rest = self._read_two_digits(first.after, following)
             return Group(first.value * 100 + rest.value, rest.after, year=True)
         units = self.word(first.after + 1) if self.token(first.after).key in {"oh", "o"} else None
         if units is not None and units.part is NumberPart.SMALL and 0 < units.value < 10:  # noqa: PLR2004 - oh five: one digit
             return Group(first.value * 100 + units.value, first.after + 2, year=True)
         return first
 
-    def _past_hyphen(self, at: int) -> int:
+    def _skip_hyphen(self, at: int) -> int:
         return at + 1 if self.token(at).text in {"-", "—", "–"} and self.token(at + 1).kind == WORD else at
 
-    def _hundreds(self, group: Group) -> Group:
+    def _read_hundreds(self, group: Group) -> Group:
         """``three hundred and two``, ``सौ``, ``3 सौ और 21``."""
         if not self._is_hundred(group.after) or group.year:
             return group
@@ -179,12 +179,12 @@ class GroupReader(Lookup):
             return Group(value, after)
         word = self.word(at)
         if word is not None and word.part is NumberPart.SMALL:
-            rest = self._smalls(at, word)
+            rest = self._read_small_words(at, word)
             below = rest.value < 100 and not self._is_hundred(rest.after)  # noqa: PLR2004 - below a hundred
-            if below and not self._is_fraction(rest.after) and not self._is_its_own(after, rest.after):
+            if below and not self._is_fraction(rest.after) and not self._is_counted_alone(after, rest.after):
                 return Group(value + rest.value, rest.after)
         token = self.token(at)
-        if joined and group.numeral and self._is_rest(at) and not self._is_its_own(after, at + 1):
+        if joined and group.numeral and self._is_last_digits(at) and not self._is_counted_alone(after, at + 1):
             return Group(value + Decimal(token.text), at + 1)
         return Group(value, after)
 
@@ -199,7 +199,7 @@ class GroupReader(Lookup):
             and before in {NumberPart.SMALL, NumberPart.QUARTERED, NumberPart.FIXED}
         )
 
-    def _is_its_own(self, joint: int, after: int) -> bool:
+    def _is_counted_alone(self, joint: int, after: int) -> bool:
         """Whether a small number between tokens ``joint`` and ``after`` is counted by itself.
 
         It is where it is "one of" something, where a unit or noun follows and the number before it has a currency
@@ -218,7 +218,7 @@ class GroupReader(Lookup):
 
     def _has_currency_before(self, at: int) -> bool:
         """Whether a currency stands before the number that token ``at`` would go on with."""
-        for place in range(at - 1, max(-1, at - _MOST_WORDS), -1):
+        for place in range(at - 1, max(-1, at - _MAX_WORDS), -1):
             token = self.token(place)
             if token.text in SIGNS or token.key in NAMES:
                 return True
@@ -227,7 +227,7 @@ class GroupReader(Lookup):
                 return False
         return False
 
-    def _is_rest(self, at: int) -> bool:
+    def _is_last_digits(self, at: int) -> bool:
         """One or two digits that end a number: the 21 of "3 hundred and 21"."""
         token = self.token(at)
         fits = token.kind == NUMERAL and token.text.isdecimal() and len(token.text) <= 2  # noqa: PLR2004 - two digits, see the docstring
@@ -236,7 +236,7 @@ class GroupReader(Lookup):
     def _is_fraction(self, at: int) -> bool:
         return self.part(at) is NumberPart.FRACTION
 
-    def _quartered(self, at: int, word: NumberWord) -> Group:
+    def _read_quartered(self, at: int, word: NumberWord) -> Group:
         """सवा दो = 2.25, साढ़े तीन = 3.5, पौने चार = 3.75; before a scale alone सवा is 1.25 and पौने 0.75."""
         inner = self.token(at + 1)
         if inner.kind == NUMERAL:
@@ -249,7 +249,7 @@ class GroupReader(Lookup):
         alone = word.value if word.value == Decimal("0.5") else 1 + word.value
         return Group(alone, at + 1)
 
-    def _fraction_group(self, at: int, word: NumberWord) -> Group | None:
+    def _read_fraction_group(self, at: int, word: NumberWord) -> Group | None:
         """``half a million``, ``quarter million``, ``आधा``; an English half or quarter by itself is no number."""
         after = at + 1
         if word.english and self.token(after).key == "of" and self.token(after + 2).key in self._units:
@@ -264,19 +264,19 @@ class GroupReader(Lookup):
             return Group(word.value, after)
         return None
 
-    def _article_group(self, at: int) -> Group | None:
+    def _read_article_group(self, at: int) -> Group | None:
         """``a hundred``, ``a million``, ``a dozen``, ``a couple``, ``a quarter``, ``a half``."""
         following = self.word(at + 1)
         if following is None:
             return None
         if following.part is NumberPart.FRACTION and following.english and self.token(at + 2).key == "of":
-            return self._fraction_group(at + 1, following)
+            return self._read_fraction_group(at + 1, following)
         if following.part is NumberPart.ORDINAL and following.english and following.value >= 3:  # noqa: PLR2004 - thirds and smaller
             after = at + 4 if self.part(at + 3) is NumberPart.ARTICLE else at + 3
             if self.token(at + 2).key == "of" and self.token(after).key in self._units:
                 return Group(EXACT.divide(Decimal(1), following.value), after)  # "a third of an hour"
         if following.part in {NumberPart.HUNDRED, NumberPart.SCALE, NumberPart.DOZEN}:
-            return self._hundreds(Group(Decimal(1), at + 1))
+            return self._read_hundreds(Group(Decimal(1), at + 1))
         if following.part is NumberPart.ORDINAL and following.english and following.value >= 100:  # noqa: PLR2004 - hundredth and above
             return Group(EXACT.divide(Decimal(1), following.value), at + 2)
         if self.token(at + 1).key in {"couple", "pair"}:
@@ -284,7 +284,7 @@ class GroupReader(Lookup):
             return Group(Decimal(2), after)
         return None
 
-    def _decimals(self, group: Group) -> Group:
+    def _read_decimals(self, group: Group) -> Group:
         """``point two five``, ``दशमलव सात पाँच``, ``1 point 1``."""
         if self.part(group.after) is not NumberPart.POINT:
             return group
@@ -311,40 +311,40 @@ class ScaleReader(GroupReader):
     `monitors.facts.quantities.number_reader.NumberReader` adds what may follow them.
     """
 
-    def _scaled(self, at: int) -> tuple[Decimal, int, Decimal] | None:
+    def _read_scaled_groups(self, at: int) -> tuple[Decimal, int, Decimal] | None:
         """Groups with falling scales: five crore | twenty lakh | two. Value, next token, last scale."""
         total, limit, begin, end = Decimal(0), LARGEST, at, at
         last_scale = Decimal(1)
         while True:
-            group = self._group(at)
+            group = self._read_group(at)
             first = end == begin
             if group is None:
                 if not first or self.part(at) is not NumberPart.SCALE:
                     break
                 group = Group(Decimal(1), at)
-            scale, after = self._scale(group.after, group)
-            if not first and not self._continues(group, scale, limit, at):
+            scale, after = self._read_scale(group.after, group)
+            if not first and not self._continues_number(group, scale, limit, at):
                 break
             total = EXACT.fma(group.value, scale, total)
             end, last_scale = after, scale
             if scale == 1 or total >= LARGEST:
                 break
             limit = scale
-            at = self._past_joint(after)
+            at = self._skip_joint(after)
             if self.is_broken(after - 1, at):
                 break
         return None if end == begin else (total, end, last_scale)
 
-    def _continues(self, group: Group, scale: Decimal, limit: Decimal, at: int) -> bool:
+    def _continues_number(self, group: Group, scale: Decimal, limit: Decimal, at: int) -> bool:
         """Whether a group belongs to the number before it: smaller, and not a number of its own."""
         if group.year or scale >= limit or group.value * scale >= limit or self._is_numerator(group.after):
             return False
         if scale > 1 or (group.value >= _HUNDRED and not group.numeral):
             return True
         joint = self.token(at - 1).text == ","
-        return not joint and self._adds_small(group, limit, at)
+        return not joint and self._adds_small_number(group, limit, at)
 
-    def _adds_small(self, group: Group, limit: Decimal, at: int) -> bool:
+    def _adds_small_number(self, group: Group, limit: Decimal, at: int) -> bool:
         """Whether a number without a scale of its own ends the number before it: "one thousand and one".
 
         Digits and words do not mix ("2 lakh, two claims"), what has its own unit or is "one of" something counts by
@@ -353,7 +353,7 @@ class ScaleReader(GroupReader):
         joined = self.part(at - 1) is NumberPart.AND
         joint = at - 1 if joined else at
         words = self.token(joint - 1).kind == WORD and self.token(at).kind == WORD
-        if self._is_its_own(joint, group.after):
+        if self._is_counted_alone(joint, group.after):
             return False
         following = self.token(group.after)
         if group.numeral:
@@ -372,10 +372,10 @@ class ScaleReader(GroupReader):
 
     def _is_numerator(self, at: int) -> bool:
         """Whether what follows makes a fraction of the group before: "… and three quarters"."""
-        at = self._past_hyphen(at)
-        return self._is_fraction(at) or self._denominator_word(at, numerator=Decimal(0)) is not None
+        at = self._skip_hyphen(at)
+        return self._is_fraction(at) or self._read_denominator_word(at, numerator=Decimal(0)) is not None
 
-    def _past_joint(self, at: int) -> int:
+    def _skip_joint(self, at: int) -> int:
         """Over an "and" or a comma between two groups, when a number word or digits follow."""
         if self.part(at) is NumberPart.AND and self._begins_group(at + 1):
             return at + 1
@@ -387,17 +387,17 @@ class ScaleReader(GroupReader):
             return True
         return self.part(at) in {NumberPart.SMALL, NumberPart.HUNDRED, NumberPart.QUARTERED, NumberPart.FIXED}
 
-    def _scale(self, at: int, group: Group) -> tuple[Decimal, int]:
+    def _read_scale(self, at: int, group: Group) -> tuple[Decimal, int]:
         """All scale words from ``at`` on, multiplied: lakh crore, k, cr, bn."""
         scale, first = Decimal(1), at
-        while self.part(at) is NumberPart.SCALE and at < first + _MOST_SCALES:
+        while self.part(at) is NumberPart.SCALE and at < first + _MAX_SCALES:
             scale = EXACT.multiply(scale, NUMBER_WORDS[self.token(at).key].value)
             at += 1
         if scale == 1 and group.numeral:
-            return self._suffix_scale(at)
+            return self._read_suffix_scale(at)
         return scale, at
 
-    def _suffix_scale(self, at: int) -> tuple[Decimal, int]:
+    def _read_suffix_scale(self, at: int) -> tuple[Decimal, int]:
         token, before = self.token(at), self.token(at - 1)
         if token.kind != WORD:
             return Decimal(1), at
@@ -411,7 +411,7 @@ class ScaleReader(GroupReader):
             return word.value, at + 1
         return Decimal(1), at
 
-    def _denominator_word(self, at: int, numerator: Decimal | None = None) -> Group | None:
+    def _read_denominator_word(self, at: int, numerator: Decimal | None = None) -> Group | None:
         """``thirds``, ``eighths``; in the singular only after one. Seconds are time, see durations."""
         word, key = self.word(at), self.token(at).key
         if word is None or word.part is not NumberPart.ORDINAL or not word.english or word.value < 3:  # noqa: PLR2004 - thirds and smaller
@@ -423,7 +423,7 @@ class ScaleReader(GroupReader):
 
 
 _HUNDRED, _LAKH = Decimal(100), Decimal(100_000)
-_MOST_SCALES = 3
+_MAX_SCALES = 3
 """Scale words in a row: "hundred thousand trillion" is said, four are not."""
 
 _CAPITAL_SCALES = {

@@ -88,7 +88,7 @@ class NumberReader(ScaleReader):
                 ]
             if self._stands_alone(at):
                 return [NumberSpan(values[0][0], at, at, token.start, token.end, bare=True)]
-        amount = self._amount(at)
+        amount = self._read_amount(at)
         return [amount] if amount is not None else []
 
     def _stands_alone(self, at: int) -> bool:
@@ -99,20 +99,20 @@ class NumberReader(ScaleReader):
             return apart and following.key not in _GOES_ON
         return following.kind == SIGN and following.text in _ENDS
 
-    def _amount(self, at: int) -> NumberSpan | None:
+    def _read_amount(self, at: int) -> NumberSpan | None:
         start = at
         negative = self._is_minus(at)
         if negative:
             at += 1
-        read = self._scaled(at)
+        read = self._read_scaled_groups(at)
         if read is None:
             return None
         value, after, scale = read
-        value, after = self._added_fraction(value, after, scale)
-        value, after, ordinal = self._ending(value, at, after)
-        value, after = self._over(value, after)
+        value, after = self._add_fraction(value, after, scale)
+        value, after, ordinal = self._read_ordinal_ending(value, at, after)
+        value, after = self._divide_by_denominator(value, after)
         if not ordinal:
-            value, after = self._share_of(value, at, after)
+            value, after = self._divide_by_share(value, at, after)
         if after == at + 1 and self.token(at).kind == NUMERAL:
             value, after = powered(self, value, after)
         if self.part(after) is NumberPart.DOZEN:
@@ -142,15 +142,15 @@ class NumberReader(ScaleReader):
         spaced = token.end != following.start
         return not glued and not (spaced and before is not END)
 
-    def _added_fraction(self, value: Decimal, at: int, scale: Decimal) -> tuple[Decimal, int]:
+    def _add_fraction(self, value: Decimal, at: int, scale: Decimal) -> tuple[Decimal, int]:
         """``and a half``, ``सही एक बटा दो``; ``million and a half`` is half a million more."""
         mixed = self.token(at).key == "सही"
         if not mixed and self.part(at) is not NumberPart.AND:
-            return self._fraction_of(value, at)
-        part = self._proper_fraction(at + 1)
+            return self._multiply_by_fraction(value, at)
+        part = self._read_proper_fraction(at + 1)
         if part is None:
             return value, at
-        more, after = self._scale(part.after, Group(value, at))
+        more, after = self._read_scale(part.after, Group(value, at))
         if 1 < more < scale:
             return EXACT.fma(part.value, more, value), after
         times = scale if (part.numeral and scale >= _THOUSAND) or scale >= _MILLION else Decimal(1)
@@ -159,51 +159,51 @@ class NumberReader(ScaleReader):
             return EXACT.multiply(value, more), after
         return value, part.after
 
-    def _proper_fraction(self, at: int) -> Group | None:
+    def _read_proper_fraction(self, at: int) -> Group | None:
         """A half, two thirds, one over two. ``numeral`` marks "a half", which a scale multiplies."""
         article = self.part(at) is NumberPart.ARTICLE
         word = self.word(at + 1 if article else at)
         if word is not None and word.part is NumberPart.FRACTION:
             return Group(word.value, at + 2 if article else at + 1, numeral=True)
         if article:
-            below = self._denominator_word(at + 1)
+            below = self._read_denominator_word(at + 1)
             return Group(EXACT.divide(Decimal(1), below.value), below.after) if below else None
-        above = self._group(at)
+        above = self._read_group(at)
         if above is None:
             return None
-        shared, after = self._share_of(above.value, at, above.after)
+        shared, after = self._divide_by_share(above.value, at, above.after)
         if after > above.after:
             return Group(shared, after)
         word = self.word(above.after)
         if word is not None and word.part is NumberPart.FRACTION:
             return Group(above.value * word.value, above.after + 1)
         if self.part(above.after) is NumberPart.OVER:
-            under = self._scaled(above.after + 1)
+            under = self._read_scaled_groups(above.after + 1)
             return Group(EXACT.divide(above.value, under[0]), under[1]) if under and under[0] else None
-        below = self._denominator_word(self._past_hyphen(above.after))
+        below = self._read_denominator_word(self._skip_hyphen(above.after))
         return Group(EXACT.divide(above.value, below.value), below.after) if below else None
 
-    def _fraction_of(self, value: Decimal, at: int) -> tuple[Decimal, int]:
+    def _multiply_by_fraction(self, value: Decimal, at: int) -> tuple[Decimal, int]:
         """``three quarters``, ``two thirds``, ``five eighths``, ``तीन चौथाई``, ``three quarters billion``."""
-        after = self._past_hyphen(at)
+        after = self._skip_hyphen(at)
         word = self.word(after)
         if word is not None and word.part is NumberPart.FRACTION:
             value, at = EXACT.multiply(value, word.value), after + 1
         else:
-            below = self._denominator_word(after, numerator=value)
+            below = self._read_denominator_word(after, numerator=value)
             if below is None:
                 return value, at
             value, at = EXACT.divide(value, below.value), below.after
-        more, after = self._scale(at, Group(value, at))
+        more, after = self._read_scale(at, Group(value, at))
         return EXACT.multiply(value, more), after
 
-    def _ending(self, value: Decimal, first: int, after: int) -> tuple[Decimal, int, bool]:
+    def _read_ordinal_ending(self, value: Decimal, first: int, after: int) -> tuple[Decimal, int, bool]:
         """Ordinals: ``25th``, ``2रा``, ``twenty fifth``, ``two hundredth``, ``दो सौवीं``."""
         token, before = self.token(after), self.token(after - 1)
         glued = token.kind == WORD and token.start == before.end and before.kind == NUMERAL
         if glued and token.key in _DIGIT_ORDINALS:
             return value, after + 1, True
-        at = self._past_hyphen(after)
+        at = self._skip_hyphen(after)
         word = self.word(at)
         if word is None or word.part is not NumberPart.ORDINAL or self.token(first).kind == NUMERAL:
             return value, after, False
@@ -221,12 +221,12 @@ class NumberReader(ScaleReader):
         following = self.token(at + 1)
         return following.kind != WORD or following.key in {"of", "century"} or self.word(at + 1) is not None
 
-    def _share_of(self, value: Decimal, first: int, at: int) -> tuple[Decimal, int]:
+    def _divide_by_share(self, value: Decimal, first: int, at: int) -> tuple[Decimal, int]:
         """``बीस का पांचवां भाग``, ``इक्कीस में से 1``: a share, with its word or between words alone."""
         if self.token(at).key not in _SHARES:
             return value, at
         place = at + 2 if self.token(at + 1).key == "से" else at + 1
-        below = self._ordinal_amount(place)
+        below = self._read_ordinal_amount(place)
         if below is None or below.value < 3:  # noqa: PLR2004 - thirds and smaller
             return value, at
         named = self.token(below.after).key in _SHARE_WORDS
@@ -235,25 +235,25 @@ class NumberReader(ScaleReader):
             return value, at
         return EXACT.divide(value, below.value), below.after + 1 if named else below.after
 
-    def _ordinal_amount(self, at: int) -> Group | None:
+    def _read_ordinal_amount(self, at: int) -> Group | None:
         """An ordinal in Hindi words: ``पाँचवाँ``, ``दस खरबवां``."""
         word = self.word(at)
         if word is not None and word.part is NumberPart.ORDINAL:
             return None if word.english else Group(word.value, at + 1)
-        read = self._scaled(at) if word is not None and word.part is NumberPart.SMALL else None
+        read = self._read_scaled_groups(at) if word is not None and word.part is NumberPart.SMALL else None
         if read is None:
             return None
-        value, after, ordinal = self._ending(read[0], at, read[1])
+        value, after, ordinal = self._read_ordinal_ending(read[0], at, read[1])
         return Group(value, after) if ordinal else None
 
-    def _over(self, value: Decimal, at: int) -> tuple[Decimal, int]:
+    def _divide_by_denominator(self, value: Decimal, at: int) -> tuple[Decimal, int]:
         """``one over twenty``, ``पांच बटा आठ``, ``one out of three`` (in words: digits there are two numbers)."""
         spoken = self.token(at).key == "out" and self.token(at + 1).key == "of"
         if spoken and self.token(at - 1).kind == WORD and self.token(at + 2).kind == WORD:
             at += 1
         elif self.part(at) is not NumberPart.OVER:
             return value, at
-        under = self._scaled(at + 1)
+        under = self._read_scaled_groups(at + 1)
         after = self.token(under[1]) if under else END
         if under is None or under[0] == 0 or after.key in self._units:
             return value, at - 1 if spoken and self.token(at).key == "of" else at

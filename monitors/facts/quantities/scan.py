@@ -444,7 +444,7 @@ def _date_at(reader: NumberReader, text: str, place: int, reference_date: date |
 
 def _outside_addresses(reader: NumberReader, text: str) -> Iterator[int]:
     """The places where a quantity could begin, without those inside an address, a path or an identifier."""
-    places = reader.interesting()
+    places = reader.list_possible_starts()
     if not places or _NAMED_HINT.search(text) is None:
         yield from places
         return

@@ -634,14 +634,14 @@ class _ReplyReading(NamedTuple):
     clauses: Sequence[_ReplyClause]
     declines: _Declines
     contents: Sequence[_Content]
-    known: frozenset[str]
+    question_keys: frozenset[str]
     asked: frozenset[str]
     german: bool
     gives_contact: bool
     """Whether it has an e-mail address or a link."""
 
     @property
-    def most(self) -> _Content:
+    def max_content(self) -> _Content:
         return max(self.contents, default=_Content.NOTHING)
 
     @property
@@ -654,7 +654,7 @@ class _ReplyReading(NamedTuple):
             and not clause.asks
             and not clause.every
             & (OFFER | REDIRECT | SPEAKER | CONDITION | OTHER | PERSON | HOUSE | CLOSED | CAVEAT)
-            and any(len(token.key) >= _CONTENT_LENGTH and token.key in self.known for token in clause.tokens)
+            and any(len(token.key) >= _CONTENT_LENGTH and token.key in self.question_keys for token in clause.tokens)
             for clause in self.clauses
         )
 
@@ -666,11 +666,11 @@ class _ReplyReading(NamedTuple):
         kinds = 0
         for clause, content in zip(self.clauses, self.contents, strict=True):
             if not elsewhere and content is _Content.VALUE:
-                kinds |= _value_kinds(clause, self.known, german=self.german)
+                kinds |= _value_kinds(clause, self.question_keys, german=self.german)
             elif elsewhere and content is not _Content.VALUE and not _names_its_topic(clause):
-                kinds |= _NAME if _has_full_name(clause, self.known) else 0
-                if "code" in self.asked or _numbers_place(clause, self.known):
-                    kinds |= _value_kinds(clause, self.known, german=self.german) & _FIGURE
+                kinds |= _NAME if _has_full_name(clause, self.question_keys) else 0
+                if "code" in self.asked or _numbers_place(clause, self.question_keys):
+                    kinds |= _value_kinds(clause, self.question_keys, german=self.german) & _FIGURE
         if not self.asked:
             return not elsewhere and bool(kinds & (_FIGURE | _NAME | _QUOTE))
         return any(_FITS[kind] & kinds for kind in self.asked)
@@ -678,26 +678,26 @@ class _ReplyReading(NamedTuple):
 
 def _kind_where_expected(reading: _ReplyReading) -> RefusalKind | None:
     """What a reply does with a question that it should decline."""
-    clauses, most = reading.clauses, reading.most
+    clauses, max_content = reading.clauses, reading.max_content
     if reading.declines >= _Declines.CAVEAT:
-        if most is _Content.VALUE:
+        if max_content is _Content.VALUE:
             return RefusalKind.REFUSED_THEN_ANSWERED if reading.gives_what_was_asked(elsewhere=False) else None
-        if most and reading.declines is not _Declines.SILENT:
+        if max_content and reading.declines is not _Declines.SILENT:
             return None
         names = reading.asked & {"name", "code", "place"} and reading.gives_what_was_asked(elsewhere=True)
         return None if names else RefusalKind.REFUSED
     if reading.declines is _Declines.HEDGE:
-        return RefusalKind.ANSWERED if most is _Content.VALUE else None if most else RefusalKind.REFUSED
-    if not clauses or (not most and not reading.has(DENIAL) and not reading.has(REDIRECT)):
+        return RefusalKind.ANSWERED if max_content is _Content.VALUE else None if max_content else RefusalKind.REFUSED
+    if not clauses or (not max_content and not reading.has(DENIAL) and not reading.has(REDIRECT)):
         return RefusalKind.ANSWERED if clauses and clauses[0].roles[0] & ANSWERS else None
     if clauses[0].roles[0] & ANSWERS and not clauses[0].every & DENIAL:
         return RefusalKind.ANSWERED
-    if most >= _Content.MORE:
+    if max_content >= _Content.MORE:
         first = [n for n, clause in enumerate(clauses) if clause.sentence == 0]
         denies = any(clauses[n].every & (DENIAL | ONLY) for n in first)
         tells = max(reading.contents[n] for n in first) >= _Content.MORE
         return RefusalKind.ANSWERED if tells and not denies else None
-    return RefusalKind.REFUSED if not most and reading.has(REDIRECT) else None
+    return RefusalKind.REFUSED if not max_content and reading.has(REDIRECT) else None
 
 
 def _may_be_caveat(clause: _ReplyClause) -> bool:
@@ -709,27 +709,27 @@ def _may_be_caveat(clause: _ReplyClause) -> bool:
 
 def _kind_elsewhere(reading: _ReplyReading) -> RefusalKind | None:
     """What a reply does with a question that it should answer."""
-    clauses, most = reading.clauses, reading.most
+    clauses, max_content = reading.clauses, reading.max_content
     directs = [clause for clause in clauses if clause.every & REDIRECT]
     gives_number = reading.gives_contact or any(
         token.kind == NUMERAL for clause in directs for token in clause.tokens
     )
     if reading.declines >= _Declines.SILENT:
-        if most is _Content.VALUE:
+        if max_content is _Content.VALUE:
             return RefusalKind.HELPED_WITH_CAVEAT
-        unread = gives_number or reading.has(POINTS) or (most and reading.declines is _Declines.YES)
+        unread = gives_number or reading.has(POINTS) or (max_content and reading.declines is _Declines.YES)
         return None if unread or reading.may_help else RefusalKind.REFUSED
     if reading.declines >= _Declines.HEDGE:
-        if gives_number or (most and (most > _Content.STATEMENT or reading.declines is _Declines.CAVEAT)):
+        if gives_number or (max_content and (max_content > _Content.STATEMENT or reading.declines is _Declines.CAVEAT)):
             return RefusalKind.HELPED_WITH_CAVEAT
         more = any(
             len(clause.tokens) > _NEAR and not clause.asks and not clause.every & (OFFER | DENIAL)
             for clause in clauses
         )
         caveat = reading.declines is _Declines.CAVEAT
-        return None if most or (caveat and (directs or more)) else RefusalKind.REFUSED
+        return None if max_content or (caveat and (directs or more)) else RefusalKind.REFUSED
     if any(map(_may_be_caveat, clauses[:_FEW])):
         return None
-    if most or (clauses and clauses[0].roles[0] & ANSWERS):
+    if max_content or (clauses and clauses[0].roles[0] & ANSWERS):
         return RefusalKind.ANSWERED
     return None if reading.declines or reading.has(REDIRECT | OFFER) else RefusalKind.ANSWERED

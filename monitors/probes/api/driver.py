@@ -1,7 +1,7 @@
 """Asks a chat API over HTTP (V4): JSON in, JSON or an event stream out. No browser, and no page to photograph.
 
-Server-sent events are read line by line. Each conversation has an HTTP client to itself while it lasts, and meets
-no cookie of another.
+Server-sent events are read line by line. Each conversation has its own HTTP client while it lasts, without the
+cookies of other conversations.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.request_headers import RequestHeaders
 
 LINE_END = re.compile(r"\r\n|\n|\r(?!$)")
-"""What ends a line, by the standard; a carriage return at the end of a piece may be half of one."""
+"""Line ends by the standard; a carriage return at the end of a piece may be the first half of CR LF."""
 
 
 MAX_LINE_CHARACTERS = 20_000_000
-"""In one line; the longest report that anybody would read is a hundredth of it."""
+"""The limit of one line; the longest reports are about a hundredth of it."""
 
 
 class Event(Record):
-    """One event. Without a name of its own it is a ``message``."""
+    """One server-sent event. Without a name it is a ``message``."""
 
     name: str = "message"
     data: str
 
 
 async def split_lines(pieces: AsyncIterator[str], max_characters: int = MAX_LINE_CHARACTERS) -> AsyncGenerator[str]:
-    """Whole lines. Only CR and LF end one: an answer may hold U+2028, at which Python and httpx would split.
+    """Yield whole lines. Only CR and LF end a line: answers may hold U+2028, where Python and httpx would split.
 
-    `PageNotUnderstood` when one is longer than ``max_characters`` characters.
+    Raises `PageNotUnderstood` when a line is longer than ``max_characters`` characters.
     """
     pending: list[str] = []
     length = 0
@@ -73,7 +73,7 @@ async def split_lines(pieces: AsyncIterator[str], max_characters: int = MAX_LINE
 
 
 async def parse_events(lines: AsyncIterator[str]) -> AsyncGenerator[Event]:
-    """Events as they arrive. One that the end of the stream cuts off is dropped, as the standard says."""
+    """Yield events as they arrive. An event that is cut off by the end of the stream is dropped (standard)."""
     name, data = "", list[str]()
     async for line in lines:
         field, _, value = line.partition(":")
@@ -89,7 +89,7 @@ async def parse_events(lines: AsyncIterator[str]) -> AsyncGenerator[Event]:
 
 
 class Clients:
-    """Lends clients and uses them again, with their connections.
+    """Lend HTTP clients and reuse them with their connections.
 
     One shared client scans all its connections at every request: at 32 conversations at once that took a third of
     the time. ``headers`` carry what authenticates, and go to the host of ``address`` alone. ``guard`` watches where
@@ -102,23 +102,23 @@ class Clients:
         self._headers = dict(headers.values)
         self._hooks = headers.build_hooks([address], guard.build_event_hooks() if guard else None)
         self._timeout = httpx.Timeout(settings.answer_deadline_s, connect=settings.page_deadline_s)
-        self._trust = httpx.create_ssl_context()  # 0.1 s, so once for all
+        self._trust = httpx.create_ssl_context()  # takes 0.1 s, so it is done once
         self._idle: list[httpx.AsyncClient] = []
 
     @asynccontextmanager
     async def lend(self) -> AsyncGenerator[httpx.AsyncClient]:
-        """A client for one conversation, without cookies. One on which something failed is not lent again."""
+        """Yield a client without cookies for one conversation. A client on which something failed is not reused."""
         client = self._idle.pop() if self._idle else self._create_client()
         try:
             yield client
-        except BaseException:  # a cancelled request leaves its connection half read, too
+        except BaseException:  # a cancelled request also leaves its connection half read
             await client.aclose()
             raise
         client.cookies.clear()
         self._idle.append(client)
 
     async def aclose(self) -> None:
-        """Closes those that are not lent."""
+        """Close the clients that are not lent."""
         while self._idle:
             await self._idle.pop().aclose()
 
@@ -137,7 +137,7 @@ WALL_STATUSES = (402, 407, 429)
 PATH_ERRORS = {404: "no such path there", 405: "no question is taken at this path"}
 MIN_ERROR_STATUS = 400
 MAX_SHOWN_CHARACTERS = 200
-"""The most of a response that an error shows."""
+"""Characters of a response that an error shows."""
 Message = dict[str, str]
 
 
@@ -153,23 +153,23 @@ class ApiReply:
         self.total_ms = 0.0
 
     def update_text(self, text: str) -> None:
-        """The text so far."""
+        """Store the text so far."""
         if text and self.first_ms is None:
             self.first_ms = self.elapsed_ms
         self.text = replace_surrogates(text)
 
     def finish(self) -> None:
-        """The text is whole."""
+        """Mark the text as whole."""
         self.total_ms = self.elapsed_ms
 
     @property
     def elapsed_ms(self) -> float:
-        """Since the question was sent."""
+        """Milliseconds since the question was sent."""
         return (monotonic() - self.started) * 1000
 
 
 class ApiDriver:
-    """A `ChatDriver` over a JSON API, streaming or not: the response's type says which. An async context manager.
+    """A `ChatDriver` for a JSON API, streaming or not (by the content type). An async context manager.
 
     `headers` carry what authenticates; they appear in no record and no error.
     """
@@ -180,7 +180,7 @@ class ApiDriver:
         self._headers = headers
         self._clients = Clients(settings, headers, self._url, build_address_guard(address, settings))
         self._end_seen = False
-        """Whether a stream ended as it is configured: only then is one that does not cut off by the application."""
+        """Whether a stream ended with the configured end mark. Only then does a missing mark mean a cut-off answer."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -265,7 +265,7 @@ class ApiDriver:
 
 @asynccontextmanager
 async def translate_http_errors(reply: ApiReply, settings: ProbeSettings) -> AsyncGenerator[None]:
-    """Turns what can go wrong on the way into its error, with what had arrived."""
+    """Translate HTTP errors and timeouts into `ProbeError`s that carry the partial answer."""
     time_limit = f"within {settings.answer_deadline_s:g} s"
     try:
         async with asyncio.timeout(settings.answer_deadline_s):
@@ -282,14 +282,14 @@ async def translate_http_errors(reply: ApiReply, settings: ProbeSettings) -> Asy
 
 
 def check_path(response: httpx.Response) -> None:
-    """Raises `NoSuchPath` where something answers at the address and takes no question at this path."""
+    """Raise `NoSuchPath` when the server answers but does not take questions at this path."""
     status = response.status_code
     if status in PATH_ERRORS:
         raise NoSuchPath(f"HTTP {status} at {replace_surrogates(response.url.path)}: {PATH_ERRORS[status]}")
 
 
 def check_status(response: httpx.Response, headers: RequestHeaders) -> None:
-    """Raises what an HTTP status means; what concerns a token is for the monitor's owners to fix."""
+    """Raise the error for an HTTP status. A refused token is an error of the monitor's configuration."""
     status = response.status_code
     if status in REFUSED_STATUSES:
         raise AccessDenied(f"the API answered {headers.explain_refusal(status)}")
@@ -300,7 +300,7 @@ def check_status(response: httpx.Response, headers: RequestHeaders) -> None:
 
 
 def fill_template(template: Any, turn: str, history: list[Message], conversation: str) -> Any:
-    """The request with the turn in its place; done on parsed JSON, so that no question can break out of it."""
+    """Return the request with the turn filled in. Works on parsed JSON: no question can change the structure."""
     match template:
         case "{history}":
             return list(history)
@@ -320,28 +320,28 @@ def fill_template(template: Any, turn: str, history: list[Message], conversation
 
 
 def _fill_list_item(item: Any, turn: str, history: list[Message], conversation: str) -> list[Any]:
-    """What an item of a list becomes: ``"{history}"`` becomes its messages, each an item."""
+    """Fill in one list item and return what replaces it: ``"{history}"`` becomes one item for each message."""
     filled = fill_template(item, turn, history, conversation)
     return filled if item == "{history}" else [filled]
 
 
 def parse_json(text: str) -> Any:
-    """A document, or `PageNotUnderstood` with its beginning."""
+    """Parse a JSON document. Raises `PageNotUnderstood` with its beginning."""
     try:
         return json.loads(text)
-    except (ValueError, RecursionError) as error:  # deep input recurses
+    except (ValueError, RecursionError) as error:  # deeply nested JSON exceeds the recursion limit
         raise PageNotUnderstood(f"the API answered no JSON: {replace_surrogates(text[:200])!r}") from error
 
 
 def raise_if_api_error(api: ApiSettings, document: Any, partial: str) -> None:
-    """`AppErrorShown` when the API says that something went wrong."""
+    """Raise `AppErrorShown` when the API reports an error."""
     errors = [value for value in collect_items(document, api.error) if value] if api.error else []
     if errors:
         raise AppErrorShown(f"the API says: {replace_surrogates(str(errors[0]))[:300]}", partial_text=partial)
 
 
 def build_wire_rule(api: ApiSettings) -> WireRule:
-    """The places of things in the response."""
+    """Build the rule that says where the answer and its details are in the response."""
     return WireRule(
         url=".",
         text=api.text,
@@ -353,15 +353,15 @@ def build_wire_rule(api: ApiSettings) -> WireRule:
 
 
 def extract_text(api: ApiSettings, documents: list[Any]) -> str:
-    """The text that the documents make together."""
+    """Return the answer's text from all documents together."""
     payload = read_documents(build_wire_rule(api), "", documents)
     return "" if payload is None else payload.text
 
 
 def check_has_text(reply: ApiReply, api: ApiSettings) -> ApiReply:
-    """The reply, if it holds a text; else the path to it is wrong, which is ours to fix.
+    """Return the reply if it has a text. Raises `PageNotUnderstood`: the configured path to the text is wrong.
 
-    Of a stream, its last event seldom has the text: the error shows the one that has the longest.
+    The last event of a stream rarely has the text, so the error shows the event with the longest text.
     """
     if any(collect_values(document, api.text) for document in reply.documents):
         return reply
@@ -372,7 +372,7 @@ def check_has_text(reply: ApiReply, api: ApiSettings) -> ApiReply:
 
 
 def measure_longest_text(document: Any) -> int:
-    """How long the longest text in a document is: the answer is most likely there."""
+    """Return the length of the longest text in a document, which is most likely the answer."""
     match document:
         case str():
             return len(document)
@@ -385,7 +385,7 @@ def measure_longest_text(document: Any) -> int:
 
 
 def build_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str, ...]) -> Answer:
-    """An answer whose visible text is what was sent: nothing renders it."""
+    """Build the answer. Its visible text is the text as sent, because nothing renders it."""
     reply_payload = read_reply(build_wire_rule(api), url, reply.documents, reply.headers) or WirePayload(
         url=url, text=reply.text
     )

@@ -31,7 +31,7 @@ from monitors.request_headers import RequestHeaders
 class GradioDriver:
     """A `ChatDriver` over ``/gradio_api/call/<function>`` and its event stream. An async context manager.
 
-    A conversation has one session, in which a ChatInterface remembers the turns before.
+    Each conversation has one session, in which a ChatInterface remembers the earlier turns.
     """
 
     def __init__(self, address: str, settings: ProbeSettings, *, headers: RequestHeaders) -> None:
@@ -90,7 +90,7 @@ class GradioDriver:
         raise AnswerIncomplete("the stream ended before the answer did", partial_text=reply.text)
 
     def _apply_event(self, event: Event, reply: ApiReply) -> bool:
-        """Whether the answer is whole."""
+        """Apply one event to the reply. Returns whether the answer is whole."""
         text = self._headers.hide_secrets(event.data)
         match event.name:
             case "generating" | "complete":
@@ -107,7 +107,7 @@ class GradioDriver:
 
 
 def extract_message_text(data: Any) -> str:
-    """The text of what a chat function returned: a string, or messages without the steps that led to them."""
+    """Return the text that a chat function returned: a string, or messages without the steps before them."""
     outputs = cast("list[Any]", data) if isinstance(data, list) else [data]
     first = outputs[0] if outputs else ""
     messages = cast("list[Any]", first) if isinstance(first, list) else [first]

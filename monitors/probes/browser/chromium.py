@@ -1,4 +1,4 @@
-"""Finding a Chromium, starting it lean, and getting it back when it dies."""
+"""Find a Chromium, start it with few features, and restart it when it dies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 _NO_SANDBOX = re.compile(
     "No usable sandbox|without --no-sandbox is not supported|SUID sandbox helper|Failed to move to new namespace"
 )
-"""What Chromium says when the system does not let it have one; a start that fails otherwise never goes without."""
+"""Chromium's errors when the system allows no sandbox. After other errors it never starts without one."""
 
 MARK = "--lookout-browser="
 """A flag that Chromium does not know: it identifies the processes of one browser."""
@@ -59,16 +59,16 @@ SYSTEM_NAMES = (
 )
 LEAN_FLAGS = ("--disable-gpu", "--disable-remote-fonts")
 CLOSED_PROXY = "socks5://127.0.0.1:9"
-"""What a context without a way out of its own is given: nothing listens on the port for discarding."""
+"""Proxy of contexts that have none of their own: nothing listens on the discard port."""
 SAFE_FLAGS = (
     f"--proxy-server={CLOSED_PROXY}",
-    "--proxy-bypass-list=<-loopback>",  # this machine too is reached through the proxy only
+    "--proxy-bypass-list=<-loopback>",  # this machine, too, is reached only through the proxy
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # only the proxy resolves names
     "--disable-quic",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # the headless shell's name for it
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # the headless shell's name for this option
 )
-"""What makes the guarded proxy of a context (`build_context_options`) its only way out."""
+"""Flags that make the guarded proxy of a context (`build_context_options`) its only connection to a network."""
 NO_IMAGES = "--blink-settings=imagesEnabled=false"
 LAUNCH_DEADLINE_S = 60.0
 MAX_STARTS = 3
@@ -85,22 +85,22 @@ HINT_OTHER_BROWSER = (
 
 
 def find_system_chromium(search_path: str | None = None) -> str | None:
-    """A Chromium among the commands of `search_path` (``None``: the process's own), the leanest first."""
+    """Return a Chromium from `search_path` (``None``: the process's PATH), the leanest first."""
     paths = (shutil.which(name, path=search_path) for name in SYSTEM_NAMES)
     return next((path for path in paths if path is not None), None)
 
 
 class FoundBrowser(Record):
-    """The browser that would be used, and where it comes from."""
+    """The browser that a run would use, and where it comes from."""
 
     executable: str
     source: str
 
 
 def find_browser(chosen: str | None = None, search_path: str | None = None) -> FoundBrowser:
-    """The browser that a run would start, found in the order in which `Chromium` tries; else `BrowserMissing`.
+    """Return the browser that a run would start, in the search order of `Chromium`. Raises `BrowserMissing`.
 
-    Takes about a second: Playwright's own command says where its download would be.
+    Takes about a second, because Playwright's own command is run to get the path of its download.
     """
     if chosen is not None:
         return FoundBrowser(executable=check_browser_path(chosen), source="CHROMIUM_PATH")
@@ -124,7 +124,7 @@ def _find_downloaded_chromium() -> str | None:
 
 
 def check_browser_path(browser_path: str) -> str:
-    """A configured path, if it can be started; `BrowserMissing` says what is wrong with it."""
+    """Return a configured path if it is executable. Raises `BrowserMissing` with the reason."""
     if not Path(browser_path).is_file():
         raise BrowserMissing(
             f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r}: no such file; {BROWSER_MISSING}"
@@ -137,7 +137,7 @@ def check_browser_path(browser_path: str) -> str:
 
 
 async def run_within_deadline(deadline_s: float, work: Awaitable[Value], doing: str) -> Value:
-    """`work`'s value; `BrowserLost` when it takes longer than its own deadline: a crashed page answers never."""
+    """Return `work`'s value. Raises `BrowserLost` at the deadline, because a crashed page never answers."""
     try:
         async with asyncio.timeout(deadline_s):
             return await work
@@ -146,7 +146,7 @@ async def run_within_deadline(deadline_s: float, work: Awaitable[Value], doing: 
 
 
 class Chromium:
-    """One browser process, started when first needed and again when it died. Belongs to one event loop."""
+    """One browser process, started at the first use and restarted when it died. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -159,9 +159,9 @@ class Chromium:
         run_folder: Path | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """``window``: one that a person sees, which a headless shell has not.
+        """``window``: show a window to a person, which a headless shell cannot.
 
-        What is temporary goes into a folder in ``run_folder``, and with the browser; ``limits`` are what its
+        Temporary files are in a folder in ``run_folder`` and are removed with the browser. ``limits`` are what its
         processes may use.
         """
         self._run_folder = run_folder
@@ -188,7 +188,7 @@ class Chromium:
         await self.close()
 
     async def browser(self) -> Browser:
-        """The living browser. `BrowserMissing` when there is none, `BrowserLost` when it will not start."""
+        """Return the running browser, started if needed. Raises `BrowserMissing` or `BrowserLost`."""
         async with self._starting:
             if self._browser is None or not self._browser.is_connected():
                 if not self._retired:
@@ -199,16 +199,16 @@ class Chromium:
 
     @property
     def version(self) -> str | None:
-        """The version of the browser that runs."""
+        """The version of the running browser; ``None`` when none runs."""
         return self._browser.version if self._browser is not None else None
 
     @property
     def ended_because(self) -> str:
-        """Why a process of the browser was ended last, for what it used; empty where none was."""
+        """Why a process of the browser was ended last for exceeding its limits; empty if none was."""
         return self._watch.ended if self._watch is not None else ""
 
     async def _start_with_retries(self) -> Browser:
-        """Restarts a browser that is killed while it starts; reports soon enough one that cannot start."""
+        """Start the browser, with a few tries: it may be killed while it starts."""
         for tries_left in reversed(range(MAX_STARTS)):
             try:
                 return await self._launch()
@@ -221,23 +221,23 @@ class Chromium:
         raise AssertionError("the last try returns or raises")
 
     def retire(self, browser: Browser) -> None:
-        """Opens no more pages in `browser`, which hangs: the next one gets a new browser.
+        """Open no more pages in `browser`, which hangs: the next page gets a new browser.
 
-        Pages that it has may end well; it is closed with the last of them (`tidy`). A browser whose helper process
-        was killed seems alive and never opens a page again.
+        Its open pages may finish; it is closed after the last of them (`tidy`). A browser whose helper process
+        was killed seems alive but never opens a page again.
         """
         if browser is self._browser:
             self._browser = None
             self._retired.append(browser)
 
     async def tidy(self) -> None:
-        """Closes retired browsers that have no pages left."""
+        """Close retired browsers that have no pages left."""
         for browser in [retired for retired in self._retired if not retired.contexts]:
             self._retired.remove(browser)
             await close_within_deadline(browser.close(), self._close_deadline_s)
 
     async def close(self) -> None:
-        """Ends browser and driver, each with a deadline of its own; what is dead already is passed over."""
+        """Close browser and driver, each with its own deadline. Processes that are already dead are skipped."""
         browsers, playwright = [*self._retired, self._browser], self._playwright
         self._browser = self._playwright = None
         self._retired.clear()
@@ -276,16 +276,16 @@ class Chromium:
         raise BrowserMissing(BROWSER_MISSING)
 
     async def _start_driver(self, starting: asyncio.Future[Playwright]) -> Playwright:
-        """The driver. One whose start is cancelled is ended once it stands: before, nobody holds its process."""
+        """Start the driver. If cancelled, end the driver once it runs: before, there is no handle to it."""
         try:
             return await run_within_deadline(LAUNCH_DEADLINE_S, asyncio.shield(starting), "starting the driver")
-        except BaseException:  # a cancellation, too, must end the driver
+        except BaseException:  # also on cancellation
             await close_within_deadline(_stop_driver(starting), self._close_deadline_s)
             raise
 
     async def _launch_at(self, playwright: Playwright, path: str | None) -> Browser:
-        """Start with a sandbox, unless the system refuses it: then a loud warning says so."""
-        from playwright.async_api import Error  # loaded already
+        """Start with a sandbox, or without one and with a warning if the system does not allow it."""
+        from playwright.async_api import Error  # already imported
 
         if not self.unsandboxed:
             try:
@@ -315,9 +315,9 @@ def _warn_once(text: str) -> None:
 
 
 def build_context_options(proxy: GuardedProxy, *, service_workers: bool = False) -> ContextOptions:
-    """What a browser context is opened with, so that it connects through ``proxy`` alone and stores no downloads.
+    """Build a context's options, so that it connects only through ``proxy`` and stores no downloads.
 
-    ``service_workers``: the page may have some.
+    ``service_workers``: the page may register service workers.
     """
     return {
         "proxy": {"server": proxy.address, "bypass": "<-loopback>"},
@@ -331,8 +331,8 @@ async def _stop_driver(starting: asyncio.Future[Playwright]) -> None:
 
 
 async def close_within_deadline(closing: Awaitable[object], deadline_s: float) -> bool:
-    """Whether something closed in time. What is dead or hangs is no longer our trouble: the answer stays."""
-    from playwright.async_api import Error  # loaded already: there was something to close
+    """Wait for a close; return whether it finished in time. Errors are ignored: the answer is already read."""
+    from playwright.async_api import Error  # already imported: there was something to close
 
     try:
         async with asyncio.timeout(deadline_s):

@@ -1,8 +1,8 @@
 """One conversation on one page: send a turn, wait for its answer.
 
-The page's own controls, the network and the text decide together when an answer is whole (V5). The watch itself
-runs inside the page, in one promise: it resolves when the page looks done. The page cannot know whether a request
-is still open, so that is asked here. A cut-off answer is an error, never a wrong answer.
+The page's own controls, the network and the text decide together when an answer is whole (V5). The watch runs
+inside the page, as one promise that resolves when the page looks done. The page does not know whether a request is
+still open, so that is checked here. A cut-off answer is an error, never a wrong answer.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
     Way = Callable[[ElementHandle], Awaitable[bool]]
 
 
-# After a page's own control said that it is done, only the rendering of the last words is waited for.
+# Once a control of the page says that the answer is done, wait only for the last words to be rendered.
 FIRM_QUIET_S = 0.15
-# A page that does nothing for so long after Enter wants its button pressed.
+# If the page does nothing for this long after Enter, press its button.
 UNSENT_S = 1.5
-# An answer that may go on is waited for so many times longer: one that stops in mid-sentence, or that the page
-# types by itself, letter by letter, since long after the network brought the last of it. Typing stalls at times.
+# The patience for an answer that may continue is this many times longer: an answer that stops in mid-sentence, or
+# that the page types letter by letter long after the network delivered it. Such typing sometimes stalls.
 SLOW_QUIET_FACTOR = 4
 TYPED_S = 0.6
 _SENTENCE_END = re.compile(r"[^\w\s,–—-]$")
 MIN_WAIT_S = 0.05
-# A request that is open after so many times the patience belongs to no answer: some apps hold one open for ever.
+# A request that is still open after this many times the patience is not the answer's: some apps never close one.
 OPEN_PATIENCE_FACTOR = 2
-# In-page timers are late when the cores are busy; only a page that hangs misses its deadline by this much.
+# In-page timers are late when the cores are busy; only a page that hangs exceeds its deadline by this much.
 HANG_SLACK_S = 10.0
 _WALL = re.compile(
     r"quota|rate.?limit|too many requests|(log|sign) ?in|unauthori[sz]ed|out of credits", re.IGNORECASE
@@ -59,10 +59,10 @@ _WALL = re.compile(
 def build_watch_limits(
     settings: ProbeSettings, *, patience: int = 0, unsent_s: float = 0, quiet_s: float | None = None
 ) -> WatchLimits:
-    """The settings as the page reads them. ``patience``: only so many times the patience counts as an end.
+    """Build the limits of the in-page watch. ``patience``: the factor of the patience that counts as an end.
 
-    ``unsent_s``: speak up when the question still stands in its box after so long; 0: never. ``quiet_s``: instead
-    of the settings' own.
+    ``unsent_s``: report a question that is still in its box after this time; 0: never. ``quiet_s`` overrides the
+    setting.
     """
     patience_ms = settings.patience_s * 1000
     return WatchLimits(
@@ -75,7 +75,7 @@ def build_watch_limits(
 
 
 async def watch_once(frame: Frame, settings: ProbeSettings, limits: WatchLimits) -> WatchResult:
-    """One promise in the page. Raises `Navigated` when the page has gone meanwhile."""
+    """Run the in-page watch once. Raises `Navigated` when the page was left meanwhile."""
     deadline_s = settings.answer_deadline_s + HANG_SLACK_S
     reading = await call_in_page(frame, "settled", limits.model_dump(), deadline_s=deadline_s)
     if reading is None:
@@ -86,16 +86,16 @@ async def watch_once(frame: Frame, settings: ProbeSettings, limits: WatchLimits)
 async def wait_for_whole_answer(
     frame: Frame, traffic: Traffic, settings: ProbeSettings, first: WatchResult
 ) -> WatchResult:
-    """Goes on watching from `first` until the answer is whole.
+    """Continue to watch after `first` until the answer is whole.
 
     Raises `AnswerIncomplete`, `AnswerTimeout`, `AppErrorShown`, `AccessDenied` (a quota or login wall), or
-    `PageNotUnderstood` where something new stands on the page that nobody can take for the answer.
+    `PageNotUnderstood` when there is new text on the page that cannot be identified as the answer.
     """
     reading = first
     is_rechecked = False
     while True:
         raise_unless_answer(reading, settings)
-        if traffic.cut and not is_rechecked:  # the page may have looked done before it knew of the cut
+        if traffic.cut and not is_rechecked:  # the page may have looked done before it noticed the broken stream
             is_rechecked = True
             await call_in_page(frame, "broke", True)
             reading = await watch_once(frame, settings, build_watch_limits(settings))
@@ -109,7 +109,7 @@ async def wait_for_whole_answer(
 
 
 async def _next_watch_limits(reading: WatchResult, traffic: Traffic, settings: ProbeSettings) -> WatchLimits | None:
-    """The limits to go on watching with; ``None`` where the answer is whole."""
+    """Return the limits for the next watch; ``None`` when the answer is whole."""
     slow_s = SLOW_QUIET_FACTOR * settings.quiet_s
     if reading.calm_ms >= OPEN_PATIENCE_FACTOR * settings.patience_s * 1000:
         return None
@@ -122,7 +122,7 @@ async def _next_watch_limits(reading: WatchResult, traffic: Traffic, settings: P
         case Stillness.ENDED if traffic.polled and reading.calm_ms < slow_s * 1000:
             return build_watch_limits(
                 settings, quiet_s=slow_s
-            )  # a starved page renders what it received long after
+            )  # a page that lacks CPU time renders late
         case Stillness.ENDED:
             return None
         case Stillness.OPEN:
@@ -135,7 +135,7 @@ async def _next_watch_limits(reading: WatchResult, traffic: Traffic, settings: P
             return None
         case Stillness.RESTING:
             left_s = min(await traffic.rest_left_s(), settings.patience_s - reading.calm_ms / 1000)
-            # The page rests; nothing but a request that ends can change that before.
+            # The page is still: until the limit only a request that ends can change that.
             await asyncio.sleep(max(MIN_WAIT_S, left_s))
             return build_watch_limits(settings)
         case Stillness.UNKNOWN:
@@ -144,7 +144,7 @@ async def _next_watch_limits(reading: WatchResult, traffic: Traffic, settings: P
 
 
 def _may_continue(reading: WatchResult, traffic: Traffic) -> bool:
-    """Whether it stops in mid-sentence, or grew on its own after the last request had ended."""
+    """Whether the answer stops in mid-sentence, or still grew after the last request had ended."""
     typed_s = 0.0 if traffic.ended_at is None else monotonic() - reading.calm_ms / 1000 - traffic.ended_at
     return typed_s > TYPED_S or _SENTENCE_END.search(reading.text) is None
 
@@ -155,7 +155,7 @@ def _compute_time_left_s(reading: WatchResult, settings: ProbeSettings) -> float
 
 
 async def _wait_for_change(traffic: Traffic, timeout_s: float) -> bool:
-    """Whether a request ends within the time."""
+    """Wait until a request ends; return whether one did within the timeout."""
     try:
         async with asyncio.timeout(timeout_s):
             await traffic.changed.wait()
@@ -165,7 +165,7 @@ async def _wait_for_change(traffic: Traffic, timeout_s: float) -> bool:
 
 
 def raise_unless_answer(reading: WatchResult, settings: ProbeSettings) -> None:
-    """Turns every end but a whole answer into its error."""
+    """Raise the error for every end of the watch except a whole answer."""
     match reading.state:
         case WatchState.FINISHED if reading.text:
             return
@@ -183,7 +183,7 @@ def raise_unless_answer(reading: WatchResult, settings: ProbeSettings) -> None:
 
 
 def build_incomplete_error(reading: WatchResult, settings: ProbeSettings) -> AnswerIncomplete:
-    """For an answer that was still coming at the deadline, or may have been: the page said that it is busy."""
+    """Build the error for an answer that was, or may have been, still incomplete at the deadline."""
     busy_note = "; the page still shows that it is busy" if reading.busy else ""
     return AnswerIncomplete(
         f"the answer did not end within {settings.answer_deadline_s:g} s{busy_note}", partial_text=reading.text
@@ -191,7 +191,7 @@ def build_incomplete_error(reading: WatchResult, settings: ProbeSettings) -> Ans
 
 
 def _build_no_answer_error(reading: WatchResult, settings: ProbeSettings) -> ProbeError:
-    """Nothing was read. Where something new stands on the page, it is the monitor that did not understand it."""
+    """Build the error for an empty reading. If there is new text on the page, the monitor did not understand it."""
     if reading.unread and reading.state is not WatchState.BROKEN:
         return PageNotUnderstood(f"no answer could be found on the page; new there: {reading.unread[:200]!r}")
     match reading.state:
@@ -208,22 +208,22 @@ def _build_no_answer_error(reading: WatchResult, settings: ProbeSettings) -> Pro
 
 
 ACTION_MS = 10_000
-# A page that leaves the question in its box for so long, whatever is pressed, was not understood.
+# A page that leaves the question in its box for this long, whatever is pressed, was not understood.
 UNRESPONSIVE_S = 10.0
-# A page with a socket gets its first question once it has rendered nothing for so long. A page that always renders
-# is waited for no longer than the second.
+# A page with a socket gets its first question after rendering nothing for the first time span. A page that always
+# renders gets it after the second.
 GREETING_QUIET_S, MAX_GREETING_S = 0.5, 3.0
-# The same for the first pages of a run, while it is unknown what such a page says to every visitor.
+# The same for the first pages of a run, while the page's greetings are unknown.
 UNKNOWN_GREETING_QUIET_S, MAX_UNKNOWN_GREETING_S = 2.0, 8.0
-# The browser's words for an element that was rendered anew, and how often in a row a page may do that to its box.
+# The browser's error for an element that was rendered again, and how often in a row a page may do that to its box.
 REDRAWN_MARK = "not attached to the DOM"
 MAX_REDRAWS = 6
 
 
 class PageConversation:
-    """A chat that is being asked. Belongs to its page.
+    """One conversation with a chat. Belongs to its page.
 
-    Made before the page is loaded, because a socket opened then may carry the answer later.
+    Created before the page is loaded, because a socket that opens then may carry the answer later.
     """
 
     def __init__(
@@ -239,8 +239,8 @@ class PageConversation:
         self._errands: set[asyncio.Task[Any]] = set()
 
     async def ask(self, turn: str) -> WatchResult:
-        """Types one turn, sends it, and gives the whole answer. Raises a `ProbeError`."""
-        from playwright.async_api import Error  # loaded already: there is a page
+        """Type one turn, send it and return the whole answer. Raises a `ProbeError`."""
+        from playwright.async_api import Error  # already imported: there is a page
 
         try:
             reading = await self._ask_turn(turn)
@@ -272,7 +272,7 @@ class PageConversation:
             self._traffic.end()
 
     async def _read_answer(self, turn: str, earlier: list[Any]) -> WatchResult:
-        """The answer; watched on where what was read is, in part or all, what the page says to everybody."""
+        """Watch until there is an answer. Watches again if the text is, partly or wholly, the page's greeting."""
         try:
             reading = await self._send_and_watch(turn, earlier)
         except AnswerIncomplete:
@@ -285,7 +285,7 @@ class PageConversation:
         return await wait_for_whole_answer(self.chat.frame, self._traffic, self._settings, again)
 
     async def _was_greeted(self, earlier: list[Any]) -> bool:
-        """Whether a greeting came after the question; from now on the page reads its answer without it."""
+        """Whether a greeting came after the question. The page then excludes it from the answer."""
         if self.chat.selectors.answer is not None:
             return False
         greeting_lines = await self._greetings.read_silent_page(await document_age_s(self.chat.frame) or 0.0)
@@ -293,18 +293,18 @@ class PageConversation:
         return bool(late) and bool(await call_in_page(self.chat.frame, "greet", late))
 
     async def has_proof_of_answer(self, reading: WatchResult) -> bool:
-        """Whether anything proves that the page answered: it repeats the question, or something came to it."""
+        """Whether there is proof that the page answered: it repeats the question, or it received data."""
         named = self.chat.selectors.answer is not None
         return named or reading.echoed or reading.pushed or await self._traffic.carried_answer(len(reading.text))
 
     def behaves_like_chat(self, reading: WatchResult) -> bool:
-        """Whether the page took the question as a chat does: it repeats it, or its box is empty again."""
+        """Whether the page accepted the question as a chat does: it repeats it, or its box is empty again."""
         return reading.echoed or not reading.held
 
     def raise_if_no_chat(self, reading: WatchResult) -> None:
-        """`CaptureUnsure` for a box that only resembled a chat's: it may belong to a tool that takes any text.
+        """Raise `CaptureUnsure` if the box may not be a chat's but that of a tool that takes any text.
 
-        One that is pinned or itself asks for a message or a question is believed.
+        A box that is configured, or that asks for a message or a question, is trusted.
         """
         boxes = self.chat.boxes
         if self.behaves_like_chat(reading) or boxes.pinned or boxes.asks or self.chat.selectors.answer is not None:
@@ -323,7 +323,7 @@ class PageConversation:
         await call_in_page(self.chat.frame, "greeted", quiet_s * 1000, max_s * 1000)
 
     async def _send_and_watch(self, turn: str, earlier: list[Any]) -> WatchResult:
-        from playwright.async_api import Error  # loaded already: there is a page
+        from playwright.async_api import Error  # already imported: there is a page
 
         started = monotonic()
         try:
@@ -334,7 +334,7 @@ class PageConversation:
         except Error as error:
             if not has_navigated(error):
                 raise
-        while True:  # some pages lead on to the next one
+        while True:  # some pages redirect to the next one
             try:
                 return await self._watch_next_page(turn, earlier, started)
             except Navigated:
@@ -346,7 +346,7 @@ class PageConversation:
                 raise AnswerTimeout("the page led on to others, and no answer stood on one")
 
     async def _watch_next_page(self, turn: str, earlier: list[Any], started: float) -> WatchResult:
-        """A plain form answers with a new page: what is new on it is the answer."""
+        """Read the answer of a plain form, which is the new text on the next page."""
         frame = self.chat.frame
         await self._wait_for_load(frame)
         self._visit.raise_if_away(frame)
@@ -359,7 +359,7 @@ class PageConversation:
         )
 
     async def _wait_for_load(self, frame: Frame) -> None:
-        from playwright.async_api import TimeoutError as Late  # loaded already: there is a page
+        from playwright.async_api import TimeoutError as Late  # already imported: there is a page
 
         deadline_s = self._settings.answer_deadline_s
         try:
@@ -371,7 +371,7 @@ class PageConversation:
             raise AppErrorShown(f"the page with the answer came with HTTP {status}")
 
     async def _find_box(self) -> ElementHandle:
-        """The message box as it stands now: pages render theirs anew."""
+        """Return the current message box: pages replace theirs."""
         pins = {"message_box": self.chat.selectors.message_box, "send": self.chat.selectors.send}
         deadline_s = self._settings.page_deadline_s
         min_score = min(TRUSTED_SCORE, self.chat.boxes.score)
@@ -385,8 +385,8 @@ class PageConversation:
         return box
 
     async def _type(self, turn: str) -> None:
-        """Types the turn; again where the page renders its box anew meanwhile, and what was in it is gone."""
-        from playwright.async_api import Error  # loaded already: there is a page
+        """Type the turn, and again if the page replaces its box meanwhile and loses the text."""
+        from playwright.async_api import Error  # already imported: there is a page
 
         for tries_left in reversed(range(MAX_REDRAWS)):
             self._box_now = await self._find_box()
@@ -400,14 +400,14 @@ class PageConversation:
                     return
 
     async def _fill(self, box: ElementHandle, turn: str) -> None:
-        """Types into the box; once more where a dialog that opens at the first touch of it took what was typed."""
+        """Type into the box, and once more if a dialog opened at the first key and took the text."""
         await clear_way(self.chat.frame)
         await box.fill(turn, timeout=ACTION_MS)
         if await clear_way(self.chat.frame):
             await box.fill(turn, timeout=ACTION_MS)
 
     async def _send(self, turn: str) -> WatchResult:
-        """Sends by the likelier way; by the other one when the page does not stir."""
+        """Send with Enter or the button, the likelier first, and with the other when the page does not react."""
         ways = [self._press_enter, self._click_send]
         by_button = self.chat.selectors.send is not None or (
             not self.chat.profile.presses_enter and self.chat.boxes.send is not None
@@ -417,7 +417,7 @@ class PageConversation:
         for way in ways:
             reading = await self._try_sending(way, turn)
             if reading is not None and self._is_unsent(reading) and await clear_way(self.chat.frame):
-                reading = await self._try_sending(way, turn)  # a dialog had come between
+                reading = await self._try_sending(way, turn)  # a dialog had covered the box
             if reading is not None and not self._is_unsent(reading):
                 return reading
             if self._traffic.started:
@@ -437,15 +437,15 @@ class PageConversation:
         return await watch_once(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
     async def _try_sending(self, way: Way, turn: str) -> WatchResult | None:
-        """What comes of sending that way; ``None`` where it cannot be tried."""
-        from playwright.async_api import Error  # loaded already: there is a page
+        """Send in one way and return the reading; ``None`` when this way is not possible."""
+        from playwright.async_api import Error  # already imported: there is a page
 
         try:
             was_sent = await way(self._box_now)
         except Error as error:
             if REDRAWN_MARK not in error.message:
                 raise
-            await self._type(turn)  # the box that held it is gone, and nothing was pressed
+            await self._type(turn)  # the box with the text is gone, and nothing was pressed
             was_sent = await way(self._box_now)
         if not was_sent:
             return None
@@ -457,7 +457,7 @@ class PageConversation:
         return reading.state is WatchState.UNSENT or self._is_stuck(reading)
 
     def _is_stuck(self, reading: WatchResult) -> bool:
-        """Whether the page ignored it: the question stands in its box, and nothing went out or came in."""
+        """Whether the page ignored the question: it is still in its box, and nothing was sent or received."""
         untouched = reading.held and not reading.echoed and not self._traffic.started and not reading.pushed
         return untouched and reading.state in {WatchState.UNSENT, WatchState.FINISHED, WatchState.NOTHING}
 
@@ -466,8 +466,8 @@ class PageConversation:
         return True
 
     async def _click_send(self, box: ElementHandle) -> bool:
-        """Presses the send control; whether there is one that can be pressed."""
-        from playwright.async_api import Error  # loaded already: there is a page
+        """Click the send control; return whether there was one to click."""
+        from playwright.async_api import Error  # already imported: there is a page
 
         button = await find_element(
             self.chat.frame, f"() => __lookout.sendNow({json.dumps(self.chat.selectors.send)})"
@@ -491,21 +491,21 @@ class PageConversation:
         return {"question": turn, "greetings": self._greetings.list_lines(), **self.chat.selectors.model_dump()}
 
     def _notify_break(self, cut: bool) -> None:
-        """Notifies the watch in the page, which then gives the page a moment to say or mend it."""
+        """Notify the in-page watch of a broken request; it then gives the page a moment to report or repair it."""
         task = asyncio.ensure_future(self._report_break(cut))
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)
 
     async def _report_break(self, cut: bool) -> None:
-        from playwright.async_api import Error  # loaded already: there is a page
+        from playwright.async_api import Error  # already imported: there is a page
 
         try:
             await self.chat.frame.evaluate("(cut) => __lookout.broke(cut)", cut)
         except Error:
-            return  # the page is gone as well, which the watch itself reports
+            return  # the page is gone too, which the watch itself reports
 
 
 def add_waiting_time(reading: WatchResult, waited_ms: float) -> WatchResult:
-    """Times counted from sending, for a watch that could begin only on the next page."""
+    """Return the reading with its times counted from sending, for a watch that began on the next page."""
     first_ms = None if reading.first_token_ms is None else reading.first_token_ms + waited_ms
     return reading.model_copy(update={"first_token_ms": first_ms, "total_ms": reading.total_ms + waited_ms})

@@ -1,10 +1,10 @@
-"""From an address to a chat that can be asked: open the page, pass its dialogs, find frame, box and profile.
+"""Open a page and find its chat: pass its dialogs, find frame, message box and profile.
 
-A selector that a target pins and that finds nothing is reported by its key, and is never the application's fault.
-Known kinds of chat page are data. An unknown page needs none: it is read by behaviour.
+A configured selector that matches nothing is reported by its key, and is never the application's fault. Known kinds
+of chat page are described by profiles. An unknown page needs no profile: it is read by its behaviour.
 
-A page has settled when it has nothing left to do: what is not on it now will not come unless somebody touches it.
-What the page itself set going shows that: no timer waits, no request is open, no worker or channel may speak up.
+A page has settled when it has nothing left to do, so that nothing new appears without user input: no timer is
+pending, no request is open, and no worker or channel can send a message.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ CHECK_SELECTORS_SCRIPT = """(given) => given.find(([, selector]) => {
   try { document.createDocumentFragment().querySelector(selector); return false; } catch { return true; }
 })?.[0] ?? null"""
 MIN_NEW_CHARACTERS = 20
-"""Characters beyond the question itself: a name and a time beside it are shorter."""
+"""Characters beyond the question itself; a name and a time beside it are shorter."""
 
 
 def format_selector_key(name: str, selector: str) -> str:
-    """How an error names a pinned selector."""
+    """Format a configured selector for an error, by its key."""
     return f"probe.selectors.{name} = {selector!r}"
 
 
 async def check_selectors(page: Page, selectors: Selectors) -> None:
-    """`PageNotUnderstood` when one is no CSS selector; before the page is loaded, so that nobody waits for it."""
+    """Raise `PageNotUnderstood` for an invalid CSS selector, before the page is loaded."""
     pinned = [[name, value] for name, value in selectors.model_dump(exclude_none=True).items()]
     invalid_name = await page.evaluate(CHECK_SELECTORS_SCRIPT, pinned) if pinned else None
     if invalid_name is not None:
@@ -68,19 +68,19 @@ async def check_selectors(page: Page, selectors: Selectors) -> None:
 
 
 def format_missing_pin(name: str, selectors: Selectors) -> str:
-    """The start of a message about something that was not found, when it is pinned: its key."""
+    """Return the start of an error about a configured selector without a match; empty if none is configured."""
     selector = getattr(selectors, name)
     return f"{format_selector_key(name, selector)} matches nothing on the page; " if selector else ""
 
 
 def raise_if_pinned(name: str, selectors: Selectors) -> None:
-    """`PageNotUnderstood` about something that was not found, when it is pinned."""
+    """Raise `PageNotUnderstood` for something that was not found if a selector for it is configured."""
     if getattr(selectors, name):
         raise PageNotUnderstood(format_missing_pin(name, selectors).removesuffix("; "))
 
 
 class PinnedAnswer:
-    """Distinguishes an app that did not answer from a pinned ``answer`` that no longer finds the answer."""
+    """Distinguish an app that did not answer from a configured ``answer`` selector that no longer matches."""
 
     def __init__(self, frame: Frame, selector: str | None) -> None:
         self._frame = frame
@@ -88,12 +88,12 @@ class PinnedAnswer:
         self._before = 0
 
     async def begin(self) -> None:
-        """Notes how much the page says before the question."""
+        """Store how much text the page shows before the question."""
         if self._selector is not None:
             self._before = await self._count_characters()
 
     async def assign_blame(self, error: AnswerTimeout, turn: str) -> ProbeError:
-        """The error, or `PageNotUnderstood` when the page did say something, only not where answers are pinned."""
+        """Return the error, or `PageNotUnderstood` when there is new text but not where the selector looks."""
         if self._selector is None or await self._frame.evaluate(
             "(given) => __lookout.all(given).length", self._selector
         ):
@@ -109,10 +109,10 @@ class PinnedAnswer:
 
 
 class Profile(Record):
-    """What is special about a kind of page.
+    """The selectors and habits of one kind of chat page.
 
-    ``marks`` is a selector that only such a page has. ``selectors`` say where things are, so that nothing must be
-    searched. ``presses_enter`` means that Enter sends, always.
+    ``marks`` is a selector that matches only on such a page. ``selectors`` say where things are, so that no search
+    is needed. ``presses_enter`` means that Enter always sends.
     """
 
     name: str
@@ -121,7 +121,7 @@ class Profile(Record):
     presses_enter: bool = False
 
     def with_overrides(self, given: Selectors) -> Selectors:
-        """The profile's selectors, replaced where the target gives its own."""
+        """Return the profile's selectors, replaced by those that the target configures."""
         own = {name: value for name, value in given.model_dump().items() if value is not None}
         return self.selectors.model_copy(update=own)
 
@@ -158,7 +158,7 @@ PROFILES = (GRADIO, STREAMLIT, GENERIC)
 
 
 def find_profile(name: str) -> Profile:
-    """The profile of that name; `ConfigError` names those there are."""
+    """Return the profile with this name. Raises `ConfigError`, which lists the profiles."""
     for profile in PROFILES:
         if profile.name == name:
             return profile
@@ -167,15 +167,15 @@ def find_profile(name: str) -> Profile:
 
 
 IDLE_S = 1.0
-"""For so long it must also have stood still: what ran out a moment ago may not be rendered yet."""
+"""A page must also have been still for this long: the last changes may not be rendered yet."""
 REQUEST_END_TIMEOUT_S = 0.3
-"""A request that does not say for so long that it has ended has not."""
+"""A request that does not report its end within this time is still open."""
 NETWORK_IDLE_TIMEOUT_MS = 50
 
 
 async def is_idle(page: Page, frame: Frame) -> bool:
-    """Whether the page stands still, as seen in ``frame``, and has set itself nothing more to do in any frame."""
-    from playwright.async_api import Error  # loaded already: there is a page
+    """Whether the page is still, as seen in ``frame``, and no frame has anything left to do."""
+    from playwright.async_api import Error  # already imported: there is a page
 
     if await call_in_page(frame, "stillFor") < IDLE_S * 1000 or page.workers:
         return False
@@ -194,8 +194,8 @@ async def is_idle(page: Page, frame: Frame) -> bool:
 
 
 async def has_loaded(page: Page) -> bool:
-    """Whether the page was without an open request for a while since its document came."""
-    from playwright.async_api import TimeoutError as Late  # loaded already: there is a page
+    """Whether the page had no open request for a while since its document arrived."""
+    from playwright.async_api import TimeoutError as Late  # already imported: there is a page
 
     try:
         await page.wait_for_load_state("networkidle", timeout=NETWORK_IDLE_TIMEOUT_MS)
@@ -205,8 +205,8 @@ async def has_loaded(page: Page) -> bool:
 
 
 async def _has_ended(request: Request) -> bool:
-    """Whether nothing more comes of a request; its size is known once it has ended, and never where it failed."""
-    from playwright.async_api import Error  # loaded already: there is a page
+    """Whether a request has ended. Its size is known once it has ended, but never if it failed."""
+    from playwright.async_api import Error  # already imported: there is a page
 
     try:
         # A failed request has ended, too.
@@ -220,23 +220,23 @@ async def _has_ended(request: Request) -> bool:
 
 TRUSTED_SCORE = 5
 INSPECTION_SLICE_S = 0.4
-# A box below this has nothing for it but that one can type there.
+# A box below this score has nothing in its favour except that one can type there.
 DOUBTFUL_SCORE = 3
-# How long a doubtful box is let stand before it is taken: the real one may still be on its way (a frame, a script).
+# How long to wait before using a doubtful box: the real one may still load (a frame, a script).
 GRACE_S = 2.5
-# The same for a box with nothing for it: some pages start a chat only after seconds of their own.
+# The same for a box with nothing in its favour: some pages start a chat only after seconds.
 WEAK_GRACE_S = 8.0
-# A page without any box has settled when it stood still for so long with nothing more to load, and is given so long
-# in all: some start their chat once the rest of the page stands, which takes seconds on a busy machine.
+# A page without a box has settled when it was still for the first time span with nothing more to load, and after
+# the second in all: some start their chat after the rest of the page, which takes seconds on a busy machine.
 STILL_S = 4.0
 SETTLED_S = 15.0
-# An inspection that takes so many times its slice: the machine is too busy to render the page in time.
+# When an inspection takes this many times its slice, the machine is too busy to render the page in time.
 STARVED_SLICES = 5
 
 
 @dataclass(frozen=True)
 class Chat:
-    """A page that can be asked. Lives as long as its page; never leaves the event loop."""
+    """A chat that can be asked. Valid as long as its page; never leaves the event loop."""
 
     frame: Frame
     profile: Profile
@@ -247,13 +247,13 @@ class Chat:
 async def open_chat(
     page: Page, address: str, settings: ProbeSettings, visit: Visit, way: ChatPath | None = None
 ) -> Chat:
-    """Loads the page and finds the chat on it.
+    """Load the page and find the chat on it.
 
     Raises `Unreachable` (no answer, HTTP error), `AccessDenied` (login or quota wall, an address that is not the
     target's), `LeftTarget`, `NotReady` (still loading at its deadline; `BrowserLost` where this machine is to
     blame) or `PageNotUnderstood`.
     """
-    from playwright.async_api import Error  # loaded already: there is a page
+    from playwright.async_api import Error  # already imported: there is a page
 
     deadline = monotonic() + settings.page_deadline_s
     await _load(page, address, settings, visit)
@@ -272,13 +272,13 @@ async def open_chat(
 
 
 def require_app_page(chat: Chat, visit: Visit) -> Chat:
-    """The chat, where it is the app's. Raises `LeftTarget`."""
+    """Return the chat if its page still belongs to the app. Raises `LeftTarget`."""
     visit.raise_if_away(chat.frame)
     return chat
 
 
 async def _load(page: Page, address: str, settings: ProbeSettings, visit: Visit) -> None:
-    from playwright.async_api import Error  # loaded already: there is a page
+    from playwright.async_api import Error  # already imported: there is a page
     from playwright.async_api import TimeoutError as Late
 
     deadline_s, response = settings.page_deadline_s, None
@@ -306,10 +306,10 @@ def _check_status(address: str, status: int) -> None:
 
 
 async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: ChatPath | None = None) -> Chat:
-    """The chat on a loaded page; `deadline` is in `time.monotonic` seconds.
+    """Find the chat on a loaded page; `deadline` is in `time.monotonic` seconds.
 
-    ``way`` is how earlier pages were opened, and learns from this one. Raises as `open_chat` does; a page without a
-    chat says so soon after it has settled.
+    ``way`` is how earlier pages were opened, and is updated by this one. Raises as `open_chat` does; for a page
+    without a chat soon after it has settled.
     """
     started = monotonic()
     inspections = 0
@@ -319,7 +319,7 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
         frame, boxes = await _find_best_frame(page, settings)
         inspections += 1
         waited_s = monotonic() - started
-        is_still, was_idle = was_idle, False  # known before the inspection: what came meanwhile was seen
+        is_still, was_idle = was_idle, False  # before the inspection, which then sees all of it
         if boxes.covered and await _uncover_box(frame, opening, waited_s):
             continue
         if boxes.enabled and (waited_s >= _compute_grace_s(boxes.score) or is_still):
@@ -344,7 +344,7 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
 
 
 async def _has_another_box(page: Page, settings: ProbeSettings) -> bool:
-    """Whether a box to type in is there beside a pinned one that is not: the chat is open, nothing is pressed."""
+    """Whether there is a text box although the configured one is missing: the chat is open, so press nothing."""
     if settings.selectors.message_box is None:
         return False
     selectors = settings.selectors.model_copy(update={"message_box": None})
@@ -353,7 +353,7 @@ async def _has_another_box(page: Page, settings: ProbeSettings) -> bool:
 
 
 async def _uncover_box(frame: Frame, opening: Opening, waited_s: float) -> bool:
-    """Whether what lies over the box was pressed away, or may still become so: its way through is not open yet."""
+    """Press away what covers the box; return whether it was, or may still be, pressed away."""
     if opening.dialogs >= MAX_DIALOGS:
         return False
     if await pass_dialog(frame):
@@ -367,7 +367,7 @@ async def _uncover_box(frame: Frame, opening: Opening, waited_s: float) -> bool:
 
 
 async def _press_to_open(frame: Frame, opening: Opening, deadline: float) -> bool:
-    """Whether something was pressed on a page without a box, or is waited for."""
+    """Press what may open the chat on a page without a box; return whether to look again."""
     if opening.dialogs < MAX_DIALOGS and await pass_dialog(frame, closing=not opening.pressed):
         opening.dialogs += 1
         return True
@@ -383,10 +383,10 @@ async def _build_no_chat_error(
     undone: list[str],
     has_other_box: bool,
 ) -> ProbeError:
-    """Why there is nothing to ask on a page that has settled, or at its deadline.
+    """Build the error for a page without a chat, once it has settled or at the deadline.
 
-    Only now is a login wall one: "Log in" stands on many a page whose chat comes late. A page that is still loading
-    is worth another try; see `Walls.loading`.
+    Only now a login wall counts: many pages show "Log in" before their chat has loaded. A page that is still
+    loading is worth another try; see `Walls.loading`.
     """
     walls = await _read_walls(frame)
     raise_if_wall(boxes, walls)
@@ -407,14 +407,14 @@ async def _build_no_chat_error(
 
 
 def _compute_grace_s(score: float) -> float:
-    """How long a box is let stand before it is taken, in seconds from the page's first inspection."""
+    """Return how long to wait before using a box, in seconds from the page's first inspection."""
     if score >= TRUSTED_SCORE:
         return 0.0
     return GRACE_S if score >= DOUBTFUL_SCORE else WEAK_GRACE_S
 
 
 async def _take_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings) -> Chat:
-    """The chat with that box, unless it is as likely to be another one or a login form."""
+    """Build the chat with this box. Raises if another box is as likely, or if it is a login form."""
     if boxes.score < TRUSTED_SCORE:
         walls = await _read_walls(frame)
         if walls.passwords:
@@ -427,10 +427,10 @@ async def _take_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings)
 
 
 async def _has_settled(page: Page, frame: Frame, waited_s: float) -> bool:
-    """Whether the page has loaded all it wants and stands still: what is not there now will not come.
+    """Whether the page has loaded everything and is still, so that nothing new will appear.
 
-    A page that listens to its server, or has never been without an open request, may render at any time: it never
-    settles before its deadline.
+    A page that listens to its server, or that always has an open request, may render at any time, so it never
+    settles before the deadline.
     """
     if (
         waited_s < SETTLED_S
@@ -446,7 +446,7 @@ async def _read_walls(frame: Frame) -> Walls:
 
 
 def raise_if_wall(boxes: MessageBoxes, walls: Walls) -> None:
-    """`AccessDenied` where a page without a chat asks to sign in, or speaks of a quota."""
+    """Raise `AccessDenied` when a page without a chat asks to sign in or mentions a quota."""
     if walls.login:
         raise LoginWall(f"a login wall stands before the chat: {describe_page(boxes, walls)}")
     if walls.quota:
@@ -454,13 +454,13 @@ def raise_if_wall(boxes: MessageBoxes, walls: Walls) -> None:
 
 
 def describe_page(message_boxes: MessageBoxes, walls: Walls) -> str:
-    """What was on the page, for a person: its title, boxes and first words."""
+    """Describe the page for messages: its title, boxes and first words."""
     boxes = "; ".join(message_boxes.others) or "no text box"
     return f"page titled {message_boxes.title!r}, {boxes}, text {walls.text[:120]!r}"
 
 
 async def _find_best_frame(page: Page, settings: ProbeSettings) -> tuple[Frame, MessageBoxes]:
-    """The frame with the likeliest box; takes a slice of time at most, returns at once when one is trusted."""
+    """Return the frame with the likeliest box, within one time slice; at once when a box is trusted."""
     frames = [frame for frame in page.frames if not frame.is_detached()]
     inspections = {asyncio.ensure_future(_inspect(frame, settings)): frame for frame in frames}
     results: list[tuple[Frame, MessageBoxes]] = []
@@ -481,8 +481,8 @@ NO_BOXES = MessageBoxes(score=0, enabled=False, box=None, send=None, covered=Fal
 
 
 async def _inspect(frame: Frame, settings: ProbeSettings) -> MessageBoxes | None:
-    """What a frame offers within a slice of time; ``None`` when it went away meanwhile."""
-    from playwright.async_api import Error  # loaded already: there is a page
+    """Inspect a frame for message boxes within one time slice; ``None`` when the frame was removed meanwhile."""
+    from playwright.async_api import Error  # already imported: there is a page
 
     try:
         given = settings.selectors.model_dump(exclude_none=True)
@@ -492,7 +492,7 @@ async def _inspect(frame: Frame, settings: ProbeSettings) -> MessageBoxes | None
     except Error as error:
         if is_page_gone(error.message) or frame.page.is_closed():
             raise
-        # The frame is being exchanged; the caller asks the new one.
+        # The frame is being replaced; the caller inspects the new one.
         await asyncio.sleep(INSPECTION_SLICE_S / 4)
         return None
 

@@ -1,8 +1,8 @@
-"""Asks through the page itself, as a user would (V2): Chromium, driven by Playwright.
+"""Ask through the page itself, as a user would (V2): Chromium, driven by Playwright.
 
-What was read off a page may not be the answer, or not all of it: then it is ungraded, because "the app was wrong"
-and "we could not tell" are two things. What was read is remembered for the next question: one line that answers
-different questions, with nothing to prove that the app said it, is the page's own.
+The text read from a page may not be the answer, or not all of it: then the case is ungraded, because "the app was
+wrong" and "we could not read the answer" are different. The text is stored for the next questions: one line that
+answers different questions, without proof that the app sent it, belongs to the page.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ PIN_ADVICE = (
     "name the answer's own element with probe.selectors.answer, or the response that carries it with probe.wire"
 )
 MAX_SHOWN_CHARACTERS = 80
-"""Characters of a text in a message."""
+"""Characters of a text that a message shows."""
 
 
 class CaptureDoubts:
-    """What one target's pages were read to say, by question. Lives as long as a run's driver."""
+    """The texts read from one target's pages, by question. Lives as long as a run's driver."""
 
     def __init__(self) -> None:
         self._asked: dict[str, str] = {}
 
     def raise_if_unsure(self, reading: WatchResult, question: str, *, is_proven: bool) -> None:
-        """`CaptureUnsure`, with what is doubted and what to pin.
+        """Raise `CaptureUnsure` for a doubtful text, with the doubt and the setting that resolves it.
 
-        ``is_proven``: something proves that the page answered; an app may well say the same to everybody.
+        ``is_proven``: there is proof that the page answered. Then the same text for two questions is accepted.
         """
         reason = find_reason_to_doubt(reading) or (
             None if is_proven else self._describe_repetition(reading.text, question)
@@ -67,7 +67,7 @@ class CaptureDoubts:
 
 
 def find_reason_to_doubt(reading: WatchResult) -> str | None:
-    """What makes one reading doubtful; ``None`` where nothing does."""
+    """Return why a reading is doubtful; ``None`` when it is not."""
     if reading.unsure:
         texts = ", ".join(_quote_text(text) for text in reading.unsure[:3])
         return f"{texts} stands beside the answer and may be part of it"
@@ -94,8 +94,8 @@ class BrowserDriver:
     """A `ChatDriver` over one browser process. Use as an async context manager, within one event loop.
 
     `address` is the page. `run_folder` is where evidence goes. `search_path` is where a system Chromium is searched
-    for (``None``: the process's PATH). ``login`` gets its pages past a login; what is secret in it stands in no
-    answer, error or piece of evidence.
+    for (``None``: the process's PATH). ``login`` signs its pages in; its secrets are redacted from answers, errors
+    and evidence.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class BrowserDriver:
         await self.close()
 
     async def close(self) -> None:
-        """Closes pages and browser, each with its own deadline."""
+        """Close pages and browser, each with its own deadline."""
         await asyncio.shield(self._close())
 
     async def _close(self) -> None:
@@ -140,7 +140,7 @@ class BrowserDriver:
     async def ask(
         self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
-        """See `ChatDriver.ask`. Every step has a deadline of its own."""
+        """See `ChatDriver.ask`. Each step has its own deadline."""
         from playwright.async_api import Error  # loaded with the browser
 
         await self.chromium.browser()  # so that the library is loaded
@@ -151,10 +151,10 @@ class BrowserDriver:
         except ProbeError as error:
             if self._login is None:
                 raise
-            raise self._redact_error(error) from None  # its causes may hold what it no longer does
+            raise self._redact_error(error) from None  # its causes may hold unredacted texts
 
     async def _ask_with_login(self, turns: tuple[str, ...], name: str, worth_storing: SelectEvidence) -> Answer:
-        """Asks on a page of its own; on another where the first met a login wall and the session was renewed."""
+        """Ask on a new page, and on a second one if the first met a login wall and the session was renewed."""
         async with self._pages.lend_tab() as tab:
             try:
                 return await self._ask_on(tab, turns, name, worth_storing)
@@ -197,7 +197,7 @@ class BrowserDriver:
             await recorder.dismiss()
 
     def _compute_deadline_s(self, turns: int) -> float:
-        """For a conversation, beyond all deadlines of its steps: a net for what nobody foresaw."""
+        """Return the deadline of a conversation, longer than those of all its steps: a safety net."""
         return 2 * self._settings.page_deadline_s + turns * (self._settings.answer_deadline_s + 60)
 
     async def _record_failure_evidence(self, recorder: EvidenceRecorder) -> Evidence:
@@ -240,7 +240,7 @@ class BrowserDriver:
         return self._redact(_build_answer(reading, tuple(earlier), wire, graded, opening_ms))
 
     def _redact(self, answer: Answer) -> Answer:
-        """The answer without what opens the target, should the app repeat it."""
+        """Return the answer without the login's secrets, in case the app repeats them."""
         if self._login is None:
             return answer
         return Answer.model_validate(self._login.secret_filter.redact_in(answer.model_dump()))
@@ -280,7 +280,7 @@ def _merge_evidence(answer_evidence: Evidence, proof: Evidence) -> Evidence:
 
 
 async def _run_unless_crashed(page: Page, work: Coroutine[Any, Any, Answer], chromium: Chromium) -> Answer:
-    """The answer; `BrowserLost` at once when the page crashes, whatever call was waiting for it."""
+    """Return the answer, or raise `BrowserLost` at once when the page crashes."""
     crashed = asyncio.get_running_loop().create_future()
 
     def set_crashed(_page: Page) -> None:

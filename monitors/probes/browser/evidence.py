@@ -1,7 +1,6 @@
-"""Proof of what a page showed: picture, trace, console (V7). Files are named by case, never by what was asked.
+"""Record what a page showed: screenshot, trace, console (V7). Files are named by case, never by the question.
 
-They may show anything that the page showed, personal data included: they are for their owner's eyes, and no message
-ever carries one.
+The files may hold personal data, as the page did: only their owner can read them, and no message ever includes one.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ SCROLL_DEADLINE_S = 1.0
 CONSOLE_LINES = 20
 CONSOLE_CHARACTERS = 500
 CONSOLE_MESSAGES = 300
-"""Heard of one question, harmless ones included: what a worker pours out reaches this process no longer then."""
+"""Limit of console messages for one question, harmless ones included, against a worker that floods the console."""
 
 
 Hide = Callable[[bytes], bytes]
 
 
 def rewrite_archive(archive: Path, change: Hide) -> None:
-    """Write a ZIP file again with every member's content changed."""
+    """Rewrite a ZIP file with every member's content changed."""
     temporary = archive.with_suffix(".part")
     with ZipFile(archive) as old, ZipFile(temporary, "w", ZIP_DEFLATED) as new:
         for member in old.infolist():
@@ -43,7 +42,7 @@ def rewrite_archive(archive: Path, change: Hide) -> None:
 
 
 class EvidenceRecorder:
-    """Watches one page on behalf of one question. ``run_folder`` is where paths in the evidence are relative to."""
+    """Record one page during one question. Paths in the evidence are relative to ``run_folder``."""
 
     def __init__(
         self,
@@ -55,7 +54,7 @@ class EvidenceRecorder:
         hidden: Hide | None = None,
         visit: Visit | None = None,
     ) -> None:
-        """``hidden`` takes out of a trace's files what must not be stored: it holds each request's headers."""
+        """``hidden`` redacts secrets in the trace's files, which hold the headers of each request."""
         self._hidden = hidden
         self._page = page
         self._context = context
@@ -69,12 +68,12 @@ class EvidenceRecorder:
         page.on("pageerror", self._on_page_error)
 
     async def start_trace(self) -> None:
-        """Starts a trace; about 0.2 s."""
+        """Start a trace, which takes about 0.2 s."""
         await self._context.tracing.start(screenshots=False, snapshots=True, sources=False)
         self._tracing = True
 
     async def collect(self, *, screenshot: bool, trace: bool) -> Evidence:
-        """What is wanted, as far as the page can still give it: a crashed page has no picture."""
+        """Return the requested evidence, as far as it is available: a crashed page has no screenshot."""
         return Evidence(
             screenshot=await self._take_picture() if screenshot else None,
             trace=await self._store_trace() if trace else None,
@@ -84,7 +83,7 @@ class EvidenceRecorder:
         )
 
     async def dismiss(self) -> None:
-        """Stops listening and drops a trace that nobody wanted."""
+        """Stop listening and drop an unused trace."""
         if self._messages_left > 0:
             self._page.remove_listener("console", self._on_console)
         self._page.remove_listener("pageerror", self._on_page_error)
@@ -117,7 +116,7 @@ class EvidenceRecorder:
         return folder / f"{self._name}{suffix}"
 
     async def _restrict_to_owner(self, path: Path) -> str:
-        """The path as records have it, once nobody but its owner can read it."""
+        """Make a file readable for its owner only, and return its path relative to the run folder."""
         await asyncio.to_thread(path.chmod, OWNER_ONLY_MODE)
         return path.relative_to(self._run_folder).as_posix()
 

@@ -1,4 +1,4 @@
-"""Greetings: what a page says to every visitor, learnt where nothing was asked. They may come late."""
+"""Greetings: lines that a page shows to every visitor, learned from pages before a question. They may come late."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from monitors.probes.browser.pages import Pages
 
 MIN_LINE_CHARACTERS = 20
-"""Characters; a shorter line ("Yes.") may well be an answer too."""
+"""Characters; a shorter line ("Yes.") may also be an answer."""
 MAX_LINE_CHARACTERS = 500
 MIN_WORD_CHARACTERS = 2
 MAX_LINES = 100
 MIN_PAGES = 2
-"""So many pages must have said a line before they were asked, and at least half of all."""
+"""A greeting must have been on this many pages before the question, and on at least half of all pages."""
 LISTEN_S = 20.0
-"""How long to listen to a page without a question; what comes later counts as an answer to one."""
+"""How long to watch a page without a question; later lines count as answers."""
 MAX_EXTRA_WAIT_S = 5.0
-"""Once it stands, the silent page is waited for no longer than this to be as old as the page that was asked."""
+"""The longest wait for the loaded silent page to be as old as the page that was asked."""
 OPEN_TIMEOUT_S = 15.0
-"""The silent page is loaded beside those that are asked, and may stand so much later on a busy machine."""
+"""How much later the silent page may be loaded than the pages that are asked, on a busy machine."""
 RENDER_TOLERANCE_S = 0.5
-"""Two pages of one target differ by so much in when they render what they say by a timer."""
+"""How much two pages of one target differ in the time when they render timed lines."""
 
 
 class Greetings:
-    """The lines that stood on fresh pages of one target before anything was asked, and those of a `SilentPage`."""
+    """The lines on fresh pages of one target before any question, and those of a `SilentPage`."""
 
     def __init__(self, silent: SilentPage | None = None) -> None:
         self._pages = 0
@@ -43,7 +43,7 @@ class Greetings:
         self._silent = silent
 
     def note(self, lines: Iterable[str]) -> None:
-        """Takes what one fresh page said."""
+        """Add the lines of one fresh page."""
         self._pages += 1
         self._line_counts.update(
             {line for line in lines if MIN_LINE_CHARACTERS <= len(line) <= MAX_LINE_CHARACTERS}
@@ -51,24 +51,24 @@ class Greetings:
 
     @property
     def are_known(self) -> bool:
-        """Whether enough pages were seen to know what they say."""
+        """Whether enough pages were read to know their greetings."""
         return self._pages >= MIN_PAGES
 
     def list_lines(self) -> tuple[str, ...]:
-        """The lines that the page says to everybody, the most frequent first."""
+        """Return the lines that the page shows to every visitor, the most frequent first."""
         counts = self._line_counts.most_common(MAX_LINES)
         frequent_lines = tuple(line for line, pages in counts if pages >= MIN_PAGES and 2 * pages >= self._pages)
         return frequent_lines + (self._silent.late if self._silent is not None else ())
 
     async def read_silent_page(self, age_s: float) -> tuple[str, ...]:
-        """What a page that was asked nothing has said by that age of its document, in seconds."""
+        """Return the lines that the silent page had shown when its document was ``age_s`` seconds old."""
         return () if self._silent is None else await self._silent.list_lines_by_age(age_s)
 
 
 class SilentPage:
-    """One page of the target on which nothing is asked, opened together with the first that is asked.
+    """A page of the target without a question, opened together with the first page that is asked.
 
-    Its failures do not matter: then nothing is known of late greetings.
+    Its failures are ignored: then late greetings are unknown.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -81,16 +81,16 @@ class SilentPage:
         self._lines: dict[str, None] = {}
 
     def begin(self) -> None:
-        """Opens it, once."""
+        """Open the page; does nothing at the second call."""
         if self._task is None:
             self._task = asyncio.ensure_future(self._stand())
 
     def end(self) -> None:
-        """It need not stand any longer: a target that names its answers needs no greeting recognized."""
+        """Close the page early: a target with a configured answer selector needs no greetings."""
         self._ended.set()
 
     async def close(self) -> None:
-        """Ends it where it still stands."""
+        """Close the page if it is still open."""
         self.end()
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=MAX_EXTRA_WAIT_S)
@@ -98,13 +98,13 @@ class SilentPage:
 
     @property
     def late(self) -> tuple[str, ...]:
-        """What it said that did not stand there at first."""
+        """Lines that were not there at first."""
         return tuple(line for line in self._lines if line not in self._first)[:MAX_LINES]
 
     async def list_lines_by_age(self, age_s: float) -> tuple[str, ...]:
-        """All that it has said once its document is of that age, by the clock that its timers go by.
+        """Return all lines that it showed until its document had this age, by the document's own clock.
 
-        How long a page takes to load and its chat to be found differs between two pages on a busy machine.
+        Ages are compared because load and discovery times differ between two pages on a busy machine.
         """
         if self._task is None:
             return ()
@@ -117,7 +117,7 @@ class SilentPage:
         return (*first, *self.late)
 
     async def _stand(self) -> None:
-        from playwright.async_api import Error  # loaded already: a page is being asked
+        from playwright.async_api import Error  # already imported: a page is being asked
 
         try:
             async with self._pages.lend_tab() as tab:
@@ -136,7 +136,7 @@ class SilentPage:
             self._ended.set()
 
     async def _listen(self) -> None:
-        from playwright.async_api import Error  # loaded already: there is a page
+        from playwright.async_api import Error  # already imported: there is a page
 
         if self._chat is None:
             return
@@ -150,8 +150,8 @@ class SilentPage:
 
 
 async def document_age_s(frame: Frame) -> float | None:
-    """How long a document has stood, in seconds by its own clock; ``None`` where it cannot be asked any more."""
-    from playwright.async_api import Error  # loaded already: there is a page
+    """Return a document's age in seconds by its own clock; ``None`` when the page no longer responds."""
+    from playwright.async_api import Error  # already imported: there is a page
 
     try:
         return await call_in_page(frame, "age") / 1000
@@ -160,8 +160,8 @@ async def document_age_s(frame: Frame) -> float | None:
 
 
 async def _wait_for_event(event: asyncio.Event, timeout_s: float) -> None:
-    """Waits until it happens, or the time is over."""
-    # The end of the time is a result, as the docstring says.
+    """Wait for the event or the timeout."""
+    # a timeout is a normal result, as the docstring says
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout_s):
             await event.wait()

@@ -1,4 +1,4 @@
-"""What runs inside the page, and the shapes of what it says back."""
+"""The JavaScript that runs inside the page, and the types of its results."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ CALL = "([name, ...given]) => globalThis.__lookout[name](...given)"
 
 @cache
 def load_script(*names: str) -> str:
-    """The JavaScript that every frame gets before its own scripts run, or the parts of it that are named."""
+    """Return the JavaScript that runs in each frame before the page's own scripts, or the named parts of it."""
     folder = Path(__file__).with_name("inpage")
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names or SCRIPTS)
 
 
 class MessageBoxes(Record):
-    """What a frame offers: its likeliest message box (``score`` 5 and more is trusted at once), and the others.
+    """The likeliest message box of a frame (``score`` 5 and more is trusted at once), and the other boxes.
 
-    ``equals`` is how many other boxes are just as likely. ``asks``: the box itself asks for a message or a
-    question. ``pinned``: the target names it.
+    ``equals`` is how many other boxes are as likely. ``asks``: the box itself asks for a message or a question.
+    ``pinned``: it is configured.
     """
 
     score: float
@@ -51,9 +51,9 @@ class MessageBoxes(Record):
 
 
 class Walls(Record):
-    """What a page without a chat says: whether it asks to sign in, speaks of a quota, and how it begins.
+    """What a page without a chat shows: whether it asks to sign in or mentions a quota, and its first words.
 
-    ``loading``: it is blank, says that it loads, or its document is not complete.
+    ``loading``: it is blank, shows that it is loading, or its document is not complete.
     """
 
     login: bool = False
@@ -69,34 +69,34 @@ class WatchState(StrEnum):
     FINISHED = "finished"
     ERROR = "error"
     BROKEN = "broken"
-    """The network broke off and the page did not go on."""
+    """The network connection broke and the page did not continue."""
     DEADLINE = "deadline"
     NOTHING = "nothing"
-    """The page was busy, is idle again, and shows nothing new."""
+    """The page was busy, is idle again and shows nothing new."""
     UNSENT = "unsent"
-    """The question still stands in the box and nothing moves."""
+    """The question is still in the box and nothing happens."""
 
 
 class CaptureDoubt(StrEnum):
-    """Why the text that was read may be no answer."""
+    """Why the text that was read may not be the answer."""
 
     ECHO = "echo"
-    """It says the question, or how it begins."""
+    """It repeats the question, or its beginning."""
     STOOD = "stood"
-    """It stood on the page before the question, hidden."""
+    """It was on the page before the question, hidden."""
 
 
 class WatchResult(Record):
-    """How an answer settled.
+    """The result of watching for an answer.
 
-    ``firm``: a control of the page itself said that it was busy, and then that it was done. ``busy``: it still says
-    that it is busy; a watch that ends as finished all the same takes the control for forgotten.
-    ``pushed``: a socket or event stream brought something meanwhile. ``calm_ms`` is how long the text has not
-    changed. ``held``: the question still stands in the box; ``echoed``: the page repeats it.
+    ``firm``: a control of the page showed that it was busy, and then that it was done. ``busy``: it still shows
+    busy; if the watch ends as finished nevertheless, the page has forgotten to reset the control.
+    ``pushed``: a socket or event stream received data meanwhile. ``calm_ms`` is how long the text has not
+    changed. ``held``: the question is still in the box; ``echoed``: the page repeats it.
     Times count from sending.
 
-    ``unread`` is what else is new on the page, not taken for the answer; ``aside`` what was left out as a name, a
-    time or a mark at the edges of its message; ``unsure`` what of that holds a figure and may be the answer's own.
+    ``unread`` is other new text, not part of the answer; ``aside`` are names, times and marks that were removed
+    from the edges of the message; ``unsure`` those of them that hold a number and may belong to the answer.
     """
 
     state: WatchState
@@ -119,11 +119,11 @@ class WatchResult(Record):
 
 
 class Navigated(Exception):
-    """The page was left for another one while it was watched."""
+    """The page was left for another one during the watch."""
 
 
 class WatchLimits(Record):
-    """When the in-page watch speaks up. ``unsent_ms`` 0: never about an unsent question."""
+    """The limits of the in-page watch. ``unsent_ms`` 0: do not report an unsent question."""
 
     quiet_ms: Milliseconds
     firm_quiet_ms: Milliseconds
@@ -133,7 +133,7 @@ class WatchLimits(Record):
 
 
 async def call_in_page(frame: Frame, name: str, *given: Any, deadline_s: float = 15.0) -> Any:
-    """Calls one of the page's functions. `BrowserLost` when the page does not answer at all."""
+    """Call one of the in-page functions. Raises `BrowserLost` when the page does not respond."""
     try:
         async with asyncio.timeout(deadline_s):
             return replace_surrogates_in(await frame.evaluate(CALL, [name, *given]))
@@ -142,7 +142,7 @@ async def call_in_page(frame: Frame, name: str, *given: Any, deadline_s: float =
 
 
 def replace_surrogates_in(value: Any) -> Any:
-    """The value with lone surrogates replaced: a page may hold half a character, a record may not."""
+    """Replace lone surrogates in plain data: a page may hold half a character, a record may not."""
     match value:
         case str():
             return replace_surrogates(value)
@@ -155,5 +155,5 @@ def replace_surrogates_in(value: Any) -> Any:
 
 
 def replace_surrogates(text: str) -> str:
-    """Text that UTF-8 can hold: pairs of surrogates become their character, lone ones U+FFFD."""
+    """Return text that UTF-8 can encode: surrogate pairs become their character, lone surrogates U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,9 +1,8 @@
-"""Gets the pages of one target past its login: a stored session, a form, headers, cookies, HTTP authentication.
+"""Sign in to one target: with a stored session, a form, headers, cookies or HTTP authentication.
 
-A session that has ended is renewed where a form does it; where a person did, `LoginFailed` names the command that
-mends it. A form that let nobody in is not tried again by the same run: some apps lock an account after a few. A
-session that opens a target is stored in a file of its owner alone, with the texts that nobody may see because they
-open it.
+An ended session is renewed by the form; if a person signed in, `LoginFailed` names the command to run. A form that
+failed is not tried again in the same run, because some apps lock an account after a few tries. A working session is
+stored in a file that only its owner can read, together with the secrets that must be redacted.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ if TYPE_CHECKING:
 
 
 FOLDER: Final = "sessions"
-"""Inside the data folder: one file a target."""
+"""Inside the data folder: one file per target."""
 HIDDEN: Final = "[secret]"
 MIN_SECRET_CHARACTERS: Final = 6
-"""Characters; a shorter value may be a word of any answer."""
+"""Characters; a shorter value may be a normal word of an answer."""
 MIN_SESSION_SECRET_CHARACTERS: Final = 16
-"""The same for what a site stores in a browser: `consent=accepted` is no secret, and ids of sessions are longer."""
+"""The same for values that a site stores in the browser: `consent=accepted` is not a secret; session ids are longer."""
 _TOKEN: Final = re.compile(rf"[A-Za-z0-9._~+/=|:%-]{{{MIN_SESSION_SECRET_CHARACTERS},}}")
 
 
 class Session(Record):
-    """What a browser holds once somebody is signed in (a storage state). ``by`` is form, window or file."""
+    """A signed-in browser's storage state. ``by`` is form, window or file."""
 
     made_at: UtcTime
     by: str
     state: dict[str, Any]
 
     def list_secrets(self) -> Iterator[str]:
-        """The values that open the target."""
+        """Yield the values that give access to the target."""
         for cookie in _select_objects(self.state.get("cookies")):
             yield from _TOKEN.findall(str(cookie.get("value", "")))
         for origin in _select_objects(self.state.get("origins")):
@@ -57,13 +56,13 @@ class Session(Record):
 
 
 class SessionFile:
-    """Where the session of one target lies."""
+    """The file with one target's session."""
 
     def __init__(self, data_folder: Path, target: str) -> None:
         self.path = data_folder / FOLDER / f"{target}.json"
 
     def read(self) -> Session | None:
-        """The stored session; ``None`` where there is none. `ConfigError` for a file that cannot be used."""
+        """Return the stored session; ``None`` if there is none. Raises `ConfigError` for an invalid file."""
         try:
             return Session.model_validate_json(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -74,45 +73,45 @@ class SessionFile:
             ) from None
 
     def write(self, session: Session) -> None:
-        """Store it whole or not at all; nobody but its owner can ever read it."""
+        """Write the file atomically; only its owner can read it."""
         write_atomically(self.path, session.model_dump_json(), mode=OWNER_ONLY_MODE)
 
 
 def import_state(path: Path) -> dict[str, Any]:
-    """The storage state in a file that another tool wrote. `ConfigError` says what is accepted."""
+    """Read a storage state from another tool's file. Raises `ConfigError`, which names the accepted format."""
     try:
         document: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read as JSON ({type(error).__name__})") from None
     state = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
-    state = cast("dict[str, Any]", state.get("state", state))  # one of ours, from another machine
+    state = cast("dict[str, Any]", state.get("state", state))  # a session file of Lookout, from another machine
     if not (_select_objects(state.get("cookies")) or _select_objects(state.get("origins"))):
         raise ConfigError(f"{path}: no cookie in it; accepted is a storage state as Playwright writes it")
     return {"cookies": state.get("cookies", []), "origins": state.get("origins", [])}
 
 
 class SecretFilter:
-    """Takes what must not be shown out of texts."""
+    """Redact secrets in texts."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._hidden: set[str] = set()
         self.learn(secrets, min_characters=MIN_SECRET_CHARACTERS)
 
     def learn(self, secrets: Iterable[str], *, min_characters: int = MIN_SESSION_SECRET_CHARACTERS) -> None:
-        """From now on these are hidden too, as they are and as pages, addresses and JSON write them."""
+        """Redact these secrets too, as they are and as HTML, URLs and JSON encode them."""
         for secret in secrets:
             if len(secret) >= min_characters:
                 self._hidden |= {secret, quote(secret, safe=""), html.escape(secret), json.dumps(secret)[1:-1]}
 
     def redact(self, text: str) -> str:
-        """The text without them, the longest first."""
+        """Return the text with the secrets replaced, the longest first."""
         secrets = [secret for secret in self._hidden if secret in text]
         for secret in sorted(secrets, key=len, reverse=True):
             text = text.replace(secret, HIDDEN)
         return text
 
     def redact_in(self, value: Any) -> Any:
-        """The same for every text in plain data."""
+        """Redact all texts in plain data."""
         match value:
             case str():
                 return self.redact(value)
@@ -124,7 +123,7 @@ class SecretFilter:
                 return value
 
     def redact_bytes(self, data: bytes) -> bytes:
-        """The same for a file's content."""
+        """Redact a file's content."""
         for secret in sorted(self._hidden, key=len, reverse=True):
             data = data.replace(secret.encode(), HIDDEN.encode())
         return data
@@ -137,7 +136,7 @@ def _select_objects(value: Any) -> list[Mapping[str, Any]]:
 
 Clock = Callable[[], datetime]
 BlankPage = Callable[[], AbstractAsyncContextManager["Page"]]
-"""An empty page without any session, for as long as it is needed."""
+"""Opens an empty page without a session, as a context manager."""
 
 USER_FIELDS = (
     "input[autocomplete~=username]",
@@ -158,18 +157,18 @@ COMPLAINT = re.compile(
 )
 POLL_INTERVAL_S = 0.2
 UNSENT_S = 2.0
-"""How long after Enter; a form that has asked its server nothing by then wants its button pressed."""
+"""How long to wait after Enter; if the form has sent no request by then, its button is pressed."""
 STILL_POLLS = 3
-"""The form must be gone so often in a row: single-page apps take it away while they think."""
+"""Polls in a row without the form: single-page apps hide it while they check."""
 STORED_MS = 5000
-"""For an app to store what it was given once the form is gone."""
+"""The time for an app to store its session once the form is gone."""
 
 
 class Login:
-    """The way into one target. Belongs to one event loop.
+    """The login of one target. Belongs to one event loop.
 
-    ``generation`` counts the sessions that were had: a page that met a wall with an older one is opened again.
-    ``secret_filter`` knows every value that must not be shown.
+    ``generation`` counts the sessions: a page that met a wall with an older one is opened again.
+    ``secret_filter`` redacts all secrets of the login.
     """
 
     def __init__(
@@ -182,7 +181,7 @@ class Login:
         environment: Mapping[str, str],
         now: Clock,
     ) -> None:
-        """`ConfigError` names key and variable of a secret that is missing, or a session file that is broken."""
+        """Raises `ConfigError` for a missing secret (names key and variable) or an invalid session file."""
         self.settings = settings
         self._target = target
         self._address = address
@@ -205,7 +204,7 @@ class Login:
 
     @property
     def command(self) -> str:
-        """The command that a person types to sign in again."""
+        """The command with which a person signs in again."""
         return f"`lookout login {self._target}`"
 
     def _use_session(self, session: Session) -> None:
@@ -215,7 +214,7 @@ class Login:
         self._proved = self._own = False
 
     def use(self, state: Mapping[str, Any], *, by: str) -> None:
-        """Take a browser's storage state as the session; `save` stores it."""
+        """Use a browser's storage state as the session; `save` stores it."""
         self._use_session(Session(made_at=self._now(), by=by, state=dict(state)))
         self._own = True
 
@@ -225,14 +224,14 @@ class Login:
             self.file.write(self.session)
 
     async def begin(self, blank: BlankPage) -> None:
-        """Signs in before a page is opened, where nobody is yet. Raises `LoginFailed`."""
+        """Sign in before a page is opened, if there is no session yet. Raises `LoginFailed`."""
         if self.session is None and self.settings.has_form:
             await self.renew(0, blank)
         if self.session is None and self.settings.needs_person:
             raise LoginFailed(f"nobody has signed in to {self._target} yet: run {self.command}")
 
     async def renew(self, used: int, blank: BlankPage) -> bool:
-        """Whether there is a newer session than the one of generation ``used``. Raises `LoginFailed`."""
+        """Renew the session if needed; return whether there is one newer than generation ``used``. Raises `LoginFailed`."""
         async with self._renewing:
             if self.generation > used:
                 return True
@@ -255,18 +254,18 @@ class Login:
             return True
 
     def confirm_session(self) -> None:
-        """A chat stood on a page that this session opened."""
+        """Note that this session opened a page with a chat."""
         self._proved = True
 
     def build_ended_error(self, wall: LoginWall) -> LoginFailed:
-        """The error for a wall that no session of ours opens."""
+        """Build the error for a login wall that the session does not pass."""
         made = "" if self.session is None else f" of {self.session.made_at:%Y-%m-%d %H:%M} UTC"
         rejected = f"the session{made}" if self.session is not None else "what [login] sends"
         to_do = f"run {self.command}" if self.session is not None else "see what its variables hold"
         return LoginFailed(f"{self._target} no longer accepts {rejected}: {to_do} ({wall})")
 
     def build_context_options(self) -> dict[str, Any]:
-        """What a browser context is opened with so that it is signed in."""
+        """Return the options of a signed-in browser context."""
         options = self._build_static_options()
         if self.session is not None:
             options["storage_state"] = cast("StorageState", self.session.state)
@@ -279,7 +278,7 @@ class Login:
         return {"http_credentials": {"username": user, "password": password, "origin": _origin(self._address)}}
 
     async def prepare(self, context: BrowserContext) -> None:
-        """Cookies and headers for a context that was just opened."""
+        """Set cookies and headers in a new context."""
         names = {name: self._values[f"cookies.{name}"] for name in self.settings.cookies}
         if names:
             await context.add_cookies(
@@ -292,7 +291,7 @@ class Login:
     async def _add_headers(self, route: Route) -> None:
         own = {name.lower(): self._values[f"headers.{name}"] for name in self.settings.headers}
         headers = {**route.request.headers, **own}
-        if route.request.is_navigation_request():  # a redirect would take them along to whatever host it names
+        if route.request.is_navigation_request():  # a redirect would send them to any host that it names
             await route.fulfill(response=await route.fetch(headers=headers, max_redirects=0))
         else:
             await route.fallback(headers=headers)
@@ -302,8 +301,8 @@ class Login:
         return self.settings.url or self._address
 
     async def sign_in_by_form(self, blank: BlankPage) -> dict[str, Any]:
-        """Signs in by the form: what the browser holds then. Raises `LoginFailed`."""
-        from playwright.async_api import Error  # loaded already: there is a browser
+        """Sign in by the form and return the browser's storage state. Raises `LoginFailed`."""
+        from playwright.async_api import Error  # already imported: there is a browser
 
         try:
             async with blank() as page, asyncio.timeout(self.settings.deadline_s):
@@ -316,7 +315,7 @@ class Login:
 
 
 class Form:
-    """Fills one login form as a person would: name, password, Enter; also where the password is asked for later."""
+    """Fill in one login form as a person would: name, password, Enter; also when the password is on a second page."""
 
     def __init__(
         self, page: Page, settings: LoginSettings, values: Mapping[str, str], secret_filter: SecretFilter
@@ -329,7 +328,7 @@ class Form:
         page.on("request", self._count_request)
 
     async def sign_in(self, url: str) -> StorageState:
-        """What the browser holds then. Raises `LoginFailed`, or Playwright's own `Error`."""
+        """Sign in and return the storage state. Raises `LoginFailed`, or Playwright's own `Error`."""
         response = await self._page.goto(url, wait_until="domcontentloaded", timeout=0)
         if response is not None and response.status >= 500:  # noqa: PLR2004 - where a server's own errors begin
             raise LoginFailed(f"{url}: the login's page answered HTTP {response.status}")
@@ -366,12 +365,12 @@ class Form:
             locator = await self._find_visible(wanted)
             if locator is not None:
                 return locator
-            # The element may be in any frame; Playwright waits in one frame only.
+            # The element may be in any frame, but Playwright waits in one frame only.
             await asyncio.sleep(POLL_INTERVAL_S)
 
     async def _find_visible(self, selectors: Iterable[str]) -> Locator | None:
-        """The first that can be seen, in any frame; ``None`` also while the page is being exchanged."""
-        from playwright.async_api import Error  # loaded already: there is a page
+        """Return the first visible match in any frame; ``None`` also while the page is being replaced."""
+        from playwright.async_api import Error  # already imported: there is a page
 
         for selector in selectors:
             for frame in self._page.frames:
@@ -390,7 +389,7 @@ class Form:
         asked = self._requests
         await field.press("Enter", no_wait_after=True)
         for _ in range(round(UNSENT_S / POLL_INTERVAL_S)):
-            # Gives the form time to send itself before its button is pressed.
+            # The form may send itself; only then press its button.
             await asyncio.sleep(POLL_INTERVAL_S)
             if self._requests > asked:
                 return
@@ -400,11 +399,11 @@ class Form:
                 await button.click(timeout=UNSENT_S * 1000, no_wait_after=True)
 
     async def _wait_for_sign_in(self, url: str, before: frozenset[str]) -> None:
-        from playwright.async_api import TimeoutError as Late  # loaded already: there is a page
+        from playwright.async_api import TimeoutError as Late  # already imported: there is a page
 
         polls_without_form = 0
         while polls_without_form < STILL_POLLS:
-            # The fields must be gone for several polls: a page blinks while it loads.
+            # The fields must be gone for several polls: a page hides them briefly while it loads.
             await asyncio.sleep(POLL_INTERVAL_S)
             polls_without_form = (
                 0 if await self._find_visible(self._list_password_selectors()) else polls_without_form + 1
@@ -416,7 +415,7 @@ class Form:
         try:
             await self._page.wait_for_load_state("networkidle", timeout=STORED_MS)
         except Late:
-            return  # a page that listens to its server never is
+            return  # a page that listens to its server is never idle
 
     @property
     def _user_description(self) -> str:
@@ -424,8 +423,8 @@ class Form:
         return f"the user in {named.env}" if named is not None else "us"
 
     async def _read_complaints(self) -> frozenset[str]:
-        """The lines on the page that may say that somebody is not let in."""
-        from playwright.async_api import Error  # loaded already: there is a page
+        """Return the lines on the page that may report a failed login."""
+        from playwright.async_api import Error  # already imported: there is a page
 
         try:
             text = await self._page.evaluate("() => document.body?.innerText ?? ''")
@@ -438,7 +437,7 @@ class Form:
 
 
 def resolve_secret(key: str, named: FromEnvironment, environment: Mapping[str, str]) -> str:
-    """The value that a key of a login takes from the environment. `ConfigError` names key and variable."""
+    """Return a login setting's value from the environment. Raises `ConfigError`, which names key and variable."""
     value = environment.get(named.env)
     if not value:
         state = "is not set" if value is None else "is set but empty"

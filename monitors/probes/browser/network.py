@@ -1,6 +1,6 @@
-"""What the network says about an answer: is a request still open, did a stream break, did the app push.
+"""Observe the network during an answer: open requests, broken streams, pushed messages.
 
-It listens for what carries the answer (V3): a response, an event stream, a web socket.
+Also capture what carries the answer (V3): a response, an event stream or a web socket.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from playwright.async_api import Page, Request, Response, WebSocket
 
 
-# How Chromium words a stream that ended before its end. ERR_ABORTED is the page's own doing.
+# Chromium's errors for a stream that broke. ERR_ABORTED comes from the page itself.
 BREAKS = (
     "ERR_INCOMPLETE_CHUNKED_ENCODING",
     "ERR_CONTENT_LENGTH_MISMATCH",
     "ERR_CONNECTION_RESET",
     "ERR_CONNECTION_CLOSED",
     "ERR_CONNECTION_REFUSED",
-    "ERR_SOCKS_CONNECTION_FAILED",  # refused, as the guarded proxy reports it
+    "ERR_SOCKS_CONNECTION_FAILED",  # how the guarded proxy reports a refused connection
     "ERR_EMPTY_RESPONSE",
     "ERR_HTTP2_PROTOCOL_ERROR",
     "ERR_HTTP2_SERVER_REFUSED_STREAM",
@@ -39,25 +39,25 @@ BREAKS = (
 )
 DATA_KINDS = frozenset({"fetch", "xhr", "eventsource"})
 SIZES_DEADLINE_S = 5.0
-MAX_COMPRESSION = 6  # prose compresses to a third; a body of less than a sixth of the answer did not carry it
-MIN_POLLS = 3  # so many requests to one address after one question: the page asks again and again
-# A page that has not asked again for so many times its longest pause between two polls, and for so long at least,
-# has what it wanted: its own scripts saw the end.
+MAX_COMPRESSION = 6  # prose compresses to a third, so a body smaller than a sixth of the answer did not carry it
+MIN_POLLS = 3  # this many requests to one address after one question: the page polls
+# A page that has not polled for this many times its longest pause between two polls, and at least for this long, has
+# its answer: its own scripts saw the end.
 REST_PAUSES, REST_S = 4, 3.2
-BEACON_BYTES = 4  # what is posted, and answered by no more ("", "{}", "true"), is telemetry
+BEACON_BYTES = 4  # a POST with a response no longer than this ("", "{}", "true") is telemetry
 
 
 class Stillness(StrEnum):
-    """What the network lets one conclude once the text has stopped changing."""
+    """What the network shows once the text has stopped changing."""
 
     OPEN = "open"
-    """A request that began after the question is still running: the answer may go on."""
+    """A request that began after the question is still open: the answer may continue."""
     ENDED = "ended"
-    """All that began after the question has ended, and nothing else could bring more."""
+    """All requests after the question have ended, and nothing else can bring more."""
     RESTING = "resting"
-    """The page asked again and again, and may have stopped; see `Traffic.rest_left_s`."""
+    """The page polled, and may have stopped; see `Traffic.rest_left_s`."""
     UNKNOWN = "unknown"
-    """Sockets or streams from before the question: the network leaves it open."""
+    """Sockets or streams from before the question are open, so the network does not show the end."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ class _RequestGroup:
     ended_at: float = 0.0
     longest_pause_s: float = 0.0
     weighed: int = 0
-    """How many of the requests are known to have brought nothing."""
+    """How many of the requests returned nothing."""
 
     def begin(self, request: Request) -> None:
         if self.requests and not self.under_way:
@@ -82,11 +82,11 @@ class _RequestGroup:
         self.ended_at = monotonic()
 
     def rest_left_s(self) -> float:
-        """The time until the page can be said to have stopped, should it not ask again."""
+        """Seconds until the page counts as having stopped, if it does not poll again."""
         return max(REST_S, REST_PAUSES * self.longest_pause_s) - (monotonic() - self.ended_at)
 
     async def brings_nothing(self) -> bool:
-        """Whether it is telemetry: each response was next to empty, to what fetches nothing by its method."""
+        """Whether it is telemetry: every response was almost empty, and the method is not one that fetches data."""
         if self.requests[0].method == "GET":
             return False
         while self.weighed < len(self.requests):
@@ -98,10 +98,10 @@ class _RequestGroup:
 
 
 class Traffic:
-    """A page's requests. Web sockets are followed from the start, requests from `begin` on.
+    """A page's requests. Web sockets are tracked from the start, requests from `begin` on.
 
-    `on_break` hears of what broke off; true when it was a response that had begun, as `cut` then says too. What the
-    address guard refused (`was_refused`, by its address) never was there to break off.
+    `on_break` is called for each broken request, with true when its response had begun, which also sets `cut`.
+    Requests that the address guard refused (`was_refused`, by address) do not count as broken.
     `ended_at` is when the last request ended, by `time.monotonic`.
     """
 
@@ -121,7 +121,7 @@ class Traffic:
         page.on("websocket", self._on_socket)
 
     def begin(self) -> None:
-        """Forgets what was, and follows requests from now on."""
+        """Reset, and track requests from now on."""
         self._open.clear()
         self._done.clear()
         self._documents.clear()
@@ -136,7 +136,7 @@ class Traffic:
             self._page.on("requestfailed", self._on_failed)
 
     def end(self) -> None:
-        """Stops following requests; each event costs a message between browser and monitor."""
+        """Stop tracking requests; each event costs a message between browser and monitor."""
         if self._listening:
             self._listening = False
             self._page.remove_listener("request", self._on_request)
@@ -144,9 +144,9 @@ class Traffic:
             self._page.remove_listener("requestfailed", self._on_failed)
 
     async def judge_stillness(self, *, characters: int, pushed: bool) -> Stillness:
-        """What the open and ended requests say of an answer of so many `characters`.
+        """Return what the open and ended requests say about an answer of this many `characters`.
 
-        `pushed`: a socket or an event stream brought something since the question.
+        `pushed`: a socket or an event stream received data since the question.
         """
         if self._open:
             return Stillness.OPEN
@@ -155,10 +155,10 @@ class Traffic:
         return Stillness.RESTING if await self.rest_left_s() > 0 else Stillness.ENDED
 
     async def rest_left_s(self) -> float:
-        """The time until a page that asks again and again has stopped; 0 where it does not, or has stopped.
+        """Seconds until a polling page counts as having stopped; 0 if it does not poll or has stopped.
 
-        What brings nothing is no polling. Where anything was asked for often enough, all that was asked for twice
-        is waited for, since nobody knows which of them brings the answer.
+        Telemetry does not count as polling. If one address is polled, every address that was requested twice is
+        waited for, since any of them may bring the answer.
         """
         again = [group for group in self._groups.values() if len(group.requests) > 1]
         if all(len(group.requests) < MIN_POLLS for group in again):
@@ -167,23 +167,23 @@ class Traffic:
 
     @property
     def polled(self) -> bool:
-        """Whether the page asked again and again, and received something."""
+        """Whether the page polled and received data."""
         return any(MIN_POLLS <= len(group.requests) != group.weighed for group in self._groups.values())
 
     @property
     def is_open(self) -> bool:
-        """Whether a request that began after the question is still running."""
+        """Whether a request that began after the question is still open."""
         return bool(self._open)
 
     async def document_status(self) -> int | None:
-        """The HTTP status of the page that came as an answer, if one did."""
+        """The HTTP status of the page that the form answered with, if any."""
         if not self._documents:
             return None
         response = await self._documents[-1].response()
         return None if response is None else response.status
 
     async def carried_answer(self, characters: int) -> bool:
-        """Whether an ended response, not a bare receipt, is long enough to have held the answer, or a page is."""
+        """Whether an ended response is long enough to have held the answer, or was a page."""
         if self._documents:
             return True
         for request in reversed(self._done):
@@ -229,8 +229,8 @@ class Traffic:
 
 
 async def _read_body_size(request: Request) -> int | None:
-    """Bytes of the response as it came; ``None`` where nobody knows."""
-    from playwright.async_api import Error  # loaded already: there is a page
+    """Return the bytes of the response as received; ``None`` if unknown."""
+    from playwright.async_api import Error  # already imported: there is a page
 
     try:
         async with asyncio.timeout(SIZES_DEADLINE_S):
@@ -241,18 +241,18 @@ async def _read_body_size(request: Request) -> int | None:
 
 BODY_DEADLINE_S = 10.0
 MAX_BODY_BYTES = 10_000_000
-"""The most bytes as sent. A whole body comes through browser, driver and monitor; no answer is as long."""
+"""Limit in bytes as sent. A body passes through browser, driver and monitor; no answer is as long."""
 MAX_RESPONSES = 40
-"""Responses that match the rule in one turn, the newest: a page that polls has the answer in the last of them."""
+"""Newest responses that match the rule, per turn: a polling page has the answer in the last of them."""
 MAX_SHOWN_ADDRESSES = 8
 MAX_SHOWN_CHARACTERS = 200
 
 
 class WireTap:
-    """What a page received from the addresses that the rule names.
+    """Capture what a page received from the addresses that the rule matches.
 
-    Responses are heard of from the browser. Sockets and event streams are heard inside the page: one that was
-    opened long before the question, and stays open after the answer, has no response that could be read.
+    Responses are captured from the browser. Sockets and event streams are captured inside the page, because one
+    that opened before the question and stays open after the answer has no complete response.
     """
 
     def __init__(self, page: Page, rule: WireRule) -> None:
@@ -263,14 +263,14 @@ class WireTap:
         page.on("response", self._on_response)
 
     async def begin(self) -> None:
-        """Forgets what came before the turn that is now asked, and hears what is pushed from now on."""
+        """Forget what came before this turn, and capture pushed messages from now on."""
         self._responses.clear()
         self._others.clear()
         for frame in self._page.frames:
             await ignore_lost_frame(call_in_page(frame, "hear"))
 
     async def read_payload(self) -> WirePayload | None:
-        """The last answer that came over the wire; `PageNotUnderstood` when it is to be graded and none came."""
+        """Return the last answer received. Raises `PageNotUnderstood` when it is to be graded and none came."""
         self._page.remove_listener("response", self._on_response)
         for response in reversed(self._responses):
             payload = await self._read_response(response)
@@ -302,7 +302,7 @@ class WireTap:
         return read_reply(self._rule, url, [document for text in texts for document in parse_documents(text)])
 
     def _describe_received(self, pushed: dict[str, list[str]]) -> str:
-        """For a person: what the rule might have meant."""
+        """Describe what was received, for an error about the rule."""
         matched = [url for url in pushed if self._rule.matches(url)]
         if matched:
             first = pushed[matched[-1]][0][:MAX_SHOWN_CHARACTERS]
@@ -318,8 +318,8 @@ class WireTap:
 
 
 async def read_body(response: Response) -> str | None:
-    """The text of a response; ``None`` when the browser has it no more, it does not end, or it is far too long."""
-    from playwright.async_api import Error  # loaded already: there is a page
+    """Return the text of a response; ``None`` when it is gone from the browser, does not end, or is too long."""
+    from playwright.async_api import Error  # already imported: there is a page
 
     try:
         async with asyncio.timeout(BODY_DEADLINE_S):
@@ -333,8 +333,8 @@ async def read_body(response: Response) -> str | None:
 
 
 async def ignore_lost_frame(work: Awaitable[Any]) -> Any:
-    """What a call into a frame gives; ``None`` from one that went away or hangs: the others may know."""
-    from playwright.async_api import Error  # loaded already: there is a page
+    """Return the result of a call into a frame; ``None`` if the frame was removed or hangs."""
+    from playwright.async_api import Error  # already imported: there is a page
 
     try:
         return await work
@@ -343,7 +343,7 @@ async def ignore_lost_frame(work: Awaitable[Any]) -> Any:
 
 
 async def read_pushes(page: Page) -> dict[str, list[str]]:
-    """What sockets and event streams brought since they were heard, by address, in order."""
+    """Return the messages of sockets and event streams since the capture began, by address, in order."""
     texts_by_url: dict[str, list[str]] = {}
     for frame in page.frames:
         for url, text in await ignore_lost_frame(call_in_page(frame, "told")) or ():

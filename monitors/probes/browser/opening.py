@@ -1,8 +1,8 @@
-"""Opening a chat that does not stand on the page yet: a launcher, a tab, a welcome screen with topics first.
+"""Open a chat that is not on the page yet but behind a launcher, a tab or a welcome screen with topics.
 
-Place, role and name choose what to press; a message box that appears is the proof. A wrong press is undone and
-noted. Nothing is pressed that sends, buys, deletes, signs in or leaves the site, and no form is sent meanwhile.
-What stands before a chat (terms, tours, banners) is seen, read to its end, agreed to, and out of the way.
+Position, role and name decide which control to press; a message box that appears is the proof. A wrong press is
+undone and noted. Controls that send, buy, delete, sign in or leave the site are never pressed, and no form is sent
+meanwhile. Dialogs before a chat (terms, tours, banners) are scrolled to their end, accepted and closed.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 ACTION_DEADLINE_S = 15.0
 CONTEXT_DESTROYED = "Execution context was destroyed"
-# More than any page was seen to put before its chat: terms, a tour of three steps, cookies.
+# More dialogs than any page had before its chat: terms, a tour of three steps, cookies.
 MAX_DIALOGS = 8
 
 
 async def find_element(frame: Frame, expression: str) -> ElementHandle | None:
-    """The element that an in-page expression gives."""
+    """Return the element that an in-page expression evaluates to."""
     handle = await run_within_deadline(ACTION_DEADLINE_S, frame.evaluate_handle(expression), "the page")
     return handle.as_element()
 
 
 async def pass_dialog(frame: Frame, *, closing: bool = True) -> bool:
-    """Presses what takes a dialog away; whether there was something to press.
+    """Press the button that closes a dialog; return whether there was one.
 
-    Without ``closing`` only what agrees or goes on: the dialog may be the chat itself.
+    Without ``closing`` only buttons that agree or continue: the dialog may be the chat itself.
     """
     await call_in_page(frame, "readDialogs")
     while (tick := await find_element(frame, "() => __lookout.consentBoxes()[0] ?? null")) is not None:
@@ -47,7 +47,7 @@ async def pass_dialog(frame: Frame, *, closing: bool = True) -> bool:
 
 
 async def clear_way(frame: Frame) -> bool:
-    """Takes away what has come to lie over the message box since it was found; whether there was something."""
+    """Close what covers the message box since it was found; return whether there was something."""
     passed = 0
     while passed < MAX_DIALOGS:
         covered = await call_in_page(frame, "covered")
@@ -58,7 +58,7 @@ async def clear_way(frame: Frame) -> bool:
 
 
 async def _pass_above(frame: Frame) -> bool:
-    """The same for what lies over the frame itself, in the page that holds it."""
+    """Close what covers the frame itself, in its parent page; return whether there was something."""
     while (parent := frame.parent_frame) is not None:
         holder = await run_within_deadline(ACTION_DEADLINE_S, frame.frame_element(), "the page")
         if await holder.evaluate("(holder) => __lookout.covered(holder)"):
@@ -71,8 +71,8 @@ async def _pass_above(frame: Frame) -> bool:
 
 
 async def press(button: ElementHandle | None) -> bool:
-    """Clicks it; whether it is there and could be clicked."""
-    from playwright.async_api import Error  # loaded already: there is a page
+    """Click an element; return whether it exists and could be clicked."""
+    from playwright.async_api import Error  # already imported: there is a page
 
     if button is None:
         return False
@@ -86,27 +86,27 @@ async def press(button: ElementHandle | None) -> bool:
 
 
 def has_navigated(error: Error) -> bool:
-    """Whether the page was left while something was asked of it."""
+    """Whether an error means that the page navigated during a call."""
     return CONTEXT_DESTROYED in error.message or "navigat" in error.message
 
 
 def is_page_gone(message: str) -> bool:
-    """Whether a browser error means that page or browser are gone, not only a document replaced by the next."""
+    """Whether a browser error means that page or browser are gone, not only that a document was replaced."""
     return any(mark in message for mark in ("crashed", "Target page, context or browser", "has been closed"))
 
 
 MAX_STEPS = 3
-"""A launcher, a topic, "new conversation": more was not seen before a chat."""
+"""Steps before a chat: a launcher, a topic, "new conversation"; no page had more."""
 MAX_PRESSES = 8
-"""The most presses on one page, wrong ones included."""
+"""Limit of presses on one page, wrong ones included."""
 MIN_SCORE, MIN_SCORE_WITH_BOX = 3.0, 6.0
-"""How likely a control must be to open a chat: where there is no box, and where there is a doubtful one."""
+"""The minimal score of a control to be pressed: when there is no box, and when there is a doubtful one."""
 MIN_STEP_SCORE = 2.0
-"""The same for what came with a step: a topic among others has nothing for it but its place."""
+"""The same for controls that appeared after a step: one topic among others has only its position in its favour."""
 REACTION_TIMEOUT_S = 1.5
-"""A page that has not changed for so long after a press ignored it."""
+"""A page that has not changed for this long ignored the press."""
 BOX_TIMEOUT_S = 5.0
-"""What a press opened may load its message box for so long: a frame, a script."""
+"""How long an opened frame or script may take to load its message box."""
 MAX_COVERS = 3
 WAIT_MS = 300
 TRUSTED_SCORE = 5
@@ -124,7 +124,7 @@ class Opener(Record):
 
 @dataclass
 class ChatPath:
-    """How the chat of one target was reached; known to all its pages. ``proved``: its box took a question."""
+    """How the chat of one target was opened; shared by all its pages. ``proved``: its box accepted a question."""
 
     steps: tuple[Opener, ...] = ()
     proved: bool = False
@@ -132,7 +132,7 @@ class ChatPath:
 
 @dataclass
 class OpenerPress:
-    """A press, and how the page stood before it."""
+    """A press, and the state of the page before it."""
 
     opener: Opener
     frame: Frame
@@ -144,7 +144,7 @@ class OpenerPress:
 class Opening:
     """The search for the chat on one page.
 
-    ``undone`` are the labels of what was pressed in vain; ``dialogs`` counts what was pressed out of the way.
+    ``undone`` are the labels of controls that opened no chat; ``dialogs`` counts the closed dialogs.
     """
 
     def __init__(self, page: Page, way: ChatPath) -> None:
@@ -160,16 +160,16 @@ class Opening:
 
     @property
     def knows_way(self) -> bool:
-        """Whether an earlier page was opened, and this one was not yet all the way."""
+        """Whether the steps are known from an earlier page and not all of them are done here."""
         return self._presses < len(self._way.steps)
 
     @property
     def pressed(self) -> bool:
-        """Whether something is open that was pressed here."""
+        """Whether a press on this page is in effect."""
         return self._pending is not None or bool(self._steps)
 
     async def try_better_box(self, boxes: MessageBoxes) -> bool:
-        """Whether a doubtful box may give way to a better one: something was pressed, or is waited for."""
+        """Look for a better box than a doubtful one; return whether something was pressed or is still loading."""
         if (
             (self._way.proved and not self.knows_way)
             or boxes.pinned
@@ -179,9 +179,9 @@ class Opening:
         return await self.press_next(box=True)
 
     async def press_next(self, *, box: bool = False) -> bool:
-        """Presses what most likely opens the chat; false when there is nothing left to try.
+        """Press the control that most likely opens the chat; false when there is nothing left to try.
 
-        ``box``: there is a doubtful one; then only what very likely opens a chat is tried.
+        ``box``: there is a doubtful box; then only controls that very likely open a chat are tried.
         """
         if self._pending is not None and not await self._resolve_last_press(self._pending, box=box):
             return True
@@ -197,7 +197,7 @@ class Opening:
         return False
 
     def confirm_path(self) -> None:
-        """The box is there: what was pressed for it is the way."""
+        """Store the presses that led to the message box as the way to the chat."""
         if self._pending is not None:
             self._steps.append(self._pending)
             self._pending = None
@@ -205,7 +205,7 @@ class Opening:
             self._way.steps = tuple(step.opener for step in self._steps)
 
     async def _resolve_last_press(self, last: OpenerPress, *, box: bool) -> bool:
-        """Whether it is known what the last press came to: a step on the way, or nothing, which is undone."""
+        """Decide whether the last press was a step or must be undone; return whether that is known yet."""
         changed = await self._describe_state() != last.standing
         age_s = monotonic() - last.at
         leads_on = changed and not box and await self._has_next_step(last)
@@ -219,7 +219,7 @@ class Opening:
         return True
 
     async def _has_next_step(self, last: OpenerPress) -> bool:
-        """Whether the step that came after this one on earlier pages can be taken already."""
+        """Whether the step that followed this one on earlier pages is already possible."""
         keys = [step.key for step in self._way.steps]
         at = keys.index(last.opener.key) + 1 if last.opener.key in keys else len(keys)
         return at < len(keys) and any(
@@ -227,7 +227,7 @@ class Opening:
         )
 
     async def _choose_next(self, *, box: bool) -> tuple[Frame, Opener] | None:
-        """The likeliest that was not tried; on the way, what came with the last step first."""
+        """Return the likeliest control that was not tried, those that appeared with the last step first."""
         min_score = MIN_SCORE_WITH_BOX if box else MIN_STEP_SCORE if self._steps else MIN_SCORE
         offers = [offer for offer in await self._list_offers(min_score) if offer[1].key not in self._tried]
         keys = [step.key for step in self._way.steps]
@@ -238,7 +238,7 @@ class Opening:
         return next((offer for offer in offers if offer[1].key not in self._before), None)
 
     async def _list_offers(self, min_score: float) -> list[tuple[Frame, Opener]]:
-        from playwright.async_api import Error  # loaded already: there is a page
+        from playwright.async_api import Error  # already imported: there is a page
 
         offers: list[tuple[Frame, Opener]] = []
         for frame in [frame_on_page for frame_on_page in self._page.frames if not frame_on_page.is_detached()]:
@@ -267,16 +267,16 @@ class Opening:
         return True
 
     async def _release(self, frame: Frame) -> None:
-        from playwright.async_api import Error  # loaded already: there is a page
+        from playwright.async_api import Error  # already imported: there is a page
 
         try:
             await call_in_page(frame, "holdForms", False)
-        except Error as error:  # the press led to another page, which holds nothing
+        except Error as error:  # the press led to another page, without any control to press
             if is_page_gone(error.message):
                 raise
 
     async def _undo(self, last: OpenerPress) -> None:
-        """Takes away what a wrong press opened: by the tab or the page before, its "close", or itself once more."""
+        """Undo a wrong press: by the earlier tab or page, by its "close" button, or by pressing the control again."""
         self.undone.append(last.opener.label)
         standing = await self._describe_state()
         if standing == last.standing:
@@ -293,13 +293,13 @@ class Opening:
             await press(await find_element(last.frame, f"() => __lookout.offered({last.opener.number})"))
 
     async def _describe_state(self) -> str:
-        """The page's address first, then how much stands in it and how many frames."""
+        """Return the page's address, the amount of its content and the number of its frames, to compare states."""
         frames = [frame for frame in self._page.frames if not frame.is_detached()]
         return f"{await call_in_page(self._page.main_frame, 'standing')} {len(frames)}"
 
 
 async def press_through(handle: ElementHandle | None) -> bool:
-    """Presses it; a banner that lies over it is taken away first."""
+    """Press an element; a banner that covers it is closed first."""
     for _ in range(MAX_COVERS):
         if handle is None or not await handle.evaluate("(one) => __lookout.covered(one)"):
             break
@@ -310,7 +310,7 @@ async def press_through(handle: ElementHandle | None) -> bool:
 
 
 async def press_pinned(page: Page, selector: str, key: str, seconds_left: float) -> None:
-    """Presses a control that the target names, as soon as it stands in any frame.
+    """Press a configured control as soon as it is in any frame.
 
     Raises `PageNotUnderstood` when it does not come in time, or cannot be pressed.
     """

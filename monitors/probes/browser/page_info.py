@@ -48,7 +48,7 @@ _TIME: Final = re.compile(r"\d{9,}")
 
 async def read_page_info(response: Response | None) -> PageInfo | None:
     """What the page of this response is made of; ``None`` where its HTML cannot be had in time."""
-    from playwright.async_api import Error  # loaded already: there is a page
+    from playwright.async_api import Error  # already imported: there is a page
 
     if response is None:
         return None

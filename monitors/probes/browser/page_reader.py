@@ -81,7 +81,7 @@ class PageReader:
             raise build_page_error(error.message) from error
 
     async def _load(self, page: Page, address: str) -> None:
-        from playwright.async_api import Error  # loaded already: there is a page
+        from playwright.async_api import Error  # already imported: there is a page
 
         try:
             response = await page.goto(address, wait_until="domcontentloaded", timeout=self._deadline_s * 1000)

@@ -1,10 +1,9 @@
 """Pages for questions, as far apart from each other as the target wants (V6).
 
-None is loaded ahead of its question. Once the cores are busy that gains nothing: 100 questions on two cores took a
-pool of pages loaded ahead 84 s at four at once and 86 s at eight, a new context for each 73 s and 81 s. Where the
-pace (`pace.py`) finds cores idle, it starts another question with them. Loading ahead hid the load only with one
-page at a time (1.42 instead of 1.89 times the time of the bare answers), at the price of sessions at the app that
-nobody asks.
+No page is loaded before its question. Once the cores are busy, preloading gains nothing: 100 questions on two
+cores took 84 s (four at once) and 86 s (eight) with preloaded pages, and 73 s and 81 s with a new context each.
+When cores are idle, the pace (`pace.py`) starts another question instead. Preloading hid the load time only with
+one page at a time (1.42 instead of 1.89 times the time of the answers alone), and opens unused sessions at the app.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ if TYPE_CHECKING:
 
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 900
 MAX_WINDOWS = 50
-"""Windows and message boxes that one page may open before it is closed."""
+"""Popup windows and alert dialogs that one page may open before it is closed."""
 OPENING_DEADLINE_S = 15.0
-"""The limit for an empty page, which takes 0.2 s on a quiet machine: after it the browser itself counts as hung."""
+"""The limit for opening an empty page, which takes 0.2 s on an idle machine; then the browser counts as hung."""
 
 
 @dataclass(frozen=True)
 class Tab:
-    """A page with its context. ``generation`` is that of the session it was opened with; see `Login`."""
+    """A page with its context. ``generation`` is the number of the session that opened it; see `Login`."""
 
     context: BrowserContext
     page: Page
@@ -53,7 +52,7 @@ class Tab:
 
 
 class Pages:
-    """Lends pages. With `Isolation.CONTEXT` each is new; otherwise a page that served well is lent again."""
+    """Lend pages. With `Isolation.CONTEXT` each page is new; otherwise a page without failures is reused."""
 
     def __init__(
         self, chromium: Chromium, address: str, settings: ProbeSettings, login: Login | None = None
@@ -68,9 +67,9 @@ class Pages:
 
     @asynccontextmanager
     async def lend_tab(self) -> AsyncGenerator[Tab]:
-        """A page for one conversation. One on which something failed is never lent again.
+        """Yield a page for one conversation. A page on which something failed is never reused.
 
-        Raises `LoginFailed` where nobody can be signed in.
+        Raises `LoginFailed` when the login fails.
         """
         if self._login is not None:
             await self._login.begin(self.open_blank)
@@ -87,7 +86,7 @@ class Pages:
 
     @asynccontextmanager
     async def open_blank(self) -> AsyncGenerator[Page]:
-        """An empty page without the target's session: to sign in on."""
+        """Yield an empty page without the target's session, for signing in."""
         tab = await self._open_tab(None)
         try:
             yield tab.page
@@ -95,9 +94,9 @@ class Pages:
             await self._close(tab)
 
     async def renew_session(self, tab: Tab, wall: LoginWall) -> bool:
-        """Whether the target is signed in to anew since ``tab`` met ``wall``; false where it has no login.
+        """Sign in again if needed; return whether there is a newer session than the one of ``tab``.
 
-        Raises `LoginFailed` where it cannot be.
+        Returns false if the target has no login. Raises `LoginFailed`.
         """
         if self._login is None:
             return False
@@ -106,7 +105,7 @@ class Pages:
         return True
 
     async def check_session(self, tab: Tab, failure: ProbeError | None = None) -> None:
-        """Checks after a conversation: raises `SessionEnded` (`LoginFailed`) where its session ended meanwhile."""
+        """Check the session after a conversation. Raises `SessionEnded` (a `LoginFailed`) if it has ended."""
         if self._login is None or not await _asks_to_sign_in(tab.page):
             return
         wall = LoginWall(f"a login form stands where the chat was: {failure or 'after the answer'}")
@@ -114,7 +113,7 @@ class Pages:
         raise SessionEnded(f"the session ended while the question was asked: {wall}") from failure
 
     async def open_chat_on(self, tab: Tab) -> Chat:
-        """The chat, with an empty conversation. Raises `LoginWall` where nobody is signed in."""
+        """Open the chat with an empty conversation. Raises `LoginWall` when the page is not signed in."""
         chat = await self._open_or_clear_chat(tab)
         if self._login is not None:
             wanted = self._login.settings.signed_in
@@ -131,7 +130,7 @@ class Pages:
         return await open_chat(tab.page, self._address, self._settings, tab.visit, self.way)
 
     async def start_new_chat(self, tab: Tab) -> Chat | None:
-        """The same page after its "new chat" button; ``None`` when it has none."""
+        """Press the page's "new chat" button and return the chat; ``None`` when there is no such button."""
         button = await find_new_chat_button(tab.page)
         if button is None:
             return None
@@ -140,7 +139,7 @@ class Pages:
         return require_app_page(await find_chat(tab.page, self._settings, deadline, self.way), tab.visit)
 
     async def close(self) -> None:
-        """Closes the pages that wait."""
+        """Close the idle pages."""
         while self._idle:
             await self._close(self._idle.pop())
 
@@ -158,20 +157,20 @@ class Pages:
         return None
 
     async def _open_tab(self, login: Login | None) -> Tab:
-        from playwright.async_api import Error  # loaded already: a browser is asked for
+        from playwright.async_api import Error  # already imported: a browser is used
 
         await self._chromium.tidy()
         browser = await self._chromium.browser()
         deadline_s = min(OPENING_DEADLINE_S, self._settings.page_deadline_s)
         try:
             return await self._create_tab(browser, deadline_s, login)
-        except BrowserLost:  # it hung
+        except BrowserLost:  # the browser hung
             self._chromium.retire(browser)
             raise
         except Error as error:
             if not is_page_gone(error.message):
                 raise
-            self._chromium.retire(browser)  # with a driver that is dead a browser seems alive
+            self._chromium.retire(browser)  # a browser seems alive when its driver is dead
             return await self._create_tab(await self._chromium.browser(), deadline_s, login)
 
     async def _create_tab(self, browser: Browser, deadline_s: float, login: Login | None) -> Tab:
@@ -184,7 +183,7 @@ class Pages:
                 **options,
             )
             context = await run_within_deadline(deadline_s, opening, "opening a browser context")
-        except BaseException:  # a cancellation, too, must close the proxy
+        except BaseException:  # also on cancellation
             await proxy.close()
             raise
         try:
@@ -193,14 +192,14 @@ class Pages:
                 await run_within_deadline(deadline_s, login.prepare(context), "preparing a page")
             page = await run_within_deadline(deadline_s, context.new_page(), "opening a page")
             return Tab(context, page, proxy, Visit(self._guard, proxy), generation)
-        except BaseException:  # a cancellation, too, must close the context
+        except BaseException:  # also on cancellation
             await close_within_deadline(context.close(), self._settings.close_deadline_s)
             await proxy.close()
             raise
 
 
 async def find_new_chat_button(page: Page) -> ElementHandle | None:
-    """What begins a new conversation on the page, in whichever frame; ``None`` where nothing says that it does."""
+    """Return the button that starts a new conversation, in any frame; ``None`` when there is none."""
     for frame in page.frames:
         button = None if frame.is_detached() else await find_element(frame, "() => __lookout.startsAnew()")
         if button is not None:
@@ -209,9 +208,9 @@ async def find_new_chat_button(page: Page) -> ElementHandle | None:
 
 
 def _limit_windows(tab: Tab) -> Tab:
-    """The page, whose further windows are closed, and which is closed itself where it opens them without end.
+    """Close a page's popups, and the page itself when it opens too many. Returns the tab.
 
-    Message boxes (`alert`) are answered as by a person who presses Escape, within the same bound.
+    Dialogs (`alert`) are dismissed, within the same limit.
     """
     left = MAX_WINDOWS
 
@@ -235,13 +234,13 @@ def _limit_windows(tab: Tab) -> Tab:
 
 
 async def _limit_worker_console(worker: Worker) -> None:
-    """Bound a worker's console as a document's is, as soon as it gives way: nothing runs before its own script."""
+    """Limit a worker's console like a document's. This cannot happen before the worker's own script has started."""
     await close_within_deadline(worker.evaluate(f"() => {{ {load_script('bounds.js')} }}"), OPENING_DEADLINE_S)
 
 
 async def _asks_to_sign_in(page: Page) -> bool:
-    """Whether a password is asked for anywhere on the page; of a page that cannot say, no."""
-    from playwright.async_api import Error  # loaded already: there is a page
+    """Whether any frame of the page has a password field; false when the page does not respond."""
+    from playwright.async_api import Error  # already imported: there is a page
 
     for frame in page.frames:
         try:
@@ -253,7 +252,7 @@ async def _asks_to_sign_in(page: Page) -> bool:
 
 
 def build_page_error(message: str) -> BrowserLost:
-    """The error for a page that crashed, whose browser died, or that the browser could not read or press."""
+    """Build the error for a page that crashed, that lost its browser, or that could not be read or clicked."""
     first = message.splitlines()[0][:200]
     summary = "the browser lost the page" if is_page_gone(message) else "the page could not be driven"
     return BrowserLost(f"{summary}: {first}")

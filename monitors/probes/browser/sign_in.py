@@ -89,7 +89,7 @@ async def read_state_from_window(
 
 async def _has_chat(page: Page, address: str, settings: ProbeSettings, login: Login) -> bool:
     """Whether the person at the window is signed in, as far as a page shows it."""
-    from playwright.async_api import Error  # loaded already: there is a page
+    from playwright.async_api import Error  # already imported: there is a page
 
     home = urlsplit(address).netloc
     pins = settings.selectors.model_dump(exclude_none=True)

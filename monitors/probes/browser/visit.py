@@ -93,7 +93,7 @@ class Visit:
 
     async def raise_if_led_away(self, frame: Frame) -> None:
         """The same for a page that is about to show another document, once it shows that."""
-        from playwright.async_api import Error  # loaded already: there is a page
+        from playwright.async_api import Error  # already imported: there is a page
 
         # A page that shows nothing in time stays where it is, and that is checked below.
         with suppress(Error, TimeoutError):

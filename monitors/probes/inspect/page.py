@@ -270,7 +270,7 @@ class PageInspector:
 
     async def _find_in_accessibility_tree(self, selector: str | None) -> tuple[str, str] | None:
         """Role and name in the accessibility tree."""
-        from playwright.async_api import Error  # loaded already: there is a page
+        from playwright.async_api import Error  # already imported: there is a page
 
         if selector is None:
             return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from flows.goldset.mutation_testing import MAX_SEVERE_CASES, compute_severe_mutation_score
 from monitors.domains.pack import load_domain
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import default_panel
+from monitors.graders.panel import build_default_panel
 from tests.monitors.goldset.gold_cases import case_of
 
-PANEL = default_panel(GraderSettings(), load_domain())
+PANEL = build_default_panel(GraderSettings(), load_domain())
 
 
 def operators(*cases, citation_required=True):

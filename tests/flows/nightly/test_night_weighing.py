@@ -12,7 +12,7 @@ from flows.runtime.judge import JudgePlan
 from monitors.domains.pack import load_domain
 from monitors.goldset.load import AskedQuestions
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import default_panel
+from monitors.graders.panel import build_default_panel
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.judge.judge import FamilyPolicy
 from monitors.records.base import Language, Severity
@@ -77,7 +77,7 @@ def grader_of(severity: Severity, gold: tuple[GoldCase, ...] = ()) -> TrafficGra
         TrafficPanel(settings),
         severity=severity,
         gold=AskedQuestions(gold),
-        gold_panel=default_panel(settings, load_domain()),
+        gold_panel=build_default_panel(settings, load_domain()),
     )
 
 

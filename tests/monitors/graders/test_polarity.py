@@ -8,8 +8,8 @@ from monitors.graders.polarity import (
     Polarity,
     gold_polarity,
     is_yes_no_question,
-    polarity_of,
-    question_of,
+    find_polarity,
+    read_question,
     read_polarity,
 )
 
@@ -18,7 +18,7 @@ COSMETIC = "Is cosmetic surgery covered?"
 
 
 def says(question: str, reply: str) -> Polarity:
-    return polarity_of(tokenise(normalise(reply).text), question_of(question, INSURANCE), INSURANCE).polarity
+    return find_polarity(tokenise(normalise(reply).text), read_question(question, INSURANCE), INSURANCE).polarity
 
 
 @pytest.mark.parametrize(

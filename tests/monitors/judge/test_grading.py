@@ -13,7 +13,7 @@ from tests.servers.anthropic import AnthropicServer
 async def test_a_grade_keeps_score_rubric_and_lineage():
     with AnthropicServer() as server:
         async with judge_over(server) as judge:
-            (ruling,) = (await judge.group([to_judge(RIGHT, "a")], ())).rulings
+            (ruling,) = (await judge.judge_group([to_judge(RIGHT, "a")], ())).rulings
     assert isinstance(ruling, PanelRuling)
     grade = grade_of(ruling, exchange(gold_case(), RIGHT))
     assert isinstance(grade, Judged)

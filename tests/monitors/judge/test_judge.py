@@ -20,8 +20,8 @@ UNSURE = "Cataract surgery: two years of waiting, ₹40,000."
 
 
 async def judged(judge, *cases, canaries=True, seed="run-1"):
-    riders = judge.group_canaries(cases, known_cases(), seed=seed) if canaries else ()
-    return await judge.group(cases, riders)
+    riders = judge.build_group_canaries(cases, known_cases(), seed=seed) if canaries else ()
+    return await judge.judge_group(cases, riders)
 
 
 async def test_right_and_wrong_are_ruled_with_lineage_and_cost():
@@ -101,9 +101,9 @@ async def test_without_rulings_nothing_is_void():
 async def test_a_second_judge_is_asked_only_in_doubt():
     with AnthropicServer() as first, AnthropicServer() as second, AnthropicServer() as third:
         async with judge_over(first, second, third, models=[{}] * 3) as judge:
-            sure = await judge.group([to_judge(RIGHT, "a"), to_judge(WRONG, "b")], ())
+            sure = await judge.judge_group([to_judge(RIGHT, "a"), to_judge(WRONG, "b")], ())
             assert (len(first.messages), len(second.messages), len(third.messages)) == (2, 0, 0)
-            unsure = await judge.group([to_judge(UNSURE, "c")], ())
+            unsure = await judge.judge_group([to_judge(UNSURE, "c")], ())
         assert (len(first.messages), len(second.messages), len(third.messages)) == (3, 1, 0)
     assert all(isinstance(ruling, PanelRuling) for ruling in (*sure.rulings, *unsure.rulings))
 
@@ -112,7 +112,7 @@ async def test_severity_3_is_asked_twice_and_a_tie_is_broken_by_the_third():
     fooled = RuleJudge(passes_all=True)
     with AnthropicServer(judge=fooled) as first, AnthropicServer() as second, AnthropicServer() as third:
         async with judge_over(first, second, third, models=[{}] * 3) as judge:
-            group = await judge.group([to_judge(WRONG, severity=Severity.CRITICAL)], ())
+            group = await judge.judge_group([to_judge(WRONG, severity=Severity.CRITICAL)], ())
         assert (len(first.messages), len(second.messages), len(third.messages)) == (1, 1, 1)
     ruling = group.rulings[0]
     assert isinstance(ruling, PanelRuling)
@@ -153,7 +153,7 @@ async def test_an_unreadable_verdict_is_asked_for_once_more():
     with AnthropicServer() as server:
         server.misbehave("malformed")
         async with judge_over(server) as judge:
-            group = await judge.group([to_judge()], ())
+            group = await judge.judge_group([to_judge()], ())
         assert len(server.messages) == 2
     assert isinstance(group.rulings[0], PanelRuling)
     assert group.rulings[0].cost.calls == 2
@@ -163,7 +163,7 @@ async def test_a_verdict_of_the_target_s_own_family_is_not_believed():
     with AnthropicServer() as server:
         server.always = "wrong_model:gpt-5.1"
         async with judge_over(server) as judge:
-            group = await judge.group([to_judge()], ())
+            group = await judge.judge_group([to_judge()], ())
         assert len(server.messages) == 1
     assert isinstance(group.rulings[0], NoRuling)
     assert "gpt-5.1 answered" in group.rulings[0].reason
@@ -173,7 +173,7 @@ async def test_another_model_of_an_allowed_family_is_what_the_lineage_names():
     with AnthropicServer() as server:
         server.always = "wrong_model:claude-haiku-5-5"
         async with judge_over(server) as judge:
-            group = await judge.group([to_judge()], ())
+            group = await judge.judge_group([to_judge()], ())
     assert isinstance(group.rulings[0], PanelRuling)
     assert group.rulings[0].lineage.model == "claude-haiku-5-5"
 
@@ -181,7 +181,7 @@ async def test_another_model_of_an_allowed_family_is_what_the_lineage_names():
 async def test_calls_at_once_are_limited():
     with AnthropicServer() as server:
         async with judge_over(server, concurrency=2) as judge:
-            await judge.group([to_judge(RIGHT, f"case-{n}") for n in range(12)], ())
+            await judge.judge_group([to_judge(RIGHT, f"case-{n}") for n in range(12)], ())
         assert server.most_at_once <= 2
 
 
@@ -190,10 +190,10 @@ async def test_verdicts_of_a_batch_are_not_requested_again():
         account = Account(dollars, limit_usd=Decimal(1))
         async with judge_over(server, account=account) as judge:
             case = to_judge()
-            asked = judge.prompt(case)
+            asked = judge.render_prompt(case)
             reply = await judge.members[0].model.verdict(asked.prompt)
             batch = reply.model_copy(update={"usage": reply.usage.model_copy(update={"batch": True})})
-            group = await judge.group([case], (), prompts={case.id: asked}, replies={case.id: batch})
+            group = await judge.judge_group([case], (), prompts={case.id: asked}, replies={case.id: batch})
         assert len(server.messages) == 1
     assert isinstance(reply, ModelReply)
     assert isinstance(group.rulings[0], PanelRuling)
@@ -205,7 +205,7 @@ async def test_the_limit_holds_with_many_calls_at_once(limit):
     with AnthropicServer() as server:
         account = Account(dollars, limit_usd=limit)
         async with judge_over(server, account=account, concurrency=8) as judge:
-            group = await judge.group([to_judge(RIGHT, f"case-{n}") for n in range(20)], ())
+            group = await judge.judge_group([to_judge(RIGHT, f"case-{n}") for n in range(20)], ())
     left = [ruling for ruling in group.rulings if isinstance(ruling, NoRuling)]
     assert account.total.usd <= limit
     assert account.is_reached

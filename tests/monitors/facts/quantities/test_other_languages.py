@@ -14,7 +14,7 @@ from monitors.facts.quantities.other_languages import CURRENCY_KEYS, as_internat
 from monitors.facts.quantities.scan import scan
 from monitors.facts.quantities.units import TIME_UNITS
 from monitors.facts.text import NUMERAL, WORD, tokenise
-from monitors.graders.golds import MOST
+from monitors.graders.golds import REPLY_LIMITS
 from monitors.records.base import Language
 
 WORDS = sorted(
@@ -76,4 +76,4 @@ def test_tokens_keep_their_places(text: str) -> None:
 
 
 def test_a_flood_is_cut_whatever_its_language() -> None:
-    assert scan("1'000 " * 4_000, limits=MOST, locale=locale_of(Language.OTHER)).cut
+    assert scan("1'000 " * 4_000, limits=REPLY_LIMITS, locale=locale_of(Language.OTHER)).cut
