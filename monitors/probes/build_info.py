@@ -1,4 +1,4 @@
-"""Read the application's model and version from payload and headers of an answer, without an extra request."""
+"""Read the application's model and version from the payload and headers of an answer, without an extra request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.records.exchanges import BuildInfo
 
 MODEL_KEYS: Final = ("model", "model_name", "model_id", "modelname", "modelid", "llm_model", "deployment_name")
 FINGERPRINT_KEYS: Final = ("system_fingerprint", "model_fingerprint", "modelversion", "model_version")
-"""As OpenAI and Gemini name them; keys are compared in lower case."""
+"""Keys as OpenAI and Gemini name them; compared in lower case."""
 MODEL_HEADERS: Final = ("x-model", "x-model-name", "x-model-id", "x-llm-model", "openai-model")
 FINGERPRINT_HEADERS: Final = ("x-model-version", "x-system-fingerprint", "x-model-fingerprint")
 VERSION_HEADERS: Final = (
@@ -29,7 +29,7 @@ _LONG_HASH: Final = re.compile(r"[0-9a-fA-F]{40,}")
 
 
 def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> BuildInfo | None:
-    """The build as payload and headers name it, the last word of each; ``None`` where they say nothing."""
+    """Return the build that payload and headers name, the last value of each; ``None`` if they name none."""
     models = [*_find_first_header(headers, MODEL_HEADERS), *_find_texts_under(documents, MODEL_KEYS)]
     fingerprints = [
         *_find_first_header(headers, FINGERPRINT_HEADERS),
@@ -44,13 +44,13 @@ def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> Bui
 
 
 def select_version_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """What headers say of the application's version and its server, by their names in lower case."""
+    """Return the headers that name the application's version or server, by lower-case name."""
     lowered = {name.lower(): value for name, value in headers.items()}
     return {name: _shorten(lowered[name]) for name in VERSION_HEADERS if lowered.get(name)}
 
 
 def read_document_versions(documents: Sequence[Any], citations: str | None) -> dict[str, str]:
-    """Hashes or versions of the sources that stand at the path of the citations, by the sources' names."""
+    """Return hashes or versions of the sources at the path of the citations, by source name."""
     if citations is None:
         return {}
     versions: dict[str, str] = {}
@@ -63,7 +63,7 @@ def read_document_versions(documents: Sequence[Any], citations: str | None) -> d
 
 
 def _iterate_named_sources(document: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each source that is an object, with its name; a path to the names themselves leads to their objects first."""
+    """Yield each source that is an object, with its name; a path to the names is shortened to their objects."""
     for item in collect_items(document, path):
         if isinstance(item, dict):
             for name in collect_sources(item, "")[:1]:
@@ -94,7 +94,7 @@ def _find_texts_under(documents: Sequence[Any], keys: Sequence[str]) -> Iterator
 
 
 def _find_texts_in_object(value: Any, keys: Sequence[str], depth: int) -> Iterator[str]:
-    """Texts under these keys in an object and in the objects within it; lists hold sources and turns, no build."""
+    """Yield the texts under these keys in an object and nested objects, not in lists (sources, turns)."""
     if not isinstance(value, dict):
         return
     for key, inner in cast("dict[str, Any]", value).items():
@@ -105,6 +105,6 @@ def _find_texts_in_object(value: Any, keys: Sequence[str], depth: int) -> Iterat
 
 
 def _shorten(text: str) -> str:
-    """A value as it is shown: one line; of a long hash its beginning."""
+    """Shorten a value to one line, and a long hash to its beginning."""
     plain = " ".join(replace_surrogates(text).split())[:MAX_VALUE_CHARACTERS]
     return _LONG_HASH.sub(lambda match: match[0][:12], plain)

@@ -34,11 +34,11 @@ def build_driver(
     traces: JobTraces | None = None,
     script: Script = answer_no_question,
 ) -> AbstractAsyncContextManager[ChatDriver]:
-    """The driver that ``probe.driver`` names, as an async context manager; `ConfigError` names those there are.
+    """Return the driver that ``probe.driver`` names, as an async context manager. Raises `ConfigError`.
 
-    `headers` authenticate at an API. `clock` says when a job was started. `search_path` is where a system Chromium
-    is searched for. `login` opens the pages of the browser's driver. `traces` are those of an agent's jobs,
-    `script` has the suite's answers to an agent that asks.
+    `headers` authenticate at an API. `clock` gives the start times of jobs. `search_path` is where a system
+    Chromium is searched for. `login` signs in the browser's pages. `traces` reads the traces of an agent's jobs,
+    `script` has the suite's answers to questions of an agent.
     """
     factories: dict[str, DriverFactory] = {
         "browser": lambda: BrowserDriver(
@@ -67,7 +67,7 @@ def build_driver(
 
 
 class _RedactingDriver:
-    """A driver whose answers and errors hold no secret that was sent, even put together from a stream's pieces."""
+    """A driver that redacts sent secrets in answers and errors, also when a stream splits them."""
 
     def __init__(self, driver: AbstractAsyncContextManager[ChatDriver], headers: RequestHeaders) -> None:
         self._opening = driver

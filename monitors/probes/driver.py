@@ -1,4 +1,4 @@
-"""The interface of a driver: it asks the application one conversation."""
+"""The interface of a driver, which asks the application one conversation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitors.records.exchanges import Channel, Evidence, Timings, WirePayload
 
 
 class Answer(Record):
-    """A whole answer to the last turn. ``earlier`` are the answers to the turns before it."""
+    """A whole answer to the last turn. ``earlier`` are the answers to the earlier turns."""
 
     visible_text: str
     earlier: tuple[str, ...] = ()
@@ -24,38 +24,38 @@ class Answer(Record):
 
 
 class EvidenceFilter(Record):
-    """Which evidence of a whole answer to store."""
+    """Which evidence of an answer to store."""
 
     screenshot: bool = False
     trace: bool = False
 
 
 def create_conversation_id() -> str:
-    """A conversation's name at an app, never used before. Nothing that Lookout decides depends on it."""
+    """Return a new unique id for a conversation at an app. No decision of Lookout depends on it."""
     return uuid4().hex
 
 
 SelectEvidence = Callable[[Answer], Awaitable[EvidenceFilter]]
-"""Asked while the page is still open: the answer may be judged there and then, and be worth a picture."""
+"""Called while the page is still open, so that the answer can be judged and a screenshot taken."""
 
 
 async def store_no_evidence(_answer: Answer) -> EvidenceFilter:
-    """No answer is worth a picture."""
+    """Store no evidence for any answer."""
     return EvidenceFilter()
 
 
 class ChatDriver(Protocol):
-    """Asks the app. One conversation at a time per call; calls may overlap.
+    """Ask the app one conversation per call; calls may overlap.
 
-    `ask` types each of `turns` in a fresh conversation and returns the last answer. `name` begins the names of
-    evidence files. `worth_storing` is called once, with the whole answer, before the page closes; what it selects
-    comes back as the answer's evidence. A driver without pages calls it too, and has no picture to give.
+    `ask` sends each of `turns` in a new conversation and returns the last answer. `name` is the prefix of evidence
+    files. `worth_storing` is called once, with the whole answer, before the page closes; the evidence that it
+    selects is returned with the answer. A driver without pages calls it too, but has no screenshot.
 
-    Raises a `ProbeError` when nothing gradable came back, with the partial text and the evidence of the failure.
+    Raises a `ProbeError` with the partial text and the evidence when there is no gradable answer.
     """
 
     async def ask(
         self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
-        """Ask, and wait for the whole answer."""
+        """Ask and wait for the whole answer."""
         ...

@@ -1,4 +1,4 @@
-"""Remove old pictures and traces (V7), those of failures later. The journal and the reports are not touched."""
+"""Remove old screenshots and traces (V7), those of failures later. The journal and the reports are not touched."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from monitors.probes.job.notes import FOLDER as NOTES_FOLDER
 from monitors.records.base import Record
 
 ONLY_FAILURES = "only-failures-left"
-"""An empty file in a run's evidence: nothing is due before its failures are, so nobody needs to check again."""
+"""An empty marker file in a run's evidence: nothing is left to remove until its failures are due."""
 
 EVIDENCE_FILE_NAME = re.compile(r"(?P<case>.+)\.r\d+(\.t\d+)?\.\w+")
 FailedCases = Callable[[Path], frozenset[str] | None]
-"""The ids of the cases of a run's folder that were not right; ``None`` when that cannot be known."""
+"""Returns the ids of the failed cases of a run's folder; ``None`` when unknown."""
 
 
 class EvidenceSettings(Record):
@@ -40,7 +40,7 @@ class EvidenceSettings(Record):
 
 
 class RemovedEvidence(Record):
-    """What went: files, and bytes they had."""
+    """The number of removed files and their bytes."""
 
     files: int = 0
     bytes: int = 0
@@ -52,10 +52,10 @@ class RemovedEvidence(Record):
 def remove_old_evidence(
     data_folder: Path, settings: EvidenceSettings, *, now: datetime, failed_cases: FailedCases
 ) -> RemovedEvidence:
-    """Remove what is older than ``settings`` say at ``now``, by the files' own times.
+    """Remove evidence that is older at ``now`` than ``settings`` allow, by the files' modification times.
 
-    Only files that runs and `lookout doctor` put there are touched: never a link's goal, never a folder that is not
-    empty. A file that somebody else removes meanwhile, or that may not be removed, is passed over.
+    Only files that runs and `lookout doctor` wrote are touched: never the target of a link, never a folder that is
+    not empty. A file that disappears meanwhile, or that may not be removed, is skipped.
     """
     removed = RemovedEvidence()
     for run in _list_folders(data_folder / "runs"):
@@ -104,7 +104,7 @@ def _find_old_files(folder: Path, before: datetime) -> Iterator[Path]:
     for file in sorted(folder.iterdir()):
         try:
             status = file.lstat()
-        except OSError:  # gone meanwhile
+        except OSError:  # removed meanwhile
             continue
         if file.is_file() and file.name != ONLY_FAILURES and datetime.fromtimestamp(status.st_mtime, UTC) < before:
             yield file
@@ -120,10 +120,10 @@ def _remove_file(file: Path) -> RemovedEvidence:
 
 
 def _remove_if_empty(folder: Path) -> None:
-    """Takes the folder away, when nothing but the marker is in it."""
+    """Remove the folder if it is empty except for the marker."""
     try:
         if not folder.is_symlink() and {file.name for file in folder.iterdir()} <= {ONLY_FAILURES}:
             (folder / ONLY_FAILURES).unlink(missing_ok=True)
             folder.rmdir()
     except OSError:
-        return  # not there, or something came meanwhile
+        return  # not there, or a file was added meanwhile

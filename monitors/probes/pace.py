@@ -1,4 +1,4 @@
-"""How many questions are under way at once: a fixed number, or what the machine has room for."""
+"""Limit how many questions run at once: a fixed number, or as many as the machine has idle CPU for."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Final, Self
 from monitors.probes.settings import ProbeSettings, compute_concurrency
 
 MAX_AUTOMATIC_CONCURRENCY: Final = 8
-"""No application is asked more than this at once unless its owner configured it."""
+"""The maximum of concurrent questions to one application unless its owner configured more."""
 
 IDLE_SHARE_TO_INCREASE: Final = 0.35
-"""Share of the cores' time idle above which one more is started.
+"""One more question is started above this idle share of the cores.
 
 A page that asks a Gradio 6 bot (1 s a reply, a new context each) used 0.53 of a core alone, 0.42 as one of two,
 0.32 as one of four, and 1.7 to 1.9 CPU seconds a question: a quarter of two cores at most. Measured over 16
@@ -22,19 +22,19 @@ questions each with the CPU meter of the benches, on two cores that other work s
 """
 
 IDLE_SHARE_TO_DECREASE: Final = 0.05
-"""Share below which one fewer is started: from there on the time of an answer is the monitor's own."""
+"""One fewer is started below this share: answer times would then measure the monitor itself."""
 
 ADJUST_INTERVAL_S: Final = 2.0
 """The time between two changes: shorter than most answers, long enough that one page's load is not the run's."""
 
 IdleShare = Callable[[], float | None]
-"""The share of all cores' time, since it was last asked, in which nothing ran: 0 to 1, ``None`` where unknown."""
+"""Returns the idle share of all cores since the last call: 0 to 1, ``None`` if unknown."""
 
 
 class Pace:
-    """Turns to ask. ``allowed`` is how many are given at once now; it starts at ``initial`` and follows ``idle``.
+    """A semaphore for questions. ``allowed`` is its current size; it starts at ``initial`` and follows ``idle``.
 
-    With ``minimum`` equal to ``maximum`` it never changes. A turn that is cancelled is given back like any other.
+    With ``minimum`` equal to ``maximum`` it never changes. A cancelled question releases its turn as any other.
     """
 
     def __init__(self, *, initial: int, minimum: int, maximum: int, idle: IdleShare) -> None:
@@ -48,7 +48,7 @@ class Pace:
 
     @classmethod
     def with_fixed_size(cls, number: int) -> Pace:
-        """Always ``number`` at once."""
+        """Return a pace that always allows ``number`` at once."""
         return cls(initial=number, minimum=number, maximum=number, idle=lambda: None)
 
     async def __aenter__(self) -> Self:
@@ -59,7 +59,7 @@ class Pace:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give it back, and see whether there is room for more."""
+        """Release the turn, and adapt the number of turns."""
         self._adjust(asyncio.get_running_loop().time())
         self._give_back()
 
@@ -86,7 +86,7 @@ class Pace:
 
 
 def build_pace(settings: ProbeSettings, cores: int, idle: IdleShare) -> Pace:
-    """The configured pace, else two for each core at first, then by what the cores have left, eight at the most."""
+    """Build the configured pace, or else one that starts at two per core and follows idle CPU, eight at most."""
     if settings.concurrency is not None:
         return Pace.with_fixed_size(settings.concurrency)
     initial = min(compute_concurrency(settings, cores), MAX_AUTOMATIC_CONCURRENCY)
@@ -94,14 +94,14 @@ def build_pace(settings: ProbeSettings, cores: int, idle: IdleShare) -> Pace:
 
 
 class CpuTimes:
-    """Reads the idle share of this machine's cores from Linux's ``/proc/stat``; elsewhere nobody knows."""
+    """Read the idle share of this machine's cores from Linux's ``/proc/stat``; unknown on other systems."""
 
     def __init__(self, stat: Path = Path("/proc/stat")) -> None:
         self._stat = stat
         self._before: tuple[int, int] | None = None
 
     def __call__(self) -> float | None:
-        """The share since the call before; ``None`` at the first one, and where the file is not as expected."""
+        """Return the share since the last call; ``None`` at the first call, and if the file is not as expected."""
         now = self._read()
         before, self._before = self._before, now
         if now is None or before is None or now[1] <= before[1]:
@@ -109,10 +109,10 @@ class CpuTimes:
         return max(0.0, min(1.0, (now[0] - before[0]) / (now[1] - before[1])))
 
     def _read(self) -> tuple[int, int] | None:
-        """Idle ticks (waiting for disks counts as idle) and all ticks, of all cores together."""
+        """Return idle ticks (including waiting for disks) and all ticks, of all cores together."""
         try:
             name, *ticks = self._stat.read_text("ascii").splitlines()[0].split()
-            spent = [int(tick) for tick in ticks[:8]]  # guest time, behind these, is part of user time
+            spent = [int(tick) for tick in ticks[:8]]  # the guest times after these are part of user time
         except (OSError, ValueError, IndexError):
             return None
         return (spent[3] + spent[4], sum(spent)) if name == "cpu" and len(spent) > 4 else None  # noqa: PLR2004 - fields 4 and 5 are idle and iowait, proc(5)

@@ -180,7 +180,7 @@ class ApiDriver:
         self._headers = headers
         self._clients = Clients(settings, headers, self._url, build_address_guard(address, settings))
         self._end_seen = False
-        """Whether a stream ended with the configured end mark. Only then does a missing mark mean a cut-off answer."""
+        """Whether a stream ended with the configured end mark; only then a missing mark means a cut-off answer."""
 
     async def __aenter__(self) -> Self:
         return self

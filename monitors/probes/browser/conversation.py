@@ -120,9 +120,7 @@ async def _next_watch_limits(reading: WatchResult, traffic: Traffic, settings: P
     traffic.changed.clear()
     match await traffic.judge_stillness(characters=len(reading.text), pushed=reading.pushed):
         case Stillness.ENDED if traffic.polled and reading.calm_ms < slow_s * 1000:
-            return build_watch_limits(
-                settings, quiet_s=slow_s
-            )  # a page that lacks CPU time renders late
+            return build_watch_limits(settings, quiet_s=slow_s)  # a page that lacks CPU time renders late
         case Stillness.ENDED:
             return None
         case Stillness.OPEN:

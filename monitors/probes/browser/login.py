@@ -35,7 +35,7 @@ HIDDEN: Final = "[secret]"
 MIN_SECRET_CHARACTERS: Final = 6
 """Characters; a shorter value may be a normal word of an answer."""
 MIN_SESSION_SECRET_CHARACTERS: Final = 16
-"""The same for values that a site stores in the browser: `consent=accepted` is not a secret; session ids are longer."""
+"""The same for values that a site stores in the browser: `consent=accepted` is public; session ids are longer."""
 _TOKEN: Final = re.compile(rf"[A-Za-z0-9._~+/=|:%-]{{{MIN_SESSION_SECRET_CHARACTERS},}}")
 
 
@@ -231,7 +231,7 @@ class Login:
             raise LoginFailed(f"nobody has signed in to {self._target} yet: run {self.command}")
 
     async def renew(self, used: int, blank: BlankPage) -> bool:
-        """Renew the session if needed; return whether there is one newer than generation ``used``. Raises `LoginFailed`."""
+        """Renew the session; return whether there is one newer than generation ``used``. Raises `LoginFailed`."""
         async with self._renewing:
             if self.generation > used:
                 return True
@@ -315,7 +315,7 @@ class Login:
 
 
 class Form:
-    """Fill in one login form as a person would: name, password, Enter; also when the password is on a second page."""
+    """Fill in one login form as a person would: name, password, Enter; the password may be on a second page."""
 
     def __init__(
         self, page: Page, settings: LoginSettings, values: Mapping[str, str], secret_filter: SecretFilter

@@ -41,8 +41,8 @@ DATA_KINDS = frozenset({"fetch", "xhr", "eventsource"})
 SIZES_DEADLINE_S = 5.0
 MAX_COMPRESSION = 6  # prose compresses to a third, so a body smaller than a sixth of the answer did not carry it
 MIN_POLLS = 3  # this many requests to one address after one question: the page polls
-# A page that has not polled for this many times its longest pause between two polls, and at least for this long, has
-# its answer: its own scripts saw the end.
+# A page that has not polled for this many times its longest pause between two polls, and at least for this long,
+# has its answer: its own scripts saw the end.
 REST_PAUSES, REST_S = 4, 3.2
 BEACON_BYTES = 4  # a POST with a response no longer than this ("", "{}", "true") is telemetry
 

@@ -276,7 +276,7 @@ class Opening:
                 raise
 
     async def _undo(self, last: OpenerPress) -> None:
-        """Undo a wrong press: by the earlier tab or page, by its "close" button, or by pressing the control again."""
+        """Undo a wrong press: by the earlier tab or page, a "close" button, or the same control again."""
         self.undone.append(last.opener.label)
         standing = await self._describe_state()
         if standing == last.standing:

@@ -1,7 +1,7 @@
-"""What a page is made of, read from the HTML that opening it brought: title, framework, scripts, styles, a hash.
+"""Read what a page is made of from the HTML of its response: title, framework, scripts, styles, a hash.
 
-What differs from load to load (numbers, tokens, nonces) is left out of the hash, and a bundle's query too, where
-it is a time.
+Parts that differ from load to load (numbers, tokens, nonces) do not count for the hash, nor does a bundle's query
+when it is a time.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _FRAMEWORKS: Final = (
     ("NiceGUI", re.compile(r"/_nicegui/([\d.]+)?")),
     ("Panel", re.compile(r"/static/extensions/panel/")),
 )
-"""How frameworks that serve chat pages can be known, the surest first; a group holds the version."""
+"""Patterns that identify the frameworks of chat pages, the most reliable first; a group holds the version."""
 _CHANGING: Final = re.compile(r"\bnonce=(?:\"[^\"]*\"|'[^']*')|0x[0-9a-f]+|(?=[\w-]*\d)[\w-]{16,}|\d+|\s+")
-"""What differs from one load or start of the same page to the next: nonces, places in memory, tokens, numbers."""
+"""What differs between loads or starts of the same page: nonces, memory addresses, tokens, numbers."""
 _TIME: Final = re.compile(r"\d{9,}")
 
 
 async def read_page_info(response: Response | None) -> PageInfo | None:
-    """What the page of this response is made of; ``None`` where its HTML cannot be had in time."""
+    """Return what the page of this response is made of; ``None`` when its HTML is not available in time."""
     from playwright.async_api import Error  # already imported: there is a page
 
     if response is None:
@@ -63,7 +63,7 @@ async def read_page_info(response: Response | None) -> PageInfo | None:
 
 @lru_cache(maxsize=8)
 def parse_page_info(html: str) -> PageInfo:
-    """What HTML says of its page."""
+    """Return what the HTML says about its page."""
     bundles = [_format_bundle(address) for address in _find_bundle_addresses(html)]
     shell = hashlib.sha256(_CHANGING.sub(" ", html).encode()).hexdigest()[:16]
     return PageInfo(
@@ -75,7 +75,7 @@ def parse_page_info(html: str) -> PageInfo:
 
 
 def _find_title(html: str) -> str:
-    """The title, or what the page is called where it is shared: some frameworks set their title later."""
+    """Return the title, or the page's title for sharing (Open Graph): some frameworks set their title later."""
     match = _TITLE.search(html)
     if match and (title := _normalize_text(match[1])):
         return title
@@ -85,7 +85,7 @@ def _find_title(html: str) -> str:
 
 
 def _find_bundle_addresses(html: str) -> list[str]:
-    """Of the scripts and styles that the page loads, in order."""
+    """Return the addresses of the scripts and styles that the page loads, in order."""
     addresses: list[str] = []
     for tag, rest in _TAG.findall(html):
         attributes = _parse_attributes(rest)
@@ -101,7 +101,7 @@ def _parse_attributes(rest: str) -> dict[str, str]:
 
 
 def _format_bundle(address: str) -> str:
-    """The name of a file, with its query where that is no time."""
+    """Return the file name of a bundle, with its query unless that is a time."""
     parts = urlsplit(address)
     name = parts.path.rstrip("/").rsplit("/", 1)[-1] or parts.netloc
     query = f"?{parts.query}" if parts.query and not _TIME.search(parts.query) else ""

@@ -1,4 +1,4 @@
-"""Reads pages by running a script in them: nothing is typed, pressed or sent."""
+"""Read pages by running a script in them; nothing is typed, pressed or sent."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
 
 _MARGIN_S = 10.0
-"""For the browser around what the page itself may take: beyond it, it hangs."""
+"""Extra time for the browser beyond the page's own deadline; after that it counts as hung."""
 _WALLS = frozenset({401, 402, 403, 407, 429})
 
 
 class PageReader:
     """One browser with one context. Use as an async context manager, within one event loop.
 
-    ``deadline_s`` is for loading a page, and again for the script in it. ``search_path`` is where a system Chromium
-    is searched for (``None``: the process's PATH). ``guard`` decides where its pages may connect to.
+    ``deadline_s`` is for loading a page, and again for its script. ``search_path`` is where a system Chromium is
+    searched for (``None``: the process's PATH). ``guard`` decides where its pages may connect to.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class PageReader:
         await self._proxy.close()
 
     async def evaluate(self, address: str, script: str, given: object) -> Any:
-        """What ``script``, a JavaScript function of one argument, returns on the loaded page: plain JSON.
+        """Call ``script``, a JavaScript function of one argument, on the loaded page; return its result as plain JSON.
 
         Raises `Unreachable`, `AccessDenied` (also where another host answers), `BrowserLost` and `BrowserMissing`.
         """

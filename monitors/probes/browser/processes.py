@@ -1,9 +1,8 @@
-"""A browser's processes: their temporary folder, and limits on memory and on a core without a pause.
+"""A browser's processes: their temporary folder, and limits on memory and on continuous CPU use.
 
-A browser and its driver put what is temporary in a folder of their own, which goes when they do. The limits work on
-Linux only, by ``/proc``. The process of a page that goes beyond them is ended, which the page's own case sees as a
-crash; the others go on. Where it is the browser itself or its driver that grows, by a flood of messages say, the
-browser is ended and a new one started.
+A browser and its driver have their own temporary folder, which is removed with them. The limits work on Linux only,
+by ``/proc``. A page's process that exceeds them is ended, which only the page's own case sees, as a crash. When the
+browser itself or its driver grows, for example by a flood of messages, the browser is ended and a new one started.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from typing import Any, Final
 
 FOLDER_PREFIX: Final = ".browser-"
 MAX_FOLDER_CHARACTERS: Final = 60
-"""A socket's path has 107 characters at most, and Chromium adds some 40: beyond this it would not start."""
+"""A socket's path has at most 107 characters, and Chromium adds about 40: with a longer path it would not start."""
 
 _folder: ContextVar[str | None] = ContextVar("browser_folder", default=None)
 
 
 def make_folder(inside: Path | None) -> Path:
-    """A new folder in ``inside``, where that is short enough, else in the system's. What the dead left goes."""
+    """Create a temporary folder in ``inside`` if its path is short enough, else in the system's. Removes old ones."""
     if inside is not None and len(str(inside.absolute())) <= MAX_FOLDER_CHARACTERS:
         inside.mkdir(parents=True, exist_ok=True)
         _remove_abandoned_folders(inside)
@@ -39,16 +38,18 @@ def make_folder(inside: Path | None) -> Path:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove it, with all that is in it."""
+    """Remove a folder and its content."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def use_for_driver(folder: Path) -> None:
-    """Have the driver that this task starts next, and its browsers, take ``folder`` for what is temporary.
+    """Use ``folder`` for the temporary files of the driver that this task starts next, and of its browsers.
 
-    Playwright has no option for it: the driver goes by the environment that it is given.
+    Playwright has no option for it: the driver reads its environment.
     """
-    transport: Any = import_module("playwright._impl.transport")  # private, and pinned: a test holds it
+    transport: Any = import_module(
+        "playwright._impl.transport"
+    )  # private API: the version is pinned and a test checks it
     if getattr(transport.get_driver_env, "__module__", "") != __name__:
         original = transport.get_driver_env
 
@@ -78,16 +79,16 @@ def _is_alive(pid: int) -> bool:
 
 
 PAGE_MB: Final = 1_500
-"""The limit of one page's process: chats of real frameworks were seen to take 80 to 250 MB."""
+"""The limit of one page's process: chats of real frameworks took 80 to 250 MB."""
 BROWSER_MB: Final = 2_000
-"""The limit of the browser's own process, and of the driver: 150 MB each with eight pages."""
+"""The limit of the browser's own process, and of the driver: each took 150 MB with eight pages."""
 TREE_MB: Final = 5_000
-"""The limit of all together: eight pages at once, and some to spare."""
+"""The limit of all processes together: eight pages at once, and a reserve."""
 SPINNING_S: Final = 60.0
-"""How long a page's process may use all of a core without a pause: the slowest real page took 8 s to load."""
+"""How long a page's process may use a whole core without a pause: the slowest real page took 8 s to load."""
 BUSY_CPU_SHARE: Final = 0.9
 POLL_INTERVAL_S: Final = 0.5
-"""A page was seen to allocate 1.2 GB a second."""
+"""A page once allocated 1.2 GB a second."""
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
@@ -96,7 +97,7 @@ _PROC: Final = Path("/proc")
 
 @dataclass(frozen=True)
 class Limits:
-    """See the constants of the same names."""
+    """Limits of a browser's processes; see the constants with the same names."""
 
     page_mb: float = PAGE_MB
     browser_mb: float = BROWSER_MB
@@ -106,7 +107,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Process:
-    """One process at one moment. ``cpu_s`` is what it used so far."""
+    """One process at one moment. ``cpu_s`` is the CPU time that it has used."""
 
     pid: int
     started: str
@@ -122,9 +123,9 @@ _Since = tuple[float, float]
 
 @dataclass
 class BrowserWatch:
-    """Watches what this process has started and ``mark`` stands in the command of, with its driver.
+    """Watch the child processes with ``mark`` in their command, and their driver.
 
-    ``ended`` says of the last process that was ended why; empty where none was.
+    ``ended`` is the reason for ending the last process; empty if none was ended.
     """
 
     mark: str
@@ -134,19 +135,19 @@ class BrowserWatch:
     _busy: dict[_Key, _Since] = field(default_factory=dict[_Key, _Since])
 
     async def watch(self) -> None:
-        """Poll again and again, until cancelled."""
+        """Poll until cancelled."""
         loop = asyncio.get_running_loop()
         while _PROC.is_dir():
             # The kernel sends no event when a process grows.
             await asyncio.sleep(POLL_INTERVAL_S)
             for process, reason in self.find_offenders(await asyncio.to_thread(self._list_processes), loop.time()):
                 self.ended = reason
-                # It ended meanwhile, or is not ours.
+                # It ended meanwhile, or belongs to another user.
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(process.pid, signal.SIGKILL)
 
     def find_offenders(self, tree: list[Process], now_s: float) -> list[tuple[Process, str]]:
-        """The processes that go beyond a limit, and how."""
+        """Return the processes that exceed a limit, with the reason."""
         offenders: list[tuple[Process, str]] = []
         for process in tree:
             max_mb = self.limits.page_mb if process.is_page else self.limits.browser_mb
@@ -172,7 +173,7 @@ class BrowserWatch:
         return offenders
 
     def _measure_busy_s(self, process: Process, now_s: float) -> float:
-        """Seconds for which it has used all of a core; a pause starts the count anew."""
+        """Return for how many seconds it has used a whole core; a pause resets the count."""
         key = (process.pid, process.started)
         since_s, cpu_s = self._busy.get(key, (now_s, process.cpu_s))
         busy_s = now_s - since_s
@@ -184,7 +185,7 @@ class BrowserWatch:
         return busy_s
 
     def _list_processes(self) -> list[Process]:
-        """The browser, what it started, and its driver; a script that starts the browser has the mark too."""
+        """List the browser, its child processes and its driver; a script that starts the browser has the mark too."""
         processes: dict[int, Process] = {}
         for browser in _iterate_descendants(os.getpid()):
             command = self._read_command(browser)
@@ -198,7 +199,7 @@ class BrowserWatch:
         return list(processes.values())
 
     def _read_command(self, pid: int) -> str:
-        """Read once for each process of the browser; the zygote's become pages under another name."""
+        """Return a process's command, read once; but forks of the zygote become pages with another name."""
         command = self._commands.get(pid)
         if command is None:
             command = _read_text(_PROC / str(pid) / "cmdline")

@@ -1,13 +1,13 @@
-"""The browser's only way out: a SOCKS proxy of our own that connects nowhere but where the target's guard lets it.
+"""A SOCKS proxy as the browser's only network connection; it connects only where the target's guard allows.
 
-Frames, workers, sockets, redirects, prefetches, later navigations: whatever a page opens is one connection here, by
-name and port. The name is resolved, judged and connected to in one go, so that it cannot lead elsewhere in between.
-(Playwright's `route` sees neither workers' sockets nor preconnects, knows no addresses, and costs each request a
-way through Python.) Each browser context has a proxy of its own, so that a case's evidence names what its own page
+Frames, workers, sockets, redirects, prefetches, later navigations: everything that a page opens is one connection
+here, by name and port. The name is resolved, checked and connected to in one step, so that it cannot change in
+between. (Playwright's `route` sees neither workers' sockets nor preconnects, knows no IP addresses, and sends each
+request through Python.) Each browser context has its own proxy, so that a case's evidence names what its own page
 tried.
 
-Where the owner's network has a proxy (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, less `NO_PROXY`), connections go
-through it, by `CONNECT`; it then resolves the names that this machine cannot.
+If the local network has a proxy (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), connections go through it,
+by `CONNECT`; it then resolves the names that this machine cannot.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from monitors.probes.address_guard import AddressGuard, format_place
 log = logging.getLogger(__name__)
 
 CONNECT_DEADLINE_S: Final = 30.0
-"""For one address of a name; Chromium itself gives up after four minutes."""
+"""The timeout for one address of a name; Chromium itself gives up after four minutes."""
 MAX_REFUSED_PLACES: Final = 200
-"""Places that are remembered for one page: one that tries a whole network does not fill the record."""
+"""Limit of refused places per page: a page that scans a whole network does not fill the record."""
 _MAX_CONNECTIONS: Final = 256
-"""Connections of one page. Chromium opens no more than 32 through a proxy, and 255 web sockets."""
+"""Limit of connections per page. Chromium opens at most 32 through a proxy, and 255 web sockets."""
 _CHUNK: Final = 262_144
 _VERSION, _NO_LOGIN, _CONNECT, _DONE = 5, 0, 1, 0
 _FAILED, _NOT_ALLOWED, _UNREACHABLE, _REFUSED, _UNSUPPORTED = 1, 2, 4, 5, 7
@@ -46,7 +46,7 @@ _Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass(frozen=True)
 class _Upstream:
-    """The proxy of the owner's network."""
+    """The proxy of the local network."""
 
     host: str
     port: int
@@ -55,7 +55,7 @@ class _Upstream:
 
 
 class _Failed(Exception):
-    """A connection that cannot be made. ``reply`` is what SOCKS says to it."""
+    """A connection that cannot be made. ``reply`` is the SOCKS reply code."""
 
     def __init__(self, why: str, reply: int = _FAILED) -> None:
         super().__init__(why)
@@ -63,10 +63,10 @@ class _Failed(Exception):
 
 
 class GuardedProxy:
-    """One page's way out. Belongs to one event loop; use as an async context manager, or `start` and `close`.
+    """The proxy of one page. Belongs to one event loop; use as an async context manager, or `start` and `close`.
 
-    ``refused`` are the places that the page tried and the guard did not allow, each once, with the reason.
-    ``last_failure`` is why the newest connection that failed could not be made.
+    ``refused`` are the places that the guard did not allow, each once, with the reason. ``last_failure`` is why
+    the newest failed connection could not be made.
     """
 
     def __init__(self, guard: AddressGuard) -> None:
@@ -84,18 +84,18 @@ class GuardedProxy:
         await self.close()
 
     async def start(self) -> Self:
-        """Listens on this machine alone."""
+        """Start to listen, on this machine only."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_CHUNK)
         return self
 
     @property
     def address(self) -> str:
-        """For the browser: ``socks5://127.0.0.1:<port>``."""
+        """The proxy's address for the browser: ``socks5://127.0.0.1:<port>``."""
         assert self._server is not None, "start() comes first"
         return f"socks5://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def close(self) -> None:
-        """Ends every connection."""
+        """Close all connections."""
         if self._server is not None:
             self._server.close()
         for task in self._tasks:
@@ -109,7 +109,9 @@ class GuardedProxy:
         task = asyncio.ensure_future(self._serve((reader, writer)))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _task: writer.close())  # also of one that was ended before it began
+        task.add_done_callback(
+            lambda _task: writer.close()
+        )  # also for a connection that was closed before it began
 
     async def _serve(self, browser: _Ends) -> None:
         reader, writer = browser
@@ -119,7 +121,7 @@ class GuardedProxy:
         except _Failed as error:
             writer.write(_format_reply(error.reply))
         except (OSError, EOFError, asyncio.IncompleteReadError):
-            pass  # the browser hung up
+            pass  # the browser closed the connection
         else:
             writer.write(_format_reply(_DONE))
             await _relay(browser, server)
@@ -127,7 +129,7 @@ class GuardedProxy:
             writer.close()
 
     async def _connect(self, host: str, port: int) -> _Ends:
-        """A connection to where the guard lets go. Raises `_Failed`, and notes why."""
+        """Connect to a place that the guard allows. Raises `_Failed` and stores the reason."""
         place = format_place((host, port))
         try:
             addresses = await self._guard.resolve_allowed(host, port)
@@ -159,16 +161,16 @@ class GuardedProxy:
         last_error: OSError | None = None
         for address in addresses:
             try:
-                async with asyncio.timeout(CONNECT_DEADLINE_S):  # `wait_for` loses a cancellation that comes late
+                async with asyncio.timeout(CONNECT_DEADLINE_S):  # `wait_for` loses a late cancellation
                     return await asyncio.open_connection(address, port, limit=_CHUNK)
-            except OSError as error:  # TimeoutError included
+            except OSError as error:  # including TimeoutError
                 last_error = error
         assert last_error is not None
         raise last_error
 
 
 async def _read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
-    """The name and port that the browser asks for. Raises `_Failed` for what a browser does not ask."""
+    """Read the name and port that the browser asks for. Raises `_Failed` for an unexpected request."""
     version, methods = await reader.readexactly(2)
     await reader.readexactly(methods)
     if version != _VERSION:
@@ -193,7 +195,7 @@ def _format_reply(code: int) -> bytes:
 
 
 async def _relay(browser: _Ends, server: _Ends) -> None:
-    """Hands bytes on both ways until either end is through."""
+    """Relay bytes in both directions until either end closes."""
     ways = {
         asyncio.ensure_future(_copy_bytes(browser[0], server[1])),
         asyncio.ensure_future(_copy_bytes(server[0], browser[1])),
@@ -201,7 +203,7 @@ async def _relay(browser: _Ends, server: _Ends) -> None:
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        server[1].close()  # before anything is awaited: whoever closes the proxy cancels here a second time
+        server[1].close()  # before anything is awaited: closing the proxy cancels this task a second time
         for way in ways:
             way.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
@@ -217,7 +219,7 @@ async def _copy_bytes(source: asyncio.StreamReader, sink: asyncio.StreamWriter) 
 
 
 def _abort_stream(sink: asyncio.StreamWriter) -> None:
-    """Breaks off: a stream that broke at one end must not seem ended at the other."""
+    """Abort the connection: a stream that broke at one end must not look complete at the other."""
     end = sink.get_extra_info("socket")
     if end is not None:
         # The socket is closed already.
@@ -227,9 +229,9 @@ def _abort_stream(sink: asyncio.StreamWriter) -> None:
 
 
 def _find_upstream(host: str, port: int) -> _Upstream | None:
-    """The owner's proxy for a place, as the environment names it. `_Failed` for a kind that is not spoken."""
+    """Return the local network's proxy for a place, from the environment. Raises `_Failed` for an unsupported kind."""
     proxies = getproxies()
-    scheme = "http" if port == 80 else "https"  # noqa: PLR2004 - the web's own port; all else is mostly encrypted
+    scheme = "http" if port == 80 else "https"  # noqa: PLR2004 - HTTP's port; other ports are mostly encrypted
     address = proxies.get(scheme) or proxies.get("all")
     if not address or _is_loopback_host(host) or proxy_bypass(f"{host}:{port}"):
         return None
@@ -242,17 +244,17 @@ def _find_upstream(host: str, port: int) -> _Upstream | None:
 
 
 def _is_loopback_host(host: str) -> bool:
-    """This machine is never asked for by way of a proxy."""
+    """Whether the host is this machine, which is never reached through a proxy."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
-    # A host name is no address, and is not this machine.
+    # A host name, which is not this machine.
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return False
 
 
 async def _open_tunnel(upstream: _Upstream, host: str, port: int) -> _Ends:
-    """A tunnel through the owner's proxy. Raises `_Failed` when it gives none."""
+    """Open a tunnel through the local network's proxy. Raises `_Failed` when the proxy refuses."""
     trust = ssl.create_default_context() if upstream.encrypted else None
     reader, writer = await asyncio.open_connection(upstream.host, upstream.port, ssl=trust, limit=_CHUNK)
     place = format_place((host, port))
@@ -265,7 +267,7 @@ async def _open_tunnel(upstream: _Upstream, host: str, port: int) -> _Ends:
     except (OSError, EOFError, asyncio.LimitOverrunError) as error:
         writer.close()
         raise _Failed("the network's proxy broke off") from error
-    except BaseException:  # the deadline, or the page is through
+    except BaseException:  # the deadline passed, or the page is done
         writer.close()
         raise
     if status[1:2] != [b"200"]:

@@ -1,4 +1,4 @@
-"""Starts a session and proves it before it is stored: by the form, by a person in a window, or from elsewhere."""
+"""Start a session and check it before it is stored: by the form, by a person in a window, or imported."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 POLL_INTERVAL_S = 0.5
-"""Between two polls of the window."""
+"""Pause between two polls of the window."""
 CHAT_CHECKS = 3
-"""So many polls in a row must find a chat in the window: some sites show one just before they ask to sign in."""
+"""Polls in a row that must find a chat: some sites show one just before they ask to sign in."""
 PERSON_DEADLINE_S = 900.0
-"""For a person with a second factor on a phone in another room."""
+"""Long enough for a second factor on a phone in another room."""
 
 
 async def sign_in(
     address: str, settings: ProbeSettings, login: Login, *, state: dict[str, Any] | None = None, by: str = "form"
 ) -> None:
-    """Store a session once a chat has stood on the target's page with it.
+    """Store a session after a chat was found on the target's page with it.
 
-    ``state`` is a storage state that somebody else made, ``by`` says who; without it the form is filled. Where only
-    headers, cookies or HTTP authentication open the page, they are tried and nothing is stored. Raises
-    `LoginFailed` and the other errors of a page that cannot be asked.
+    ``state`` is an existing storage state and ``by`` its origin; without it the form is filled in. If only headers,
+    cookies or HTTP authentication are configured, they are checked and nothing is stored. Raises `LoginFailed` and
+    the other errors of a page that cannot be asked.
     """
     async with Chromium(browser_path=settings.browser_path) as chromium:
         await chromium.browser()
@@ -59,10 +59,10 @@ async def sign_in(
 async def read_state_from_window(
     address: str, settings: ProbeSettings, login: Login, *, pressed: Callable[[], bool]
 ) -> dict[str, Any]:
-    """What the browser holds once a person has signed in, in a window.
+    """Open a window for a person to sign in, and return the browser's storage state.
 
-    The person is done when a chat stands there and nothing asks to sign in, when ``pressed`` says so, or when the
-    window is closed. Raises `LoginFailed` after a quarter of an hour.
+    The person is done when the window shows a chat and no login, when ``pressed`` returns true, or when the window
+    is closed. Raises `LoginFailed` after 15 minutes.
     """
     from playwright.async_api import Error  # 0.4 s
 
@@ -75,7 +75,7 @@ async def read_state_from_window(
             async with Pages(chromium, address, settings, login).open_blank() as page:
                 await page.goto(login.settings.url or address, wait_until="domcontentloaded")
                 while stood < CHAT_CHECKS and not pressed() and monotonic() < until:
-                    # A person signs in; the page sends no event when they are done.
+                    # The page sends no event when the person has signed in.
                     await asyncio.sleep(POLL_INTERVAL_S)
                     stood = stood + 1 if await _has_chat(page, address, settings, login) else 0
                     state = dict(await page.context.storage_state(indexed_db=True))
@@ -88,7 +88,7 @@ async def read_state_from_window(
 
 
 async def _has_chat(page: Page, address: str, settings: ProbeSettings, login: Login) -> bool:
-    """Whether the person at the window is signed in, as far as a page shows it."""
+    """Whether the window shows a chat, so that the person is signed in."""
     from playwright.async_api import Error  # already imported: there is a page
 
     home = urlsplit(address).netloc

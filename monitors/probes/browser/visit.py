@@ -1,9 +1,9 @@
-"""A page's visit to its target: where the page may be while it is asked, and what else it tried.
+"""Check that a page stays at its target while it is asked, and record refused connections.
 
-The guarded proxy decides what can be reached at all. This module decides what is the app: an answer is read, and a
-question typed, only while the page stands at the target's own address, at one where an HTTP redirect from there led
-when it was opened, or at one of `probe.allowed_origins`. What a page has in frames is its own business, for as long
-as the frame that the chat was found in stays where it was.
+The guarded proxy decides what can be reached. This module decides what counts as the app: a question is typed and an
+answer read only while the page is at the target's own address, at one that an HTTP redirect led to when it was
+opened, or at one of `probe.allowed_origins`. Other frames of the page may show anything, as long as the frame with
+the chat stays where it was.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _INTERRUPTED = "interrupted by another navigation"
 
 
 class Visit:
-    """Belongs to one page. ``proxy`` is the page's way out."""
+    """One page's visit to its target. ``proxy`` makes the page's connections."""
 
     def __init__(self, guard: AddressGuard, proxy: GuardedProxy) -> None:
         self.guard = guard
@@ -49,28 +49,28 @@ class Visit:
 
     @property
     def page(self) -> PageInfo | None:
-        """What the page that was opened is made of; ``None`` while that is not read, or cannot be."""
+        """What the opened page is made of; ``None`` while it is not read, or if it cannot be read."""
         if self._page is None or not self._page.done() or self._page.cancelled() or self._page.exception():
             return None
         return self._page.result()
 
     def close(self) -> None:
-        """Read nothing more of the page."""
+        """Stop reading the page."""
         if self._page is not None:
             self._page.cancel()
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """What the page tried and was refused, for the evidence."""
+        """The places that the page was refused, for the evidence."""
         return tuple(self._proxy.refused.values())[:MAX_SHOWN_REFUSALS]
 
     def was_refused(self, url: str) -> bool:
-        """Whether the guard did not let the page connect to where an address leads."""
+        """Whether the guard refused the page a connection to this address."""
         place = _parse_web_place(url.replace("ws", "http", 1) if url.startswith("ws") else url)
         return place is not None and format_place(place) in self._proxy.refused
 
     async def arrive(self, address: str, response: Response | None) -> None:
-        """When the page was opened: each step of the redirects that led from ``address`` to it is the target's."""
+        """Note that the page was opened: each redirect from ``address`` to it counts as the target's."""
         self._opened_address = address
         self._arrived = {parse_place(address)}
         self._framed.clear()
@@ -79,10 +79,12 @@ class Visit:
             self._arrived.add(parse_place(request.url))
             request = request.redirected_from
         self.close()
-        self._page = asyncio.ensure_future(read_page_info(response))  # beside the question, which waits for nothing
+        self._page = asyncio.ensure_future(
+            read_page_info(response)
+        )  # in the background, so that the question does not wait
 
     def raise_if_away(self, frame: Frame) -> None:
-        """`LeftTarget` unless the page, and the frame in it, are still where the app is."""
+        """Raise `LeftTarget` unless the page and the chat's frame are still at the app."""
         page_url = frame.page.main_frame.url
         if _parse_web_place(page_url) is None or not self._is_home(page_url):
             raise self._build_left_error(page_url)
@@ -92,17 +94,17 @@ class Visit:
                 raise self._build_left_error(frame.url)
 
     async def raise_if_led_away(self, frame: Frame) -> None:
-        """The same for a page that is about to show another document, once it shows that."""
+        """Wait for a page that is about to show another document, then check it as `raise_if_away` does."""
         from playwright.async_api import Error  # already imported: there is a page
 
-        # A page that shows nothing in time stays where it is, and that is checked below.
+        # A page that shows nothing new in time stays where it is, which is checked below.
         with suppress(Error, TimeoutError):
             async with asyncio.timeout(LOAD_TIMEOUT_S):
-                await frame.page.main_frame.evaluate("0")  # in the document that came
+                await frame.page.main_frame.evaluate("0")  # in the new document
         self.raise_if_away(frame)
 
     def assign_blame(self, error: ProbeError) -> ProbeError:
-        """The error, or `AccessDenied` where it would blame the app although the page was refused something."""
+        """Return the error, or `AccessDenied` if it would blame the app although the page was refused a connection."""
         if not self.refused or not isinstance(error, AnswerTimeout | AnswerIncomplete | AppErrorShown):
             return error
         return AccessDenied(
@@ -111,7 +113,7 @@ class Visit:
         )
 
     def explain_failed_opening(self, address: str, error: Error) -> Exception | None:
-        """What a page that did not open is to be blamed for; ``None`` where it opened and led on by itself."""
+        """Return the error for a page that did not open; ``None`` if it opened and then navigated by itself."""
         if _INTERRUPTED in error.message:
             return None
         if "net::" not in error.message:
@@ -150,17 +152,17 @@ _EXPLAINED: Final = {
     "ERR_INVALID_HTTP_RESPONSE": "what answers there speaks no HTTP (ERR_INVALID_HTTP_RESPONSE); is it https://…?",
     "ERR_EMPTY_RESPONSE": "the connection closed without an answer (ERR_EMPTY_RESPONSE); is its address https://…?",
 }
-"""Chromium's codes of an address that opens with another scheme."""
+"""Chromium's error codes for an address with the wrong scheme."""
 
 
 def _parse_web_place(url: str) -> Place | None:
-    """Host and port of what a frame shows; ``None`` where it is no web page."""
+    """Return host and port of a frame's address; ``None`` if it is not a web page."""
     url = url.removeprefix("blob:")
     return parse_place(url) if url.lower().startswith(_WEB) else None
 
 
 def _format_cause(cause: Exception) -> str:
-    """An error of the network, in Chromium's words where it has some."""
+    """Describe a network error, with Chromium's error code if there is one."""
     match cause:
         case ConnectionRefusedError():
             return _REFUSED
